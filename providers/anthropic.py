@@ -30,8 +30,9 @@ from eyechart.providers.base import (
     Usage,
     environment_key,
     install,
+    sent_of,
 )
-from eyechart.providers.catalog.endpoints import address_problem
+from eyechart.providers.catalog.endpoints import address_problem, int_of
 from eyechart.providers.catalog.model_facts import model_facts
 from eyechart.providers.http.errors import error_of
 from eyechart.providers.http.sdk import bad_reply, connection_error, http_client
@@ -75,8 +76,8 @@ class AnthropicProvider:
         self._client = client
         self._settings = settings
         self._headers = headers
-        self._facts = model_facts(f"anthropic/{settings.model}").at_effort(settings.effort)
-        self._think_tokens = max(self._facts.think_tokens, LEAST_THINK_TOKENS)
+        facts = model_facts(f"anthropic/{settings.model}")
+        self._facts = facts.asked_for(settings.effort, settings.thinking)
         self._adaptive = False
         self._dropped: set[str] = set()
 
@@ -90,7 +91,8 @@ class AnthropicProvider:
             body = self._body(request)
             try:
                 reply = await self._send(request.prompt, body)
-                return replace(reply, dropped_params=tuple(sorted(self._dropped)))
+                dropped = tuple(sorted(self._dropped))
+                return replace(reply, dropped_params=dropped, sent=sent_of(body))
             except BadRequestError as error:
                 if not self._adapt(body, str(error)):
                     raise
@@ -117,12 +119,17 @@ class AnthropicProvider:
             body["service_tier"] = TIERS[self._settings.tier]
         if self._facts.effort:
             body["output_config"] = {"effort": self._facts.effort}
-        if self._facts.reasoning:
-            body["max_tokens"] += self._think_tokens
-            budget = {"type": "enabled", "budget_tokens": self._think_tokens}
-            body["thinking"] = {"type": "adaptive"} if self._adaptive else budget
-        else:
+        if request.temperature is not None:
             body["temperature"] = request.temperature
+        if self._facts.reasoning:
+            thought = int_of(self._settings.thinking) or request.think_tokens
+            thought = max(thought, LEAST_THINK_TOKENS)
+            body["max_tokens"] += max(0, thought - request.think_tokens)
+            budget = {"type": "enabled", "budget_tokens": thought}
+            body["thinking"] = {"type": "adaptive"} if self._adaptive else budget
+        elif self._settings.thinking == "off":
+            body["thinking"] = {"type": "disabled"}
+        body |= self._settings.params
         return {name: value for name, value in body.items() if name not in self._dropped}
 
     def _adapt(self, sent: Mapping[str, Any], message: str) -> bool:
@@ -171,10 +178,9 @@ class AnthropicProvider:
             raise BadRequestError(f"the prompt cannot be sent: {error.reason}") from error
 
     async def facts(self) -> Mapping[str, object]:
-        """The address, and how long the model may think."""
-        thinks = {"think_tokens": self._think_tokens, "effort": self._facts.effort}
+        """The address, and the reasoning effort."""
         where = {"engine": "anthropic", "base_url": redact_address(str(self._client.base_url))}
-        return where | (thinks if self._facts.reasoning else {})
+        return where | ({"effort": self._facts.effort} if self._facts.effort else {})
 
     async def count_tokens(self, prompts: Sequence[str]) -> list[int] | None:  # noqa: ARG002
         """`None`: the vendor's tokenizer is not available, and its API counts only by requests."""

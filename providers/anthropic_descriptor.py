@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from eyechart.providers.catalog.endpoints import ITS_OWN
 from eyechart.providers.descriptor import (
     Descriptor,
     Destination,
@@ -38,6 +39,9 @@ DESCRIPTOR = Descriptor(
         f"{key_needed(ANTHROPIC_KEY, environ)}, {extra_needed('anthropic', 'anthropic')}"
     ),
     opens="eyechart.providers.anthropic:open_provider",
+    thinking=lambda _addresses: ITS_OWN,
+    takes_params=True,
+    thinking_takes_temperature=lambda _addresses: False,
     tiers=lambda _addresses: ("default",),
     destination=_destination,
     prices="anthropic",

@@ -23,11 +23,12 @@ ProviderError
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import ClassVar, Literal, Protocol, TypeAlias
+from typing import ClassVar, Literal, Protocol, TypeAlias, runtime_checkable
 
 from eyechart.providers.naming import in_python, named
 from eyechart.providers.secrets import keep_secret
@@ -44,8 +45,9 @@ class Request:
 
     prompt: str
     max_tokens: int
-    """Most tokens of the reply."""
-    temperature: float = 0.0
+    """Most tokens of the reply, with its thinking."""
+    temperature: float | None = 0.0
+    """`None`: none is sent, because the model takes none."""
     seed: int | None = None
     """Seed of the provider's sampling, if it supports one."""
     sample_id: str = ""
@@ -54,6 +56,22 @@ class Request:
     """Requests with the same prefix begin with the same text. A server that answered one of them
     has this text in its cache. Never sent to a model.
     """
+    think_tokens: int = 0
+    """The tokens of `max_tokens` that are meant for thinking, for vendors that ask for the number.
+    """
+    options: tuple[str, ...] = ()
+    """For `score`: the replies whose probabilities are asked for, without the `opening`; the right
+    one is the first."""
+    opening: str = ""
+    """For `score`: the words with which each reply begins; empty if the prompt ends with them."""
+
+
+_NO_PARAM = re.compile(r"model|messages|prompt|stop|max_\w*tokens")
+
+
+def sent_of(body: Mapping[str, object]) -> dict[str, object]:
+    """The parameters in the body of a request: what is the same for all prompts of a run."""
+    return {name: value for name, value in body.items() if not _NO_PARAM.fullmatch(name)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +93,16 @@ class Usage:
 
 
 @dataclass(frozen=True, slots=True)
+class ScoredOption:
+    """An option of a request, with its probability after the prompt and the opening."""
+
+    text: str
+    logprob: float
+    """Natural logarithm of the probability: the sum over its tokens."""
+    tokens: int
+
+
+@dataclass(frozen=True, slots=True)
 class Reply:
     """A model's reply."""
 
@@ -90,8 +118,13 @@ class Reply:
     """Hidden reasoning, if the provider returns it; never scored."""
     dropped_params: tuple[str, ...] = ()
     """Parameters that were left out because the server does not accept them."""
+    sent: Mapping[str, object] | None = field(default=None, compare=False)
+    """The parameters of the request as they were sent: the body without model, prompt and limit of
+    tokens. `None` if the provider does not say."""
     logprobs: tuple[tuple[str, float], ...] | None = None
     """Token and natural logarithm of its probability, for each token of the text; if requested."""
+    options: tuple[ScoredOption, ...] | None = None
+    """From `score`: the options in the order of the request; `text` is the most probable one."""
 
     def __post_init__(self) -> None:
         """Replaces lone surrogates in the texts, so that each text can be stored and read back
@@ -134,6 +167,15 @@ class Provider(Facts, Protocol):
 
     async def aclose(self) -> None:
         """Closes connections, and ends threads and servers."""
+        ...
+
+
+@runtime_checkable
+class Likelihood(Protocol):
+    """What a provider can do besides, if its descriptor says so."""
+
+    async def score(self, request: Request) -> Reply:
+        """The probabilities of the request's options; raises a `ProviderError` and nothing else."""
         ...
 
 
@@ -239,8 +281,9 @@ class ModelSettings:
     """The model's name without the provider's."""
     provider: str = ""
     """The provider's name, for one that has several."""
-    temperature: float = 0.0
-    """Temperature of all requests; a model that does not support it is refused at once."""
+    temperature: float | None = 0.0
+    """Temperature of all requests, `None` if none is sent; a model that does not support it is
+    refused at once."""
     base_urls: tuple[str, ...] = ()
     """The user's addresses of the model, instead of the provider's own; several are replicas."""
     api: Api = "chat"
@@ -248,6 +291,10 @@ class ModelSettings:
     """A system prompt; only for `api` chat."""
     effort: str | None = None
     """The reasoning effort to ask for; `None` leaves it to the catalog. Only for `api` chat."""
+    thinking: str | None = None
+    """`on`, `off`, or the most tokens of thinking, as digits; `None` leaves it to the model."""
+    params: Mapping[str, object] = field(default_factory=dict)
+    """Further fields of each request's body, as they are sent."""
     intervention: str | None = None
     """A change of attention, see `providers.intervention`."""
     tier: str | None = None
@@ -283,7 +330,8 @@ class ModelSettings:
 
 
 _SETTINGS = {
-    **{name: name for name in ("temperature", "api", "system", "effort", "tier", "logprobs")},
+    **{name: name for name in ("temperature", "api", "system", "effort", "thinking", "params")},
+    **{name: name for name in ("tier", "logprobs")},
     "base_urls": "base_url",
     "model_args": "model_args",
     "server_args": "server_args",
@@ -310,7 +358,7 @@ class ProviderError(Exception):
     """Exit code of `bench` if the error ends a command, see `eyechart.harness.errors`."""
 
     def __init__(self, message: str) -> None:
-        self.lines = (_storable(redact(message)),)
+        self.lines: tuple[str, ...] = (_storable(redact(message)),)
         super().__init__(in_python(self.lines[0]))
 
 

@@ -53,9 +53,19 @@ def reply_problems(reply: object) -> dict[str, str]:
     dropped = reply.dropped_params
     if not isinstance(dropped, tuple) or not all(isinstance(name, str) for name in dropped):
         problems["dropped_params"] = f"dropped_params {shown(dropped)}, which are names in a tuple"
+    if reply.sent is not None and not _is_document(reply.sent):
+        problems["sent"] = f"sent {shown(reply.sent)}, which is no mapping that JSON can have"
     if reply.logprobs is not None and not _are_logprobs(reply.logprobs):
         problems["logprobs"] = "a log probability that is above 0 or no number"
     return problems | ({} if reply.usage is None else _usage_problems(reply.usage))
+
+
+def _is_document(given: Any) -> bool:
+    try:
+        json.dumps(given, allow_nan=False)
+    except (TypeError, ValueError, RecursionError):
+        return False
+    return isinstance(given, Mapping)
 
 
 def _are_logprobs(given: Any) -> bool:

@@ -13,7 +13,8 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from eyechart.providers.base import install
+from eyechart.providers.base import Api, install
+from eyechart.providers.catalog.endpoints import Thinking
 from eyechart.providers.secrets import redact_address
 
 Environment: TypeAlias = Mapping[str, str]
@@ -103,9 +104,19 @@ class Descriptor:
     """The reasoning efforts that it takes: those of vendors, or also words of its own."""
     effort_hint: str = ""
     """How such a model is asked for a reasoning effort all the same, if it can be."""
+    thinking: Callable[[Sequence[str]], Thinking] = lambda _addresses: {}
+    """The kinds of thinking that a request can ask for, each with its form, by the addresses of the
+    user; empty if a request cannot ask for thinking."""
+    takes_params: bool = False
+    """Whether a request takes further fields, `--param`."""
+    thinking_takes_temperature: Callable[[Sequence[str]], bool] = lambda _addresses: True
+    """Whether a request to a model that thinks has a temperature, by the addresses of the user."""
     tiers: Callable[[Sequence[str]], Collection[str] | None] = lambda _addresses: ()
     """The tiers of single requests at the addresses of the user, or at its own where there are
     none; `None`: the provider checks them itself."""
+    likelihood: Callable[[Sequence[str]], Collection[Api]] = lambda _addresses: ()
+    """The forms of requests in which it gives the probabilities of options, see
+    `providers.base.Likelihood`, by the addresses of the user."""
     takes_intervention: bool = False
     """Whether `--intervene` can change the attention of its models."""
     gets_answers: bool = False

@@ -9,7 +9,7 @@ import os
 
 from eyechart.providers import anthropic_descriptor, oracle, scripted
 from eyechart.providers.base import SetupError
-from eyechart.providers.catalog.endpoints import USER_FILE, endpoints
+from eyechart.providers.catalog.endpoints import ITS_OWN, USER_FILE, endpoints
 from eyechart.providers.descriptor import Descriptor, Destination, Environment, extra_needed
 from eyechart.providers.lm_eval import descriptor as lm_eval
 from eyechart.providers.openai.descriptor import AZURE, COMPATIBLE, vendor
@@ -66,6 +66,8 @@ def plugin_descriptor(plugin: Plugin) -> Descriptor:
         name=plugin.name,
         title=plugin.summary or plugin.value,
         needs=lambda _environ: f"see {plugin.distribution}",
+        thinking=lambda _addresses: ITS_OWN,
+        takes_params=True,
         tiers=lambda _addresses: None,
         destination=lambda addresses, _model_args, _environ: (
             Destination(tuple(addresses), keys) if addresses else None

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 CUE = "\nAnswer:"
-"""Added after the prompt, so that the continuation is an answer."""
+"""Added after a prompt that does not end with a colon, so that the continuation is an answer."""
 _WORDS = 3
 
 
 def as_document(prompt: str) -> str:
     """The text to continue."""
-    return f"{prompt}{CUE}"
+    return prompt if prompt.rstrip().endswith(":") else f"{prompt}{CUE}"
+
+
+def opened(prompt: str, opening: str) -> str:
+    """The text to continue with an option: the prompt, and the opening on a line of its own."""
+    return f"{prompt.rstrip()}\n{opening}" if opening else prompt
 
 
 def stops(prompt: str) -> list[str]:

@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from eyechart.providers.base import Known, ModelSettings, Reply, Request, SetupError
 from eyechart.providers.descriptor import Descriptor, Service
+from eyechart.providers.likelihood import choosing_reply
 from eyechart.providers.naming import turned_on
 
 _FORM = re.compile(r"(?P<sees>[1-9]\d{0,8})(?:/(?P<accuracy>[01]|[01]?\.\d{1,9}))?")
@@ -50,9 +51,18 @@ class OracleProvider:
 
     async def complete(self, request: Request) -> Reply:
         known = self._known(request.sample_id)
+        return Reply(known.right if self._is_right(known, request) else known.wrong)
+
+    async def score(self, request: Request) -> Reply:
+        """Prefers the right option, or one of the others."""
+        if self._is_right(self._known(request.sample_id), request):
+            return choosing_reply(request, request.options[0])
+        draw = random.Random(f"wrong|{request.sample_id}")
+        return choosing_reply(request, draw.choice(request.options[1:]))
+
+    def _is_right(self, known: Known, request: Request) -> bool:
         lapse = random.Random(f"oracle|{request.sample_id}").random() >= self._accuracy
-        is_right = known.length <= self._sees and not lapse
-        return Reply(known.right if is_right else known.wrong)
+        return known.length <= self._sees and not lapse
 
     async def facts(self) -> Mapping[str, object]:
         return {"engine": "oracle"}
@@ -87,6 +97,7 @@ DESCRIPTOR = Descriptor(
     read_model=oracle_name,
     takes_address=False,
     efforts="none",
+    likelihood=lambda _addresses: ("chat", "completions"),
     gets_answers=True,
     runs_here=True,
     is_free=True,

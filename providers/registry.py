@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 import os
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import cast
 
@@ -16,8 +16,15 @@ from eyechart.providers.base import (
     Provider,
     SetupError,
 )
-from eyechart.providers.catalog.endpoints import DEFAULT, LOCAL, address_problem, endpoints
-from eyechart.providers.catalog.model_facts import EFFORTS
+from eyechart.providers.catalog.endpoints import (
+    DEFAULT,
+    LOCAL,
+    address_problem,
+    endpoints,
+    kind_of_thinking,
+    thinking_fields,
+)
+from eyechart.providers.catalog.model_facts import EFFORTS, ModelFacts
 from eyechart.providers.catalog.spelling import meant, vendor_of
 from eyechart.providers.close_match import did_you_mean
 from eyechart.providers.descriptor import NOTHING, Descriptor, Destination, Environment
@@ -271,6 +278,108 @@ def check_effort(name: ModelName, effort: str | None, base_urls: Sequence[str] =
         )
 
 
+def asked_thinking(
+    name: ModelName, effort: str | None, thinking: str | None, base_urls: Sequence[str] = ()
+) -> tuple[str | None, str | None]:
+    """The effort and the thinking to ask for: a word in `thinking` is an effort, and so is a kind
+    of thinking that the provider has as an effort.
+
+    Raises:
+        SetupError: the model's provider takes no such wish, or there are two efforts.
+    """
+    if thinking is None:
+        return effort, None
+    is_word = thinking not in ("on", "off") and not thinking.isdecimal()
+    forms = name.descriptor.thinking(base_urls)
+    form = thinking if is_word else forms.get(kind_of_thinking(thinking))
+    if form is None:
+        kinds = {"on": "on", "off": "off", "tokens": "a number of tokens"}
+        known = [words for kind, words in kinds.items() if kind in forms]
+        takes = f"takes {' or '.join(known)}" if known else "takes none"
+        effort_too = (
+            ""
+            if name.descriptor.efforts == "none"
+            else (f"; {named('effort')} says how much a model thinks")
+        )
+        raise SetupError(
+            f"{name.label} {takes} for {named('thinking')}, not {thinking!r}{effort_too}"
+        )
+    if not isinstance(form, str):
+        return effort, thinking
+    if effort is not None and effort != form:
+        raise SetupError(
+            f"{named('effort', effort)} and {named('thinking', thinking)} both say how much "
+            f"{name.label} thinks; leave out one of them"
+        )
+    return form, None
+
+
+_TOOLS = ("tools", "tool_choice", "parallel_tool_calls", "functions", "function_call")
+REFUSED_PARAMS = {
+    **dict.fromkeys(("model", "messages", "prompt", "stop"), "it is set for each request"),
+    **dict.fromkeys(("stream", "stream_options"), "replies are not streamed"),
+    **dict.fromkeys(("n", "best_of"), "a request has one reply"),
+    **dict.fromkeys(_TOOLS, "tools are not run, and a reply that calls one has no answer"),
+    **dict.fromkeys(("modalities", "audio"), "a reply is a text"),
+    "echo": "the prompt would stand in the reply",
+    **dict.fromkeys(("max_tokens", "max_completion_tokens"), f"{named('max_tokens')} sets it"),
+    "temperature": f"{named('temperature')} sets it",
+    "seed": f"{named('seed')} sets it",
+    "system": f"{named('system')} sets it",
+    "logprobs": f"{named('logprobs')} sets it",
+    "reasoning_effort": f"{named('effort')} sets it",
+    "service_tier": f"{named('tier')} sets it",
+}
+"""Field of a body that `--param` cannot set -> why not."""
+_FIELDS_IN = "extra_body"
+"""A field whose fields some servers take for fields of the body."""
+
+
+def check_params(name: ModelName, params: Mapping[str, object]) -> None:
+    """Raises `SetupError` if the model's provider takes no such fields in its requests."""
+    if params and not name.descriptor.takes_params:
+        raise SetupError(
+            f"{name.label} takes no {named('params')}: its requests have no further fields; leave "
+            "it out"
+        )
+    inner = params.get(_FIELDS_IN)
+    within = {f"{_FIELDS_IN}.{one}": one for one in inner} if isinstance(inner, Mapping) else {}
+    for given, field in {**{one: one for one in params}, **within}.items():
+        if (why := REFUSED_PARAMS.get(field)) is not None:
+            raise SetupError(f"{named('params', given)} cannot be given here: {why}")
+
+
+def check_no_field_twice(
+    name: ModelName,
+    thinking: str | None,
+    params: Mapping[str, object],
+    base_urls: Sequence[str] = (),
+) -> None:
+    """Raises `SetupError` if `--param` sets a field by which `--thinking` is asked for."""
+    wish = thinking_fields(thinking, name.descriptor.thinking(base_urls))
+    if field := _set_twice(wish, params):
+        raise SetupError(
+            f"{named('params', field)} is what {named('thinking')} sets for {name.label}; leave "
+            "out one of them"
+        )
+
+
+def _set_twice(first: Mapping[str, object], second: Mapping[str, object]) -> str:
+    """A field that both mappings set, with dots between the names of fields in fields."""
+    for name in first.keys() & second.keys():
+        one, other = first[name], second[name]
+        if not isinstance(one, Mapping) or not isinstance(other, Mapping):
+            return name
+        if inner := _set_twice(one, other):
+            return f"{name}.{inner}"
+    return ""
+
+
+def takes_temperature(name: ModelName, facts: ModelFacts, base_urls: Sequence[str]) -> bool:
+    """Whether a temperature is sent to the model."""
+    return not facts.reasoning or name.descriptor.thinking_takes_temperature(base_urls)
+
+
 def open_batches(name: ModelName, settings: ModelSettings) -> BatchService:
     """Opens the Batch API for the model `name`.
 
@@ -303,11 +412,16 @@ def checked(name: ModelName, settings: ModelSettings) -> ModelSettings:
         raise SetupError(
             f"{named('server_args')} is for models of {takers}, not of {name.provider}"
         )
-    check_effort(name, settings.effort, settings.base_urls)
-    if settings.effort is not None and settings.api == "completions":
+    effort, thinking = asked_thinking(name, settings.effort, settings.thinking, settings.base_urls)
+    settings = replace(settings, effort=effort, thinking=thinking)
+    check_effort(name, effort, settings.base_urls)
+    check_params(name, settings.params)
+    check_no_field_twice(name, thinking, settings.params, settings.base_urls)
+    wish = "effort" if effort is not None else "thinking"
+    if (effort, thinking) != (None, None) and settings.api == "completions":
         raise SetupError(
-            f"plain completions take no reasoning effort: leave out {named('effort')} or "
-            f"{named('api')}"
+            f"plain completions take no {'reasoning effort' if wish == 'effort' else wish}: leave "
+            f"out {named(wish)} or {named('api')}"
         )
     if settings.system is not None and settings.api == "completions":
         raise SetupError(

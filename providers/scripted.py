@@ -9,6 +9,7 @@ from typing import TypeAlias
 
 from eyechart.providers.base import ModelSettings, ProviderError, Reply, Request, SetupError
 from eyechart.providers.descriptor import Descriptor, Service
+from eyechart.providers.likelihood import choosing_reply
 from eyechart.providers.naming import turned_on
 
 Script: TypeAlias = (
@@ -38,6 +39,11 @@ class ScriptedProvider:
         if isinstance(entry, ProviderError):
             raise entry
         return Reply(entry) if isinstance(entry, str) else entry
+
+    async def score(self, request: Request) -> Reply:
+        """Prefers the option that the script says, or none; a reply with options is that reply."""
+        reply = await self.complete(request)
+        return reply if reply.options is not None else choosing_reply(request, reply.text)
 
     async def facts(self) -> Mapping[str, object]:
         return {"engine": "scripted", "script_sha256": self._sha256}
@@ -77,6 +83,7 @@ DESCRIPTOR = Descriptor(
     opens="eyechart.providers.scripted:open_provider",
     takes_address=False,
     efforts="none",
+    likelihood=lambda _addresses: ("chat", "completions"),
     runs_here=True,
     is_free=True,
     in_cluster="",

@@ -13,6 +13,7 @@ import textwrap
 import time
 import types
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -24,8 +25,11 @@ from eyechart.harness.cli import app
 from eyechart.harness.journal.manifest import MANIFEST
 from eyechart.harness.journal.record import SAMPLES, Record, encode
 from eyechart.harness.plan import own_tasks
+from eyechart.harness.plan.cost import Budget
 from eyechart.harness.plan.plan import plan
 from eyechart.harness.plan.resolved_model import resolve_model
+from eyechart.harness.run.engine import Asking
+from eyechart.harness.run.fresh import OldRuns
 from eyechart.harness.run.limits import RunLimits
 from eyechart.harness.run.run_request import RunRequest
 from eyechart.harness.run.task_run import run_task
@@ -416,3 +420,28 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     folder = tmp_path_factory.mktemp("server")
     with serving(folder, "--max-model-len", str(WINDOW), "--block-size", "32") as one:
         yield one
+
+
+class Quiet:
+    """A display that shows nothing."""
+
+    def judge(self, request: RunRequest) -> None:
+        """Nothing is counted."""
+
+    def show(self, *_: object) -> AbstractContextManager[object]:
+        return nullcontext()
+
+
+def asking_of(
+    requests: Sequence[RunRequest],
+    *,
+    budget: Budget | None = None,
+    said: Callable[[str], None] = print,
+    **more: Any,
+) -> Asking:
+    """What an engine is given by a command without a display; `more` are fields of `Asking`."""
+    given: dict[str, Any] = {"limits": RunLimits(), "display": Quiet(), "say": said} | more
+    old_runs = OldRuns((), say=said, warn=said)
+    return Asking(
+        requests=requests, budget=budget or Budget(), old_runs=old_runs, warn=said, **given
+    )

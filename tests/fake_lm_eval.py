@@ -73,6 +73,7 @@ class Engine(Base):
         self.max_length = max_length
         self.batches: list[list[str]] = []
         self.wanted: list[dict[str, Any]] = []
+        self.scored: list[list[tuple[str, Any]]] = []
         Engine.made.append(self)
 
     def apply_chat_template(self, history: list[dict[str, str]]) -> str:
@@ -108,6 +109,17 @@ class Engine(Base):
         if isinstance(said, BaseException):
             raise said
         return said
+
+    def loglikelihood(
+        self, requests: Sequence[Instance], disable_tqdm: bool = False
+    ) -> list[tuple[float, bool]]:
+        """Each character of what goes on is worth -1."""
+        assert disable_tqdm
+        pairs = [request.arguments for request in requests]
+        self.scored.append(pairs)
+        for before, _ in pairs:
+            self.says(before)
+        return [(-float(len(after)), False) for _, after in pairs]
 
     def generate_until(self, requests: Sequence[Instance], disable_tqdm: bool = False) -> list[str]:
         assert disable_tqdm

@@ -9,6 +9,7 @@ import pytest
 
 from eyechart.harness.analysis.bins import Bins
 from eyechart.harness.analysis.curve import Floats, Threshold
+from eyechart.harness.analysis.falling_curve import FallingCurve
 from eyechart.harness.analysis.fit import Fit, fit
 from eyechart.harness.analysis.interval import Bound
 from eyechart.harness.spec import lines_of
@@ -19,10 +20,16 @@ from tests.simulated import logistic, simulated
 NONE = np.zeros(0)
 
 
+def two_levels(below: Floats) -> FallingCurve:
+    """A posterior in which a model is always right, or with these probabilities never: (B,)."""
+    levels = np.stack([below, 1 - below], -1)[None]
+    return FallingCurve(below[None], levels, np.array([0.0, 1.0]), np.zeros(len(below)))
+
+
 def known(*below: float) -> Fit:
     """A fit from length 16 on with these probabilities, one bin of an eighth of an octave each."""
     longest = 16 * 2 ** ((len(below) - 1) / 8)
-    return Fit(Bins(16, longest), 0.85, NONE, NONE, np.array(below), NONE, NONE, 1.0)
+    return Fit(Bins(16, longest), 0.85, NONE, NONE, two_levels(np.array(below)), NONE, 1.0)
 
 
 class TestEnds:
@@ -74,7 +81,7 @@ class TestEnds:
         """Whether the longest length lies above or below the middle of the last bin."""
         bins = Bins(50, longest)
         below = np.concatenate([np.zeros(5), np.linspace(0.1, 0.978, bins.count - 5)])
-        found = Fit(bins, 0.85, NONE, NONE, below, NONE, NONE, 1.0, gaps=[(75, longest)])
+        found = Fit(bins, 0.85, NONE, NONE, two_levels(below), NONE, 1.0, gaps=[(75, longest)])
         assert found.interval()[1] == Bound("=", longest)
 
     def test_half_a_bin_is_added_to_both_ends(self) -> None:

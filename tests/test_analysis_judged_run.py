@@ -7,11 +7,11 @@ from dataclasses import replace
 
 import pytest
 
-from eyechart.harness.analysis import judged_run
+from eyechart.harness.analysis import limits
 from eyechart.harness.analysis.curve import Curve, Threshold
 from eyechart.harness.analysis.details import read_details
 from eyechart.harness.analysis.effective_length import EffectiveLength, effective_length
-from eyechart.harness.analysis.judged_run import read_run
+from eyechart.harness.analysis.judged_run import JudgedRun, read_run
 from eyechart.harness.analysis.judged_samples import as_float
 from eyechart.harness.journal.manifest import write_manifest
 from eyechart.harness.journal.record import SAMPLES, encode
@@ -69,7 +69,7 @@ def test_an_answer_beats_an_error_and_a_later_one_an_earlier(
 class TestControl:
     """Right for a model that sees nothing; a property of the task and of no reply."""
 
-    def run(self, lab: Lab, reply: str, odd: str) -> judged_run.JudgedRun:
+    def run(self, lab: Lab, reply: str, odd: str) -> JudgedRun:
         task = open_task("copying/first_last", built_in_files()["copying/first_last"], trial=False)
         axes = {"hint": ["off"], "odd": [odd], "position": ["first"]}
         planned = plan(task, lengths=[5, 10], samples=2, axes=axes)
@@ -102,7 +102,7 @@ def test_each_question_is_drawn_once(lab: Lab, monkeypatch: pytest.MonkeyPatch) 
         drawn.append(threshold)
         return effective_length(samples, threshold)
 
-    monkeypatch.setattr(judged_run, "effective_length", counted)
+    monkeypatch.setattr(limits, "effective_length", counted)
     run = read_run(wanted.folder)
     judged = run.conditions[Condition({"separator": "none"})]
     first = judged.effective_length(Threshold())

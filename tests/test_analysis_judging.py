@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Literal
+
 import pytest
 
-from eyechart.harness.analysis.judging import verdict_of
+from eyechart.harness.analysis.details import read_details
+from eyechart.harness.analysis.judged_run import read_run
+from eyechart.harness.analysis.judging import Judge, ends_of
 from eyechart.harness.journal.record import Record, decode, encode
-from eyechart.harness.spec import Condition
+from eyechart.harness.spec import Condition, Settings, TaskSpec
 from eyechart.harness.spec.answer import Answer, Target
+from eyechart.harness.task.prompt import before_question, question_starts
+from tests.conftest import right
+
+if TYPE_CHECKING:
+    from eyechart.providers.base import Request
+    from tests.conftest import Lab
 
 
 def read_again(target: Target, reply: str, accept: tuple[str, ...] | None = None) -> Record:
@@ -44,16 +54,76 @@ def test_targets_of_all_types_are_kept(
     assert record.target == target
     assert type(record.target) is type(target)
     assert answer.kind.fits(record.target)
-    assert verdict_of(record, answer).outcome == "correct"
+    assert Judge(answer).verdict(record).outcome == "correct"
     missed = read_again(target, f"Final answer: {wrong}")
-    assert verdict_of(missed, answer).outcome == "incorrect"
+    assert Judge(answer).verdict(missed).outcome == "incorrect"
     other = Answer(type="text" if answer.type in ("number", "integer") else "integer")
     assert not other.kind.fits(record.target)
+
+
+def test_a_completion_ends_where_it_begins_another_question() -> None:
+    """By the words and labels of its prompt. The record keeps all of the reply."""
+    spec = TaskSpec.model_validate(
+        {
+            "version": 1,
+            "title": "x",
+            "items": "x.jsonl",
+            "prompt": "How many ones are in it?\nRow: {{ row }}\nWrite {{ phrase }} and it.",
+            "answer": "integer",
+        }
+    )
+    for again in ("\nHow many ones are there?", "\nRow: 1 1", "\n\nQuestion: why?", "\nQ: 5?"):
+        record = read_again(12, f" Final answer: 12{again}\nFinal answer: 2")
+        record.finish_reason = "length"
+        assert Judge(spec.answer, ends_of(spec, "completions")).verdict(record).answer == 12
+        record.finish_reason = "stop"
+        assert Judge(spec.answer, ends_of(spec, "chat")).verdict(record).answer == 2
+    assert question_starts("Row {{ row }}\nAnswer: {{ x }}", "Answer:") == ("\nQuestion:", "\nQ:")
+    assert before_question("\nQ: 7", ["\nQ:"]) == "\nQ: 7"
+
+
+@pytest.mark.parametrize(
+    ("prompt", "phrase", "read"),
+    [
+        *(
+            ("The key is {{ n }}. {{ phrase }}\n", "The key is", "first"),
+            ("{{phrase}}", "==>", "first"),
+        ),
+        *(
+            ("1 + 1\nAnswer:", "Answer:", "first"),
+            ("Write {{ phrase }} first: {{ n }}", "So:", None),
+        ),
+    ],
+)
+def test_what_the_prompt_ends_with_decides_what_is_read(
+    prompt: str, phrase: str, read: str | None
+) -> None:
+    """Where that is the phrase, the reply begins with the answer; the task file may say so."""
+    fields = {"version": 1, "title": "x", "items": "x.jsonl", "prompt": prompt}
+    answer = {"type": "integer", "phrase": phrase}
+    assert TaskSpec.model_validate({**fields, "answer": answer}).answer.read == read
+    last = TaskSpec.model_validate({**fields, "answer": {**answer, "read": "last"}})
+    assert last.answer.read == "last"
 
 
 def test_accepted_answers_are_kept() -> None:
     """The journal keeps what a verdict needs, so a run is judged again without its task file."""
     answer, reply = Answer(type="text"), "Final answer: La Paz"
-    assert verdict_of(read_again("Sucre", reply, ("La Paz",)), answer).outcome == "correct"
-    assert verdict_of(read_again("Sucre", reply), answer).outcome == "incorrect"
+    assert Judge(answer).verdict(read_again("Sucre", reply, ("La Paz",))).outcome == "correct"
+    assert Judge(answer).verdict(read_again("Sucre", reply)).outcome == "incorrect"
     assert read_again("Sucre", reply, ("La Paz", "b")).accept == ("La Paz", "b")
+
+
+def test_a_run_of_completions_is_judged_up_to_the_next_question(lab: Lab) -> None:
+    """Its manifest says how it was asked."""
+
+    def running_on(request: Request) -> str:
+        return f"{right(request)}\n\nHow many ones? It is another row.\nFinal answer: 99"
+
+    apis: tuple[Literal["completions", "chat"], ...] = ("completions", "chat")
+    for api, outcome in zip(apis, ("correct", "incorrect"), strict=True):
+        wanted = lab.wanted(settings=Settings(api=api))
+        lab.asked(wanted, running_on)
+        read = read_details(read_run(wanted.folder))
+        assert {one.verdict.outcome.value for one in read} == {outcome}
+        assert all(str(one.record.reply).endswith("99") for one in read)

@@ -78,7 +78,7 @@ class TestCommand:
             f"{lab.out / 'leaderboard.csv'}: 4 rows",
             str(lab.out / "leaderboard.html"),
         ]
-        assert "| rank | model      | sees to (85 %) | 95 % interval |" in done.out
+        assert "| rank | model      | sees to (85 %) | 95 % interval " in done.out
         assert re.search(r"^\| +1–2 \| scripted/a \| +> 5 \| ", done.out, re.MULTILINE)
         assert [(row["condition"], row["model"]) for row in written(lab)] == [
             ("separator=comma", "scripted/a"),
@@ -134,7 +134,8 @@ class TestCommand:
             f"# Title\n\n{BEGIN}\n"
             "| task | model | sees to (95 %) | median over conditions | mean area |\n"
             "| --- | --- | --- | --- | ---: |\n"
-            "| lab/ones | scripted/a | > 5 (3 to > 5), separator=none | > 5, range over 2 "
+            "| lab/ones | scripted/a | > 5 (3 to > 5, of 4 rows only), separator=none | > 5, "
+            "range over 2 "
             "conditions > 5 | 1.00 |\n"
             f"{END}\n\nmore\n"
         )
@@ -595,7 +596,8 @@ class TestFile:
             (",8,0,0.85,", ",8,0,,", "threshold is empty"),
             (",8,0,0.85,", ",8,0,1e999,", "threshold is no number: '1e999'"),
             ("lab/ones,1,", f"lab/ones,{'9' * 5000},", "task_version is no whole number"),
-            (",5,>,3,", ",,>,3,", "effective_length is empty"),
+            (",lengths,4,yes,", ",nothing,4,yes,", "limited_by is not sight or form or room"),
+            (",lengths,4,yes,", ",lengths,-4,yes,", "rows is no whole number: '-4'"),
             (",5,>,3,", ",5,=,3,", "effective_length_bound is not empty or < or >: '='"),
             (",yes,0.", ",maybe,0.", "one_threshold is not no or yes: 'maybe'"),
         ],
@@ -622,7 +624,7 @@ def test_the_table_has_the_better_model_first(lab: Lab) -> None:
     assert [line.split(" | ")[-1] for line in lines] == ["1.00 |", "0.25 |"]
     assert lines[0].split(" | ")[3] == "–"
     alone = markdown(merge(part)).splitlines()[2]
-    assert alone == "| lab/ones | scripted/b | > 5 (3 to > 5) | – | 1.00 |"
+    assert alone == "| lab/ones | scripted/b | > 5 (3 to > 5, of 4 rows only) | – | 1.00 |"
 
 
 def test_the_file_has_the_largest_area_first(lab: Lab) -> None:
@@ -642,7 +644,7 @@ def test_controls_are_marked_and_not_shown(lab: Lab) -> None:
     controls = {Condition.read(row["condition"])["odd"]: row["control"] for row in found}
     assert controls == {"zero": "", "absent": "yes"}
     (line,) = markdown(merge(found)).splitlines()[2:]
-    assert line == "| copying/first_last | fake/model | < 5 (< 5, of 4 replies only) | – | 0.00 |"
+    assert line == "| copying/first_last | fake/model | < 5 (< 5, of 2 rows only) | – | 0.00 |"
 
 
 def of_condition(row: Row, value: str, length: int, **more: str) -> Row:
@@ -654,6 +656,8 @@ def of_condition(row: Row, value: str, length: int, **more: str) -> Row:
         "effective_length_bound": "",
         "effective_length_ci_low": str(length - 1),
         "effective_length_ci_high": str(length + 1),
+        "limited_by": "sight",
+        "rows": "",
         **more,
     }
 

@@ -41,7 +41,7 @@ OUTCOMES = (
 )
 MEANS = (
     *("accuracy", "ci_low", "ci_high", "accuracy_of_answered", "mean_abs_error"),
-    *("mean_signed_error", "off_by_one", "prompt_tokens", "output_tokens"),
+    *("mean_signed_error", "off_by_one", "prompt_tokens", "output_tokens", "thinking_tokens"),
 )
 Said = str | Reply | ProviderError
 
@@ -85,6 +85,7 @@ class TestColumns:
             *("length", "length_low", "length_high", "n"),
             *OUTCOMES,
             *MEANS,
+            "row_tokens",
             "reaches",
         )
 
@@ -94,7 +95,7 @@ class TestColumns:
         (row,) = table(lab.wanted(lab.plain))
         lengths = ("length", "length_low", "length_high")
         run = ("model", "task", "task_version")
-        assert tuple(row) == (*run, *lengths, "n", *OUTCOMES, *MEANS, "reaches")
+        assert tuple(row) == (*run, *lengths, "n", *OUTCOMES, *MEANS, "row_tokens", "reaches")
         assert list(row.values())[:7] == ["scripted/test", "lab/plain", "3", *("4",) * 3, "3"]
 
     def test_two_axes_are_two_columns_in_the_tasks_order(self, lab: Lab) -> None:
@@ -229,7 +230,7 @@ class TestCounts:
         """All unparsed is an accuracy of 0 with its interval; the means of answers are empty."""
         row = one_cell(lab, "no idea", "none", "well")
         assert [row[name] for name in MEANS[:3]] == ["0.0", "0.0", "0.561497"]
-        assert [row[name] for name in MEANS[3:]] == [""] * 6
+        assert [row[name] for name in MEANS[3:]] == [""] * 7
 
     def test_a_planned_run_without_an_answer_is_all_not_run(self, lab: Lab) -> None:
         """It has its rows, all empty."""
@@ -447,9 +448,9 @@ class TestTerminal:
             ["length", "accuracy, %", "accuracy, %"],
             ["3", "67 (21–94)", "67 (21–94)"],
             ["5", "67 (21–94)", "67 (21–94)"],
-            ["sees to (85 %)", "4", "4"],
+            ["sees to (85 %)", "not known", "not known"],
             ["95 % interval", "< 3 to > 5", "< 3 to > 5"],
-            ["few replies", "6", "6"],
+            ["rests on", "3 rows only", "3 rows only"],
             ["not scored", "2", "2"],
         ]
         low, high = wilson(2, 3) or (0.0, 0.0)
@@ -463,7 +464,7 @@ class TestTerminal:
         assert self.shown(lab, lab.wanted())[2:] == [
             *(["3", "0 (0–79)  1", "-  0"], ["5", "0 (0–79)  1", "-  0"]),
             *(["sees to (85 %)", "< 3", "-"], ["95 % interval", "< 3 to 5", ""]),
-            ["few replies", "2", ""],
+            ["rests on", "1 row only", ""],
             ["not scored", "0", "2"],
         ]
 
@@ -473,7 +474,7 @@ class TestTerminal:
         assert self.shown(lab, lab.wanted(lab.plain)) == [
             *(["length", "accuracy, %"], ["4", "100 (44–100)"]),
             *(["sees to (85 %)", "> 4"], ["95 % interval", "> 4"]),
-            ["few replies", "3"],
+            ["rests on", "3 replies only"],
         ]
 
     def test_no_single_threshold_has_a_row(self, lab: Lab) -> None:

@@ -82,8 +82,11 @@ class Uneven(ScriptedProvider):
 
 
 def adaptive(lab: Lab, model: str, *arguments: str | Path, **more: Any) -> Done:
-    """`bench run --adaptive`."""
-    return lab.bench_run("--adaptive", "--model", model, *arguments, **more)
+    """`bench run --adaptive`, until the effective length is known to the usual precision; without
+    `--precision` the small tasks of the lab would end as soon as their small full runs.
+    """
+    aim = () if "--precision" in arguments else ("--precision", "0.75")
+    return lab.bench_run("--adaptive", *aim, "--model", model, *arguments, **more)
 
 
 def ids(folder: Path) -> list[str]:
@@ -97,6 +100,21 @@ def rows(path: Path) -> list[dict[str, str]]:
 
 class TestFinding:
     """What an adaptive run finds, and from how many samples."""
+
+    def test_it_never_asks_more_than_a_full_run(self, lab: Lab) -> None:
+        """Unless a precision is wanted; then the same run goes on."""
+        name = lab.fake(sees(SEES))
+        done = lab.bench_run("--adaptive", "--model", name, *LENGTHS)
+        assert done.code == 0
+        full = 4 * len(LENGTHS[1].split(","))
+        said = f"; {full} samples were asked, as many as a full run has; --precision asks for more"
+        assert done.err.count(said) == 2
+        assert len(ids(lab.the_run())) == 2 * full
+        dry = lab.bench_run("--adaptive", "--model", name, *LENGTHS, "--fresh", "--dry-run")
+        assert f"at most {2 * full} samples of this task" in " ".join(dry.out.split())
+        more = adaptive(lab, name, *LENGTHS)
+        assert "as many as a full run has" not in more.err
+        assert len(ids(lab.the_run())) > 2 * full
 
     def test_few_samples_find_the_breaking_point(self, lab: Lab) -> None:
         """The intervals contain it and are narrow enough; each condition says why it ended."""
@@ -222,10 +240,7 @@ class TestWindow:
         provider = Window(400)
         done = adaptive(lab, lab.fake(provider), "--axis", "separator=none")
         assert done.code == 0
-        assert (
-            "its effective length is known to 1.07 octaves (182 to 381); no length between 263 and "
-            "381 is asked"
-        ) in done.err
+        assert "it is limited by window: all 6 failing samples were too long" in done.err
         assert max(len(request.prompt) for request in provider.requests) < 400
         overflows = [record for record in records(lab.the_run()) if "failure" in record]
         assert overflows
@@ -269,7 +284,17 @@ class TestUndisturbed:
         """Four kills in different waves; no answered sample is asked twice."""
         lab.monkeypatch.setenv("SLOW_SEES", str(SEES))
         command: tuple[str, ...]
-        command = ("run", "--task", str(lab.ones), "--out", str(lab.out), "--adaptive", *LENGTHS)
+        command = (
+            "run",
+            "--task",
+            str(lab.ones),
+            "--out",
+            str(lab.out),
+            "--adaptive",
+            *LENGTHS,
+            "--precision",
+            "0.75",
+        )
         command += ("--model", "slow/x", "--max-connections", "3")
         folder = lab.wanted(model="slow/x").folder
         for least in (2, 13, 40, 70):

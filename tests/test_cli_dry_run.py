@@ -66,6 +66,20 @@ def test_a_model_that_nobody_knows_is_told(lab: Lab) -> None:
     assert lab.bench_run(*at_a_server, task=lab.plain).err == ""
 
 
+@pytest.mark.parametrize(
+    ("model", "samples", "said"),
+    [
+        ("tiny", "3", "(counted)"),
+        ("tiny", "2600", "(counted in a few samples of each cell)"),
+        ("gpt-4o", "3", "(estimated: one a digit or sign, one per five letters)"),
+    ],
+)
+def test_who_counted_the_tokens_is_said(lab: Lab, model: str, samples: str, said: str) -> None:
+    """The model's tokenizer counted all prompts or some, or there is none at hand."""
+    given = ("--task", "counting/ones", "--model", model, "--lengths", "5", "--samples", samples)
+    assert said in lab.bench("run", *given, "--dry-run").out
+
+
 def test_of_a_long_prompt_the_beginning_and_the_end_are_shown(lab: Lab) -> None:
     """With the number of characters between; the document has all of it, and its length."""
     command = ("--lengths", "9000", "--axis", "separator=none", "--dry-run")

@@ -97,13 +97,14 @@ def test_conditions_are_columns_where_they_fit(lab: Lab) -> None:
 
 def test_conditions_are_rows_where_the_lines_fit(lab: Lab) -> None:
     """A row has all of a condition."""
-    lab.monkeypatch.setenv("COLUMNS", "120")
+    lab.monkeypatch.setenv("COLUMNS", "140")
     rows = rows_of(of_eight(lab, "--samples", "8", lengths="3"))
     cells = [[cell.strip() for cell in row.strip("|").split("|")] for row in rows if row[0] == "|"]
     assert cells[0] == [
-        *("separator", "hint", "length 3", "sees to (85 %)", "95 % interval", "unparsed")
+        *("separator", "hint", "length 3", "sees to (85 %)"),
+        *("95 % interval", "limited by", "unparsed"),
     ]
-    assert cells[1] == ["", "", "accuracy, %", "", "", ""]
+    assert cells[1] == ["", "", "accuracy, %", *[""] * 4]
     assert len(cells) == 10
     assert cells[2][:3] == ["none", "plain", "88 (53–98)"]
 
@@ -136,14 +137,18 @@ prompt: |
 
 
 def test_many_conditions_are_one_list(lab: Lab) -> None:
-    """By effective length, without the accuracies, whose file is named; counts are summed."""
+    """By effective length, those that are ranked first, without the accuracies, whose file is
+    named; counts are summed.
+    """
     text = lab.ones.read_text()
     head, tail = text[: text.index("axes:")], text[text.index("prompt: |") :]
     lab.ones.write_text(head + OF_MANY + tail.removeprefix("prompt: |\n"))
 
     def script(request: Request) -> str | Reply:
-        is_best = "hint=c" in request.sample_id and "separator=dash" in request.sample_id
-        return right(request) if is_best or "length=2|" in request.sample_id else "hm"
+        length = int(request.sample_id.partition("|length=")[2].partition("|")[0])
+        if "hint=c" in request.sample_id and "separator=dash" in request.sample_id:
+            return right(request) if length < 3 else "Final answer: 99"  # the only one by sight
+        return "hm" if length == 50 else right(request)
 
     axes = ("--axis", "separator=all", "--axis", "hint=all", "--lengths", "2,3,50")
     out = lab.bench_run("--model", lab.fake(script), *axes).out
@@ -153,13 +158,21 @@ def test_many_conditions_are_one_list(lab: Lab) -> None:
     assert "(95 % interval)" in rows[2]
     assert [cell.strip() for cell in rows[4].split("|")[1:3]] == ["dash", "c"]
     assert [cell.strip() for cell in rows[5].split("|")[1:3]] == ["none", "a"]
-    assert "unparsed: 192" in out.splitlines()  # of 24 conditions with 8 each
+    assert "unparsed: 96" in " ".join(out.split())  # of 24 conditions with 4 each
     assert "accuracy, %" not in out
     assert (
         "25 conditions, the longest effective length first; the accuracies on each line are in "
         + (str(lab.the_run() / TABLE))
         in out.splitlines()
     )
+    assert "limited by: 24 conditions," in " ".join(out.split())
+
+    def one(request: Request) -> str:
+        is_hm = "separator=dash" in request.sample_id and "hint=c|length=50" in request.sample_id
+        return "hm" if is_hm else right(request)
+
+    out = lab.bench_run("--model", lab.fake(one), *axes, "--fresh").out
+    assert "limited by: 1 condition," in " ".join(out.split())
     lab.monkeypatch.setenv("COLUMNS", "200")
     wide = lab.bench("score", lab.the_run()).out
     assert max(row.count("accuracy, %") for row in rows_of(wide)) == 3

@@ -74,7 +74,7 @@ def test_the_items_are_items(tmp_path: Path) -> None:
 
 
 def test_the_tasks_are_sound(lab: Lab) -> None:
-    """The first example, the one of a generator, and the one of a scorer."""
+    """The first example, those of a generator, one amid text, and the one of a scorer."""
     folder = lab.folder / "mine"
     folder.mkdir()
     for name, text in FILES.items():
@@ -85,6 +85,8 @@ def test_the_tasks_are_sound(lab: Lab) -> None:
     prompt = "prompt: 'How many in {{ label }}: {{ sequence }}? {{ phrase }}'\nanswer: integer\n"
     head = "version: 1\ntitle: Marks\n"
     (folder / "marks.yaml").write_text(f"{head}{part('generator:')}{part('presets:')}{prompt}")
+    amid = f"{head}{part('generator:')}{part('axes:')}answer: integer\n"
+    (folder / "amid.yaml").write_text(amid)
     done = lab.bench("tasks", "check", folder)
     assert (done.code, done.err) == (0, "")
-    assert done.out.count(": sound (") == 4
+    assert done.out.count(": sound (") == 5

@@ -14,10 +14,11 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from eyechart.harness.analysis.curve import Threshold
-from eyechart.harness.analysis.effective_length import NO_SINGLE_THRESHOLD
+from eyechart.harness.analysis.effective_length import NO_SINGLE_THRESHOLD, NOT_KNOWN
 from eyechart.harness.analysis.judged_run import read_run
 from eyechart.harness.analysis.leaderboard import merge, run_rows
 from eyechart.harness.analysis.leaderboard_file import write_leaderboard
+from eyechart.harness.analysis.limit import RANKED
 from eyechart.harness.analysis.standing import standing
 from eyechart.harness.report.effects import effects, gaps
 from eyechart.harness.report.listed import cells_table, estimates_table, pairs_table
@@ -114,8 +115,10 @@ def check_run(lab: Lab, folder: Path, printed: str) -> None:
         assert of_page["area"] == near(number(of_file["area"]))
         if of_file["area"]:
             said = length_text(of_file, "effective_length")
-            assert of_page["sees to"][0] == said
+            assert (NOT_KNOWN if of_page["sees to"] is None else of_page["sees to"][0]) == said
             assert said in printed
+            assert of_page["limited by"] == of_file["limited_by"]
+            assert (of_file["limited_by"] in printed) >= (of_file["limited_by"] not in RANKED)
             assert of_page["tested length"][0] == length_text(of_file, "tested_length")
             assert of_page["single threshold"] == of_file["one_threshold"]
             assert (NO_SINGLE_THRESHOLD in printed) >= (of_file["one_threshold"] == "no")
@@ -132,6 +135,8 @@ def scored(table: list[dict[str, str]]) -> list[dict[str, str]]:
 
 def length_text(row: dict[str, str], name: str) -> str:
     """A length as people see it, from its columns in a file."""
+    if not row[name]:
+        return NOT_KNOWN
     return f"{row[f'{name}_bound']} {float(row[name]):g}".strip()
 
 
@@ -180,8 +185,11 @@ def check_exports(
         assert scores[key] == near(number(cell["accuracy"]))
     for row in (row for row in estimates if row["area"]):
         below = row["effective_length_bound"] == "<"
-        length = scores[f"separator={row['separator']}", "effective_length", None]
-        assert length == (0 if below else float(row["effective_length"]))
+        length = scores.get((f"separator={row['separator']}", "effective_length", None))
+        if row["effective_length"] and row["limited_by"] in RANKED:
+            assert length == (0 if below else float(row["effective_length"]))
+        else:
+            assert length is None
 
 
 def check_comparison(lab: Lab, folders: list[Path]) -> None:

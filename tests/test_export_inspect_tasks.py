@@ -218,7 +218,7 @@ def test_a_system_prompt_comes_first(lab: Lab) -> None:
 def test_a_scorer_is_refused(lab: Lab) -> None:
     """In one line: the log could not be scored again."""
     lab.ones.write_text(lab.ones.read_text() + "scorer: score.py:score\n")
-    (lab.ones.parent / "score.py").write_text("def score(reply, target):\n    return 'correct'\n")
+    (lab.ones.parent / "score.py").write_text("def score(reply, item):\n    return 'correct'\n")
     with pytest.raises(BadParameterError, match="has a scorer of its own"):
         made("eyechart/file", path=str(lab.ones))
 

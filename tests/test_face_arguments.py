@@ -12,7 +12,8 @@ import pytest
 
 import eyechart
 from eyechart.harness.errors import UsageError
-from eyechart.harness.settings.run_settings import SETTINGS, as_key, as_option
+from eyechart.harness.settings.run_settings import SETTINGS
+from eyechart.harness.settings.spelling import as_key, as_option
 from eyechart.providers.naming import in_python, named, settings_in, spelled, turned_on
 from tests.conftest import Lab, right
 

@@ -21,7 +21,8 @@ from eyechart.harness.face.variant import (
 )
 from eyechart.harness.journal.manifest import read_manifest, write_manifest
 from eyechart.harness.plan.resolved_model import resolve_model
-from eyechart.harness.settings.run_settings import RunSettings, as_option
+from eyechart.harness.settings.run_settings import RunSettings
+from eyechart.harness.settings.spelling import as_option
 from eyechart.providers.base import SetupError
 from eyechart.providers.naming import spelled
 from tests.conftest import Lab

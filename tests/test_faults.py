@@ -221,8 +221,9 @@ class TestNothingAnswered:
                 *("--model", f"{bed.provider}/fake", "--base-url", server.base_url),
                 *("--lengths", "20,30", "--samples", "2"),
             )
-        done.one_line(1, "8 samples have no reply", "this request cannot be served")
-        assert done.out == ""
+        assert (done.code, done.out) == (1, "")
+        assert "none of the first 6 samples got a reply" in done.err
+        assert "  6 times: 400: this request cannot be served" in done.err
         assert (bed.lab.the_run() / TABLE).exists()
 
 

@@ -25,6 +25,7 @@ SOURCES = ("examples", "eyechart", "harness", "providers", "results", "tasks", "
 """Folders whose files import ours."""
 LEAVES = (
     "harness.errors",
+    "harness.score.markup",
     "harness.score.outcomes",
     "harness.settings",
     "harness.spec",
@@ -37,6 +38,7 @@ ARROWS = {
     "harness.errors": ["providers.naming"],
     "harness.settings": ["harness.errors", "providers", "providers.naming"],
     "harness.score": [],
+    "harness.score.markup": [],
     "harness.score.outcomes": [],
     "harness.task": ["providers"],
     "harness.plan": ["harness.task", "harness.score", "providers"],

@@ -124,7 +124,7 @@ def test_a_reply_that_says_the_key_back_is_kept_without_it(
         if not model.startswith("anthropic"):
             given.append("--logprobs")
         for samples in ("2", "3"):  # the second time it is a run that goes on
-            done = lab.bench_run("--model", model, *given, "--samples", samples)
+            done = lab.bench_run("--model", model, *given, "--samples", samples, "--keep-going")
             assert done.code == 0, done
             said += done.out + done.err
         sent = " ".join(str(asked.headers) for asked in server.asked)

@@ -151,18 +151,18 @@ class TestUsage:
     def test_without_it_a_reply_is_estimated(self, usage: Usage | None) -> None:
         """System prompt, prompt, reasoning and text, by the rule."""
         budget = Budget(PRICES)
-        meter = UsageMeter(budget, "Be brief.", think_tokens=50)
+        meter = UsageMeter(budget, "Be brief.")
         reply = Reply("4 ones", usage=usage, reasoning="one, two")
-        _, used = meter.settle(reply, "1111 a", 10)
+        _, used = meter.settle(reply, "1111 a", 60)
         asked = estimate_tokens("Be brief.") + estimate_tokens("1111 a")
         assert used == Usage(asked, estimate_tokens("one, two 4 ones"))
         assert budget.spent == cost(PRICES, used)
 
     def test_an_estimate_is_within_the_maximum(self) -> None:
         """A long row of digits may be few tokens; one that was cut off is as long as it may be."""
-        meter = UsageMeter(Budget(PRICES), think_tokens=50)
-        _, long = meter.settle(Reply("1" * 999), "1", 10)
-        _, cut = meter.settle(Reply("", "length"), "1", 10)
+        meter = UsageMeter(Budget(PRICES))
+        _, long = meter.settle(Reply("1" * 999), "1", 60)
+        _, cut = meter.settle(Reply("", "length"), "1", 60)
         assert long.output_tokens == cut.output_tokens == 60
 
     def test_nothing_is_estimated_for_nobody(self) -> None:
@@ -291,7 +291,7 @@ class Vendor(ScriptedProvider):
     async def complete(self, request: Request) -> Reply:
         assert self.budget.prices is not None
         bytes_sent = len("Be brief.") + len(request.prompt)
-        most = self.budget.worst(MaxUsage(bytes_sent, request.max_tokens + 5))
+        most = self.budget.worst(MaxUsage(bytes_sent, request.max_tokens))
         self.at_stake = max(self.at_stake, self.owed + sum(self.worst.values()))
         self.worst[request.sample_id] = most
         self.greatest, self.least = max(self.greatest, most), min(self.least, most)
@@ -299,7 +299,7 @@ class Vendor(ScriptedProvider):
             await asyncio.sleep(0)
         del self.worst[request.sample_id]
         whole = self.random.choice((True, False))
-        output = request.max_tokens + 5 if whole else self.random.randint(1, 5)
+        output = request.max_tokens if whole else self.random.randint(1, 5)
         prompt = self.random.randint(1, bytes_sent)
         written = self.random.choice((None, 0, self.random.randint(0, prompt)))
         usage = Usage(prompt, output, cache_write_tokens=written)
@@ -331,8 +331,7 @@ def asked(
             samples(count),
             vendor,
             more.pop("append", written.append),
-            system="Be brief.",
-            think_tokens=5,
+            meter=UsageMeter(budget, "Be brief.", paced=limits.tpm is not None),
             limits=limits,
             progress=Progress(budget=budget),
             sleep=sleep,

@@ -10,7 +10,7 @@ import pytest
 
 from eyechart.harness.plan.context_fit import CellFit, ContextFit, context_fits
 from eyechart.harness.plan.cost import estimate_tokens
-from eyechart.harness.plan.estimate import forecast
+from eyechart.harness.plan.estimate import Thinking, forecast
 from eyechart.harness.plan.plan import Plan, output_budget, plan
 from eyechart.harness.plan.resolved_model import ResolvedModel, resolve_model
 from eyechart.harness.spec import Line
@@ -25,9 +25,12 @@ class Counting(ScriptedProvider):
     def __init__(self) -> None:
         super().__init__(["1"])
         self.counted: list[str] = []
+        self.most = 0
+        """Most characters that it was asked to count at once."""
 
     async def count_tokens(self, prompts: Sequence[str]) -> list[int] | None:
         self.counted += prompts
+        self.most = max(self.most, sum(map(len, prompts)))
         return list(map(len, prompts))
 
 
@@ -88,11 +91,11 @@ def test_of_a_long_plan_a_few_stand_for_all() -> None:
 
 
 def test_reasoning_has_room_and_is_expected_to_use_a_part_of_it() -> None:
-    """On top of every reply."""
+    """On top of every reply; at most all of it, after replies that were cut off."""
     wanted = planned(samples=1, lengths=[5])
     plain = asyncio.run(forecast(wanted))
-    thinks = asyncio.run(forecast(wanted, think_tokens=8000, likely_thought=1000))
-    assert thinks.most_output_tokens == plain.most_output_tokens + 8000 * wanted.size
+    thinks = asyncio.run(forecast(wanted, thinking=Thinking(1000, 8000, 5000)))
+    assert thinks.most_output_tokens == (8000 + 5000) * wanted.size
     assert thinks.output_tokens == plain.output_tokens + 1000 * wanted.size
     assert (plain.thought_tokens, thinks.thought_tokens) == (0, 1000 * wanted.size)
 
@@ -286,3 +289,35 @@ def test_a_batch_has_prices_of_its_own(tmp_path: Path, monkeypatch: pytest.Monke
     assert batch.provider == "openai"
     assert resolve_model("nobody/x").prices is None
     assert resolve_model("openai/gpt-4o", addresses=["http://127.0.0.1:9/v1"]).prices is None
+
+
+def amid_text(*contexts: str) -> Plan:
+    """Rows of ten symbols amid texts of so many tokens, at all six depths."""
+    axes = {"context": contexts, "depth": ["all"]}
+    return planned("context/ones", axes=axes, lengths=[10], samples=4)
+
+
+def test_two_samples_stand_for_a_cell_of_long_prompts() -> None:
+    """A plan with such a cell is not counted whole, and what is counted is a part at a time."""
+    counter = Counting()
+    ahead = asyncio.run(forecast(amid_text("tokens_1k"), counter=counter))
+    assert (ahead.exact, ahead.requests, len(counter.counted)) == (True, 24, 24)
+    counter = Counting()
+    ahead = asyncio.run(forecast(amid_text("tokens_1k", "tokens_1m"), counter=counter))
+    assert (ahead.exact, ahead.requests, len(counter.counted)) == (False, 48, 6 * (3 + 2))
+    assert ahead.counted
+    long = sum(len(prompt) for prompt in counter.counted if len(prompt) > 100_000)
+    assert long > 2 * counter.most
+    assert ahead.prompt_tokens == pytest.approx(2 * long, rel=0.01)
+
+
+def test_long_cells_are_looked_at_a_part_at_a_time() -> None:
+    """Each cell has its fit all the same, counted or not."""
+    wanted, counter = amid_text("none", "tokens_1m"), Counting()
+    facts = {"max_model_len": 100_000}
+    fits = asyncio.run(context_fits(wanted, model_of(None), facts, counter))
+    rough = asyncio.run(context_fits(wanted, model_of(None), facts, None))
+    long = [key for key in wanted.sizes if key[0]["context"] == "tokens_1m"]
+    assert list(fits) == list(rough) == long
+    assert not any(fit.longest.fits for fit in (*fits.values(), *rough.values()))
+    assert 2 * counter.most < sum(map(len, counter.counted))

@@ -17,7 +17,7 @@ from tests.conftest import Lab
 
 MARKER = "import pathlib\npathlib.Path(__file__).with_name('executed').touch()\n"
 SCORER = (
-    "def score(reply, target):\n    return 'correct' if str(target) in reply else 'incorrect'\n"
+    "def score(reply, item):\n    return 'correct' if str(item.target) in reply else 'incorrect'\n"
 )
 
 

@@ -33,6 +33,9 @@ if TYPE_CHECKING:
 
 GOLDEN = {
     "capacity/items": "afe7ee8dd858fdcf46ff1422a4f1882582b5cc84d3a16e2fbf003cbcd1ff09f0",
+    "context/first_last": "6ba049a766e1198d5e83dbfd4f203775df1f9de14e884b787130211a6b95c40d",
+    "context/ones": "9e46cc64a70100b07b3fc21afea1cc1c858adb9b03b08f1cf8037cdf77de2c03",
+    "controlled/separators": "d3433a9812ef18156a4583fc72f5ae02ad3810faf835aff5e037c8912197acf2",
     "copying/first_last": "0b5f29d70b4e718518f4afdf0d63d5314eaac18099ae78bad42eac7622a24400",
     "copying/repeated_words": "f50b036d05aa89a123f5976322cb7d9a7e1f080d79766cfb49f8e2f4a568a2f1",
     "copying/verbatim": "2dffc487bc3f358bc5c3050b9b34545b18da255a84b5f865a5b9d07751df7847",
@@ -47,6 +50,8 @@ GOLDEN = {
     "separators/ones_314": "9ca22080e7f20ed0dc2d3a74c16c3e71bb24372d08b2ad334e993fc97ef90fd2",
     "separators/two_symbols": "63ef207ac6c425ce96ccf2870f5f43461e7afff3ddb08b288ea679f4bc9c913b",
     "spelling/letters_in_words": "15d8f3ddbc44d476e9f911fb706c90b5e0125d39c4ce21b74b88403b838a152e",
+    "vocabulary/numbers": "3662b33397b4dc541df3ee8e763baf70a82659ad50de8ab3e054e36d8b83da2e",
+    "vocabulary/stretches": "b04b06332c38e99b6655b24c088d3d7c1ce452d0518dbb9f01557f0a4fe9402c",
 }
 """Task -> fingerprint of its default plan with three samples a cell. A change of one of these is
 a change of the task: raise its version."""
@@ -118,12 +123,16 @@ def test_conditions_are_paired(name: str) -> None:
 ONES = "counting/ones@1|separator=none,strategy=direct,order=question_first"
 AXES_MAKE_ROWS = {
     "capacity/items",
+    "context/first_last",
+    "controlled/separators",
     "copying/first_last",
     "copying/repeated_words",
     "copying/verbatim",
     "memory/flip_flop",
     "memory/running_sum",
     "separators/two_symbols",
+    "vocabulary/numbers",
+    "vocabulary/stretches",
 }
 """Tasks in which an axis says what is in the row, or where."""
 

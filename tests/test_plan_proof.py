@@ -211,7 +211,6 @@ def outcome(task: Task, sample: Sample, reply: str) -> str:
         target=sample.target,
         answer=task.spec.answer,
         accept=sample.accept,
-        scorer=task.scorer,
     ).outcome
 
 

@@ -73,14 +73,21 @@ def always(response: Response) -> Callable[[Asked, int], Response]:
 
 
 def ask(
-    server: FakeServer, settings: ModelSettings | None = None, *, times: int = 1, tokens: int = 40
+    server: FakeServer,
+    settings: ModelSettings | None = None,
+    *,
+    times: int = 1,
+    tokens: int = 40,
+    think: int = 0,
+    temperature: float | None = 0.0,
 ) -> list[Reply]:
     """Replies at `server`, one after another."""
+    request = Request("How many?", tokens, temperature, think_tokens=think)
 
     async def main() -> list[Reply]:
         provider = open_provider(settings or own(server))
         try:
-            return [await provider.complete(Request("How many?", tokens)) for _ in range(times)]
+            return [await provider.complete(request) for _ in range(times)]
         finally:
             await provider.aclose()
 
@@ -268,7 +275,7 @@ def test_a_reply_to_a_whole_request_has_no_dropped_parameter() -> None:
 def test_thinking_models_are_asked_their_way(thinker: str) -> None:
     """By their entry in models.yaml: no temperature, and room to think on top of the reply's."""
     with fake_server(always(Response(body=message(THOUGHT, "7")))) as server:
-        (reply,) = ask(server, own(server, thinker), tokens=100_000)
+        (reply,) = ask(server, own(server, thinker), tokens=102_000, think=2000, temperature=None)
     assert (reply.text, reply.reasoning) == ("7", "hm")
     body = server.asked[0].body
     assert "temperature" not in body
@@ -297,7 +304,8 @@ def test_a_rejected_budget_gives_way(
 
     told: list[str] = []
     with fake_server(answer) as server:
-        ask(server, own(server, thinker, notify=told.append), times=2)
+        provider = own(server, thinker, notify=told.append)
+        ask(server, provider, times=2, tokens=2040, think=2000, temperature=None)
     kinds = [asked.body.get("thinking", {}).get("type") for asked in server.asked]
     assert kinds == sent
     assert {asked.body["max_tokens"] for asked in server.asked} == {2040}
@@ -312,7 +320,7 @@ def test_a_budget_is_at_least_what_the_api_takes(
     file.write_text("anthropic/thinker: {reasoning: true, think_tokens: 10}\n")
     monkeypatch.setenv(model_facts.USER_FILE, str(file))
     with fake_server(always(Response(body=message("7")))) as server:
-        ask(server, own(server, "thinker"))
+        ask(server, own(server, "thinker"), tokens=50, think=10)
     body = server.asked[0].body
     assert (body["thinking"]["budget_tokens"], body["max_tokens"]) == (1024, 1064)
 
@@ -368,7 +376,6 @@ def test_facts_and_counts(thinker: str) -> None:
     assert asyncio.run(opened(thinker).facts()) == {
         "engine": "anthropic",
         "base_url": ANTHROPIC,
-        "think_tokens": 2000,
         "effort": "low",
     }
 

@@ -10,6 +10,7 @@ PROMPT = "How many ones are in row ABC?\nAnswer at once.\nRow ABC: 111"
 def test_the_text_ends_where_the_answer_begins() -> None:
     """So that what comes next is an answer."""
     assert as_document(PROMPT) == f"{PROMPT}\nAnswer:"
+    assert as_document(f"{PROMPT}\nFinal answer:") == f"{PROMPT}\nFinal answer:"
 
 
 def test_a_model_that_runs_on_is_stopped_at_the_next_question() -> None:

@@ -91,7 +91,7 @@ class TestBatches:
     ) -> None:
         """Forty prompts in three batches of at most sixteen; each gets its own reply."""
         monkeypatch.setattr(
-            "eyechart.providers.one_thread._STRAGGLERS_S", 0.2
+            "eyechart.providers.one_thread._STRAGGLERS_S", 2.0
         )  # on a busy machine too
         monkeypatch.setattr(Engine, "script", lambda prompt: (f"so {prompt}", "stop"))
         prompts = [f"{'1' * (place % 7)} {place}" for place in range(40)]

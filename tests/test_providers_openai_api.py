@@ -365,20 +365,11 @@ def test_half_a_character_does_not_spoil_a_reply() -> None:
     assert reply.finish_reason == "other"
 
 
-def test_reasoning_models_are_asked_their_way() -> None:
-    """By their entry in models.yaml: no temperature, and room to think on top of the reply's."""
-    with fake_server(always(Response(body=chat("7")))) as server:
-        ask(server, model="openai/o3-mini")
-    assert "temperature" not in server.asked[0].body
-    assert server.asked[0].body["max_tokens"] == 40 + 8192
-
-
 def test_an_effort_that_was_asked_for_is_never_left_out() -> None:
-    """A model of any name gets it, with room to think; a server that refuses it is an error."""
+    """A model of any name gets it; a server that refuses it is an error."""
     with fake_server(always(Response(body=chat("7")))) as server:
         ask(server, model="openai/mine", effort="low")
     assert server.asked[0].body["reasoning_effort"] == "low"
-    assert server.asked[0].body["max_tokens"] == 40 + 8192
     said = {"message": "Unsupported parameter: 'reasoning_effort'", "param": "reasoning_effort"}
     refusing_server = fake_server(always(Response(400, {"error": said})))
     with refusing_server as server, pytest.raises(BadRequestError, match="reasoning_effort"):

@@ -140,6 +140,7 @@ def test_an_adaptive_run_finds_its_length(lab: Lab) -> None:
     (row,) = read_run(lab.the_run()).conditions.values()
     estimate = row.effective_length(Threshold())
     assert estimate is not None
+    assert estimate.length is not None
     assert 14 < float(estimate.length.length) < 28
 
 

@@ -130,6 +130,8 @@ GOES_ON = {
     "negative": (THIRD, "return Reply(SOUND, usage=Usage(-5, 1))", "usage with prompt_tokens -5"),
     "nan": (THIRD, "return Reply(SOUND, usage=Usage(float('nan'), 1))", "prompt_tokens nan"),
     "mapping": (THIRD, "return Reply(SOUND, usage={})", "usage of the type dict"),
+    "sent": (THIRD, "return Reply(SOUND, sent=[1])", "no mapping that JSON can have"),
+    "sent values": (THIRD, "return Reply(SOUND, sent={'a': {1}})", "no mapping that JSON"),
     "logprobs": (THIRD, "return Reply(SOUND, logprobs=5)", "a log probability that is above 0"),
 }
 """The same where the run is complete all the same."""

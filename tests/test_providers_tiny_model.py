@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from eyechart.harness.analysis.judging import verdict_of
+from eyechart.harness.analysis.judging import Judge
 from eyechart.harness.plan.plan import output_budget, plan
 from eyechart.harness.run.records import answered
 from eyechart.harness.task.catalogue import built_in_files, open_task
@@ -31,9 +31,9 @@ def accuracies(name: str, lengths: list[int], size: int = SAMPLES) -> dict[int, 
         requests = [Request(sample.prompt, output_budget(sample)) for sample in samples]
         replies = await asyncio.gather(*map(provider.complete, requests))
         await provider.aclose()
+        judge = Judge(task.spec.answer)
         return [
-            verdict_of(answered(sample, reply, attempts=1, latency_s=0.0), task.spec.answer).outcome
-            == "correct"
+            judge.verdict(answered(sample, reply, attempts=1, latency_s=0.0)).outcome == "correct"
             for sample, reply in zip(samples, replies, strict=True)
         ]
 

@@ -8,7 +8,7 @@ import json
 import pickle
 import sys
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -19,6 +19,7 @@ from eyechart.harness.analysis.results import TABLE
 from eyechart.harness.journal.manifest import read_manifest
 from eyechart.harness.run.limits import RayOptions, RunLimits
 from eyechart.harness.run.records import failed
+from eyechart.harness.run.room import Room
 from eyechart.harness.satellites.ray import fleet, rows
 from eyechart.harness.satellites.ray.cluster import Cluster, JobError
 from eyechart.harness.satellites.ray.rows import Asked, Back
@@ -36,6 +37,7 @@ from eyechart.providers.base import (
     StopRunError,
     Usage,
 )
+from eyechart.providers.openai.form import template_fields
 from eyechart.providers.registry import parse_model
 from eyechart.providers.scripted import ScriptedProvider
 from eyechart.providers.vllm import offline
@@ -142,6 +144,17 @@ class TestRun:
         assert len(job) == 19
         found = {path.parent.name[:4]: len(records(path.parent)) for path in lab.out.rglob(TABLE)}
         assert found == {"ones": 16, "plai": 3}
+
+    def test_a_first_job_decides_about_the_rest(self, lab: Lab, cluster: StandIn) -> None:
+        """Of a large run; other replies than unread ones let it go on."""
+        model = lab.fake(lambda _request: "I like rows.")
+        done = lab.bench_run("--model", model, *RAY, "--samples", "25")
+        assert done.code == 1
+        assert "none of the first 6 replies has an answer that can be read" in done.err
+        assert [len(job) for job in cluster.jobs] == [6]
+        done = lab.bench_run("--model", lab.fake(right), *RAY, "--samples", "25", "--fresh")
+        assert done.code == 0
+        assert [len(job) for job in cluster.jobs] == [6, 6, 94]
 
     def test_a_job_that_ends_early_goes_on(self, lab: Lab, cluster: StandIn) -> None:
         """What came back is kept, and nothing is asked twice."""
@@ -355,11 +368,11 @@ class TestRows:
         assert asyncio.run(workers.count_tokens(["a", "b"])) == [1, 2]
 
 
-def order(limits: RunLimits | None = None) -> Order:
+def order(limits: RunLimits | None = None, room: Room | None = None) -> Order:
     """An order for one of two workers."""
     settings = ModelSettings("model", provider="fake")
     return Order.of(
-        parse_model("tiny"), settings, limits or RunLimits(), workers=2, seed=0, think_tokens=0
+        parse_model("tiny"), settings, limits or RunLimits(), workers=2, seed=0, room=room or Room()
     )
 
 
@@ -386,6 +399,20 @@ class TestWorkers:
         assert again.record is None
         assert str(again.stop) == "RuntimeError: out of memory"
 
+    @pytest.mark.parametrize(
+        ("room", "tokens"), [(Room(), 9000), (Room(head=8192), 9000), (Room(fixed=True), 9000)]
+    )
+    def test_a_reply_gets_the_tokens_that_the_command_gave(
+        self, lab: Lab, room: Room, tokens: int
+    ) -> None:
+        """Those for thinking are among them, and are not added again."""
+        (sample,) = lab.wanted(lab.plain, samples=1).plan
+        worker, provider = Worker(order(room=room)), ScriptedProvider(right)
+        worker._model._provider = provider
+        (back,) = worker.answers([Asked(0, sample, tokens)])
+        assert back.record is not None
+        assert [request.max_tokens for request in provider.requests] == [tokens]
+
     @pytest.mark.parametrize("error", [AuthError("key"), SetupError("a b"), BadRequestError("x")])
     def test_errors_come_back_as_they_were(self, error: Any) -> None:
         """With their class, on which the exit code depends."""
@@ -405,7 +432,7 @@ class TestWorkers:
                 ModelSettings("x"),
                 RunLimits(),
                 seed=0,
-                think_tokens=0,
+                room=Room(),
             )
             assert isinstance(made, fleet.Workers)
             found[name] = (made.number, made.gpus)
@@ -429,6 +456,14 @@ class TestOfflineVllm:
         ends=frozenset({9}),
         window=100,
     )
+
+    def test_thinking_and_params_reach_engine_and_template(self) -> None:
+        """In the same form as they reach a server."""
+        settings = ModelSettings("m", thinking="300", params={"top_k": 5})
+        parameters = replace(self.PLAN, settings=settings).sampling(Request("x", 9))
+        assert (parameters["top_k"], parameters["thinking_token_budget"]) == (5, 300)
+        assert "chat_template_kwargs" not in parameters
+        assert template_fields(settings)["enable_thinking"] is True
 
     @pytest.fixture(autouse=True)
     def tokenizer(self, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -16,7 +16,7 @@ from typing import Any
 import orjson
 import pytest
 
-from eyechart.harness.analysis.judging import verdict_of
+from eyechart.harness.analysis.judging import Judge
 from eyechart.harness.journal.manifest import MANIFEST, read_manifest
 from eyechart.harness.journal.record import decode
 from tests.conftest import records
@@ -104,7 +104,7 @@ def judged(out: Path) -> dict[str, tuple[str, str]]:
     """Sample id -> our outcome and the reply, of all runs in `out`."""
     return {
         record["id"]: (
-            verdict_of(decode(orjson.dumps(record)), spec.answer).outcome,
+            Judge(spec.answer).verdict(decode(orjson.dumps(record))).outcome,
             record["reply"],
         )
         for folder in runs(out)
@@ -205,7 +205,7 @@ class TestProvider:
         done = bench(theirs, *SMALL, *way, *HF)
         assert_same(answers(ours), answers(theirs))
         of_tables = ("|", "+", "counting/", "copying/", "  ", "/")
-        ours_begin = (*of_tables, "lm-eval/hf/", "The longest", "next: bench ")
+        ours_begin = (*of_tables, "lm-eval/hf/", "The longest", "Tokens a symbol ", "next: bench ")
         assert all(line.startswith(ours_begin) for line in done.out.splitlines() if line)
         # lm-eval and transformers add nothing; the words of --system are news to tiny alone
         said = [line for line in alone.err.splitlines() if "tiny knows only" not in line]
@@ -219,7 +219,7 @@ class TestProvider:
         """A prompt beyond the window is an overflow, a reply without an end is cut off."""
         lengths = f"5,{2 * WINDOW}"
         asked = ("--task", "counting/sum", "--lengths", lengths, "--samples", "2")
-        bench(tmp_path, *asked, "--max-tokens", "3", *HF)
+        bench(tmp_path, *asked, "--max-tokens", "3", "--keep-going", *HF)
         found = {
             (one["length"], one.get("finish_reason"), (one.get("failure") or {}).get("kind"))
             for one in records(the_run(tmp_path))

@@ -228,7 +228,7 @@ def test_an_interrupt_saves_what_came(tmp_path: Path, monkeypatch: pytest.Monkey
         process.send_signal(signal.SIGINT)
         _, said = process.communicate(timeout=PATIENCE_S)
         assert len(list(Path(folder, "ray").glob("session_2*"))) == 1
-    assert process.returncode == 130
+    assert process.returncode == 130, said
     assert b"the same command continues" in said
     assert b"Traceback" not in said
     assert lines(tmp_path) > 200

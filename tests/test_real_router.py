@@ -87,9 +87,10 @@ def test_one_server_of_two_is_killed(tmp_path: Path) -> None:
         serving(second_folder) as second,
         routing(by_router, first, second) as router,
     ):
-        one = start(by_router, *ASKED, *MODEL, "--base-url", router.base_url)
+        slowly = ("--rpm", "2400")  # so that neither ends before the other has begun
+        one = start(by_router, *ASKED, *MODEL, *slowly, "--base-url", router.base_url)
         both = ("--base-url", first.base_url, "--base-url", second.base_url)
-        other = start(by_addresses, *ASKED, *MODEL, *both)
+        other = start(by_addresses, *ASKED, *MODEL, *slowly, *both)
         end_s = time.monotonic() + STARTED_S
         while not (lines(by_router) > 100 and lines(by_addresses) > 100):
             assert time.monotonic() < end_s

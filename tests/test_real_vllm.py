@@ -21,6 +21,7 @@ from eyechart.harness.journal.record import SAMPLES
 from tests.conftest import Done, has_lines, records
 from tests.real_server import (
     MODEL,
+    ROOT,
     VLLM,
     WINDOW,
     Answers,
@@ -44,6 +45,13 @@ pytestmark = [
     pytest.mark.skipif(not VLLM.exists(), reason="no vllm beside this Python; see .ci/vllm"),
 ]
 
+_PLUGIN = ROOT / "tests" / "thinking_plugin.py"
+THINKS = (
+    *("--logits-processors", "tests.thinking_plugin:Thinks"),
+    *("--reasoning-parser-plugin", str(_PLUGIN), "--reasoning-parser", "late"),
+    *("--max-model-len", str(WINDOW)),
+)
+"""Arguments of a server whose model thinks for 400 to 2,213 tokens."""
 SMALL = ("--lengths", "5,10,20,50", "--samples", "4")
 ONE_ROW = ("--task", "counting/ones", "--axis", "separator=none")
 WAYS = {
@@ -180,6 +188,31 @@ class TestServer:
             done = end(start(tmp_path, *more, *joining, other.base_url))
         done.one_line(1, "another", changed, "--fresh")
         assert answers(tmp_path) == before
+
+
+def test_a_model_that_thinks_needs_no_limit(tmp_path: Path) -> None:
+    """Asked with the defaults it sees as far as with ample room given by hand, for at most 1.3
+    times the tokens. A later command pays for no reply that is cut off.
+    """
+    asked = ("--task", "counting/sum", "--spread", "bands", "--lengths", "5,10,20,40,60")
+    with serving(tmp_path, *THINKS) as thinking:
+        model = ("--model", "vllm/tiny", "--base-url", thinking.base_url, "--samples")
+        spent, lengths = [], []
+        for name, more in (("usual", ()), ("ample", ("--max-tokens", "3000"))):
+            (tmp_path / name).mkdir()
+            bench(tmp_path / name, *asked, *model, "4", *more)
+            kept = records(the_run(tmp_path / name))
+            assert {one["finish_reason"] for one in kept} == {"stop"}
+            assert all(one["reasoning"] for one in kept)
+            lengths.append(load_run(the_run(tmp_path / name)).effective_length)
+            each = [one["output_tokens"] + one.get("cut_output_tokens", 0) for one in kept]
+            spent.append(sum(each))
+        assert str(lengths[0]) == str(lengths[1])
+        assert spent[1] < spent[0] <= 1.3 * spent[1]
+        bench(tmp_path / "usual", *asked, *model, "5")
+        new = records(the_run(tmp_path / "usual"))[20:]
+        assert len(new) == 5
+        assert not any("cut_off" in one for one in new)
 
 
 class TestVariants:

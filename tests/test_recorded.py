@@ -93,11 +93,12 @@ def test_replies_find_their_items(lab: Lab, form: str) -> None:
         prompts = [f"Count w{n}. Take care. End with Final answer:" for n in (3, 4, 5)]
         rows = [{"prompt": p, "reply": r} for p, r in zip(prompts, ["3", "9", "5"], strict=True)]
         lines(path, rows)
-    assert take(lab, path, task, *options).code == 0
-    assert outcomes(lab) == {"correct": 2 if form == "prompt" else 3, "incorrect": 1}
+    assert take(lab, path, task, *options).code == (form == "prompt")
+    twin = {"correct": 2, "incorrect": 1, "not_run": 1}  # its prompt is that of another item
+    assert outcomes(lab) == (twin if form == "prompt" else {"correct": 3, "incorrect": 1})
     manifest = read_manifest(lab.the_run())
     assert {cell.condition.label for cell in manifest.cells} == {"hint=yes"}
-    assert manifest.fingerprint is not None
+    assert (manifest.fingerprint is None) == (form == "prompt")
     shown = lab.bench("samples", lab.the_run(), "--task", task, "--json", "--limit", "1")
     assert json.loads(shown.out)["prompt"] == "Count w3. Take care. End with Final answer:"
 
@@ -124,7 +125,9 @@ def test_requests_beside_a_batch_give_the_prompts(lab: Lab) -> None:
     asked = lines(lab.folder / "asked.jsonl", [{"custom_id": "mine", "body": body}])
     replies = lines(lab.folder / "said.jsonl", [batch_line("mine", "Final answer: 4")])
     command = ("import", asked, replies, "--task", task, "--model", "them", "--out", lab.out)
-    assert lab.bench(*command).code == 0
+    assert "samples without a recorded reply: 3 of 4" in lab.bench(*command).err
+    board = lab.bench("leaderboard", "--out", lab.out).err
+    assert "hint=no: 3 samples have no recorded reply\n" in board  # nothing can ask them
     (record,) = records(lab.the_run())
     assert record["id"] == "lab/words@1|hint=no|length=4|seed=0|index=0"
     usage = (record["prompt_tokens"], record["output_tokens"], record["model"])

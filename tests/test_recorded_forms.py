@@ -43,7 +43,7 @@ def test_results_of_messages_are_read_whole() -> None:
         ("counting/bernoulli", 6, "5", "6 is more than its length 5"),
         ("counting/bernoulli", "five", "5", "'five' is no integer"),
         ("counting/bernoulli", [5], "5", "[5] is no integer"),
-        ("counting/bernoulli", 5, "0", "lengths go from 1"),
+        ("counting/bernoulli", 5, "0", "5 is more than its length 0"),
         ("memory/running_sum", "\N{MINUS SIGN}212.0", "5", None),
         ("spelling/letters_in_words", "6", "3", None),
         ("counting/bernoulli", "0", "5", None),

@@ -39,7 +39,13 @@ def test_a_chart_takes_the_room_that_was_kept(visit: Visit) -> None:
         assert box["height"] <= kept + 1
 
 
-@pytest.mark.parametrize("unit", ["characters", "tokens"])
+_TITLES = {
+    "characters": "characters of the prompt",
+    "tokens": "tokens of the row, estimated from usage",
+}
+
+
+@pytest.mark.parametrize("unit", _TITLES)
 def test_the_length_axis_changes_its_unit(visit: Visit, unit: str) -> None:
     """All charts of lengths, at a click; what is not known stays in symbols and says so."""
     visit.drawn()
@@ -48,7 +54,7 @@ def test_the_length_axis_changes_its_unit(visit: Visit, unit: str) -> None:
     for model in ("scripted/first", "scripted/second"):
         panel = visit.page.locator(f"#counting-bernoulli .panel[data-model='{model}']")
         known = unit == "characters" or model == "scripted/first"
-        title = f"length ({unit})" if known else "length (symbols; tokens not known)"
+        title = f"length ({_TITLES[unit]})" if known else "length (symbols; tokens not known)"
         assert title in panel.locator("svg text").all_text_contents()
 
 
@@ -151,7 +157,7 @@ def test_a_run_without_an_answer_upsets_no_chart(unanswered: Path, visit: Visit)
     """What is drawn has rows, which the fixture holds; lengths in symbols are always known."""
     visit.page.goto(unanswered.as_uri())
     visit.drawn()
-    assert visit.page.locator("input[value=symbols]").is_enabled()
+    assert visit.page.locator("input[value=length]").is_enabled()
     visit.requests.remove(unanswered.as_uri())
 
 

@@ -131,7 +131,9 @@ def test_a_file_says_what_it_shows(counted: Section, tmp_path: Path) -> None:
     figure = accuracy_figure(counted)
     (svg,) = write_charts([("lab/ones", [figure])], tmp_path, ["svg"])
     said = texts(svg.read_text())
-    assert {"lab/ones: accuracy by length", "scripted/test", "none", "comma", "&gt; 5"} <= set(said)
+    assert {"lab/ones: accuracy by length", "scripted/test", "none", "comma", "&gt; 5*"} <= set(
+        said
+    )
     assert "var(" not in svg.read_text()
 
 
@@ -143,15 +145,15 @@ def test_the_fitted_curve_is_drawn(lab: Lab) -> None:
     lab.asked(wanted, lambda request: right(request) if at(request) <= 4 else "Final answer: 100")
     data = accuracy_figure(section_of(wanted.folder)).panels[0].data
     rows = [row for row in data["fit"] if row["colour"] == "none"]
-    assert (rows[0]["x@symbols"], rows[-1]["x@symbols"]) == (2, 16)
+    assert (rows[0]["x@length"], rows[-1]["x@length"]) == (2, 16)
     assert [row["y"] for row in rows] == sorted((row["y"] for row in rows), reverse=True)
     assert rows[0]["y"] > 0.9
     assert rows[-1]["y"] < 0.1
     marked, shortest, *_, longest = data["estimate"][0], *data["curve"]
-    assert 4 < marked["x@symbols"] < 8
+    assert 4 < marked["x@length"] < 8
     assert shortest["x@characters"] < marked["x@characters"] < longest["x@characters"]
     assert (marked["x@tokens"], rows[0]["x@tokens"]) == (None, None)
-    assert marked["label@symbols"] == f"{marked['x@symbols']:.0f}"
+    assert marked["label@length"] == f"{marked['x@length']:.0f}"
 
 
 def at(request: Request) -> int:
@@ -274,7 +276,7 @@ def test_the_longest_length_has_its_label(lab: Lab, tmp_path: Path) -> None:
 )
 def test_the_axis_of_differences_follows_them(largest: float, end: float) -> None:
     """Symmetric around 0, which has a tick, and not shorter than where chance would look large."""
-    y = effects_chart(Look(("a", "b"), ()), [5, 10], largest)["layer"][1]["encoding"]["y"]
+    y = effects_chart(Look(("a", "b"), ()), [5, 10], largest, "length")["layer"][1]["encoding"]["y"]
     assert y["scale"]["domain"] == [-end, end]
     assert y["axis"]["values"] == [-end, -end / 2, 0, end / 2, end]
 

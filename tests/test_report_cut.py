@@ -12,18 +12,23 @@ import pytest
 
 from eyechart.harness.analysis.curve import Threshold
 from eyechart.harness.analysis.judged_run import read_run
+from eyechart.harness.plan.plan import plan
+from eyechart.harness.plan.resolved_model import resolve_model
 from eyechart.harness.report.cut import MOST
 from eyechart.harness.report.paged import FIELDS, pack_samples
 from eyechart.harness.report.section import sections
+from eyechart.harness.run.run_request import RunRequest
+from eyechart.harness.spec import Settings
+from eyechart.harness.task.catalogue import built_in_files, open_task
 from eyechart.providers.base import Request
 from tests.conftest import Lab, right
 
 LONG = 10 * MOST
 
 
-def texts(lab: Lab, script: Any) -> list[dict[str, Any]]:
+def texts(lab: Lab, script: Any, wanted: RunRequest | None = None) -> list[dict[str, Any]]:
     """The texts of a page's samples, each by field."""
-    wanted = lab.wanted(samples=2, lengths=[3])
+    wanted = wanted or lab.wanted(samples=2, lengths=[3])
     lab.asked(wanted, script)
     (section,) = sections([read_run(wanted.folder)], Threshold())
     packed = pack_samples([(section.name, run) for run in section.runs])
@@ -68,3 +73,19 @@ def test_a_short_reply_is_whole(lab: Lab) -> None:
     """Nothing is said of it."""
     for text in texts(lab, right):
         assert text["reply"] == f"Final answer: {text['target']}"
+
+
+def test_a_long_prompt_is_cut_once(lab: Lab) -> None:
+    """The page says how much is left out, and how to see the whole prompt."""
+    name = "context/ones"
+    task = open_task(name, built_in_files()[name], trial=False)
+    planned = plan(task, lengths=[5], samples=2, axes={"context": ["tokens_32k"]})
+    wanted = RunRequest(planned, resolve_model("scripted/test"), Settings(), lab.out)
+    for text in texts(lab, right, wanted):
+        parts = re.split(
+            r"\[… ([0-9,]+) characters left out; 'bench samples --full' prints them …\]",
+            text["prompt"],
+        )
+        start, count, end = parts
+        assert len(start + end) == MOST
+        assert int(count.replace(",", "")) > 100_000

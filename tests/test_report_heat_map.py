@@ -65,6 +65,34 @@ def test_each_cell_has_its_accuracy(copied: Path, tmp_path: Path) -> None:
     assert texts.count("100") == 2
 
 
+def test_a_row_amid_text_has_one_by_depth(lab: Lab) -> None:
+    """A panel for each amount of context, and a line of cells for each depth in it."""
+    name = "context/first_last"
+    opened = open_task(name, built_in_files()[name], trial=False)
+    axes = {"context": ["none", "tokens_1k"], "depth": ["start", "middle", "between"]}
+    planned = plan(opened, lengths=[20], samples=2, axes=axes)
+    wanted = RunRequest(planned, resolve_model("scripted/test"), Settings(), lab.out)
+    lab.asked(wanted, sees_what_is_near_the_end)
+    (section,) = sections([read_run(wanted.folder)], Threshold())
+    figure = heat_map_figure(section)
+    assert figure is not None
+    assert figure.title == "Accuracy by depth and length"
+    cells = {
+        panel.title: [(row["depth"], row["percent"]) for row in panel.data["cells"]]
+        for panel in figure.panels
+    }
+    assert cells == {
+        "context none": [("start", "100"), ("middle", "100"), ("between", "100")],
+        "context tokens_1k": [("start", "0"), ("middle", "0"), ("between", "100")],
+    }
+    alt.Chart.from_dict(complete_spec(name, figure, figure.panels[0]), validate=True)
+
+
+def sees_what_is_near_the_end(request: Request) -> str:
+    """The last symbol before the instructions, whatever it is part of."""
+    return f"Final answer: {request.prompt.splitlines()[-3][-1]}"
+
+
 def test_a_task_at_one_position_has_no_heat_map(lab: Lab) -> None:
     """Nor has a task without the axis."""
     wanted = lab.wanted()

@@ -16,6 +16,7 @@ from eyechart.harness import errors
 from eyechart.harness.analysis import details
 from eyechart.harness.analysis.curve import Threshold
 from eyechart.harness.analysis.judged_run import read_run
+from eyechart.harness.analysis.run_text import run_finding
 from eyechart.harness.journal.manifest import read_manifest
 from eyechart.harness.journal.record import SAMPLES
 from eyechart.harness.plan.plan import make_sample, plan
@@ -30,7 +31,7 @@ from eyechart.harness.report.reported import read_reported
 from eyechart.harness.report.section import Section, sections
 from eyechart.harness.run.run_request import RunRequest
 from eyechart.harness.score.outcomes import OUTCOMES
-from eyechart.harness.settings.run_settings import as_option
+from eyechart.harness.settings.spelling import as_option
 from eyechart.harness.spec import Settings
 from eyechart.harness.task.catalogue import built_in_files, open_task
 from eyechart.providers.base import BadRequestError, Reply, Request, Usage
@@ -261,7 +262,8 @@ def test_a_run_without_an_answer_has_a_page(lab: Lab, formats: tuple[str, ...]) 
     written = write_report([read_run(wanted.folder)], out, formats=formats, warn=lab.said.append)
     assert written[0] == out
     said = finding_of(out.read_text())
-    assert said == "scripted/test has no scored sample here."
+    assert said == run_finding(read_run(wanted.folder))
+    assert said.startswith("No sample of lab/ones is scored")
 
 
 def test_a_run_that_was_only_planned_has_a_page(lab: Lab) -> None:
@@ -316,7 +318,7 @@ def test_units_that_nobody_knows_are_off(lab: Lab) -> None:
     assert re.search(r'value="characters">', page)
     assert re.search(r'value="tokens" disabled>', page)
     row = accuracy_figure(section_of(wanted.folder)).panels[0].data["curve"][0]
-    assert row["x@symbols"] == 4
+    assert row["x@length"] == 4
     assert row["x@characters"] > 50
     assert row["x@tokens"] is None
 
@@ -367,7 +369,7 @@ def test_tables_have_the_numbers_of_the_csv(lab: Lab) -> None:
     tables = {table["name"]: table for table in data_of(report(lab, folder))["tables"]}
     cells = tables["lab-ones-cells"]
     run = read_run(folder)
-    assert cells["columns"] == [*run.cells.columns, "reaches"]
+    assert cells["columns"] == [*run.cells.columns, "row_tokens", "reaches"]
     at = cells["columns"].index("accuracy")
     assert [row[at] for row in cells["rows"]] == run.cells["accuracy"].tolist()
     sights = tables["lab-ones-effective-length"]

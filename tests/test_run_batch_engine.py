@@ -25,13 +25,12 @@ from eyechart.harness.run.batch import batch_run, context, engine
 from eyechart.harness.run.batch.context import BatchContext, Clocks
 from eyechart.harness.run.batch.files import FileLimits
 from eyechart.harness.run.batch.pending import PENDING_FILE
-from eyechart.harness.run.fresh import OldRuns
 from eyechart.harness.task import functions, generator
 from eyechart.providers.base import ModelSettings, OverloadedError, ServerFaultError, StopRunError
 from eyechart.providers.registry import open_batch_form, open_batches, parse_model
 from tests import batch_server
 from tests.batch_server import BatchServer, Plot
-from tests.conftest import records, wait_for
+from tests.conftest import asking_of, records, wait_for
 from tests.fake_server import Response, fake_server
 from tests.faulty_server import serving
 
@@ -198,6 +197,45 @@ class TestWell:
             assert server.asked.count("POST /v1/batches") == 1
             assert "GET /v1/batches" not in server.asked
 
+    def test_a_first_batch_decides_about_the_rest(self, lab: Lab) -> None:
+        """Of a large run: a small one whose replies cannot be read is the only one."""
+        with serve(says=lambda _body: "I like rows.") as server:
+            done = batched(lab, server, "--samples", "25")
+            assert done.code == 1
+            assert "none of the first 6 replies has an answer that can be read" in done.err
+            assert server.asked.count("POST /v1/batches") == 1
+        with serve() as server:
+            assert batched(lab, server, "--samples", "25", "--fresh").code == 0
+            assert server.asked.count("POST /v1/batches") == 2
+        assert len(records(lab.the_run())) == 100
+
+    def test_a_batch_under_way_is_fetched_whatever_the_first_replies_were(self, lab: Lab) -> None:
+        """It is paid for: --keep-going submitted it, and a command without it fetches it."""
+
+        async def stop(_seconds: float) -> None:
+            raise KeyboardInterrupt
+
+        with serve(says=lambda _body: "I like rows.") as server:
+            assert batched(lab, server, "--samples", "25").code == 1
+            wanted = lab.wanted(samples=25, model=NAME.label)
+            with pytest.raises(KeyboardInterrupt):
+                run_batches(lab, server, wanted, clocks=Clocks(sleep=stop))
+            assert PENDING_FILE in leftovers(lab)
+            batched(lab, server, "--samples", "25")
+            assert len(records(lab.the_run())) == 100
+            done = batched(lab, server, "--samples", "26")
+            assert "an earlier command stopped the run: none of the first 100" in done.err
+            assert set(server.paid.values()) == {1}
+
+    def test_after_a_first_batch_that_failed_nothing_is_submitted(self, lab: Lab) -> None:
+        """As after any other; the same command asks again."""
+        with serve(Plot(end="failed"), Plot(), Plot()) as server:
+            done = batched(lab, server, "--samples", "25")
+            assert done.code == 1
+            assert server.asked.count("POST /v1/batches") == 1
+            assert batched(lab, server, "--samples", "25").code == 0
+            assert server.asked.count("POST /v1/batches") == 3
+
     def test_the_same_as_a_direct_run(self, lab: Lab) -> None:
         """Tables, fingerprints and all; the records say which batch they are from."""
         with serve() as server:
@@ -293,17 +331,12 @@ def run_batches(
     asked = ModelSettings(NAME.model, base_urls=(server.base_url,))
 
     async def main() -> None:
-        shared = BatchContext(
-            open_batches(NAME, asked),
-            open_batch_form(NAME, asked),
-            Budget(),
-            lab.said.append,
-            lab.said.append,
-            limits or FileLimits(),
-            clocks or Clocks(),
+        asking = asking_of(wanted, said=lab.said.append)
+        service, form = open_batches(NAME, asked), open_batch_form(NAME, asked)
+        batches = engine.BatchEngine(
+            asking, service, form, limits or FileLimits(), clocks or Clocks()
         )
-        old_runs = OldRuns((), say=lab.said.append, warn=lab.said.append)
-        await engine.BatchEngine(wanted, shared, old_runs).run()
+        await batches.run()
 
     asyncio.run(main())
 
@@ -1043,17 +1076,25 @@ class TestAdaptive:
 
     def test_three_batches_find_the_breaking_point(self, lab: Lab) -> None:
         """Two batches open the lines, and the third one is large."""
+        precise = (*LENGTHS, "--precision", "0.75")
         with serve(says=sees) as server:
-            done = batched(lab, server, "--adaptive", *LENGTHS)
+            done = batched(lab, server, "--adaptive", *precise)
             assert done.code == 0
             assert server.created <= engine.STAGES
             assert set(server.paid.values()) == {1}
             assert done.err.count("its effective length is known to 0.") == 2
             paid = server.paid.total()
-            assert batched(lab, server, "--adaptive", *LENGTHS).code == 0
+            assert batched(lab, server, "--adaptive", *precise).code == 0
             assert server.paid.total() == paid
         assert read_manifest(lab.the_run()).adaptive
         assert leftovers(lab) == []
+
+    def test_after_replies_that_nobody_can_read_it_ends(self, lab: Lab) -> None:
+        """The run that its first batch stopped has no second one."""
+        with serve(says=lambda _body: "I like rows.") as server:
+            done = batched(lab, server, "--adaptive", *LENGTHS)
+            assert (done.code, server.created) == (1, 1)
+        assert done.err.count("has an answer that can be read") == 1
 
     def test_what_three_batches_leave_open_is_incomplete(self, lab: Lab) -> None:
         """The same command goes on with three more."""

@@ -157,6 +157,7 @@ class TestRecords:
             "attempts": 1,
             "reply": "Final answer: 0",
             "finish_reason": "length",
+            "max_tokens": 100,
             "refusal": "no",
             "reasoning": "hm",
             "prompt_tokens": 7,
@@ -282,6 +283,31 @@ class TestRetries:
             "message": "down",
         }
         assert answered["reply"] == "2"
+
+    @pytest.mark.parametrize(
+        ("kind", "requests"), [(ServerFaultError, 8), (BadReplyError, 8), (OverloadedError, 11)]
+    )
+    def test_before_any_answer_one_sample_is_tried_again(
+        self, kind: type[TransientError], requests: int
+    ) -> None:
+        """Three times, or as often as ever while the server is overloaded; then none is."""
+        limits = RunLimits(max_connections=6, unheard_attempts=3)
+        asked = Asked(lambda _: kind("it fails"), 6, limits=limits)
+        assert len(asked.asked) == requests
+        assert {record["failure"]["type"] for record in asked.records} == {kind.__name__}
+        assert len(asked.records) == 6
+
+    def test_the_first_answer_lets_the_others_try_again(self) -> None:
+        """As often as ever."""
+        fails = {f"id{index}": 2 + index for index in range(4)}
+
+        def answer(request: Request) -> Any:
+            fails[request.sample_id] -= 1
+            return ServerFaultError("it fails") if fails[request.sample_id] >= 0 else "7"
+
+        limits = RunLimits(max_connections=4, unheard_attempts=3)
+        asked = Asked(answer, 4, limits=limits)
+        assert [record["reply"] for record in asked.records] == ["7"] * 4
 
     def test_rate_limits_are_capped_apart(self) -> None:
         """Attempts that end with a rate limit have a number of their own."""

@@ -17,11 +17,9 @@ from eyechart.harness.analysis.judged_run import read_run
 from eyechart.harness.errors import JournalError
 from eyechart.harness.journal.manifest import MANIFEST, Manifest, read_manifest, write_manifest
 from eyechart.harness.journal.record import SAMPLES
-from eyechart.harness.plan.cost import Budget
 from eyechart.harness.plan.plan import fingerprint, output_budget
 from eyechart.harness.run import writer
 from eyechart.harness.run.engine import RunEngine
-from eyechart.harness.run.fresh import OldRuns
 from eyechart.harness.run.limits import RunLimits
 from eyechart.harness.run.run_request import RunRequest
 from eyechart.harness.run.task_run import run_task
@@ -39,7 +37,7 @@ from eyechart.providers.base import (
     StopRunError,
 )
 from eyechart.providers.scripted import ScriptedProvider
-from tests.conftest import records, right
+from tests.conftest import asking_of, records, right
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -109,15 +107,8 @@ class TestAsking:
         """Of a run half done, the other half."""
         display = Watching()
         for samples in (1, 4, 4):
-            engine = RunEngine(
-                [lab.wanted(samples=samples)],
-                ScriptedProvider(right),
-                limits=RunLimits(),
-                budget=Budget(),
-                old_runs=OldRuns((), say=print, warn=print),
-                display=display,
-                warn=print,
-            )
+            asking = asking_of([lab.wanted(samples=samples)], display=display)
+            engine = RunEngine(asking, ScriptedProvider(right))
             asyncio.run(engine.run())
             (outcome,) = engine.outcomes
             display.done.append(outcome.progress.done)

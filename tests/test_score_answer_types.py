@@ -32,7 +32,7 @@ from .integers import Found
 TASK = """version: 1
 title: A word
 items: items.jsonl
-prompt: "Say {{ said }}. {{ phrase }}"
+prompt: "After {{ phrase }} say {{ said }}."
 answer: word
 """
 ITEMS = [{"variables": {"said": word}, "target": word, "length": 1} for word in ("tea", "milk")]

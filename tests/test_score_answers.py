@@ -136,11 +136,173 @@ def test_choices_without_letters() -> None:
     assert judged("Final answer: a grade", GRADES, "A").outcome == "unparsed"
 
 
-def test_a_choice_without_the_phrase_stands_alone() -> None:
-    """A sentence about options is no choice."""
-    assert judged("Hm.\ngreen", COLORS, "green").outcome == "correct"
-    assert judged("The answer is B.", COLORS, "green").outcome == "correct"
-    assert judged("I think green is hard to see here", COLORS, "green").outcome == "unparsed"
+@pytest.mark.parametrize(
+    ("reply", "chosen"),
+    [
+        *(("John is in the kitchen.", "kitchen"), ("So it is the **Kitchen**, I think", "kitchen")),
+        ("John went to the kitchen.\n\nThe kitchen is where he is now.", "kitchen"),
+        ("He did not stay outside. He is in the kitchen.", "kitchen"),
+        *(("He is not in the kitchen.", None), ("He isn't in the kitchen", None)),
+        *(("It is anywhere but not the kitchen", None), ("The kitchen is wrong.", None)),
+        *(("He never entered the kitchen.", None), ("No one is in the kitchen", None)),
+        *(("The text does not say if he is in the kitchen.", None), ("The kitchen?", None)),
+        ("I cannot tell whether John is in the kitchen.", None),
+        ("Either the kitchen or the garden.", None),
+        ("The rooms are kitchen, garden and living room. I see John.", None),
+        ("He left the garden.\nHe is in the kitchen now.", None),
+        *(
+            ("1. The kitchen is hot\n2. The cellar is cold", None),
+            ("A. The cellar\nB. A kitchen", None),
+        ),
+        *(("He is in the kitchens.", None), ("He is in the kitchenette.", None)),
+        *(("He is in the living room.", "living room"), ("He is in the room of John.", "room")),
+        ("He is in a room, the living room.", None),
+    ],
+)
+def test_a_choice_in_sentences_without_the_phrase(reply: str, chosen: str | None) -> None:
+    """The only option that is named is read, unless its sentence denies it or doubts it."""
+    rooms = Answer(type="choice", options=("kitchen", "garden", "living room", "room"))
+    verdict = judged(reply, rooms, "kitchen")
+    assert verdict.answer == chosen, verdict.why
+    if chosen:
+        assert reply[verdict.start : verdict.end].lower() == chosen
+    else:
+        assert verdict.outcome == "unparsed"
+
+
+@pytest.mark.parametrize(
+    ("reply", "chosen"),
+    [
+        *(("No, John is not in the kitchen.", "no"), ("Yes. He is.", "yes"), ("**No**.", "no")),
+        *(("Answer: no, he left.", "no"), ("May, I think.", "may"), ("It may rain.", None)),
+        *(
+            ("There is no way to see it.", None),
+            ("Yes and no.", None),
+            ("No, I do not know.", None),
+        ),
+        *(("No idea", None), ("I have no doubt: yes", None), ("That is a yes", None)),
+        *(("No. Is he in the kitchen? No.", "no"), ("It can't be said; no, really", None)),
+    ],
+)
+def test_options_that_are_common_words(reply: str, chosen: str | None) -> None:
+    """They are read without the phrase only where they open the reply, apart from what follows."""
+    words = Answer(type="choice", options=("yes", "no", "may"))
+    assert judged(reply + "\nThat is all of it.", words, "no").answer == chosen
+
+
+@pytest.mark.parametrize(
+    ("reply", "chosen"),
+    [
+        *(("Hm.\ngreen", "green"), ("The answer is B.", "green"), ("I see green here", "green")),
+        *(
+            ("It must be option B because of the grass", "green"),
+            ("The choice is (B), I say", "green"),
+        ),
+        *(("Vitamin B is in it", None), ("Plan B it is", None), ("B is in the row", None)),
+        *(("A green one", "green"), ("Option A is green", None), ("Green (B) is right", "green")),
+        *(("Option B is wrong", None), ("I am not sure about it", "not sure")),
+        ("A) red\nB) green\nC) not sure\nD) sure thing\nWhich one shall it be", None),
+    ],
+)
+def test_letters_of_options_in_sentences(reply: str, chosen: str | None) -> None:
+    """A single letter is an option only beside a word that says so."""
+    assert judged(reply, COLORS, "green").answer == chosen
+
+
+def test_an_option_is_denied_also_after_the_phrase() -> None:
+    """The negation need not stand directly before it, but in its clause."""
+    assert judged("Final answer: it is not a red one", COLORS, "red").outcome == "unparsed"
+    assert judged("Final answer: not blue, but red", COLORS, "red").outcome == "correct"
+
+
+def test_where_the_phrase_is_there_other_lines_have_no_choice() -> None:
+    """A reply that has the phrase and no option after it is not searched."""
+    assert judged("I see green.\nFinal answer: unknown", COLORS, "green").outcome == "unparsed"
+
+
+UUID = "550e8400-e29b-41d4-a716-446655440000"
+
+
+@pytest.mark.parametrize(
+    ("reply", "value"),
+    [
+        *(("04021", "04021"), ("**04021**.", "04021"), ("The code is 04021.", "04021")),
+        *((f"The UUID is `{UUID}`.", UUID), (f"SHA256: {'3a7b' * 16}", "3a7b" * 16)),
+        *(("$\\text{AB-12}$", "AB-12"), ("It was AB-12, on the 2nd try", "AB-12")),
+        *(("The UUID key is 'QWERTY'", "QWERTY"), ("I see QWERTY there", "QWERTY")),
+        *(("4,021", "4,021"), ("It is 4,021 here", "4,021"), ("user_id x_17 it is", "x_17")),
+        *(("04021 or 04022", None), ("It is not AB-12", None), ("not the code AB-12", None)),
+        *(("AB-12?", None), ("Is it AB-12 there?", None), ("I do not know it", None)),
+        *(("I saw 7 of them", None), ("The 3rd of all", None), ("ABC and DEF", None)),
+    ],
+)
+def test_codes(reply: str, value: str | None) -> None:
+    """Each of their characters counts, zeros in front as well; a sentence has one of them."""
+    for text in (f"Final answer: {reply}", f"Hm, 99 and 98.\n{reply}"):
+        verdict = judged(text, Answer(type="code"), "04021")
+        assert verdict.answer == value, verdict.why
+        assert verdict.outcome == {None: "unparsed", "04021": "correct"}.get(value, "incorrect")
+
+
+def test_the_case_of_codes() -> None:
+    """It counts unless the task says otherwise."""
+    strict, mild = Answer(type="code"), Answer(type="code", case=False)
+    assert judged("Final answer: ab-12", strict, "AB-12").outcome == "incorrect"
+    assert judged("Final answer: ab-12", mild, "AB-12").outcome == "correct"
+    assert judged("Final answer: ab-13", mild, "AB-12", accept=("AB-13",)).outcome == "correct"
+    assert strict.kind.problem("a b", strict) == (
+        "the target 'a b' has a space; 'answer: text' takes several words"
+    )
+
+
+def test_symbols_have_any_length() -> None:
+    """Also in quotes inside a sentence."""
+    long = "x1" * 500
+    for reply in (f"Final answer: {long}", f'The last one is "{long}", I think.'):
+        assert judged(reply, Answer(type="symbol"), long).outcome == "correct"
+
+
+@pytest.mark.parametrize(
+    ("kind", "reply", "value"),
+    [
+        ("integer", " 71432. Remember it. There are 10 lines.", 71432),
+        ("integer", "\n71432\nIn all there are 10 lines.", 71432),
+        ("integer", " There are 12 ones. And 7 zeros.", 12),
+        ("integer", "I see 5 rows. Final answer: 12\nFinal answer: 13", 12),
+        ("integer", " 12\n\nFinal answer: 15", 12),
+        ("integer", "Final answer: 12. Then 4.", 12),
+        ("integer", "<think>5</think> 12.\n7", 12),
+        ("integer", "Final answer: 12 or 13\nFinal answer: 14", None),
+        ("integer", " 12. Wait, 13. No, 14.", None),
+        *(("integer", reply, None) for reply in ("12, 13, 14", "1. Count\n2. Sum", "1. 2. 3.")),
+        ("integer", "I count groups of 10:\n10, 20\nSo 23", None),
+        ("integer", "The answer is 12.\nIt has 10 groups", 12),
+        *(("integer", reply, None) for reply in ("12?", "Let me see.\n12", "not 12. 12", "")),
+        ("symbol", " k. The rest is a, b and c.", "k"),
+        ("text", " kiwi pear\nQuestion: which?\nFinal answer: plum\nIt is.", "plum"),
+        ("text", " kiwi pear\nWhich fruit comes next?", "kiwi pear"),
+        ("list", " a, b,\nc\nThat is all, or is it?", "a, b, c"),
+        ("choice", " The kitchen. Where is Mary? In the garden.", "kitchen"),
+        ("choice", "A. kitchen\nB. garden\nC. hall", None),
+        ("choice", " Not in the kitchen. In the garden.", None),
+    ],
+)
+def test_the_answer_that_stands_first(kind: str, reply: str, value: object) -> None:
+    """With `read: first` a reply goes on with the prompt, whose end is the phrase. It is also
+    judged where it was cut off later.
+    """
+    options = {"options": ("kitchen", "garden")} if kind == "choice" else {}
+    answer = Answer.model_validate({"type": kind, "read": "first", **options})
+    target = 0 if kind == "integer" else "garden"
+    assert judged(reply, answer, target).answer == value
+    if value is not None and "\n" in reply.strip():
+        assert judged(reply, answer, target, "length").answer == value
+
+
+def test_a_refusal_is_no_text_that_stands_first() -> None:
+    """Any words could be a text."""
+    answer = Answer(type="text", read="first")
+    assert judged(" I'm sorry, but I can't help with that.", answer, "x").outcome == "refused"
 
 
 @pytest.mark.parametrize(
@@ -217,6 +379,7 @@ def test_accepted_answers() -> None:
         ({"type": "choice", "options": ["a", " "]}, "match pattern"),
         ({"type": "number", "tolerance": -1}, "greater than or equal to 0"),
         ({"type": "text", "ordered": True}, "'ordered' goes with 'type: list'"),
+        ({"type": "text", "case": False}, "'case' goes with 'type: code'"),
     ],
 )
 def test_answers_that_cannot_be(fields: dict[str, object], message: str) -> None:
@@ -225,11 +388,31 @@ def test_answers_that_cannot_be(fields: dict[str, object], message: str) -> None
         Answer.model_validate(fields)
 
 
-@pytest.mark.parametrize("answer", [NUMBER, COLORS, LIST])
-@pytest.mark.parametrize("piece", ["1,", "- a\n", "10^", "red ", "1 x ", "B) ", ",\n", "[", "1e-"])
-def test_long_replies_take_linear_time(answer: Answer, piece: str) -> None:
+@pytest.mark.parametrize("answer", [NUMBER, COLORS, LIST, Answer(type="code")])
+@pytest.mark.parametrize("phrase", ["Final answer: ", ""])
+@pytest.mark.parametrize(
+    "piece",
+    [
+        "1,",
+        "- a\n",
+        "10^",
+        "red ",
+        "1 x ",
+        "B) ",
+        ",\n",
+        "[",
+        "1e-",
+        "!",
+        "red! ",
+        "a b\n",
+        "1",
+        "'1",
+        "1:",
+    ],
+)
+def test_long_replies_take_linear_time(answer: Answer, piece: str, phrase: str) -> None:
     """No pattern backtracks."""
     target = 3.5 if answer is NUMBER else "red"
     began = time.perf_counter()
-    judged("Final answer: " + piece * 30_000, answer, target)
+    judged(phrase + piece * 30_000, answer, target)
     assert time.perf_counter() - began < 5

@@ -6,7 +6,7 @@ import math
 from fractions import Fraction
 from itertools import pairwise
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from eyechart.harness.spec import MAX_LENGTH, Cell, Condition, Line, Sample, line_start, lines_of
@@ -15,6 +15,7 @@ NAMES = st.from_regex(r"[a-z][a-z0-9_]{0,5}", fullmatch=True)
 VALUES = st.dictionaries(NAMES, NAMES, max_size=4)
 
 
+@settings(deadline=None)
 @given(VALUES)
 def test_a_condition_is_a_value(values: dict[str, str]) -> None:
     """Equal where its values are, in whatever order; of no other type than a mapping."""

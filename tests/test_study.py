@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import csv
+import re
 import shutil
 import signal
 import sys
@@ -95,6 +96,21 @@ def no_page(monkeypatch: pytest.MonkeyPatch) -> None:
 
 class TestRun:
     """One command."""
+
+    @pytest.mark.usefixtures("no_page")
+    def test_the_only_model_of_a_task_has_its_fact(self, lab: Lab) -> None:
+        """Why it is not ranked, and what helps; the other one was stopped by its first replies."""
+
+        def cut(request: Request) -> Reply | str:
+            long = "length=3|" not in request.sample_id
+            return Reply("", "length", reasoning="One, then") if long else right(request)
+
+        two_models(lab, cut, lambda _: "It could be 1 or 2.")
+        done = lab.bench("run", write(lab), "--trust", "--out", lab.out)
+        said = " ".join(done.out.split())
+        assert "is not ranked, since it is not known how far it sees: " in said
+        assert "were cut off" in said
+        assert "with --keep-going asks them" in done.err
 
     def test_every_model_is_asked_every_task(self, lab: Lab) -> None:
         """With a leaderboard and a page of these runs alone; the second time asks nothing."""
@@ -231,7 +247,8 @@ class TestRun:
             drawn.clear()
             done = lab.bench("run", study, "--trust", "--dry-run", "--out", lab.out)
             assert done.code == 0
-            return [line for line in done.out.splitlines() if "openai/" in line], len(drawn)
+            rows = [line for line in done.out.splitlines() if re.match(r"\W*openai/", line)]
+            return rows, len(drawn)
 
         preview_of = preview.previews_of
         monkeypatch.setattr(preview, "previews_of", previews_of)
@@ -284,7 +301,7 @@ class TestRun:
         two_models(lab, [AuthError("no such key")])
         done = lab.bench("run", write(lab), "--trust", "--out", lab.out)
         assert done.code == 1
-        assert "bench: no such key" in done.err
+        assert "bench: fake/a: no such key" in done.err
         assert "1 of 2 models are complete; not:\n  fake/a: no such key" in done.err
         assert [read_manifest(run).model for run in find_runs(lab.out)].count("other/b@bf16") == 2
         two_models(lab)

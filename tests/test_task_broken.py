@@ -648,7 +648,11 @@ ITEM_FILES = [
             ("text", '"a", "accept": "b"', "accept is a list of texts, not 'b'"),
             ("text", '"a", "accept": [" "]', "the accepted answer is empty text"),
             ("text", '"a", "accept": [5]', "the accepted answer 5 does not fit 'answer: text'"),
-            ("integer", '2, "accept": ["b"]', "accept goes with symbol, text, choice, not with"),
+            (
+                "integer",
+                '2, "accept": ["b"]',
+                "accept goes with symbol, code, text, choice, not",
+            ),
             ("integer", '2, "metadata": []', "metadata is a mapping of names to texts or"),
             ("integer", '2, "metadata": {"A b": 1}', "metadata name 'A b' must be lower case"),
             ("integer", '2, "metadata": {"a": null}', "metadata 'a' must be a text or a number"),
@@ -656,8 +660,10 @@ ITEM_FILES = [
         ]
     ),
     items("text as target", ITEM.replace(" 2,", ' "2",'), "rows.jsonl:1:1 target '2' does not fit"),
-    items("length 0", ITEM.replace(" 2}", " 0}"), "rows.jsonl:1:1 length must be a positive"),
-    items("length true", ITEM.replace(" 2}", " true}"), "rows.jsonl:1:1 length must be a positive"),
+    items("length -1", ITEM.replace(" 2}", " -1}"), "rows.jsonl:1:1 length must be a whole number"),
+    items(
+        "length true", ITEM.replace(" 2}", " true}"), "rows.jsonl:1:1 length must be a whole number"
+    ),
     items(
         "variables a list", ITEM.replace('{"row": "11"}', "[]"), "rows.jsonl:1:1 variables must be"
     ),

@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 
 FILES = {"acme/__init__.py": "", "acme/deep/ones.yaml": ONES, "acme/deep/rows.py": ROWS}
 OWN_SCORER = """\
-def score(reply, target):
-    return "correct" if reply.strip() == str(target) else "incorrect"
+def score(reply, item):
+    return "correct" if reply.strip() == str(item.target) else "incorrect"
 """
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from eyechart.harness.analysis.details import read_details
 from eyechart.harness.analysis.judged_run import read_run
 from eyechart.harness.errors import JournalError, TaskError, UsageError
 from eyechart.harness.plan import proof
@@ -18,8 +19,10 @@ from eyechart.harness.satellites.export.lm_eval.writer import export
 from eyechart.harness.score.judge import judge
 from eyechart.harness.score.outcomes import OUTCOMES, Outcome
 from eyechart.harness.score.verdict import Verdict
+from eyechart.harness.spec import Item
 from eyechart.harness.task import scorer
 from eyechart.harness.task.catalogue import Task, open_task, tasks_root
+from eyechart.harness.task.generator import load_items
 from eyechart.harness.task.scorer import load_scorer
 
 if TYPE_CHECKING:
@@ -39,13 +42,13 @@ ITEMS = """\
 {"variables": {"n": 7}, "target": 7, "length": 1}
 """
 SCORER = """\
-from eyechart import ScorerResult, Target
+from eyechart import Item, ScorerResult
 
 
-def score(reply: str, target: Target) -> ScorerResult:
+def score(reply: str, item: Item) -> ScorerResult:
     if "answer" not in reply.lower():
         return "unparsed", "no  answer\\nin it"
-    return "correct" if str(target) in reply else "incorrect"
+    return "correct" if str(item.target) in reply else "incorrect"
 """
 
 
@@ -58,6 +61,8 @@ def opened(folder: Path, scorer: str = SCORER) -> Task:
 
 def judged(task: Task, text: str, finish: str = "stop") -> Verdict:
     """The verdict on a reply where 3 is the target."""
+    own = task.scorer
+    assert own is not None
     return judge(
         text=text,
         finish_reason=finish,
@@ -65,7 +70,7 @@ def judged(task: Task, text: str, finish: str = "stop") -> Verdict:
         failure=None,
         target=3.0,
         answer=task.spec.answer,
-        scorer=task.scorer,
+        scorer=lambda reply: own(reply, Item((), 3.0)),
     )
 
 
@@ -97,7 +102,7 @@ def test_a_scorer_judges_whole_replies(tmp_path: Path) -> None:
 )
 def test_mistakes_of_a_scorer_are_one_line(returned: str, message: str, lab: Lab) -> None:
     """Which scorer, and what it did."""
-    task = opened(lab.folder, f"def score(reply, target):\n    return {returned}\n")
+    task = opened(lab.folder, f"def score(reply, item):\n    return {returned}\n")
     with pytest.raises(TaskError) as error:
         judged(task, "Answer: 3")
     assert message in str(error.value)
@@ -108,11 +113,11 @@ def test_mistakes_of_a_scorer_are_one_line(returned: str, message: str, lab: Lab
 @pytest.mark.parametrize(
     ("scorer", "message"),
     [
-        ("def scor(reply, target): ...", "no function 'score' in 'near.py'; it has scor"),
-        ("def score(reply): ...", "near.py:score must take (reply, target) and nothing else"),
+        ("def scor(reply, item): ...", "no function 'score' in 'near.py'; it has scor"),
+        ("def score(reply, target): ...", "near.py:score must take (reply, item) and nothing else"),
         (
-            "def score(reply, target, more): ...",
-            "near.py:score must take (reply, target) and nothing",
+            "def score(reply, item, more): ...",
+            "near.py:score must take (reply, item) and nothing",
         ),
         ("score = 5", "'score' in 'near.py' is no function, its type is int"),
         ("import nothing_such", "importing near.py raised ModuleNotFoundError"),
@@ -201,6 +206,31 @@ def test_a_scorer_that_a_run_names_is_executed_where_asked(lab: Lab) -> None:
         assert "is named only by the run; name the task file with --task, or" in done.err
         assert lab.bench(*command, "--run-kept-code").code == 0
         lab.monkeypatch.setattr(scorer, "_loaded", set())
+
+
+def test_a_scorer_gets_what_its_item_has(lab: Lab) -> None:
+    """In the check of the task, in a run, and when the run is judged again; nothing of an item
+    that is no longer the one that was asked.
+    """
+    code = (
+        "def score(reply, item):\n"
+        "    return 'incorrect', f'{item.variables.get(\"n\")} {item.metadata.get(\"of\")}'\n"
+    )
+    opened(lab.folder, code)
+    items = ITEMS.replace('"length": 1', '"length": 1, "metadata": {"of": "primes"}')
+    (lab.folder / "near.jsonl").write_text(items)
+    assert lab.bench("tasks", "check", lab.folder / "near.yaml").code == 0
+    out = lab.folder / "results"
+    done = lab.bench("run", "--task", lab.folder / "near.yaml", "--model", "tiny", "--out", out)
+    assert done.code == 0
+    (folder,) = (out / "runs" / "tiny").glob("*/near@1-*")
+    whys = {one.verdict.why for one in read_details(read_run(folder))}
+    assert whys == {"3 primes", "7 primes"}
+    (lab.folder / "near.jsonl").write_text(items.replace('"n": 3', '"n": 2'))
+    load_items.cache_clear()
+    task = str(lab.folder / "near.yaml")
+    whys = {one.verdict.why for one in read_details(read_run(folder, tasks=task))}
+    assert whys == {"None None", "7 primes"}
 
 
 def test_lm_eval_cannot_run_a_scorer(tmp_path: Path) -> None:

@@ -16,6 +16,8 @@ import pytest
 from eyechart.harness.plan.plan import make_sample, plan
 from eyechart.harness.spec import Condition, Line
 from eyechart.harness.task.catalogue import Task, built_in_files, open_task
+from eyechart.providers.tiny.chat import Chat
+from eyechart.providers.tiny.folder import SHIPPED
 
 if TYPE_CHECKING:
     from eyechart.harness.spec import Item, Sample
@@ -164,7 +166,9 @@ def test_the_row_may_come_first(name: str) -> None:
     assert after.target == before.target
     row = max(after.prompt.split("\n"), key=len)
     assert before.prompt.startswith(row)
-    assert after.prompt.endswith(row)
+    instructions = after.prompt.partition(row)[2]  # amid other text they come last
+    assert bool(instructions) == name.startswith("context/")
+    assert not after.prompt.startswith(row)
 
 
 def test_a_pair_of_words_is_the_one_that_is_named() -> None:
@@ -210,3 +214,97 @@ def test_a_comma_after_every_third_symbol() -> None:
     assert shown("counting/ones", 8, separator="every_third").prompt.endswith(": 111,111,11")
     last = shown("copying/first_last", 8, position="last", separator="every_third")
     assert last.prompt.endswith(": 111,111,10")
+
+
+CONTROLLED = "controlled/separators"
+
+
+@pytest.mark.parametrize("share", opened(CONTROLLED).spec.axes["share"].values)
+def test_controlled_separators_cost_the_same_tokens(share: str) -> None:
+    """In the embedded model's tokenizer, at every length."""
+    chat = Chat(SHIPPED)
+    growth = set()
+    for separator in opened(CONTROLLED).spec.axes["separator"].values:
+        counts = [
+            len(chat.tokens(sample.prompt, "chat", None).ids)
+            for length in (1, 2, 30, 500)
+            for sample in [shown(CONTROLLED, length, separator=separator, share=share)]
+        ]
+        growth.add(tuple(count - counts[0] for count in counts))
+    assert growth == {(0, 2, 58, 998)}
+
+
+def test_commas_that_separate_nothing_are_before_or_after_the_letters() -> None:
+    """The prompts have the same words and commas as one with commas between the letters."""
+    between, before, after = (
+        shown(CONTROLLED, 9, separator=separator).prompt.split()
+        for separator in ("comma", "commas_before", "commas_after")
+    )
+    letters = between[-17::2]
+    assert between[-16::2] == [","] * 8
+    assert before == between[:-17] + [","] * 8 + letters
+    assert after == between[:-17] + letters + [","] * 8
+
+
+VOCABULARIES = {"two": 2, "ten": 10, "hundred": 100, "thousand": 1_000, "ten_thousand": 10_000}
+
+
+@pytest.mark.parametrize(("vocabulary", "kinds"), VOCABULARIES.items())
+def test_a_vocabulary_changes_what_is_around_the_number(vocabulary: str, kinds: int) -> None:
+    """The number asked for stands at the same places under every vocabulary, among so many others
+    as there are; all have four digits, so they are cut into tokens alike.
+    """
+    many = drawn("vocabulary/numbers", FAR, index=1, vocabulary="ten_thousand")
+    item = drawn("vocabulary/numbers", FAR, index=1, vocabulary=vocabulary)
+    number = item.variables["number"]
+    places = [[symbol == number for symbol in one.symbols] for one in (item, many)]
+    assert places[0] == places[1]
+    assert item.target == sum(places[0])
+    assert all(re.fullmatch(r"\d{4}", symbol) for symbol in item.symbols)
+    others = {*item.symbols} - {number}
+    share = 1 - (1 - 1 / (kinds - 1)) ** (FAR - int(str(item.target)))
+    assert len(others) == pytest.approx((kinds - 1) * share, rel=0.05)
+
+
+def test_every_count_of_a_number_is_as_likely() -> None:
+    """So no answer is right in many samples: at 10 symbols 1 in 11."""
+    counts = Counter(drawn("vocabulary/numbers", 10, index).target for index in range(2_200))
+    assert counts.keys() == {*range(11)}
+    assert all(150 < count < 250 for count in counts.values())
+
+
+WINDOWS = [("two", 12), ("four", 6), ("ten", 4), ("twenty_six", 3)]
+
+
+@pytest.mark.parametrize(("alphabet", "window"), WINDOWS)
+def test_without_repeats_no_window_comes_twice(alphabet: str, window: int) -> None:
+    """In the longest row of the task, over every alphabet."""
+    for index in range(20):
+        item = drawn("vocabulary/stretches", 240, index, alphabet=alphabet, repeats="none")
+        row = "".join(item.symbols)
+        windows = [row[place : place + window] for place in range(len(row) - window + 1)]
+        assert len({*windows}) == len(windows)
+        assert item.target == " ".join(row)
+
+
+@pytest.mark.parametrize("alphabet", [alphabet for alphabet, _ in WINDOWS])
+@pytest.mark.parametrize(("repeats", "share"), [("quarter", 0.25), ("half", 0.5), ("most", 0.8)])
+def test_a_stretch_comes_again_and_goes_on_differently(
+    alphabet: str, repeats: str, share: float
+) -> None:
+    """As large a share of long rows as is asked for; 16 symbols do not tell the next one."""
+    inside = differently = 0
+    for index in range(10):
+        item = drawn("vocabulary/stretches", 1_000, index, alphabet=alphabet, repeats=repeats)
+        row = "".join(item.symbols)
+        followed: dict[str, set[str]] = {}
+        places = set[int]()
+        for place in range(len(row) - 16):
+            known = followed.setdefault(row[place : place + 16], set())
+            if known:
+                places |= {*range(place, place + 16)}
+                differently += row[place + 16] not in known
+            known.add(row[place + 16])
+        inside += len(places)
+    assert inside / 10_000 == pytest.approx(share, abs=0.08)  # by chance a stretch is longer
+    assert differently > 10_000 * share / 16 * 0.8

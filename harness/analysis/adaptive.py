@@ -26,6 +26,7 @@ from eyechart.harness.analysis.fit import Fit, Tails, fit
 from eyechart.harness.analysis.interval import span_text
 from eyechart.harness.analysis.judged_run import JudgedRun
 from eyechart.harness.spec import CellKey, Condition, Line
+from eyechart.providers.naming import named
 
 FIRST_LINES = 3
 """Number of lines that are opened at once."""
@@ -73,6 +74,8 @@ class Aim:
     """Samples of each condition in a wave."""
     most_samples: int = 400
     """Samples of one line, at most."""
+    most_requests: int | None = None
+    """Samples of a condition, at most: it ends with what is known then. `None` is no limit."""
     items: Mapping[Line, int] = field(default_factory=dict)
     """Line -> samples that exist of it; a line that is not here has as many as are wanted."""
 
@@ -161,6 +164,26 @@ def neighbours(length: float, lines: Sequence[Line]) -> tuple[int, int]:
 
 def next_step(samples: Curve | None, planned: Mapping[Line, int], aim: Aim) -> Step:
     """What one condition is asked next. `planned` has all lines, ascending, with their samples."""
+    step = _next_step(samples, planned, aim)
+    if aim.most_requests is None or not step.more:
+        return step
+    left = aim.most_requests - sum(planned.values())
+    if left <= 0:
+        asked = (
+            f"{aim.most_requests:,} samples were asked, as many as a full run has; "
+            f"{named('precision')} asks for more"
+        )
+        return replace(step, more={}, found=f"{step.found}; {asked}", is_known=True)
+    more: dict[Line, int] = {}
+    for line, samples_of_line in step.more.items():
+        if left > 0:
+            more[line] = min(samples_of_line, left)
+            left -= more[line]
+    return replace(step, more=more)
+
+
+def _next_step(samples: Curve | None, planned: Mapping[Line, int], aim: Aim) -> Step:
+    """The next step without a limit of requests."""
     lines = list(planned)
     opened = sum(planned[line] > 0 for line in lines)
     if not opened:

@@ -21,8 +21,11 @@ from eyechart.harness.analysis.further import (
     Side,
     Sides,
     mean_difference,
+    sides_difference,
 )
+from eyechart.harness.analysis.in_tokens import check_tokens, seen
 from eyechart.harness.analysis.judged_run import JudgedCondition, JudgedRun
+from eyechart.harness.analysis.limit import Limit
 from eyechart.harness.analysis.paired import (
     Paired,
     PairedArea,
@@ -32,9 +35,11 @@ from eyechart.harness.analysis.paired import (
     mean_area,
     paired,
 )
+from eyechart.harness.analysis.tokens_of_row import PairTokens, writes_rows
 from eyechart.harness.analysis.unpaired import Unpaired, UnpairedLength, compare_unpaired
 from eyechart.harness.errors import CompareError
 from eyechart.harness.spec import Condition
+from eyechart.harness.spec.unit import TOKENS
 
 AnyLength: TypeAlias = PairedLength | UnpairedLength
 Change: TypeAlias = Literal["worse", "better", "equivalent", "undecided"]
@@ -56,8 +61,19 @@ class ConditionComparison:
     """Whether at least one side is a control, see `JudgedCondition.control`."""
     length: LengthDifference
     """The difference of the effective lengths."""
+    tokens: PairTokens
+    """Tokens a symbol on both sides."""
     adaptive: bool = False
     """Whether at least one side is adaptive, see `JudgedCondition.adaptive`."""
+    has_same_rows: bool = False
+    """Whether a sample has the same row of symbols at all lengths."""
+
+    @property
+    def rows(self) -> int | None:
+        """Rows of the pairs; `None` where each length has rows of its own."""
+        if not self.has_same_rows:
+            return None
+        return int(self.paired.pair[0].scored.any(axis=1).sum())
 
     @property
     def is_paired(self) -> bool:
@@ -72,7 +88,12 @@ class ConditionComparison:
     @property
     def swapped(self) -> ConditionComparison:
         """The comparison with first and second exchanged."""
-        return replace(self, paired=self.paired.swapped, length=self.length.swapped)
+        return replace(
+            self,
+            paired=self.paired.swapped,
+            length=self.length.swapped,
+            tokens=self.tokens.swapped,
+        )
 
     @property
     def lines(self) -> Iterator[tuple[AnyLength, float]]:
@@ -90,6 +111,8 @@ class Comparison:
 
     task: str
     task_version: int
+    unit: str
+    """The unit of the task's lengths."""
     model: str | None
     """The model whose conditions are compared; `None` where two models are compared."""
     first: str
@@ -98,6 +121,15 @@ class Comparison:
     conditions: tuple[ConditionComparison, ...]
     length: LengthDifference
     """Mean over the conditions."""
+    in_tokens: bool = False
+    """Whether effective lengths are in tokens of the row, and not in the task's unit."""
+    readings_of: str = ""
+    """The model, where one side is its replies and the other one its likelihoods."""
+
+    @property
+    def length_unit(self) -> str:
+        """The unit of the effective lengths."""
+        return TOKENS if self.in_tokens else self.unit
 
     @cached_property
     def area(self) -> PairedArea | None:
@@ -135,13 +167,16 @@ class Comparison:
         )
 
     def change(self, margin: float) -> Change:
-        """What became of second, compared with first.
+        """What became of second, compared with first; `undecided` where something else than sight
+        limits an effective length.
 
         `equivalent`: the 90 % interval of the difference of the areas lies within `margin` on both
         sides, and no single line differs significantly by more. Otherwise `worse` or `better` if an
         effective length, the area or a single line shows it; `worse` if both are shown. Without
         areas the result is never `equivalent`.
         """
+        if self.length.is_limited:
+            return "undecided"
         signs = {
             self.length.further,
             *(1 if line.difference > 0 else -1 for line in self.significant),
@@ -164,10 +199,12 @@ def compare_runs(
     conditions: Collection[Condition] | None = None,
     sides: Sides | None = None,
     unpaired: bool = False,
+    in_tokens: bool = False,
 ) -> Comparison:
     """Compares two runs of one task on the same samples, condition by condition.
 
-    With `unpaired` recorded replies to different rows are compared too, see `have_other_rows`.
+    With `unpaired` recorded replies to different rows are compared too, see `have_other_rows`. With
+    `in_tokens` effective lengths are compared in tokens of the row.
 
     `names` replaces the names of the runs: their models, with the settings that differ.
     `conditions` are compared, and without them all that both runs have. `sides`
@@ -175,7 +212,7 @@ def compare_runs(
 
     Raises:
         CompareError: their tasks, versions, rows or prompts differ, or they share no condition or
-            no scored sample.
+            no scored sample, or tokens a symbol are not known.
     """
     check_same_task(first, second)
     common = [
@@ -195,11 +232,20 @@ def compare_runs(
     for _, first_condition, second_condition in pairs:
         if not (unpaired and have_other_rows(first_condition, second_condition)):
             check_same_prompts(first_condition, second_condition)
-    return _compare(
-        *(first, None, names or names_of(first, second), pairs, threshold),
+    compared = _compare(
+        *(first, "", names or names_of(first, second), pairs, threshold),
         sides=sides,
         unpaired=unpaired,
+        in_tokens=in_tokens,
     )
+    return replace(compared, readings_of=_readings_of(first, second))
+
+
+def _readings_of(first: JudgedRun, second: JudgedRun) -> str:
+    """See `Comparison.readings_of`."""
+    models = {run.manifest.asked_as for run in (first, second)}
+    is_other = bool(first.options) != bool(second.options)
+    return models.pop() if is_other and len(models) == 1 else ""
 
 
 def _labels(run: JudgedRun) -> str:
@@ -213,14 +259,17 @@ def compare_conditions(
     threshold: Threshold = Threshold(),
     *,
     unpaired: bool = False,
+    in_tokens: bool = False,
 ) -> Comparison:
     """Compares two values of an axis on the same rows, with all other axes equal.
 
     `values` are two value names, or `all` where the run has two. With `unpaired` recorded replies
-    to different rows are compared too, and without it such conditions are left out.
+    to different rows are compared too, and without it such conditions are left out. With
+    `in_tokens` effective lengths are compared in tokens of the row.
 
     Raises:
-        CompareError: the run lacks the axis or a value, or no sample is scored under both values.
+        CompareError: the run lacks the axis or a value, or no sample is scored under both values,
+            or tokens a symbol are not known.
     """
     axes = run.spec.axes
     run_values = list(dict.fromkeys(condition.get(axis, "") for condition in run.conditions))
@@ -245,20 +294,23 @@ def compare_conditions(
         and (unpaired or not have_other_rows(judged, run.conditions[other]))
     ]
     names = f"{axis}={value}", f"{axis}={other_value}"
-    return _compare(run, run.manifest.model, names, pairs, threshold, unpaired=unpaired)
+    return _compare(run, axis, names, pairs, threshold, unpaired=unpaired, in_tokens=in_tokens)
 
 
 def _compare(
     run: JudgedRun,
-    model: str | None,
+    axis: str,
     names: tuple[str, str],
     conditions: Sequence[tuple[Condition, JudgedCondition, JudgedCondition]],
     threshold: Threshold,
     *,
     sides: Sides | None = None,
     unpaired: bool = False,
+    in_tokens: bool = False,
 ) -> Comparison:
-    """Raises `CompareError` where no sample is scored on both sides."""
+    """`axis` is empty where two runs are compared. Raises `CompareError` where no sample is scored
+    on both sides.
+    """
     sides = Sides(threshold) if sides is None else sides
     matched = [
         (condition, result, first, second)
@@ -267,6 +319,10 @@ def _compare(
     ]
     if not matched:
         raise CompareError(f"{names[0]} and {names[1]} have no scored sample in common")
+    if in_tokens:
+        for _, _, *both in matched:
+            check_tokens(both)
+    of_writing = writes_rows(run.spec, axis)
     corrected = iter(holm([row.p for _, result, _, _ in matched for row in result.lengths]))
     compared = tuple(
         ConditionComparison(
@@ -275,28 +331,78 @@ def _compare(
             tuple(next(corrected) for _ in result.lengths),
             same_targets(first, second),
             first.control or second.control,
-            sides.difference(*result.pair, paired=isinstance(result, Paired)),
+            _length(first, second, result, sides, threshold, in_tokens=in_tokens),
+            PairTokens(first.tokens_a_symbol, second.tokens_a_symbol, axis, of_writing),
             first.adaptive or second.adaptive,
+            len(result.lengths) > 1 and not first.run.has_given_rows,
         )
         for condition, result, first, second in matched
     )
     manifest = run.manifest
     length = mean_difference([condition.length for condition in compared])
     return Comparison(
-        manifest.task, manifest.task_version, model, *names, threshold, compared, length
+        task=manifest.task,
+        task_version=manifest.task_version,
+        unit=run.spec.unit,
+        model=run.manifest.model if axis else None,
+        first=names[0],
+        second=names[1],
+        threshold=threshold,
+        conditions=compared,
+        length=length,
+        in_tokens=in_tokens,
     )
 
 
+def _length(
+    first: JudgedCondition,
+    second: JudgedCondition,
+    compared: Paired | Unpaired,
+    sides: Sides,
+    threshold: Threshold,
+    *,
+    in_tokens: bool,
+) -> LengthDifference:
+    """The difference of the effective lengths. A length that something else than sight limits is
+    that of the whole condition.
+    """
+    pair = [
+        sides.of(curve, judged.tokens_a_symbol if in_tokens else None)
+        for judged, curve in zip((first, second), compared.pair, strict=True)
+    ]
+    difference = sides_difference(pair[0], pair[1], paired=isinstance(compared, Paired))
+    estimates = [seen(judged, threshold, in_tokens=in_tokens) for judged in (first, second)]
+    lengths, limits = zip(
+        *(
+            (found if one is None or one.limit.is_ranked else one.length, one and one.limit)
+            for one, found in zip(estimates, (difference.first, difference.second), strict=True)
+        ),
+        strict=True,
+    )
+    both = limits[0] or Limit(), limits[1] or Limit()
+    p = difference.p if all(limit.is_ranked for limit in both) else None
+    return replace(difference, first=lengths[0], second=lengths[1], limits=both, p=p)
+
+
 def sides_of(
-    first: JudgedCondition, second: JudgedCondition, sides: Sides, *, other_rows: bool
+    first: JudgedCondition,
+    second: JudgedCondition,
+    sides: Sides,
+    *,
+    other_rows: bool,
+    in_tokens: bool = False,
 ) -> tuple[Side, Side] | None:
     """Both sides on the samples that both have, and with `other_rows`, see `have_other_rows`, on
-    all of their own; `None` where no sample is scored on both sides.
+    all of their own; `None` where no sample is scored on both sides. With `in_tokens` their lengths
+    are in tokens of the row.
     """
     if first.curve is None or second.curve is None:
         return None
     pair = (first.curve, second.curve) if other_rows else paired(first.curve, second.curve)
-    return None if pair is None else (sides.of(pair[0]), sides.of(pair[1]))
+    if pair is None:
+        return None
+    tokens = [one.tokens_a_symbol if in_tokens else None for one in (first, second)]
+    return sides.of(pair[0], tokens[0]), sides.of(pair[1], tokens[1])
 
 
 def _lines(

@@ -8,12 +8,13 @@ from typing import Any
 
 import pandas as pd
 
+from eyechart.harness.analysis.cell_table import line_columns
 from eyechart.harness.analysis.comparison import Comparison, ConditionComparison
 from eyechart.harness.analysis.factor import factors
 from eyechart.harness.analysis.further import LengthDifference
 from eyechart.harness.analysis.interval import Bound
-from eyechart.harness.analysis.judged_run import line_columns
 from eyechart.harness.analysis.paired import PairedArea
+from eyechart.harness.analysis.tokens_of_row import PairTokens
 from eyechart.harness.analysis.unpaired import UnpairedLength
 from eyechart.harness.spec.columns import COMPARISON, LINE
 
@@ -30,7 +31,8 @@ def comparison_table(comparisons: Sequence[Comparison], margin: float) -> pd.Dat
 
     `…_bound` is `<` or `>` where a length lies below or above the tested range, or where a
     difference or an end of its interval has no limit in that direction and so is empty; `?` where
-    not even the sign of the difference is known.
+    not even the sign of the difference is known. Effective lengths that cannot be compared have no
+    p-value.
     """
     rows = [
         {
@@ -56,14 +58,14 @@ def comparison_table(comparisons: Sequence[Comparison], margin: float) -> pd.Dat
 
 def _rows(comparison: Comparison, margin: float) -> Iterator[dict[str, Any]]:
     for compared in comparison.conditions:
-        for row in _of_condition(compared):
+        for row in _of_condition(compared, comparison.length_unit):
             yield {"condition": compared.condition.label, **row}
     length, area = comparison.length, comparison.area
     verdict = {"condition": ALL, "second_is": comparison.change(margin), "margin": margin}
     lengths = _values(length) if len(comparison.conditions) == 1 else {}
     yield {
         **verdict,
-        **_of_length(length),
+        **_of_length(length, comparison.length_unit),
         **lengths,
         "p_holm": length.p,
         "sees_further": {1: comparison.first, -1: comparison.second}.get(length.further),
@@ -73,7 +75,7 @@ def _rows(comparison: Comparison, margin: float) -> Iterator[dict[str, Any]]:
         yield {**verdict, **_of_area(area, pairs)}
 
 
-def _of_condition(compared: ConditionComparison) -> Iterator[dict[str, Any]]:
+def _of_condition(compared: ConditionComparison, unit: str) -> Iterator[dict[str, Any]]:
     for row, corrected in compared.lines:
         yield {
             "measure": "accuracy",
@@ -90,30 +92,46 @@ def _of_condition(compared: ConditionComparison) -> Iterator[dict[str, Any]]:
             "p": row.p,
             "p_holm": corrected,
         }
-    yield {**_of_length(compared.length), **_values(compared.length)}
+    yield {
+        **_of_length(compared.length, unit),
+        **_values(compared.length),
+        **_tokens(compared.tokens),
+    }
     if area := compared.area:
         yield _of_area(area, sum(row.n for row in compared.paired.lengths))
 
 
-def _of_length(length: LengthDifference) -> dict[str, Any]:
+def _of_length(length: LengthDifference, unit: str) -> dict[str, Any]:
     """A difference of effective lengths, in octaves and as a factor."""
     ends = dict(zip(("difference", "ci_low", "ci_high"), length.shown, strict=True))
     names = ("factor", "factor_ci_low", "factor_ci_high")
     return {
         "measure": "effective_length",
+        "unit": unit,
         **{name: end if math.isfinite(end) else None for name, end in ends.items()},
         **{f"{name}_bound": _direction(end) for name, end in ends.items()},
         **dict(zip(names, factors(length), strict=True)),
+        "limited_by_first": length.limits[0].by,
+        "limited_by_second": length.limits[1].by,
     }
 
 
 def _values(length: LengthDifference) -> dict[str, Any]:
     """Both effective lengths."""
+    sides = ("first", length.first), ("second", length.second)
     return {
-        "value_first": length.first.length,
-        "value_first_bound": _sign(length.first),
-        "value_second": length.second.length,
-        "value_second_bound": _sign(length.second),
+        **{f"value_{name}": None if one is None else one.length for name, one in sides},
+        **{f"value_{name}_bound": "" if one is None else _sign(one) for name, one in sides},
+    }
+
+
+def _tokens(tokens: PairTokens) -> dict[str, Any]:
+    """Tokens a symbol on both sides, and where they come from."""
+    first, second = tokens.first, tokens.second
+    return {
+        "tokens_a_symbol_first": first and round(first.value, DIGITS),
+        "tokens_a_symbol_second": second and round(second.value, DIGITS),
+        "tokens_a_symbol_source": " ".join(sorted({one.source for one in (first, second) if one})),
     }
 
 

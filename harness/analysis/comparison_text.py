@@ -5,11 +5,15 @@ from __future__ import annotations
 import math
 
 from eyechart.harness.analysis.comparison import Change, Comparison
+from eyechart.harness.analysis.effective_length import limited_by
 from eyechart.harness.analysis.factor import factors, number_text
 from eyechart.harness.analysis.further import LengthDifference
+from eyechart.harness.analysis.not_known import alike, facts, under
 from eyechart.harness.analysis.paired import PairedArea
 from eyechart.harness.analysis.power import FROM, smallest_fall
 from eyechart.harness.analysis.signed import signed
+from eyechart.harness.analysis.tokens_text import tokens_text
+from eyechart.harness.spec import varied_label
 
 UNPAIRED = "unpaired: the replies are to different rows"
 _CHANGES: dict[Change, str] = {
@@ -36,11 +40,15 @@ def finding(comparison: Comparison) -> str:
     count = len(comparison.conditions)
     where = comparison.task + (f" (mean of {count} conditions)" if count > 1 else "")
     model = comparison.model
-    if length.further:
+    if limited := _limits(comparison):
+        sentence = (
+            f"{comparison.first} and {comparison.second} cannot be compared on {where}: {limited}"
+        )
+    elif length.further:
         verb = f"{ahead} sees further than {behind}"
         if model is not None:
             verb = f"{model} sees further with {ahead} than with {behind}"
-        sentence = f"{verb} on {where}: {_lengths(length, count)}"
+        sentence = f"{verb} on {where}: {_lengths(length, count, comparison.length_unit)}"
     elif area is not None and larger:
         verb = f"{ahead} has a larger area than {behind}"
         if model is not None:
@@ -55,7 +63,28 @@ def finding(comparison: Comparison) -> str:
         if area is not None:
             sentence += f"; {area_text(area)}"
     rows = "" if comparison.is_paired else f"; {UNPAIRED}"
-    return f"{sentence}; {_of_lines(comparison)}{_of_adaptive(comparison)}{rows}."
+    tokens = tokens_text(comparison)
+    tokens = tokens and f"; {tokens}"
+    return f"{sentence}; {_of_lines(comparison)}{_of_adaptive(comparison)}{rows}{tokens}."
+
+
+def _limits(comparison: Comparison) -> str:
+    """Which side is limited by something else than sight, under which conditions; empty if both are
+    limited by sight.
+    """
+    conditions = [compared.condition for compared in comparison.conditions]
+    texts = []
+    for place, name in enumerate((comparison.first, comparison.second)):
+        limits = {
+            varied_label(compared.condition, conditions): limit
+            for compared in comparison.conditions
+            if not (limit := compared.length.limits[place]).is_ranked
+        }
+        for group in alike(limits):
+            by = limited_by(next(iter(group.values())).by)
+            where = under(list(group), len(conditions))
+            texts.append(f"{name} is {by}{where} ({facts(group.values())})")
+    return "; ".join(texts)
 
 
 def change_sentence(comparison: Comparison, margin: float) -> str:
@@ -63,6 +92,8 @@ def change_sentence(comparison: Comparison, margin: float) -> str:
     change = comparison.change(margin)
     equivalent, differing = change == "equivalent", comparison.significant
     verdict = _CHANGES[change].format(first=comparison.first, second=comparison.second)
+    if comparison.length.is_limited:
+        return f"{verdict}: failures of another kind than sight are no difference of the models."
     if not comparison.is_paired:
         return (
             f"{verdict}: areas are compared on the same rows only, so whether the two are "
@@ -114,7 +145,10 @@ def _unlimited(comparison: Comparison) -> str:
     if math.isfinite(comparison.length.low) or math.isfinite(comparison.length.high):
         return ""
     conditions = comparison.conditions
-    of_both = {(compared.length.first.sign, compared.length.second.sign) for compared in conditions}
+    of_both = {
+        tuple(side and side.sign for side in (compared.length.first, compared.length.second))
+        for compared in conditions
+    }
     if of_both == {(">", ">")}:
         return "both effective lengths lie beyond the longest line"
     if of_both == {("<", "<")}:
@@ -131,11 +165,14 @@ def _unlimited(comparison: Comparison) -> str:
     )
 
 
-def _lengths(length: LengthDifference, conditions: int) -> str:
+def _lengths(length: LengthDifference, conditions: int, unit: str) -> str:
     """Both effective lengths and the factor; the factor alone over several conditions."""
     if conditions > 1:
         return factor_text(length)
-    return f"to {length.first.symbols} against {length.second.words}, {factor_text(length)}"
+    if length.first is None or length.second is None:
+        return factor_text(length)
+    first, second = length.first.counted(unit), length.second.words
+    return f"to {first} against {second}, {factor_text(length)}"
 
 
 def _no_further(length: LengthDifference, unlimited: str) -> str:

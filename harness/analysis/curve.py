@@ -14,7 +14,9 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from eyechart.harness.errors import UsageError
 from eyechart.harness.spec import Line
+from eyechart.providers.naming import named
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 
@@ -84,6 +86,9 @@ class Curve:
     """1 where the sample was scored, else 0: shape (N, L)."""
     true_lengths: Floats
     """Symbols in each sample's row, NaN where it was not scored: shape (N, L)."""
+    guessed: Floats | None = None
+    """Accuracy of guesses at each line, in a forced choice: shape (L,). `None` where replies are
+    read, whose guesses nobody knows."""
 
     @cached_property
     def lengths(self) -> Floats:
@@ -94,10 +99,20 @@ class Curve:
     def digest(self) -> bytes:
         """Equal for curves with equal samples."""
         digest = hashlib.blake2b(repr(self.lines).encode(), digest_size=16)
-        for values in (self.correct, self.scored, self.true_lengths):
+        for values in (self.correct, self.scored, self.true_lengths, self.chance):
             digest.update(repr(values.shape).encode())
             digest.update(values.tobytes())
         return digest.digest()
+
+    @cached_property
+    def chance(self) -> Floats:
+        """`guessed`, or 0 at each line."""
+        return np.zeros(len(self.lines)) if self.guessed is None else self.guessed
+
+    @property
+    def mean_chance(self) -> float:
+        """Accuracy of guesses over all scored samples."""
+        return float(self.chance @ self.n / self.n.sum())
 
     def at(self, columns: Any) -> Curve:
         """The curve restricted to these columns."""
@@ -107,6 +122,7 @@ class Curve:
             self.correct[:, places],
             self.scored[:, places],
             self.true_lengths[:, places],
+            None if self.guessed is None else self.guessed[places],
         )
 
     @property
@@ -122,6 +138,16 @@ class Curve:
         return shares
 
 
+def check_chance(curve: Curve, threshold: Threshold) -> None:
+    """Raises `UsageError` where guesses alone reach an accuracy that is asked for."""
+    chance = curve.mean_chance
+    if not threshold.relative and 0 < threshold.share <= chance:
+        raise UsageError(
+            f"{named('threshold', f'{threshold.share:g}')} is not above chance: guesses among the "
+            f"options are right in {100 * chance:.0f} %"
+        )
+
+
 def curve(
     lengths: Sequence[int] | npt.NDArray[Any],
     indexes: Sequence[int] | npt.NDArray[Any],
@@ -129,10 +155,12 @@ def curve(
     *,
     lines: Sequence[Line] | None = None,
     places: Sequence[int] | npt.NDArray[Any] = (),
+    chances: npt.NDArray[Any] | None = None,
 ) -> Curve:
     """The curve of scored samples: true length, index and verdict of each, in any order.
 
     `places` has the place of each sample's line in `lines`. Without `lines` all are exact.
+    `chances` has the accuracy of a guess at each sample; a line has their mean.
 
     Raises:
         ValueError: there is no sample.
@@ -152,7 +180,10 @@ def curve(
     scored[row, column] = 1.0
     right[row, column] = np.asarray(correct, float)
     symbols[row, column] = lengths
-    return Curve(tuple(lines[int(used[place])] for place in order), right, scored, symbols)
+    guessed = None
+    if chances is not None and chances.any():
+        guessed = np.bincount(column, chances) / np.bincount(column)
+    return Curve(tuple(lines[int(used[place])] for place in order), right, scored, symbols, guessed)
 
 
 def areas_under(lengths: Floats, accuracies: Floats) -> Floats:

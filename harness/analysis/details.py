@@ -15,11 +15,10 @@ import pandas as pd
 
 from eyechart.harness.analysis.judged_run import JudgedRun, each_counted
 from eyechart.harness.analysis.judged_samples import as_float
-from eyechart.harness.analysis.judging import verdict_of
 from eyechart.harness.analysis.task_of_run import NoTaskError, task_of
 from eyechart.harness.errors import PlanError, TaskError, TaskFileError, UnknownTaskError
 from eyechart.harness.journal.record import Record
-from eyechart.harness.plan.plan import make_sample, sample_id
+from eyechart.harness.plan.plan import item_of, make_sample, sample_id
 from eyechart.harness.score.verdict import Verdict
 from eyechart.harness.spec import Item, Sample
 from eyechart.harness.task.catalogue import Task
@@ -33,6 +32,12 @@ class Detail:
     """Place in `manifest.cells`."""
     record: Record
     verdict: Verdict
+    thinking: str = ""
+    """How long the thoughts of the whole reply are; `record` may have only their beginning."""
+    options: str = ""
+    logprobs: str = ""
+    """The probabilities of the whole record as text, see `probabilities`; `record` may lack them.
+    """
 
 
 def _whole(detail: Detail) -> Detail:
@@ -44,10 +49,9 @@ def read_details(run: JudgedRun, change: Callable[[Detail], Detail] = _whole) ->
 
     Each detail is reduced by `change` at once, so only one whole record is in memory at a time.
     """
-    answer = run.spec.answer
     cells = run.samples["cell"].to_numpy()
     details = [
-        change(Detail(int(cells[place]), record, verdict_of(record, answer, run.scorer)))
+        change(Detail(int(cells[place]), record, run.judge.verdict(record)))
         for place, record in each_counted(run)
     ]
     return sorted(details, key=lambda detail: (detail.record.index, detail.cell))
@@ -110,6 +114,19 @@ class Prompts:
     remedy: str = ""
     """What the user can do about that; "" where nothing is known to help."""
 
+    def metadata_of(self, run: JudgedRun, record: Record) -> dict[str, int | float | str] | None:
+        """The metadata of a record's item; `None` if the task is not at hand or the item is not one
+        of its own. The journal has no metadata, so the item is made again.
+        """
+        task, seed = self.task, int(run.manifest.settings["seed"])
+        place = record.condition, record.length, record.index
+        if task is None or sample_id(task, *place, seed) != record.id:
+            return None
+        try:
+            return dict(item_of(task, *place, seed).metadata)
+        except TaskError:
+            return None
+
     def of(self, run_details: RunDetails) -> Iterator[str | None]:
         """The prompt of each detail, in order; `None` if another prompt was sent."""
         drawn: dict[int, Item] = {}
@@ -143,7 +160,7 @@ def _sample(
 def prompts_of(run: JudgedRun, others: str = "", *, run_kept_code: bool = False) -> Prompts:
     """The prompts of `run`, made by the task that `task_of_run.task_of` opens."""
     try:
-        return Prompts(task_of(run, others, run_kept_code=run_kept_code))
+        return Prompts(task_of(run.folder, run.manifest, others, run_kept_code=run_kept_code))
     except NoTaskError as error:
         return Prompts(None, str(error), error.remedy)
     except (UnknownTaskError, TaskFileError) as error:

@@ -83,11 +83,11 @@ def _of_known(of: Callable[[Any], Any], values: npt.NDArray[Any]) -> float:
 def error_growth(lengths: Any, median_errors: Any) -> float | None:
     """The exponent b of `error ~ length^b`; 1 means that the error grows in proportion to length.
 
-    Least squares of log error on log length, over the lengths with a median error above 0; `None`
-    for fewer than two such lengths.
+    Least squares of log error on log length, over the lengths above 0 with a median error
+    above 0; `None` for fewer than two such lengths.
     """
     lengths, errors = np.asarray(lengths, float), np.asarray(median_errors, float)
-    wrong = errors > 0
+    wrong = (errors > 0) & (lengths > 0)
     if len(np.unique(lengths[wrong])) < 2:  # noqa: PLR2004  a straight line has two points
         return None
     slope, _ = np.polyfit(np.log(lengths[wrong]), np.log(errors[wrong]), 1)

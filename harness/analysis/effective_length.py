@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
+from functools import partial
 
 import numpy as np
 import numpy.typing as npt
@@ -19,31 +20,60 @@ from eyechart.harness.analysis.curve import (
 )
 from eyechart.harness.analysis.fit import TAILS, Fit, fit
 from eyechart.harness.analysis.interval import Bound, Span, span_text
+from eyechart.harness.analysis.limit import LENGTHS, Limit
+from eyechart.harness.score.outcomes import Cause
+from eyechart.harness.spec import Line
 
 NO_SINGLE_THRESHOLD = "no single threshold"
-"""The note beside a tested length that stands in for an effective length."""
-FEW_REPLIES = 8
-"""An effective length from fewer scored replies, a wave of an adaptive run, gets a note."""
+"""The note beside a certified length, which stands in for an effective length."""
+NOT_KNOWN = "not known"
+"""The text in place of a length that the replies leave open."""
+GROUP = 20
+"""Without a single threshold neighbouring lines are taken together until they have so many scored
+replies: of fewer, one slip decides."""
+FEW_REPLIES, FEW_ROWS = 8, 20
+"""An effective length from fewer scored replies, or rows, gets a note. With fewer rows that are
+asked at several lengths, whose answers go together, intervals hold less often than they say."""
 
 
-def few_replies(scored: int) -> str:
-    """`of 3 replies only`: the note beside an effective length; empty if there are enough."""
-    if scored >= FEW_REPLIES:
-        return ""
-    return f"of {scored} repl{'y' if scored == 1 else 'ies'} only"
+def few(scored: int, rows: int | None) -> str:
+    """`of 3 replies only`, `of 5 rows only`: the note beside an effective length; empty if there
+    are enough. `rows` is `None` where each length has rows of its own.
+    """
+    if rows is not None and rows < FEW_ROWS:
+        return f"of {rows} row{'s' * (rows != 1)} only"
+    if scored < FEW_REPLIES:
+        return f"of {scored} repl{'y' if scored == 1 else 'ies'} only"
+    return ""
+
+
+def length_text(length: Bound | None) -> str:
+    """`20`, `> 500`, or `not known`."""
+    return NOT_KNOWN if length is None else str(length)
+
+
+def limited_by(by: str) -> str:
+    """`limited by room`, for one of `LIMITS`; empty for a length that is ranked."""
+    limit = Limit(by)
+    return "" if limit.is_ranked else f"limited by {limit.said}"
 
 
 @dataclass(frozen=True, slots=True)
 class EffectiveLength:
-    """How far a model sees under one condition. Lengths are in symbols."""
+    """How far a model sees under one condition. Lengths are in the task's unit."""
 
     threshold: Threshold
-    length: Bound
+    length: Bound | None
     """Where the accuracy falls below the threshold: the median of the posterior. Without a single
-    threshold it is the tested length."""
+    threshold it is the certified length. Where something else than sight limits it, it is a lower
+    bound. `None` where it is not known."""
     length_ci: Span
+    limit: Limit
     one_threshold: bool
     """Whether the answers agree with an accuracy that falls below the threshold once at most."""
+    dips: tuple[tuple[int, int], ...]
+    """Without a single threshold: where the accuracy does not reach the threshold though it does at
+    a greater length; the shortest and the longest length of each place."""
     lapse: float
     """Share of wrong answers at the shortest length: 0 to 1."""
     tested_length: Bound
@@ -54,6 +84,9 @@ class EffectiveLength:
     area_ci: tuple[float, float]
     fit: Fit = field(compare=False)
     """The fitted curve."""
+    rows: int | None = None
+    """Rows of symbols that were asked, each at several lengths; `None` where each length has rows
+    of its own."""
 
     @property
     def scored(self) -> int:
@@ -61,16 +94,41 @@ class EffectiveLength:
         return int(self.fit.answered.sum())
 
     @property
+    def few(self) -> str:
+        """`of 5 rows only`, see `few`."""
+        return few(self.scored, self.rows)
+
+    @property
+    def is_ranked(self) -> bool:
+        """Whether the length is known and a property of the model."""
+        return self.length is not None and self.limit.is_ranked
+
+    @property
+    def length_text(self) -> str:
+        """`20`, `> 500`, or `not known`."""
+        return length_text(self.length)
+
+    @property
+    def span(self) -> str:
+        """The interval: `18 to 23`, `200 to > 500`; empty if it says what the length says."""
+        text = span_text(self.length_ci)
+        return "" if text == self.length_text else text
+
+    @property
     def note(self) -> str:
-        """The note beside the length: no single threshold, or few replies; mostly empty."""
+        """The note beside the length: what limits it, no single threshold, or few rows; mostly
+        empty.
+        """
         threshold = "" if self.one_threshold else NO_SINGLE_THRESHOLD
-        return ", ".join(filter(None, (threshold, few_replies(self.scored))))
+        if self.dips:
+            spans = [str(low) if low == high else f"{low} to {high}" for low, high in self.dips]
+            threshold += f": dips at {' and '.join(spans)}"
+        return ", ".join(filter(None, (limited_by(self.limit.by), threshold, self.few)))
 
     def __str__(self) -> str:
         """`20 (18 to 23)`, `50 (20 to 100, no single threshold)`, `> 500`."""
-        length, span = str(self.length), span_text(self.length_ci)
-        inside = ", ".join(filter(None, (span if span != length else "", self.note)))
-        return f"{length} ({inside})" if inside else length
+        inside = ", ".join(filter(None, (self.span, self.note)))
+        return f"{self.length_text} ({inside})" if inside else self.length_text
 
 
 def effective_length(
@@ -87,27 +145,117 @@ def effective_length(
     The same seed gives the same intervals; each contains its estimate.
     """
     fitted = fit(samples, threshold)
-    lengths, observed = samples.lengths, samples.accuracies[None]
     draws = drawn_accuracies([samples], resamples, seed)[0]
-    passed = int(passing_lengths(observed, threshold)[0])
-    low, high = _ends(passing_lengths(draws, threshold), passed)
-    high = max(high, _before_a_failure(samples, fitted.required))
-    tested = _passed(lengths, passed)
-    tested_ci = _passed(lengths, int(low)), _passed(lengths, int(high))
-    single = fitted.one_threshold()
-    area = float(areas_under(lengths, observed)[0])
+    shortest = float(samples.lengths[0])
+    tested, tested_ci = _tested(samples, draws, threshold, shortest)
+    length, interval = crossing(fitted), fitted.interval()
+    dips: tuple[tuple[int, int], ...] = ()
+    if not (single := has_single_threshold(samples, fitted, threshold)):
+        length, interval = certified_length(samples, threshold, resamples=resamples, seed=seed)
+        dips = _dips(grouped(samples), threshold)
+    area = float(areas_under(samples.lengths, samples.accuracies[None])[0])
     return EffectiveLength(
         threshold=threshold,
-        length=fitted.median if single else tested,
-        length_ci=fitted.interval() if single else tested_ci,
+        length=length,
+        length_ci=interval,
+        limit=Limit(LENGTHS if length and length.sign == ">" else Cause.SIGHT.value),
         one_threshold=single,
+        dips=dips,
         lapse=fitted.lapse,
         tested_length=tested,
         tested_length_ci=tested_ci,
         area=area,
-        area_ci=_ends(areas_under(lengths, draws), area),
+        area_ci=_ends(areas_under(samples.lengths, draws), area),
         fit=fitted,
     )
+
+
+def crossing(fitted: Fit) -> Bound | None:
+    """Where the fitted curve falls below the threshold; `None` where that may be anywhere."""
+    return None if _is_open(fitted.interval()) else fitted.median
+
+
+def _is_open(interval: Span) -> bool:
+    return interval[0].sign == "<" and interval[1].sign == ">"
+
+
+def _tested(
+    samples: Curve, draws: Floats, threshold: Threshold, shortest: float
+) -> tuple[Bound, Span]:
+    """The longest line such that it and every shorter one reach the threshold, and its interval;
+    `shortest` is the shortest length asked.
+    """
+    passed = int(passing_lengths(samples.accuracies[None], threshold)[0])
+    low, high = _ends(passing_lengths(draws, threshold), passed)
+    high = max(high, _before_a_failure(samples, float(threshold.of(samples.accuracies)[0])))
+    bound = partial(_passed, samples.lengths, shortest)
+    return bound(passed), (bound(int(low)), bound(int(high)))
+
+
+def grouped(samples: Curve) -> Curve:
+    """The curve with neighbouring lines taken together until they have `GROUP` scored replies; a
+    rest joins the group before it. Each group has the nominal length of its longest line.
+    """
+    groups, number, size = [], 0, 0.0
+    for n in samples.n:
+        groups.append(number)
+        size += n
+        if size >= GROUP:
+            number, size = number + 1, 0.0
+    places = np.minimum(groups, max(number - 1, 0))
+    first = np.flatnonzero(np.diff(places, prepend=-1))
+    last = [*(first[1:] - 1), len(places) - 1]
+    lines = samples.lines
+    guessed = None
+    if samples.guessed is not None:
+        sums, counts = (
+            np.add.reduceat(one, first) for one in (samples.chance * samples.n, samples.n)
+        )
+        guessed = sums / counts
+    return Curve(
+        tuple(
+            Line(lines[end].length, lines[start].low, lines[end].high)
+            for start, end in zip(first, last, strict=True)
+        ),
+        np.add.reduceat(samples.correct, first, axis=1),
+        np.add.reduceat(samples.scored, first, axis=1),
+        samples.true_lengths[:, first],
+        guessed,
+    )
+
+
+def has_single_threshold(samples: Curve, fitted: Fit, threshold: Threshold) -> bool:
+    """Whether the accuracy falls below the threshold once at most: by the test of the fitted curve,
+    or because no group of replies that is below the threshold has a longer one above it.
+    """
+    return fitted.one_threshold() or not _dips(grouped(samples), threshold)
+
+
+def certified_length(
+    samples: Curve, threshold: Threshold, *, resamples: int = RESAMPLES, seed: int = 0
+) -> tuple[Bound | None, Span]:
+    """What the lines certify where no single threshold fits: the longest group of lines such that
+    it and every shorter one reach the threshold, and its interval. `None` where already the first
+    one does not, or where the interval is open at both ends.
+    """
+    groups = grouped(samples)
+    draws = drawn_accuracies([groups], resamples, seed)[0]
+    length, interval = _tested(groups, draws, threshold, float(samples.lengths[0]))
+    return None if length.sign == "<" or _is_open(interval) else length, interval
+
+
+def _dips(groups: Curve, threshold: Threshold) -> tuple[tuple[int, int], ...]:
+    """See `EffectiveLength.dips`."""
+    reach = _reach(groups.accuracies[None], threshold)[0]
+    last = int(np.flatnonzero(reach)[-1]) if reach.any() else 0
+    dips: list[tuple[int, int]] = []
+    for place in np.flatnonzero(~reach[:last]):
+        line = groups.lines[place]
+        if dips and not reach[place - 1]:
+            dips[-1] = dips[-1][0], line.high
+        else:
+            dips.append((line.low, line.high))
+    return tuple(dips)
 
 
 def _ends(
@@ -118,20 +266,18 @@ def _ends(
     return min(float(low), observed), max(float(high), observed)
 
 
-def longest_tested(samples: Curve, threshold: Threshold) -> Bound:
-    """The longest line such that it and every shorter one reach the threshold."""
-    passed = int(passing_lengths(samples.accuracies[None], threshold)[0])
-    return _passed(samples.lengths, passed)
-
-
 def passing_lengths(accuracies: Floats, threshold: Threshold) -> npt.NDArray[np.int64]:
     """How many lengths, from the shortest on, reach the threshold before one does not.
 
     `accuracies` has shape (B, L), the result (B,), 0 to L. An accuracy of 0 never passes.
     """
-    passes = (accuracies >= threshold.of(accuracies) - NEARLY) & (accuracies > 0)
-    reached: npt.NDArray[np.int64] = np.cumprod(passes, axis=-1).sum(axis=-1)
+    reached: npt.NDArray[np.int64] = np.cumprod(_reach(accuracies, threshold), axis=-1).sum(axis=-1)
     return reached
+
+
+def _reach(accuracies: Floats, threshold: Threshold) -> npt.NDArray[np.bool_]:
+    reach: npt.NDArray[np.bool_] = accuracies >= threshold.of(accuracies) - NEARLY
+    return reach & (accuracies > 0)
 
 
 def _before_a_failure(samples: Curve, required: float) -> int:
@@ -163,8 +309,8 @@ def at_most(successes: int, n: int, share: float) -> float:
     return min(1.0, math.fsum(map(math.exp, log_terms)))
 
 
-def _passed(lengths: Floats, count: int) -> Bound:
+def _passed(lengths: Floats, shortest: float, count: int) -> Bound:
     """The longest of the first `count` lengths, which are the passing ones."""
     if count == 0:
-        return Bound("<", float(lengths[0]))
+        return Bound("<", shortest)
     return Bound(">" if count == len(lengths) else "=", float(lengths[count - 1]))

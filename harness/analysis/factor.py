@@ -35,6 +35,8 @@ def differs_from_ratio(lengths: Iterable[LengthDifference]) -> bool:
     """Whether a shown factor is not the ratio of the two lengths beside it."""
     return any(
         (shown := factor(length.shown[0])) is not None
-        and shown != factor(math.log2(length.first.length / length.second.length))
+        and (first := length.first) is not None
+        and (second := length.second) is not None
+        and shown != factor(math.log2(first.length / second.length))
         for length in lengths
     )

@@ -1,7 +1,7 @@
 """Accuracy over log length as a curve that never rises, and the posterior of all such curves.
 
 It is a psychometric function without a fixed shape: a plateau below 1 is a lapse rate, a plateau
-above 0 a guess rate, and both a step and a slow decline are possible.
+above 0 a guess rate (known in a forced choice), and both a step and a slow decline are possible.
 
 The model is a hidden Markov chain over bins of length. Its state is an accuracy (levels half a
 logit apart, with the threshold half-way between two of them) and a rate of falling.
@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 
 import numpy as np
 
@@ -45,8 +45,25 @@ class FallingCurve:
 
     below: Floats
     """Probability that the accuracy is below the threshold: shape (R, B), never falls with B."""
-    accuracy: Floats
-    """Mean accuracy: shape (R, B), 0 to 1."""
+    levels: Floats
+    """Probability of each level of accuracy: shape (R, B, L)."""
+    accuracies: Floats
+    """Share of samples that are seen on each level, ascending: shape (L,)."""
+    guessed: Floats
+    """Accuracy of guesses in each bin, where it is known, else 0: shape (B,)."""
+
+    @cached_property
+    def accuracy(self) -> Floats:
+        """Mean accuracy: shape (R, B), 0 to 1."""
+        mean: Floats = self.guessed + (1 - self.guessed) * (self.levels @ self.accuracies)
+        return mean
+
+    def up_to(self, bins: int) -> FallingCurve:
+        """The first bins of the posterior."""
+        kept = slice(bins)
+        return FallingCurve(
+            self.below[:, kept], self.levels[:, kept], self.accuracies, self.guessed[kept]
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,7 +106,11 @@ def _chain(threshold: float, apart: float) -> _Chain:
 
 
 def falling_curve(
-    correct: Floats, answered: Floats, threshold: float, centres: Floats | None = None
+    correct: Floats,
+    answered: Floats,
+    threshold: float,
+    centres: Floats | None = None,
+    chance: Floats | None = None,
 ) -> FallingCurve:
     """The posterior, given the number of correct and of scored answers in each bin.
 
@@ -97,6 +118,10 @@ def falling_curve(
     less. `centres` has the octaves of the bins, shape (B,); without them they are an eighth apart.
     `threshold` is an accuracy; beyond `LEAST_THRESHOLD` and `MOST_THRESHOLD` the nearer of the two
     counts, since levels need room on both sides.
+
+    `chance` has the accuracy of guesses in each bin, shape (B,), where it is known. The levels, the
+    prior and the `threshold` are then those of what is seen: a sample is right if it is seen, and
+    with this probability if it is not.
     """
     sets, bins = correct.shape
     if centres is None:
@@ -104,7 +129,9 @@ def falling_curve(
     share = round(min(max(threshold, LEAST_THRESHOLD), MOST_THRESHOLD), 4)
     chain = _chain(share, 1 / BINS_AN_OCTAVE)
     steps = [_chain(share, apart).step for apart in _rounded(np.diff(centres))]
-    accuracies, levels = chain.accuracies, len(chain.accuracies)
+    guessed = np.zeros(bins) if chance is None else chance
+    accuracies = guessed[:, None] + (1 - guessed[:, None]) * chain.accuracies
+    levels = len(chain.accuracies)
     likelihood = correct[..., None] * np.log(accuracies)
     likelihood += (answered - correct)[..., None] * np.log1p(-accuracies)
     likelihood = np.tile(likelihood, len(_RATES))
@@ -131,7 +158,22 @@ def falling_curve(
     states /= states.sum(axis=-1, keepdims=True)
     posterior = states.reshape(bins, sets, len(_RATES), levels).sum(axis=2).swapaxes(0, 1)
     below = np.minimum(posterior[..., :_BELOW].sum(axis=-1), 1.0)  # sums round to a little more
-    return FallingCurve(below, posterior @ accuracies)
+    return FallingCurve(below, posterior, chain.accuracies, guessed)
+
+
+def accuracy_interval(
+    levels: Floats, accuracies: Floats, tails: tuple[float, float]
+) -> tuple[float, float]:
+    """The accuracies between two quantiles, given the probability of each level: shape (L,). A
+    level stands for all logits that are nearer to it than to others, and the outer ones reach to 0
+    and 1. Half a level is added to both ends, since accuracies are known no better than that.
+    """
+    logits = np.log(accuracies / (1 - accuracies))
+    edges = np.concatenate([logits - _STEP / 2, [logits[-1] + _STEP / 2]])
+    ends = np.interp(tails, np.concatenate([[0.0], np.cumsum(levels)]), edges)
+    low, high = (1 / (1 + np.exp(-ends + np.array([1, -1]) * _STEP / 2))).tolist()
+    outer = 1 / (1 + np.exp(-edges[[1, -2]]))
+    return 0.0 if low < outer[0] else low, 1.0 if high > outer[1] else high
 
 
 def _rounded(apart: Floats) -> list[float]:

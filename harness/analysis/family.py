@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import combinations
@@ -13,11 +13,13 @@ from eyechart.harness.analysis.comparison import Comparison, compare_runs
 from eyechart.harness.analysis.curve import Threshold
 from eyechart.harness.analysis.effective_length import EffectiveLength
 from eyechart.harness.analysis.further import LengthDifference, Sides
+from eyechart.harness.analysis.in_tokens import check_tokens, seen
 from eyechart.harness.analysis.interval import Bound
 from eyechart.harness.analysis.judged_run import JudgedRun
 from eyechart.harness.analysis.paired import holm
 from eyechart.harness.errors import CompareError
 from eyechart.harness.spec import Condition
+from eyechart.harness.spec.unit import TOKENS
 
 _ORDER = "<=>"
 
@@ -25,11 +27,11 @@ _ORDER = "<=>"
 def corrected(
     differences: Sequence[LengthDifference], tests: int | None = None
 ) -> list[LengthDifference]:
-    """Differences of effective lengths with Holm's correction. `tests` is the size of the family,
-    if these are only some of it.
+    """Differences of effective lengths with Holm's correction; those that cannot be compared are no
+    part of the family. `tests` is its size, if these are only some of it.
     """
-    p_values = holm([difference.p for difference in differences], tests)
-    return [replace(difference, p=p) for difference, p in zip(differences, p_values, strict=True)]
+    p_values = iter(holm([one.p for one in differences if one.p is not None], tests))
+    return [one if one.p is None else replace(one, p=next(p_values)) for one in differences]
 
 
 def in_family(comparisons: Sequence[Comparison]) -> list[Comparison]:
@@ -51,6 +53,11 @@ def in_family(comparisons: Sequence[Comparison]) -> list[Comparison]:
     ]
 
 
+def ranked_lengths(estimates: Iterable[EffectiveLength | None]) -> list[Bound]:
+    """The lengths that are known and a property of the model."""
+    return [one.length for one in estimates if one and one.is_ranked and one.length]
+
+
 @dataclass(frozen=True, eq=False)
 class Ranked:
     """One of several runs that are compared."""
@@ -61,15 +68,21 @@ class Ranked:
     """Its effective length under each condition that all runs have."""
 
     @property
+    def is_ranked(self) -> bool:
+        """Whether its effective length is known under every condition, and limited by sight."""
+        return all(one is not None and one.is_ranked for one in self.estimates.values())
+
+    @property
     def rank_key(self) -> tuple[float, int]:
         """Key to sort runs by the mean of log effective length over the conditions; a length
-        outside the tested range counts as the end of that range.
+        outside the tested range counts as the end of that range. A run that is not ranked comes
+        last: the mean of a part of its conditions would stand beside means of all.
         """
-        known = [one.length for one in self.estimates.values() if one]
-        if not known:
+        if not self.is_ranked:
             return math.inf, 0
-        octaves = sum(math.log2(length.length) for length in known) / len(known)
-        return -octaves, -sum(_ORDER.index(length.sign) for length in known)
+        lengths = ranked_lengths(self.estimates.values())
+        octaves = sum(math.log2(length.length) for length in lengths) / len(lengths)
+        return -octaves, -sum(_ORDER.index(length.sign) for length in lengths)
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,11 +95,18 @@ class Ranking:
     """Place of the run that was named first."""
     comparisons: dict[tuple[int, int], Comparison]
     """Places of two runs, the smaller one first -> the comparison."""
+    unit: str
+    """The unit of the effective lengths."""
 
     @property
     def conditions(self) -> list[Condition]:
         """The conditions that all runs have."""
         return list(self.runs[0].estimates)
+
+    @property
+    def tested(self) -> list[Comparison]:
+        """The comparisons whose effective lengths can be compared: the family of their tests."""
+        return [one for one in self.comparisons.values() if one.length.p is not None]
 
     @cached_property
     def against_reference(self) -> list[tuple[int, Comparison]]:
@@ -109,11 +129,15 @@ class Ranking:
         return found
 
 
-def rank_runs(runs: Sequence[JudgedRun], threshold: Threshold = Threshold()) -> Ranking:
-    """Compares each pair of `runs` under the conditions that all of them have.
+def rank_runs(
+    runs: Sequence[JudgedRun], threshold: Threshold = Threshold(), *, in_tokens: bool = False
+) -> Ranking:
+    """Compares each pair of `runs` under the conditions that all of them have; with `in_tokens`
+    effective lengths are in tokens of the row.
 
     Raises:
-        CompareError: two of them cannot be compared, or there is no condition that all have.
+        CompareError: two of them cannot be compared, or there is no condition that all have, or
+            tokens a symbol are not known.
     """
     common = [
         condition
@@ -122,12 +146,14 @@ def rank_runs(runs: Sequence[JudgedRun], threshold: Threshold = Threshold()) -> 
     ]
     if not common:
         raise CompareError(f"the {len(runs)} runs have no condition in common")
+    if in_tokens:
+        check_tokens(run.conditions[condition] for run in runs for condition in common)
     named = [
         Ranked(
             name,
             run,
             {
-                condition: run.conditions[condition].effective_length(threshold)
+                condition: seen(run.conditions[condition], threshold, in_tokens=in_tokens)
                 for condition in common
             },
         )
@@ -146,11 +172,13 @@ def rank_runs(runs: Sequence[JudgedRun], threshold: Threshold = Threshold()) -> 
             conditions=common,
             sides=sides,
             unpaired=True,
+            in_tokens=in_tokens,
         )
         for left, right in pairs
     ]
     comparisons = dict(zip(pairs, in_family(compared), strict=True))
-    return Ranking(tuple(ranked), order.index(0), comparisons)
+    unit = TOKENS if in_tokens else runs[0].spec.unit
+    return Ranking(tuple(ranked), order.index(0), comparisons, unit)
 
 
 def longest(lengths: Sequence[Bound]) -> int:

@@ -18,7 +18,7 @@ from eyechart.harness.analysis.dispersion import (
     nearness,
     row_residuals,
 )
-from eyechart.harness.analysis.falling_curve import falling_curve
+from eyechart.harness.analysis.falling_curve import FallingCurve, accuracy_interval, falling_curve
 from eyechart.harness.analysis.interval import Bound, Span
 from eyechart.harness.analysis.one_threshold import LEVEL, has_one_threshold
 from eyechart.harness.spec import Line
@@ -45,16 +45,36 @@ class Fit:
     """Correct answers in each bin: shape (B,)."""
     answered: Floats
     """Scored answers in each bin: shape (B,)."""
-    below: Floats
-    """Probability that the accuracy is below `required`, bin by bin: shape (B,), never falls."""
-    accuracy: Floats
-    """Mean accuracy, bin by bin: shape (B,)."""
+    curve: FallingCurve
+    """The posterior of the curve: one set of answers, R = 1."""
     row_sums: Floats
     """How much better the model was on each row than expected: shape (N,)."""
     dispersion: float
     """Factor by which the answers vary more than independent ones; at least 1."""
     gaps: Sequence[tuple[int, int]] = ()
     """Neighbouring lengths between which no length was answered, ascending."""
+
+    @property
+    def below(self) -> Floats:
+        """Probability that the accuracy is below `required`, bin by bin: shape (B,)."""
+        below: Floats = self.curve.below[0]
+        return below
+
+    @property
+    def accuracy(self) -> Floats:
+        """Mean accuracy, bin by bin: shape (B,)."""
+        accuracy: Floats = self.curve.accuracy[0]
+        return accuracy
+
+    def accuracy_at(self, length: float, tails: Tails = TAILS) -> tuple[float, float, float]:
+        """The accuracy at a length within the range asked: the mean, and the interval between two
+        quantiles.
+        """
+        place = int(self.bins.places(length))
+        mean = float(self.accuracy[place])
+        levels, guessed = self.curve.levels[0, place], float(self.curve.guessed[place])
+        low, high = accuracy_interval(levels, self.curve.accuracies, tails)
+        return mean, guessed + (1 - guessed) * low, guessed + (1 - guessed) * high
 
     @property
     def lapse(self) -> float:
@@ -157,8 +177,7 @@ class Fit:
             bins=bins,
             correct=self.correct[kept],
             answered=self.answered[kept],
-            below=self.below[kept],
-            accuracy=self.accuracy[kept],
+            curve=self.curve.up_to(bins.count),
         )
 
     def _bound(self, octave: float, whole: _Rounding) -> Bound:
@@ -175,7 +194,7 @@ def fit(samples: Curve, threshold: Threshold, *, longest: float = 0.0) -> Fit:
 
     A first fit counts each answer as independent; the dispersion around it weakens the likelihood
     of the second. A relative threshold is a share of the first fit's accuracy at the shortest
-    length, and is treated as known exactly.
+    length, and is treated as known exactly. In a forced choice the accuracy of guesses is fixed.
     """
     scored = samples.scored > 0
     lengths = samples.true_lengths[scored]
@@ -187,10 +206,17 @@ def fit(samples: Curve, threshold: Threshold, *, longest: float = 0.0) -> Fit:
         for values in (samples.correct, samples.scored)
     )
     required = threshold.share
-    first = falling_curve(correct[None], answered[None], required, bins.centres)
+    chance = None if samples.guessed is None else _chances(samples, places, bins.count)
+
+    def fitted(dispersion: float = 1.0) -> FallingCurve:
+        seen = required if chance is None else seen_share(required, samples.mean_chance)
+        counts = correct[None] / dispersion, answered[None] / dispersion
+        return falling_curve(*counts, seen, bins.centres, chance)
+
+    first = fitted()
     if threshold.relative:
         required *= float(first.accuracy[0, 0])
-        first = falling_curve(correct[None], answered[None], required, bins.centres)
+        first = fitted()
     accuracy = first.accuracy[0]
     weights = nearness(accuracy, required)
     residuals, row_sums = row_residuals(samples, places, accuracy, weights)
@@ -199,20 +225,33 @@ def fit(samples: Curve, threshold: Threshold, *, longest: float = 0.0) -> Fit:
     dispersion = between_rows(residuals, samples.scored, in_common=in_common) * between_lengths(
         correct, answered, accuracy, weights, bins.centres
     )
-    second = falling_curve(
-        correct[None] / dispersion, answered[None] / dispersion, required, bins.centres
-    )
+    second = fitted(dispersion)
     return Fit(
         bins=bins,
         required=required,
         correct=correct,
         answered=answered,
-        below=second.below[0],
-        accuracy=second.accuracy[0],
+        curve=second,
         row_sums=row_sums,
         dispersion=dispersion,
         gaps=_gaps([line for line, n in zip(samples.lines, samples.n, strict=True) if n]),
     )
+
+
+def seen_share(accuracy: float, chance: float) -> float:
+    """The share of samples that a model sees, if its accuracy is this one and its guesses are right
+    with the probability `chance`; at most 0 where it only guesses.
+    """
+    return (accuracy - chance) / (1 - chance)
+
+
+def _chances(samples: Curve, places: npt.NDArray[np.int64], bins: int) -> Floats:
+    """Accuracy of guesses in each bin; the mean of all where nothing was answered."""
+    scored = samples.scored > 0
+    each = np.broadcast_to(samples.chance, scored.shape)[scored]
+    sums, counts = _counts(places[scored], each, bins), _counts(places[scored], each * 0 + 1, bins)
+    found: Floats = np.where(counts > 0, sums / np.maximum(counts, 1), samples.mean_chance)
+    return found
 
 
 def _gaps(lines: Sequence[Line]) -> list[tuple[int, int]]:

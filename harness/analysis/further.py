@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 from statistics import NormalDist
 from typing import TypeAlias
@@ -12,9 +12,15 @@ from typing import TypeAlias
 import numpy as np
 
 from eyechart.harness.analysis.curve import Curve, Floats, Threshold
-from eyechart.harness.analysis.effective_length import longest_tested
+from eyechart.harness.analysis.effective_length import (
+    certified_length,
+    crossing,
+    has_single_threshold,
+)
 from eyechart.harness.analysis.fit import MARGIN, TAILS, Fit, fit
 from eyechart.harness.analysis.interval import Bound
+from eyechart.harness.analysis.limit import Limit
+from eyechart.harness.analysis.tokens_of_row import TokensASymbol
 
 Crossings: TypeAlias = tuple[Floats, Floats]
 """See `_crossings`."""
@@ -44,8 +50,9 @@ class LengthDifference:
     both sides see beyond the tested range.
     """
 
-    first: Bound
-    second: Bound
+    first: Bound | None
+    second: Bound | None
+    """`None` where it is not known."""
     octaves: float
     """Median of the difference; infinite where it lies outside what was tested, NaN where even the
     sign is open."""
@@ -55,23 +62,36 @@ class LengthDifference:
     """Whether both sides have a single threshold; otherwise nobody is said to see further."""
     ends: Floats = field(compare=False, repr=False)
     """Lower and upper end of the interval at each of `_LEVELS`: shape (2, L)."""
-    p: float
+    p: float | None
     """Two-sided p-value of no difference, below 0.05 where the interval leaves out 0; corrected
-    where the difference is one of a family."""
+    where the difference is one of a family. `None` where the two cannot be compared."""
+    limits: tuple[Limit, Limit] = (Limit(), Limit())
+    """What limits both lengths; where one of them is no property of the model, nobody is said to
+    see further."""
 
     @property
     def further(self) -> int:
         """1 where first sees further, -1 where second does, 0 where neither is shown."""
-        if not self.one_threshold or self.p >= SIGNIFICANT:
+        if self.p is None or self.p >= SIGNIFICANT:
             return 0
         return int(self.low > 0) - int(self.high < 0)
 
     @property
+    def is_comparable(self) -> bool:
+        """Whether both lengths have a single threshold, and are limited by sight."""
+        return self.one_threshold and not self.is_limited
+
+    @property
+    def is_limited(self) -> bool:
+        """Whether something else than sight limits one of the lengths."""
+        return not all(limit.is_ranked for limit in self.limits)
+
+    @property
     def shown(self) -> tuple[float, float, float]:
-        """Median and both ends in octaves; without limits if a side has no single threshold: its
-        length is then the tested length, and the difference does not use that.
+        """Median and both ends in octaves; without limits if a side has no single threshold, or
+        something else than sight limits it.
         """
-        if not self.one_threshold:
+        if not self.is_comparable:
             return math.nan, -math.inf, math.inf
         return self.octaves, self.low, self.high
 
@@ -87,6 +107,7 @@ class LengthDifference:
             self.one_threshold,
             -self.ends[::-1],
             self.p,
+            self.limits[::-1],
         )
 
     @property
@@ -110,22 +131,34 @@ class Side:
     samples: Curve
     fit: Fit
     threshold: Threshold
+    tokens: TokensASymbol | None = None
+    """With it, length and crossings are in tokens of the row."""
 
     @cached_property
     def one_threshold(self) -> bool:
         """Whether the curve has a single threshold."""
-        return self.fit.one_threshold()
+        return has_single_threshold(self.samples, self.fit, self.threshold)
 
     @cached_property
-    def length(self) -> Bound:
-        """The effective length; without a single threshold the tested length."""
-        single = self.one_threshold
-        return self.fit.median if single else longest_tested(self.samples, self.threshold)
+    def length(self) -> Bound | None:
+        """The effective length, without a single threshold the certified length; `None` where it
+        is not known.
+        """
+        length = crossing(self.fit)
+        if not self.one_threshold:
+            length, _ = certified_length(self.samples, self.threshold)
+        return length if length is None or self.tokens is None else self.tokens.of(length)
 
     @cached_property
     def crossings(self) -> Crossings:
-        """See `_crossings`."""
-        return _crossings(self.fit)
+        """See `_crossings`. In tokens, each quantile is moved by the same quantile of the error of
+        tokens a symbol: both errors add up, so that a difference is rather too uncertain.
+        """
+        low, high = _crossings(self.fit)
+        if self.tokens is None:
+            return low, high
+        moved = self.tokens.octaves + self.tokens.error_octaves * _NORMAL
+        return low + moved, high + moved
 
 
 def fitted_side(samples: Curve, threshold: Threshold) -> Side:
@@ -142,17 +175,20 @@ class Sides:
     def __init__(self, threshold: Threshold, fitted: Iterable[tuple[Curve, Fit]] = ()) -> None:
         self._threshold = threshold
         self._of = {curve.digest: Side(curve, known, threshold) for curve, known in fitted}
+        self._in_tokens: dict[tuple[bytes, TokensASymbol], Side] = {}
 
-    def of(self, samples: Curve) -> Side:
-        """The side with these answers; its `samples` are those that came first."""
+    def of(self, samples: Curve, tokens: TokensASymbol | None = None) -> Side:
+        """The side with these answers, in tokens if these are given; its `samples` are those that
+        came first.
+        """
         key = samples.digest
         if key not in self._of:
             self._of[key] = fitted_side(samples, self._threshold)
-        return self._of[key]
-
-    def difference(self, first: Curve, second: Curve, *, paired: bool = True) -> LengthDifference:
-        """See `sides_difference`."""
-        return sides_difference(self.of(first), self.of(second), paired=paired)
+        if tokens is None:
+            return self._of[key]
+        if (key, tokens) not in self._in_tokens:
+            self._in_tokens[key, tokens] = replace(self._of[key], tokens=tokens)
+        return self._in_tokens[key, tokens]
 
 
 def length_difference(first: Curve, second: Curve, threshold: Threshold) -> LengthDifference:
@@ -179,11 +215,18 @@ def joined(first: Side, second: Side, *, paired: bool) -> Joined:
 
 
 def _of_ends(
-    lengths: tuple[Bound, Bound], octaves: float, ends: Floats, *, one_threshold: bool
+    lengths: tuple[Bound | None, Bound | None],
+    octaves: float,
+    ends: Floats,
+    *,
+    one_threshold: bool,
+    limits: tuple[Limit, Limit] = (Limit(), Limit()),
 ) -> LengthDifference:
     low, high = ends[:, _AT_INTERVAL]
+    is_comparable = one_threshold and all(limit.is_ranked for limit in limits)
+    p = _p_value(ends) if is_comparable else None
     return LengthDifference(
-        *lengths, octaves, float(low), float(high), one_threshold, ends, _p_value(ends)
+        *lengths, octaves, float(low), float(high), one_threshold, ends, p, limits
     )
 
 
@@ -228,7 +271,16 @@ def mean_difference(differences: Sequence[LengthDifference]) -> LengthDifference
         sum(difference.octaves for difference in differences) / len(differences),
         np.mean([difference.ends for difference in differences], axis=0),
         one_threshold=all(difference.one_threshold for difference in differences),
+        limits=(
+            _worst(difference.limits[0] for difference in differences),
+            _worst(difference.limits[1] for difference in differences),
+        ),
     )
+
+
+def _worst(limits: Iterable[Limit]) -> Limit:
+    """The first limit that is no property of the model; else the first one."""
+    return min(limits, key=lambda limit: limit.is_ranked)
 
 
 def _correlation(first: Floats, second: Floats) -> float:

@@ -44,7 +44,7 @@ def grouped(run: JudgedRun, name: str, tasks: str = "", *, run_kept_code: bool =
     """
     manifest = run.manifest
     try:
-        task = task_of(run, tasks, run_kept_code=run_kept_code)
+        task = task_of(run.folder, manifest, tasks, run_kept_code=run_kept_code)
     except NoTaskError as error:
         remedy = f"; {error.remedy}" if error.remedy else ""
         raise UsageError(f"no groups by {name!r}: {error}{remedy}") from None

@@ -8,7 +8,6 @@ folder.
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import astuple, dataclass, field, replace
@@ -20,26 +19,32 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from eyechart.harness.analysis.curve import Curve, Floats, Threshold, curve
+from eyechart.harness.analysis.cell_table import cell_table
+from eyechart.harness.analysis.confidence import (
+    Chosen,
+    calibration_error,
+    chosen_of,
+    confidence_table,
+)
+from eyechart.harness.analysis.curve import Curve, Threshold, check_chance
 from eyechart.harness.analysis.diagnosis import diagnosis, error_growth
-from eyechart.harness.analysis.effective_length import EffectiveLength, effective_length
-from eyechart.harness.analysis.interval import wilson
-from eyechart.harness.analysis.judged_samples import judged_samples
-from eyechart.harness.analysis.judging import scorer_of
+from eyechart.harness.analysis.effective_length import EffectiveLength
+from eyechart.harness.analysis.judged_samples import judged_samples, target_mark
+from eyechart.harness.analysis.judging import Judge, judge_of_run
+from eyechart.harness.analysis.limits import Scored, scored_length
+from eyechart.harness.analysis.remedies import MOST_RECORDS, Remedies
+from eyechart.harness.analysis.tokens_of_row import TokensASymbol, fitted, of_prompts
 from eyechart.harness.errors import JournalError
 from eyechart.harness.journal.manifest import Manifest, read_manifest
 from eyechart.harness.journal.record import Record, Warn, read_records
 from eyechart.harness.journal.server import addresses
-from eyechart.harness.plan.cost import cost
+from eyechart.harness.plan.cost import whole_cost
 from eyechart.harness.plan.resolved_model import ResolvedModel, resolve_model
-from eyechart.harness.score.judge import Scorer
-from eyechart.harness.score.outcomes import ANSWERED, NOT_SCORED, OUTCOMES, Outcome
-from eyechart.harness.settings.shard import WHOLE, Shard
-from eyechart.harness.spec import Cell, Condition, Line, TaskSpec, columns
-from eyechart.harness.spec.columns import CELLS, LINE, RUN
+from eyechart.harness.score.outcomes import NOT_SCORED, Cause, Outcome
+from eyechart.harness.spec import Cell, Condition, TaskSpec, columns, counted
+from eyechart.harness.spec.columns import LINE
 
 _SCORED = [outcome.place for outcome in Outcome if outcome.about.scored]
-_DIGITS = 6
 Places: TypeAlias = npt.NDArray[np.intp]
 
 
@@ -83,7 +88,7 @@ class Asked:
     prompts: npt.NDArray[Any]
     """Hash of each prompt: shape (N,)."""
     targets: npt.NDArray[Any]
-    """Hash of each target in this process: shape (N,)."""
+    """`target_mark` of each target: shape (N,)."""
 
 
 def asked_of(recorded: pd.DataFrame) -> Asked:
@@ -120,18 +125,20 @@ class JudgedRun:
     manifest: Manifest
     samples: pd.DataFrame
     """One row for each sample of a cell that has a record; cells whose bands overlap may share
-    samples: `cell` (place in `manifest.cells`), `index`, `outcome` (place in `OUTCOMES`), `record`
-    (number of the record that counts, from 0, in the journal), `true_length`, `prompt` (its hash),
-    `target` (its hash in this process), `answer` (place in `answers`; -1 where no integer was
+    samples: `cell` (place in `manifest.cells`), `index`, `outcome` (place in `OUTCOMES`), `reading`
+    (see `score.readings`), `record` (number of the record that counts, from 0, in the journal),
+    `true_length`, `prompt` (its hash),
+    `target` (see `target_mark`), `answer` (place in `answers`; -1 where no integer was
     read), `signed_error` (of integers; infinite where too large for a float), `collapsed` (1, 0 or
     -1, see `diagnosis.collapsed`), `first_divergence` (of texts), `prompt_tokens`,
-    `output_tokens`, `cost` (dollars). NaN where a value is unknown."""
+    `output_tokens`, `thinking_tokens`, `options` (their number; 0 for a reply), `confidence`
+    and `brier` (see `forced_choice.Belief`), `cost` (dollars). NaN where a value is unknown."""
     answers: Sequence[int]
     """The distinct integers that were read as answers, ascending."""
+    judge: Judge
+    """What has given the verdicts."""
     times: tuple[float, float] | None = None
     """Times of the first and the last record, in seconds since 1970; `None` where unknown."""
-    scorer: Scorer | None = None
-    """The task's own scorer, if it has one."""
     model: ResolvedModel | None = None
     """The catalog's facts about the model, at the addresses where it was asked."""
 
@@ -149,7 +156,7 @@ class JudgedRun:
     def cost_of(self, record: Record) -> float | None:
         """Dollars of a record's reply; `None` if its tokens or prices are not known."""
         prices = None if self.model is None else self.model.prices
-        return None if prices is None else cost(prices, record, record.at)
+        return None if prices is None else whole_cost(prices, record)
 
     @cached_property
     def cost(self) -> RunCost | None:
@@ -170,19 +177,38 @@ class JudgedRun:
         return RunCost(float(known.sum()), len(costs) - len(known), self.prices_of)
 
     @cached_property
+    def options(self) -> tuple[int, ...]:
+        """The distinct numbers of options that were chosen from; empty where replies are read."""
+        counts = np.unique(self.samples["options"].to_numpy())
+        return tuple(counts[counts > 0].tolist())
+
+    @property
+    def chance(self) -> float:
+        """The share of its samples that guesses have right; 0 where replies are read."""
+        counts = self.samples["options"].to_numpy()
+        return float((1 / counts[counts > 0]).mean()) if self.options else 0.0
+
+    @cached_property
     def spec(self) -> TaskSpec:
         """The task's spec at the time of the run."""
         return self.manifest.task_spec()
 
+    @property
+    def has_given_rows(self) -> bool:
+        """Whether the rows are those of somebody's data: ready items, or recorded replies."""
+        return self.spec.items is not None or self.manifest.recorded is not None
+
     @cached_property
     def cells(self) -> pd.DataFrame:
         """The columns of `table.csv`, one row for each cell, in the order of `manifest.cells`."""
-        return _cells(self.manifest, self.samples)
+        return cell_table(self.manifest, self.samples)
 
     @cached_property
     def diagnosis(self) -> pd.DataFrame:
-        """One row for each cell, see `diagnosis.diagnosis`."""
-        return diagnosis(self.samples, self.answers, len(self.manifest.cells))
+        """One row for each cell, see `diagnosis.diagnosis` and `confidence.confidence_table`."""
+        size = len(self.manifest.cells)
+        signs = diagnosis(self.samples, self.answers, size)
+        return signs.join(confidence_table(chosen_of(self.samples), size))
 
     @cached_property
     def conditions(self) -> dict[Condition, JudgedCondition]:
@@ -273,19 +299,34 @@ class JudgedCondition:
         columns = lines[recorded["cell"].to_numpy()]
         return recorded.assign(**{name: columns[:, place] for place, name in enumerate(LINE)})
 
-    def _curve_of(self, places: Collection[int]) -> Curve | None:
-        samples = self.run.samples
+    def _scored_in(self, places: Collection[int]) -> Scored | None:
+        """The scored samples of the cells at `places`; `None` where nothing was scored. Empty rows,
+        of length 0, are judged and listed, but have no place on a logarithmic axis and are left
+        out.
+        """
+        samples, planned = self.run.samples, self.run.manifest.cells
         cells, outcomes = samples["cell"].to_numpy(), samples["outcome"].to_numpy()
-        scored = np.isin(cells, list(places)) & np.isin(outcomes, _SCORED)
+        has_log = [place for place in places if planned[place].line.low > 0]
+        scored = np.isin(cells, has_log) & np.isin(outcomes, _SCORED)
         if not scored.any():
             return None
-        return curve(
-            samples["true_length"].to_numpy()[scored],
-            samples["index"].to_numpy()[scored],
-            outcomes[scored] == Outcome.CORRECT.place,
-            lines=[cell.line for cell in self.run.manifest.cells],
-            places=cells[scored],
+        indexes, lengths, readings, options = (
+            samples[name].to_numpy()[scored]
+            for name in ("index", "true_length", "reading", "options")
         )
+        lines = [cell.line for cell in planned]
+        places = cells[scored]
+        same = not self.run.has_given_rows and len(np.unique(places)) > 1
+        chances = np.where(options > 0, 1 / np.maximum(options, 1), 0.0) if options.any() else None
+        scores = (indexes, lengths, outcomes[scored], readings, chances)
+        return Scored(lines, places, *scores, same, self._unanswered(int(lengths.max())))
+
+    def _unanswered(self, longest: int) -> int:
+        """How many samples of lines beyond the length `longest` got no reply."""
+        samples, planned = self.run.samples, self.run.manifest.cells
+        longer = [place for place in self.places if planned[place].line.low > longest]
+        failed = samples["outcome"] == Outcome.ERROR.place
+        return int((samples["cell"].isin(longer) & failed).sum())
 
     @cached_property
     def cost(self) -> RunCost | None:
@@ -293,15 +334,42 @@ class JudgedCondition:
         return self.run.cost_at(self.places)
 
     @cached_property
+    def tokens_a_symbol(self) -> TokensASymbol | None:
+        """By how many tokens a prompt grows with each symbol; `None` where it is not known."""
+        prompts = counted.read(self.run.manifest.counted.get(self.label, ""))
+        if (known := of_prompts(prompts)) is not None:
+            return known
+        row = "record" if self.run.has_given_rows else "index"
+        cells, records, lengths, tokens, rows = (
+            self.run.samples[name].to_numpy()
+            for name in ("cell", "record", "true_length", "prompt_tokens", row)
+        )
+        places = np.flatnonzero(np.isin(cells, self.places))
+        _, firsts = np.unique(records[places], return_index=True)
+        once = places[firsts]
+        return fitted(lengths[once].astype(float), tokens[once], rows[once], "usage")
+
+    @cached_property
+    def calibration_error(self) -> float | None:
+        """See `confidence.calibration_error`; `None` where replies are read."""
+        return calibration_error(self.chosen_at(self.places))
+
+    def chosen_at(self, places: Collection[int]) -> Chosen:
+        """The forced choices of the cells at `places`, each once."""
+        samples = self.run.samples
+        return chosen_of(samples[samples["cell"].isin(places)].drop_duplicates("record"))
+
+    @cached_property
     def curve(self) -> Curve | None:
         """Accuracy over length; `None` where nothing was scored."""
-        return self._curve_of(self.places)
+        scored = self._scored_in(self.places)
+        return None if scored is None else scored.curve
 
     def effective_length(
         self, threshold: Threshold, places: Collection[int] | None = None
     ) -> EffectiveLength | None:
-        """The effective length, from the cells at `places` alone if given; `None` where nothing
-        was scored.
+        """The effective length, from the cells at `places` alone if given; `None` where nothing was
+        scored.
 
         Estimates are kept: each pair of threshold and cells is computed once.
         """
@@ -309,10 +377,27 @@ class JudgedCondition:
         chosen = scored_places if places is None else scored_places & set(places)
         key = threshold, chosen
         if key not in self._estimates:
-            samples = self.curve if chosen == scored_places else self._curve_of(chosen)
-            estimate = None if samples is None else effective_length(samples, threshold)
+            scored = self._scored_in(chosen)
+            if scored is not None:
+                check_chance(scored.curve, threshold)
+            estimate = None if scored is None else scored_length(scored, threshold)
+            if estimate is not None and not estimate.limit.is_ranked:
+                remedies = self._remedies(estimate.limit.causes)
+                estimate = replace(estimate, limit=replace(estimate.limit, remedies=remedies))
             self._estimates[key] = estimate
         return self._estimates[key]
+
+    def _remedies(self, causes: Collection[Cause]) -> tuple[str, ...]:
+        """What the user can do about replies that failed for these causes."""
+        manifest, samples = self.run.manifest, self.run.samples
+        if manifest.recorded is not None:
+            return ()
+        of_causes = [one.place for one in Outcome if one.about.cause in causes]
+        failed = samples["cell"].isin(self.places) & samples["outcome"].isin(of_causes)
+        places = [int(place) for place in np.flatnonzero(failed)[-MOST_RECORDS:]]
+        records = [record for _, record in each_counted(self.run, places)]
+        asked = Remedies(model_of(manifest), manifest.settings, manifest.server)
+        return asked.of(causes, records)
 
     @property
     def error_growth(self) -> float | None:
@@ -330,7 +415,7 @@ class JudgedCondition:
             return False
         cells, targets = (self.run.samples[name].to_numpy() for name in ("cell", "target"))
         targets = targets[np.isin(cells, self.places)]
-        return bool(len(targets) and (targets == hash(repeated)).all())
+        return bool(len(targets) and (targets == target_mark(repeated)).all())
 
 
 def read_run(
@@ -354,10 +439,10 @@ def read_run(
                 "rename the axis in the task file and run that"
             )
     manifest.cells.sort(key=lambda cell: (_rank(cell.condition, spec), cell.line))
-    scorer = scorer_of(folder, manifest, tasks, run_kept_code=run_kept_code)
+    judge = judge_of_run(folder, manifest, tasks, run_kept_code=run_kept_code)
     model = model_of(manifest)
-    judged = judged_samples(folder, manifest, spec, warn, scorer=scorer, model=model)
-    return JudgedRun(folder, manifest, judged.table, judged.answers, judged.times, scorer, model)
+    judged = judged_samples(folder, manifest, spec, warn, judge=judge, model=model)
+    return JudgedRun(folder, manifest, judged.table, judged.answers, judge, judged.times, model)
 
 
 def part_of(run: JudgedRun, keeps: Callable[[Cell], bool]) -> JudgedRun:
@@ -403,55 +488,3 @@ def each_counted(
     for number, record in enumerate(read_records(run.folder)):
         for place in places_of.get(number, ()):
             yield place, record
-
-
-def line_columns(line: Line) -> dict[str, int]:
-    """Column -> value of a line in CSV files: the columns `LINE`."""
-    return dict(zip(LINE, astuple(line), strict=True))
-
-
-def _cells(manifest: Manifest, samples: pd.DataFrame) -> pd.DataFrame:
-    """The columns of `table.csv`, one row for each planned cell."""
-    size, axes = len(manifest.cells), list(manifest.spec["axes"])
-    flat = samples["cell"].to_numpy(np.int64) * len(OUTCOMES) + samples["outcome"].to_numpy()
-    counted = np.bincount(flat, minlength=size * len(OUTCOMES)).reshape(size, len(OUTCOMES))
-    counts = dict(zip(OUTCOMES, counted.T, strict=True))
-    shard = Shard.read(manifest.shard) if manifest.shard else WHOLE
-    planned = np.array([len(shard.rows(cell.samples)) for cell in manifest.cells], np.int64)
-    counts["not_run"] = np.maximum(planned - counted.sum(axis=1), 0)
-    n = counted[:, _SCORED].sum(axis=1)
-    correct, answered = counts["correct"], sum(counts[name] for name in ANSWERED)
-    intervals = [wilson(*pair) or (math.nan, math.nan) for pair in zip(correct, n, strict=True)]
-    cells, signed = samples["cell"].to_numpy(np.int64), samples["signed_error"].to_numpy(float)
-    error = np.abs(signed)
-    measures = {
-        "accuracy": correct / np.where(n > 0, n, np.nan),
-        "ci_low": [low for low, _ in intervals],
-        "ci_high": [high for _, high in intervals],
-        "accuracy_of_answered": correct / np.where(answered > 0, answered, np.nan),
-        "mean_abs_error": cell_means(cells, error, size),
-        "mean_signed_error": cell_means(cells, signed, size),
-        "off_by_one": cell_means(cells, np.where(np.isnan(error), np.nan, error == 1), size),
-        "prompt_tokens": cell_means(cells, samples["prompt_tokens"].to_numpy(float), size),
-        "output_tokens": cell_means(cells, samples["output_tokens"].to_numpy(float), size),
-    }
-    table = {
-        "model": manifest.model,
-        "task": manifest.task,
-        "task_version": manifest.task_version,
-        **{axis: [cell.condition[axis] for cell in manifest.cells] for axis in axes},
-        **{name: [line_columns(cell.line)[name] for cell in manifest.cells] for name in LINE},
-        "n": n,
-        **counts,
-        **{name: np.round(np.array(values, float), _DIGITS) for name, values in measures.items()},
-    }
-    return pd.DataFrame({name: table[name] for name in (*RUN, *axes, *CELLS)}, range(size))
-
-
-def cell_means(cells: npt.NDArray[np.int64], values: Floats, size: int) -> Floats:
-    """The mean of the known values in each cell; NaN without one, and where it is infinite."""
-    known = ~np.isnan(values)
-    counts = np.bincount(cells[known], minlength=size)
-    sums = np.bincount(cells[known], values[known], size)
-    means = sums / np.where(counts, counts, np.nan)
-    return np.where(np.isfinite(means), means, np.nan)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
+import zlib
 from array import array
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from pathlib import Path
 from struct import Struct
 
@@ -12,20 +13,23 @@ import numpy as np
 import pandas as pd
 
 from eyechart.harness.analysis.diagnosis import collapsed
-from eyechart.harness.analysis.judging import verdict_of
+from eyechart.harness.analysis.judging import Judge
 from eyechart.harness.journal.line_finder import LineFinder
 from eyechart.harness.journal.manifest import Manifest
-from eyechart.harness.journal.record import Warn, read_records
-from eyechart.harness.plan.cost import cost
+from eyechart.harness.journal.record import Record, Warn, read_records
+from eyechart.harness.journal.thoughts import thinking_tokens
+from eyechart.harness.plan.cost import whole_cost
 from eyechart.harness.plan.resolved_model import ResolvedModel
-from eyechart.harness.score.judge import Scorer
+from eyechart.harness.score.forced_choice import belief
 from eyechart.harness.score.outcomes import Outcome
+from eyechart.harness.score.readings import reading_of
 from eyechart.harness.spec import TaskSpec, line_start
 
 _COLUMNS = {
     "cell": "i",
     "index": "i",
     "outcome": "b",
+    "reading": "b",
     "record": "i",
     "true_length": "i",
     "prompt": "Q",
@@ -36,6 +40,10 @@ _COLUMNS = {
     "first_divergence": "d",
     "prompt_tokens": "d",
     "output_tokens": "d",
+    "thinking_tokens": "d",
+    "options": "i",
+    "confidence": "d",
+    "brier": "d",
     "cost": "d",
 }
 """Column of `JudgedRun.samples` -> its type, in the letters that `struct` and NumPy share."""
@@ -72,7 +80,7 @@ def judged_samples(
     spec: TaskSpec,
     warn: Warn | None,
     *,
-    scorer: Scorer | None,
+    judge: Judge,
     model: ResolvedModel,
 ) -> JudgedSamples:
     """Judges all records; keeps the row of the one that counts for each sample."""
@@ -97,15 +105,17 @@ def judged_samples(
         ]
         if not in_cells or not kind.fits(record.target):
             continue
-        verdict = verdict_of(record, answer, scorer)
+        verdict = judge.verdict(record)
+        right = record.target, *(record.accept or ())
         outcome = verdict.outcome.place
         values = (
             index,
             outcome,
+            reading_of(record.reply or "", verdict, answer, right, repeated),
             number,
             length,
             int(record.prompt_hash, 16),
-            hash(record.target),
+            target_mark(record.target),
             answers.setdefault(verdict.answer, len(answers))
             if isinstance(verdict.answer, int)
             else -1,
@@ -114,7 +124,10 @@ def judged_samples(
             as_float(verdict.first_divergence),
             as_float(record.prompt_tokens),
             as_float(record.output_tokens),
-            _NAN if prices is None else as_float(cost(prices, record, record.at)),
+            as_float(thinking_tokens(record)),
+            len(record.options or ()),
+            *belief_of(record),
+            _NAN if prices is None else as_float(whole_cost(prices, record)),
         )
         for place in in_cells:
             row, cell_rows = _ROW.pack(place, *values), rows[place]
@@ -136,6 +149,18 @@ def judged_samples(
     samples = pd.DataFrame({name: judged[name] for name in _COLUMNS}, copy=False)
     times = (first_s, last_s) if first_s <= last_s else None
     return JudgedSamples(samples, ascending, times)
+
+
+def belief_of(record: Record) -> tuple[float, float]:
+    """Confidence and Brier score, see `Belief`; NaN for a record without options."""
+    if record.options is None:
+        return _NAN, _NAN
+    return astuple(belief(record.options))
+
+
+def target_mark(target: object) -> int:
+    """A number that tells targets apart, the same in every process."""
+    return zlib.crc32(repr(target).encode(errors="surrogatepass"))
 
 
 def as_float(value: object) -> float:

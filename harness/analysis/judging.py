@@ -2,20 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 
-from eyechart.harness.errors import JournalError, UsageError
+from eyechart.harness.analysis.task_of_run import NoTaskError, task_of
+from eyechart.harness.errors import JournalError, TaskError, TaskFileError, UsageError
 from eyechart.harness.journal.manifest import Manifest
 from eyechart.harness.journal.record import Record
 from eyechart.harness.plan.own_tasks import remembered
-from eyechart.harness.score.answers import AnswerForm
-from eyechart.harness.score.judge import Scorer, judge
+from eyechart.harness.plan.plan import item_of
+from eyechart.harness.score.answer_type import AnswerForm
+from eyechart.harness.score.extraction import FIRST
+from eyechart.harness.score.forced_choice import choice_verdict
+from eyechart.harness.score.judge import OwnScorer, judge
 from eyechart.harness.score.verdict import Verdict
+from eyechart.harness.spec import Item, TaskSpec, prompt_hash
 from eyechart.harness.spec.answer import Target
-from eyechart.harness.task.catalogue import reopen
+from eyechart.harness.task.catalogue import Task, reopen
 from eyechart.harness.task.functions import ItemError
-from eyechart.harness.task.scorer import is_loaded, load_scorer
+from eyechart.harness.task.prompt import before_question, question_starts
+from eyechart.harness.task.scorer import Scorer, is_loaded, load_scorer
 from eyechart.providers.naming import named, turned_on
 
 _OR_TRUST = f", or execute what the run names with {turned_on('run_kept_code')}"
@@ -25,20 +34,83 @@ _judge_cached = lru_cache(maxsize=4096)(judge)
 """`judge` with a cache for short replies, which repeat often: "Final answer: 7", target 7."""
 
 
-def verdict_of(record: Record, answer: AnswerForm, scorer: Scorer | None = None) -> Verdict:
-    """The verdict on `record`, for a task with answers of this form, or with its own scorer."""
-    text = record.reply or ""
-    judge_text = _judge_cached if len(text) <= _SHORT else judge
-    return judge_text(
-        text=text,
-        finish_reason=record.finish_reason or "stop",
-        refusal=record.refusal,
-        failure=None if record.failure is None else record.failure.kind,
-        target=record.target,
-        accept=record.accept or (),
-        answer=answer,
-        scorer=scorer,
-    )
+@dataclass(frozen=True)
+class Judge:
+    """What gives the verdict on the records of a run."""
+
+    answer: AnswerForm
+    ends: tuple[str, ...] = ()
+    """Beginnings of lines at which a reply ends, because it begins a question of its own."""
+    scorer: Scorer | None = None
+    """The task's own scorer."""
+    item_of: Callable[[Record], Item | None] = lambda _: None
+    """The item of a record, for the scorer."""
+
+    def verdict(self, record: Record) -> Verdict:
+        """The verdict on a record."""
+        if record.options is not None and record.failure is None:
+            accept = record.accept or ()
+            return choice_verdict(record.options, record.target, accept, self.answer)
+        whole = record.reply or ""
+        text = before_question(whole, self.ends)
+        finish = (record.finish_reason if text == whole else None) or "stop"
+        give = _judge_cached if len(text) <= _SHORT and self.scorer is None else judge
+        return give(
+            text=text,
+            finish_reason=finish,
+            refusal=record.refusal,
+            failure=None if record.failure is None else record.failure.kind,
+            target=record.target,
+            accept=record.accept or (),
+            answer=self.answer,
+            scorer=None if self.scorer is None else self._of(record, self.scorer),
+        )
+
+    def _of(self, record: Record, scorer: Scorer) -> OwnScorer:
+        made = self.item_of(record) or Item((), record.target, accept=record.accept or ())
+        item = replace(made, target=record.target)
+        return lambda reply: scorer(reply, item)
+
+
+def judge_of_task(task: Task, seed: int, api: str) -> Judge:
+    """The judge of replies that are asked now."""
+    return Judge(task.spec.answer, ends_of(task.spec, api), task.scorer, _items_of(task, seed))
+
+
+def judge_of_run(
+    folder: Path, manifest: Manifest, others: str = "", *, run_kept_code: bool = False
+) -> Judge:
+    """The judge of the run in `folder`; the arguments are those of `scorer_of`, which may raise."""
+    spec = manifest.task_spec()
+    scorer = scorer_of(folder, manifest, others, run_kept_code=run_kept_code)
+    judge = Judge(spec.answer, ends_of(spec, str(manifest.settings.get("api"))), scorer)
+    if scorer is None:
+        return judge
+    with suppress(NoTaskError, UsageError, TaskFileError):
+        task = task_of(folder, manifest, others, run_kept_code=run_kept_code)
+        return replace(judge, item_of=_items_of(task, int(manifest.settings["seed"])))
+    return judge
+
+
+def ends_of(spec: TaskSpec, api: str) -> tuple[str, ...]:
+    """Beginnings of lines that end a reply: of one that goes on with the text of its prompt."""
+    if api != "completions" and spec.answer.read != FIRST:
+        return ()
+    return question_starts(spec.prompt, spec.answer.phrase)
+
+
+def _items_of(task: Task, seed: int) -> Callable[[Record], Item | None]:
+    """Makes items again; there is none where the prompt is not the one that was sent."""
+
+    def item(record: Record) -> Item | None:
+        condition, length, index = record.condition, record.length, record.index
+        with suppress(TaskError):
+            made = item_of(task, condition, length, index, seed)
+            prompt = task.prompt(made, condition, length, index)
+            return made if prompt_hash(prompt) == record.prompt_hash else None
+        return None
+
+    return item
 
 
 _MOST_TEXT = 60

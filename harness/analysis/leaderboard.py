@@ -14,15 +14,18 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from eyechart.harness.analysis.curve import Threshold
+from eyechart.harness.analysis.in_tokens import token_columns
 from eyechart.harness.analysis.judged_run import JudgedCondition, JudgedRun
 from eyechart.harness.analysis.leaderboard_file import Leaderboard, LeftOut, Row, lengths_of
+from eyechart.harness.analysis.limit import RANKED
 from eyechart.harness.analysis.standing import is_default
 from eyechart.harness.analysis.tables import cost_columns, estimate_columns, threshold_columns
 from eyechart.harness.errors import LeaderboardError
 from eyechart.harness.journal.manifest import Manifest
-from eyechart.harness.score.outcomes import NOT_SCORED
+from eyechart.harness.score.outcomes import ANSWERED, NOT_SCORED
 from eyechart.harness.spec import Cell
 from eyechart.harness.spec.columns import ACCURACY_AT
+from eyechart.providers.naming import turned_on
 
 KEY = ("task", "condition", "model", "settings")
 """The columns that identify a row; a newer run with the same values replaces it."""
@@ -50,14 +53,7 @@ def run_rows(run: JudgedRun, threshold: Threshold) -> tuple[list[Row], list[Left
         missing = counts["not_run"]
         fingerprint = _fingerprint(judged.planned)
         if missing or fingerprint is None or estimate is None:
-            problem = (
-                f"{missing:,} sample{'s were' if missing > 1 else ' was'} never asked"
-                if missing
-                else "no sample was scored"
-                if estimate is None
-                else "it was never completed"
-            )
-            reason = f"{problem}; the same command again asks them"
+            reason = _incomplete(run, missing, is_scored=estimate is not None)
             kind = "of runs that are not complete"
             left_out.append(LeftOut(f"{run.folder}, {judged.label}", reason, kind))
             continue
@@ -80,6 +76,7 @@ def run_rows(run: JudgedRun, threshold: Threshold) -> tuple[list[Row], list[Left
                     name: value if isinstance(value, str) else _number(value)
                     for name, value in {
                         **estimate_columns(estimate, adaptive=judged.adaptive),
+                        **token_columns(judged, threshold),
                         **cost_columns(judged),
                     }.items()
                 },
@@ -97,6 +94,25 @@ def run_rows(run: JudgedRun, threshold: Threshold) -> tuple[list[Row], list[Left
             }
         )
     return rows, left_out
+
+
+def _incomplete(run: JudgedRun, missing: int, *, is_scored: bool) -> str:
+    """Why a condition has no row, and what helps. A run without a reply that can be read was
+    stopped by its first replies, and the same command stops again.
+    """
+    if run.manifest.recorded is not None:
+        count = f"{missing:,} sample{'s have' if missing > 1 else ' has'} no recorded reply"
+        return count if missing else "no sample was scored"
+    problem = (
+        f"{missing:,} sample{'s were' if missing > 1 else ' was'} never asked"
+        if missing
+        else "it was never completed"
+        if is_scored
+        else "no sample was scored"
+    )
+    is_stopped = run.cells["n"].any() and not run.cells[list(ANSWERED)].any(axis=None)
+    again = f"with {turned_on('keep_going')}" if is_stopped else "again"
+    return f"{problem}; the same command {again} asks them"
 
 
 def _accuracies(judged: JudgedCondition) -> Row:
@@ -221,13 +237,17 @@ def _group(row: Row) -> tuple[str, ...]:
     return row["task"], row["condition"], row["adaptive"], row["recorded"]
 
 
-def _rank(row: Row) -> tuple[float, int]:
+def _rank(row: Row) -> tuple[bool, float, int]:
     """The value by which the rows of a group are sorted: the area, or for adaptive and recorded
-    rows the effective length, where `< 26` is less than 26 and `> 26` more.
+    rows the effective length, where `< 26` is less than 26 and `> 26` more. Rows whose length is
+    not known, or is limited by something else than sight, come last.
     """
+    if not row["effective_length"] or row["limited_by"] not in RANKED:
+        return False, 0.0, 0
     if not row["adaptive"] and not row["recorded"]:
-        return float(row["area"]), 0
-    return float(row["effective_length"]), ("<", "", ">").index(row["effective_length_bound"])
+        return True, float(row["area"]), 0
+    sign = ("<", "", ">").index(row["effective_length_bound"])
+    return True, float(row["effective_length"]), sign
 
 
 def _samples(row: Row) -> str:

@@ -9,24 +9,38 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import get_args
 
 from filelock import FileLock, Timeout
 
 from eyechart.harness import errors
 from eyechart.harness.analysis.cells import csv_text, from_csv
+from eyechart.harness.analysis.limit import LIMITS
+from eyechart.harness.analysis.tokens_of_row import Source
 from eyechart.harness.errors import LeaderboardError
 from eyechart.harness.journal.files import replace_file
 from eyechart.harness.journal.lines import MAX_LINE
 from eyechart.harness.journal.record import Warn
-from eyechart.harness.spec.columns import ACCURACY_AT, ESTIMATE, ESTIMATE_TEXTS, LEADERBOARD
+from eyechart.harness.spec.columns import (
+    ACCURACY_AT,
+    ESTIMATE,
+    ESTIMATE_TEXTS,
+    LEADERBOARD,
+    TOKEN_TEXTS,
+    TOKENS,
+)
 
 Row = dict[str, str]
 """Column -> text in the file; empty where unknown."""
 
 _COUNTS = ("task_version", "n", "not_scored")
 _COUNT = re.compile(r"[0-9]{1,15}")
-_NUMBERS = ("threshold", "cost_usd", *(name for name in ESTIMATE if name not in ESTIMATE_TEXTS))
-_NEVER_EMPTY = ("threshold", "effective_length", "lapse", "tested_length")
+_NUMBERS = (
+    "threshold",
+    "cost_usd",
+    *(name for name in (*ESTIMATE, *TOKENS) if name not in (*ESTIMATE_TEXTS, *TOKEN_TEXTS)),
+)
+_NEVER_EMPTY = ("threshold", "lapse", "tested_length")
 _WORDS = {
     "default": ("", "yes"),
     "control": ("", "yes"),
@@ -34,7 +48,9 @@ _WORDS = {
     "recorded": ("", "yes"),
     "effective_length_bound": ("", "<", ">"),
     "tested_length_bound": ("", "<", ">"),
+    "limited_by": LIMITS,
     "one_threshold": ("no", "yes"),
+    "tokens_a_symbol_source": ("", *get_args(Source)),
 }
 """Column -> the texts that it may have."""
 _NUMBER = re.compile(r"-?[0-9]{1,15}(?:\.[0-9]{1,30})?(?:e[+-]?[0-9]{1,2})?")
@@ -126,7 +142,7 @@ def read_rows(path: Path) -> list[Row]:
     csv.field_size_limit(MAX_LINE)  # a system prompt may be longer than the 131,072 characters
     try:
         with path.open(newline="", encoding="utf-8") as file:
-            rows = list(csv.DictReader(file))
+            rows = [_with_tokens(row) for row in csv.DictReader(file)]
     except FileNotFoundError:
         return []
     except (OSError, UnicodeDecodeError, csv.Error) as error:
@@ -138,6 +154,13 @@ def read_rows(path: Path) -> list[Row]:
         {name: value if _is_number(name) else from_csv(value) for name, value in row.items()}
         for row in rows
     ]
+
+
+def _with_tokens(row: Row) -> Row:
+    """The row of a file; one that was written before version 0.2 has no columns of tokens, and they
+    are empty.
+    """
+    return row if any(name in row for name in TOKENS) else {**row, **dict.fromkeys(TOKENS, "")}
 
 
 def _is_number(name: str) -> bool:
@@ -154,7 +177,8 @@ def _row_problem(row: Row) -> str | None:
     for name, value in row.items():
         if name.startswith(ACCURACY_AT) and not _COUNT.fullmatch(name.removeprefix(ACCURACY_AT)):
             return f"no column of a leaderboard: {name!r}"
-        if name in _COUNTS and not _COUNT.fullmatch(value):
+        is_count = name in _COUNTS or (name == "rows" and value)
+        if is_count and not _COUNT.fullmatch(value):
             return f"{name} is no whole number: {value!r}"
         if _is_number(name) and value and not _NUMBER.fullmatch(value):
             return f"{name} is no number: {value!r}"

@@ -143,6 +143,7 @@ def paired(first: Curve, second: Curve) -> Pair | None:
             part.correct[:rows, keep] * shared,
             shared,
             np.where(shared > 0, part.true_lengths[:rows, keep], np.nan),
+            None if part.guessed is None else part.guessed[keep],
         )
         for part in parts
     )

@@ -12,7 +12,7 @@ import orjson
 
 from eyechart.harness.analysis.curve import Threshold
 from eyechart.harness.analysis.judged_run import JudgedRun, counted_records
-from eyechart.harness.analysis.judging import reason, verdict_of
+from eyechart.harness.analysis.judging import reason
 from eyechart.harness.analysis.tables import (
     cells_table,
     diagnosis_table,
@@ -110,7 +110,7 @@ def _explained(run: JudgedRun, changed: dict[tuple[int, int], str]) -> Iterator[
         if (cell, index) in changed
     }
     for place, record in counted_records(run, letters_before.keys()).items():
-        verdict = verdict_of(record, run.spec.answer, run.scorer)
+        verdict = run.judge.verdict(record)
         why = reason(verdict, record.target)
         yield Change(record.id, _SCORED[letters_before[place]], verdict.outcome, why)
 

@@ -4,63 +4,137 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from itertools import combinations
+from math import comb
+from typing import TypeAlias
 
 from eyechart.harness.analysis.comparability import have_other_rows
 from eyechart.harness.analysis.comparison import sides_of
 from eyechart.harness.analysis.curve import Threshold
-from eyechart.harness.analysis.effective_length import EffectiveLength
+from eyechart.harness.analysis.effective_length import NOT_KNOWN, EffectiveLength
 from eyechart.harness.analysis.family import Ranked, Ranking, corrected, longest
 from eyechart.harness.analysis.further import LengthDifference, Sides, sides_difference
-from eyechart.harness.analysis.interval import Sign, span_text
+from eyechart.harness.analysis.interval import Sign
 from eyechart.harness.analysis.judged_run import JudgedCondition, JudgedRun
-from eyechart.harness.spec import Condition
+from eyechart.harness.analysis.not_known import listed, not_ranked, remedies_of, where_not_known
+from eyechart.harness.spec import Condition, varied_label
 
-_MOST_NAMES = 3
-"""Most names in a sentence; of more names only their number is given."""
+_TWO = 2
+
+
+Estimated: TypeAlias = tuple[JudgedCondition, EffectiveLength]
 
 
 def run_finding(
     run: JudgedRun,
     threshold: Threshold = Threshold(),
     conditions: Collection[Condition] | None = None,
+    *,
+    name: str = "",
 ) -> str:
-    """Under which condition a run sees farthest, and whether tests on the same rows show it.
+    """Under which condition a run sees farthest, and whether tests on the same rows show it; then
+    the conditions under which this is not known, and why.
 
     Controls are left out, unless there is nothing else. The best condition is compared with each
-    other one, corrected for all pairs, because it is chosen by the answers.
+    other one, corrected for all pairs, because it is chosen by the answers. The model is called
+    `name`, or as the run has it.
     """
+    estimates, controls = _estimated(run, threshold, conditions)
+    model, task = name or run.manifest.label, run.manifest.task
+    if not estimates:
+        return f"No sample of {task} is scored, so it is not known how far {model} sees."
+    where = _where_not_known(estimates, run.spec.unit)
+    if not any(estimate.is_ranked for _, estimate in estimates):
+        return f"It is not known how far {model} sees on {task}{where}."
+    finding = _finding(run, model, estimates, threshold, controls)
+    return f"{finding} It is not known how far it sees{where}." if where else finding
+
+
+def unknown_finding(run: JudgedRun, name: str, threshold: Threshold = Threshold()) -> str:
+    """Under which conditions of a run, called `name`, it is not known how far the model sees, and
+    why; empty without any. Controls are left out, unless there is nothing else.
+    """
+    where = _where_not_known(_estimated(run, threshold)[0], run.spec.unit)
+    return f"It is not known how far {name} sees{where}." if where else ""
+
+
+def _estimated(
+    run: JudgedRun, threshold: Threshold, conditions: Collection[Condition] | None = None
+) -> tuple[list[Estimated], str]:
+    """The conditions with a scored sample, and the note that controls are left out; or empty."""
     shown = [one for key, one in run.conditions.items() if conditions is None or key in conditions]
     judged = [one for one in shown if not one.control] or shown
     estimates = [(one, estimate) for one in judged if (estimate := one.effective_length(threshold))]
-    controls = "controls are left out" if len(judged) < len(shown) else ""
-    model, task = run.manifest.label, run.manifest.task
-    if not estimates:
-        return f"No sample of {task} is scored, so it is not known how far {model} sees."
-    place = longest([estimate.length for _, estimate in estimates])
-    best, estimate = estimates[place]
-    spans = {span_text(one.length_ci) for _, one in estimates if _is_unknown(one)}
-    if spans and all(_is_unknown(one) for _, one in estimates):
-        return (
-            f"It is not known how far {model} sees on {task}: with so few replies the 95 % "
-            f"interval is {' or '.join(sorted(spans))}."
-        )
+    return estimates, "controls are left out" if len(judged) < len(shown) else ""
+
+
+def _where_not_known(estimates: Sequence[Estimated], unit: str) -> str:
+    judged = [one for one, _ in estimates]
+    return where_not_known(
+        {_label(one, judged): estimate for one, estimate in estimates if not estimate.is_ranked},
+        unit,
+        len(estimates),
+    )
+
+
+def _finding(
+    run: JudgedRun,
+    model: str,
+    estimates: Sequence[Estimated],
+    threshold: Threshold,
+    controls: str,
+) -> str:
+    """The sentence about the conditions whose lengths are ranked; there is one."""
+    task, unit = run.manifest.task, run.spec.unit
+    judged = [one for one, _ in estimates]
+    ranked = [
+        (one, estimate, length)
+        for one, estimate in estimates
+        if (length := estimate.length) is not None and estimate.is_ranked
+    ]
+    best, estimate, length = ranked[longest([length for _, _, length in ranked])]
     if len(estimates) == 1:
-        return f"{model} sees to {_length(estimate)} on {task}."
-    lengths = {one.length for _, one in estimates}
-    if len(lengths) == 1 and estimate.length.sign != "=":
-        return (
-            f"{model} sees to {estimate.length.symbols} on {task} under all "
-            f"{len(estimates)} conditions{f' ({controls})' if controls else ''}."
-        )
-    others = [one for one, _ in estimates if one is not best]
-    equal = sum(one.length == estimate.length for _, one in estimates) - 1
-    also = f", and as long with {equal} other{'s' * (equal > 1)}" if equal else ""
-    pairs = len(estimates) * (len(estimates) - 1) // 2
+        return f"{model} sees to {_length(estimate, unit)} on {task}."
+    lengths = {length for _, _, length in ranked}
+    note = f" ({controls})" if controls else ""
+    if len(ranked) > 1 and len(lengths) == 1 and length.sign != "=":
+        which = _which(len(ranked), len(estimates))
+        return f"{model} sees to {length.counted(unit)} on {task} under {which}{note}."
+    others = [one for one, _, _ in ranked if one is not best]
+    label = _label(best, judged)
+    if not others:
+        return f"{model} sees to {_length(estimate, unit)} on {task} with {label}{note}."
+    equal = [_label(one, judged) for one, _, same in ranked if same == length and one is not best]
+    also = ""
+    if equal:
+        which = f"with {equal[0]}" if len(equal) == 1 else f"under {len(equal)} other conditions"
+        also = f", and as long {which}"
+    single = [one for one, fitted, _ in ranked if fitted.one_threshold]
+    pairs = comb(len(single), 2)
     shorter = sum(one.further > 0 for one in _differences(best, others, threshold, pairs))
+    how = "; ".join(filter(None, (correction(pairs, _unpaired(single)), controls)))
     return (
-        f"The longest effective length of {model} on {task} is {_length(estimate)}, with "
-        f"{_label(best, judged)}{also}; {_shown(shorter, len(others), 'condition')} "
-        f"({correction(pairs, _unpaired(judged))}{controls and f'; {controls}'})."
+        f"The longest effective length of {model} on {task} is {_length(estimate, unit)}, with "
+        f"{label}{also}; {_shown(shorter, len(others), 'condition')} ({how})."
+    )
+
+
+def _which(some: int, conditions: int) -> str:
+    """`both conditions`, `all 3 conditions`, `2 of 3 conditions`."""
+    if some < conditions:
+        return f"{some} of {conditions} conditions"
+    return "both conditions" if conditions == _TWO else f"all {conditions} conditions"
+
+
+def remedies(
+    run: JudgedRun,
+    threshold: Threshold = Threshold(),
+    conditions: Collection[Condition] | None = None,
+) -> list[str]:
+    """What the user can do where something else than sight limits a length, each remedy once."""
+    return remedies_of(
+        one.effective_length(threshold)
+        for key, one in run.conditions.items()
+        if conditions is None or key in conditions
     )
 
 
@@ -74,7 +148,7 @@ def _differences(
         other_rows = have_other_rows(best, other)
         if pair := sides_of(best, other, sides, other_rows=other_rows):
             found.append(sides_difference(*pair, paired=not other_rows))
-    return corrected(found, pairs)
+    return corrected(found, max(pairs, len(found)))
 
 
 def _unpaired(judged: Sequence[JudgedCondition]) -> int:
@@ -83,27 +157,15 @@ def _unpaired(judged: Sequence[JudgedCondition]) -> int:
 
 
 def _label(judged: JudgedCondition, others: Sequence[JudgedCondition]) -> str:
-    """The values of the axes that the conditions vary."""
-    varied = [
-        f"{axis}={value}"
-        for axis, value in judged.condition.items()
-        if any(other.condition[axis] != value for other in others)
-    ]
-    return ", ".join(varied)
+    return varied_label(judged.condition, [other.condition for other in others])
 
 
-def _is_unknown(estimate: EffectiveLength) -> bool:
-    """Whether the interval is open at both ends, so that the effective length is not known."""
-    low, high = estimate.length_ci
-    return low.sign == "<" and high.sign == ">"
-
-
-def _length(estimate: EffectiveLength) -> str:
+def _length(estimate: EffectiveLength, unit: str) -> str:
     """`29 symbols (95 % interval 21 to 39)`."""
-    span = span_text(estimate.length_ci)
-    interval = f"95 % interval {span}" if span != str(estimate.length) else ""
+    interval = f"95 % interval {estimate.span}" if estimate.span else ""
     inside = ", ".join(filter(None, (interval, estimate.note)))
-    return estimate.length.symbols + (f" ({inside})" if inside else "")
+    text = NOT_KNOWN if estimate.length is None else estimate.length.counted(unit)
+    return text + (f" ({inside})" if inside else "")
 
 
 def _shown(shorter: int, others: int, what: str) -> str:
@@ -120,6 +182,8 @@ def _every(others: int, what: str) -> str:
 
 def correction(pairs: int, unpaired: int = 0) -> str:
     """How the pairs were compared: with which correction, and how many on other rows."""
+    if not pairs:
+        return "no pair can be compared"
     rows = "same rows"
     if unpaired:
         rows = "unpaired: other rows"
@@ -132,7 +196,7 @@ def recorded_note(runs: Sequence[tuple[str, JudgedRun]]) -> str:
     recorded = [(name, of) for name, run in runs if (of := run.manifest.recorded) is not None]
     if not recorded:
         return ""
-    names = _listed([name for name, _ in recorded])
+    names = listed([name for name, _ in recorded], "runs")
     if len(recorded) == len(runs):
         names = {1: names, 2: "both runs"}.get(len(runs), f"all {len(runs)} runs")
     origins = dict.fromkeys(
@@ -144,35 +208,66 @@ def recorded_note(runs: Sequence[tuple[str, JudgedRun]]) -> str:
     return f"Recorded, and not asked here: {names}{origin and f' ({origin})'}."
 
 
+def reading_note(runs: Sequence[tuple[str, JudgedRun]]) -> str:
+    """Which of several named runs are read by likelihood, and what guesses are worth; or empty."""
+    chosen = [(name, run) for name, run in runs if run.options]
+    if not chosen:
+        return ""
+    fewest, most = (end(end(run.options) for _, run in chosen) for end in (min, max))
+    count = str(most) if fewest == most else f"{fewest} to {most}"
+    low, high = (f"{100 * end(run.chance for _, run in chosen):.0f}" for end in (min, max))
+    share = low if low == high else f"{low} to {high}"
+    names = listed([name for name, _ in chosen], "runs")
+    rest = len(runs) - len(chosen)
+    others = f"; the other{'s are' if rest > 1 else ' is'} read from replies" if rest else ""
+    return (
+        f"Read by likelihood over {count} options ({share} % are right by chance): {names}{others}."
+    )
+
+
 def ranking_finding(ranking: Ranking) -> str:
     """Which runs see how far, and which of the others they are shown to see further than."""
     first = ranking.runs[0]
-    task, count = first.run.manifest.task, len(ranking.runs)
-    conditions = len(ranking.conditions)
-    estimate = next(iter(first.estimates.values()))
-    if estimate is None:
+    task, runs, conditions = first.run.manifest.task, len(ranking.runs), len(ranking.conditions)
+    if not any(one for ranked in ranking.runs for one in ranked.estimates.values()):
         return f"No sample of {task} is scored, so it is not known how far the models see."
-    of = f" in the mean of {conditions} conditions" if conditions > 1 else f", {_length(estimate)}"
-    comparisons = ranking.comparisons.values()
-    how = correction(len(comparisons), sum(not one.is_paired for one in comparisons))
+    estimate = next(iter(first.estimates.values()))
+    count = sum(one.is_ranked for one in ranking.runs)
+    every = " under every condition" if conditions > 1 else ""
+    if not count or estimate is None:
+        return f"None of the {runs} runs has a known effective length on {task}{every}."
+    of = (
+        f" in the mean of {conditions} conditions"
+        if conditions > 1
+        else f", {_length(estimate, ranking.unit)}"
+    )
+    how = correction(len(ranking.tested), sum(not one.is_paired for one in ranking.tested))
+    if count < runs:
+        how += f"; {runs - count} not ranked"
     best = [place for place, one in enumerate(ranking.runs) if one.rank_key == first.rank_key]
     shorter = set.intersection(*(set(ranking.further_than(place)) for place in best))
-    subject, has, it = _listed([ranking.runs[place].name for place in best]), "has", "it"
+    subject = listed([ranking.runs[place].name for place in best], "runs")
     outside = _outside(first) if len(best) > 1 else ""
     if len(best) == count and outside:
         return (
             f"{subject} cannot be ordered on {task}: their effective lengths lie {outside} ({how})."
         )
+    if count == 1:
+        others = "the others are" if runs > _TWO else "the other one is"
+        return (
+            f"Of {runs} runs only {subject} has a known effective length on {task}{every or of}; "
+            f"{others} not ranked."
+        )
     if len(best) == count:
         return (
-            f"All {count} runs have the same effective length on {task}{of}; no difference between "
-            f"them is shown ({how})."
+            f"{subject} have the same effective length on {task}{of}; no difference between them "
+            f"is shown ({how})."
         )
-    if len(best) > 1:
-        has, it = "have", "they"
-    others = count - len(best)
+    has, it = ("have", "they") if len(best) > 1 else ("has", "it")
     what = _further(
-        [ranking.runs[place].name for place in sorted(shorter)], others, plural=it == "they"
+        [ranking.runs[place].name for place in sorted(shorter)],
+        count - len(best),
+        plural=it == "they",
     )
     if outside:
         return (
@@ -182,11 +277,31 @@ def ranking_finding(ranking: Ranking) -> str:
     return f"{subject} {has} the longest effective length on {task}{of}; {it} {what} ({how})."
 
 
+def ranking_notes(ranking: Ranking) -> list[str]:
+    """Why some of the runs are not ranked, and what helps; a sentence for each of them."""
+    conditions = ranking.conditions
+    return [
+        not_ranked(
+            ranked.name,
+            {
+                varied_label(condition, conditions): one
+                for condition, one in ranked.estimates.items()
+                if one is None or not one.is_ranked
+            },
+            ranking.unit,
+            len(conditions),
+        )
+        for ranked in ranking.runs
+        if not ranked.is_ranked
+    ]
+
+
 def _outside(ranked: Ranked) -> str:
     """`beyond the longest line asked` if the effective lengths of a run lie there under all
     conditions, or the like below the shortest line; else empty.
     """
-    return outside_text({one.length.sign for one in ranked.estimates.values() if one is not None})
+    estimates = ranked.estimates.values()
+    return outside_text({one.length.sign for one in estimates if one and one.length})
 
 
 def outside_text(signs: Collection[Sign]) -> str:
@@ -210,11 +325,4 @@ def _further(shorter: Sequence[str], others: int, *, plural: bool) -> str:
     also = (
         f", and {are} not shown to see further than {rest} other{'s' * (rest > 1)}" if rest else ""
     )
-    return f"{see} further than {_listed(shorter)}{also}"
-
-
-def _listed(names: Sequence[str]) -> str:
-    """Names joined with "and"; if they are many, only their number."""
-    if len(names) > _MOST_NAMES:
-        return f"{len(names)} runs"
-    return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
+    return f"{see} further than {listed(shorter, 'runs')}{also}"

@@ -16,18 +16,22 @@ from eyechart.harness.analysis.comparability import (
 from eyechart.harness.analysis.comparison import Comparison, compare_runs, sides_of
 from eyechart.harness.analysis.curve import Threshold
 from eyechart.harness.analysis.effective_length import EffectiveLength
-from eyechart.harness.analysis.family import Ranked, Ranking, in_family
+from eyechart.harness.analysis.family import Ranked, Ranking, in_family, ranked_lengths
 from eyechart.harness.analysis.further import LEAST_P, SIGNIFICANT, Side, Sides, joined
+from eyechart.harness.analysis.in_tokens import seen
 from eyechart.harness.analysis.interval import Bound
 from eyechart.harness.analysis.judged_run import JudgedCondition, JudgedRun
 from eyechart.harness.analysis.paired import holm
+from eyechart.harness.analysis.tokens_of_row import TokensASymbol
 from eyechart.harness.errors import CompareError
 from eyechart.harness.spec import Condition
+from eyechart.harness.spec.unit import TOKENS
 
 MOST_IN_PAIRS = 12
 """Of more models only the effective lengths of each pair are compared, and lines and areas with the
 best one."""
 _ORDER = "<=>"
+_TWO = 2
 Pair: TypeAlias = tuple[int, int]
 """Two places, the smaller one first."""
 
@@ -41,12 +45,18 @@ class Place:
     estimate: EffectiveLength | None
     """Its effective length under the condition of the standing; `None` without a scored sample."""
     ranks: tuple[int, int] | None
-    """The best and the last rank that the tests allow; `None` without an estimate."""
+    """The best and the last rank that the tests allow; `None` where the effective length is not
+    known, or something else than sight limits it."""
+    tokens: TokensASymbol | None
+    """Its tokens a symbol under that condition; `None` where they are not known."""
     adaptive: bool
     median: Bound | None
     """The median over all conditions except controls; `None` if the model has fewer than two."""
     conditions: int
     """Number of conditions in the median."""
+    left_out: int
+    """Number of conditions that are not, because their length is not known or not limited by sight.
+    """
 
     @property
     def ranks_text(self) -> str:
@@ -69,13 +79,17 @@ class Standing:
     complete: bool
     """Whether every pair was compared in full, and not only by effective length."""
     tests: int
-    """Pairs whose effective lengths were compared: the family of Holm's correction."""
+    """Pairs whose effective lengths were compared: the family of Holm's correction. A model
+    without a single threshold is in none of them."""
     unpaired: int
     """Those among them whose models have recorded replies to different rows."""
     behind_first: int
     """Models that, by test, see less far than the first one."""
     apart: int
     """Pairs that cannot be compared, because the models were asked other samples."""
+    in_tokens: bool
+    """Whether effective lengths are in tokens of the row; a model whose tokens a symbol are not
+    known has no rank."""
 
     @property
     def comparisons(self) -> list[Comparison]:
@@ -83,9 +97,15 @@ class Standing:
         return list(self.ranking.comparisons.values())
 
 
-def standing(runs: Sequence[tuple[str, JudgedRun]], threshold: Threshold = Threshold()) -> Standing:
+def standing(
+    runs: Sequence[tuple[str, JudgedRun]],
+    threshold: Threshold = Threshold(),
+    *,
+    in_tokens: bool = False,
+) -> Standing:
     """The standing of named runs of one task, under the condition that most of them have. If
     several conditions are equally common, the default one is taken, else one that is no control.
+    With `in_tokens` effective lengths are in tokens of the row.
 
     A model's best rank is 1 plus the number of models that, by test, see further. Its last rank is
     the number of models minus those that, by test, see less far.
@@ -95,8 +115,9 @@ def standing(runs: Sequence[tuple[str, JudgedRun]], threshold: Threshold = Thres
     absent: list[Ranked] = []
     for name, run in runs:
         judged = run.conditions.get(condition)
-        estimate = judged.effective_length(threshold) if judged else None
-        (absent if estimate is None else ranked).append(Ranked(name, run, {condition: estimate}))
+        estimate = seen(judged, threshold, in_tokens=in_tokens) if judged else None
+        one = Ranked(name, run, {condition: estimate})
+        (ranked if one.is_ranked else absent).append(one)
     ranked.sort(key=lambda one: one.rank_key)
     complete = len(ranked) <= MOST_IN_PAIRS
     count = len(ranked)
@@ -108,7 +129,11 @@ def standing(runs: Sequence[tuple[str, JudgedRun]], threshold: Threshold = Thres
         (left, right): comparison
         for left, right in pairs
         if complete or left == 0
-        if (comparison := _compare(ranked[left], ranked[right], condition, threshold, sides))
+        if (
+            comparison := _compare(
+                ranked[left], ranked[right], condition, threshold, sides, in_tokens=in_tokens
+            )
+        )
     }
     family = dict(zip(compared, in_family(list(compared.values())), strict=True))
     other_rows = {
@@ -117,15 +142,20 @@ def standing(runs: Sequence[tuple[str, JudgedRun]], threshold: Threshold = Thres
         if have_other_rows(conditions[left], conditions[right])
     }
     if complete and not other_rows:
-        signs = {pair: comparison.length.further for pair, comparison in family.items()}
+        lengths = {
+            pair: LengthTest(comparison.length.p, comparison.length.further)
+            for pair, comparison in family.items()
+        }
     else:
-        lengths = length_tests(conditions, sides, other_rows)
-        signs = {pair: test.further for pair, test in lengths.items()}
+        lengths = length_tests(conditions, sides, other_rows, in_tokens=in_tokens)
         family = {
             pair: replace(comparison, length=replace(comparison.length, p=lengths[pair].p))
             for pair, comparison in family.items()
         }
-    ranking = Ranking(tuple(ranked), 0, family)
+    signs = {pair: test.further for pair, test in lengths.items()}
+    tested = [pair for pair, test in lengths.items() if test.p is not None]
+    unit = TOKENS if in_tokens else runs[0][1].spec.unit
+    ranking = Ranking(tuple(ranked), 0, family, unit)
     further = [_further_than(place, signs) for place in range(count)]
     places = [
         _place(
@@ -133,10 +163,11 @@ def standing(runs: Sequence[tuple[str, JudgedRun]], threshold: Threshold = Thres
             condition,
             threshold,
             (1 + sum(place in shorter for shorter in further), count - len(further[place])),
+            in_tokens=in_tokens,
         )
         for place, one in enumerate(ranked)
     ]
-    places += [_place(one, condition, threshold, None) for one in absent]
+    places += [_place(one, condition, threshold, None, in_tokens=in_tokens) for one in absent]
     return Standing(
         condition,
         any(
@@ -145,10 +176,11 @@ def standing(runs: Sequence[tuple[str, JudgedRun]], threshold: Threshold = Thres
         tuple(places),
         ranking,
         complete,
-        len(signs),
-        len(other_rows & set(signs)),
+        len(tested),
+        len(other_rows & set(tested)),
         len(further[0]) if ranked else 0,
         len(pairs) - len(signs),
+        in_tokens,
     )
 
 
@@ -161,17 +193,23 @@ def _further_than(place: int, signs: Mapping[Pair, int]) -> list[int]:
 class LengthTest(NamedTuple):
     """Whether the effective lengths of a pair differ."""
 
-    p: float
-    """Two-sided p-value, with Holm's correction over all pairs."""
+    p: float | None
+    """Two-sided p-value, with Holm's correction over all pairs that have one; `None` where a side
+    has no single threshold."""
     further: int
     """1 where first is shown to see further, -1 where second is, 0 where neither is."""
 
 
 def length_tests(
-    judged: Sequence[JudgedCondition], sides: Sides, other_rows: Collection[Pair]
+    judged: Sequence[JudgedCondition],
+    sides: Sides,
+    other_rows: Collection[Pair],
+    *,
+    in_tokens: bool = False,
 ) -> dict[Pair, LengthTest]:
     """The test of each pair of places, without pairs that `compare_runs` would not compare. Pairs
-    in `other_rows` are compared without pairing, see `have_other_rows`.
+    in `other_rows` are compared without pairing, see `have_other_rows`. With `in_tokens` lengths
+    are in tokens of the row.
 
     Holm's correction makes most p-values 1. So each has first a lower bound, and is computed only
     where the corrected bound is below 1: the corrected values are those of a full computation.
@@ -180,23 +218,23 @@ def length_tests(
     for left, right in combinations(range(len(judged)), 2):
         first, second, other = judged[left], judged[right], (left, right) in other_rows
         if _comparable(first, second, other_rows=other):
-            found = sides_of(first, second, sides, other_rows=other)
+            found = sides_of(first, second, sides, other_rows=other, in_tokens=in_tokens)
             if found is not None:
                 pairs[left, right] = found
-    between = [joined(*found, paired=pair not in other_rows) for pair, found in pairs.items()]
-    least = [one.least_p for one in between]
+    between = {
+        pair: joined(*found, paired=pair not in other_rows)
+        for pair, found in pairs.items()
+        if all(side.one_threshold for side in found)
+    }
+    least = [one.least_p for one in between.values()]
     p_values = [
         one.p if corrected < 1 and bound > LEAST_P else bound
-        for one, bound, corrected in zip(between, least, holm(least), strict=True)
+        for one, bound, corrected in zip(between.values(), least, holm(least), strict=True)
     ]
-    return {
-        pair: LengthTest(p, one.sign if _is_shown(p, found) else 0)
-        for (pair, found), one, p in zip(pairs.items(), between, holm(p_values), strict=True)
-    }
-
-
-def _is_shown(p: float, sides: tuple[Side, Side]) -> bool:
-    return p < SIGNIFICANT and all(side.one_threshold for side in sides)
+    tests = dict.fromkeys(pairs, LengthTest(None, 0))
+    for (pair, one), p in zip(between.items(), holm(p_values), strict=True):
+        tests[pair] = LengthTest(p, one.sign if p < SIGNIFICANT else 0)
+    return tests
 
 
 def _comparable(first: JudgedCondition, second: JudgedCondition, *, other_rows: bool) -> bool:
@@ -228,42 +266,60 @@ def _condition(runs: Sequence[JudgedRun]) -> Condition:
 
 
 def _compare(
-    first: Ranked, second: Ranked, condition: Condition, threshold: Threshold, sides: Sides
+    first: Ranked,
+    second: Ranked,
+    condition: Condition,
+    threshold: Threshold,
+    sides: Sides,
+    *,
+    in_tokens: bool,
 ) -> Comparison | None:
     """The comparison; `None` if the models share no scored sample."""
     names = first.name, second.name
     try:
         return compare_runs(
-            first.run, second.run, threshold, names=names, conditions=[condition], sides=sides
+            first.run,
+            second.run,
+            threshold,
+            names=names,
+            conditions=[condition],
+            sides=sides,
+            in_tokens=in_tokens,
         )
     except CompareError:
         return None
 
 
 def _place(
-    one: Ranked, condition: Condition, threshold: Threshold, ranks: tuple[int, int] | None
+    one: Ranked,
+    condition: Condition,
+    threshold: Threshold,
+    ranks: tuple[int, int] | None,
+    *,
+    in_tokens: bool,
 ) -> Place:
     judged = one.run.conditions.get(condition)
-    lengths = [
-        estimate.length
-        for other in one.run.conditions.values()
-        if not other.control and (estimate := other.effective_length(threshold))
-    ]
+    others = [other for other in one.run.conditions.values() if not other.control]
+    lengths = ranked_lengths([seen(other, threshold, in_tokens=in_tokens) for other in others])
     return Place(
         one.name,
         one.run,
         one.estimates[condition],
         ranks,
+        judged.tokens_a_symbol if judged else None,
         judged is not None and judged.adaptive,
-        median_length(lengths) if len(lengths) > 1 else None,
+        median_length(lengths),
         len(lengths),
+        len(others) - len(lengths),
     )
 
 
-def median_length(lengths: Sequence[Bound]) -> Bound:
-    """The median. Between two middle lengths it is their geometric mean, or the shorter one if
-    either is a bound.
+def median_length(lengths: Sequence[Bound]) -> Bound | None:
+    """The median; `None` of fewer than two lengths. Between two middle lengths it is their
+    geometric mean, or the shorter one if either is a bound.
     """
+    if len(lengths) < _TWO:
+        return None
     ordered = sorted(lengths, key=lambda length: (length.length, _ORDER.index(length.sign)))
     low, high = ordered[(len(ordered) - 1) // 2], ordered[len(ordered) // 2]
     known = low.sign == high.sign == "="

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from eyechart.harness.analysis.at_length import AT_COLUMNS, at_length
 from eyechart.harness.analysis.capacity import STATISTIC, capacity_columns
+from eyechart.harness.analysis.cell_table import cell_means
 from eyechart.harness.analysis.cells import csv_text
 from eyechart.harness.analysis.curve import Threshold
 from eyechart.harness.analysis.effective_length import EffectiveLength
+from eyechart.harness.analysis.in_tokens import token_columns
 from eyechart.harness.analysis.interval import Bound, Span
 from eyechart.harness.analysis.judged_run import JudgedCondition, JudgedRun
+from eyechart.harness.analysis.overall import overall
 from eyechart.harness.journal.files import replace_file
 from eyechart.harness.score.outcomes import NOT_SCORED
 from eyechart.harness.spec.columns import (
@@ -23,33 +28,49 @@ from eyechart.harness.spec.columns import (
     EFFECTIVE_LENGTH,
     ESTIMATE,
     ESTIMATE_TEXTS,
+    OVERALL,
     REACHES,
+    ROW_TOKENS,
     RUN,
+    TOKEN_TEXTS,
+    TOKENS,
 )
 
 _DIGITS = 6
 
 
 def cells_table(run: JudgedRun, threshold: Threshold = Threshold()) -> pd.DataFrame:
-    """The columns of `table.csv`: `JudgedRun.cells`, and for each line the probability that its
-    accuracy reaches the threshold, by the fitted curve; empty where nothing was scored.
+    """The columns of `table.csv`: `JudgedRun.cells`, and for each line the mean tokens of its rows,
+    by tokens a symbol; and the probability that its accuracy reaches the threshold, by the fitted
+    curve; empty where nothing was scored, and for length 0.
     """
+    cells, lengths = (run.samples[name].to_numpy() for name in ("cell", "true_length"))
+    symbols = cell_means(cells, lengths.astype(float), len(run.cells))
+    row_tokens = pd.Series(np.nan, index=run.cells.index)
     reaches = pd.Series(np.nan, index=run.cells.index)
     for judged in run.conditions.values():
-        estimate = judged.effective_length(threshold)
+        estimate, tokens = judged.effective_length(threshold), judged.tokens_a_symbol
+        if tokens is not None:
+            places = list(judged.places)
+            row_tokens[places] = symbols[places] * tokens.value
         if estimate is not None:
-            lengths = judged.scored_cells["length"]
-            reaches[lengths.index] = estimate.fit.reaches(lengths.to_numpy(float))
-    return run.cells.assign(**{REACHES: reaches.round(_DIGITS)})
+            nominal = judged.scored_cells["length"]
+            nominal = nominal[nominal > 0]
+            reaches[nominal.index] = estimate.fit.reaches(nominal.to_numpy(float))
+    return run.cells.assign(
+        **{ROW_TOKENS: row_tokens.round(_DIGITS), REACHES: reaches.round(_DIGITS)}
+    )
 
 
 def effective_length_table(run: JudgedRun, threshold: Threshold = Threshold()) -> pd.DataFrame:
-    """One row for each condition: effective length, tested length and area, with intervals.
+    """One row for each condition: accuracy over all lengths, effective length, tested length and
+    area, with intervals.
 
     `…_bound` is `<` or `>` where a length is below or above the tested range, and an end of an
     interval that is not in it is empty. The area of an adaptive condition is empty, since its
-    samples are where the accuracy falls. `error_growth` is empty for answers that are texts. A task
-    that asks for the statistic `capacity` has its columns last.
+    samples are where the accuracy falls. `error_growth` is empty for answers that are texts. The
+    lengths in tokens are empty where tokens a symbol are not known. A task that asks for the
+    statistic `capacity` has its columns last.
     """
     manifest = run.manifest
     has_capacity = STATISTIC in run.spec.statistics
@@ -65,9 +86,14 @@ def effective_length_table(run: JudgedRun, threshold: Threshold = Threshold()) -
                 "adaptive": "yes" if judged.adaptive else "",
                 "n": int(judged.cells["n"].sum()),
                 "not_scored": int(judged.cells[list(NOT_SCORED)].sum().sum()),
+                "read": run.manifest.settings.get("read", "reply"),
+                "chance": judged.curve.mean_chance if run.options and judged.curve else None,
+                "calibration_error": judged.calibration_error,
+                **({} if (total := overall(judged)) is None else total.columns()),
                 **threshold_columns(threshold),
                 **estimate_columns(estimate, adaptive=judged.adaptive),
                 "error_growth": judged.error_growth,
+                **token_columns(judged, threshold),
                 **cost_columns(judged),
                 **(capacity_columns(judged) if has_capacity else {}),
             }
@@ -76,10 +102,27 @@ def effective_length_table(run: JudgedRun, threshold: Threshold = Threshold()) -
     table = pd.DataFrame(rows, columns=[*RUN, *manifest.spec["axes"], *columns])
     numbers = [
         *(name for name in ESTIMATE if name not in ESTIMATE_TEXTS),
-        *("error_growth", "cost_usd"),
+        *(*OVERALL, "chance", "calibration_error", "error_growth", "cost_usd"),
+        *(name for name in TOKENS if name not in TOKEN_TEXTS),
     ]
     if has_capacity:
         numbers += ["capacity", "capacity_fails_at"]
+    table[numbers] = table[numbers].astype(float).round(_DIGITS)
+    return table
+
+
+def at_table(run: JudgedRun, threshold: Threshold, lengths: Sequence[int]) -> pd.DataFrame:
+    """A row for each condition and each of `lengths`: the values of its axes, and the columns of
+    `AtLength`, which are empty outside the lengths asked.
+    """
+    rows = [
+        {**condition, **at_length(estimate, length).columns}
+        for condition, judged in run.conditions.items()
+        if (estimate := judged.effective_length(threshold)) is not None
+        for length in lengths
+    ]
+    table = pd.DataFrame(rows, columns=[*run.manifest.spec["axes"], *AT_COLUMNS])
+    numbers = [name for name in AT_COLUMNS if name not in ("at", "limited_by")]
     table[numbers] = table[numbers].astype(float).round(_DIGITS)
     return table
 
@@ -108,6 +151,8 @@ def estimate_columns(estimate: EffectiveLength | None, *, adaptive: bool) -> dic
     low, high = (None, None) if adaptive else estimate.area_ci
     return {
         **_length_columns("effective_length", estimate.length, estimate.length_ci),
+        "limited_by": estimate.limit.by,
+        "rows": estimate.rows,
         "one_threshold": "yes" if estimate.one_threshold else "no",
         "lapse": estimate.lapse,
         **_length_columns("tested_length", estimate.tested_length, estimate.tested_length_ci),
@@ -117,11 +162,15 @@ def estimate_columns(estimate: EffectiveLength | None, *, adaptive: bool) -> dic
     }
 
 
-def _length_columns(name: str, length: Bound, interval: Span) -> dict[str, float | str | None]:
-    """The columns of a length: its value, the sign of its bound, and the ends of its interval."""
+def _length_columns(
+    name: str, length: Bound | None, interval: Span
+) -> dict[str, float | str | None]:
+    """The columns of a length: its value, the sign of its bound, and the ends of its interval. The
+    first two are empty where it is not known.
+    """
     return {
-        name: length.length,
-        f"{name}_bound": "" if length.sign == "=" else length.sign,
+        name: None if length is None else length.length,
+        f"{name}_bound": "" if length is None or length.sign == "=" else length.sign,
         f"{name}_ci_low": interval[0].at_least,
         f"{name}_ci_high": interval[1].at_most,
     }

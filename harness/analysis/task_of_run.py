@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from eyechart.harness.analysis.judged_run import JudgedRun
 from eyechart.harness.errors import AbsentTaskError, ChangedTaskError
 from eyechart.harness.journal.kept import KEPT, content_hash, is_kept, read_kept
 from eyechart.harness.journal.manifest import Manifest
@@ -32,8 +31,10 @@ class NoTaskError(Exception):
         """What the user can do; "" if nothing is known to help."""
 
 
-def task_of(run: JudgedRun, others: str = "", *, run_kept_code: bool = False) -> Task:
-    """The task of `run`; `others` names the user's task files, as `--task` does.
+def task_of(
+    folder: Path, manifest: Manifest, others: str = "", *, run_kept_code: bool = False
+) -> Task:
+    """The task of the run in `folder`; `others` names the user's task files, as `--task` does.
 
     The file that `catalogue.reopen` finds comes first, if its content is the one in the run's
     manifest; then the user's own file, if the user has run it here (`plan.own_tasks`); then the
@@ -46,13 +47,6 @@ def task_of(run: JudgedRun, others: str = "", *, run_kept_code: bool = False) ->
         UnknownTaskError: `others` names no task file.
         TaskFileError: a file has mistakes.
     """
-    return task_of_manifest(run.folder, run.manifest, others, run_kept_code=run_kept_code)
-
-
-def task_of_manifest(
-    folder: Path, manifest: Manifest, others: str = "", *, run_kept_code: bool = False
-) -> Task:
-    """The task of the run in `folder`, see `task_of`; raises the same errors."""
     try:
         task = reopen(manifest.task, manifest.task_digest, others=others)
     except AbsentTaskError:

@@ -8,7 +8,7 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from eyechart.harness.analysis.judged_run import read_run
-from eyechart.harness.analysis.task_of_run import NoTaskError, task_of_manifest
+from eyechart.harness.analysis.task_of_run import NoTaskError, task_of
 from eyechart.harness.cli.results import show_run
 from eyechart.harness.cli.terminal import echo, say, warn
 from eyechart.harness.cli.verbs import check_output
@@ -20,6 +20,7 @@ from eyechart.harness.plan.plan import Plan
 from eyechart.harness.run.batch.files import FileLimits, SplitFile, request_line, run_tag
 from eyechart.harness.run.batch.importer import USED, ReplyImporter, ReplyImporters, read_replies
 from eyechart.harness.run.batch.pending import refuse_if_under_way
+from eyechart.harness.run.room import Room
 from eyechart.harness.run.run_request import RunRequest
 from eyechart.harness.run.writer import PlannedRun, RunWriter
 from eyechart.harness.task.catalogue import Task
@@ -80,7 +81,10 @@ def _export_run(request: RunRequest, form: BatchForm, files: SplitFile) -> int:
         run.save()
         asyncio.run(run.find_overflows(None))
         writer = RunWriter(run_journal, run.manifest, warn)
-        for sample, max_tokens in run.samples(writer):
+        room = Room.of(request.model, request.settings)
+        room.window = request.model.window(run.manifest.server)
+        for sample, answer in run.samples(writer):
+            max_tokens = room.tokens(sample.prompt, answer)
             files.write(request_line(tag, sample, max_tokens, form, request.settings))
             requests += 1
         run.set_fingerprint()
@@ -98,9 +102,9 @@ def import_replies(
     names, as `--task` does, and only with `run_kept_code` by code that the run kept.
     """
 
-    def task_of(folder: Path, manifest: Manifest) -> Task:
+    def opened(folder: Path, manifest: Manifest) -> Task:
         try:
-            return task_of_manifest(folder, manifest, tasks, run_kept_code=run_kept_code)
+            return task_of(folder, manifest, tasks, run_kept_code=run_kept_code)
         except NoTaskError as error:
             raise UsageError(
                 "; ".join(filter(None, (f"{folder}: {error}", error.remedy)))
@@ -112,7 +116,7 @@ def import_replies(
     with ExitStack() as stack:
         runs = [*find_runs(out), *find_shards(out)]
         folders = {run_tag(out, folder): folder for folder in runs}
-        importers = ReplyImporters(folders, task_of, stack, warn)
+        importers = ReplyImporters(folders, opened, stack, warn)
         summary = read_replies(files, importers.of)
     for complaint in summary.complaints():
         warn(complaint)

@@ -16,11 +16,14 @@ from eyechart.harness.analysis.comparison import (
 )
 from eyechart.harness.analysis.comparison_table import DIGITS, comparison_table
 from eyechart.harness.analysis.curve import Threshold
+from eyechart.harness.analysis.drift import drift_notes
 from eyechart.harness.analysis.factor import factors
 from eyechart.harness.analysis.family import Ranking, rank_runs
+from eyechart.harness.analysis.in_tokens import token_columns
 from eyechart.harness.analysis.judged_run import JudgedRun, read_run
+from eyechart.harness.analysis.known import known_finding
 from eyechart.harness.analysis.paired import PairedArea
-from eyechart.harness.analysis.run_text import recorded_note
+from eyechart.harness.analysis.run_text import reading_note, recorded_note
 from eyechart.harness.analysis.tables import estimate_columns, threshold_columns, to_csv
 from eyechart.harness.cli.comparison_tables import print_comparison, print_ranking
 from eyechart.harness.cli.documents import print_document, rows_of
@@ -51,12 +54,14 @@ def compare(
     tasks: str = "",
     run_kept_code: bool = False,
     as_json: bool = False,
+    in_tokens: bool = False,
 ) -> int:
     """Prints the differences between runs, or between two conditions of each run, and writes them
     to `output` if that is given; returns the exit code.
 
     Of several runs each pair is compared. The code is `INCOMPLETE` if `fail_if` is the verdict on a
-    run compared with the first run, or on the second condition compared with the first.
+    run compared with the first run, or on the second condition compared with the first. With
+    `in_tokens` effective lengths are in tokens of the row.
     """
     check_output("-o", output)
     if output is not None and output.suffix != ".csv":
@@ -67,18 +72,21 @@ def compare(
         )
     _check(len(folders), axis, margin, fail_if)
     runs = [read_run(folder, warn, tasks=tasks, run_kept_code=run_kept_code) for folder in folders]
-    ranking = rank_runs(runs, threshold) if axis is None and len(runs) > _TWO else None
+    several = axis is None and len(runs) > _TWO
+    ranking = rank_runs(runs, threshold, in_tokens=in_tokens) if several else None
     if ranking is not None:
         comparisons = list(ranking.comparisons.values())
         of_interest = [comparison for _, comparison in ranking.against_reference]
     else:
-        comparisons = of_interest = _comparisons(runs, axis, threshold)
+        comparisons = of_interest = _comparisons(runs, axis, threshold, in_tokens=in_tokens)
     if as_json:
         print_document(_document(comparisons, ranking, threshold, margin))
     else:
         _print(comparisons, ranking, margin)
         names = names_of_all(runs) if axis is None else [run.manifest.model for run in runs]
-        if note := recorded_note(list(zip(names, runs, strict=True))):
+        named_runs = list(zip(names, runs, strict=True))
+        notes = (recorded_note(named_runs), reading_note(named_runs), *drift_notes(named_runs))
+        for note in filter(None, notes):
             tell(note)
         if note := _lines_apart(runs, names) if axis is None else "":
             tell(note)
@@ -98,13 +106,14 @@ def compare(
 
 
 def _is_comparison(path: Path) -> bool:
-    """Whether a file is one that this verb wrote, or is empty."""
+    """Whether a file is one that this verb wrote, or an older version of it; or is empty."""
     try:
         with path.open(encoding="utf-8", errors="replace") as file:
             header = file.readline().strip()
     except OSError:
         return True  # said when it is written
-    return not header or header == ",".join(COMPARISON)
+    whole = ",".join(COMPARISON)
+    return not header or f"{whole},".startswith(f"{header},")
 
 
 def _check(runs: int, axis: str | None, margin: float, fail_if: str | None) -> None:
@@ -114,10 +123,15 @@ def _check(runs: int, axis: str | None, margin: float, fail_if: str | None) -> N
             f"compare needs two runs or more, not {runs}; "
             "--axis AXIS=VALUE,VALUE compares two conditions of each run"
         )
-    if not 0 < margin < 1:
-        raise UsageError(f"--margin is a share of accuracy, above 0 and below 1, not {margin:g}")
+    check_margin(margin)
     if fail_if is not None and fail_if not in FAILURES:
         raise UsageError(f"--fail-if is one of {', '.join(FAILURES)}, not {fail_if!r}")
+
+
+def check_margin(margin: float) -> None:
+    """Raises `UsageError` if no area can lie in the margin."""
+    if not 0 < margin < 1:
+        raise UsageError(f"--margin is a share of accuracy, above 0 and below 1, not {margin:g}")
 
 
 def _lines_apart(runs: Sequence[JudgedRun], names: Sequence[str]) -> str:
@@ -145,21 +159,26 @@ def _lines_apart(runs: Sequence[JudgedRun], names: Sequence[str]) -> str:
 
 
 def _comparisons(
-    runs: Sequence[JudgedRun], axis: str | None, threshold: Threshold
+    runs: Sequence[JudgedRun], axis: str | None, threshold: Threshold, *, in_tokens: bool
 ) -> list[Comparison]:
     """The comparisons of the runs, or of two conditions of each run."""
     if axis is None:
-        return [compare_runs(runs[0], runs[1], threshold, unpaired=True)]
+        return [compare_runs(runs[0], runs[1], threshold, unpaired=True, in_tokens=in_tokens)]
     ((name, values),) = SETTINGS["axes"].read([axis]).items()
-    return [compare_conditions(run, name, values, threshold, unpaired=True) for run in runs]
+    return [
+        compare_conditions(run, name, values, threshold, unpaired=True, in_tokens=in_tokens)
+        for run in runs
+    ]
 
 
 def _print(comparisons: Sequence[Comparison], ranking: Ranking | None, margin: float) -> None:
     if ranking is not None:
         print_ranking(ranking, margin)
-        return
-    for comparison in comparisons:
-        print_comparison(comparison, margin)
+    else:
+        for comparison in comparisons:
+            print_comparison(comparison, margin)
+    for sentence in filter(None, map(known_finding, comparisons)):
+        tell(sentence)
 
 
 def _document(
@@ -178,6 +197,7 @@ def _document(
                 "name": ranked.name,
                 "folder": str(ranked.run.folder),
                 "reference": place == ranking.reference,
+                "ranked": ranked.is_ranked,
                 "recorded": ranked.run.manifest.recorded is not None,
                 "conditions": [
                     {
@@ -185,6 +205,7 @@ def _document(
                         **estimate_columns(
                             estimate, adaptive=ranked.run.conditions[condition].adaptive
                         ),
+                        **token_columns(ranked.run.conditions[condition], threshold),
                     }
                     for condition, estimate in ranked.estimates.items()
                 ],
@@ -194,7 +215,7 @@ def _document(
             }
             for place, ranked in enumerate(ranking.runs)
         ]
-    document["pairs"] = [_pair(comparison, margin) for comparison in comparisons]
+    document["pairs"] = [pair_document(comparison, margin) for comparison in comparisons]
     return document
 
 
@@ -203,17 +224,20 @@ def _finite(octaves: float) -> float | None:
     return round(octaves, DIGITS) if math.isfinite(octaves) else None
 
 
-def _pair(comparison: Comparison, margin: float) -> dict[str, Any]:
+def pair_document(comparison: Comparison, margin: float) -> dict[str, Any]:
+    """The comparison in a JSON document."""
     length = comparison.length
     octaves, low, high = length.shown
     factor, factor_low, factor_high = factors(length)
     names = {1: comparison.first, 0: None, -1: comparison.second}
     return {
         "task": comparison.task,
+        "unit": comparison.length_unit,
         "first": comparison.first,
         "second": comparison.second,
         "sees_further": names[length.further],
         "one_threshold": length.one_threshold,
+        "limited_by": [limit.by for limit in length.limits],
         "factor": factor,
         "factor_ci_low": factor_low,
         "factor_ci_high": factor_high,
@@ -224,6 +248,7 @@ def _pair(comparison: Comparison, margin: float) -> dict[str, Any]:
         **_area(comparison.area),
         "second_is": comparison.change(margin),
         "paired": comparison.is_paired,
+        "known_not_said": known_finding(comparison),
         "rows": rows_of(comparison_table([comparison], margin)),
     }
 

@@ -9,20 +9,29 @@ from rich.text import Text
 
 from eyechart.harness.analysis.comparison import AnyLength, Comparison, ConditionComparison
 from eyechart.harness.analysis.comparison_text import change_sentence, finding
-from eyechart.harness.analysis.effective_length import few_replies
+from eyechart.harness.analysis.effective_length import (
+    NO_SINGLE_THRESHOLD,
+    few,
+    length_text,
+    limited_by,
+)
 from eyechart.harness.analysis.factor import NOTE, differs_from_ratio, factors, number_text
 from eyechart.harness.analysis.family import Ranking
 from eyechart.harness.analysis.further import SIGNIFICANT, LengthDifference
-from eyechart.harness.analysis.interval import wilson
+from eyechart.harness.analysis.interval import Bound, wilson
+from eyechart.harness.analysis.limit import Limit
 from eyechart.harness.analysis.paired import PairedArea
-from eyechart.harness.analysis.run_text import ranking_finding
+from eyechart.harness.analysis.run_text import ranking_finding, ranking_notes
 from eyechart.harness.analysis.signed import signed
+from eyechart.harness.analysis.tokens_text import unit_note
 from eyechart.harness.analysis.unpaired import UnpairedLength
 from eyechart.harness.cli.layout import Column, blocks, joined, letters, table
-from eyechart.harness.cli.tables import INTERVAL, bold, interval_text, threshold_text, varied_axes
+from eyechart.harness.cli.tables import INTERVAL, bold, interval_text, sees_text
 from eyechart.harness.cli.terminal import show, tell
+from eyechart.harness.spec import varied_axes
 
 _LEAST_P = 0.001
+_NOT_COMPARABLE = "not comparable"
 
 
 def print_comparison(comparison: Comparison, margin: float) -> None:
@@ -39,8 +48,8 @@ def print_comparison(comparison: Comparison, margin: float) -> None:
         for block in blocks([first], columns):
             show(table(block))
         pairs = sum(row.n for row, _ in compared.lines)
-        if compared.is_paired and (few := few_replies(pairs)):
-            tell(f"Each of the two effective lengths is {few}.")
+        if compared.is_paired and (note := few(pairs, compared.rows)):
+            tell(f"Each of the two effective lengths is {note}.")
     _tell_of_factors(compared.length for compared in comparison.conditions)
     tell(finding(comparison))
     tell(change_sentence(comparison, margin))
@@ -84,8 +93,10 @@ def _points(row: AnyLength) -> str:
     return f"{signed(100 * row.difference)} ({signed(100 * low)} to {signed(100 * high)})"
 
 
-def p_text(p: float) -> Text:
-    """A corrected p-value, bold where it is significant."""
+def p_text(p: float | None) -> Text:
+    """A corrected p-value, bold where it is significant; a dash without one."""
+    if p is None:
+        return Text("-")
     text = f"< {_LEAST_P:g}" if p < _LEAST_P else f"{p:.3f}"
     return Text(text, "bold" if p < SIGNIFICANT else "")
 
@@ -94,9 +105,9 @@ def _lengths(comparison: Comparison, compared: ConditionComparison) -> list[Colu
     length = compared.length
     rows = [
         (
-            f"sees to ({threshold_text(comparison.threshold)})",
-            str(length.first),
-            str(length.second),
+            sees_text(comparison.threshold, in_tokens=comparison.in_tokens),
+            _seen(length.first, length.limits[0]),
+            _seen(length.second, length.limits[1]),
             _factor_cell(length),
         ),
         *_areas(compared.area),
@@ -111,6 +122,11 @@ def _lengths(comparison: Comparison, compared: ConditionComparison) -> list[Colu
     ]
 
 
+def _seen(length: Bound | None, limit: Limit) -> str:
+    """`28`, `> 20, limited by room`."""
+    return ", ".join(filter(None, (length_text(length), limited_by(limit.by))))
+
+
 def _areas(area: PairedArea | None) -> list[tuple[str, str, str, str]]:
     """A row with both areas and their difference, if there are areas."""
     if area is None:
@@ -122,8 +138,10 @@ def _areas(area: PairedArea | None) -> list[tuple[str, str, str, str]]:
 
 def _factor_cell(length: LengthDifference) -> str:
     """The factor between two lengths with its interval."""
+    if length.is_limited:
+        return _NOT_COMPARABLE
     if not length.one_threshold:
-        return "no single threshold"
+        return NO_SINGLE_THRESHOLD
     middle, span = factor_text(length), factor_span(length)
     return f"factor {span}" if middle == "-" else f"{middle} times ({span})"
 
@@ -165,7 +183,9 @@ def print_ranking(ranking: Ranking, margin: float) -> None:
         show(table(block))
     pairs = list(ranking.comparisons.items())
     apart = sum(not comparison.is_paired for _, comparison in pairs)
-    title = f"each pair on the same samples, Holm's correction for {len(pairs)} pairs"
+    title = "each pair on the same samples"
+    if (tests := len(ranking.tested)) > 1:
+        title += f", Holm's correction for {tests} pairs"
     if apart:
         title = title.replace("on the same samples", f"({apart} unpaired, since the rows differ)")
     if len(ranking.conditions) > 1:
@@ -191,6 +211,15 @@ def print_ranking(ranking: Ranking, margin: float) -> None:
         show(table(block))
     _tell_of_factors(comparison.length for comparison in ranking.comparisons.values())
     tell(ranking_finding(ranking))
+    if pairs[0][1].in_tokens:
+        tokens = [
+            ranked.run.conditions[condition].tokens_a_symbol
+            for ranked in ranking.runs
+            for condition in ranking.conditions
+        ]
+        tell(unit_note(tokens, ranking.runs[0].run.spec.unit))
+    for note in ranking_notes(ranking):
+        tell(note)
 
 
 def _area_points(area: PairedArea | None) -> str:
@@ -204,8 +233,8 @@ def _area_points(area: PairedArea | None) -> str:
 def _ranked(ranking: Ranking) -> Iterator[Column]:
     yield Column(["run"], [ranked.name for ranked in ranking.runs], "left")
     estimates = [list(ranked.estimates.values()) for ranked in ranking.runs]
-    threshold = next(iter(ranking.comparisons.values())).threshold
-    sees = f"sees to ({threshold_text(threshold)})"
+    compared = next(iter(ranking.comparisons.values()))
+    sees = sees_text(compared.threshold, in_tokens=compared.in_tokens)
     for place, condition in enumerate(ranking.conditions):
         values = [f"{axis}={condition[axis]}" for axis in varied_axes(ranking.conditions)]
         column = [of_run[place] for of_run in estimates]
@@ -220,7 +249,8 @@ def _pair_columns(names: list[str], ranking: Ranking) -> list[Column]:
     lengths = [comparison.length for _, comparison in pairs]
     verdicts = [
         {1: f"{names[left]} sees further", -1: f"{names[right]} sees further"}.get(
-            comparison.length.further, "no difference found"
+            comparison.length.further,
+            "no difference found" if comparison.length.is_comparable else _NOT_COMPARABLE,
         )
         for (left, right), comparison in pairs
     ]

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from eyechart.harness.cli.readable import each_readable
 from eyechart.harness.cli.terminal import echo, warn
 from eyechart.harness.errors import COMPLETE, INCOMPLETE
-from eyechart.harness.settings.run_settings import as_option
+from eyechart.harness.settings.spelling import as_option
 from eyechart.providers.naming import spelled
 
 if TYPE_CHECKING:
@@ -55,10 +55,18 @@ def rows_of(table: pd.DataFrame) -> list[dict[str, Any]]:
     return [{str(name): value for name, value in row.items()} for row in rows]
 
 
-def run_document(run: JudgedRun, threshold: Threshold | None = None) -> dict[str, Any]:
-    """A judged run: who was asked what, and the rows of its two tables."""
+def run_document(
+    run: JudgedRun, threshold: Threshold | None = None, at: Sequence[int] = ()
+) -> dict[str, Any]:
+    """A judged run: who was asked what, the rows of its two tables, and the accuracy at each length
+    `at`.
+    """
+    from eyechart.harness.analysis.confidence_text import confidence_finding
     from eyechart.harness.analysis.curve import Threshold
+    from eyechart.harness.analysis.drift import drift
+    from eyechart.harness.analysis.run_text import run_finding
     from eyechart.harness.analysis.tables import (
+        at_table,
         cells_table,
         effective_length_table,
         threshold_columns,
@@ -77,8 +85,12 @@ def run_document(run: JudgedRun, threshold: Threshold | None = None) -> dict[str
         "folder": run.folder,
         "missing": run.missing,
         **threshold_columns(threshold),
+        "finding": run_finding(run, threshold),
+        "confidence": confidence_finding(run, threshold),
         "conditions": rows_of(effective_length_table(run, threshold)),
         "cells": rows_of(cells_table(run, threshold)),
+        "right_at": rows_of(at_table(run, threshold, at)),
+        "drift": None if (found := drift(run)) is None else found._asdict() | {"text": str(found)},
     }
 
 
@@ -88,6 +100,7 @@ def score(
     *,
     tasks: str,
     by: str | None,
+    at: Sequence[int],
     run_kept_code: bool,
 ) -> int:
     """Judges runs again and rewrites their tables, as `bench score` does; returns the exit code."""
@@ -101,7 +114,7 @@ def score(
     for run in each_readable(folders, partial(read_run, warn=warn, tasks=tasks), unread):
         _, changed = changes(run)
         write_results(run, threshold)
-        document = run_document(run, threshold)
+        document = run_document(run, threshold, at)
         document["changes"] = [
             {"id": one.id, "before": one.before, "now": one.now, "why": one.why} for one in changed
         ]

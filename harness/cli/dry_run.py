@@ -21,8 +21,12 @@ from eyechart.harness.cli.terminal import echo, take_logs
 from eyechart.harness.errors import COMPLETE
 from eyechart.harness.face.run_options import RunOptions
 from eyechart.harness.plan.estimate import Forecast
+from eyechart.harness.plan.forced_choice import ForcedChoice
 from eyechart.harness.plan.plan import Plan
+from eyechart.harness.run.room import MOST
+from eyechart.harness.run.run_request import RunRequest
 from eyechart.harness.spec import Sample
+from eyechart.providers.catalog.model_facts import known_not_to_reason
 
 if TYPE_CHECKING:
     from eyechart.harness.face.adaptive import AdaptiveChooser
@@ -58,7 +62,7 @@ def dry_run(
     for options in models:
         previews = previews_of(plans, options, chooser, made, asks_server=asks_server)
         for preview in previews:
-            _show(preview, is_fresh=options.given.fresh)
+            _show(preview, options)
         if (where := options.destination) is not None:
             echo(f"asked at: {where}")
         _show_cost(
@@ -69,11 +73,16 @@ def dry_run(
     return COMPLETE
 
 
-def _show(preview: Preview, *, is_fresh: bool) -> None:
+def _show(preview: Preview, options: RunOptions) -> None:
+    is_fresh = options.given.fresh
     request, run_forecast = preview.request, preview.forecast
     plan, spec = request.plan, request.plan.task.spec
     rule = (
-        "counted" if run_forecast.exact else "estimated: one a digit or sign, one per five letters"
+        "counted"
+        if run_forecast.exact
+        else "counted in a few samples of each cell"
+        if run_forecast.counted
+        else "estimated: one a digit or sign, one per five letters"
     )
     first = next(iter(plan))
     cells = (
@@ -90,9 +99,9 @@ def _show(preview: Preview, *, is_fresh: bool) -> None:
         else "all waves"
     )
     thought = run_forecast.thought_tokens
-    thinking = f" ({thought:,} of them assumed for thinking)" if thought else ""
+    of_them = f" ({thought:,} of them for thinking)" if thought else ""
     replies = (
-        f"about {run_forecast.output_tokens:,}{thinking} and at most "
+        f"about {run_forecast.output_tokens:,}{of_them} and at most "
         f"{run_forecast.most_output_tokens:,} of replies"
     )
     rows = [
@@ -108,6 +117,8 @@ def _show(preview: Preview, *, is_fresh: bool) -> None:
         ),
         ("characters", f"{run_forecast.characters:,}"),
         ("tokens", f"{run_forecast.prompt_tokens:,} of prompts ({rule}), {replies}"),
+        *([("read", read)] if (read := _read(request, first)) else []),
+        *([("thinking", thinking)] if (thinking := _thinking(preview, options)) else []),
     ]
     if request.model.prices is not None:
         expected, most = run_forecast.dollars(request.model.prices)
@@ -127,6 +138,38 @@ def _show(preview: Preview, *, is_fresh: bool) -> None:
     echo(f"{request.name}@{spec.version}: {spec.title}")
     echo(*(f"  {key:<11} {value}" for key, value in rows))
     echo(*(f"    | {line}" for line in _shown(first).split("\n")), "")
+
+
+def _read(request: RunRequest, first: Sample) -> str:
+    """Among how many options the first sample is read; "" where replies are."""
+    if request.settings.read != "likelihood":
+        return ""
+    options = ForcedChoice(request.plan.task, request.plan.seed).options(first)
+    return f"by likelihood, the first sample over {len(options)} options"
+
+
+def _thinking(preview: Preview, options: RunOptions) -> str:
+    """How much thinking is in the forecast; "" where the model does not think."""
+    found = preview.thinking
+    if not found.is_known:
+        return f"not counted; a model that shows it gets up to {MOST:,} tokens" * may_think(options)
+    source = f"the mean of {found.seen:,} earlier replies" if found.seen else "assumed"
+    fixed = options.settings.max_tokens
+    usual = f"usually {min(found.likely, fixed or found.likely):,} tokens a reply ({source})"
+    if found.most is None:
+        return f"{usual}; at most {fixed:,} with the answer"
+    return (
+        f"{usual}; at most {found.most:,} with the answer, and what was cut off before; "
+        "--max-tokens sets another limit"
+    )
+
+
+def may_think(options: RunOptions) -> bool:
+    """Whether replies may show that a model thinks: it is not known to answer at once."""
+    name, settings = options.name, options.settings
+    is_asked = options.destination is not None or name.descriptor.thinking(())
+    is_off = settings.thinking == "off" or settings.max_tokens is not None
+    return bool(is_asked) and not is_off and not known_not_to_reason(name.label)
 
 
 def cost_text(expected: float, most: float) -> str:

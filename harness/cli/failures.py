@@ -7,7 +7,7 @@ from typing import Any, TypeAlias
 
 from eyechart.harness.cli.terminal import drop_output, say, warn
 from eyechart.harness.errors import INCOMPLETE, EyechartError
-from eyechart.harness.settings.run_settings import as_option
+from eyechart.harness.settings.spelling import as_option
 from eyechart.providers.base import ProviderError
 from eyechart.providers.naming import spelled
 
@@ -20,12 +20,12 @@ FAILURES = (EyechartError, ProviderError, OSError, MemoryError)
 """The errors that are printed as lines; others are mistakes of this program."""
 
 
-def explain(error: Failure) -> int:
-    """Prints what went wrong; returns the exit code."""
+def explain(error: Failure, model: str = "") -> int:
+    """Prints what went wrong, with one `model` of several if given; returns the exit code."""
     if isinstance(error, OSError):
         drop_output(sys.stdout)  # it cannot be flushed any more
     first, *more = lines_of(error)
-    warn(first)
+    warn(f"{model}: {first}" if model else first)
     say(*more)
     return INCOMPLETE if isinstance(error, OSError | MemoryError) else error.exit_code
 

@@ -11,15 +11,17 @@ from typing import Annotated
 import typer
 
 from eyechart.harness.cli.completion import complete_runs
-from eyechart.harness.cli.numbers import number
 from eyechart.harness.cli.options import (
+    AtOption,
     JsonOption,
+    MarginOption,
     OutOption,
     OwnTasksOption,
     RelativeOption,
     RunKeptCodeOption,
     RunsArgument,
     ThresholdOption,
+    UnitOption,
     examples,
 )
 
@@ -28,11 +30,13 @@ SCORE_EXAMPLES = examples(
     "bench score results/runs/tiny/counting/ones@1-*",
     "bench score --threshold 0.5 results/runs/tiny/counting/ones@1-*",
     "bench score --by topic RUN",
+    "bench score --at 20,200 RUN",
 )
 COMPARE_EXAMPLES = examples(
     "bench run --task counting/ones --model tiny,oracle:50",
     "bench compare results/runs/tiny/counting/ones@1-* results/runs/oracle/50/counting/ones@1-*",
     "bench compare results/runs/tiny/counting/ones@1-* --axis separator=none,comma",
+    "bench compare results/runs/tiny/counting/ones@1-* --axis separator=none,comma --unit tokens",
     "bench compare results/runs/*/counting/ones@1-* -o compare.csv",
     "bench compare BASE NEW --fail-if worse --margin 0.05",
 )
@@ -57,6 +61,7 @@ def score(
         str | None,
         typer.Option(metavar="NAME", help="Also accuracy by this name of the items' metadata."),
     ] = None,
+    at: AtOption = None,
     tasks: OwnTasksOption = "",
     run_kept_code: RunKeptCodeOption = False,
     as_json: JsonOption = False,
@@ -73,6 +78,7 @@ def score(
             results.read_threshold(threshold, relative=relative),
             tasks=tasks,
             by=by,
+            at=at or (),
             run_kept_code=run_kept_code,
         )
     )
@@ -91,14 +97,8 @@ def compare(
     ] = None,
     threshold: ThresholdOption = 0.85,
     relative: RelativeOption = False,
-    margin: Annotated[
-        float,
-        typer.Option(
-            metavar="SHARE",
-            parser=number(),
-            help="Difference of areas up to which both are equivalent.",
-        ),
-    ] = 0.05,
+    unit: UnitOption = "task",
+    margin: MarginOption = 0.05,
     fail_if: Annotated[
         str | None,
         typer.Option(
@@ -136,6 +136,7 @@ def compare(
             tasks=tasks,
             run_kept_code=run_kept_code,
             as_json=as_json,
+            in_tokens=results.read_unit(unit),
         )
     )
 
@@ -165,16 +166,19 @@ def leaderboard(
     run_kept_code: RunKeptCodeOption = False,
     threshold: ThresholdOption = 0.85,
     relative: RelativeOption = False,
+    unit: UnitOption = "task",
+    at: AtOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Merge runs into one table, a row for each model, task and condition, and into a page.
 
-    Prints the models of each task by effective length, with the ranks that the tests leave open.
+    Prints the models of each task by effective length, with the ranks that the tests leave open;
+    with --unit tokens these are by tokens of the row. The page ranks in the task's unit.
     Rows of the file whose runs are not among these stay. Runs that cannot be compared with the rest
     are left out, with the reason.
     """
     from eyechart.harness.cli import leaderboard as board
-    from eyechart.harness.cli.results import read_threshold
+    from eyechart.harness.cli.results import read_threshold, read_unit
 
     raise typer.Exit(
         board.leaderboard(
@@ -185,6 +189,8 @@ def leaderboard(
             tasks=tasks,
             run_kept_code=run_kept_code,
             threshold=read_threshold(threshold, relative=relative),
+            in_tokens=read_unit(unit),
+            at=at or (),
             as_json=as_json,
         )
     )

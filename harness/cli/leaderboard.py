@@ -8,8 +8,11 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from eyechart.harness.analysis.at_length import at_length
 from eyechart.harness.analysis.curve import Threshold
-from eyechart.harness.analysis.effective_length import NO_SINGLE_THRESHOLD, few_replies
+from eyechart.harness.analysis.drift import drift_notes
+from eyechart.harness.analysis.effective_length import NO_SINGLE_THRESHOLD, limited_by
+from eyechart.harness.analysis.in_tokens import token_columns
 from eyechart.harness.analysis.interval import span_text
 from eyechart.harness.analysis.judged_run import JudgedRun, part_of, read_run
 from eyechart.harness.analysis.leaderboard import merge, run_rows
@@ -21,12 +24,13 @@ from eyechart.harness.analysis.leaderboard_file import (
     read_rows,
     write_leaderboard,
 )
-from eyechart.harness.analysis.run_text import recorded_note
-from eyechart.harness.analysis.standing import Place
+from eyechart.harness.analysis.run_text import reading_note, recorded_note
+from eyechart.harness.analysis.standing import Place, Standing
 from eyechart.harness.analysis.tables import estimate_columns
+from eyechart.harness.analysis.tokens_text import unit_note
 from eyechart.harness.cli.documents import print_document
 from eyechart.harness.cli.layout import Column, blocks, joined, table
-from eyechart.harness.cli.tables import INTERVAL, bold, threshold_text
+from eyechart.harness.cli.tables import INTERVAL, at_texts, bold, sees_text, threshold_text
 from eyechart.harness.cli.terminal import echo, show, tell, warn
 from eyechart.harness.cli.verbs import check_output
 from eyechart.harness.errors import COMPLETE, INCOMPLETE, JournalError, UsageError
@@ -36,13 +40,20 @@ from eyechart.harness.report.readme import around, markdown, put_into
 from eyechart.harness.report.section import Section, sections
 from eyechart.harness.report.standings import standing_finding, standing_notes
 from eyechart.harness.spec import Condition
-from eyechart.harness.spec.columns import ACCURACY_AT, ESTIMATE, ESTIMATE_TEXTS
+from eyechart.harness.spec.columns import (
+    ACCURACY_AT,
+    ESTIMATE,
+    ESTIMATE_TEXTS,
+    TOKEN_TEXTS,
+    TOKENS,
+)
 
 if TYPE_CHECKING:
     from eyechart.harness.face.study import StudyRuns
 
-_STAR = f"*: {NO_SINGLE_THRESHOLD}, so the length is the tested one."
-_NUMBERS = {"task_version", "n", "not_scored", "threshold", *ESTIMATE} - set(ESTIMATE_TEXTS)
+_STAR = f"*: {NO_SINGLE_THRESHOLD}, so the length is what the lines certify."
+_NUMBERS = {"task_version", "n", "not_scored", "threshold", *ESTIMATE, *TOKENS}
+_NUMBERS -= {*ESTIMATE_TEXTS, *TOKEN_TEXTS}
 
 
 def leaderboard(
@@ -54,6 +65,8 @@ def leaderboard(
     tasks: str,
     run_kept_code: bool,
     threshold: Threshold,
+    in_tokens: bool,
+    at: Sequence[int] = (),
     as_json: bool,
 ) -> int:
     """Merges runs into a leaderboard's file, table and page, and prints their ranks."""
@@ -73,9 +86,9 @@ def leaderboard(
         around(readme)
     ranked, used = write(run_folders, output, readme, tasks, threshold, run_kept_code=run_kept_code)
     if as_json:
-        print_document(document(output, ranked))
+        print_document(document(output, ranked, at, in_tokens=in_tokens))
     elif used or not folders:
-        print_standings(ranked)
+        print_standings(ranked, at, in_tokens=in_tokens)
         print_files(output, has_page=bool(ranked))
         if readme is not None:
             echo(str(readme))
@@ -189,26 +202,31 @@ def _write_page(
     return ranked
 
 
-def print_standings(of_tasks: Sequence[Section]) -> None:
-    """Prints the models of each task by effective length, with the ranks that the tests leave open;
-    tasks with a single model are in one table.
+def print_standings(
+    of_tasks: Sequence[Section], at: Sequence[int] = (), *, in_tokens: bool = False
+) -> None:
+    """Prints the models of each task by effective length, with the ranks that the tests leave open,
+    and their accuracy at each length `at`; tasks with a single model are in one table. With
+    `in_tokens` lengths are in tokens of the row, but for those of `at`.
     """
+    standings = {id(one): one.standing_in(in_tokens=in_tokens) for one in of_tasks}
     alone = [section for section in of_tasks if len(section.standing.places) == 1]
     for section in of_tasks:
-        places = section.standing.places
+        standing = standings[id(section)]
+        places = standing.places
         if section in alone:
             continue
         _show_title([section.name, *_condition(section)])
         keys = [Column(["rank"], [place.ranks_text for place in places])]
-        _show_places(section.threshold, places, [*keys, _models(places)])
-        if finding := standing_finding(section.standing):
+        _show_places(section.threshold, places, [*keys, _models(places)], at, in_tokens=in_tokens)
+        if finding := standing_finding(standing):
             tell(finding)
-        for note in standing_notes(section.standing):
+        for note in standing_notes(standing):
             tell(note)
-        _tell_of_recorded(places)
+        _tell_of_origins(places)
         echo("")
     if alone:
-        places = tuple(section.standing.places[0] for section in alone)
+        places = tuple(standings[id(section)].places[0] for section in alone)
         names = [
             section.name
             if section.standing.default
@@ -218,9 +236,20 @@ def print_standings(of_tasks: Sequence[Section]) -> None:
         several = len({place.name for place in places}) > 1
         _show_title(["tasks with one model" if several else places[0].name])
         models = [_models(places)] if several else []
-        _show_places(alone[0].threshold, places, [Column(["task"], names, "left"), *models])
-        _tell_of_recorded(places)
+        keys = [Column(["task"], names, "left"), *models]
+        _show_places(alone[0].threshold, places, keys, at, in_tokens=in_tokens)
+        print_notes(alone)
+        if in_tokens:
+            tell(unit_note([place.tokens for place in places], places[0].run.spec.unit))
+        _tell_of_origins(places)
         echo("")
+
+
+def print_notes(alone: Sequence[Section]) -> None:
+    """Prints why the only model of each task is not ranked, and what helps."""
+    for section in alone:
+        for note in standing_notes(section.standing):
+            tell(f"{section.name}: {note}" if len(alone) > 1 else note)
 
 
 def print_chart(of_tasks: Sequence[Section]) -> None:
@@ -236,8 +265,9 @@ def print_chart(of_tasks: Sequence[Section]) -> None:
         estimate = section.estimates.get((model, condition.label))
         if estimate is None:
             return "-"
+        inside = filter(None, (span_text(estimate.length_ci), limited_by(estimate.limit.by)))
         star = "" if estimate.one_threshold else " *"
-        return f"{estimate.length} ({span_text(estimate.length_ci)}){star}"
+        return f"{estimate.length_text} ({', '.join(inside)}){star}"
 
     keys = [
         Column(["task"], [section.name for section, _ in rows], "left"),
@@ -252,8 +282,9 @@ def print_chart(of_tasks: Sequence[Section]) -> None:
     echo("")
 
 
-def _tell_of_recorded(places: Sequence[Place]) -> None:
-    if note := recorded_note([(place.name, place.run) for place in places]):
+def _tell_of_origins(places: Sequence[Place]) -> None:
+    runs = [(place.name, place.run) for place in places]
+    for note in filter(None, (recorded_note(runs), reading_note(runs), *drift_notes(runs))):
         tell(note)
 
 
@@ -277,12 +308,28 @@ def _models(places: Sequence[Place]) -> Column:
     return Column(["model"], names, "left")
 
 
-def _show_places(threshold: Threshold, places: Sequence[Place], keys: Sequence[Column]) -> None:
-    """A table of effective lengths, and the meaning of its star."""
+def _show_places(
+    threshold: Threshold,
+    places: Sequence[Place],
+    keys: Sequence[Column],
+    at: Sequence[int],
+    *,
+    in_tokens: bool,
+) -> None:
+    """A table of effective lengths, with the accuracy at each length `at`, and the meaning of its
+    star.
+    """
     columns = [
-        Column([f"sees to ({threshold_text(threshold)})"], [*map(_length, places)]),
+        Column([sees_text(threshold, in_tokens=in_tokens)], [*map(_length, places)]),
         Column([INTERVAL], [*map(_interval, places)], "left"),
     ]
+    if in_tokens:
+        columns.append(Column(["tokens a symbol"], [str(place.tokens or "-") for place in places]))
+    if any(place.estimate and not place.estimate.limit.is_ranked for place in places):
+        limits = [place.estimate.limit.by if place.estimate else "" for place in places]
+        columns.append(Column(["limited by"], limits, "left"))
+    texts = [at_texts(place.estimate, at, threshold) for place in places]
+    columns += [Column([name], [one[name] for one in texts]) for name in texts[0]]
     for block in blocks(keys, columns):
         show(table(block))
     if any(place.estimate and not place.estimate.one_threshold for place in places):
@@ -293,19 +340,23 @@ def _length(place: Place) -> str:
     """The effective length, with a star if there is no single threshold."""
     if place.estimate is None:
         return "-"
-    return f"{place.estimate.length}{'' if place.estimate.one_threshold else ' *'}"
+    return f"{place.estimate.length_text}{'' if place.estimate.one_threshold else ' *'}"
 
 
 def _interval(place: Place) -> str:
     """The interval, with a note if the replies are few."""
     if place.estimate is None:
         return "-"
-    parts = span_text(place.estimate.length_ci), few_replies(place.estimate.scored)
+    parts = span_text(place.estimate.length_ci), place.estimate.few
     return ", ".join(filter(None, parts))
 
 
-def document(output: Path, ranked: Iterable[Section]) -> dict[str, Any]:
-    """The rows of a leaderboard's file, with numbers as numbers, and the ranks of each task."""
+def document(
+    output: Path, ranked: Iterable[Section], at: Sequence[int] = (), *, in_tokens: bool = False
+) -> dict[str, Any]:
+    """The rows of a leaderboard's file, with numbers as numbers, and the ranks of each task, with
+    the accuracy at each length `at`.
+    """
     page = output.with_suffix(".html")
     rows = [{name: _value(name, text) for name, text in row.items()} for row in read_rows(output)]
     return {
@@ -314,18 +365,25 @@ def document(output: Path, ranked: Iterable[Section]) -> dict[str, Any]:
         "ranks": [
             {
                 "task": section.task,
-                "condition": section.standing.condition.label,
-                "tests": section.standing.tests,
-                "models": [_ranked(place) for place in section.standing.places],
+                "condition": standing.condition.label,
+                "unit": standing.ranking.unit,
+                "tests": standing.tests,
+                "models": [
+                    _ranked(place, standing, section.threshold, at) for place in standing.places
+                ],
             }
             for section in ranked
+            for standing in [section.standing_in(in_tokens=in_tokens)]
         ],
         "rows": rows,
     }
 
 
-def _ranked(place: Place) -> dict[str, Any]:
+def _ranked(
+    place: Place, standing: Standing, threshold: Threshold, at: Sequence[int]
+) -> dict[str, Any]:
     best, last = place.ranks or (None, None)
+    judged = place.run.conditions.get(standing.condition)
     return {
         "rank_best": best,
         "rank_last": last,
@@ -335,6 +393,10 @@ def _ranked(place: Place) -> dict[str, Any]:
         "adaptive": place.adaptive,
         "recorded": place.run.manifest.recorded is not None,
         **estimate_columns(place.estimate, adaptive=place.adaptive),
+        **({} if judged is None else token_columns(judged, threshold)),
+        "right_at": [at_length(place.estimate, one).columns for one in at]
+        if place.estimate
+        else [],
     }
 
 

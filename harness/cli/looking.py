@@ -62,7 +62,7 @@ def samples(
         list[int] | None,
         typer.Option(
             metavar="N",
-            parser=whole(1),
+            parser=whole(0),
             help="Only this nominal length of a line, or true length.",
         ),
     ] = None,

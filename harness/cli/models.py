@@ -12,7 +12,7 @@ from eyechart.harness.cli.progress import LiveDisplay
 from eyechart.harness.cli.run import RunsOfModel, show_asked
 from eyechart.harness.cli.terminal import echo, say, take_logs, warn
 from eyechart.harness.errors import COMPLETE, INCOMPLETE, INTERRUPTED
-from eyechart.harness.face.engine import ask
+from eyechart.harness.face.engine import Job, Talk, ask
 from eyechart.harness.face.run_options import RunOptions
 from eyechart.harness.plan.cost import Budget
 from eyechart.harness.plan.plan import Plan
@@ -74,7 +74,12 @@ def run_models(
             warn(f"{label}: not asked, because {limit}")
             result = ModelResult(label, INCOMPLETE, f"not asked: {limit}")
         else:
-            result = _ask(plans, options, budget, chooser, begun, debug=debug, as_json=as_json)
+            result = _ask(
+                *(plans, options, budget, chooser, begun),
+                name=label if len(models) > 1 else "",
+                debug=debug,
+                as_json=as_json,
+            )
         results.append(result)
     shown = [run for of_model in begun for run in of_model.runs]
     failed = [result for result in results if result.exit_code != COMPLETE]
@@ -110,25 +115,19 @@ def _ask(
     chooser: AdaptiveChooser | None,
     begun: list[RunsOfModel],
     *,
+    name: str,
     debug: bool,
     as_json: bool,
 ) -> ModelResult:
-    """Asks one model the plans and shows its runs, which are added to `begun`."""
+    """Asks one model the plans and shows its runs, which are added to `begun`. `name` is the model
+    in messages, empty for the only one.
+    """
     label, spent = options.model.label, budget.spent
     take_logs()
     try:
         requests = options.requests(plans)
-        asked = ask(
-            requests,
-            options,
-            budget,
-            display=LiveDisplay(),
-            loop=run_in_loop,
-            say=say,
-            announce=say,
-            warn=warn,
-            choose=chooser,
-        )
+        job = Job(requests, options, budget, chooser)
+        asked = ask(job, Talk(LiveDisplay(), say, warn, announce=say), run_in_loop)
         of_model = show_asked(
             asked, requests, options, budget, chooser, spent_before=spent, is_quiet=as_json
         )
@@ -138,5 +137,5 @@ def _ask(
     except FAILURES as error:
         if debug:
             raise
-        return ModelResult(label, explain(error), lines_of(error)[0])
+        return ModelResult(label, explain(error, name), lines_of(error)[0])
     return ModelResult(label, of_model.exit_code, of_model.why)

@@ -24,6 +24,16 @@ def whole(least: int, most: int | None = None) -> Callable[[str | int], int]:
     return parse
 
 
+def wholes(least: int) -> Callable[[str | int], tuple[int, ...]]:
+    """The parser of an option whose value is one whole number or several, with commas between."""
+    one = whole(least)
+
+    def parse(given: str | int) -> tuple[int, ...]:
+        return tuple(dict.fromkeys(one(part.strip()) for part in str(given).split(",")))
+
+    return parse
+
+
 def number() -> Callable[[str | float], float]:
     """A parser for finite numbers."""
 

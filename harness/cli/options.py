@@ -13,11 +13,12 @@ from typing import Annotated, Any, TypeVar
 import typer
 
 from eyechart.harness.cli.completion import complete_runs, complete_tasks, completion_of
-from eyechart.harness.cli.numbers import number
+from eyechart.harness.cli.numbers import number, wholes
 from eyechart.harness.cli.terminal import warn
 from eyechart.harness.settings.checks import number_of, path
-from eyechart.harness.settings.run_settings import SETTINGS, RunSettings, as_option
+from eyechart.harness.settings.run_settings import SETTINGS, RunSettings
 from eyechart.harness.settings.setting import Setting
+from eyechart.harness.settings.spelling import as_option
 from eyechart.providers.naming import spelled
 
 PLANNED = ("preset", "lengths", "spread", "samples", "axes", "seed")
@@ -125,8 +126,32 @@ ThresholdOption = Annotated[
         metavar="SHARE", parser=number(), help="Accuracy from which a length counts as seen."
     ),
 ]
+MarginOption = Annotated[
+    float,
+    typer.Option(
+        metavar="SHARE",
+        parser=number(),
+        help="Difference of areas up to which both are equivalent.",
+    ),
+]
 RelativeOption = Annotated[
     bool, typer.Option("--relative", help="SHARE of the accuracy at the shortest length.")
+]
+UnitOption = Annotated[
+    str,
+    typer.Option(
+        metavar="task|tokens",
+        help="Unit of effective lengths: the task's own, or tokens of the row.",
+    ),
+]
+AtOption = Annotated[
+    Any,
+    typer.Option(
+        "--at",
+        metavar="N[,N]",
+        parser=wholes(1),
+        help="Also the accuracy at these lengths, from the fitted curve.",
+    ),
 ]
 RunArgument = Annotated[
     Path, typer.Argument(metavar="RUN", help="Folder of a run.", autocompletion=complete_runs)

@@ -16,11 +16,12 @@ from eyechart.harness.journal.manifest import MANIFEST, read_manifest
 from eyechart.harness.journal.writer import Journal
 from eyechart.harness.plan.context_fit import CellFit, context_fits
 from eyechart.harness.plan.cost import Budget
-from eyechart.harness.plan.estimate import Forecast, forecast
+from eyechart.harness.plan.estimate import Forecast, Thinking, forecast
 from eyechart.harness.plan.plan import Plan
 from eyechart.harness.plan.selection import precision_text
 from eyechart.harness.run.chooser import first_plan, next_plan
 from eyechart.harness.run.event_loop import run_in_loop
+from eyechart.harness.run.room import earlier_records, thinking_of
 from eyechart.harness.run.run_request import RunRequest
 from eyechart.harness.spec import CellKey, line_start
 from eyechart.providers.base import Provider, SetupError
@@ -76,6 +77,7 @@ class Preview:
     request: RunRequest
     forecast: Forecast
     fits: Mapping[CellKey, CellFit]
+    thinking: Thinking
     waves: Waves | None = None
     """What follows the requests, in an adaptive run."""
 
@@ -229,28 +231,28 @@ async def _preview(
     made: Forecasts,
 ) -> Preview:
     plan, model, settings = request.plan, request.model, request.settings
+    window = model.window(server)
+    thinking = thinking_of(request, earlier_records(request), window)
     same = (
         *(id(plan.task), tuple(plan.conditions), tuple(plan.lines), plan.samples, plan.seed),
         *(plan.counts and tuple(plan.counts.items()), plan.shard),
-        *(settings.max_tokens, settings.system, model.think_tokens, model.likely_thought),
-        *(model.window(server), model.max_reply),
+        *(settings.reply_tokens, settings.system, thinking, window, model.max_reply),
     )
     if counter is None and same in made:
         fits, run_forecast = made[same]
-        return Preview(request, run_forecast, fits)
-    fits = await context_fits(plan, model, server, counter, settings.max_tokens)
+        return Preview(request, run_forecast, fits, thinking)
+    fits = await context_fits(plan, model, server, counter, settings.reply_tokens)
     run_forecast = await forecast(
         plan,
-        max_tokens=settings.max_tokens,
-        think_tokens=model.think_tokens,
-        likely_thought=model.likely_thought,
+        max_tokens=settings.reply_tokens,
+        thinking=thinking,
         counter=counter,
         system=settings.system,
         fits=fits,
     )
     if counter is None:
         made[same] = fits, run_forecast
-    return Preview(request, run_forecast, fits)
+    return Preview(request, run_forecast, fits, thinking)
 
 
 def can_show(plan: Plan) -> CanShow:

@@ -18,7 +18,7 @@ from rich.progress import (
 )
 from rich.table import Column
 
-from eyechart.harness.analysis.judging import verdict_of
+from eyechart.harness.analysis.judging import judge_of_task
 from eyechart.harness.cli.terminal import live_console, one_line, say
 from eyechart.harness.errors import TaskError
 from eyechart.harness.journal.record import Record
@@ -100,13 +100,13 @@ class LiveDisplay:
         """The function that decides whether a reply is correct; `None` if nothing is shown."""
         if not sys.stderr.isatty():
             return None
-        answer, scorer = request.plan.task.spec.answer, request.plan.task.scorer
+        of_task = judge_of_task(request.plan.task, request.plan.seed, request.settings.api)
 
         def judge(record: Record) -> bool | None:
             if record.is_error:
                 return None
             try:
-                return verdict_of(record, answer, scorer).outcome is Outcome.CORRECT
+                return of_task.verdict(record).outcome is Outcome.CORRECT
             except TaskError:  # of the task's own scorer; the tables report it
                 return None
 

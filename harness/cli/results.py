@@ -6,16 +6,21 @@ from collections.abc import Collection, Sequence
 from functools import partial
 from pathlib import Path
 
+from eyechart.harness.analysis.confidence_text import confidence_finding
 from eyechart.harness.analysis.curve import Threshold, threshold_problem
+from eyechart.harness.analysis.drift import drift_notes
 from eyechart.harness.analysis.grouped import grouped
+from eyechart.harness.analysis.in_tokens import unit_problem
 from eyechart.harness.analysis.judged_run import JudgedRun, read_run
 from eyechart.harness.analysis.results import change_lines, write_results
-from eyechart.harness.analysis.run_text import run_finding
+from eyechart.harness.analysis.run_text import reading_note, remedies, run_finding
 from eyechart.harness.analysis.tables import to_csv
+from eyechart.harness.analysis.tokens_text import table_notes
+from eyechart.harness.analysis.unread import unread_lines
 from eyechart.harness.cli.following import Followed, after_runs, followed
 from eyechart.harness.cli.readable import each_readable
 from eyechart.harness.cli.satellites import panel_sources
-from eyechart.harness.cli.tables import print_groups, print_table
+from eyechart.harness.cli.tables import print_groups, print_table, shown_conditions
 from eyechart.harness.cli.terminal import echo, say, tell, warn
 from eyechart.harness.cli.verbs import DRAWN, check_drawing, check_output
 from eyechart.harness.errors import (
@@ -25,6 +30,7 @@ from eyechart.harness.errors import (
 )
 from eyechart.harness.journal.manifest import is_repeat
 from eyechart.harness.spec import Condition
+from eyechart.harness.spec.unit import TOKENS
 
 FORMATS = ("html", *DRAWN)
 
@@ -40,15 +46,29 @@ def read_threshold(share: float, *, relative: bool) -> Threshold:
     return Threshold(share, relative=relative)
 
 
+def read_unit(unit: str) -> bool:
+    """Whether effective lengths are in tokens of the row, and not in the task's unit.
+
+    Raises:
+        UsageError: `unit` is neither.
+    """
+    if problem := unit_problem(unit):
+        raise UsageError(f"--unit {problem}")
+    return unit == TOKENS
+
+
 def score(
     folders: Sequence[Path],
     threshold: Threshold,
     *,
     tasks: str = "",
     by: str | None = None,
+    at: Sequence[int] = (),
     run_kept_code: bool = False,
 ) -> int:
-    """Judges runs again and rewrites their tables, with one more for the metadata `by`."""
+    """Judges runs again and rewrites their tables, with one more for the metadata `by`; shows the
+    accuracy at each length `at`.
+    """
     missing = 0
     runs = []
     unread: list[str] = []
@@ -56,7 +76,7 @@ def score(
     for judged_run in each_readable(folders, read, unread):
         for line in change_lines(judged_run):
             say(line)
-        runs.append(show_run(judged_run, threshold))
+        runs.append(show_run(judged_run, threshold, at=at))
         if by is not None:
             _show_groups(judged_run, by, tasks, run_kept_code=run_kept_code)
         missing += judged_run.missing
@@ -68,13 +88,27 @@ def show_run(
     judged_run: JudgedRun,
     threshold: Threshold = Threshold(),
     conditions: Collection[Condition] | None = None,
+    *,
+    at: Sequence[int] = (),
+    shows_unread: bool = True,
 ) -> Followed:
-    """Writes the result files of a run and prints its tables, only of `conditions` if given, and
-    its finding. Returns what the next command depends on.
+    """Writes the result files of a run and prints what is unread, its tables, only of `conditions`
+    if given, and its finding. Returns what the next command depends on.
     """
     path = write_results(judged_run, threshold)
-    print_table(judged_run, threshold, conditions)
+    if shows_unread:
+        echo(*unread_lines(judged_run))
+    print_table(judged_run, threshold, conditions, at=at)
     tell(run_finding(judged_run, threshold, conditions))
+    for note in table_notes(shown_conditions(judged_run, conditions)):
+        tell(note)
+    for remedy in remedies(judged_run, threshold, conditions):
+        tell(f"To know it, {remedy}.")
+    named = [(judged_run.manifest.label, judged_run)]
+    for note in filter(None, (*drift_notes(named), reading_note(named))):
+        tell(note)
+    if sure := confidence_finding(judged_run, threshold, conditions):
+        tell(sure)
     if (recorded := judged_run.manifest.recorded) is not None:
         tell(f"The replies were {recorded}, and not asked.")
     if shard := judged_run.manifest.shard:
@@ -147,6 +181,9 @@ def report(
     unread: list[str] = []
     read = partial(read_run, warn=warn, tasks=tasks, run_kept_code=run_kept_code)
     runs = [*each_readable(without_repeats(named), read, unread)]
+    for run in runs:
+        if lines := unread_lines(run):
+            say(f"{run.manifest.label} on {run.manifest.task}:", *lines)
     written = write_report(
         runs,
         output,

@@ -14,6 +14,7 @@ from eyechart.harness.face.engine import Asked, reached_limit
 from eyechart.harness.face.run_options import RunOptions
 from eyechart.harness.plan.cost import Budget
 from eyechart.harness.plan.plan import Plan
+from eyechart.harness.run.first_replies import FirstRepliesError
 from eyechart.harness.run.outcome import RunOutcome
 from eyechart.harness.run.run_request import RunRequest
 from eyechart.harness.score.outcomes import Outcome
@@ -73,7 +74,10 @@ def show_asked(
     begun = asked.begun
     try:
         _share_log([request.server_log for request in begun.values()])
-        runs = [_show(request, as_json=is_quiet) for request in begun.values()]
+        is_stopped = isinstance(asked.ended_by, FirstRepliesError)
+        runs = [
+            _show(request, as_json=is_quiet, is_stopped=is_stopped) for request in begun.values()
+        ]
         if budget.spent > spent_before:
             say(f"cost about ${budget.spent - spent_before:.4f} at {budget.prices}")
     except Exception:
@@ -146,11 +150,14 @@ def _share_log(logs: Sequence[Path]) -> None:
                 log.hardlink_to(logs[0])
 
 
-def _show(request: RunRequest, *, as_json: bool) -> Shown:
-    """Judges a run; writes its result files and shows its tables, unless `as_json`."""
+def _show(request: RunRequest, *, as_json: bool, is_stopped: bool) -> Shown:
+    """Judges a run; writes its result files and shows its tables, unless `as_json`. If the first
+    replies have stopped it, the message about that shows them.
+    """
     from eyechart.harness.analysis.judged_run import read_run
     from eyechart.harness.analysis.repeat import other_model, repetition
     from eyechart.harness.analysis.results import write_results
+    from eyechart.harness.analysis.unread import unread_lines
     from eyechart.harness.cli.documents import run_document
     from eyechart.harness.cli.following import followed
     from eyechart.harness.cli.results import show_run
@@ -161,11 +168,12 @@ def _show(request: RunRequest, *, as_json: bool) -> Shown:
         warn(more)
     if as_json:
         write_results(run)
+        say(*([] if is_stopped else unread_lines(run)))
         document = run_document(run)
     elif is_empty:  # the cause is said afterwards
         write_results(run)
     else:
-        show_run(run, conditions=request.plan.conditions)
+        show_run(run, conditions=request.plan.conditions, shows_unread=not is_stopped)
     if request.repeat:
         repeated = read_run(request.repeated)
         changes = list(repetition(repeated, run).lines())
@@ -189,8 +197,8 @@ def _more_than_asked(plan: Plan, run: JudgedRun) -> str | None:
     ):
         return None
     return (
-        f"{run.manifest.task}: the run has {_extent(present)}, more than the {_extent(asked)} of "
-        "this command; all of it is shown"
+        f"{run.manifest.task}: the run has {_extent(present)}, and this command asks "
+        f"{_extent(asked)}; all of the run is shown"
     )
 
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
+from eyechart.harness.analysis.probabilities import options_text
 from eyechart.harness.analysis.shortened import marked, shortened
 from eyechart.harness.cli.documents import json_text, print_document
 from eyechart.harness.cli.lists import aligned
@@ -14,9 +15,13 @@ from eyechart.harness.cli.task_documents import sample_document
 from eyechart.harness.cli.terminal import clean, echo, say, warn, width
 from eyechart.harness.errors import COMPLETE, INCOMPLETE, AbsentTaskError
 from eyechart.harness.face.listing import list_runs
+from eyechart.harness.journal.thoughts import thinking_text
 from eyechart.harness.plan.plan import sample_from_id, task_of_id
 from eyechart.harness.plan.selection import open_tasks
 from eyechart.harness.task.catalogue import installed_file
+
+if TYPE_CHECKING:
+    from eyechart.harness.face.samples import ShownSample
 
 MOST = 800
 """Texts of at most this many characters are shown whole."""
@@ -55,7 +60,7 @@ def samples(
         if as_json:
             echo(json_text(sample.row()))
         else:
-            _print_sample(sample.row(), None if full else MOST)
+            _print_sample(sample, None if full else MOST)
     if not chosen:
         say("no sample with a record is like that")
     elif len(places) < len(chosen):
@@ -63,8 +68,9 @@ def samples(
     return COMPLETE
 
 
-def _print_sample(row: Mapping[str, Any], most: int | None) -> None:
+def _print_sample(sample: ShownSample, most: int | None) -> None:
     """Prints one sample: its texts indented, the answer in the reply between marks."""
+    row = sample.row()
 
     def whole(text: str) -> str:
         return text if most is None else shortened(text, most)
@@ -75,11 +81,22 @@ def _print_sample(row: Mapping[str, Any], most: int | None) -> None:
         f"  outcome  {row['outcome']}{why}",
         f"  target   {whole(str(row['target']))}",
     )
+    if row["recorded_verdict"]:
+        echo(f"  by row   {row['recorded_verdict']}")
+    if thinking := thinking_text(sample.detail.record):
+        echo(f"  thinking {thinking}")
+    if row["metadata"]:
+        facts = ", ".join(f"{name}={value}" for name, value in row["metadata"].items())
+        echo(f"  item     {whole(facts)}")
     for name in ("prompt", "reasoning"):
         if row[name]:
             echo(f"  {name}", *_indented(whole(row[name])))
     if row["reply"] is None:
         echo("  no reply", "")
+        return
+    if row["options"]:
+        echo(f"  options  {row['rank']} of {len(row['options'])}, margin {row['margin']:.2f}")
+        echo(*_indented(whole(options_text(sample.detail.record))), "")
         return
     start, end = row["answer_start"] or 0, row["answer_end"] or 0
     parts = marked(row["reply"], start, end, most)

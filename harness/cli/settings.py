@@ -15,11 +15,14 @@ from typer.core import TyperCommand
 from eyechart.harness.cli.defaults import DEFAULTS, Default, doubt, read_defaults, variable
 from eyechart.harness.cli.terminal import warn
 from eyechart.harness.errors import UnknownTaskError, UsageError
-from eyechart.harness.settings.run_settings import SETTINGS, as_option
+from eyechart.harness.settings.checks import param_text
+from eyechart.harness.settings.run_settings import SETTINGS
+from eyechart.harness.settings.spelling import as_option
 from eyechart.providers.base import SetupError
 from eyechart.providers.naming import settings_in, spelled
 
 _HELP = ("-h", "--help")
+_BLANKS = "; blanks separate the values of a variable, so write JSON without any"
 
 
 class Verb(TyperCommand):
@@ -91,6 +94,8 @@ class Verb(TyperCommand):
                 return option if option in places else as_option(name, value)
 
             first, *more = (spelled(line, spell) for line in error.lines)
+            if variable("param") in places.values():
+                first += _BLANKS
             raise UsageError(f"{', '.join(places.values())}: {first}", *more) from error
 
     def settings(self, ctx: Any) -> list[str]:
@@ -141,11 +146,15 @@ class AskingVerb(Verb):
 
 def as_arguments(option: str, value: object) -> list[str]:
     """An option with its value as on a command line; empty for a switch that is off."""
-    if value is None or value is False:
+    if value is None:
         return []
-    if value is True:
-        return [f"--{option}"]
+    if option == "thinking":  # a file may have true, false and numbers
+        value = DEFAULTS[option].check(value)
+    if isinstance(value, bool):
+        return [f"--{option}"] * value
     repeats = option in DEFAULTS and DEFAULTS[option].repeats
+    if option == "param":
+        value = [param_text(*pair) for pair in DEFAULTS[option].check(value).items()]
     values = value if repeats and isinstance(value, list | tuple) else [value]
     return [word for one in values for text in _texts(one) for word in (f"--{option}", text)]
 

@@ -13,14 +13,14 @@ from eyechart.harness.analysis.curve import Threshold
 from eyechart.harness.analysis.leaderboard_file import only_writer
 from eyechart.harness.cli import leaderboard as ranks
 from eyechart.harness.cli.documents import print_document
-from eyechart.harness.cli.dry_run import cost_text
+from eyechart.harness.cli.dry_run import cost_text, may_think
 from eyechart.harness.cli.failures import FAILURES, explain, lines_of
 from eyechart.harness.cli.models import ModelResult, warn_of_unknown
 from eyechart.harness.cli.progress import TogetherDisplay
 from eyechart.harness.cli.run import RunsOfModel, show_asked
 from eyechart.harness.cli.terminal import echo, say, show, take_logs, warn
 from eyechart.harness.errors import COMPLETE, INCOMPLETE, INTERRUPTED, USAGE, EyechartError
-from eyechart.harness.face.engine import Asked, Job, ask_together
+from eyechart.harness.face.engine import Asked, Job, Talk, ask_together
 from eyechart.harness.face.run_options import RunOptions
 from eyechart.harness.face.study import StudyRuns, study_runs
 from eyechart.harness.journal.files import replace_file
@@ -28,6 +28,7 @@ from eyechart.harness.journal.manifest import MANIFEST as RUN
 from eyechart.harness.plan.cost import Budget
 from eyechart.harness.plan.selection import precision_text
 from eyechart.harness.run.event_loop import run_in_loop
+from eyechart.harness.run.first_replies import FirstRepliesError
 from eyechart.harness.settings.run_settings import RunSettings
 from eyechart.harness.study.reading import built_in, find_study, read_study
 from eyechart.providers.base import ProviderError
@@ -107,6 +108,7 @@ def dry_run(runs: StudyRuns, *, asks_server: bool, as_json: bool) -> int:
             if one.options.given.base_url
         )
     )
+    echo(*_uncounted(totals))
     unknown = (not_known(one.options, asks_server=asks_server) for one in totals)
     if said := list(dict.fromkeys(filter(None, unknown))):
         echo(*said)
@@ -128,6 +130,8 @@ class _Total:
         self.answered = sum(preview.answered for preview in previews)
         self.prompt_tokens = sum(preview.forecast.prompt_tokens for preview in previews)
         self.output_tokens = sum(preview.forecast.output_tokens for preview in previews)
+        is_counted = any(preview.thinking.is_known for preview in previews)
+        self.may_turn_out_to_think = not is_counted and may_think(options)
         prices = options.model.prices
         self.dollars: tuple[float, float] | None = None
         if prices is not None:
@@ -143,6 +147,12 @@ class _Total:
     def most(self) -> str:
         """The highest cost."""
         return "-" if self.dollars is None else f"{self.dollars[1]:.2f}"
+
+
+def _uncounted(totals: Sequence[_Total]) -> Iterator[str]:
+    """The line that names the models which may turn out to think; none if there are none."""
+    if labels := [one.options.model.label for one in totals if one.may_turn_out_to_think]:
+        yield f"thinking is not counted, should they think: {', '.join(labels)}"
 
 
 def _conditions(plan: Any) -> str:
@@ -174,9 +184,7 @@ def run(runs: StudyRuns, *, out: Path, as_json: bool, debug: bool) -> int:
         job.budget.shared_with += [one.budget for one in jobs if one is not job]
     display = TogetherDisplay()
     try:
-        found = ask_together(
-            jobs, display=display, loop=run_in_loop, say=say, warn=warn, announce=say
-        )
+        found = ask_together(jobs, Talk(display, say, warn, announce=say), run_in_loop)
     finally:
         display.close()
     shown: list[RunsOfModel] = []
@@ -203,14 +211,26 @@ def run(runs: StudyRuns, *, out: Path, as_json: bool, debug: bool) -> int:
         if ranked:
             ranks.print_chart(ranked)
         ranks.print_standings([one for one in ranked if len(one.standing.places) > 1])
+        ranks.print_notes([one for one in ranked if len(one.standing.places) == 1])
         ranks.print_files(folder / LEADERBOARD, has_page=bool(ranked))
     if failed := [result for result in ordered if result.exit_code != COMPLETE]:
         say(
             f"{len(ordered) - len(failed)} of {len(ordered)} models are complete; not:",
             *(f"  {result.model}: {result.why}" for result in failed),
-            "the same command asks what is missing",
+            "the same command asks what is missing" + ("; " + _AFTER_STOPS) * _has_stops(shown),
         )
     return _code(failed, len(ordered))
+
+
+_AFTER_STOPS = (
+    "of tasks that their first replies stopped --keep-going asks the rest, and --fresh starts over"
+)
+
+
+def _has_stops(shown: Sequence[RunsOfModel]) -> bool:
+    """Whether first replies stopped a run for good."""
+    errors = [one.error for one in shown]
+    return any(isinstance(one, FirstRepliesError) and not one.asks_again for one in errors)
 
 
 def _code(failed: Sequence[ModelResult], models: int) -> int:
@@ -222,7 +242,8 @@ def _code(failed: Sequence[ModelResult], models: int) -> int:
 
 
 def _failed(options: RunOptions, error: Any) -> ModelResult:
-    return ModelResult(options.model.label, explain(error), lines_of(error)[0])
+    label = options.model.label
+    return ModelResult(label, explain(error, label), lines_of(error)[0])
 
 
 def _judged(

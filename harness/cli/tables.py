@@ -8,20 +8,24 @@ from typing import TYPE_CHECKING, Any
 
 from rich.text import Text
 
+from eyechart.harness.analysis.at_length import at_length
+from eyechart.harness.analysis.banded import Shown, is_banded, shown_lines
 from eyechart.harness.analysis.capacity import STATISTIC, capacity
 from eyechart.harness.analysis.curve import Threshold
 from eyechart.harness.analysis.effective_length import (
     NO_SINGLE_THRESHOLD,
     EffectiveLength,
-    few_replies,
 )
 from eyechart.harness.analysis.interval import span_text
 from eyechart.harness.analysis.judged_run import JudgedCondition, JudgedRun
+from eyechart.harness.analysis.overall import overall
 from eyechart.harness.analysis.results import TABLE
+from eyechart.harness.analysis.tokens_of_row import differ
 from eyechart.harness.cli.layout import CellText, Column, blocks, fits, joined, letters, table
 from eyechart.harness.cli.terminal import one_line, show, tell
 from eyechart.harness.score.outcomes import NOT_SCORED, UNANSWERED
-from eyechart.harness.spec import Condition, Line
+from eyechart.harness.spec import Condition, Line, varied_axes
+from eyechart.harness.spec.unit import singular
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -55,23 +59,25 @@ def print_table(
     run: JudgedRun,
     threshold: Threshold = Threshold(),
     conditions: Collection[Condition] | None = None,
+    *,
+    at: Sequence[int] = (),
 ) -> None:
     """Prints on stdout, for each condition, or each of `conditions`, the accuracy on every line
-    with the ends of its 95 % interval, and the effective length; prints how many are not shown. If
+    with the ends of its 95 % interval, the effective length, and the accuracy at each length `at`;
+    prints how many are not shown. If
     the accuracies have different numbers of samples, these are shown beside them.
 
     Conditions are columns if they fit, else rows if these fit, else columns in blocks under letters
     with a legend above. If there would be too many blocks, the table is a list without accuracies,
     the longest effective length first.
     """
-    judged = [
-        part for key, part in run.conditions.items() if conditions is None or key in conditions
-    ]
+    judged = shown_conditions(run, conditions)
     if not judged:  # a plan without cells, as of an import that was stopped
         show(*map(bold, joined([run.manifest.task, run.manifest.model])))
         return
-    lines = sorted({cell.line for part in judged for cell in part.planned})
-    shown = _shown(judged, lines, threshold)
+    by_line = shown_lines(judged)
+    lines = sorted({line for of_part in by_line for line in of_part})
+    shown = _shown(judged, by_line, threshold, at)
     show(*map(bold, joined(_title(run, judged))))
     if not (_show_columns(shown, lines) or _show_rows(shown, lines) or _show_letters(shown, lines)):
         _show_list(shown, threshold)
@@ -79,10 +85,22 @@ def print_table(
             f"{len(shown)} conditions, the longest effective length first; the accuracies on each "
             f"line are in {run.folder / TABLE}"
         )
+    if any(map(is_banded, judged)):
+        tell(
+            "Few rows have the same length, so lengths are shown in bands of half an octave; "
+            f"{TABLE} has each length."
+        )
     hidden = len(run.conditions) - len(judged)
     if hidden:
         others = f"{hidden} other condition{'s' * (hidden > 1)}"
         tell(f"{others} of this run not shown; see: bench score {run.folder}")
+
+
+def shown_conditions(
+    run: JudgedRun, conditions: Collection[Condition] | None
+) -> list[JudgedCondition]:
+    """The conditions of a run, only those of `conditions` if given."""
+    return [part for key, part in run.conditions.items() if conditions is None or key in conditions]
 
 
 def print_groups(run: JudgedRun, groups: pd.DataFrame) -> None:
@@ -113,9 +131,24 @@ def threshold_text(threshold: Threshold) -> str:
     return f"{100 * threshold.share:g} %{' of own' if threshold.relative else ''}"
 
 
-def varied_axes(conditions: Sequence[Condition]) -> list[str]:
-    first, *others = conditions
-    return [axis for axis in first if any(other[axis] != first[axis] for other in others)]
+def sees_text(threshold: Threshold, *, in_tokens: bool = False) -> str:
+    """`sees to (85 %)`, `sees to (85 %), tokens`: the name of an effective length."""
+    return f"sees to ({threshold_text(threshold)}){', tokens' if in_tokens else ''}"
+
+
+def at_texts(
+    estimate: EffectiveLength | None, lengths: Sequence[int], threshold: Threshold
+) -> dict[str, str]:
+    """Header -> text: the accuracy at each of `lengths`, and the probability that it reaches the
+    threshold.
+    """
+    texts = {}
+    for length in lengths:
+        found = None if estimate is None else at_length(estimate, length)
+        texts[f"right at {length:,}, %"] = "–" if found is None else found.text
+        likely = f"P(≥ {threshold_text(threshold)} at {length:,})"
+        texts[likely] = "–" if found is None else found.reaches_text
+    return texts
 
 
 def interval_text(accuracy: float, low: float, high: float) -> str:
@@ -123,7 +156,7 @@ def interval_text(accuracy: float, low: float, high: float) -> str:
     return f"{100 * accuracy:.0f} ({100 * low:.0f}–{100 * high:.0f})"
 
 
-def accuracy_text(cell: Mapping[Any, Any] | pd.Series[float]) -> Text:
+def accuracy_text(cell: Mapping[Any, Any]) -> Text:
     """The accuracy of a cell in percent with its interval; a dash if nothing was scored."""
     if not cell["n"]:
         return Text("-", "dim")
@@ -140,7 +173,10 @@ def _title(run: JudgedRun, judged: Sequence[JudgedCondition]) -> list[str]:
 
 
 def _shown(
-    judged: Sequence[JudgedCondition], lines: Sequence[Line], threshold: Threshold
+    judged: Sequence[JudgedCondition],
+    by_line: Sequence[Mapping[Line, Shown]],
+    threshold: Threshold,
+    at: Sequence[int],
 ) -> list[_Shown]:
     varied = varied_axes([part.condition for part in judged])
     unanswered = [name for name in UNANSWERED if any(part.cells[name].any() for part in judged)]
@@ -150,25 +186,38 @@ def _shown(
     costs = [part.cost for part in judged]
     days = sorted({cost.of_day for cost in costs if cost is not None})
     some_uneven = any(estimate and not estimate.one_threshold for estimate in estimates)
-    some_few = any(estimate and few_replies(estimate.scored) for estimate in estimates)
-    header, accuracies = _accuracies(judged, lines)
+    some_limited = any(estimate and not estimate.limit.is_ranked for estimate in estimates)
+    some_few = any(estimate and estimate.few for estimate in estimates)
+    lines = sorted({line for of_part in by_line for line in of_part})
+    header, accuracies = _accuracies(by_line, lines)
     shown = []
-    for part, estimate, cost, of_part in zip(judged, estimates, costs, accuracies, strict=True):
+    tokens = _tokens(judged)
+    for part, estimate, cost, of_part, of_tokens in zip(
+        judged, estimates, costs, accuracies, tokens, strict=True
+    ):
         summary: dict[str, CellText] = {
-            f"sees to ({threshold_text(threshold)})": "-"
-            if estimate is None
-            else str(estimate.length),
+            sees_text(threshold): "-" if estimate is None else estimate.length_text,
             INTERVAL: Text("" if estimate is None else span_text(estimate.length_ci), "dim"),
         }
+        summary |= at_texts(estimate, at, threshold)
+        if len(lines) > 1 and part.run.has_given_rows:  # others have the same total
+            total = overall(part)
+            summary["overall, %"] = (
+                "-" if total is None else interval_text(total.accuracy, total.low, total.high)
+            )
+        summary |= of_tokens
         if STATISTIC in part.run.spec.statistics:
             found = capacity(part)
             summary[STATISTIC] = "-" if found is None else str(found.length)
+        if some_limited:
+            is_limited = estimate is not None and not estimate.limit.is_ranked
+            summary["limited by"] = estimate.limit.by if estimate and is_limited else ""
         if some_uneven:
             uneven = estimate is not None and not estimate.one_threshold
             summary[NO_SINGLE_THRESHOLD] = "yes" if uneven else ""
         if some_few:
-            few = estimate is not None and few_replies(estimate.scored)
-            summary["few replies"] = str(estimate.scored) if estimate and few else ""
+            few = estimate.few if estimate else ""
+            summary["rests on"] = few.removeprefix("of ")
         for day in days:
             summary[f"cost, prices of {day}"] = "-" if cost is None else str(cost)
         summary |= {name: _count(part.cells[[name]]) for name in unanswered}
@@ -181,18 +230,25 @@ def _shown(
     return shown
 
 
+def _tokens(judged: Sequence[JudgedCondition]) -> list[dict[str, CellText]]:
+    """For each condition its tokens a symbol by their name; empty unless they differ, or
+    neighbouring symbols share tokens.
+    """
+    tokens = [part.tokens_a_symbol for part in judged]
+    if not differ(tokens) and not any(one and one.is_merged for one in tokens):
+        return [{} for _ in judged]
+    name = f"tokens a {singular(judged[0].run.spec.unit)}"
+    return [{name: "-" if one is None else str(one)} for one in tokens]
+
+
 def _accuracies(
-    judged: Sequence[JudgedCondition], lines: Sequence[Line]
+    cells: Sequence[Mapping[Line, Shown]], lines: Sequence[Line]
 ) -> tuple[str, list[list[Text]]]:
     """The header of the accuracies, and those of each condition, line by line."""
-    cells = [
-        {cell.line: row for cell, (_, row) in zip(part.planned, part.cells.iterrows(), strict=True)}
-        for part in judged
-    ]
     sizes = {int(row["n"]) for of_part in cells for row in of_part.values()}
     digits = max(map(len, map(str, sizes))) if len(sizes) > 1 else 0
 
-    def text(row: pd.Series[float]) -> Text:
+    def text(row: Shown) -> Text:
         accuracy = accuracy_text(row)
         return accuracy.append(f"  {row['n']:>{digits}.0f}", "dim") if digits else accuracy
 
@@ -258,18 +314,18 @@ def _show_letters(shown: Sequence[_Shown], lines: Sequence[Line]) -> bool:
 
 
 def _show_list(shown: Sequence[_Shown], threshold: Threshold) -> None:
-    """Shows conditions as rows, the longest effective length first, without their accuracies; in
-    blocks under letters if the columns do not fit.
+    """Shows conditions as rows, the longest effective length first and those that are not ranked
+    last, without their accuracies; in blocks under letters if the columns do not fit.
     """
 
     def seen(part: _Shown) -> EffectiveLength | None:
         return part.judged.effective_length(threshold)
 
-    def rank(part: _Shown) -> tuple[float, int]:
+    def rank(part: _Shown) -> tuple[bool, float, int]:
         estimate = seen(part)
-        if estimate is None:
-            return -1.0, 0
-        return estimate.length.length, "<=>".index(estimate.length.sign)
+        if estimate is None or estimate.length is None:
+            return False, -1.0, 0
+        return estimate.is_ranked, estimate.length.length, "<=>".index(estimate.length.sign)
 
     ranked = sorted(shown, key=rank, reverse=True)
     length, interval, *others = _summary(ranked)
@@ -293,8 +349,10 @@ def _show_list(shown: Sequence[_Shown], threshold: Threshold) -> None:
 def _in_all(column: Column) -> str:
     """`unparsed: 1,046`, `adaptive: 3 conditions`: the sum of a column of the summary."""
     texts = [cell if isinstance(cell, str) else cell.plain for cell in column.cells]
-    counts = [int(text.replace(",", "")) for text in texts if text[:1].isdigit()]
-    total = f"{sum(counts):,}" if counts else f"{sum(map(bool, texts))} conditions"
+    numbers = [text.replace(",", "") for text in texts]
+    counts = [int(number) for number in numbers if number.isdigit()]
+    some = sum(map(bool, texts))
+    total = f"{sum(counts):,}" if counts else f"{some} condition{'s' * (some != 1)}"
     return f"{column.header[0]}: {total}"
 
 

@@ -17,7 +17,7 @@ from collections.abc import Iterable
 from contextlib import suppress
 from typing import TYPE_CHECKING, TextIO, cast
 
-from eyechart.harness.settings.run_settings import as_option
+from eyechart.harness.settings.spelling import as_option
 from eyechart.providers.naming import spelled
 
 if TYPE_CHECKING:

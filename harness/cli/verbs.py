@@ -90,6 +90,8 @@ def show_tasks(names: str) -> None:
         echo(f"# {task.name}: {task.path}", "")
         echo(*task.path.read_text(encoding="utf-8").split("\n"))
         echo(f"# lines: {', '.join(map(str, plan(task).lines))}")
+        if task.spec.answer.read == "first":
+            echo("# read: first; the answer with which a reply begins")
         for name, preset in task.spec.presets.items():
             echo(f"# --preset {name}, {plan(task, preset=name).size:,} requests: {preset.title}")
         echo("")

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from eyechart.harness.analysis.adaptive import Aim, Choice, Step, choose
+from eyechart.harness.analysis.curve import Threshold
 from eyechart.harness.analysis.judged_run import JudgedRun, read_run
 from eyechart.harness.errors import TaskError
 from eyechart.harness.journal.manifest import MANIFEST
@@ -16,7 +17,7 @@ from eyechart.harness.plan.plan import make_sample
 from eyechart.harness.plan.selection import precision_text
 from eyechart.harness.run.chooser import Wave
 from eyechart.harness.run.run_request import RunRequest
-from eyechart.harness.score.outcomes import Outcome
+from eyechart.harness.score.outcomes import Cause, Outcome
 from eyechart.harness.settings.checks import COARSEST
 from eyechart.harness.settings.run_settings import RunSettings
 from eyechart.harness.spec import MAX_LENGTH, CellKey, Condition, Line
@@ -46,6 +47,9 @@ class AdaptiveChooser:
     aim: Aim
     further: bool
     """Whether lines beyond the task's may be added, as far as the model's window is known."""
+    of_a_line: int | None = None
+    """Samples of a line in a full run: a condition is asked no more samples than there. 0 is the
+    task's own number; `None` is no limit, because the user wants a precision."""
     _further: dict[tuple[object, int], list[Line]] = field(default_factory=dict)
 
     def __call__(self, request: RunRequest, most: int | None) -> Wave:
@@ -60,17 +64,21 @@ class AdaptiveChooser:
         return choose(
             run,
             request.plan.conditions,
-            self.lines(request, run),
-            self._aim(request),
+            lines := self.lines(request, run),
+            self._aim(request, len(lines)),
             most_requests=None if most is None else planned + most,
         )
 
-    def _aim(self, request: RunRequest) -> Aim:
-        """The aim for a run. Its samples or items limit what can be asked of a line."""
-        plan = request.plan
+    def _aim(self, request: RunRequest, lines: int) -> Aim:
+        """The aim for a run on so many lines. Its samples or items limit what can be asked of a
+        line.
+        """
+        plan, most = request.plan, None
+        if self.of_a_line is not None:
+            most = lines * (self.of_a_line or plan.task.samples)
         items = {line: plan.task.items_at(line.length) for line in plan.lines}
         known = {line: number for line, number in items.items() if number is not None}
-        return replace(self.aim, most_samples=plan.samples, items=known)
+        return replace(self.aim, most_samples=plan.samples, most_requests=most, items=known)
 
     def of_new_run(self, request: RunRequest, most: int | None) -> Mapping[CellKey, int]:
         """The first wave of a run without samples, whatever its folder has."""
@@ -81,7 +89,9 @@ class AdaptiveChooser:
         because the window is not known before the server is asked.
         """
         run = None if is_fresh else _present(request)
-        size = replace(request.plan, lines=self.lines(request, run)).size
+        plan = replace(request.plan, lines=self.lines(request, run))
+        limit = self._aim(request, len(plan.lines)).most_requests
+        size = plan.size if limit is None else min(plan.size, limit * len(plan.conditions))
         is_known = self._window(request, run) is not None
         return size, self.further and request.plan.task.spec.items is None and not is_known
 
@@ -106,7 +116,9 @@ class AdaptiveChooser:
         """Condition -> its result, or why the result is not precise enough. `planned` is the run
         with its last wave; `None` if it was not begun.
         """
-        choice = self._choice(request, None)
+        run = _present(request)
+        choice = self._chosen(request, run, None)
+        limited = {} if run is None else dict(_limited(run, self.aim.threshold))
         present = {} if planned is None else planned.plan.sizes
         grown = {
             condition
@@ -114,7 +126,9 @@ class AdaptiveChooser:
             if size > present.get((condition, line), 0)
         }
         return {
-            condition: step.found
+            condition: limited[condition]
+            if condition in limited
+            else step.found
             if step.is_known
             else self._unknown(step, goes_on=condition in grown)
             for condition, step in choice.steps.items()
@@ -148,7 +162,21 @@ def adaptive_chooser(given: RunSettings, *, further: bool) -> AdaptiveChooser | 
         return None
     aim = Aim(given.octaves)
     waits = given.is_batch or given.engine is not None
-    return AdaptiveChooser(replace(aim, wave=_BATCH_WAVE) if waits else aim, further)
+    of_a_line = (given.samples or 0) if given.precision is None else None
+    return AdaptiveChooser(replace(aim, wave=_BATCH_WAVE) if waits else aim, further, of_a_line)
+
+
+def _limited(run: JudgedRun, threshold: Threshold) -> Iterator[tuple[Condition, str | Unknown]]:
+    """The conditions whose length something else than sight limits: more samples make it no better
+    known. Of a model that sees as far as its window, no more can be known.
+    """
+    for condition, judged in run.conditions.items():
+        estimate = judged.effective_length(threshold)
+        if estimate is not None and not estimate.limit.is_ranked:
+            limit = estimate.limit
+            text = f"it is limited by {limit.said}: {limit.fact}"
+            is_end = limit.by == Cause.WINDOW
+            yield condition, text if is_end else Unknown(text, "; ".join(limit.remedies))
 
 
 def _known(choice: Choice) -> str:

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
+from functools import wraps
+from inspect import signature
 from numbers import Real
-from typing import Any
+from typing import Any, ParamSpec, TypeVar
 
 from eyechart.harness.errors import UsageError
 from eyechart.harness.settings.checks import Check, Lengths, full_text, shown
+from eyechart.providers.close_match import did_you_mean
+
+Given = ParamSpec("Given")
+Result = TypeVar("Result")
 
 
 def argument(name: str, given: object, check: Check) -> Any:
@@ -17,6 +23,22 @@ def argument(name: str, given: object, check: Check) -> Any:
         return check(given)
     except ValueError as error:
         raise UsageError(f"{name} {error}", setting=name, value=given) from None
+
+
+def knows_its_arguments(function: Callable[Given, Result]) -> Callable[Given, Result]:
+    """The same function; where it is called with an unknown argument, the error says which one was
+    probably meant.
+    """
+    known = signature(function).parameters
+
+    @wraps(function)
+    def checked(*values: Given.args, **named: Given.kwargs) -> Result:
+        for name in named.keys() - known.keys():
+            hint = did_you_mean(name, known, f"help(eyechart.{function.__name__}) lists them")
+            raise TypeError(f"{function.__name__}() has no argument {name!r}; {hint}")
+        return function(*values, **named)
+
+    return checked
 
 
 def share(given: Any) -> float:

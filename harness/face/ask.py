@@ -17,8 +17,8 @@ from eyechart.harness.analysis.judged_run import read_run
 from eyechart.harness.analysis.results import write_results
 from eyechart.harness.errors import UsageError
 from eyechart.harness.face.adaptive import AdaptiveChooser, adaptive_chooser
-from eyechart.harness.face.arguments import argument
-from eyechart.harness.face.engine import ask, reached_limit
+from eyechart.harness.face.arguments import argument, knows_its_arguments
+from eyechart.harness.face.engine import Job, Talk, ask, reached_limit
 from eyechart.harness.face.result import Run, read_threshold
 from eyechart.harness.face.run_options import RunOptions, models_of
 from eyechart.harness.journal.record import Warn
@@ -60,6 +60,7 @@ def load_task(task: TaskLike) -> Task:
     return tasks[0]
 
 
+@knows_its_arguments
 def run(
     task: TaskLike,
     model: str,
@@ -77,8 +78,11 @@ def run(
     temperature: float = 0.0,
     max_tokens: int | None = None,
     api: str = "chat",
+    reading: str = "reply",
     system: str | None = None,
     effort: str | None = None,
+    thinking: str | int | bool | None = None,
+    params: Mapping[str, object] | None = None,
     label: str | None = None,
     intervention: str | None = None,
     logprobs: bool = False,
@@ -96,6 +100,7 @@ def run(
     ray_address: str | None = None,
     ray_workers: int | None = None,
     out: str | Path = "results",
+    keep_going: bool = False,
     fresh: bool = False,
     threshold: float = THRESHOLD,
     relative: bool = False,
@@ -103,10 +108,10 @@ def run(
 ) -> Run:
     """Asks `model` the samples of `task` that have no answer yet, and judges the run.
 
-    The arguments are the options of `bench run`; `axes` maps an axis to its values, or to "all". A
-    call and a command with the same arguments share one run, and each continues the other. Nothing
-    is printed. `warn` gets messages while the run goes on; without it they are Python warnings at
-    the end.
+    The arguments are the options of `bench run`; `axes` maps an axis to its values, or to "all",
+    and `params` further fields of each request to their values. A call and a command with the same
+    arguments share one run, and each continues the other. Nothing is printed. `warn` gets messages
+    while the run goes on; without it they are Python warnings at the end.
 
     With `adaptive`, the replies so far decide which samples are asked next, until each effective
     length is known to `precision` octaves (default 0.75) or `max_requests` samples were asked. A
@@ -149,7 +154,7 @@ def run(
         return Run(judged, of_threshold, planned.task)
     finally:
         for line in said:
-            warnings.warn(line, stacklevel=2)
+            warnings.warn(line, stacklevel=3)
 
 
 def _plan(task: Task, settings: RunSettings) -> Plan:
@@ -194,16 +199,8 @@ def _ask(
     which conditions of an adaptive run are not known well enough.
     """
     budget = Budget(options.model.prices, options.given.budget, options.given.max_requests)
-    asked = ask(
-        [request],
-        options,
-        budget,
-        display=_NoDisplay(),
-        loop=run_anywhere,
-        say=notify,
-        warn=notify,
-        choose=chooser,
-    )
+    job = Job([request], options, budget, chooser)
+    asked = ask(job, Talk(_NoDisplay(), notify, notify), run_anywhere)
     try:
         for folder in asked.begun:
             write_results(read_run(folder))

@@ -7,6 +7,7 @@ import pandas as pd
 
 from eyechart.harness.analysis.curve import Threshold
 from eyechart.harness.analysis.judged_run import JudgedRun
+from eyechart.harness.spec.unit import length_title
 
 WIDTH, HEIGHT = 480, 280
 
@@ -17,7 +18,7 @@ def accuracy_chart(run: JudgedRun, threshold: Threshold) -> alt.LayerChart:
     at the nearest of them.
     """
     curves = pd.concat(
-        judged.scored_cells.assign(condition=judged.label)[
+        judged.scored_cells.query("length > 0").assign(condition=judged.label)[
             ["condition", "length", "n", "accuracy", "ci_low", "ci_high"]
         ]
         for judged in run.conditions.values()
@@ -28,7 +29,7 @@ def accuracy_chart(run: JudgedRun, threshold: Threshold) -> alt.LayerChart:
         domain = [tested[0] / 2, tested[0] * 2]
     x = alt.X(
         "length:Q",
-        title="length (symbols)",
+        title=length_title([run.spec.unit]),
         # the longest first: where labels overlap, Vega hides the later one in this order
         scale=alt.Scale(
             type="log", domain=domain[::-1], reverse=True, nice=False, clamp=True, padding=8
@@ -80,7 +81,7 @@ def _estimates(run: JudgedRun, threshold: Threshold, domain: list[float]) -> pd.
     rows = []
     for judged in run.conditions.values():
         estimate = judged.effective_length(threshold)
-        if estimate is None or judged.curve is None:
+        if estimate is None or judged.curve is None or estimate.length is None:
             continue
         low, high = estimate.length_ci
         rows.append(
@@ -90,7 +91,7 @@ def _estimates(run: JudgedRun, threshold: Threshold, domain: list[float]) -> pd.
                 "low": _within(low.length, domain),
                 "high": _within(high.length, domain),
                 "accuracy": float(threshold.of(judged.curve.accuracies)[0]),
-                "sees_to": str(estimate.length),
+                "sees_to": str(estimate),
             }
         )
     return pd.DataFrame(rows)

@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias, cast
 
+from eyechart.harness.face.first_replies import check_first
 from eyechart.harness.face.run_options import RunOptions
 from eyechart.harness.journal.record import Warn
 from eyechart.harness.plan.cost import Budget
-from eyechart.harness.run.batch.context import BatchContext
 from eyechart.harness.run.batch.engine import BatchEngine
 from eyechart.harness.run.chooser import Chooser
-from eyechart.harness.run.engine import Display, Engine, RunEngine
+from eyechart.harness.run.engine import Asking, Display, Engine, RunEngine
 from eyechart.harness.run.fresh import OldRuns
 from eyechart.harness.run.limits import RayOptions
 from eyechart.harness.run.outcome import RunOutcome
@@ -57,45 +57,113 @@ def _nothing(_: str) -> None:
     """Ignores a message."""
 
 
-def ask(
-    requests: Sequence[RunRequest],
-    options: RunOptions,
-    budget: Budget,
-    *,
-    display: Display,
-    loop: Loop,
-    say: Warn,
-    warn: Warn,
-    choose: Chooser | None = None,
-    announce: Warn = _nothing,
-) -> Asked:
-    """Asks the pending samples of `requests`, with one provider, in `loop`; with `choose` the runs
-    are adaptive.
+@dataclass(frozen=True, slots=True)
+class Job:
+    """The runs of a command for one model."""
 
-    An error while they are asked is not raised, so that answers can be shown first. `announce` gets
-    a line that says where the requests go, before any of them is sent.
+    requests: Sequence[RunRequest]
+    options: RunOptions
+    budget: Budget
+    choose: Chooser | None = None
+    """With it the runs are adaptive."""
+
+    @property
+    def computes_here(self) -> bool:
+        """Whether the model computes on this machine, so that one such model is asked at a time."""
+        return self.options.name.descriptor.computes_here(self.options.given.base_url)
+
+
+@dataclass(frozen=True, slots=True)
+class Talk:
+    """How a door shows runs while they go on, and whom it tells what."""
+
+    display: Display
+    say: Warn
+    warn: Warn
+    announce: Warn = _nothing
+    """Gets a line that says where the requests go, before any of them is sent."""
+
+
+def ask(job: Job, talk: Talk, loop: Loop) -> Asked:
+    """Asks the pending samples of one model, in `loop`.
+
+    An error while they are asked is not raised, so that answers can be shown first.
 
     Raises:
         ProviderError: the provider cannot be opened.
     """
-    old_runs = OldRuns(requests if options.given.fresh else (), say=say, warn=warn)
-    engine = _engine(
-        requests, options, budget, old_runs, display=display, choose=choose, say=say, warn=warn
-    )
-    _announce(options, announce)
-    ended_by: BaseException | None = None
+    under_way = _UnderWay(job, talk)
+    under_way.open()
     try:
-        loop(engine.run())
+        loop(under_way.run())
     except BaseException as error:  # noqa: BLE001  the caller raises it
-        ended_by = _stopped_by(options, error) or error
-    put_back = frozenset(old_runs.restore())
-    return Asked(engine.outcomes, put_back, bool(old_runs.moved), ended_by)
+        under_way.ended_by = _stopped_by(job.options, error) or error
+    return under_way.asked()
 
 
-def _announce(options: RunOptions, say: Warn) -> None:
-    """Tells which server is asked, and which key is sent to it."""
-    if (where := options.destination) is not None:
-        say(f"{options.model.label} is asked at {where}")
+def ask_together(jobs: Sequence[Job], talk: Talk, loop: Loop) -> list[Asked]:
+    """Asks several models at the same time, each with its own limits; models on this machine one
+    after another.
+
+    An error of one does not stop the others; an interrupt stops all.
+    """
+    under_way = [_UnderWay(job, talk) for job in jobs]
+    here = [one for one in under_way if one.job.computes_here]
+    lanes = [here, *([one] for one in under_way if one not in here)]
+
+    async def ask_all() -> None:
+        async with asyncio.TaskGroup() as group:
+            for lane in lanes:
+                group.create_task(_in_turn(lane))
+
+    try:
+        loop(ask_all())
+    except BaseException as error:  # noqa: BLE001  the caller raises it
+        why = next(filter(None, (_stopped_by(job.options, error) for job in jobs)), error)
+        for one in under_way:
+            one.ended_by = one.ended_by or (None if one.is_done else why)
+    return [one.asked() for one in under_way]
+
+
+async def _in_turn(lane: Sequence[_UnderWay]) -> None:
+    for one in lane:
+        try:
+            one.open()
+            await one.run()
+        except Exception as error:  # noqa: BLE001  each model has an error of its own
+            one.ended_by = error
+        one.is_done = True
+
+
+class _UnderWay:
+    """A job that is being asked."""
+
+    def __init__(self, job: Job, talk: Talk) -> None:
+        self.job = job
+        self.is_done = False
+        self.ended_by: BaseException | None = None
+        self._talk = talk
+        self._old_runs = OldRuns(
+            job.requests if job.options.given.fresh else (), say=talk.say, warn=talk.warn
+        )
+        self._engine: Engine | None = None
+
+    def open(self) -> None:
+        """Opens the provider; raises a `ProviderError` if it cannot be opened."""
+        self._engine = _engine(self.job, self._old_runs, self._talk)
+        if (where := self.job.options.destination) is not None:
+            self._talk.announce(f"{self.job.options.model.label} is asked at {where}")
+
+    async def run(self) -> None:
+        """Asks everything."""
+        assert self._engine is not None
+        await self._engine.run()
+
+    def asked(self) -> Asked:
+        """The result so far."""
+        put_back = frozenset(self._old_runs.restore())
+        outcomes = () if self._engine is None else self._engine.outcomes
+        return Asked(outcomes, put_back, bool(self._old_runs.moved), self.ended_by)
 
 
 def _stopped_by(options: RunOptions, error: BaseException) -> StopRunError | None:
@@ -118,148 +186,30 @@ def reached_limit(budget: Budget, same: str) -> tuple[str, str] | None:
     return None
 
 
-@dataclass(frozen=True, slots=True)
-class Job:
-    """The requests for one model that is asked at the same time as others."""
-
-    requests: Sequence[RunRequest]
-    options: RunOptions
-    budget: Budget
-    choose: Chooser | None = None
-
-    @property
-    def computes_here(self) -> bool:
-        """Whether the model computes on this machine, so that one such model is asked at a time."""
-        return self.options.name.descriptor.computes_here(self.options.given.base_url)
-
-
-def ask_together(
-    jobs: Sequence[Job],
-    *,
-    display: Display,
-    loop: Loop,
-    say: Warn,
-    warn: Warn,
-    announce: Warn = _nothing,
-) -> list[Asked]:
-    """Asks several models at the same time, each with its own limits; models on this machine one
-    after another.
-
-    An error of one does not stop the others; an interrupt stops all.
-    """
-    under_way = [_UnderWay(job, display, say, warn, announce) for job in jobs]
-    here = [one for one in under_way if one.job.computes_here]
-    lanes = [here, *([one] for one in under_way if one not in here)]
-
-    async def ask_all() -> None:
-        async with asyncio.TaskGroup() as group:
-            for lane in lanes:
-                group.create_task(_in_turn(lane))
-
-    try:
-        loop(ask_all())
-    except BaseException as error:  # noqa: BLE001  the caller raises it
-        why = next(filter(None, (_stopped_by(job.options, error) for job in jobs)), error)
-        for one in under_way:
-            one.ended_by = one.ended_by or (None if one.is_done else why)
-    return [one.asked() for one in under_way]
-
-
-async def _in_turn(lane: Sequence[_UnderWay]) -> None:
-    for one in lane:
-        await one.ask()
-
-
-class _UnderWay:
-    """A job that is being asked."""
-
-    def __init__(self, job: Job, display: Display, say: Warn, warn: Warn, announce: Warn) -> None:
-        self.job = job
-        self.is_done = False
-        self.ended_by: BaseException | None = None
-        self._display = display
-        self._say = say
-        self._warn = warn
-        self._announce = announce
-        self._old_runs = OldRuns(
-            job.requests if job.options.given.fresh else (), say=say, warn=warn
-        )
-        self._engine: Engine | None = None
-
-    async def ask(self) -> None:
-        """Asks everything; stores the error that ends it, except for a cancellation."""
-        job = self.job
-        try:
-            self._engine = _engine(
-                job.requests,
-                job.options,
-                job.budget,
-                self._old_runs,
-                display=self._display,
-                choose=job.choose,
-                say=self._say,
-                warn=self._warn,
-            )
-            _announce(job.options, self._announce)
-            await self._engine.run()
-        except Exception as error:  # noqa: BLE001  each model has an error of its own
-            self.ended_by = error
-        self.is_done = True
-
-    def asked(self) -> Asked:
-        """The result so far."""
-        put_back = frozenset(self._old_runs.restore())
-        outcomes = () if self._engine is None else self._engine.outcomes
-        return Asked(outcomes, put_back, bool(self._old_runs.moved), self.ended_by)
-
-
-def _engine(
-    requests: Sequence[RunRequest],
-    options: RunOptions,
-    budget: Budget,
-    old_runs: OldRuns,
-    *,
-    display: Display,
-    choose: Chooser | None,
-    say: Warn,
-    warn: Warn,
-) -> Engine:
-    prices = options.model.prices
+def _engine(job: Job, old_runs: OldRuns, talk: Talk) -> Engine:
+    options = job.options
+    prices, given = options.model.prices, options.given
     if prices is not None and not options.model.has_tier_price:
         label = options.model.label
-        warn(f"no {prices.tier} price of {label} is known; its list price is assumed")
-    given = options.given
+        talk.warn(f"no {prices.tier} price of {label} is known; its list price is assumed")
+    asking = Asking(
+        requests=job.requests,
+        limits=options.limits,
+        budget=job.budget,
+        old_runs=old_runs,
+        display=talk.display,
+        say=talk.say,
+        warn=talk.warn,
+        choose=job.choose,
+        check_first=None if given.keep_going else check_first,
+    )
     if given.is_batch:
         settings = options.model_settings()
         service = open_batches(options.name, settings)
         form = open_batch_form(options.name, settings)
-        return BatchEngine(
-            requests, BatchContext(service, form, budget, say, warn), old_runs, choose
-        )
+        return BatchEngine(asking, service, form)
     if given.engine is not None:
         open_engine = cast("Callable[..., Engine]", plugins.named(ENGINES, given.engine).load())
-        return open_engine(
-            requests,
-            RayOptions(given.ray_address, given.ray_workers),
-            options.name,
-            options.model_settings(),
-            options.limits,
-            seed=options.settings.seed,
-            think_tokens=options.model.think_tokens,
-            budget=budget,
-            old_runs=old_runs,
-            display=display,
-            say=say,
-            warn=warn,
-            choose=choose,
-        )
-    return RunEngine(
-        requests,
-        options.open_provider(requests),
-        limits=options.limits,
-        budget=budget,
-        old_runs=old_runs,
-        display=display,
-        warn=warn,
-        choose=choose,
-    )
+        cluster = RayOptions(given.ray_address, given.ray_workers)
+        return open_engine(asking, cluster, options.name, options.model_settings())
+    return RunEngine(asking, options.open_provider(job.requests))

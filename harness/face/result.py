@@ -19,12 +19,23 @@ from eyechart.harness.analysis.comparison import (
 )
 from eyechart.harness.analysis.comparison_table import comparison_table
 from eyechart.harness.analysis.comparison_text import change_sentence, finding
+from eyechart.harness.analysis.confidence_text import confidence_finding
 from eyechart.harness.analysis.curve import THRESHOLD, Threshold, threshold_problem
 from eyechart.harness.analysis.details import Prompts, prompts_of
+from eyechart.harness.analysis.drift import Drift, drift
 from eyechart.harness.analysis.effective_length import EffectiveLength
+from eyechart.harness.analysis.in_tokens import OWN, unit_problem
 from eyechart.harness.analysis.interval import span_text
 from eyechart.harness.analysis.judged_run import JudgedRun, read_run
-from eyechart.harness.analysis.tables import cells_table, effective_length_table
+from eyechart.harness.analysis.known import known_finding
+from eyechart.harness.analysis.run_text import run_finding
+from eyechart.harness.analysis.tables import (
+    at_table,
+    cells_table,
+    diagnosis_table,
+    effective_length_table,
+)
+from eyechart.harness.analysis.tokens_of_row import TokensASymbol
 from eyechart.harness.errors import CompareError, UsageError
 from eyechart.harness.face.arguments import (
     argument,
@@ -37,6 +48,7 @@ from eyechart.harness.face.run_options import as_warning
 from eyechart.harness.face.samples import Choice, choose, shown_samples
 from eyechart.harness.face.samples_frame import samples_frame
 from eyechart.harness.settings.checks import full_text, path, switch, texts
+from eyechart.harness.spec.unit import TOKENS
 from eyechart.harness.task.catalogue import Task
 
 if TYPE_CHECKING:
@@ -56,6 +68,18 @@ def read_threshold(threshold: float, *, relative: bool) -> Threshold:
     if problem := threshold_problem(wanted):
         raise UsageError(f"threshold {problem}")
     return Threshold(wanted, relative=argument("relative", relative, switch))
+
+
+def read_unit(unit: str) -> bool:
+    """Whether effective lengths are in tokens of the row: `tokens`, and not `task`.
+
+    Raises:
+        UsageError: `unit` is neither.
+    """
+    wanted: str = argument("unit", unit, full_text)
+    if problem := unit_problem(wanted):
+        raise UsageError(f"unit {problem}")
+    return wanted == TOKENS
 
 
 class Run:
@@ -98,6 +122,18 @@ class Run:
     def cells(self) -> pd.DataFrame:
         """A row for each cell: the columns of `table.csv`."""
         return cells_table(self.judged, self.threshold)
+
+    @cached_property
+    def diagnosis(self) -> pd.DataFrame:
+        """A row for each cell: the columns of `diagnosis.csv`."""
+        return diagnosis_table(self.judged)
+
+    @cached_property
+    def confidence(self) -> str:
+        """How sure the model is of its first choices, and how often right; empty where replies are
+        read.
+        """
+        return confidence_finding(self.judged, self.threshold)
 
     @cached_property
     def conditions(self) -> pd.DataFrame:
@@ -147,6 +183,37 @@ class Run:
             for condition, judged in self.judged.conditions.items()
         }
 
+    @cached_property
+    def tokens_a_symbol(self) -> dict[str, TokensASymbol | None]:
+        """The label of each condition -> by how many tokens a prompt grows with each symbol, with a
+        95 % interval; `None` where it is not known.
+        """
+        return {
+            condition.label: judged.tokens_a_symbol
+            for condition, judged in self.judged.conditions.items()
+        }
+
+    @property
+    def drift(self) -> Drift | None:
+        """Whether replies became worse, or better, in the course of the run; `None` if that is not
+        shown.
+        """
+        return drift(self.judged)
+
+    def right_at(self, *lengths: int) -> pd.DataFrame:
+        """A row for each condition and each of `lengths`: how often the model is right there, by
+        the fitted curve, with the 95 % interval, and the probability that this reaches the
+        threshold. Empty outside the lengths asked.
+        """
+        return at_table(self.judged, self.threshold, argument("lengths", lengths, lengths_of))
+
+    @cached_property
+    def finding(self) -> str:
+        """How far the model sees, and where this is not known and why: the sentences that end
+        `bench run`.
+        """
+        return run_finding(self.judged, self.threshold)
+
     @property
     def table(self) -> pd.DataFrame:
         """Accuracy: lines as rows, by nominal length, and conditions as columns."""
@@ -184,22 +251,29 @@ class Run:
         return accuracy_chart(self.judged, self.threshold)
 
     def compare(
-        self, axis: str, first: str, second: str, *, margin: float = MARGIN
+        self, axis: str, first: str, second: str, *, margin: float = MARGIN, unit: str = OWN
     ) -> RunComparison:
         """Compares two values of an axis on the same rows; recorded replies to different rows are
-        compared unpaired.
+        compared unpaired. With `unit="tokens"` effective lengths are in tokens of the row.
 
         Raises:
             CompareError: they cannot be compared.
         """
         named = argument("axis", axis, full_text)
         values = [argument("first", first, full_text), argument("second", second, full_text)]
-        compared = compare_conditions(self.judged, named, values, self.threshold, unpaired=True)
+        compared = compare_conditions(
+            self.judged,
+            named,
+            values,
+            self.threshold,
+            unpaired=True,
+            in_tokens=read_unit(unit),
+        )
         return RunComparison(compared, margin)
 
     def __repr__(self) -> str:
         seen = ", ".join(
-            f"{label}: {'-' if estimate is None else estimate.length}"
+            f"{label}: {'-' if estimate is None else estimate}"
             for label, estimate in self.effective_length.items()
         )
         return f"<Run of {self.model} on {self.task}, sees to {seen}>"
@@ -208,13 +282,19 @@ class Run:
         shown = self.table.map(lambda share: "-" if pd.isna(share) else f"{share:.0%}")
         shown.index = shown.index.map(str)
         estimates = list(self.effective_length.values())
-        shown.loc["sees to"] = ["-" if one is None else str(one.length) for one in estimates]
+        shown.loc["sees to"] = ["-" if one is None else one.length_text for one in estimates]
         shown.loc["95 % interval"] = [
             "" if one is None else span_text(one.length_ci) for one in estimates
         ]
+        notes = ["" if one is None else one.note for one in estimates]
+        if any(notes):
+            shown.loc["note"] = notes
         title = html.escape(f"{self.task}, {self.model}, accuracy by length")
-        note = f"<p>{self.missing:,} samples have no reply</p>" if self.missing else ""
-        return f"<p><b>{title}</b></p>{shown.to_html()}{note}"
+        said = f"<p>{html.escape(self.finding)}</p>"
+        if self.missing:
+            count = f"{self.missing:,} sample{'s have' if self.missing > 1 else ' has'}"
+            said += f"<p>{count} no reply</p>"
+        return f"<p><b>{title}</b></p>{shown.to_html()}{said}"
 
 
 class RunComparison:
@@ -240,12 +320,20 @@ class RunComparison:
         return finding(self.comparison)
 
     @property
+    def known_not_said(self) -> str:
+        """Where the model's likelihoods have the right answer and its reply does not; empty unless
+        these are the two readings of one model.
+        """
+        return known_finding(self.comparison)
+
+    @property
     def change(self) -> Change:
         """The verdict on the second side: worse, better, equivalent or undecided."""
         return self.comparison.change(self.margin)
 
     def __repr__(self) -> str:
-        return f"{self.finding}\n{change_sentence(self.comparison, self.margin)}"
+        said = (self.finding, change_sentence(self.comparison, self.margin), self.known_not_said)
+        return "\n".join(filter(None, said))
 
     def _repr_html_(self) -> str:
         sentences = "".join(f"<p>{html.escape(line)}</p>" for line in repr(self).split("\n"))
@@ -288,10 +376,15 @@ def list_runs(out: str | Path = "results") -> pd.DataFrame:
 
 
 def compare(
-    first: Run | str | Path, second: Run | str | Path, *, margin: float = MARGIN
+    first: Run | str | Path,
+    second: Run | str | Path,
+    *,
+    margin: float = MARGIN,
+    unit: str = OWN,
 ) -> RunComparison:
     """Compares two runs, or the runs in two folders, on the same samples; recorded replies to
-    different rows are compared unpaired.
+    different rows are compared unpaired. With `unit="tokens"` effective lengths are in tokens of
+    the row.
 
     Raises:
         CompareError: they cannot be compared; the error says why.
@@ -303,5 +396,7 @@ def compare(
     )
     if left.folder.resolve() == right.folder.resolve():
         raise CompareError(f"{left.folder} is both runs; Run.compare compares its conditions")
-    compared = compare_runs(left.judged, right.judged, left.threshold, unpaired=True)
+    compared = compare_runs(
+        left.judged, right.judged, left.threshold, unpaired=True, in_tokens=read_unit(unit)
+    )
     return RunComparison(compared, margin)

@@ -30,13 +30,17 @@ from eyechart.providers.descriptor import Destination
 from eyechart.providers.naming import in_python, named
 from eyechart.providers.registry import (
     ModelName,
+    asked_thinking,
     check_effort,
     check_intervention,
+    check_no_field_twice,
+    check_params,
     check_tier,
     has_batches,
     has_replies,
     open_model,
     parse_model,
+    takes_temperature,
 )
 
 
@@ -122,6 +126,8 @@ class RunOptions:
             api=settings.api,
             system=settings.system,
             effort=settings.effort,
+            thinking=settings.thinking,
+            params=settings.params,
             intervention=self.intervention,
             tier=given.request_tier,
             logprobs=given.logprobs,
@@ -149,9 +155,9 @@ def models_of(
     notify: Warn = as_warning,
     command: str = "",
 ) -> list[RunOptions]:
-    """One `RunOptions` for each combination of a model, an effort and an intervention in the
-    settings. If two combinations have the same label, only the first one is kept. The system prompt
-    comes from the settings; if they have none, from the tasks of `plans`.
+    """One `RunOptions` for each combination of a model, an effort, a kind of thinking and an
+    intervention in the settings. If two have the same label, only the first one is kept. The system
+    prompt comes from the settings; if they have none, from the tasks of `plans`.
 
     Raises:
         UsageError: a value that no run of the model can have.
@@ -164,29 +170,76 @@ def models_of(
             "each a command"
         )
     settings = shaping(given, system_prompt(plans, given.system))
-    found = [
-        RunOptions(
-            given=given,
-            name=name,
-            model=_look_up(given, name, effort, check_intervention(name, intervention)),
-            settings=replace(settings, effort=effort),
-            known_facts=name.descriptor.known_facts(given.model_args),
-            intervention=check_intervention(name, intervention),
-            notify=notify,
-            command=command,
-        )
-        for name, effort, intervention in product(
-            [_name_of(given, model) for model in given.model],
-            given.effort or [None],
-            given.intervention or [None],
-        )
-    ]
-    return list({one.model.label: one for one in found}.values())
+    found = {}
+    for name, effort, thinking, intervention in product(
+        [_name_of(given, model) for model in given.model],
+        given.effort or [None],
+        given.thinking or [None],
+        given.intervention or [None],
+    ):
+        _check_read(given, name, plans)
+        changed = check_intervention(name, intervention)
+        words = asked_thinking(name, effort, thinking, given.base_url)
+        check_effort(name, words[0], given.base_url)
+        check_no_field_twice(name, words[1], given.params, given.base_url)
+        asked = replace(settings, effort=words[0], thinking=words[1])
+        model = _look_up(given, name, asked, changed)
+        if model.label not in found:
+            found[model.label] = RunOptions(
+                given=given,
+                name=name,
+                model=model,
+                settings=_sent(given, name, model, asked, notify),
+                known_facts=name.descriptor.known_facts(given.model_args),
+                intervention=changed,
+                notify=notify,
+                command=command,
+            )
+    return list(found.values())
 
 
 def shaping(given: RunSettings, system: str | None = None) -> Settings:
     """The settings that shape the answers, without an effort, as the manifest has them."""
-    return Settings(given.seed, given.temperature, given.max_tokens, given.api, system or None)
+    return Settings(
+        *(given.seed, given.temperature, given.max_tokens, given.api, system or None),
+        params=given.params,
+        read=given.reading,
+    )
+
+
+def _check_read(given: RunSettings, name: ModelName, plans: Sequence[Plan]) -> None:
+    """Raises `UsageError` if the model or a task has no forced choice, and the user asks for it."""
+    if given.reading != "likelihood":
+        return
+    read = named("reading", given.reading)
+    apis = name.descriptor.likelihood(given.base_url)
+    if not apis:
+        raise UsageError(
+            f"{name.label} does not say how probable a given answer is, which {read} needs; "
+            "tiny, vllm/… and lm-eval/… do, and so does a server of your own with "
+            f"{named('base_url')} and {named('api', 'completions')}"
+        )
+    if given.api not in apis:
+        raise UsageError(
+            f"{name.label} takes {read} with {named('api', ' or '.join(apis))} alone: its chat "
+            "continues no answer that is given"
+        )
+    if scored := [plan.task.name for plan in plans if plan.task.spec.scorer is not None]:
+        raise UsageError(
+            f"{scored[0]} has a scorer of its own, which says of a reply whether it is right; "
+            f"leave out {read}"
+        )
+
+
+def _sent(
+    given: RunSettings, name: ModelName, model: ResolvedModel, asked: Settings, notify: Warn
+) -> Settings:
+    """The settings without a temperature that the model does not take."""
+    if takes_temperature(name, model.facts, given.base_url):
+        return asked
+    if given.temperature:
+        notify(f"{model.label} takes no {named('temperature')}, so none is sent")
+    return replace(asked, temperature=None)
 
 
 def _name_of(given: RunSettings, model: str) -> ModelName:
@@ -201,6 +254,7 @@ def _name_of(given: RunSettings, model: str) -> ModelName:
     if given.is_batch:
         has_batches(name)
     check_tier(name, given.request_tier, urls)
+    check_params(name, given.params)
     if given.engine is not None and not name.descriptor.in_cluster:
         raise UsageError(
             f"{model} answers from this process alone; leave out {named('engine', given.engine)}"
@@ -209,16 +263,16 @@ def _name_of(given: RunSettings, model: str) -> ModelName:
 
 
 def _look_up(
-    given: RunSettings, name: ModelName, effort: str | None, intervention: str | None
+    given: RunSettings, name: ModelName, asked: Settings, intervention: str | None
 ) -> ResolvedModel:
     """What is known of the model, and the label of its variant."""
-    check_effort(name, effort, given.base_url)
     model = resolve_model(
         name.asked_as,
         tier="batch" if given.is_batch else given.tier,
         addresses=given.base_url,
-        variant=variant_of(given.label, effort, intervention),
-        effort=effort,
+        variant=variant_of(given.label, intervention, asked.effort, asked.thinking, asked.read),
+        effort=asked.effort,
+        thinking=asked.thinking,
         called=name.called,
     )
     refuse_other_arguments(given.out, model, given.label, given.server_args)

@@ -6,10 +6,14 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from msgspec.structs import asdict
+
 from eyechart.harness.analysis.details import Detail, Prompts, RunDetails
 from eyechart.harness.analysis.judged_run import JudgedRun, counted_records
-from eyechart.harness.analysis.judging import reason, verdict_of
+from eyechart.harness.analysis.judging import reason
+from eyechart.harness.analysis.probabilities import rank_of
 from eyechart.harness.errors import UsageError
+from eyechart.harness.journal.thoughts import thinking_characters, thinking_tokens
 from eyechart.harness.score.outcomes import RECORDED, Outcome
 from eyechart.harness.spec import Cell, TaskSpec
 from eyechart.providers.close_match import did_you_mean
@@ -89,6 +93,8 @@ class ShownSample:
     cell: Cell
     detail: Detail
     prompt: str | None
+    metadata: Mapping[str, int | float | str] | None
+    """What the item has as its metadata, such as its `id`; `None` if the item is not known."""
 
     @property
     def why(self) -> str:
@@ -104,12 +110,15 @@ class ShownSample:
         """All fields of the sample; `reply[answer_start:answer_end]` is the answer."""
         record, verdict = self.detail.record, self.detail.verdict
         read = verdict.answer is not None
+        options = record.options
+        place = rank_of(record)
         return {
             "id": record.id,
             "condition": dict(record.condition),
             "length": self.cell.length,
             "true_length": record.length,
             "index": record.index,
+            "metadata": None if self.metadata is None else dict(self.metadata),
             "prompt": self.prompt,
             "reply": record.reply,
             "reasoning": record.reasoning,
@@ -119,21 +128,29 @@ class ShownSample:
             "answer_end": verdict.end if read else None,
             "outcome": verdict.outcome.value,
             "why": self.why,
+            "options": None if options is None else list(map(asdict, options)),
+            "rank": None if place is None else place.rank,
+            "margin": None if place is None else round(place.margin, 6),
+            "logprobs": None if record.logprobs is None else list(map(list, record.logprobs)),
+            "recorded_verdict": record.recorded_verdict,
             "finish_reason": record.finish_reason,
             "prompt_tokens": record.prompt_tokens,
             "output_tokens": record.output_tokens,
+            "thinking_tokens": thinking_tokens(record),
+            "thinking_characters": thinking_characters(record),
             "latency_s": record.latency_s,
         }
 
 
 def shown_samples(run: JudgedRun, places: Sequence[int], prompts: Prompts) -> Iterator[ShownSample]:
     """The samples at `places` of `run.samples`, in their order."""
-    records, answer = counted_records(run, places), run.spec.answer
+    records = counted_records(run, places)
     cells = run.samples["cell"].to_numpy()
     details = [
-        Detail(int(cells[place]), records[place], verdict_of(records[place], answer, run.scorer))
+        Detail(int(cells[place]), records[place], run.judge.verdict(records[place]))
         for place in places
     ]
     texts = prompts.of(RunDetails(run, details, run.manifest.model))
     for detail, prompt in zip(details, texts, strict=True):
-        yield ShownSample(run.manifest.cells[detail.cell], detail, prompt)
+        cell = run.manifest.cells[detail.cell]
+        yield ShownSample(cell, detail, prompt, prompts.metadata_of(run, detail.record))

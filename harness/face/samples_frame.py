@@ -9,13 +9,15 @@ import pandas as pd
 from eyechart.harness.face.samples import ShownSample
 
 _FIELDS = (
-    *("id", "length", "true_length", "index", "prompt", "reply", "reasoning", "target", "answer"),
-    *("answer_start", "answer_end", "outcome", "why", "finish_reason"),
-    *("prompt_tokens", "output_tokens", "latency_s"),
+    *("id", "length", "true_length", "index", "metadata", "prompt", "reply", "reasoning"),
+    *("target", "answer"),
+    *("answer_start", "answer_end", "outcome", "why", "options", "rank", "margin", "logprobs"),
+    *("recorded_verdict", "finish_reason"),
+    *("prompt_tokens", "output_tokens", "thinking_tokens", "thinking_characters", "latency_s"),
 )
 _COUNTS = (
-    *("length", "true_length", "index", "answer_start", "answer_end"),
-    *("prompt_tokens", "output_tokens"),
+    *("length", "true_length", "index", "answer_start", "answer_end", "rank"),
+    *("prompt_tokens", "output_tokens", "thinking_tokens", "thinking_characters"),
 )
 """Columns of integers that may be missing; targets and answers may be texts or long integers."""
 
@@ -36,5 +38,6 @@ def samples_frame(samples: Sequence[ShownSample], axes: Collection[str]) -> pd.D
     frame = pd.DataFrame(rows, columns=columns, dtype=object)
     for name in _COUNTS:
         frame[name] = frame[name].astype("Int64")
-    frame["latency_s"] = frame["latency_s"].astype(float)
+    for name in ("margin", "latency_s"):
+        frame[name] = frame[name].astype(float)
     return frame

@@ -13,7 +13,8 @@ from eyechart.harness.face.trust import TRUST, why_model, why_tasks
 from eyechart.harness.journal.record import Warn
 from eyechart.harness.plan import selection
 from eyechart.harness.plan.plan import Plan
-from eyechart.harness.settings.run_settings import SETTINGS, RunSettings, as_key
+from eyechart.harness.settings.run_settings import SETTINGS, RunSettings
+from eyechart.harness.settings.spelling import as_key
 from eyechart.harness.spec import Cell
 from eyechart.harness.study.reading import Study
 from eyechart.harness.study.spec import StudyModel, StudyTask
@@ -116,8 +117,8 @@ def _of_model(study: Study, model: StudyModel, command: RunSettings) -> RunSetti
     if "," in model.name:
         raise UsageError(f"{model.name!r} names several models; give each an item")
     given = study.spec.settings | model.settings
-    for name in ("out", "fresh", "accept_server", "budget"):
-        if (value := getattr(command, name)) is not None:
+    for name in ("out", "fresh", "keep_going", "accept_server", "budget"):
+        if value := getattr(command, name):
             given[name] = value
     return RunSettings.read(**given, model=[model.name])
 

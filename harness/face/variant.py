@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from eyechart.harness.errors import JournalError, UsageError
 from eyechart.harness.journal.manifest import find_runs, read_manifest
 from eyechart.harness.plan.resolved_model import ResolvedModel, is_effort
-from eyechart.harness.spec import VARIANT
+from eyechart.harness.spec import VARIANT, ReadBy
 from eyechart.providers.naming import named
 from eyechart.providers.registry import owner_of
 
+THINKING = "thinking="
+"""What stands before the kind of thinking in a variant."""
+READ: Mapping[ReadBy, str] = {"likelihood": "likelihood"}
+"""The way of reading -> what stands for it at the end of a variant."""
 _VERSION = re.compile(r"[0-9]+|default|latest")
 """What follows an @ in names of models at vendors."""
 _NAME = re.compile(r"(?=.{1,100}$)[A-Za-z0-9][\w.+=-]*(/[A-Za-z0-9][\w.+=-]*)*", re.ASCII)
@@ -38,27 +42,40 @@ def check_name(name: str, base_urls: Sequence[str]) -> None:
         )
 
 
-def variant_of(label: str | None, effort: str | None, intervention: str | None = None) -> str:
-    """The variant of a model that is served as `label` says, changed by `intervention` and asked
-    for this reasoning effort; "" where none is given.
+def variant_of(
+    label: str | None,
+    intervention: str | None = None,
+    effort: str | None = None,
+    thinking: str | None = None,
+    read: ReadBy = "reply",
+) -> str:
+    """The variant of a model that is served as `label` says, changed by `intervention`, asked for
+    this reasoning effort or thinking, and read in this way; "" where nothing but a reply is wanted.
     """
-    return "+".join(filter(None, (label, intervention, effort)))
+    thought = thinking and f"{THINKING}{thinking}"
+    return "+".join(filter(None, (label, intervention, effort, thought, READ.get(read))))
 
 
 def refuse_variant(model: str, base_urls: Sequence[str] = ()) -> None:
     """Raises `UsageError` for the name of a model with its variant, as tables have it; a server of
     the user's may have models with such names.
     """
-    name, at, variant = model.rpartition(VARIANT)
-    if not name or not variant or base_urls or _VERSION.fullmatch(variant):
+    name, at, whole = model.rpartition(VARIANT)
+    if not name or not whole or base_urls or _VERSION.fullmatch(whole):
         return
+    kept, _, last = whole.rpartition("+")
+    is_read = last in READ.values()
+    variant = kept if is_read else whole
     label, _, last = variant.rpartition("+")
     given = [named("model", name)]
-    if not is_effort(last):
+    thinks, kind = last.startswith(THINKING), last.removeprefix(THINKING)
+    if not thinks and not is_effort(last):
         label, last = variant, ""
-    given += [named("label", label)] * bool(label) + [named("effort", last)] * bool(last)
+    given += [named("label", label)] * bool(label)
+    given += [named("thinking" if thinks else "effort", kind)] * bool(last)
+    given += [named("reading", "likelihood")] * is_read
     raise UsageError(
-        f"{named('model')} {model!r} has the variant {at}{variant} in its name; write "
+        f"{named('model')} {model!r} has the variant {at}{whole} in its name; write "
         f"{' '.join(given)}"
     )
 

@@ -28,7 +28,7 @@ from eyechart.providers.secrets import masked_fields
 MANIFEST = "manifest.json"
 REPEATS = "repeats"
 """In a run's folder: the runs that asked its samples again, numbered from 1."""
-_MASKED = ("server", "accepted", "answered_by", "commands", "recorded")
+_MASKED = ("server", "accepted", "answered_by", "sent", "commands", "recorded")
 """Fields with text from outside, such as a server's, in which keys are masked."""
 _MOST_PROBLEM = 200
 """Characters of a message about a manifest, which may quote a value from it."""
@@ -69,7 +69,13 @@ class Manifest:
     """Addresses that the user accepted although they did not say which model they have."""
     answered_by: list[str] = field(default_factory=list)
     """The names of the model in its replies."""
+    sent: dict[str, Any] = field(default_factory=dict)
+    """The parameters of the latest kind of request, as they were sent: the body without model,
+    prompt and limit of tokens. Empty where the provider does not say."""
     software: dict[str, str] = field(default_factory=dict)
+    counted: dict[str, str] = field(default_factory=dict)
+    """Label of a condition -> tokens of some of its prompts, see `spec.counted`. Empty where the
+    model's tokenizer is not at hand."""
     cells: list[Cell] = field(default_factory=list)
     """The plan: see `plan_cells`."""
     completed: list[Cell] = field(default_factory=list)
@@ -208,7 +214,7 @@ def _run_folder(
 ) -> Path:
     """`task_parts` are the name, the version and the digest of the task."""
     task, version, digest = task_parts
-    identity = orjson.dumps([digest, asdict(settings)])
+    identity = orjson.dumps([digest, settings.given()])
     short = hashlib.sha256(identity).hexdigest()[:8]
     runs = out / "runs"
     folder = runs / _model_path(model) / f"{task}@{version}-{short}"
@@ -321,7 +327,7 @@ def read_manifest(folder: Path, *, to_continue: bool = False) -> Manifest:
     except OSError as error:
         raise _unreadable(path, error.strerror or "", to_continue=to_continue) from error
     try:
-        return _checked(ManifestFields.model_validate(exact_json.loads(text)))
+        return manifest_of(exact_json.loads(text))
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         where = ".".join(map(str, first["loc"]))
@@ -339,8 +345,11 @@ def _unreadable(path: Path, problem: str, *, to_continue: bool) -> JournalError:
     return JournalError(f"{path} cannot be read ({short}); restore the file, or {instead}")
 
 
-def _checked(read: ManifestFields) -> Manifest:
-    """The manifest of the fields `read`; raises `ValueError` if they contradict each other."""
+def manifest_of(fields: object) -> Manifest:
+    """The manifest of the fields of its file; raises `ValueError` if they are none or contradict
+    each other.
+    """
+    read = ManifestFields.model_validate(fields)
     try:
         axes = TaskSpec.model_validate(read.spec).axes
     except ValidationError as error:
@@ -356,13 +365,13 @@ def _checked(read: ManifestFields) -> Manifest:
             raise ValueError(f"cells: unknown condition {condition.label!r}")
     if len({cell.key for cell in cells}) < len(cells):
         raise ValueError("cells: a cell is there twice")
-    fields = {name: getattr(read, name) for name in ManifestFields.model_fields}
+    found = {name: getattr(read, name) for name in ManifestFields.model_fields}
     recorded = None if read.recorded is None else read.recorded.recorded()
-    if recorded is None and (read.settings.temperature is None or read.settings.api is None):
-        raise ValueError("settings: the temperature or the api of an asked run is missing")
+    if recorded is None and read.settings.api is None:
+        raise ValueError("settings: the api of an asked run is missing")
     typed: dict[str, Any] = {"cells": cells, "completed": completed, "recorded": recorded}
-    typed["settings"] = dict(read.settings)
-    return Manifest(**fields | typed | {"adaptive": adaptive})
+    typed["settings"] = read.settings.model_dump(exclude_unset=True)
+    return Manifest(**found | typed | {"adaptive": adaptive})
 
 
 def write_manifest(folder: Path, manifest: Manifest) -> None:

@@ -18,7 +18,8 @@ from pydantic import (
 from eyechart.harness.journal.recorded import Recorded, RecordedFile
 from eyechart.harness.settings.checks import MAX_LENGTH, MAX_SAMPLES
 from eyechart.harness.settings.shard import Shard
-from eyechart.harness.spec import Cell, Condition, Line
+from eyechart.harness.spec import Cell, Condition, Line, ReadBy
+from eyechart.harness.spec.counted import PATTERN
 
 _MOST_NAME = 4096
 """Characters of a name that folders are named after; no path is longer."""
@@ -45,9 +46,9 @@ class _InFile(BaseModel):
 
 class _CellInFile(_InFile):
     condition: dict[str, str]
-    length: Annotated[int, Field(ge=1, le=MAX_LENGTH)]
-    low: Annotated[int, Field(ge=1, le=MAX_LENGTH)]
-    high: Annotated[int, Field(ge=1, le=MAX_LENGTH)]
+    length: Annotated[int, Field(ge=0, le=MAX_LENGTH)]
+    low: Annotated[int, Field(ge=0, le=MAX_LENGTH)]
+    high: Annotated[int, Field(ge=0, le=MAX_LENGTH)]
     samples: Annotated[int, Field(ge=0, le=MAX_SAMPLES)]
     sum: Annotated[str, Field(pattern=r"^[0-9a-f]{1,64}$")] | None
 
@@ -73,6 +74,9 @@ class _SettingsInFile(_InFile):
     api: Literal["chat", "completions"] | None
     system: str | None
     effort: str | None = None
+    thinking: str | None = None
+    params: dict[str, JsonValue] = {}
+    read: ReadBy = "reply"
 
 
 class _RecordedFileInFile(_InFile):
@@ -111,7 +115,9 @@ class ManifestFields(_InFile):
     server: dict[str, JsonValue] = {}
     accepted: list[str] = []
     answered_by: list[str] = []
+    sent: dict[str, JsonValue] = {}
     software: dict[str, str] = {}
+    counted: dict[str, Annotated[str, Field(pattern=PATTERN)]] = {}
     cells: list[_CellInFile]
     completed: list[_CellInFile] = []
     fingerprint: str | None = None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Iterator
 from functools import lru_cache
@@ -45,6 +46,15 @@ class Failure(msgspec.Struct, frozen=True, gc=False):
     message: str = ""
 
 
+class Option(msgspec.Struct, frozen=True, gc=False):
+    """An option of a forced choice."""
+
+    text: str
+    logprob: float
+    """Natural logarithm of its probability after the prompt: the sum over its tokens."""
+    tokens: int
+
+
 class Record(msgspec.Struct, kw_only=True, omit_defaults=True, gc=False):
     """One sample's entry in the journal: a reply, or why there is none."""
 
@@ -65,6 +75,9 @@ class Record(msgspec.Struct, kw_only=True, omit_defaults=True, gc=False):
     reasoning: str | None = None
     model: str | None = None
     """Name of the model, as the reply gives it."""
+    options: tuple[Option, ...] | None = None
+    """What was chosen from, if the run is read by likelihood: the right answer first. The reply is
+    then the most probable option."""
     failure: Failure | None = None
     chars: int | None = None
     """Characters of the prompt."""
@@ -78,6 +91,13 @@ class Record(msgspec.Struct, kw_only=True, omit_defaults=True, gc=False):
     cache_write_tokens: int | None = None
     thought_tokens: int | None = None
     """Tokens of the prompt read from and written to a cache, and of the reply's thinking."""
+    max_tokens: int | None = None
+    """Most tokens that were asked for, of a reply that was cut off."""
+    cut_off: int | None = None
+    """How often the sample was asked before with fewer tokens, and its reply was cut off."""
+    cut_prompt_tokens: int | None = None
+    cut_output_tokens: int | None = None
+    """Sums of the tokens of these earlier requests. They were paid for too."""
     tier: str | None = None
     """The vendor's tier in which the request was served."""
     latency_s: float | None = None
@@ -89,6 +109,8 @@ class Record(msgspec.Struct, kw_only=True, omit_defaults=True, gc=False):
     """Id of the batch that the reply came from."""
     prompt: str | None = None
     """The prompt of a recorded reply, if it is known and not one of the task's own."""
+    recorded_verdict: Literal["correct", "incorrect"] | None = None
+    """The verdict of whoever recorded the reply."""
     origin: str | None = None
     """Mark of the row in the recorded file, see `satellites.recorded`."""
 
@@ -102,6 +124,8 @@ class Record(msgspec.Struct, kw_only=True, omit_defaults=True, gc=False):
             raise ValueError("neither reply nor failure")
         if self.length < 0 or self.index < 0 or _HASH.fullmatch(self.prompt_hash) is None:
             raise ValueError("an invalid length, index or prompt_hash")
+        if self.options is not None and not _can_be_chosen(self.options):
+            raise ValueError("options that are no choice")
         self.prompt_tokens = token_count(self.prompt_tokens)
         self.output_tokens = token_count(self.output_tokens)
         if self.cache_read_tokens is not None or self.cache_write_tokens is not None:
@@ -116,9 +140,18 @@ class Record(msgspec.Struct, kw_only=True, omit_defaults=True, gc=False):
             self.thought_tokens = thought if fits else None
 
     @property
+    def has_servers_limit(self) -> bool:
+        """Whether the server cut the reply off far below the tokens that were asked for."""
+        return 2 * (self.output_tokens or math.inf) < (self.max_tokens or 0)
+
+    @property
     def is_error(self) -> bool:
         """Whether the request failed, so that the sample is asked again."""
         return self.failure is not None and self.failure.kind == Outcome.ERROR
+
+
+def _can_be_chosen(options: tuple[Option, ...]) -> bool:
+    return len(options) > 1 and all(math.isfinite(option.logprob) for option in options)
 
 
 def record_of(
@@ -221,6 +254,8 @@ def encode(record: Record) -> bytes:
         if value is not None or name in always
     }
     fields["condition"] = dict(record.condition.items())
+    if record.options is not None:
+        fields["options"] = list(map(msgspec.structs.asdict, record.options))
     if failure is not None:
         fields["failure"] = msgspec.structs.asdict(failure)
     return exact_json.dumps(masked_fields(fields, _MASKED))
@@ -243,7 +278,7 @@ def numbered_records(folder: Path, warn: Warn | None = None) -> Iterator[tuple[i
     path = folder / SAMPLES
     try:
         file = open_regular(path)
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         return
     except OSError as error:
         raise _unreadable(path, error) from error

@@ -6,9 +6,9 @@ longest one are measured, and those between are interpolated.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from eyechart.harness.plan.cost import PHRASE_TOKENS, likely_answer
 from eyechart.harness.plan.plan import make_sample, output_budget
@@ -23,6 +23,9 @@ _TOLERANCE = 0.05
 """Tokens by which samples of one length may differ."""
 _MAX_TOKEN_CHARACTERS = 16
 """Most characters of one token, where no tokenizer counts."""
+_PART = 16_000_000
+"""Characters of prompts that are measured together."""
+_T = TypeVar("_T")
 _DOT = "."
 """A text of one token."""
 
@@ -142,7 +145,32 @@ async def context_fits(
     window, max_reply = model.window(server), model.max_reply
     if window is None and max_reply is None:
         return {}
-    close: dict[CellKey, tuple[Sample, Sample]] = {}
+    ends = _close_ends(plan, window, max_reply, max_tokens)
+    found: dict[CellKey, CellFit] = {}
+    for part in in_parts(ends, lambda one: sum(len(sample.prompt) for sample in one[1])):
+        samples = list({sample.id: sample for _, pair in part for sample in pair}.values())
+        counts = None if provider is None else await _count(samples, provider)
+        sizes = counts or list(map(_at_least, samples))
+        fits = {
+            sample.id: ContextFit(
+                prompt,
+                answer,
+                window,
+                exact=counts is not None,
+                max_reply=max_reply,
+                likely_answer=likely_answer(sample) if counts is None else answer,
+            )
+            for sample, (prompt, answer) in zip(samples, sizes, strict=True)
+        }
+        for key, (shortest, longest) in part:
+            found[key] = CellFit(key[1], fits[shortest.id], fits[longest.id])
+    return found
+
+
+def _close_ends(
+    plan: Plan, window: int | None, max_reply: int | None, max_tokens: int | None
+) -> Iterator[tuple[CellKey, tuple[Sample, Sample]]]:
+    """The shortest and the longest sample of each cell that may be too long."""
     for condition, line in plan.sizes:
         longest = _first(plan, condition, line.high)
         budget = max_tokens or output_budget(longest)
@@ -150,26 +178,21 @@ async def context_fits(
             max_reply is not None and budget > max_reply
         ):
             shortest = longest if line.is_exact else _first(plan, condition, line.low)
-            close[condition, line] = shortest, longest
-    ends = {sample.id: sample for pair in close.values() for sample in pair}
-    samples = list(ends.values())
-    counts = None if provider is None else await _count(samples, provider)
-    sizes = counts or list(map(_at_least, samples))
-    fits = {
-        sample.id: ContextFit(
-            prompt,
-            answer,
-            window,
-            exact=counts is not None,
-            max_reply=max_reply,
-            likely_answer=likely_answer(sample) if counts is None else answer,
-        )
-        for sample, (prompt, answer) in zip(samples, sizes, strict=True)
-    }
-    return {
-        key: CellFit(key[1], fits[shortest.id], fits[longest.id])
-        for key, (shortest, longest) in close.items()
-    }
+            yield (condition, line), (shortest, longest)
+
+
+def in_parts(values: Iterable[_T], characters: Callable[[_T], int]) -> Iterator[list[_T]]:
+    """The values in parts of about `_PART` characters, so that not all prompts are in memory."""
+    part: list[_T] = []
+    size = 0
+    for value in values:
+        part.append(value)
+        size += characters(value)
+        if size >= _PART:
+            yield part
+            part, size = [], 0
+    if part:
+        yield part
 
 
 async def _count(samples: Sequence[Sample], provider: Facts) -> list[tuple[int, int]] | None:

@@ -16,15 +16,15 @@ from eyechart.providers.catalog.prices import LEAST_WRITTEN, PER, MostRates, Pri
 
 PHRASE_TOKENS = 8
 """Tokens that a reply may use for the phrase before its answer."""
-_PIECE = re.compile(r"[^\W\d_]{1,5}|\d|[^\w\s]|_|\n")
+_PIECE = re.compile(r"[^\W\d_]{1,5}|\d|[^\w\s]|_|\n\n \n|\n")
 _NOTHING = Usage(0, 0)
 _SHOWN_BITS = 64
 """Integers of at most this many bits are shown with all their digits."""
 
 
 def estimate_tokens(text: str) -> int:
-    """Estimated tokens of `text` without a tokenizer: one for each digit, sign and line end, and
-    one for every five letters of a word, rounded up.
+    """Estimated tokens of `text` without a tokenizer: one for each digit, sign and line end, one
+    for every five letters of a word, rounded up, and one for each blank unit of a filler.
     """
     return sum(1 for _ in _PIECE.finditer(text))
 
@@ -56,6 +56,17 @@ class Used(Protocol):
     def tier(self) -> str | None: ...
 
 
+class PaidRecord(Used, Protocol):
+    """A record of a journal, with the tokens of the replies to its sample that were cut off."""
+
+    @property
+    def at(self) -> float | None: ...
+    @property
+    def cut_prompt_tokens(self) -> int | None: ...
+    @property
+    def cut_output_tokens(self) -> int | None: ...
+
+
 def cost(prices: Prices, used: Used, at_s: float | None = None) -> float | None:
     """Dollars of an exchange at a time, in seconds since 1970; `None` without its tokens.
 
@@ -80,6 +91,21 @@ def cost(prices: Prices, used: Used, at_s: float | None = None) -> float | None:
         + thought * rates.thought
         + rates.request
     ) / PER
+
+
+def whole_cost(prices: Prices, record: PaidRecord) -> float | None:
+    """Dollars of a record's reply, with those of its sample's replies that were cut off; `None`
+    without the tokens of the reply.
+    """
+    dollars = cost(prices, record, record.at)
+    if dollars is None or record.cut_output_tokens is None:
+        return dollars
+    return dollars + (cost(prices, cut_usage(record), record.at) or 0.0)
+
+
+def cut_usage(record: PaidRecord) -> Usage:
+    """The tokens of the replies to a record's sample that were cut off before."""
+    return Usage(record.cut_prompt_tokens or 0, record.cut_output_tokens or 0, tier=record.tier)
 
 
 def most_cost(rates: MostRates, prompt_tokens: float, output_tokens: int, n: int = 1) -> float:
@@ -259,8 +285,6 @@ class UsageMeter:
     budget: Budget = field(default_factory=Budget)
     system: str = ""
     """Sent with every prompt."""
-    think_tokens: int = 0
-    """Tokens that a reply may take besides its maximum, for thinking."""
     paced: bool = False
     """Whether a token rate needs the tokens of replies, even if no prices are known."""
     say: Callable[[str], None] = lambda _line: None
@@ -274,7 +298,7 @@ class UsageMeter:
     def max_usage(self, prompt: str, max_tokens: int) -> MaxUsage:
         """Most tokens that a request can take."""
         sent = most_tokens(self.system) + most_tokens(prompt)
-        return MaxUsage(sent, max_tokens + self.think_tokens)
+        return MaxUsage(sent, max_tokens)
 
     def settle(self, reply: Reply, prompt: str, max_tokens: int) -> tuple[Reply, Usage]:
         """Charges a reply by its own token counts, or else by an estimate. Returns the reply

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from time import time
 from typing import TYPE_CHECKING, NamedTuple
 
+from eyechart.harness.plan.context_fit import in_parts
 from eyechart.harness.plan.cost import cost, estimate_tokens, likely_answer, most_cost, most_tokens
 from eyechart.harness.plan.plan import output_budget
-from eyechart.harness.spec import CellKey, Sample
+from eyechart.harness.spec import CellKey, Condition, Line, Sample
 from eyechart.providers.base import Usage
 
 if TYPE_CHECKING:
-    from eyechart.harness.plan.context_fit import CellFit
+    from eyechart.harness.plan.context_fit import CellFit, ContextFit
     from eyechart.harness.plan.plan import Plan
     from eyechart.providers.base import Provider
     from eyechart.providers.catalog.prices import Prices
@@ -26,16 +27,57 @@ _SAMPLES_OF_A_BAND = 13
 """The same for cells with several lengths. It is a Fibonacci number: after so many samples the
 lengths are spread most evenly.
 """
+_LONG = 100_000
+"""A cell whose prompts have more characters is long: plans with one are not counted whole."""
+_SAMPLES_OF_A_LONG_CELL = 2
+"""Samples that stand for a long cell; what is around the rows is most of its prompts."""
+
+
+@dataclass(frozen=True, slots=True)
+class Thinking:
+    """What thinking may add to each reply of a model."""
+
+    likely: int = 0
+    """Tokens of thinking that a reply is expected to have."""
+    most: int | None = None
+    """Tokens that a reply may have with its answer; `None` if they are the answer's alone, or if
+    the user has set them."""
+    cut: int = 0
+    """A sample may be asked several times until its reply has room. These are the most tokens that
+    its earlier replies, which were cut off, may have together."""
+    seen: int = 0
+    """Earlier replies whose mean `likely` is; 0 if it is an assumption."""
+
+    @property
+    def is_known(self) -> bool:
+        """Whether the model is known to think."""
+        return self.likely > 0 or self.most is not None
+
+    def worst(self, answer: int) -> tuple[int, int]:
+        """Most requests for a sample whose answer may have so many tokens, and most tokens of all
+        their replies. Each request after the second one gives at least twice as many.
+        """
+        if self.most is None:
+            return 1, answer
+        most = max(self.most, answer)
+        return 2 + (most // answer).bit_length(), most + self.cut
 
 
 class _Likely(NamedTuple):
     """One sample, and how many it stands for."""
 
     weight: float
+    characters: int
     prompt: int
     most_prompt: int
+    answer: int
     output: int
     most_output: int
+    most_requests: int
+
+    @property
+    def thought(self) -> int:
+        return self.output - self.answer
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,16 +87,19 @@ class Forecast:
     requests: int
     characters: int
     prompt_tokens: int
-    exact: bool
+    counted: bool
     """Whether the model's tokenizer counted, and not the rule of `estimate_tokens`."""
+    exact: bool
+    """Whether it counted all prompts, and not some of each cell that stand for all."""
     most_prompt_tokens: int
     """An upper bound: equal if a tokenizer counted, else the number of bytes."""
     output_tokens: int
     """Expected tokens of replies."""
     thought_tokens: int
-    """Expected tokens among them for reasoning, by an assumption."""
+    """Expected tokens among them for thinking."""
     most_output_tokens: int
-    """An upper bound: every reply uses its whole budget."""
+    """An upper bound: every reply uses its whole budget, and where the model thinks, all the room
+    that there is, after it was cut off with less."""
     samples: Sequence[_Likely] = field(default=(), repr=False)
     _priced: list[tuple[Prices, tuple[float, float]]] = field(
         default_factory=list, init=False, repr=False, compare=False
@@ -70,11 +115,11 @@ class Forecast:
     def _dollars(self, prices: Prices) -> tuple[float, float]:
         now_s = time()
         expected = most = 0.0
-        for weight, prompt, most_prompt, output, most_output in self.samples:
-            used = Usage(prompt, output, cache_read_tokens=0, cache_write_tokens=0)
-            expected += weight * (cost(prices, used, now_s) or 0.0)
-            rates = prices.most(most_prompt)
-            most += weight * most_cost(rates, most_prompt, most_output)
+        for one in self.samples:
+            used = Usage(one.prompt, one.output, cache_read_tokens=0, cache_write_tokens=0)
+            expected += one.weight * (cost(prices, used, now_s) or 0.0)
+            rates, sent = prices.most(one.most_prompt), one.most_requests * one.most_prompt
+            most += one.weight * most_cost(rates, sent, one.most_output, one.most_requests)
         return expected, most
 
 
@@ -82,68 +127,106 @@ async def forecast(
     plan: Plan,
     *,
     max_tokens: int | None = None,
-    think_tokens: int = 0,
-    likely_thought: int = 0,
+    thinking: Thinking = Thinking(),
     counter: Provider | None = None,
     system: str | None = None,
     fits: Mapping[CellKey, CellFit] | None = None,
 ) -> Forecast:
-    """Adds up the plan without the cells that do not fit the window; in a long plan a few samples
-    of each cell stand for all.
+    """Adds up the plan without the cells that do not fit the window; in a long plan, and where
+    prompts are long, a few samples of each cell stand for all.
 
-    `think_tokens` are what a reply may take for reasoning besides its maximum, `likely_thought`
-    what it is expected to take. `counter` is a provider that counts tokens without cost, if there
-    is one; it adds the system prompt itself.
+    `counter` is a provider that counts tokens without cost, if there is one; it adds the system
+    prompt itself.
     """
-    whole = plan.size <= _MAX_COUNTED
+    whole = plan.size <= _MAX_COUNTED and not any(_is_long(plan, *cell) for cell in plan.sizes)
     chosen: Iterable[tuple[Sample, float]] = (
         ((sample, 1.0) for sample in plan) if whole else _some_of(plan)
     )
+    sent = _Sent(max_tokens, thinking, counter, system or "", counted=counter is not None)
     known = fits or {}
-    samples: list[Sample] = []
-    weights: list[float] = []
-    budgets: list[int] = []
-    for sample, weight in chosen:
-        cell_fit = known.get(sample.key)
-        fit = None if cell_fit is None else cell_fit.at(sample.length)
-        if fit is None or fit.fits:
-            budget = max_tokens or output_budget(sample)
-            samples.append(sample)
-            weights.append(weight)
-            budgets.append(think_tokens + (budget if fit is None else fit.at_most(budget)))
-    prompts = [sample.prompt for sample in samples]
-    counts = None if counter is None else await counter.count_tokens(prompts)
-    sent = system or ""
-    tokens = counts or [estimate_tokens(sent) + estimate_tokens(prompt) for prompt in prompts]
-    at_most = counts or [most_tokens(sent) + most_tokens(prompt) for prompt in prompts]
-    expected = [
-        min(budget, _expected_output(sample) + likely_thought)
-        for sample, budget in zip(samples, budgets, strict=True)
-    ]
+    likely: list[_Likely] = []
+    fitting = (
+        (sample, weight, fit)
+        for sample, weight in chosen
+        if (fit := _fit_of(sample, known)) is None or fit.fits
+    )
+    for part in in_parts(fitting, lambda one: len(one[0].prompt)):
+        likely += await sent.likely(part)
 
-    def total(values: Sequence[int]) -> int:
-        return round(sum(value * weight for value, weight in zip(values, weights, strict=True)))
+    def total(measure: Callable[[_Likely], int]) -> int:
+        return round(sum(measure(one) * one.weight for one in likely))
 
     return Forecast(
-        requests=round(sum(weights)),
-        characters=total(list(map(len, prompts))),
-        prompt_tokens=total(tokens),
-        most_prompt_tokens=total(at_most),
-        exact=counts is not None and whole,
-        output_tokens=total(expected),
-        thought_tokens=total([likely_thought] * len(samples)),
-        most_output_tokens=total(budgets),
-        samples=tuple(map(_Likely, weights, tokens, at_most, expected, budgets)),
+        requests=round(sum(one.weight for one in likely)),
+        characters=total(lambda one: one.characters),
+        prompt_tokens=total(lambda one: one.prompt),
+        most_prompt_tokens=total(lambda one: one.most_prompt),
+        counted=sent.counted,
+        exact=sent.counted and whole,
+        output_tokens=total(lambda one: one.output),
+        thought_tokens=total(lambda one: one.thought),
+        most_output_tokens=total(lambda one: one.most_output),
+        samples=tuple(likely),
     )
 
 
-def _some_of(plan: Plan) -> Iterable[tuple[Sample, float]]:
+def _fit_of(sample: Sample, fits: Mapping[CellKey, CellFit]) -> ContextFit | None:
+    cell_fit = fits.get(sample.key)
+    return None if cell_fit is None else cell_fit.at(sample.length)
+
+
+@dataclass
+class _Sent:
+    """How samples are sent, for the estimate of each."""
+
+    max_tokens: int | None
+    thinking: Thinking
+    counter: Provider | None
+    system: str
+    counted: bool
+    """Whether the counter counts, as far as is known."""
+
+    async def likely(
+        self, part: Sequence[tuple[Sample, float, ContextFit | None]]
+    ) -> Iterator[_Likely]:
+        """What each sample takes; those that are given are in memory together."""
+        prompts = [sample.prompt for sample, _, _ in part]
+        counts = None if self.counter is None else await self.counter.count_tokens(prompts)
+        self.counted = counts is not None
+        tokens = counts or self._each(estimate_tokens, prompts)
+        at_most = counts or self._each(most_tokens, prompts)
+        return map(self._one, part, tokens, at_most)
+
+    def _each(self, measure: Callable[[str], int], prompts: Sequence[str]) -> list[int]:
+        around = measure(self.system)
+        return [around + measure(prompt) for prompt in prompts]
+
+    def _one(
+        self, chosen: tuple[Sample, float, ContextFit | None], tokens: int, at_most: int
+    ) -> _Likely:
+        sample, weight, fit = chosen
+        budget = self.max_tokens or output_budget(sample)
+        budget = budget if fit is None else fit.at_most(budget)
+        requests, most = self.thinking.worst(budget)
+        answer = min(budget, _expected_output(sample))
+        output = min(most, answer + self.thinking.likely)
+        size = len(sample.prompt)
+        return _Likely(weight, size, tokens, at_most, answer, output, most, requests)
+
+
+def _some_of(plan: Plan) -> Iterator[tuple[Sample, float]]:
     """The first samples of each cell, each with the number of samples that it stands for."""
     for (condition, line), size in plan.sizes.items():
         rows = plan.shard.rows(size)
-        first = rows[: _SAMPLES_OF_A_CELL if line.is_exact else _SAMPLES_OF_A_BAND]
+        most = _SAMPLES_OF_A_CELL if line.is_exact else _SAMPLES_OF_A_BAND
+        most = _SAMPLES_OF_A_LONG_CELL if _is_long(plan, condition, line) else most
+        first = rows[:most]
         for index in first:
             yield plan.sample(condition, line, index), len(rows) / len(first)
+
+
+def _is_long(plan: Plan, condition: Condition, line: Line) -> bool:
+    return len(plan.sample(condition, line, 0).prompt) > _LONG
 
 
 def _expected_output(sample: Sample) -> int:

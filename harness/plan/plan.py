@@ -255,7 +255,9 @@ def sample_from_id(task: Task, identifier: str) -> Sample:
     available = task.items_at(length)
     if available is not None and index >= available:
         raise PlanError(f"task {task.name!r} has no item {index} of length {length}")
-    if sample_id(task, condition, length, index, int(match["seed"])) != identifier or length < 1:
+    if sample_id(task, condition, length, index, int(match["seed"])) != identifier or (
+        length < 1 and available is None
+    ):
         raise PlanError(f"not a sample id: {identifier!r}")
     return make_sample(task, condition, Line.exact(length), index, int(match["seed"]))
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from eyechart.harness.plan.oracles import right_replies, wrong_answers
-from eyechart.harness.plan.plan import plan
-from eyechart.harness.score.judge import judge
+from eyechart.harness.plan.plan import item_of, plan
+from eyechart.harness.score.judge import OwnScorer, judge
 from eyechart.harness.score.outcomes import Outcome
 from eyechart.harness.score.verdict import Verdict
-from eyechart.harness.spec import Sample
+from eyechart.harness.spec import Sample, Settings
 from eyechart.harness.task.catalogue import Task
 
 _FEWEST_DIFFERENT = 0.9
@@ -66,6 +66,7 @@ def repetition(task: Task) -> str | None:
 
 def _failures(task: Task, sample: Sample) -> Iterator[Failure]:
     answer, target = task.spec.answer, sample.target
+    own = _scorer(task, sample)
 
     def given(reply: str, finish_reason: str = "stop") -> Verdict:
         return judge(
@@ -76,15 +77,14 @@ def _failures(task: Task, sample: Sample) -> Iterator[Failure]:
             target=target,
             answer=answer,
             accept=sample.accept,
-            scorer=task.scorer,
+            scorer=own,
         )
 
-    own = task.scorer is not None
     for name, reply in right_replies(sample, answer):
         verdict = given(reply)  # also for the mistakes that a scorer makes
-        if verdict.outcome is not Outcome.CORRECT and not own:
+        if verdict.outcome is not Outcome.CORRECT and own is None:
             yield Failure(sample.id, name, reply, "correct", _described(verdict))
-    for name, wrong, error in () if own else wrong_answers(sample, answer):
+    for name, wrong, error in () if own is not None else wrong_answers(sample, answer):
         reply = f"{answer.phrase} {wrong}"
         verdict = given(reply)
         if verdict.outcome is not Outcome.INCORRECT or not _is_error(verdict.absolute_error, error):
@@ -98,6 +98,16 @@ def _failures(task: Task, sample: Sample) -> Iterator[Failure]:
         verdict = given(reply, finish_reason)
         if verdict.outcome is not outcome:
             yield Failure(sample.id, name, reply, outcome, _described(verdict))
+
+
+def _scorer(task: Task, sample: Sample) -> OwnScorer | None:
+    """The task's own scorer for one sample."""
+    scorer = task.scorer
+    if scorer is None:
+        return None
+    drawn = item_of(task, sample.condition, sample.length, sample.index, Settings().seed)
+    item = replace(drawn, target=sample.target)
+    return lambda reply: scorer(reply, item)
 
 
 def _is_error(got: float | None, wanted: float | None) -> bool:

@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
+from eyechart.harness.plan.forced_choice import ForcedChoice
+from eyechart.harness.plan.plan import output_budget
 from eyechart.harness.spec import Sample
 from eyechart.providers.base import Request
 
 
-def request_of(sample: Sample, max_tokens: int, temperature: float, seed: int) -> Request:
+def request_of(
+    sample: Sample,
+    max_tokens: int,
+    temperature: float | None,
+    seed: int,
+    choice: ForcedChoice | None = None,
+) -> Request:
+    """The request with so many tokens for the whole reply, or for the probabilities of a choice."""
     return Request(
         prompt=sample.prompt,
         max_tokens=max_tokens,
@@ -14,4 +23,7 @@ def request_of(sample: Sample, max_tokens: int, temperature: float, seed: int) -
         seed=seed if temperature else None,
         sample_id=sample.id,
         prefix=f"{sample.condition.label}|{sample.index}",
+        think_tokens=max(0, max_tokens - output_budget(sample)),
+        options=() if choice is None else choice.options(sample),
+        opening="" if choice is None else choice.opening(sample),
     )

@@ -73,13 +73,14 @@ def resolve_model(
     addresses: Sequence[str] = (),
     variant: str = "",
     effort: str | None = None,
+    thinking: str | None = None,
     called: str = "",
 ) -> ResolvedModel:
     """Looks up a model for requests in a tier. `addresses` are the user's, if not the provider's
     own are asked. `called` is the user's name for the model. The user's own prices come first, then
     those of the vendor that has the address.
     """
-    facts = model_facts(name).at_effort(effort)
+    facts = model_facts(name).asked_for(effort, thinking)
     provider, _, model = name.partition("/")
     offered = offer(provider, model, addresses)
     prices = offered.prices if facts.prices is None else facts.prices.prices()

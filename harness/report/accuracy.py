@@ -5,7 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, TypeAlias
 
-from eyechart.harness.analysis.effective_length import FEW_REPLIES, NO_SINGLE_THRESHOLD, few_replies
+from eyechart.harness.analysis.banded import shown_lines
+from eyechart.harness.analysis.effective_length import (
+    FEW_ROWS,
+    NO_SINGLE_THRESHOLD,
+    EffectiveLength,
+)
+from eyechart.harness.analysis.in_tokens import seen
 from eyechart.harness.analysis.interval import Bound
 from eyechart.harness.analysis.standing import Standing
 from eyechart.harness.report import charts
@@ -86,9 +92,13 @@ def accuracy_figure(section: Section) -> Figure:
 def _spec(section: Section, look: Look, rows: int) -> Spec:
     estimates = section.estimates.values()
     uneven = not all(estimate.one_threshold for estimate in estimates)
-    few = any(few_replies(estimate.scored) for estimate in estimates)
-    notes = [NO_SINGLE_THRESHOLD] * uneven + [f"of fewer than {FEW_REPLIES} replies"] * few
-    return charts.accuracy_chart(look, section.lengths, rows, ", or ".join(notes))
+    limited = not all(estimate.limit.is_ranked for estimate in estimates)
+    few = any(estimate.few for estimate in estimates)
+    notes = [NO_SINGLE_THRESHOLD] * uneven + ["not limited by sight"] * limited
+    notes += [f"of fewer than {FEW_ROWS} rows"] * few
+    return charts.accuracy_chart(
+        look, section.lengths, rows, ", or ".join(notes), over=section.over
+    )
 
 
 def _panel_rows(section: Section, marked: Sequence[tuple[Series, Marks]]) -> dict[str, Rows]:
@@ -108,9 +118,6 @@ def _panel_rows(section: Section, marked: Sequence[tuple[Series, Marks]]) -> dic
     return data
 
 
-_OF_CURVE = ("length", "accuracy", "ci_low", "ci_high", "n")
-
-
 def _curve_rows(series: Series, marks: Marks) -> Rows:
     return [
         {
@@ -123,27 +130,42 @@ def _curve_rows(series: Series, marks: Marks) -> Rows:
             "n": int(row["n"]),
             "interval": f"{100 * row['ci_low']:.1f} to {100 * row['ci_high']:.1f} %",
         }
-        for row in series.cells[list(_OF_CURVE)].to_dict("records")
-        if row["n"]
+        for row in shown_lines([series.judged])[0].values()
+        if row["n"] and row["length"]
     ]
 
 
 def _estimate_rows(section: Section, series: Series, marks: Marks, row: int) -> Rows:
     estimate = section.estimates.get(key_of(series))
-    if estimate is None:
+    if estimate is None or estimate.length is None:
         return []
-    low, high = estimate.length_ci
     values: dict[str, Any] = {**marks, "row": row}
-    for name, bound in (("x", estimate.length), ("low", low), ("high", high)):
-        values |= units_of(series.at(bound.length), name)
-    for unit in UNITS:
-        values[f"label@{unit}"] = _in_unit(estimate.length, series, unit) + "*" * bool(
-            estimate.note
-        )
-        ends = [_in_unit(low, series, unit), _in_unit(high, series, unit)]
+    for unit, bounds in _in_units(section, series, estimate).items():
+        for name, bound in zip(("x", "low", "high"), bounds, strict=True):
+            values |= units_of({unit: None if bound is None else bound.length}, name)
+        length, *ends = map(_text, bounds)
+        values[f"label@{unit}"] = length + "*" * bool(estimate.note)
         span = " to ".join(dict.fromkeys(ends))
         values[f"span@{unit}"] = ", ".join(filter(None, (span, estimate.note)))
     return [values | {"lapse": f"{100 * estimate.lapse:.0f} %"}]
+
+
+def _in_units(
+    section: Section, series: Series, estimate: EffectiveLength
+) -> dict[str, list[Bound | None]]:
+    """Unit -> the effective length and both ends of its interval; `None` where not known."""
+    in_task = [estimate.length, *estimate.length_ci]
+    in_tokens = seen(series.judged, section.threshold, in_tokens=True)
+    own, characters, tokens = UNITS
+    values = [None if bound is None else series.at(bound.length)[characters] for bound in in_task]
+    return {
+        own: in_task,
+        characters: [
+            None if bound is None or value is None else Bound(bound.sign, value)
+            for bound, value in zip(in_task, values, strict=True)
+        ],
+        tokens: [None] * 3 if in_tokens is None else [in_tokens.length, *in_tokens.length_ci],
+    }
 
 
 def _fit_rows(section: Section, series: Series, marks: Marks) -> Rows:
@@ -162,11 +184,10 @@ def _fit_rows(section: Section, series: Series, marks: Marks) -> Rows:
     ]
 
 
-def _in_unit(bound: Bound, series: Series, unit: str) -> str:
-    value = series.at(bound.length)[unit]
-    if value is None:
+def _text(bound: Bound | None) -> str:
+    if bound is None:
         return ""
-    text = f"{value:,.0f}"
+    text = f"{bound.length:,.0f}"
     return text if bound.sign == "=" else f"{bound.sign} {text}"
 
 

@@ -35,9 +35,9 @@ def _x(
     *,
     bare: bool = False,
     reach: Sequence[int] = (),
-    title: str = "length (symbols)",
+    title: str = "",
 ) -> alt.X:
-    """The length axis; the page's script sets domain, ticks and title for the chosen unit."""
+    """The length axis; the page's script sets domain, ticks and title for another unit."""
     ends = _around([*lengths, *reach])
     scale = alt.Scale(type="log", nice=False, **longest_first(ends))
     if bare:
@@ -95,12 +95,13 @@ def _tips(*names: str, **more: str) -> list[alt.Tooltip]:
     ]
 
 
-def accuracy_chart(look: Look, ticks: Sequence[int], rows: int, note: str) -> Spec:
+def accuracy_chart(look: Look, ticks: Sequence[int], rows: int, note: str, *, over: str) -> Spec:
     """Accuracy over length with its intervals and the fitted curve, and above it the effective
     length of each series.
 
     Data: `curve` (x, y, low, high, n, lane), `fit` (x, y), `estimate` (row, x, low, high, label,
-    span, lapse), `threshold`. `note` is the meaning of a star after a label, or empty.
+    span, lapse), `threshold`. `note` is the meaning of a star after a label, or empty. `over` is
+    the title of the x axis.
     """
     colour, dash = look.colour(), look.dash()
     y = alt.Y(
@@ -108,7 +109,7 @@ def accuracy_chart(look: Look, ticks: Sequence[int], rows: int, note: str) -> Sp
         scale=alt.Scale(domain=[0, 1]),
         axis=alt.Axis(format="%", values=[0, 0.25, 0.5, 0.75, 1], title="accuracy"),
     )
-    x = _x("x", ticks)
+    x = _x("x", ticks, title=over)
     curve = _data("curve")
     tips = _tips("where", "length", "accuracy", "interval", "n")
     curves = alt.layer(
@@ -152,8 +153,11 @@ def accuracy_chart(look: Look, ticks: Sequence[int], rows: int, note: str) -> Sp
     return spec_of(alt.vconcat(strip, curves, spacing=8).resolve_scale(x="shared"))
 
 
-def outcomes_chart(ticks: Sequence[int]) -> Spec:
-    """Shares of the outcomes, stacked, by length. Data: `outcomes` (length, outcome, n)."""
+def outcomes_chart(ticks: Sequence[int], over: str) -> Spec:
+    """Shares of the outcomes, stacked, by length; `over` is the title of the x axis.
+
+    Data: `outcomes` (length, outcome, n).
+    """
     names, inks = map(list, (OUTCOME_COLOURS, OUTCOME_COLOURS.values()))
     bars = (
         _data("outcomes")
@@ -161,7 +165,7 @@ def outcomes_chart(ticks: Sequence[int]) -> Spec:
         .encode(
             alt.X(
                 "length:O",
-                axis=alt.Axis(title="length (symbols)", labelAngle=0),
+                axis=alt.Axis(title=over, labelAngle=0),
                 scale=alt.Scale(paddingInner=0.12, **longest_first(ticks)),
             ),
             alt.Y(
@@ -226,13 +230,13 @@ def common_answers_chart() -> Spec:
     return spec_of(chart)
 
 
-def error_chart(look: Look, ticks: Sequence[int]) -> Spec:
-    """Median signed error over length and the middle 80 % of it.
+def error_chart(look: Look, ticks: Sequence[int], over: str) -> Spec:
+    """Median signed error over length and the middle 80 % of it; `over` is the title of the x axis.
 
     Data: `error` (x, y, low, high, n, lane).
     """
     data = _beside(_data("error"), look, ticks)
-    x, y = _x("x", ticks), _symlog("y", "answer − true count")
+    x, y = _x("x", ticks, title=over), _symlog("y", "answer − true count")
     tips = _tips("where", "length", median="y:Q", middle_four_fifths="interval:N", answers="n:Q")
     chart = alt.layer(
         _data("zero").mark_rule(color="var(--soft)", strokeDash=[3, 3]).encode(y),
@@ -284,9 +288,11 @@ def published_chart(look: Look, ticks: Sequence[int], reach: Sequence[int], over
     return {**spec_of(chart), "padding": {"left": 5, "top": 5, "bottom": 5, "right": 48}}
 
 
-def published_accuracy_chart(look: Look, ticks: Sequence[int], reach: Sequence[int]) -> Spec:
+def published_accuracy_chart(
+    look: Look, ticks: Sequence[int], reach: Sequence[int], over: str
+) -> Spec:
     """Accuracy over length: our measurements in colour, published ones in grey, each mark over its
-    range of lengths.
+    range of lengths. `over` is the title of the x axis.
 
     Data: `published` (x, x2, y, model, mark), `curve` (x, y, n, lane).
     """
@@ -295,7 +301,7 @@ def published_accuracy_chart(look: Look, ticks: Sequence[int], reach: Sequence[i
         scale=alt.Scale(domain=[0, 1]),
         axis=alt.Axis(format="%", values=[0, 0.25, 0.5, 0.75, 1], title="accuracy"),
     )
-    x = _x("x", ticks, reach=reach)
+    x = _x("x", ticks, reach=reach, title=over)
     published, measured = _data("published"), _data("curve")
     middle = published.transform_calculate(middle="sqrt(datum.x * datum.x2)")
     chart = alt.layer(
@@ -307,7 +313,7 @@ def published_accuracy_chart(look: Look, ticks: Sequence[int], reach: Sequence[i
             tooltip=[*_tips("where", length="x:Q"), _TIPS["accuracy"], *_tips("n")],
         ),
         middle.mark_text(color="var(--soft)", fontSize=LABEL + 2).encode(
-            _x("middle", ticks, reach=reach),
+            _x("middle", ticks, reach=reach, title=over),
             y,
             alt.Text("mark:N"),
             tooltip=[*_tips(published="model:N", length="x:Q", to="x2:Q"), _TIPS["accuracy"]],
@@ -356,14 +362,14 @@ def published_rows_chart(
 
 
 def inside_chart(
-    look: Look, ticks: Sequence[int], title: str, *, is_log: bool, is_share: bool
+    look: Look, ticks: Sequence[int], title: str, *, over: str, is_log: bool, is_share: bool
 ) -> Spec:
     """Values measured inside a model, by length, with the effective lengths as vertical lines. The
-    axis of a share goes from 0 to 1.
+    axis of a share goes from 0 to 1. `over` is the title of the x axis.
 
     Data: `inside` (x, y, low, high, n, lane), `estimate` (x), `line` (y).
     """
-    inside, x = _beside(_data("inside"), look, ticks), _x("x", ticks)
+    inside, x = _beside(_data("inside"), look, ticks), _x("x", ticks, title=over)
     scale = alt.Scale(type="log" if is_log else "linear", zero=False)
     if is_share:
         scale = alt.Scale(domain=[0, 1])
@@ -382,14 +388,15 @@ def inside_chart(
     return spec_of(chart)
 
 
-def effects_chart(look: Look, ticks: Sequence[int], largest: float) -> Spec:
+def effects_chart(look: Look, ticks: Sequence[int], largest: float, over: str) -> Spec:
     """Paired differences from the first value of an axis, with intervals, at each length. The
-    y axis is symmetric around 0 and shows `largest`, the farthest end of an interval.
+    y axis is symmetric around 0 and shows `largest`, the farthest end of an interval. `over` is the
+    title of the x axis.
 
     Data: `effects` (x, y, low, high, n, colour, lane).
     """
     data = _beside(_data("effects"), look, ticks)
-    x = _x("x", ticks)
+    x = _x("x", ticks, title=over)
     end = next(end for end in _ENDS if end >= min(largest, 1))
     y = alt.Y(
         "y:Q",

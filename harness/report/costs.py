@@ -52,7 +52,7 @@ def cost_figures(section: Section) -> list[Figure]:
         if panels:
             lists = sorted({details.run.prices_of for details in section.runs} - {""})
             note = f"at the prices of {', '.join(lists)}" if measure is _DOLLARS and lists else ""
-            spec = _chart(measure, section.lengths)
+            spec = _chart(measure, section.lengths, section.unit)
             figures.append(
                 Figure(measure.kind, measure.title, spec, tuple(panels), lengths=False, note=note)
             )
@@ -85,9 +85,9 @@ def _rows(section: Section, measure: _Measure, panel_series: Sequence[Series]) -
         means, variances, counts = np.array([spent[length] for length in common]).T
         mean = float(means.mean()) * measure.per
         error = math.sqrt(float((variances / counts).sum())) / len(common) * measure.per
-        if mean <= 0:
+        estimate = section.estimates.get(key_of(series))
+        if mean <= 0 or estimate is None or estimate.length is None or not estimate.is_ranked:
             continue
-        estimate = section.estimates[key_of(series)]
         low, high = estimate.length_ci
         rows.append(
             {
@@ -121,7 +121,7 @@ def _spent(series: Series, measure: _Measure) -> dict[int, tuple[float, float, i
     return dict(zip(means.index, zip(means, variances, counts, strict=True), strict=True))
 
 
-def _chart(measure: _Measure, lengths: Sequence[int]) -> Spec:
+def _chart(measure: _Measure, lengths: Sequence[int], unit: str) -> Spec:
     """Data: `models` (model, x, x_low, x_high, y, y_low, y_high, label, cost, n, lengths), `names`
     (the same rows, or none).
     """
@@ -131,7 +131,7 @@ def _chart(measure: _Measure, lengths: Sequence[int]) -> Spec:
     ends = min(lengths) / 1.1, max(lengths) * 1.1
     lines = alt.Scale(type="log", nice=False, clamp=True, **longest_first(ends))
     x_axis = alt.Axis(title=measure.axis, grid=False, tickCount=5, format="~g")
-    y_axis = alt.Axis(title="effective length (symbols)", values=list(lengths))
+    y_axis = alt.Axis(title=f"effective length ({unit})", values=list(lengths))
     x = alt.X("x:Q", scale=scale, axis=x_axis)
     y = alt.Y("y:Q", scale=lines, axis=y_axis)
     tips = [

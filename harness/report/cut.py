@@ -7,7 +7,9 @@ from dataclasses import replace
 import msgspec
 
 from eyechart.harness.analysis.details import Detail
+from eyechart.harness.analysis.probabilities import logprobs_text, options_text
 from eyechart.harness.analysis.shortened import marked, shortened
+from eyechart.harness.journal.thoughts import thinking_text
 
 MOST = 20_000
 """Characters of a reply, its reasoning or a prompt that a page shows."""
@@ -21,8 +23,8 @@ def cut_prompt(prompt: str | None) -> str | None:
 
 
 def cut_detail(detail: Detail) -> Detail:
-    """A sample without the middle of its long texts, and without log probabilities, which no page
-    shows. The answer stays marked.
+    """A sample without the middle of its long texts, and with its probabilities as texts alone. The
+    answer stays marked.
     """
     record, verdict = detail.record, detail.verdict
     parts = marked(record.reply or "", verdict.start, verdict.end, MOST, _WHERE)
@@ -42,9 +44,13 @@ def cut_detail(detail: Detail) -> Detail:
         refusal=_cut(record.refusal),
         prompt=cut_prompt(record.prompt),
         failure=failure,
+        options=None,
         logprobs=None,
     )
-    return Detail(detail.cell, record, verdict)
+    options, logprobs = (
+        shortened(text(detail.record), MOST, _WHERE) for text in (options_text, logprobs_text)
+    )
+    return Detail(detail.cell, record, verdict, thinking_text(detail.record), options, logprobs)
 
 
 def _cut(text: str | None) -> str | None:

@@ -15,15 +15,18 @@ from eyechart.harness.analysis.comparison import (
 from eyechart.harness.analysis.comparison_text import finding as finding_of
 from eyechart.harness.analysis.curve import Threshold
 from eyechart.harness.analysis.details import RunDetails
-from eyechart.harness.analysis.effective_length import EffectiveLength, effective_length
+from eyechart.harness.analysis.effective_length import EffectiveLength, effective_length, limited_by
 from eyechart.harness.analysis.family import Ranked, corrected, in_family
 from eyechart.harness.analysis.further import SIGNIFICANT
 from eyechart.harness.analysis.interval import span_text
+from eyechart.harness.analysis.known import known_finding
 from eyechart.harness.analysis.paired import PairedArea
+from eyechart.harness.analysis.run_text import run_finding, unknown_finding
 from eyechart.harness.analysis.signed import points
 from eyechart.harness.analysis.standing import Standing
+from eyechart.harness.analysis.tokens_text import confounded
 from eyechart.harness.errors import CompareError
-from eyechart.harness.report.section import Section, key_of
+from eyechart.harness.report.section import Section
 from eyechart.harness.spec import Condition
 
 _MOST_EFFECTS = 2
@@ -46,13 +49,17 @@ class Effect:
 
     @cached_property
     def before(self) -> EffectiveLength:
-        """The effective length with the baseline, on the paired samples only."""
-        return effective_length(self.compared.paired.pair[1], self.threshold)
+        """The effective length with the baseline, as the comparison has it, where nothing else than
+        sight limits it; with its interval on the paired samples.
+        """
+        on_pairs = effective_length(self.compared.paired.pair[1], self.threshold)
+        return replace(on_pairs, length=self.compared.length.second)
 
     @cached_property
     def after(self) -> EffectiveLength:
-        """The effective length with the value, on the paired samples only."""
-        return effective_length(self.compared.paired.pair[0], self.threshold)
+        """The same with the value."""
+        on_pairs = effective_length(self.compared.paired.pair[0], self.threshold)
+        return replace(on_pairs, length=self.compared.length.first)
 
     @property
     def where(self) -> str:
@@ -76,8 +83,17 @@ class Effect:
 
     @property
     def moved(self) -> bool:
-        """Whether one of the two sees further or has the larger area."""
+        """Whether one of the two sees further or has the larger area; never where something else
+        than sight limits one of them.
+        """
+        if self.is_limited:
+            return False
         return bool(self.further or (self.area and self.area.larger))
+
+    @property
+    def is_limited(self) -> bool:
+        """Whether something else than sight limits one of the two effective lengths."""
+        return self.compared.length.is_limited
 
     @property
     def further(self) -> int:
@@ -158,21 +174,23 @@ def _compare_values(
 
 
 def finding(section: Section, run_details: RunDetails, section_effects: Sequence[Effect]) -> str:
-    """A few sentences: what moved the effective length of a model, and by how much."""
-    name = run_details.name
+    """A few sentences: what moved the effective length of a model, and by how much. Of one of
+    several models also where it is not known; above a single model this is said already.
+    """
+    name, run = run_details.name, run_details.run
+    is_alone = len(section.runs) == 1
     fair_effects = [
         effect for effect in section_effects if effect.run_details is run_details and effect.fair
     ]
-    if not any(key_of(series)[0] == name for series in section.series if series.curve):
-        return f"{name} has no scored sample here."
     if not fair_effects:
-        lengths = [
-            str(section.estimates[key_of(series)])
-            for series in section.series
-            if series.run_details is run_details and series.curve is not None
-        ]
-        only = f" under {len(lengths)} conditions" if len(lengths) > 1 else ""
-        return f"{name} sees to {' / '.join(dict.fromkeys(lengths))}{only}."
+        return "" if is_alone else run_finding(run, section.threshold, name=name)
+    sentences = _effect_sentences(name, fair_effects)
+    if not is_alone:
+        sentences.append(unknown_finding(run, name, section.threshold))
+    return " ".join(filter(None, sentences))
+
+
+def _effect_sentences(name: str, fair_effects: Sequence[Effect]) -> list[str]:
     moved = sorted(
         (effect for effect in fair_effects if effect.moved),
         key=lambda effect: (-abs(effect.shift), -effect.area_size),
@@ -181,25 +199,58 @@ def finding(section: Section, run_details: RunDetails, section_effects: Sequence
     for effect in moved:
         strongest.setdefault(effect.axis, effect)
     sentences = [_move_sentence(effect) for effect in list(strongest.values())[:_MOST_EFFECTS]]
-    unmoved = [effect for effect in fair_effects if effect.axis not in strongest]
+    comparable = [effect for effect in fair_effects if not effect.is_limited]
+    unmoved = [effect for effect in comparable if effect.axis not in strongest]
     if unmoved:
         sentences.append(_no_move_sentence(name, unmoved))
-    return " ".join(sentences)
+    if limited := [effect for effect in fair_effects if effect.is_limited]:
+        sentences.append(_limited_sentence(name, limited))
+    return sentences
 
 
 def _move_sentence(effect: Effect) -> str:
-    model = effect.run_details.name
-    where = f" ({effect.where})" if effect.where else ""
-    axis, before, after = _plain(effect.axis), effect.before, effect.after
-    begin = f"With {axis} {effect.value} instead of {effect.baseline}{where}, "
+    model, before, after = effect.run_details.name, effect.before, effect.after
+    begin = _begin(effect)
     if effect.further or effect.area is None:
         how = "further" if effect.further > 0 else "less far"
-        return f"{begin}{model} sees {how}: to {after} instead of {before}{_line_text(effect)}."
+        return f"{begin}{model} sees {how}: to {after} instead of {before}{_rest(effect)}."
     change = "larger" if effect.area.difference > 0 else "smaller"
     return (
         f"{begin}no difference in effective length is shown for {model} ({after} and {before}), "
         f"but its area is {change}: a difference of areas of {size_text(effect.area)}"
-        f"{_line_text(effect)}."
+        f"{_rest(effect)}."
+    )
+
+
+def _rest(effect: Effect) -> str:
+    """The change at one length, and that tokens a symbol differ too."""
+    axis, unit = _plain(effect.axis), effect.run_details.run.spec.unit
+    names = f"{axis} {effect.value}", f"{axis} {effect.baseline}"
+    tokens = confounded([effect.compared.tokens], names, unit)
+    return _line_text(effect) + (tokens and f"; {tokens}")
+
+
+def _begin(effect: Effect) -> str:
+    where = f" ({effect.where})" if effect.where else ""
+    return f"With {_plain(effect.axis)} {effect.value} instead of {effect.baseline}{where}, "
+
+
+def _limited_sentence(model: str, limited: Sequence[Effect]) -> str:
+    """What is not known, because something else than sight limits one side."""
+    if len(limited) == 1:
+        (effect,) = limited
+        why = " and ".join(
+            f"{value} is {limited_by(limit.by)}"
+            for value, limit in zip(
+                (effect.value, effect.baseline), effect.compared.length.limits, strict=True
+            )
+            if not limit.is_ranked
+        )
+        return f"{_begin(effect)}it is not known whether {model} sees further: {why}."
+    axes = " or ".join(dict.fromkeys(_plain(effect.axis) for effect in limited))
+    return (
+        f"For {len(limited)} changes of {axes} it is not known whether {model} sees further: "
+        "something else than sight limits a length."
     )
 
 
@@ -261,8 +312,9 @@ class Gap:
     """The comparison under each condition that both have."""
 
     def __str__(self) -> str:
-        """The sentence of `bench compare`."""
-        return finding_of(self.comparison).replace("-", "\u2212")
+        """The sentences of `bench compare`."""
+        said = finding_of(self.comparison).replace("-", "\u2212")
+        return " ".join(filter(None, (said, known_finding(self.comparison))))
 
 
 def gaps(section: Section, ranks: Standing) -> list[Gap]:

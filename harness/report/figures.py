@@ -41,8 +41,9 @@ def outcomes_figure(section: Section) -> Figure:
     panels = []
     for series in section.series:
         rows: Rows = []
-        # lines with the same nominal length are one bar
-        lengths, table = series.cells["length"].to_numpy(), series.cells[list(OUTCOMES)].to_numpy()
+        # lines with the same nominal length, or in the same band, are one bar
+        lengths = np.array([section.shown_as(int(length)) for length in series.cells["length"]])
+        table = series.cells[list(OUTCOMES)].to_numpy()
         for length in np.unique(lengths).tolist():
             counts = table[lengths == length].sum(axis=0).tolist()
             total = sum(counts)
@@ -59,7 +60,9 @@ def outcomes_figure(section: Section) -> Figure:
             ]
         title = series.label(section.varied)
         panels.append(Panel(series.run_details.name, title, {"outcomes": rows}))
-    spec = charts.outcomes_chart(section.lengths)
+    spec = charts.outcomes_chart(
+        sorted({*map(section.shown_as, section.every_length)}), section.over
+    )
     return Figure("outcomes", "Outcomes by length", spec, tuple(panels), lengths=False)
 
 
@@ -105,7 +108,7 @@ def answer_figures(section: Section) -> list[Figure]:
         Figure(
             "error",
             "Signed error by length",
-            charts.error_chart(look, section.lengths),
+            charts.error_chart(look, section.lengths, section.over),
             tuple(errors),
             look,
         ),
@@ -179,8 +182,9 @@ def _common_rows(answered: pd.DataFrame) -> Rows:
 
 def _error_rows(section: Section, series: Series) -> Rows:
     rows = []
-    lengths, signed = (series.samples[name].to_numpy(float) for name in ("length", "signed_error"))
-    for length in np.unique(lengths[~np.isnan(signed)]):
+    signed = series.samples["signed_error"].to_numpy(float)
+    lengths = np.array([section.shown_as(int(length)) for length in series.samples["length"]])
+    for length in np.unique(lengths[~np.isnan(signed) & (lengths > 0)]):
         known = signed[(lengths == length) & ~np.isnan(signed)]
         errors = np.clip(known, -_LARGEST, _LARGEST)
         low, middle, high = (float(value) for value in np.quantile(errors, [0.1, 0.5, 0.9]))
@@ -217,7 +221,7 @@ def effect_figures(section: Section, section_effects: Sequence[Effect]) -> list[
                 Figure(
                     f"effect-{axis}",
                     f"What {axis.replace('_', ' ')} changes",
-                    charts.effects_chart(look, section.lengths, largest),
+                    charts.effects_chart(look, section.lengths, largest, section.over),
                     tuple(
                         Panel(
                             model,

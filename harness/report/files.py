@@ -11,6 +11,7 @@ from pathlib import Path
 
 from eyechart.harness.report.looks import LIGHT, Spec, config, inked
 from eyechart.harness.report.panels import Figure, Panel
+from eyechart.harness.report.section import UNITS
 
 _FONT = "Liberation Sans, Arial, Helvetica, sans-serif"
 _LONGEST = 200
@@ -101,7 +102,7 @@ def _outline_legends(compiled: object) -> None:
 def complete_spec(section: str, figure: Figure, panel: Panel) -> Spec:
     """The spec of a panel with its rows, title, legends and colours."""
     spec = copy.deepcopy(figure.spec)
-    spec["datasets"] = {name: _in_symbols(rows) for name, rows in panel.data.items()}
+    spec["datasets"] = {name: _in_task_unit(rows) for name, rows in panel.data.items()}
     spec["title"] = {
         "text": f"{section}: {figure.title[0].lower()}{figure.title[1:]}",
         "subtitle": _subtitle(figure, panel),
@@ -120,12 +121,12 @@ def _subtitle(figure: Figure, panel: Panel) -> str | list[str]:
     return [*filter(None, [shown]), f"grey: {figure.source}"] if figure.source else shown
 
 
-def _in_symbols(rows: Sequence[dict[str, object]]) -> list[dict[str, object]]:
+def _in_task_unit(rows: Sequence[dict[str, object]]) -> list[dict[str, object]]:
     return [
         {
-            name.removesuffix("@symbols"): value
+            name.removesuffix(f"@{UNITS[0]}"): value
             for name, value in row.items()
-            if "@" not in name or name.endswith("@symbols")
+            if "@" not in name or name.endswith(f"@{UNITS[0]}")
         }
         for row in rows
     ]

@@ -1,4 +1,4 @@
-"""Accuracy by position and length: one panel for each model and each condition but the position."""
+"""Accuracy by position or depth and length: one panel for each model and each other condition."""
 
 from __future__ import annotations
 
@@ -10,22 +10,23 @@ from eyechart.harness.report.looks import LABEL, Spec
 from eyechart.harness.report.panels import Figure, Panel, Rows
 from eyechart.harness.report.section import Section
 
-AXIS = "position"
-"""The axis of a task that gives the position in the row."""
+AXES = ("depth", "position")
+"""Axes of a task that give a place: of the row in its context, or of what is asked in the row. The
+first one that is varied is drawn."""
 _ROW = 26
 _FAINT, _FULL = 0.05, 0.5
 """Opacities of the colour at accuracies 0 and 1; at both, the number in the cell is readable."""
 
 
 def heat_map_figure(section: Section) -> Figure | None:
-    """Accuracy by position and length; `None` unless a task ran at several positions."""
-    positions = section.axes.get(AXIS, [])
-    if len(positions) <= 1:
+    """Accuracy by place and length; `None` unless a task ran at several places."""
+    axis = next((axis for axis in AXES if len(section.axes.get(axis, [])) > 1), None)
+    if axis is None:
         return None
-    others = [axis for axis in section.varied if axis != AXIS]
+    others = [other for other in section.varied if other != axis]
     panels: dict[tuple[str, str], Rows] = {}
     for series in section.series:
-        where = ", ".join(f"{axis} {series.condition[axis]}" for axis in others)
+        where = ", ".join(f"{other} {series.condition[other]}" for other in others)
         rows = panels.setdefault((series.run_details.name, where), [])
         # lines with the same nominal length are one cell
         counts = series.cells.groupby("length")[["n", "correct"]].sum()
@@ -36,7 +37,7 @@ def heat_map_figure(section: Section) -> Figure | None:
             low, high = interval
             rows.append(
                 {
-                    "position": series.condition[AXIS],
+                    axis: series.condition[axis],
                     "length": int(length),
                     "y": correct / n,
                     "percent": f"{100 * correct / n:.0f}",
@@ -49,22 +50,22 @@ def heat_map_figure(section: Section) -> Figure | None:
     )
     if not made:
         return None
-    spec = _heat_map(positions, section.lengths)
-    return Figure("position", "Accuracy by position and length", spec, made, lengths=False)
+    spec = _heat_map(axis, section.axes[axis], section.every_length, section.over)
+    return Figure("position", f"Accuracy by {axis} and length", spec, made, lengths=False)
 
 
-def _heat_map(positions: list[str], lengths: list[int]) -> Spec:
-    """Data: `cells` (position, length, y, percent, n, interval)."""
+def _heat_map(axis: str, places: list[str], lengths: list[int], over: str) -> Spec:
+    """Data: `cells` (the axis's own name, length, y, percent, n, interval)."""
     cells = alt.Chart(alt.NamedData(name="cells"))
     x = alt.X(
         "length:O",
         scale=alt.Scale(**longest_first(lengths)),
-        axis=alt.Axis(title="length (symbols)", labelAngle=0),
+        axis=alt.Axis(title=over, labelAngle=0),
     )
     y = alt.Y(
-        "position:N",
-        scale=alt.Scale(domain=positions),
-        axis=alt.Axis(title="position", domain=False, ticks=False),
+        f"{axis}:N",
+        scale=alt.Scale(domain=places),
+        axis=alt.Axis(title=axis, domain=False, ticks=False),
     )
     # one colour whose opacity varies: a CSS variable cannot be mixed with another by Vega
     colour = alt.Opacity(
@@ -81,7 +82,7 @@ def _heat_map(positions: list[str], lengths: list[int]) -> Spec:
         ),
     )
     tips = [
-        alt.Tooltip("position:N"),
+        alt.Tooltip(f"{axis}:N"),
         alt.Tooltip("length:Q", format=","),
         alt.Tooltip("y:Q", title="accuracy", format=".1%"),
         alt.Tooltip("interval:N", title="95 % interval"),
@@ -94,5 +95,5 @@ def _heat_map(positions: list[str], lengths: list[int]) -> Spec:
         cells.mark_text(color="var(--ink)", fontSize=LABEL - 1).encode(
             x, y, alt.Text("percent:N"), tooltip=tips
         ),
-    ).properties(width=WIDTH, height=_ROW * len(positions))
+    ).properties(width=WIDTH, height=_ROW * len(places))
     return spec_of(chart)

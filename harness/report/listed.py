@@ -12,12 +12,15 @@ import pandas as pd
 from eyechart.harness.analysis import tables
 from eyechart.harness.analysis.capacity import STATISTIC, capacity
 from eyechart.harness.analysis.factor import factors
+from eyechart.harness.analysis.in_tokens import seen
 from eyechart.harness.analysis.interval import Bound, Span, span_text
+from eyechart.harness.analysis.overall import overall
 from eyechart.harness.analysis.standing import Standing
 from eyechart.harness.report.effects import Effect
 from eyechart.harness.report.reported import Reported
-from eyechart.harness.report.section import Section, key_of
-from eyechart.harness.spec.columns import SIGNS
+from eyechart.harness.report.section import Section, Series, key_of
+from eyechart.harness.spec.columns import CONFIDENCE, SIGNS
+from eyechart.harness.spec.unit import singular
 
 Value: TypeAlias = str | int | float | list[Any] | None
 """The value of a field: a text, a number, `None`, or `[text, number to sort by]`."""
@@ -52,6 +55,7 @@ def estimates_table(section: Section) -> ReportTable:
     rows: list[dict[str, Value]] = []
     some_costs = any(series.judged.cost for series in section.series)
     some_adaptive = any(series.judged.adaptive for series in section.series)
+    some_tokens = any(series.judged.tokens_a_symbol for series in section.series)
     for series in section.series:
         estimate = section.estimates.get(key_of(series))
         row: dict[str, Value] = {
@@ -59,6 +63,7 @@ def estimates_table(section: Section) -> ReportTable:
             **{axis: series.condition[axis] for axis in section.varied},
             **({"adaptive": "yes" if series.judged.adaptive else ""} if some_adaptive else {}),
             "scored": int(series.cells["n"].sum()),
+            **_overall(series),
         }
         if estimate is None:
             row |= dict.fromkeys(_ESTIMATE)
@@ -70,8 +75,9 @@ def estimates_table(section: Section) -> ReportTable:
                 zip(
                     _ESTIMATE,
                     (
-                        _bound(estimate.length),
+                        None if estimate.length is None else _bound(estimate.length),
                         _span(estimate.length_ci),
+                        estimate.limit.by,
                         "yes" if estimate.one_threshold else "no",
                         round(estimate.lapse, 3),
                         _bound(estimate.tested_length),
@@ -81,6 +87,8 @@ def estimates_table(section: Section) -> ReportTable:
                     strict=True,
                 )
             )
+        if some_tokens:
+            row |= _tokens(section, series)
         if section.integer:
             growth = series.judged.error_growth
             row["error growth"] = None if growth is None else round(growth, 2)
@@ -95,9 +103,35 @@ def estimates_table(section: Section) -> ReportTable:
     return _report_table(_file_name(section, "effective-length"), f"How far: {section.name}", rows)
 
 
+def _tokens(section: Section, series: Series) -> dict[str, Value]:
+    """Tokens a symbol, where they come from, and the effective length in tokens."""
+    tokens = series.judged.tokens_a_symbol
+    estimate = seen(series.judged, section.threshold, in_tokens=True)
+    length = None if estimate is None else estimate.length
+    return {
+        f"tokens a {singular(section.unit)}": None if tokens is None else round(tokens.value, 3),
+        "from": "" if tokens is None else tokens.source,
+        "sees to, tokens": None if length is None else _bound(length),
+        "its interval, tokens": None if estimate is None else _span(estimate.length_ci),
+    }
+
+
+def _overall(series: Series) -> dict[str, Value]:
+    """The accuracy over all lengths, with its interval."""
+    total = overall(series.judged)
+    if total is None:
+        return {"overall accuracy": None, "overall interval": None}
+    low, high = round(total.low, 3), round(total.high, 3)
+    return {
+        "overall accuracy": round(total.accuracy, 3),
+        "overall interval": [f"{low} to {high}", low],
+    }
+
+
 _ESTIMATE = (
     "sees to",
     "95 % interval",
+    "limited by",
     "single threshold",
     "lapse rate",
     "tested length",
@@ -122,7 +156,7 @@ def _span(span: Span) -> Value:
 
 
 def cell_diagnosis_table(section: Section) -> ReportTable:
-    """The signs of how each cell goes wrong; columns without a value are left out."""
+    """How each cell goes wrong, and how sure the model is; columns without a value are left out."""
     table = pd.concat(
         [tables.diagnosis_table(run_details.run) for run_details in section.runs],
         ignore_index=True,
@@ -130,11 +164,11 @@ def cell_diagnosis_table(section: Section) -> ReportTable:
     table["model"] = [
         run_details.name for run_details in section.runs for _ in run_details.run.manifest.cells
     ]
-    empty = [name for name in SIGNS if table[name].isna().all()]
+    empty = [name for name in (*SIGNS, *CONFIDENCE) if table[name].isna().all()]
     rows: list[dict[str, Value]] = [
         {str(name): _published(value) for name, value in row.items()}
         for row in table.drop(columns=empty).to_dict("records")
-        if len(empty) < len(SIGNS)
+        if len(empty) < len((*SIGNS, *CONFIDENCE))
     ]
     return _report_table(
         _file_name(section, "diagnosis"), f"How it goes wrong: {section.name}", rows
@@ -169,6 +203,10 @@ _LARGEST_IN_SCRIPTS = 2**53
 
 def _finite(octaves: float) -> float | None:
     return round(octaves, 4) if math.isfinite(octaves) else None
+
+
+def _p_value(p: float | None) -> float | None:
+    return None if p is None else float(f"{p:.3g}")
 
 
 def pairs_table(section: Section, all_effects: Sequence[Effect]) -> ReportTable:
@@ -206,13 +244,13 @@ def pairs_table(section: Section, all_effects: Sequence[Effect]) -> ReportTable:
                 **comparison,
                 "length": ["all (sees to, octaves)", 0],
                 "pairs": pairs,
-                "accuracy from": length.second.length,
-                "accuracy to": length.first.length,
+                "accuracy from": None if length.second is None else _bound(length.second),
+                "accuracy to": None if length.first is None else _bound(length.first),
                 "difference": _finite(octaves),
                 "low": _finite(low),
                 "high": _finite(high),
                 "p": None,
-                "Holm p": float(f"{length.p:.3g}"),
+                "Holm p": _p_value(length.p),
             }
         )
         for row, adjusted in effect.compared.lines:
@@ -227,8 +265,8 @@ def pairs_table(section: Section, all_effects: Sequence[Effect]) -> ReportTable:
                     "difference": round(row.difference, 4),
                     "low": round(low, 4),
                     "high": round(high, 4),
-                    "p": float(f"{row.p:.3g}"),
-                    "Holm p": float(f"{adjusted:.3g}"),
+                    "p": _p_value(row.p),
+                    "Holm p": _p_value(adjusted),
                 }
             )
     return _report_table(
@@ -249,13 +287,17 @@ def models_table(section: Section, standing: Standing) -> ReportTable:
             {
                 "first": comparison.first,
                 "second": comparison.second,
-                "first sees to": _bound(length.first),
-                "second sees to": _bound(length.second),
+                "first sees to": None if length.first is None else _bound(length.first),
+                "second sees to": None if length.second is None else _bound(length.second),
                 "factor (median of the ratio)": factor,
                 "factor low": low,
                 "factor high": high,
-                "Holm p": float(f"{length.p:.3g}"),
-                "shown": "no difference" if seen is None else f"{seen} sees further",
+                "Holm p": _p_value(length.p),
+                "shown": "not comparable"
+                if length.p is None
+                else "no difference"
+                if seen is None
+                else f"{seen} sees further",
             }
         )
     return _report_table(

@@ -179,8 +179,18 @@ def _highlights(page_sections: Sequence[PageSection]) -> list[tuple[PageSection,
     return best[:_HIGHLIGHTS]
 
 
-def _units(page_sections: Sequence[PageSection]) -> list[tuple[str, bool]]:
-    """The units of length, and whether any chart can show them."""
+_OF = {"characters": "of the prompt", "tokens": "of the row"}
+
+
+def _units(page_sections: Sequence[PageSection]) -> list[tuple[str, str, bool]]:
+    """The units of length, with their names, and whether any chart can show them. Tasks whose own
+    units differ have `length` as its name.
+    """
+    own = {page_section.section.unit for page_section in page_sections}
+    names = {unit: f"{unit} {_OF[unit]}" if unit in own else unit for unit in UNITS[1:]}
+    names[UNITS[0]] = UNITS[0]
+    if len(own) == 1:
+        names[UNITS[0]] = next(iter(own))
     panels = [
         panel
         for page_section in page_sections
@@ -189,7 +199,11 @@ def _units(page_sections: Sequence[PageSection]) -> list[tuple[str, bool]]:
     ]
     rows = [row for panel in panels for row in panel.data["curve"]]
     return [
-        (unit, unit == UNITS[0] or any(row[f"x@{unit}"] is not None for row in rows))
+        (
+            unit,
+            names[unit],
+            unit == UNITS[0] or any(row[f"x@{unit}"] is not None for row in rows),
+        )
         for unit in UNITS
     ]
 
@@ -201,7 +215,7 @@ def _data(
 ) -> str:
     """The data of the page's script, as JSON in which no text can end the HTML element."""
     page_figures = [
-        figure
+        (figure, page_section.section.unit_titles)
         for page_section in page_sections
         for figure in (*page_section.top, *page_section.figures)
     ]
@@ -212,9 +226,10 @@ def _data(
             {
                 "spec": figure.spec,
                 "lengths": figure.lengths,
+                "units": titles,
                 "panels": [panel.data for panel in figure.panels],
             }
-            for figure in page_figures
+            for figure, titles in page_figures
         ],
         "tables": [asdict(table) for table in (*tables, *published_tables)],
         "runs": samples.runs,

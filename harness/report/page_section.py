@@ -7,7 +7,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 
+from eyechart.harness.analysis.confidence_text import confidence_finding
+from eyechart.harness.analysis.drift import drift_notes
+from eyechart.harness.analysis.run_text import reading_note, run_finding
 from eyechart.harness.analysis.standing import Standing
+from eyechart.harness.analysis.tokens_text import notes_of_runs
 from eyechart.harness.report import figures, listed
 from eyechart.harness.report.accuracy import accuracy_figures
 from eyechart.harness.report.costs import cost_figures
@@ -26,6 +30,8 @@ from eyechart.harness.report.standings import (
     standing_notes,
 )
 from eyechart.harness.score.outcomes import OUTCOMES
+from eyechart.harness.settings.spelling import as_option
+from eyechart.providers.naming import spelled
 
 
 @dataclass(frozen=True)
@@ -56,8 +62,11 @@ class PageSection:
 
     @property
     def summary(self) -> str:
-        """The sentence about all models; empty if there is one."""
-        return standing_finding(self.standing)
+        """The sentence about all models, or the one that ends a run where there is one model."""
+        if len(self.section.runs) > 1:
+            return standing_finding(self.standing)
+        (details,) = self.section.runs
+        return run_finding(details.run, self.section.threshold, name=details.name)
 
     @property
     def condition(self) -> str:
@@ -67,7 +76,17 @@ class PageSection:
     @property
     def notes(self) -> list[str]:
         """What the ranks do not go by."""
-        return standing_notes(self.standing)
+        runs = [(details.name, details.run) for details in self.section.runs]
+        read = reading_note(runs)
+        threshold = self.section.threshold
+        sure = [confidence_finding(run, threshold, name=name) for name, run in runs]
+        notes = (
+            *standing_notes(self.standing),
+            *drift_notes(runs),
+            *filter(None, (read, *sure)),
+            *notes_of_runs(runs),
+        )
+        return [spelled(note, as_option) for note in notes]
 
     @property
     def mentions_area(self) -> bool:
@@ -137,9 +156,10 @@ def page_section_of(
             *published_figures(section, published),
         ],
         {
-            run_details.name: finding(section, run_details, section_effects)
+            run_details.name: sentences
             for run_details in section.runs
-            if section.varied or len(section.runs) == 1  # otherwise the standing has all
+            if section.varied  # otherwise the summary has all
+            if (sentences := finding(section, run_details, section_effects))
         },
         ranks,
         str(section_gaps[0]) if len(section.runs) == 2 and section_gaps else "",  # noqa: PLR2004

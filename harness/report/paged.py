@@ -47,12 +47,15 @@ FIELDS = (
     "prompt",
     "reply",
     "reasoning",
+    "thinking",
     "failure",
     "target",
     "answer",
     "start",
     "end",
     "why",
+    "options",
+    "logprobs",
     "prompt_tokens",
     "output_tokens",
     "latency_s",
@@ -96,7 +99,7 @@ def pack_samples(
                     prompts = prompts_of(run_details.run, tasks, run_kept_code=run_kept_code)
                     opened[task] = prompts
                 found = prompts.of(replace(run_details, details=new))
-                for detail, prompt in zip(new, found, strict=True):
+                for detail, prompt in zip(new, map(cut_prompt, found), strict=True):
                     if prompt is not None:
                         made[_key(detail)] = prompt
             packed.runs.append(_run(section, run_details, prompts.why or _LEFT_OUT * are_long))
@@ -152,15 +155,18 @@ def _texts(detail: Detail, prompt: str | None) -> list[Any]:
     failure = record.failure
     return [
         record.id,
-        cut_prompt(prompt),
+        prompt,
         record.reply,
         record.reasoning or "",
+        detail.thinking,
         (record.refusal or "") if failure is None else failure.message or failure.kind,
         str(record.target),
         None if verdict.answer is None else str(verdict.answer),
         start,
         end,
         verdict.why,
+        detail.options,
+        detail.logprobs,
         record.prompt_tokens,
         record.output_tokens,
         record.latency_s,

@@ -10,7 +10,7 @@ from typing import Any, Protocol, TypeAlias
 from eyechart.harness.analysis.judged_run import JudgedRun
 from eyechart.harness.journal.record import Warn
 from eyechart.harness.report.looks import Look, Spec
-from eyechart.harness.report.section import Section, Series
+from eyechart.harness.report.section import UNITS, Section, Series
 
 Rows = list[dict[str, Any]]
 
@@ -146,7 +146,7 @@ def told_apart(rows: Rows, *, always: bool = False) -> Rows:
 
 
 def _x_of(row: Mapping[str, Any]) -> float:
-    return float(row["x"] if "x" in row else row["x@symbols"])
+    return float(row["x"] if "x" in row else row[f"x@{UNITS[0]}"])
 
 
 def units_of(values: dict[str, float | None], name: str) -> dict[str, float | None]:

@@ -70,7 +70,7 @@ def errors_figure(section: Section, files: Files) -> Figure | None:
                 most = max(most, *(row["x"] for row in rows))
     if not panels:
         return None
-    title = "length (symbols)" if over_length else "true count"
+    title = section.over if over_length else "true count"
     ticks = section.lengths if over_length else _middles(section)
     ticks = ticks[: bisect_left(ticks, most) + 1]
     spec = charts.published_chart(look_of(section), ticks, published["length"].tolist(), title)
@@ -224,7 +224,7 @@ def _accuracies(
                     Panel(run_details.name, name, {"published": points, "curve": told_apart(rows)})
                 )
     reach = [int(row["x2"]) for _, points in wanted.values() for row in points]
-    spec = charts.published_accuracy_chart(look_of(section), section.lengths, reach)
+    spec = charts.published_accuracy_chart(look_of(section), section.lengths, reach, section.over)
     title, note = "Beside published accuracies", f"{models}: {note}"
     figure = Figure("published", title, spec, tuple(panels), note=note, source=models)
     return beside(section, file, figure)

@@ -171,7 +171,7 @@ def _written(section: Section, condition: Condition) -> tuple[str, str]:
 def _seen(section: Section, series: Series) -> Rows:
     """The effective length of a series, if it has one."""
     estimate = section.estimates.get(key_of(series))
-    if estimate is None:
+    if estimate is None or estimate.length is None or not estimate.is_ranked:
         return []
     row = {**marks_of(section, series), "row": OURS, "x": float(estimate.length.length)}
     return [row | {"n": int(series.cells["n"].sum())}]

@@ -8,10 +8,16 @@ from pathlib import Path
 from typing import cast
 
 from eyechart.harness.analysis.cells import markdown_text
-from eyechart.harness.analysis.effective_length import NO_SINGLE_THRESHOLD, few_replies
+from eyechart.harness.analysis.effective_length import (
+    NO_SINGLE_THRESHOLD,
+    few,
+    length_text,
+    limited_by,
+)
 from eyechart.harness.analysis.interval import Bound, Sign, Span, span_text
 from eyechart.harness.analysis.judged_run import dollars_text
 from eyechart.harness.analysis.leaderboard_file import Leaderboard, Row, lengths_of
+from eyechart.harness.analysis.limit import RANKED
 from eyechart.harness.analysis.standing import median_length
 from eyechart.harness.errors import LeaderboardError
 from eyechart.harness.journal.files import replace_file
@@ -64,9 +70,12 @@ def markdown(leaderboard: Leaderboard) -> str:
                 return -1.0
             return sum(float(row["area"]) for row in common_rows) / len(common_rows)
 
-        def rank(rows: Sequence[Row]) -> tuple[float, float, int]:
-            length = _length(_shown(rows))
-            return -mean(rows), -length.length, -"<=>".index(length.sign)
+        def rank(rows: Sequence[Row]) -> tuple[bool, float, float, int]:
+            shown = _shown(rows)
+            length = _length(shown)
+            if length is None or shown["limited_by"] not in RANKED:
+                return True, 0.0, 0.0, 0
+            return False, -mean(rows), -length.length, -"<=>".index(length.sign)
 
         ranking = sorted(by_entrant.items(), key=lambda item: rank(item[1]))
         for (model, _, adaptive, recorded), entrant_rows in ranking:
@@ -107,27 +116,30 @@ def _sees(row: Row, axes: set[str]) -> str:
     """`20 (18 to 23), separator=comma`; with the values of `axes` only. A note inside the
     parentheses says if there is no single threshold, or if the replies are few.
     """
-    length = _length(row)
-    notes = NO_SINGLE_THRESHOLD if row["one_threshold"] == "no" else "", few_replies(int(row["n"]))
+    uneven = NO_SINGLE_THRESHOLD if row["one_threshold"] == "no" else ""
+    of_few = few(int(row["n"]), int(row["rows"]) if row["rows"] else None)
+    notes = limited_by(row["limited_by"]), uneven, of_few
     condition = Condition.read(row["condition"]).items()
     pairs = [markdown_text(f"{axis}={value}") for axis, value in condition if axis in axes]
     inside = ", ".join(filter(None, (span_text(_interval(row)), *notes)))
-    return ", ".join([f"{length} ({inside})", *pairs])
+    return ", ".join([f"{length_text(_length(row))} ({inside})", *pairs])
 
 
 def _median(rows: Sequence[Row]) -> str:
-    """`20, range over 4 conditions 5 to > 500`; a dash for one condition.
+    """`20, range over 4 conditions 5 to > 500`; a dash where fewer than two lengths are ranked.
 
     See `median_length`.
     """
-    if len(rows) == 1:
-        return "–"
     lengths = sorted(
-        map(_length, rows), key=lambda length: (length.length, "<=>".index(length.sign))
+        [length for row in rows if row["limited_by"] in RANKED and (length := _length(row))],
+        key=lambda length: (length.length, "<=>".index(length.sign)),
     )
     middle = median_length(lengths)
+    if middle is None:
+        return "–"
+    some = f"{len(lengths)} of " if len(lengths) < len(rows) else ""
     span = span_text((lengths[0], lengths[-1]))
-    return f"{middle}, range over {len(rows)} conditions {span}"
+    return f"{middle}, range over {some}{len(rows)} conditions {span}"
 
 
 def _interval(row: Row) -> Span:
@@ -137,18 +149,23 @@ def _interval(row: Row) -> Span:
     the interval; if wholly above the longest, as the lower one.
     """
     length, tested = _length(row), lengths_of([row])
+    sign = "" if length is None else length.sign
+    is_limited = row["limited_by"] not in RANKED
     low, high = row["effective_length_ci_low"], row["effective_length_ci_high"]
-    shortest = length if length.sign == "<" else Bound("<", tested[0])
-    longest = length if length.sign == ">" else Bound(">", tested[-1])
-    is_above = length.sign == ">" and low == row["effective_length"]
-    is_below = length.sign == "<" and high == row["effective_length"]
+    shortest = length if length and sign == "<" else Bound("<", tested[0])
+    longest = length if length and sign == ">" and not is_limited else Bound(">", tested[-1])
+    is_above = sign == ">" and low == row["effective_length"] and not is_limited
+    is_below = sign == "<" and high == row["effective_length"]
     return (
         longest if is_above else Bound("=", float(low)) if low else shortest,
         shortest if is_below else Bound("=", float(high)) if high else longest,
     )
 
 
-def _length(row: Row) -> Bound:
+def _length(row: Row) -> Bound | None:
+    """The effective length of a row; `None` where it is not known."""
+    if not row["effective_length"]:
+        return None
     sign = cast("Sign", row["effective_length_bound"] or "=")
     return Bound(sign, float(row["effective_length"]))
 

@@ -12,15 +12,21 @@ from functools import cached_property
 import numpy as np
 import pandas as pd
 
+from eyechart.harness.analysis.banded import band_of, is_banded
+from eyechart.harness.analysis.cell_table import cell_means
 from eyechart.harness.analysis.curve import Curve, Floats, Threshold
 from eyechart.harness.analysis.details import RunDetails, read_details
 from eyechart.harness.analysis.effective_length import EffectiveLength
-from eyechart.harness.analysis.judged_run import JudgedCondition, JudgedRun, cell_means
+from eyechart.harness.analysis.judged_run import JudgedCondition, JudgedRun
 from eyechart.harness.analysis.standing import Standing, standing
+from eyechart.harness.analysis.tokens_text import how
 from eyechart.harness.report.cut import cut_detail
 from eyechart.harness.spec import Condition
+from eyechart.harness.spec.unit import length_title
 
-UNITS = ("symbols", "characters", "tokens")
+UNITS = ("length", "characters", "tokens")
+"""The units of a length on the page: that of the task, characters of the prompt, and tokens of the
+row."""
 
 
 _UNKNOWN = np.array([math.nan]), np.array([math.nan])
@@ -59,25 +65,25 @@ class Series:
         return samples.assign(length=lengths[samples["cell"].to_numpy()])
 
     def at(self, length: float) -> dict[str, float | None]:
-        """A length in every unit, interpolated between tested lengths; `None` for a unit that is
-        unknown on one side of it.
+        """A length in every unit; `None` for one that is not known. Characters are interpolated
+        between tested lengths.
         """
-        values: dict[str, float | None] = {UNITS[0]: float(length)}
-        for unit, (lengths, means) in self._means.items():
-            value = float(np.interp(length, lengths, means, left=math.nan, right=math.nan))
-            values[unit] = None if math.isnan(value) else value
-        return values
+        characters = float(np.interp(length, *self._characters, left=math.nan, right=math.nan))
+        tokens = self.judged.tokens_a_symbol
+        values = (
+            float(length),
+            None if math.isnan(characters) else characters,
+            None if tokens is None else length * tokens.value,
+        )
+        return dict(zip(UNITS, values, strict=True))
 
     @cached_property
-    def _means(self) -> dict[str, tuple[Floats, Floats]]:
-        """Unit -> the nominal lengths where it is known, ascending, and its mean at each."""
-        known = {}
+    def _characters(self) -> tuple[Floats, Floats]:
+        """The nominal lengths where characters are known, ascending, and their mean at each."""
         lengths, places = np.unique(self.cells["length"].to_numpy(float), return_inverse=True)
-        for unit, name in zip(UNITS[1:], ("characters", "prompt_tokens"), strict=True):
-            means = cell_means(places, self.cells[name].to_numpy(float), len(lengths))
-            is_known = means > 0
-            known[unit] = (lengths[is_known], means[is_known]) if is_known.any() else _UNKNOWN
-        return known
+        means = cell_means(places, self.cells["characters"].to_numpy(float), len(lengths))
+        known = means > 0
+        return (lengths[known], means[known]) if known.any() else _UNKNOWN
 
     def label(self, axes: Iterable[str]) -> str:
         """Its values on `axes`."""
@@ -106,9 +112,27 @@ class Section:
         return str(self.runs[0].run.manifest.spec.get("source") or "")
 
     @property
+    def unit(self) -> str:
+        """What a length of the task counts."""
+        return self.runs[0].run.spec.unit
+
+    @property
+    def over(self) -> str:
+        """The title of an axis of lengths."""
+        return length_title([self.unit])
+
+    @property
     def integer(self) -> bool:
         """Whether answers are numbers."""
         return self.runs[0].run.spec.answer.kind.stored is int
+
+    @property
+    def unit_titles(self) -> dict[str, str]:
+        """Unit -> its title on an axis of lengths."""
+        source = how(series.judged.tokens_a_symbol for series in self.series)
+        of_row = ", ".join(filter(None, ("tokens of the row", source)))
+        titles = self.unit, "characters of the prompt", of_row
+        return dict(zip(UNITS, titles, strict=True))
 
     @cached_property
     def axes(self) -> dict[str, list[str]]:
@@ -146,16 +170,43 @@ class Section:
         ]
 
     @cached_property
-    def lengths(self) -> list[int]:
-        """Every length tested."""
+    def every_length(self) -> list[int]:
+        """Every length tested, ascending."""
         return sorted(
             {cell.length for run_details in self.runs for cell in run_details.run.manifest.cells}
         )
 
+    @property
+    def lengths(self) -> list[int]:
+        """The lengths at the ticks of a logarithmic axis: all tested but 0, or the middles of bands
+        between the shortest and the longest; 1 if there is no other.
+        """
+        lengths = [length for length in self.every_length if length] or [1]
+        return sorted({lengths[0], *map(self.shown_as, lengths), lengths[-1]})
+
+    @cached_property
+    def is_banded(self) -> bool:
+        """Whether charts show lengths in bands."""
+        return any(is_banded(series.judged) for series in self.series)
+
+    def shown_as(self, length: int) -> int:
+        """The length at which charts show a line: its own, or the middle of its band."""
+        return band_of(length).length if self.is_banded else length
+
     @cached_property
     def standing(self) -> Standing:
         """The models by effective length, and which of them differ by test."""
-        return standing([(details.name, details.run) for details in self.runs], self.threshold)
+        return standing(self._named, self.threshold)
+
+    def standing_in(self, *, in_tokens: bool) -> Standing:
+        """The standing, with `in_tokens` by effective lengths in tokens of the row."""
+        if not in_tokens:
+            return self.standing
+        return standing(self._named, self.threshold, in_tokens=True)
+
+    @property
+    def _named(self) -> list[tuple[str, JudgedRun]]:
+        return [(details.name, details.run) for details in self.runs]
 
     @cached_property
     def estimates(self) -> dict[tuple[str, str], EffectiveLength]:

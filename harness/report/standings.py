@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from eyechart.harness.analysis.interval import Bound, span_text
-from eyechart.harness.analysis.run_text import correction, outside_text, ranking_finding
+from eyechart.harness.analysis.not_known import not_ranked
+from eyechart.harness.analysis.run_text import (
+    correction,
+    outside_text,
+    ranking_finding,
+    remedies,
+)
 from eyechart.harness.analysis.standing import Place, Standing
+from eyechart.harness.analysis.tokens_text import unit_note
 from eyechart.harness.report.section import Section
 
 
@@ -28,8 +35,11 @@ class StandingLine:
     """The median over all conditions except controls; a dash if there is one."""
     conditions: int
     """Number of conditions in the median."""
-    bar: tuple[float, float, float] | None
-    """Lower end, length and upper end on the scale of the task, in percent."""
+    left_out: int
+    """Number of conditions that are not in it."""
+    bar: tuple[float, float | None, float] | None
+    """Lower end, length and upper end on the scale of the task, in percent; the length is `None`
+    where it is not known."""
 
 
 def standing_lines(section: Section, standing: Standing) -> list[StandingLine]:
@@ -43,16 +53,17 @@ def _line(place: Place, lengths: Sequence[int]) -> StandingLine:
         place.ranks_text,
         place.name,
         place.adaptive,
-        "–" if estimate is None else str(estimate.length),
+        "–" if estimate is None else estimate.length_text,
         "" if estimate is None else span_text(estimate.length_ci),
         "no scored sample" if estimate is None else estimate.note,
         "–" if place.median is None else str(place.median),
         place.conditions,
+        place.left_out,
         None
         if estimate is None
         else (
             _percent(estimate.length_ci[0], lengths),
-            _percent(estimate.length, lengths),
+            None if estimate.length is None else _percent(estimate.length, lengths),
             _percent(estimate.length_ci[1], lengths),
         ),
     )
@@ -78,16 +89,19 @@ def standing_finding(standing: Standing) -> str:
     best = ranking.runs[0]
     estimate = best.estimates[standing.condition]
     tests = standing.tests
-    what = f"see further than {standing.behind_first} of the {others} others"
-    tied = sum(one.rank_key == best.rank_key for one in ranking.runs) - 1
-    others_too = f"and {tied} other{'s' * (tied > 1)}"
-    outside = outside_text([estimate.length.sign]) if tied and estimate else ""
+    count = standing.behind_first
+    which = f"{count or 'any'} of the {others} others" if others > 1 else ranking.runs[1].name
+    shown = f"{best.name} is {'' if count else 'not '}shown to see further than {which}"
+    tied = [one.name for one in ranking.runs[1:] if one.rank_key == best.rank_key]
+    others_too = f"and {tied[0] if len(tied) == 1 else f'{len(tied)} others'}"
+    length = estimate and estimate.length
+    outside = outside_text([length.sign]) if tied and length else ""
     if outside:
         first = f"{best.name} {others_too} cannot be ordered: their effective lengths lie {outside}"
     else:
         has = f"{others_too} have" if tied else "has"
         first = f"{best.name} {has} the longest effective length, {estimate}"
-    return f"{first}; {best.name} is shown to {what} ({correction(tests, standing.unpaired)})."
+    return f"{first}; {shown} ({correction(tests, standing.unpaired)})."
 
 
 def condition_text(section: Section, standing: Standing) -> str:
@@ -99,9 +113,26 @@ def condition_text(section: Section, standing: Standing) -> str:
     return f"{text} (the default)" if standing.default else text
 
 
+def _place_notes(place: Place, standing: Standing) -> Iterator[str]:
+    """Why a model is not ranked, and what helps; and what helps under its other conditions."""
+    estimate = place.estimate
+    if estimate is None:
+        return
+    if not estimate.is_ranked:
+        label, unit = standing.condition.label, place.run.spec.unit
+        yield not_ranked(place.name, {label: estimate}, unit, 1)
+    mine = estimate.limit.remedies
+    more = [one for one in remedies(place.run, estimate.threshold) if one not in mine]
+    if more:
+        yield f"To know how far {place.name} sees under all conditions, {'; '.join(more)}."
+
+
 def standing_notes(standing: Standing) -> list[str]:
     """Limits of the ranks, in sentences; mostly empty."""
-    notes = []
+    notes = [note for place in standing.places for note in _place_notes(place, standing)]
+    if standing.in_tokens:
+        unit = standing.places[0].run.spec.unit
+        notes.append(unit_note([place.tokens for place in standing.places], unit))
     if not standing.complete:
         notes.append(
             f"Of {len(standing.places)} models the effective lengths of each pair were compared, "

@@ -29,6 +29,9 @@ class RunLimits:
     """Most tokens of prompts and replies a minute."""
     max_attempts: int = 6
     """Most attempts at one sample, without those that the server answers with a rate limit."""
+    unheard_attempts: int | None = None
+    """Most attempts at one sample before anything was answered, if the server is not overloaded;
+    the other samples wait for its end meanwhile. `None`: as many as later, and no sample waits."""
     max_rate_limited: int = 100
     """Most attempts at one sample that the server may answer with a rate limit (429)."""
     max_elapsed_s: float = 900.0

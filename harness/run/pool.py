@@ -14,11 +14,13 @@ from itertools import islice
 
 from eyechart.harness.journal.record import Record
 from eyechart.harness.plan.cost import UsageMeter
+from eyechart.harness.plan.forced_choice import ForcedChoice
 from eyechart.harness.plan.request import request_of
 from eyechart.harness.run.limiter import AdaptiveLimiter, RateLimiter
 from eyechart.harness.run.limits import RunLimits
 from eyechart.harness.run.progress import Progress
 from eyechart.harness.run.retry import RetryingClient
+from eyechart.harness.run.room import Room
 from eyechart.harness.spec import Sample
 from eyechart.providers.base import Provider, ProviderError, StopRunError
 
@@ -30,10 +32,11 @@ async def ask_all(
     provider: Provider,
     append: Append,
     *,
-    temperature: float = 0.0,
+    temperature: float | None = 0.0,
     seed: int = 0,
-    system: str = "",
-    think_tokens: int = 0,
+    meter: UsageMeter | None = None,
+    room: Room | None = None,
+    choice: ForcedChoice | None = None,
     limits: RunLimits = RunLimits(),  # noqa: B008  frozen
     rates: RateLimiter | None = None,
     progress: Progress | None = None,
@@ -44,8 +47,9 @@ async def ask_all(
     """Sends every sample and appends a record for each; `samples` gives each its output budget.
 
     `progress.budget` decides which requests may be sent; when it is spent, no more are sent.
-    `system` is sent with every prompt. `think_tokens` may be used by a reply besides its maximum.
-    `rates` continue from an earlier call with the same limits. `say` gets lines for the user.
+    `meter` charges `progress.budget`. Without `room` a sample that was cut off is not asked again.
+    With `choice` the probabilities of its options are asked for in place of a reply. `rates`
+    continue from an earlier call with the same limits. `say` gets lines for the user.
 
     Raises:
         StopRunError: the provider says that the run cannot go on, or nothing is answered any more.
@@ -59,10 +63,10 @@ async def ask_all(
     limiter = AdaptiveLimiter(
         limits.max_connections, rates, first=limits.first_connections, clock=clock
     )
-    paced = limits.tpm is not None
-    meter = UsageMeter(progress.budget, system, think_tokens, paced=paced, say=say)
+    meter = meter or UsageMeter(progress.budget, paced=limits.tpm is not None, say=say)
     client = RetryingClient(provider, limits, progress, meter, limiter, sleep, clock, say=say)
-    pool = WorkerPool(samples, client, append, temperature, seed)
+    client.room = room or client.room
+    pool = WorkerPool(samples, client, append, temperature, seed, choice)
     work = asyncio.create_task(pool.work())
     try:
         await asyncio.shield(work)
@@ -97,8 +101,9 @@ class WorkerPool:
     samples: Iterator[tuple[Sample, int]]
     client: RetryingClient
     append: Append
-    temperature: float
+    temperature: float | None
     seed: int
+    choice: ForcedChoice | None = None
     sample_error: Exception | None = None
     """The error of a sample that could not be made."""
     reported: set[str] = field(default_factory=set)
@@ -143,7 +148,8 @@ class WorkerPool:
         """One worker: sample after sample."""
         try:
             for sample, max_tokens in samples:
-                request = request_of(sample, max_tokens, self.temperature, self.seed)
+                tokens = self.client.room.tokens(sample.prompt, max_tokens)
+                request = request_of(sample, tokens, self.temperature, self.seed, self.choice)
                 record = await self.client.ask(sample, request)
                 if record is None:
                     self._cancel_waiting()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from eyechart.harness.plan.cost import Budget
@@ -60,6 +61,8 @@ class Progress:
     failed_in_a_row: int = 0
     last_failure: str = ""
     """Why the latest attempt or sample failed."""
+    sent: Mapping[str, object] | None = None
+    """The parameters of the latest request, see `Reply.sent`."""
     retries: int = 0
     """Attempts that were repeated."""
     retried: int = 0

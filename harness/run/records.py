@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import time
 
-from eyechart.harness.journal.record import Failure, FailureKind, Record, record_of
+from eyechart.harness.journal.record import Failure, FailureKind, Option, Record, record_of
 from eyechart.harness.score.outcomes import Outcome
 from eyechart.harness.spec import Sample
 from eyechart.providers.base import PromptOverflowError, ProviderError, RefusedError, Reply
+
+_DIGITS = 6
+"""Decimals of a log-probability; single precision has no more."""
 
 
 def answered(
@@ -17,11 +20,15 @@ def answered(
     attempts: int,
     latency_s: float | None,
     batch: str | None = None,
+    max_tokens: int | None = None,
 ) -> Record:
-    """The record of a reply; `latency_s` is `None` for one from a batch with the id `batch`."""
+    """The record of a reply; `latency_s` is `None` for one from a batch with the id `batch`.
+    `max_tokens` are those of the request.
+    """
     record = _record(sample, attempts, reply=reply.text)
     usage = reply.usage
     record.finish_reason = reply.finish_reason
+    record.max_tokens = max_tokens if reply.finish_reason == "length" else None
     record.refusal = reply.refusal
     record.reasoning = reply.reasoning
     record.model = reply.model
@@ -33,7 +40,21 @@ def answered(
     record.latency_s = None if latency_s is None else round(latency_s, 4)
     record.dropped_params = reply.dropped_params or None
     record.logprobs = reply.logprobs
+    if reply.options is not None:
+        record.options = tuple(
+            Option(one.text, round(one.logprob, _DIGITS), one.tokens) for one in reply.options
+        )
     record.batch = batch
+    return record
+
+
+def after_cut(before: Record, record: Record) -> Record:
+    """`record` with what was spent on `before`, the sample's reply that was cut off."""
+    record.cut_off = (before.cut_off or 0) + 1
+    record.attempts = (before.attempts or 0) + (record.attempts or 0)
+    for kind in ("prompt_tokens", "output_tokens"):
+        earlier = getattr(before, f"cut_{kind}") or 0
+        setattr(record, f"cut_{kind}", earlier + (getattr(before, kind) or 0))
     return record
 
 

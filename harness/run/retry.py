@@ -4,18 +4,23 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from typing import TypeGuard
 
 from eyechart.harness.journal.record import Record
 from eyechart.harness.plan.cost import UsageMeter
 from eyechart.harness.run.limiter import AdaptiveLimiter, Permit
 from eyechart.harness.run.limits import RunLimits
 from eyechart.harness.run.progress import Progress
-from eyechart.harness.run.records import answered, failed
+from eyechart.harness.run.records import after_cut, answered, failed
+from eyechart.harness.run.room import Room
 from eyechart.harness.spec import Sample
 from eyechart.providers.base import (
+    BadRequestError,
     ConnectError,
+    Likelihood,
     OverloadedError,
+    PromptOverflowError,
     Provider,
     ProviderError,
     RateLimitError,
@@ -30,6 +35,8 @@ from eyechart.providers.secrets import redact
 
 _BELIEVED = 7
 """Rate limits of one sample after which its waits double; before, `Retry-After` holds."""
+_TOO_MUCH = (BadRequestError.__name__, PromptOverflowError.__name__)
+"""What servers answer to a request for more tokens than they give."""
 _LONG_WAIT_S = 10.0
 """Shortest wait, in seconds, that the user is told about."""
 
@@ -64,12 +71,66 @@ class RetryingClient:
     idle_since_s: float | None = None
     """Time since which no request is in flight and samples wait; `None` if that is not so."""
 
+    room: Room = field(default_factory=lambda: Room(fixed=True))
+    """How many tokens replies get."""
+    scout: str | None = None
+    """Id of the sample that is tried again while nothing was answered."""
+    scouted: asyncio.Event = field(default_factory=asyncio.Event)
+    """Set when something was answered, or the scout is given up."""
+    has_reply: bool = field(init=False)
+    """Whether the server has ever sent a reply."""
+
     def __post_init__(self) -> None:
         self.answered_at_s = self.clock()
-        self.is_heard = self.progress.answered > 0
+        self.is_heard = self.has_reply = self.progress.answered > 0
 
     async def ask(self, sample: Sample, request: Request) -> Record | None:
-        """The record of the sample; `None` if the run stopped before the sample was asked."""
+        """The record of the sample; `None` if the run stopped before the sample was asked. A sample
+        whose reply was cut off is asked again with more room, see `Room`.
+        """
+        try:
+            return await self._ask_until_whole(sample, request)
+        finally:
+            self.room.end(sample.id)
+
+    async def _ask_until_whole(self, sample: Sample, request: Request) -> Record | None:
+        room, answer = self.room, request.max_tokens - request.think_tokens
+        record = await self._ask(sample, request)
+        if _is_refused(record) and request.think_tokens and not room.fixed:
+            smaller = replace(request, max_tokens=answer, think_tokens=0)
+            again = await self._ask(sample, smaller)
+            if again is not None and again.failure is None:  # so the tokens were the reason
+                self._note_refusal(request.max_tokens, record)
+                record, request = again, smaller
+        while record is not None:
+            while (ended := room.before(record, request.max_tokens)) is not None:
+                await ended.wait()
+            if (tokens := room.more(record, request.max_tokens)) is None:
+                break
+            more = tokens - request.max_tokens
+            wider = replace(request, max_tokens=tokens, think_tokens=request.think_tokens + more)
+            again = await self._ask(sample, wider)
+            if again is None:  # a reply that was cut off is the result where the budget ends
+                return record if self.stopped is None else None
+            if again.failure is None:
+                record, request = after_cut(record, again), wider
+            elif _is_refused(again):
+                self._note_refusal(tokens, again)
+            else:
+                break
+        if record is not None:
+            room.note(record, request.max_tokens)
+        return record
+
+    def _note_refusal(self, tokens: int, refused: Record) -> None:
+        """The server did not take a request for so many tokens; tells the user once."""
+        if not self.room.has_refusal:
+            why = "" if refused.failure is None else refused.failure.message
+            self.say(f"the server does not take {tokens:,} tokens for a reply: {why}")
+        self.room.refused(tokens)
+
+    async def _ask(self, sample: Sample, request: Request) -> Record | None:
+        """The record of one request; `None` if the run stopped before it was sent."""
         state = RetryState(self.limits)
         budget = self.progress.budget
         max_usage = self.meter.max_usage(request.prompt, request.max_tokens)
@@ -89,16 +150,36 @@ class RetryingClient:
                 return result
             if self.stopped is not None:
                 return None
+            if not await self._is_worth_trying(sample, result.error, state):
+                return failed(sample, result.error, attempts=state.attempts)
             self.progress.retries += 1
             self.progress.retried += state.attempts == 1
-            await self._wait(result)
+            await self._wait(self.sleep(result.wait_s))
 
-    async def _wait(self, seconds: float) -> None:
+    async def _is_worth_trying(
+        self, sample: Sample, error: TransientError, state: RetryState
+    ) -> bool:
+        """Whether a sample is tried again. Before anything was answered one sample is, and the
+        others wait for its end, since what it meets they meet too.
+        """
+        most = self.limits.unheard_attempts
+        if most is None or self.has_reply:
+            return True
+        self.scout = self.scout or sample.id
+        if self.scout == sample.id:
+            if state.failed < most or isinstance(error, OverloadedError):
+                return True
+            self.scouted.set()
+        else:
+            await self._wait(self.scouted.wait())
+        return self.has_reply
+
+    async def _wait(self, until: Awaitable[object]) -> None:
         """Waits before a sample is tried again."""
         self.waiting += 1
         self._note_idle()
         try:
-            await self.sleep(seconds)
+            await until
         finally:
             self.waiting -= 1
             self._note_idle()
@@ -112,8 +193,8 @@ class RetryingClient:
 
     async def _attempt(
         self, sample: Sample, request: Request, state: RetryState, tokens: int
-    ) -> Record | float | None:
-        """The record, see `ask`, or the seconds until the next attempt."""
+    ) -> Record | _Again | None:
+        """The record, see `ask`, or when the sample is asked again."""
         permit = await self.limiter.acquire(tokens)
         worker = asyncio.current_task()
         self.in_flight.add(worker)
@@ -123,19 +204,29 @@ class RetryingClient:
             if self.progress.budget.exhausted or self.stopped is not None:
                 return None
             try:
-                reply = await self.provider.complete(request)
+                reply = await self._sent(request)
             except ProviderError:
                 raise
             except Exception as error:  # our code did not expect what the server sent
                 raise TransientError(redact(f"{type(error).__name__}: {error}")) from error
             latency_s = self.clock() - permit.sent_s
             reply = self._settle(reply, request, permit, latency_s)
-            return answered(sample, reply, attempts=state.attempts + 1, latency_s=latency_s)
+            return answered(
+                sample,
+                reply,
+                attempts=state.attempts + 1,
+                latency_s=latency_s,
+                max_tokens=request.max_tokens,
+            )
         except TransientError as error:
             used = self.meter.settle_nothing(error.usage)
             permit.settle(used.prompt_tokens + used.output_tokens)
             wait_s = self._wait_after(error, state, permit)
-            return failed(sample, error, attempts=state.attempts) if wait_s is None else wait_s
+            if wait_s is not None:
+                return _Again(wait_s, error)
+            if sample.id == self.scout:
+                self.scouted.set()
+            return failed(sample, error, attempts=state.attempts)
         except SampleError as error:
             self.is_heard = True
             permit.settle(0)
@@ -146,11 +237,20 @@ class RetryingClient:
                 self._note_idle()
             permit.release()
 
+    async def _sent(self, request: Request) -> Reply:
+        """The reply to a request, or the probabilities of its options."""
+        if not request.options:
+            return await self.provider.complete(request)
+        assert isinstance(self.provider, Likelihood)  # as its descriptor says
+        return await self.provider.score(request)
+
     def _settle(self, reply: Reply, request: Request, permit: Permit, latency_s: float) -> Reply:
         """Charges a reply; returns it without token counts that cannot be true."""
         permit.on_success(latency_s)
+        self.progress.sent = reply.sent
         self.answered_at_s = self.clock()
-        self.is_heard = True
+        self.is_heard = self.has_reply = True
+        self.scouted.set()
         reply, used = self.meter.settle(reply, request.prompt, request.max_tokens)
         permit.settle(used.prompt_tokens + used.output_tokens)
         return reply
@@ -214,6 +314,19 @@ class RetryingClient:
                 f"and the same command goes on ({error})"
             ) from error
         return left_s
+
+
+def _is_refused(record: Record | None) -> TypeGuard[Record]:
+    """Whether the server refused the request, perhaps because of its tokens."""
+    return record is not None and record.failure is not None and record.failure.type in _TOO_MUCH
+
+
+@dataclass(frozen=True, slots=True)
+class _Again:
+    """An attempt that failed, and how many seconds later the next one may follow."""
+
+    wait_s: float
+    error: TransientError
 
 
 @dataclass(slots=True)

@@ -7,14 +7,18 @@ from dataclasses import replace
 
 from eyechart.harness.journal.record import Record, Warn
 from eyechart.harness.journal.writer import Journal
-from eyechart.harness.plan.cost import Budget
+from eyechart.harness.plan.cost import Budget, UsageMeter
+from eyechart.harness.plan.forced_choice import ForcedChoice
 from eyechart.harness.plan.plan import Plan
 from eyechart.harness.run import pool
 from eyechart.harness.run.batch.pending import refuse_if_under_way
+from eyechart.harness.run.first_replies import FirstCheck
+from eyechart.harness.run.first_samples import FirstSamples
 from eyechart.harness.run.limiter import RateLimiter
 from eyechart.harness.run.limits import RunLimits
 from eyechart.harness.run.outcome import RunOutcome
 from eyechart.harness.run.progress import Pace, Progress
+from eyechart.harness.run.room import Room
 from eyechart.harness.run.run_request import RunRequest
 from eyechart.harness.run.writer import Judge, PlannedRun, RunWriter
 from eyechart.harness.spec import Sample
@@ -37,8 +41,12 @@ class TaskRun:
         warn: Warn,
         budget: Budget | None = None,
         judge: Judge | None = None,
+        room: Room | None = None,
+        check_first: FirstCheck | None = None,
     ) -> None:
-        """With `judge`, the progress counts correct answers.
+        """With `judge`, the progress counts correct answers. `room` is what earlier runs of the
+        command have taught about the length of replies. `check_first` judges the first replies;
+        without it all samples are asked, whatever they are.
 
         Raises:
             JournalError: the run's folder cannot be used.
@@ -48,6 +56,7 @@ class TaskRun:
         self._model = model
         self._warn = warn
         self._run = PlannedRun(request, run_journal, warn)
+        self.room = Room.of(request.model, request.settings) if room is None else room
         self.pending = self._run.pending
         """Number of planned samples that had no answer at the time of planning."""
         self.progress = Progress(
@@ -56,6 +65,12 @@ class TaskRun:
             is_adaptive=request.plan.counts is not None and not request.repeat,
             pace=Pace(self._run.pending_symbols),
         )
+        self.first = FirstSamples(self._run, check_first, warn)
+        system = request.settings.system or ""
+        self._meter = UsageMeter(self.progress.budget, system, say=warn)
+        is_chosen = request.settings.read == "likelihood"
+        plan = request.plan
+        self._choice = ForcedChoice(plan.task, plan.seed) if is_chosen else None
         self._rates: RateLimiter | None = None
         self._has_server = False
         self._has_asked = False
@@ -90,29 +105,37 @@ class TaskRun:
         run needs no server.
 
         Raises:
-            ProviderError: there is no server, or it refuses.
+            ProviderError: there is no server, or it refuses, or the first replies ended an earlier
+                command.
             JournalError: samples are in a batch, or another model answered before.
         """
         if not self.pending:
             self._run.complete_fingerprint()
             self._run.save()
             return
+        self.first.begin()
         if self._has_server:
             self._run.save()
         else:
             refuse_if_under_way(self._request.folder)
             self._run.set_server(await self._model.facts())
             self._has_server = True
+        self.room.window = self._request.model.window(self._run.manifest.server)
+        self.room.remember(self._request)
         await self._run.find_overflows(self._model)
+        await self._run.count_prompts(self._model)
 
     def samples(self) -> Iterator[tuple[Sample, int]]:
-        """The pending samples with their output budgets; records those that do not fit."""
-        return self._run.samples(self._writer, budget=self.progress.budget)
+        """The pending samples with the tokens of their replies; records those that do not fit."""
+        for sample, answer in self._run.samples(self._writer, budget=self.progress.budget):
+            yield sample, self.room.tokens(sample.prompt, answer)
 
     def take(self, record: Record) -> bool:
         """Writes the record of a sample, unless the sample has one; returns whether it was new."""
         if not self._run.note(record):
             return False
+        self.first.note(record)
+        self.room.note(record)
         self._writer(record)
         if record.is_error:
             self.progress.failed += 1
@@ -137,42 +160,70 @@ class TaskRun:
             self._run.complete_fingerprint()
         self._run.save()
 
+    def first_samples(self, least: int = 1) -> list[tuple[Sample, int]]:
+        """The samples to ask before all others, see `FirstSamples.take`."""
+        return [] if self._has_asked else self.first.take(self.progress.budget, least)
+
     async def ask(self, provider: Provider, limits: RunLimits) -> None:
-        """Asks every pending sample.
+        """Asks every pending sample; those first whose replies decide about the others.
 
         Raises:
-            StopRunError: the run cannot go on, or another model answers than before.
+            StopRunError: the run cannot go on, or another model answers than before, or none of
+                the first replies can be used.
             JournalError: the journal cannot be written, or an answer was to another prompt.
             TaskError: a sample cannot be made.
         """
         if not self.pending:
             return
-        settings = self._request.settings
         self._rates = self._rates or RateLimiter(rpm=limits.rpm, tpm=limits.tpm)
+        self._meter.paced = limits.tpm is not None
         if self._has_asked:
             limits = replace(limits, first_connections=self.progress.connections or None)
         elif self._run.manifest.answered_by:  # the first reply shows whether another model
             # answers now
             limits = replace(limits, first_connections=1)
+        first = self.first_samples()
         self._has_asked = True
         try:
-            await pool.ask_all(
-                self.samples(),
-                provider,
-                self._writer,
-                temperature=settings.temperature,
-                seed=settings.seed,
-                system=settings.system or "",
-                think_tokens=self._request.model.think_tokens,
-                limits=limits,
-                rates=self._rates,
-                progress=self.progress,
-                say=self._warn,
-            )
+            if first:
+                await self._ask(iter(first), provider, self._write, limits)
+                limits = replace(limits, first_connections=self.progress.connections or None)
+                self.first.decide()
+            samples = self._run.samples(self._writer, budget=self.progress.budget)
+            await self._ask(samples, provider, self._write, limits)
         except BaseException:
             self._run.save()
             raise
         self.end()
+        self.first.decide()
+
+    async def _ask(
+        self,
+        samples: Iterator[tuple[Sample, int]],
+        provider: Provider,
+        append: pool.Append,
+        limits: RunLimits,
+    ) -> None:
+        settings = self._request.settings
+        await pool.ask_all(
+            samples,
+            provider,
+            append,
+            temperature=settings.temperature,
+            seed=settings.seed,
+            meter=self._meter,
+            room=self.room,
+            choice=self._choice,
+            limits=limits,
+            rates=self._rates,
+            progress=self.progress,
+            say=self._warn,
+        )
+
+    def _write(self, record: Record) -> None:
+        """Writes a record. If its sample was one of the first, it is not asked again."""
+        self.first.note(record)
+        self._writer(record)
 
 
 async def run_task(

@@ -9,7 +9,7 @@ import shlex
 import sys
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -30,13 +30,15 @@ from eyechart.harness.journal.software import software
 from eyechart.harness.journal.writer import Journal
 from eyechart.harness.plan.context_fit import CellFit, context_fits
 from eyechart.harness.plan.cost import Budget
+from eyechart.harness.plan.counted_prompts import counted_prompts
 from eyechart.harness.plan.own_tasks import remember
 from eyechart.harness.plan.plan import Plan, output_budget, sample_hash
 from eyechart.harness.run.batch.pending import PENDING_FILE
+from eyechart.harness.run.first_replies import first_count
 from eyechart.harness.run.progress import Progress
 from eyechart.harness.run.records import overflow
 from eyechart.harness.run.run_request import RunRequest
-from eyechart.harness.spec import Cell, CellKey, Condition, Sample, exact_json, line_start
+from eyechart.harness.spec import Cell, CellKey, Condition, Sample, counted, exact_json, line_start
 from eyechart.providers.base import Facts, StopRunError
 from eyechart.providers.naming import named, turned_on
 from eyechart.providers.secrets import mask, masked, redact
@@ -60,6 +62,8 @@ class PlannedRun:
         self.start = line_start(plan.seed, plan.task.name)
         self._fits: dict[CellKey, CellFit] = {}
         self._measured: set[CellKey] = set()
+        self.tried: set[str] = set()
+        """Ids of samples that this command has asked before the others."""
         self._read()
         self._check(request.known_facts)
         for cell in manifest.cells:
@@ -73,6 +77,7 @@ class PlannedRun:
     def grow(self, plan: Plan) -> None:
         """Plans the next wave of an adaptive run; reads again what is answered."""
         self.request = replace(self.request, plan=plan)
+        self.tried.clear()
         self._read()
         self._plan()
 
@@ -199,12 +204,52 @@ class PlannedRun:
             request.model,
             self.manifest.server,
             counter,
-            request.settings.max_tokens,
+            request.settings.reply_tokens,
         )
         self._fits |= fits
         for key, fit in fits.items():
             if why := str(fit):
                 self._warn(f"{request.name} {key[0].label} at length {key[1]}: {why}")
+
+    async def count_prompts(self, counter: Facts) -> None:
+        """Notes the tokens of some prompts of each condition, if `counter` counts tokens."""
+        manifest = self.manifest
+        known = [
+            condition
+            for condition in self.request.plan.conditions
+            if len({one.length for one in counted.read(manifest.counted.get(condition.label, ""))})
+            > 1
+        ]
+        found = await counted_prompts(self.request.plan, counter, known)
+        manifest.counted |= {one.label: counted.written(found[one]) for one in found}
+
+    def first_samples(self, budget: Budget | None = None) -> list[tuple[Sample, int]]:
+        """The first samples of each condition's shortest line, or of its shortest lines where one
+        has too few, with their output budgets, as far as they are pending and fit into the window.
+        """
+        plan, sizes = self.request.plan, self.request.plan.sizes
+        count = first_count(len({condition for condition, _ in sizes}))
+        seen = Counter[Condition]()
+        chosen = []
+        for key in sorted(sizes, key=lambda key: key[1]):
+            for index in plan.shard.rows(sizes[key])[: max(0, count - seen[key[0]])]:
+                seen[key[0]] += 1
+                sample = plan.sample(*key, index)
+                if self.answered.covers(sample, key):
+                    continue
+                tokens = self._fitting(sample, key)
+                if isinstance(tokens, int) and (budget is None or budget.take_request()):
+                    chosen.append((sample, tokens))
+        return chosen
+
+    def _fitting(self, sample: Sample, key: CellKey) -> int | str:
+        """The output budget of a sample, or why it does not fit into the window."""
+        cell_fit = self._fits.get(key)
+        fit = None if cell_fit is None else cell_fit.at(sample.length)
+        if fit is not None and not fit.fits:
+            return str(fit)
+        tokens = self.request.settings.reply_tokens or output_budget(sample)
+        return tokens if fit is None else fit.at_most(tokens)
 
     def samples(
         self, writer: RunWriter, in_batches: Answered | None = None, budget: Budget | None = None
@@ -218,17 +263,15 @@ class PlannedRun:
         self._all_made = False
         for sample in self.request.plan:
             key = self._add(sample)
-            if self.answered.covers(sample, key):
+            if self.answered.covers(sample, key) or sample.id in self.tried:
                 continue
             if in_batches is not None and in_batches.has(key, sample.index):
                 continue
-            cell_fit = self._fits.get(key)
-            fit = None if cell_fit is None else cell_fit.at(sample.length)
-            if fit is not None and not fit.fits:
-                writer.unsent(sample, str(fit), known=self.answered.unsent.covers(sample, key))
+            tokens = self._fitting(sample, key)
+            if isinstance(tokens, str):
+                writer.unsent(sample, tokens, known=self.answered.unsent.covers(sample, key))
             elif budget is None or budget.take_request():
-                tokens = self.request.settings.max_tokens or output_budget(sample)
-                yield sample, tokens if fit is None else fit.at_most(tokens)
+                yield sample, tokens
             else:
                 return
         self._all_made = True
@@ -308,6 +351,9 @@ class RunWriter:
 
     def __call__(self, record: Record) -> None:
         """Writes a record; raises `StopRunError` if another model answers than before."""
+        if (sent := self._progress.sent) is not None and sent != self._manifest.sent:
+            self._manifest.sent = dict(sent)
+            write_manifest(self._journal.folder, self._manifest)
         if record.model is not None:
             self._note_model(mask(record.model)[:_NAME_CHARS])
         self._journal.append(record)
@@ -368,7 +414,7 @@ def _manifest(request: RunRequest) -> Manifest:
                 f"server, and this command asks {now}; use "
                 f"another {named('name')} or {named('out')}, or {turned_on('fresh')}"
             )
-        identity = request.model.label, task.spec.digest(), asdict(request.settings)
+        identity = request.model.label, task.spec.digest(), request.settings.given()
         if (manifest.model, manifest.task_digest, manifest.settings) != identity:
             raise JournalError(
                 f"{folder} holds a run of {manifest.model} on another {manifest.task}; "
@@ -396,7 +442,7 @@ def _manifest(request: RunRequest) -> Manifest:
             task_version=task.spec.version,
             task_digest=task.spec.digest(),
             spec=task.spec.model_dump(mode="json"),
-            settings=asdict(request.settings),
+            settings=request.settings.given(),
             variant=request.model.variant,
             served_as=request.model.served_as,
             repeat=request.repeat,

@@ -6,20 +6,29 @@ read and compared, which right and wrong answers try a task, and what the docume
 
 from __future__ import annotations
 
-import difflib
 import math
 import re
-from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING, ClassVar, Protocol, TypeAlias
+from typing import TYPE_CHECKING
 
 from . import lists
-from .choices import LETTERS, NO_OPTION, choice, folded
+from .alternatives import (
+    changed_characters,
+    changed_items,
+    changed_texts,
+    decimals_nearby,
+    numbers_nearby,
+)
+from .answer_type import AnswerType
+from .choices import LETTERS, NO_OPTION, choice, folded, only_choice
+from .codes import NO_CODE, code
 from .extraction import (
+    FIRST,
     NO_SYMBOL,
     Extracted,
+    from_start,
     list_answer,
-    short_answer,
+    marked,
     symbol,
     text_answer,
     tidy,
@@ -30,138 +39,16 @@ from .markup import phrase_pattern, without_markup, without_thoughts
 from .verdict import Verdict, compare_parts, ended, right_or_wrong
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from random import Random
 
+    from .answer_type import AnswerForm, Phrases, Targets, Wrong
     from .extraction import AnswerLine
     from .integers import Found
     from .verdict import Target
 
-Phrases: TypeAlias = list[tuple[int, int]]
-"""Start and end of each answer phrase in a reply."""
-Targets: TypeAlias = "Sequence[Target]"
-"""The target, and other right answers."""
-Wrong: TypeAlias = "Iterator[tuple[str, str, float | None]]"
-"""Answers that miss by little: name, answer and the absolute error that it should have."""
 _ROUNDING = 1e-9
 """Share of a number by which floats may differ that stand for the same decimal number."""
-
-
-class AnswerForm(Protocol):
-    """The type of an answer and the phrase before it, as a task file gives them."""
-
-    @property
-    def type(self) -> str: ...
-    @property
-    def phrase(self) -> str: ...
-    @property
-    def tolerance(self) -> float | None: ...
-    @property
-    def relative_tolerance(self) -> float | None: ...
-    @property
-    def options(self) -> tuple[str, ...] | None: ...
-    @property
-    def letters(self) -> bool | None: ...
-    @property
-    def ordered(self) -> bool | None: ...
-
-    def __hash__(self) -> int:
-        """Needed to cache the verdicts on short replies."""
-
-
-@dataclass(frozen=True, slots=True)
-class PlainAnswerForm:
-    """An `AnswerForm` without a task file."""
-
-    type: str
-    phrase: str
-    tolerance: float | None = None
-    relative_tolerance: float | None = None
-    options: tuple[str, ...] | None = None
-    letters: bool | None = None
-    ordered: bool | None = None
-
-
-class AnswerType:
-    """What the program knows about a type of answers. Without other methods: one line of text."""
-
-    name: ClassVar[str]
-    meaning: ClassVar[str]
-    """What the answer is, for the schema of task files."""
-    target: ClassVar[str]
-    """What the target is, for the documentation."""
-    right: ClassVar[str]
-    """When an answer is right, for the documentation: `it …`."""
-    stored: ClassVar[type] = str
-    """The type of targets and answers; `int` and `float` have a numerical error."""
-    nothing: ClassVar[str] = ""
-    """Why a line has no such answer."""
-    plain: ClassVar[str] = ""
-    """Pattern of an answer alone after the phrase, which is read without further rules."""
-    fields: ClassVar[tuple[str, ...]] = ()
-    """Fields of `answer` in a task file that go with this type alone."""
-    needed: ClassVar[tuple[str, ...]] = ()
-    """Those of them that a task file must have."""
-    accepts: ClassVar[bool] = False
-    """Whether an item may have other right answers, `accept`."""
-    free: ClassVar[bool] = False
-    """Whether an answer can be any words, so that a refusal could be one."""
-
-    def value(self, given: Target | Sequence[str]) -> Target:
-        """The target of a sample, from an item: a list's items joined by commas."""
-        return given if isinstance(given, int | float | str) else lists.SEPARATOR.join(given)
-
-    def fits(self, target: object) -> bool:
-        """Whether a target of a journal has the type of the answer."""
-        return isinstance(target, self.stored)
-
-    def problem(self, target: object, form: AnswerForm, name: str = "target") -> str | None:
-        """What is wrong with the target of an item, which is called `name`; `None` if nothing."""
-        if not isinstance(target, str):
-            return self.unfit(target, "a text", name)
-        if not target.strip():
-            return f"the {name} is empty text, which no reply can show"
-        options = form.options
-        if options and target not in options:
-            close = difflib.get_close_matches(target, options, n=1)
-            known = ", ".join(map(repr, options))
-            remedy = f"did you mean {close[0]!r}?" if close else f"they are {known}"
-            return f"the {name} {target!r} is none of the options; {remedy}"
-        return None
-
-    def unfit(self, target: object, wanted: str, name: str = "target") -> str:
-        return f"the {name} {target!r} does not fit 'answer: {self.name}'; give {wanted}"
-
-    def extract(
-        self, form: AnswerForm, text: str, bare: str, phrases: Phrases, *, first_line: bool
-    ) -> Extracted:
-        """The answer in the reply `text`, which is `bare` without markup; with `first_line` for a
-        reply that was cut off.
-        """
-        return short_answer(lambda line: self.read(line, form), self.nothing, text, bare, phrases)
-
-    def read(self, line: AnswerLine, form: AnswerForm) -> Found | str:
-        """The answer on a line, or why there is none."""
-        raise NotImplementedError
-
-    def compare(self, read: Extracted, reply: str, targets: Targets, form: AnswerForm) -> Verdict:
-        """The verdict on an answer that was read; errors are measured from the first target."""
-        right = any(str(one) in (read.value, reply[read.start : read.end]) for one in targets)
-        return Verdict(right_or_wrong(right=right), read.value, read.start, read.end)
-
-    def right_forms(self, target: Target, form: AnswerForm) -> Iterator[tuple[str, str]]:
-        """Further ways to write the right answer, each with its name."""
-        yield from ()
-
-    def wrong(self, target: Target, form: AnswerForm, accept: Sequence[str]) -> Wrong:
-        """Wrong answers, to try a task with."""
-        right = {str(target), *accept}
-        if " " not in str(target):
-            yield "other symbol", next(one for one in "7890123456" if one not in right), None
-            return
-        words = str(target).split()
-        for name, parts in (("one word short", words[:-1]), ("one word long", [*words, words[-1]])):
-            if " ".join(parts) not in right:
-                yield name, " ".join(parts), None
 
 
 class Integer(AnswerType):
@@ -195,6 +82,9 @@ class Integer(AnswerType):
     def wrong(self, target: Target, form: AnswerForm, accept: Sequence[str]) -> Wrong:
         yield "one too many", str(int(target) + 1), 1
         yield "one too few", str(int(target) - 1), 1
+
+    def wrong_options(self, target: Target, *_given: object) -> Iterable[str]:
+        return map(str, numbers_nearby(int(target)))
 
 
 class Number(AnswerType):
@@ -245,6 +135,12 @@ class Number(AnswerType):
         for name, answer in (("too high", number + missed), ("too low", number - missed)):
             yield name, repr(answer), abs(answer - number)
 
+    def wrong_options(self, target: Target, form: AnswerForm, *_given: object) -> Iterable[str]:
+        return decimals_nearby(self.written(target, form), 2 * _allowed(float(target), form))
+
+    def written(self, target: Target, form: AnswerForm) -> str:
+        return repr(float(target)).removesuffix(".0")
+
 
 def _allowed(target: float, form: AnswerForm) -> float:
     return max(form.tolerance or 0.0, (form.relative_tolerance or 0.0) * abs(target))
@@ -257,12 +153,68 @@ class Symbol(AnswerType):
     meaning = "one token without spaces, found also inside a sentence"
     target = "text without spaces"
     right = "is the same token"
+    listed = True
     nothing = NO_SYMBOL
     plain = r"[A-Za-z0-9]"
     accepts = True
 
     def read(self, line: AnswerLine, form: AnswerForm) -> Found | str:
         return symbol(line)
+
+
+class Code(AnswerType):
+    """See `codes`."""
+
+    name = "code"
+    meaning = "an identifier, a UUID or a hash, found also inside a sentence"
+    target = "text without spaces"
+    right = "is the same, character by character"
+    nothing = NO_CODE
+    fields = ("case",)
+    accepts = True
+
+    def problem(self, target: object, form: AnswerForm, name: str = "target") -> str | None:
+        if isinstance(target, str) and len(target.split()) > 1:
+            return f"the {name} {target!r} has a space; 'answer: text' takes several words"
+        return super().problem(target, form, name)
+
+    def read(self, line: AnswerLine, form: AnswerForm) -> Found | str:
+        return code(line.bare, marked(line.text, line.bare))
+
+    def compare(self, read: Extracted, reply: str, targets: Targets, form: AnswerForm) -> Verdict:
+        right = {self._compared(one, form) for one in targets}
+        said = {self._compared(one, form) for one in (read.value, reply[read.start : read.end])}
+        return Verdict(right_or_wrong(right=bool(right & said)), read.value, read.start, read.end)
+
+    @staticmethod
+    def _compared(value: object, form: AnswerForm) -> str:
+        return str(value) if form.case is not False else str(value).casefold()
+
+    def right_forms(self, target: Target, form: AnswerForm) -> Iterator[tuple[str, str]]:
+        if form.case is False:
+            yield "other case", str(target).swapcase()
+
+    def wrong(self, target: Target, form: AnswerForm, accept: Sequence[str]) -> Wrong:
+        text = str(target)
+        right = {self._compared(one, form) for one in (text, *accept)}
+        others = {
+            "one character long": f"{text}{text[-1]}",
+            "without its leading zeros": text.lstrip("0") or "0",
+            "other case": text.swapcase(),
+        }
+        for name, other in others.items():
+            if self._compared(other, form) not in right:
+                yield name, other, None
+
+    def wrong_options(
+        self,
+        target: Target,
+        form: AnswerForm,
+        accept: Sequence[str],
+        others: Sequence[str],
+        rng: Random,
+    ) -> Iterable[str]:
+        return changed_characters(str(target), rng)
 
 
 class Text(AnswerType):
@@ -278,6 +230,8 @@ class Text(AnswerType):
     def extract(
         self, form: AnswerForm, text: str, bare: str, phrases: Phrases, *, first_line: bool
     ) -> Extracted:
+        if form.read == FIRST:
+            return text_answer(text, bare, from_start(phrases), first_line=True)
         return text_answer(text, bare, phrases, first_line=first_line)
 
     def compare(self, read: Extracted, reply: str, targets: Targets, form: AnswerForm) -> Verdict:
@@ -286,6 +240,19 @@ class Text(AnswerType):
             words = tidy(str(target)).split()
             verdicts.append(compare_parts(text, text.split(), words, read.start, read.end))
         return next((one for one in verdicts if one.outcome == "correct"), verdicts[0])
+
+    def wrong_options(
+        self,
+        target: Target,
+        form: AnswerForm,
+        accept: Sequence[str],
+        others: Sequence[str],
+        rng: Random,
+    ) -> Iterable[str]:
+        return changed_texts(str(target), rng)
+
+    def meant(self, option: str, form: AnswerForm) -> Target:
+        return tidy(option)
 
 
 class Choice(AnswerType):
@@ -299,6 +266,18 @@ class Choice(AnswerType):
     fields = ("options", "letters")
     needed = ("options",)
     accepts = True
+    listed = True
+
+    def extract(
+        self, form: AnswerForm, text: str, bare: str, phrases: Phrases, *, first_line: bool
+    ) -> Extracted:
+        read = super().extract(form, text, bare, phrases, first_line=first_line)
+        if read.value is not None or phrases:
+            return read
+        found = only_choice(bare, form.options or (), letters=bool(form.letters))
+        if isinstance(found, str):
+            return Extracted(None, why=f"{found}, and no answer phrase")
+        return Extracted(*found)
 
     def read(self, line: AnswerLine, form: AnswerForm) -> Found | str:
         letters, options = bool(form.letters), form.options or ()
@@ -323,6 +302,17 @@ class Choice(AnswerType):
                 yield f"option {option!r}", option, None
                 if form.letters:
                     yield f"letter {letter}", letter, None
+
+    def wrong_options(self, target: Target, form: AnswerForm, *_given: object) -> Iterable[str]:
+        return (self.written(option, form) for option in form.options or ())
+
+    def written(self, target: Target, form: AnswerForm) -> str:
+        options = form.options or ()
+        return LETTERS[options.index(str(target))] if form.letters else str(target)
+
+    def meant(self, option: str, form: AnswerForm) -> Target:
+        known = dict(zip(LETTERS, form.options or (), strict=False))
+        return known[option] if form.letters else option
 
 
 class List(AnswerType):
@@ -349,7 +339,7 @@ class List(AnswerType):
     def extract(
         self, form: AnswerForm, text: str, bare: str, phrases: Phrases, *, first_line: bool
     ) -> Extracted:
-        return list_answer(text, bare, phrases)
+        return list_answer(text, bare, from_start(phrases) if form.read == FIRST else phrases)
 
     def compare(self, read: Extracted, reply: str, targets: Targets, form: AnswerForm) -> Verdict:
         text, start, end = str(read.value), read.start, read.end
@@ -383,6 +373,22 @@ class List(AnswerType):
         if form.ordered is not False and turned != items:
             yield "other order", ", ".join(turned), None
 
+    def wrong_options(
+        self,
+        target: Target,
+        form: AnswerForm,
+        accept: Sequence[str],
+        others: Sequence[str],
+        rng: Random,
+    ) -> Iterable[str]:
+        items = str(target).split(lists.SEPARATOR)
+        if len(set(items)) == 1:
+            return changed_characters(str(target), rng)
+        return map(lists.SEPARATOR.join, changed_items(items, rng))
+
+    def meant(self, option: str, form: AnswerForm) -> Target:
+        return lists.SEPARATOR.join(tidy_items(option))
+
 
 TYPES: Mapping[str, AnswerType] = {kind.name: kind() for kind in AnswerType.__subclasses__()}
 """Name -> type, in the order of the documentation."""
@@ -398,7 +404,7 @@ def _plain_pattern(kind: str, phrase: str) -> re.Pattern[str] | None:
 
 def _extract_plain(reply: str, answer: AnswerForm) -> Extracted | None:
     """The result of `extract_any`, if the last line is only the phrase and a short answer."""
-    pattern = _plain_pattern(answer.type, answer.phrase)
+    pattern = None if answer.read == FIRST else _plain_pattern(answer.type, answer.phrase)
     begin = reply.rfind(answer.phrase) if pattern else -1
     if not pattern or begin < 0 or (begin and reply[begin - 1] != "\n"):
         return None

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from .answers import PlainAnswerForm, extract
+from .answer_type import PlainAnswerForm
+from .answers import extract
 from .judge import judge
 from .outcomes import Outcome
 
@@ -34,6 +35,8 @@ def is_correct(doc: Mapping[str, Any], text: str) -> bool:
         options=None if options is None else tuple(options),
         letters=doc.get("letters"),
         ordered=doc.get("ordered"),
+        case=doc.get("case"),
+        read=doc.get("read"),
     )
     ends = ["stop"]
     if not places and len(text.encode(errors="replace")) >= doc["budget"]:

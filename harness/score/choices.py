@@ -1,4 +1,4 @@
-"""Reads which of some options a line chooses, if it chooses exactly one.
+"""Reads which of some options a line or a whole reply chooses, if it chooses exactly one.
 
 - A line that is nothing but an option is that option, whatever its case, spaces, quotes, brackets
   and full stop. Where letters stand for the options, the line may also be the letter (`B`, `(b)`),
@@ -6,8 +6,14 @@
 - After the answer phrase the option may stand in a sentence: then exactly one option may be named,
   as whole words. An option inside a longer one (`sure` in `not sure`) does not count as named. A
   single letter counts where it is a capital; `A` and `I`, which are also words, only before `)`,
-  `.`, `:` or the end of the line. A letter beside the text of another option is no answer.
+  `.`, `:` or the end of the line, or after `option`. A letter beside the text of another option is
+  no answer.
 - `not red`, a question, and two options are no answer.
+- A reply without the phrase, whose last line is more than an option, may name exactly one option in
+  all its sentences. There a sentence with a negation or a doubt (`John is not in the kitchen`, `I
+  cannot tell if he is in the kitchen`) is no answer. A single letter counts only after a word such
+  as `option`. An option that is a common word (`no`, `may`) counts only where it opens the reply
+  and a punctuation mark follows it: `No, he is not.`
 """
 
 from __future__ import annotations
@@ -18,12 +24,40 @@ from itertools import islice
 from typing import NamedTuple
 
 from .integers import BULLETS, MOST_FOUND, Found, is_denied
-from .markup import BRACKETS, QUOTES, peel, without_markup
+from .markup import BRACKETS, QUOTES, peel, split, without_markup
 
 NO_OPTION = "no option"
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 _ANSWER_IS = re.compile(r"\banswer(?:\s++is\b|:):?", re.IGNORECASE)
 _WORD_ENDS = r"(?=[)\].:]|[\s\"']*$)"
+_COMMON = frozenset(
+    split(
+        "a all an and any are as at be both can do down few first for go have he i if in is it "
+        "last left less many march may me more most much my no none not of off on one or other out "
+        "over right same so some the this to true false two up us was we will with yes you"
+    )
+)
+"""Common words. One of them in a sentence does not name the option that is the same word."""
+_DOUBT = re.compile(
+    r"\b(?:cannot|can't|couldn't|know|knows|unknown|unclear|unsure|uncertain|undetermined|whether"
+    r"|determine|if|unless)\b|\bnot\s+(?:sure|clear|certain|possible|enough|mentioned|stated|given)\b",
+    re.IGNORECASE,
+)
+_NEGATION = re.compile(
+    r"\b(?:no|not|never|none|neither|nor|without|except|unlike|wrong|incorrect|false|unlikely"
+    r"|impossible|(?:rather|other)\s+than|instead\s+of)\b|n't\b",
+    re.IGNORECASE,
+)
+_SENTENCE = re.compile(r"(?:[^.!?\n]|[.!?](?=\S))++[.!?]*+")
+_LIST_ITEM = re.compile(r"\W*+(?:[A-Za-z]|\d{1,3})[.)]\s")
+_CLAUSE_END = re.compile(r"[.,:;!?(]")
+_CLAUSE = 60
+_CUE = re.compile(r"\b(?:option|choice|answer|letter)(?:\s+is)?[\s\"'(\[:]*\Z", re.IGNORECASE)
+_CUE_WINDOW = 20
+_OPENING = re.compile(r"\W*+(?:(?:the\s++)?(?:answer|response)(?:\s++is)?\W*+)?", re.IGNORECASE)
+_SET_APART = re.compile(r"[ \"')\]]*+(?:[.,:;!\n\u2013\u2014]|\Z)")
+_NAMED = "\x1f"
+"""Stands for each character of an option that was found."""
 
 
 class _Choices(NamedTuple):
@@ -62,7 +96,10 @@ def _choices(options: tuple[str, ...], *, letters: bool) -> _Choices:
     long = sorted((text for text in options if len(_plain(text)) > 1), key=len, reverse=True)
     short = sorted({*of_letter, *(text for text in options if len(_plain(text)) == 1)})
     single = [
-        re.escape(sign) + (_WORD_ENDS if sign in ("A", "I", "a", "i") else "") for sign in short
+        rf"{sign}{_WORD_ENDS}|(?<=ption ){sign}"
+        if sign in ("A", "I", "a", "i")
+        else re.escape(sign)
+        for sign in short
     ]
     return _Choices(
         names,
@@ -103,8 +140,28 @@ def choice(line: str, options: tuple[str, ...], *, letters: bool, own_line: bool
         return alone
     if own_line:
         return NO_OPTION
+    found, rest = _all_named(line, choices)
+    problems = (
+        (not found, NO_OPTION),
+        (len({option.value for option in found}) > 1, "two different options"),
+        (any(is_negated(rest, option.start) for option in found), "not the option that it is"),
+        (line.rstrip().endswith("?"), "a question"),
+    )
+    return next((why for holds, why in problems if holds), "") or found[0]
+
+
+def is_negated(rest: str, start: int) -> bool:
+    """Whether the clause before an answer has a negation; `rest` is the line without options."""
+    clause = _CLAUSE_END.split(rest[max(0, start - _CLAUSE) : start])[-1]
+    return is_denied(rest, start) or bool(_NEGATION.search(clause))
+
+
+def _all_named(text: str, choices: _Choices) -> tuple[list[Found], str]:
+    """The options that are named, and the text without them, which is as long. It stops after
+    `MOST_FOUND` + 1.
+    """
     found: list[Found] = []
-    rest = line
+    rest = text
     for pattern in (choices.named, choices.letters):
         if pattern is None:
             continue
@@ -112,11 +169,37 @@ def choice(line: str, options: tuple[str, ...], *, letters: bool, own_line: bool
             Found(choices.names[folded(match[0])], *match.span())
             for match in islice(pattern.finditer(rest), MOST_FOUND + 1)
         ]
-        rest = pattern.sub(lambda match: "\x1f" * len(match[0]), rest)
+        rest = pattern.sub(lambda match: _NAMED * len(match[0]), rest)
+    return found, rest
+
+
+def only_choice(reply: str, options: tuple[str, ...], *, letters: bool) -> Found | str:
+    """The one option that a reply without the answer phrase names, or why there is none; see the
+    module's docstring.
+    """
+    choices = _choices(options, letters=letters)
+    found, rest = _all_named(reply, choices)
+    if not found:
+        return NO_OPTION
+    if len(found) > MOST_FOUND or len({option.value for option in found}) > 1:
+        return "two different options"
+    first = found[0]
+    opens = _OPENING.fullmatch(reply, 0, first.start) and _SET_APART.match(reply, first.end)
+    is_common = folded(reply[first.start : first.end]) in _COMMON
+    clear = [option for option in found if _is_clear(reply, option)]
+    sentences = [part[0] for part in _SENTENCE.finditer(rest) if _NAMED in part[0]]
     problems = (
-        (not found, NO_OPTION),
-        (len({option.value for option in found}) > 1, "two different options"),
-        (any(is_denied(line, option.start) for option in found), "not the option that it is"),
-        (line.rstrip().endswith("?"), "a question"),
+        (is_common and not opens, "only a common word, which may name no option"),
+        (not clear and not opens, "only a letter in a sentence"),
+        (any(_LIST_ITEM.match(line) and _NAMED in line for line in rest.split("\n")), "a list"),
+        (any(_DOUBT.search(part) for part in sentences), "a doubt"),
+        (not is_common and any(_NEGATION.search(part) for part in sentences), "a negation"),
+        (any(part.endswith("?") for part in sentences), "a question"),
     )
-    return next((why for holds, why in problems if holds), "") or found[0]
+    return next((why for holds, why in problems if holds), "") or (clear or found)[0]
+
+
+def _is_clear(reply: str, option: Found) -> bool:
+    """Whether a single character in a sentence cannot be anything but an option."""
+    before = reply[max(0, option.start - _CUE_WINDOW) : option.start]
+    return option.end - option.start > 1 or bool(_CUE.search(before))

@@ -5,8 +5,12 @@ one does so only if no number (or symbol) follows the later ones. The answer is 
 of the phrase's line, or from the first line with text below it. Without the phrase it is read from
 the last line. If nothing follows the phrase, a last line that is nothing but an answer counts.
 
-`integers` defines what an integer and a number are, `choices` what a choice is, `lists` what a list
-is. A list is found as a text is.
+With `read: first` the reply follows the phrase, with which its prompt ends. An answer that opens
+the reply is read from its first sentence; else the first phrase in the reply decides, if an answer
+follows it; else the first sentence of a reply of one line.
+
+`integers` defines what an integer and a number are, `choices` what a choice is, `codes` what a code
+is, `lists` what a list is. A list is found as a text is.
 
 A symbol is the line's only token; else its only quoted token; else its only single letter or digit
 other than the words a, A and I. Quotes, markup and a full stop around it are ignored.
@@ -29,6 +33,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 from . import lists
 from .integers import (
     BULLETS,
+    LIST_ITEM,
     MOST_FOUND,
     SMALL,
     WORDS,
@@ -63,7 +68,7 @@ class Extracted:
     end: int = 0
     """The answer is `reply[start:end]`; 0, 0 if there is none."""
     by_phrase: bool = False
-    """Whether it follows the answer phrase."""
+    """Whether it follows the answer phrase, in the reply or at the end of the prompt."""
     whole: bool = False
     """Whether the text after the answer shows that it is complete, even if the reply was cut off.
     For a `text` or `list` answer: whether its first line is complete.
@@ -72,15 +77,17 @@ class Extracted:
     """The reason, if the answer is unparsed."""
 
 
+FIRST = "first"
+"""`read` of an answer that stands first in the reply."""
 NO_SYMBOL = "no symbol"
-_TOKEN_ALONE = re.compile(r"[^\s\"'`,;()\[\]]{0,31}[^\s\"'`,;()\[\].!?:=]|\S")
+_TOKEN_ALONE = re.compile(r"[^\s\"'`,;()\[\]]*[^\s\"'`,;()\[\].!?:=]|\S")
 _ANSWER_IS = re.compile(r"\banswer(?:\s++is\b|:):?", re.IGNORECASE)
-_QUOTED = re.compile(r"(?<!\w)([\"'\u00ab])([^\s\"'\u00ab\u00bb]{1,32})[\"'\u00bb](?!\w)")
+_QUOTED = re.compile(r"(?<!\w)([\"'\u00ab])([^\s\"'\u00ab\u00bb]++)[\"'\u00bb](?!\w)")
 _LETTER = re.compile(r"(?<![\w'.-])()([^\W_])(?![\w'-]|\.\w)")
 
 
-def _symbol(line: str, marked: str) -> Found | str:
-    """The symbol on a line, or why there is none; `marked` has quotes for backticks and braces."""
+def _symbol(line: str, with_quotes: str) -> Found | str:
+    """The symbol on a line, or why there is none; `with_quotes` has them for backticks, braces."""
     leads = [0, *(lead.end() for lead in _ANSWER_IS.finditer(line))][-2:]
     bullets = BULLETS.match(line)
     for lead in (bullets.end() if bullets else 0, *leads):
@@ -93,7 +100,7 @@ def _symbol(line: str, marked: str) -> Found | str:
     for pattern, excluded in ((_QUOTED, ()), (_LETTER, ("a", "A", "I"))):
         symbols = symbols or [
             Found(match[2], *match.span(2))
-            for match in islice(pattern.finditer(marked), MOST_FOUND + 1)
+            for match in islice(pattern.finditer(with_quotes), MOST_FOUND + 1)
             if match[2] not in excluded
         ]
     problems = (
@@ -127,10 +134,10 @@ class AnswerLine(NamedTuple):
 
 def symbol(line: AnswerLine) -> Found | str:
     """The symbol on a line, or why there is none."""
-    return _symbol(line.bare, _marked(line.text, line.bare))
+    return _symbol(line.bare, marked(line.text, line.bare))
 
 
-def _marked(text: str, line: str) -> str:
+def marked(text: str, line: str) -> str:
     """`line` with a quote where `text`, which is as long, has a backtick or a brace."""
     if not _MARK.search(text):
         return line
@@ -186,6 +193,68 @@ def short_answer(
     if phrases and peel(bare, start, end, QUOTES) != (answer.start, answer.end):
         return Extracted(None, why=why)
     return Extracted(*answer, whole=_is_whole(text, bare, answer.end))
+
+
+_SENTENCE_END = re.compile(
+    r"[.!?][\"')\]]*+\s++(?!\d|(?:wait|no|not|or|sorry|actually|correction)\b)", re.IGNORECASE
+)
+_LIST = re.compile(r"\W*+[Aa1][.):]\s[^\n]*+\s++\W*[Bb2][.):]\s")
+_LEAD = re.compile(r"\W*+(?:(?:the\s++)?(?:final\s++)?answer(?:\s++is)?\W*+)?", re.IGNORECASE)
+_IN_A_TEXT = "only a sentence of more lines"
+
+
+def first_answer(
+    read: Read, nothing: str, text: str, bare: str, phrases: list[tuple[int, int]]
+) -> Extracted:
+    """The answer in a reply that follows the phrase; `read` and `nothing` as in `short_answer`."""
+    begins = (0, *(end for _, end in phrases))
+    ends = (*(start for start, _ in phrases), len(bare))
+    inside, why = None, nothing
+    for begin, end in zip(begins, ends, strict=True):
+        ink = _INK.search(bare, begin, end)
+        if not ink:
+            continue
+        answer = _opening(read, text, bare, (begin, ink.start(), end), nothing=nothing)
+        if not isinstance(answer, str):
+            opens = begin or _LEAD.fullmatch(bare, 0, answer.start)
+            inside = answer if opens or "\n" not in bare[answer.end :].rstrip() else None
+            if opens:
+                break
+            why = _IN_A_TEXT
+        elif begin and answer != nothing:
+            inside, why = None, answer
+            break
+        else:
+            why = answer
+    if inside is None:
+        return Extracted(None, why=f"{why} at the beginning")
+    return Extracted(*inside, by_phrase=True, whole=_is_whole(text, bare, inside.end))
+
+
+def _opening(
+    read: Read, text: str, bare: str, place: tuple[int, int, int], *, nothing: str
+) -> Found | str:
+    """The answer in the first sentence of a line, or else on all of it; `place` is where the text
+    begins, where its first line has ink, and where it ends.
+    """
+    begin, ink, end = place
+    start, end = _line_around(bare, ink, begin, end)
+    if _LIST.match(bare, start):
+        return "a list"
+    own_line = "\n" in bare[begin:start]
+    is_listed = own_line and LIST_ITEM.match(bare, start)
+    sentence = None if is_listed else _SENTENCE_END.search(bare, start, end)
+    answer: Found | str = nothing
+    for until in (sentence.end() if sentence else end, end):
+        answer = read(AnswerLine(bare[start:until], text[start:until], own_line, by_phrase=True))
+        if answer != nothing:
+            break
+    return answer if isinstance(answer, str) else _moved(answer, start)
+
+
+def from_start(phrases: list[tuple[int, int]]) -> list[tuple[int, int]]:
+    """The phrases of a reply that follows the phrase: the reply's start, and its first phrase."""
+    return [(0, 0), *phrases[:1]]
 
 
 def tidy(text: str) -> str:

@@ -5,14 +5,15 @@ Integers, in digits of any script or in words from zero to a hundred:
 - The only number on the line is the answer, also as an estimate ("about 7"). Two different numbers
   are no answer, nor is a row ("1 1 1"). Not counted as further numbers, unless they correct the
   first ("12 (or 13)"): a remark in brackets after it ("12 (10 + 2)"), the total after "out of",
-  and the next sentence if the number comes directly after the phrase. In an equation the right side
-  counts.
+  and the next sentence if the number comes directly after the phrase ("12. Bob has 7", "12  Bob has
+  7"). In an equation the right side counts.
 - 1,234  1_234  1'234 and 1 234 with a no-break or thin space are 1234; with a plain space they are
   two numbers. 7.0 and "12." are whole. -7 and +7 have signs.
 - Not numbers: 7th, 1s, x7, GPT-4. Numbers that make a line unreadable: 7.5, 1.234, 7/10,
   1e3, 50%, 3-4, 1,2,3, 007, a sum without a result, "two hundred", more than 4,000 digits, a
-  bound ("at least 7"), a label ("step 7"), "not 7", "7?", "- 7", and "7. text" on a line of its
-  own, which may be an item of a list. "One" is the answer only where it cannot be a pronoun.
+  bound ("at least 7"), a label ("step 7", "Sentence 2: she sings"), "not 7", "7?", "- 7", and
+  "7. text" on a line of its own, which may be an item of a list. "One" is the answer only where it
+  cannot be a pronoun.
 
 Decimal numbers by the same rules, but:
 
@@ -217,8 +218,9 @@ _DOUBT = re.compile(
 )
 BULLETS = re.compile(r"(?:\s|[-+=\u2022\u00b7\u2023\u25e6|]++>?\s|[-=]>|\u2192)*+")
 _ARROW = re.compile(r"\s*+(?:[-=]>|\u2192)?")
-_LIST_ITEM = re.compile(r"\(?\d{1,3}[.)]\s+\S")
+LIST_ITEM = re.compile(r"\(?\d{1,3}[.)]\s+\S")
 _NEXT_SENTENCE = re.compile(r"[\"')\]\s]*+[.!]\s++(?=[^\W\d])")
+_WIDE_GAP = re.compile(r"\s{2,}+(?=[A-Z][a-z])")
 _OUT_OF = re.compile(
     r"(?:\s++[^\W\d]++)??\s++(?:out\s++)?of\s++(?:(?:the|all|a|total|of)\s++)*+", re.IGNORECASE
 )
@@ -228,7 +230,8 @@ _TWO_RESULTS = re.compile(r";|,(?!\d{3})|(?<!\d),|\b(?:and|or)\b", re.IGNORECASE
 _LINKS = frozenset(("and", "or", "plus", "minus", "times", "x", "to", "then"))
 _NOT_EXACTLY = re.compile(
     r"(?:\b(?:not|than|least|most|over|under|below|above|minus|negative|plus|step|group|line|case"
-    r"|part|no\.|(?<!adds )(?<!sums )(?<!add )(?<!sum )up\s+to)|n't)"
+    r"|part|sentence|row|example|question|problem|paragraph|section|no\."
+    r"|(?<!adds )(?<!sums )(?<!add )(?<!sum )up\s+to)|n't)"
     r"(?:\s+(?:be|exactly|just|the))?[\s\"'(\[+-]*\Z",
     re.IGNORECASE,
 )
@@ -269,7 +272,7 @@ def _compete(line: str, kind: _Kind, *, own_line: bool) -> list[_Number] | str:
     line = _REMARK.sub(_without_remark, line)
     numbers = _numbers(line, kind)
     if numbers and not own_line and not _WORD.search(line, 0, numbers[0].start):
-        stop = _NEXT_SENTENCE.match(line, numbers[0].end)
+        stop = _NEXT_SENTENCE.match(line, numbers[0].end) or _without_stop(line, numbers)
         in_words = len(numbers) > 1 and stop and numbers[1].start == stop.end()
         if stop and not in_words and not _DOUBT.search(line, stop.end()):
             return numbers[:1]
@@ -289,6 +292,13 @@ def _compete(line: str, kind: _Kind, *, own_line: bool) -> list[_Number] | str:
     ]
 
 
+def _without_stop(line: str, numbers: list[_Number]) -> re.Match[str] | None:
+    """The space before the next sentence, where no full stop ends the first: `6  Bob has 6 …`."""
+    until = numbers[1].start if len(numbers) > 1 else len(line)
+    gap = _WIDE_GAP.match(line, numbers[0].end)
+    return gap if gap and not _TWO_RESULTS.search(line, gap.end(), until) else None
+
+
 def integer(line: str, *, own_line: bool) -> Found | str:
     """The integer on a line, or why there is none; see the module's docstring.
 
@@ -306,7 +316,7 @@ def decimal(line: str, *, own_line: bool) -> Found | str:
 def _only_number(line: str, kind: _Kind, *, own_line: bool) -> Found | str:
     lead = (BULLETS if own_line else _ARROW).match(line)
     skipped = lead.end() if lead else 0
-    if own_line and _LIST_ITEM.match(line, skipped):
+    if own_line and LIST_ITEM.match(line, skipped):
         return "an item of a list"
     start, end = peel(line, skipped, len(line), {"<": ">"})
     line = " " * start + line[start:end]

@@ -10,6 +10,7 @@ import re
 from typing import TYPE_CHECKING, TypeAlias
 
 from .answers import TYPES, extract
+from .extraction import FIRST
 from .markup import without_thoughts
 from .outcomes import FAILURES, Outcome
 from .verdict import Verdict
@@ -17,11 +18,11 @@ from .verdict import Verdict
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from .answers import AnswerForm
+    from .answer_type import AnswerForm
     from .verdict import Target
 
-Scorer: TypeAlias = "Callable[[str, Target], tuple[Outcome, str]]"
-"""A task's own scorer: reply without thinking, and target -> outcome and reason."""
+OwnScorer: TypeAlias = "Callable[[str], tuple[Outcome, str]]"
+"""A task's own scorer for one sample: reply without thinking -> outcome and reason."""
 
 
 _UNABLE = (
@@ -46,15 +47,15 @@ def judge(
     target: Target,
     answer: AnswerForm,
     accept: Sequence[str] = (),
-    scorer: Scorer | None = None,
+    scorer: OwnScorer | None = None,
 ) -> Verdict:
     """The verdict on one sample. Never raises, whatever `text` is, unless a `scorer` does.
 
     `accept` has further right answers of a symbol, a text or a choice. `failure` is the name of the
     outcome that is recorded instead of a reply; any other text is an error. A cut-off reply is
     judged only if it has the phrase and a complete answer. A refusal in words counts only if no
-    answer was read. A text or a list without the phrase could be any words, so there a refusal
-    counts unless the answer is correct.
+    answer was read. A text or a list without the phrase, or one that stands first, could be any
+    words, so there a refusal counts unless the answer is correct.
 
     A task's own `scorer` judges what is left: a whole reply with text besides its thinking.
     """
@@ -67,12 +68,13 @@ def judge(
         return Verdict(Outcome.REFUSED, why="a content filter")
     cut_off = finish_reason == "length"
     if scorer is not None:
-        return _judge_by(scorer, text, target, cut_off=cut_off)
+        return _judge_by(scorer, text, cut_off=cut_off)
     extracted = extract(text, answer, first_line=cut_off)
     if cut_off and not (extracted.by_phrase and extracted.whole):
         return Verdict(Outcome.TRUNCATED, why="cut off before the answer was whole")
     kind = TYPES[answer.type]
-    sure = extracted.value is not None and (extracted.by_phrase or not kind.free)
+    by_phrase = extracted.by_phrase and answer.read != FIRST
+    sure = extracted.value is not None and (by_phrase or not kind.free)
     verdict = (
         Verdict(Outcome.UNPARSED, why=extracted.why)
         if extracted.value is None
@@ -83,13 +85,13 @@ def judge(
     return verdict
 
 
-def _judge_by(scorer: Scorer, text: str, target: Target, *, cut_off: bool) -> Verdict:
+def _judge_by(scorer: OwnScorer, text: str, *, cut_off: bool) -> Verdict:
     if cut_off:
         return Verdict(Outcome.TRUNCATED, why="cut off")
     reply = without_thoughts(text).strip()
     if not reply:
         return Verdict(Outcome.UNPARSED, why="nothing but thinking" if text.strip() else "no text")
-    outcome, why = scorer(reply, target)
+    outcome, why = scorer(reply)
     if outcome is not Outcome.CORRECT and _refuses(text):
         return Verdict(Outcome.REFUSED, why="a refusal in words")
     return Verdict(outcome, why=why)

@@ -64,6 +64,7 @@ _LATEX_PLAIN = frozenset(
 _MARKUP_SIGN = re.compile(r"[#>`~_<]")
 _MARKUP = re.compile(
     r"^[ ]{0,3}(?:\#{1,6}(?=[ ])|(?:>(?!=)[ ]?)++|```[a-z+-]{0,12}[ ]*+$)"
+    r"|(?<=[:*][ ])\#{2,6}(?=[ ])"
     r"|~~"
     r"|(?<!_)(?:(?<![^\W_])_++|_++(?![^\W_]))"
     r"|</?(?:b|i|u|s|em|strong|code|pre|p|br|div|span|answer|final|output|result|response)[ ]?/?>"

@@ -15,6 +15,26 @@ if TYPE_CHECKING:
     from typing import Self
 
 
+class Cause(StrEnum):
+    """Why a reply is not correct; a text, its name in all files."""
+
+    said: str
+    """What happened to the replies, after their number."""
+
+    SIGHT = "sight", "wrong"
+    FORM = "form", "not readable"
+    ROOM = "room", "cut off"
+    REFUSAL = "refusal", "refused"
+    WINDOW = "window", "too long for the window"
+    ERROR = "error", "without a reply"
+
+    def __new__(cls, name: str, said: str) -> Self:
+        """A member whose value is its name."""
+        member = str.__new__(cls, name)
+        member._value_, member.said = name, said
+        return member
+
+
 @dataclass(frozen=True, slots=True)
 class About:
     """What the program knows about an outcome."""
@@ -25,6 +45,8 @@ class About:
     """Its place in the series colours of the page, from 1; 0 is grey."""
     meaning: str
     """What happened, for the documentation."""
+    cause: Cause | None = None
+    """Why the reply is not correct, unless it shows another cause, see `readings`."""
     answered: bool = False
     """Whether an answer was read, or a scorer of the task found one."""
     judged: bool = False
@@ -55,18 +77,34 @@ class Outcome(StrEnum):
     """Its place among all outcomes, which tables of samples have."""
 
     CORRECT = "correct", About("c", 1, "the answer is right", answered=True, judged=True)
-    INCORRECT = "incorrect", About("i", 2, "the answer is wrong", answered=True, judged=True)
+    INCORRECT = (
+        "incorrect",
+        About("i", 2, "the answer is wrong", Cause.SIGHT, answered=True, judged=True),
+    )
     UNPARSED = (
         "unparsed",
-        About("u", 5, _UNPARSED, judged=True, inspect_reason="invalid_response_format"),
+        About("u", 5, _UNPARSED, Cause.FORM, judged=True, inspect_reason="invalid_response_format"),
     )
     REFUSED = (
         "refused",
-        About("r", 4, "the model or a filter refused", failure=True, inspect_reason="refusal"),
+        About(
+            "r",
+            4,
+            "the model or a filter refused",
+            Cause.REFUSAL,
+            failure=True,
+            inspect_reason="refusal",
+        ),
     )
-    TRUNCATED = "truncated", About("t", 6, "the reply was cut off at its most tokens")
-    OVERFLOW = "overflow", About("o", 3, _OVERFLOW, failure=True)
-    ERROR = "error", About("e", 0, "there is no reply", failure=True, scored=False)
+    TRUNCATED = (
+        "truncated",
+        About("t", 6, "the reply was cut off at its most tokens", Cause.ROOM),
+    )
+    OVERFLOW = "overflow", About("o", 3, _OVERFLOW, Cause.WINDOW, failure=True)
+    ERROR = (
+        "error",
+        About("e", 0, "there is no reply", Cause.ERROR, failure=True, scored=False),
+    )
     NOT_RUN = "not_run", About(".", 0, "the sample was not asked", scored=False, recorded=False)
 
     def __new__(cls, name: str, about: About) -> Self:

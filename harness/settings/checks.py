@@ -6,6 +6,7 @@ the value, in words that follow the name of the setting: `must be a number above
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import sys
@@ -15,6 +16,8 @@ from numbers import Integral, Real
 from pathlib import Path
 from typing import Any, TypeAlias
 
+from eyechart.providers.secrets import has_secret
+
 MAX_LENGTH = 1_000_000
 """Most symbols in a row."""
 MAX_SAMPLES = 1_000_000
@@ -22,6 +25,10 @@ MAX_SAMPLES = 1_000_000
 FINEST, COARSEST = 0.4, 1.0
 """Octaves: a finer precision is out of reach around some crossings, and a run with a coarser one
 ends after so few samples that its intervals hold too seldom (`docs/statistics.md`)."""
+_THINKING = "on, off, a number of tokens, or a word such as low"
+_PARAM = "top_p=0.95"
+_EXACT = 2**53
+"""From here on a float cannot hold every integer."""
 _LARGEST = sys.float_info.max
 _SHOWN = 60
 """Characters of a value in a message, at most."""
@@ -197,6 +204,79 @@ def axes(given: Any) -> dict[str, tuple[str, ...]]:
         for axis, values in _axes_of(part):
             found[axis] = (*found.get(axis, ()), *values)
     return found
+
+
+def thinking(given: Any) -> tuple[str, ...]:
+    """Checks kinds of thinking, which may stand in one text with commas between: `on`, `off`, a
+    number of tokens, or an effort. YAML and Python may give true, false and numbers.
+    """
+    parts = [given] if isinstance(given, str | int) else given
+    if isinstance(parts, bytes | Mapping) or not isinstance(parts, Iterable):
+        raise ValueError(f"must be {_THINKING}, not {shown(given)}")
+    words = {True: "on", False: "off"}
+    spelled = [words[one] if isinstance(one, bool) else str(one) for one in parts]
+    read = names(spelled)
+    for one in read:
+        if not re.fullmatch(r"[1-9][0-9]{0,8}|[a-z]{1,20}", one, re.ASCII):
+            raise ValueError(f"must be {_THINKING}, not {shown(one)}")
+    return read
+
+
+def params(given: Any) -> dict[str, Any]:
+    """Checks fields of a request's body: a mapping, or a list of `KEY=VALUE`, whose values are JSON
+    or, if they are none, texts.
+    """
+    if isinstance(given, str | Mapping):
+        given = [given]
+    if isinstance(given, bytes) or not isinstance(given, Iterable):
+        raise ValueError(f"must map names to values, as {_PARAM}, not {shown(given)}")
+    found: dict[str, Any] = {}
+    for part in given:
+        more = dict(part) if isinstance(part, Mapping) else dict([_param(part)])
+        if twice := found.keys() & more.keys():
+            raise ValueError(f"{min(twice)} is given twice; leave out one of them")
+        found |= more
+    for name, value in found.items():
+        if not isinstance(name, str) or not re.fullmatch(r"[A-Za-z_]\w{0,63}", name, re.ASCII):
+            raise ValueError(f"has no field {shown(name)}; a name has letters, digits and _")
+        try:
+            text = json.dumps(value, allow_nan=False)
+        except (TypeError, ValueError, RecursionError):
+            raise ValueError(f"{name} must be JSON, not {shown(value)}") from None
+        if has_secret(text):
+            raise ValueError(
+                f"{name} has a key or a password in it, which would be written to the manifest; "
+                "leave it out"
+            )
+    return {name: _in_one_form(value) for name, value in found.items()}
+
+
+def _in_one_form(value: Any) -> Any:
+    """A JSON value with whole numbers as integers: 1 and 1.0 are one request."""
+    if isinstance(value, Mapping):
+        return {name: _in_one_form(one) for name, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [_in_one_form(one) for one in value]
+    is_whole = isinstance(value, float) and value.is_integer() and abs(value) < _EXACT
+    return int(value) if is_whole else value
+
+
+def param_text(name: str, value: Any) -> str:
+    """A field as `KEY=VALUE`, which `params` reads as the same."""
+    is_text = isinstance(value, str) and _param(f"{name}={value}") == (name, value)
+    return f"{name}={value if is_text else json.dumps(value)}"
+
+
+def _param(given: Any) -> tuple[str, Any]:
+    name, equals, value = full_text(given).partition("=")
+    if not equals:
+        raise ValueError(f"wants KEY=VALUE, as {_PARAM}, not {given!r}")
+    try:
+        return name.strip(), json.loads(value)
+    except (ValueError, RecursionError):
+        if value.strip()[:1] in ("{", "[", '"'):
+            raise ValueError(f"{name} is no valid JSON: {shown(value)}") from None
+        return name.strip(), value
 
 
 def _axes_of(given: Any) -> Iterator[tuple[str, tuple[str, ...]]]:

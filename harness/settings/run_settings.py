@@ -26,13 +26,15 @@ from eyechart.harness.settings.checks import (
     full_text,
     matching,
     names,
+    params,
     path,
     text,
     texts,
+    thinking,
 )
 from eyechart.harness.settings.setting import Part, Setting, on_or_off, setting
 from eyechart.harness.settings.shard import WHOLE, Shard
-from eyechart.providers.naming import ON, named, turned_on
+from eyechart.providers.naming import named, turned_on
 from eyechart.providers.secrets import has_secret
 
 PRECISION = 0.75
@@ -161,7 +163,7 @@ class RunSettings:
     )
     max_tokens: int | None = setting(
         MaxTokens(),
-        "Tokens a reply may have.",
+        "Tokens a reply may have, with its thinking; auto: what the task and the model need.",
         "auto|N",
         says_default="auto",
         parts=("study",),
@@ -174,6 +176,15 @@ class RunSettings:
         "chat|completions",
         "chat",
         parts=("study",),
+        identity="settings",
+    )
+    reading: Literal["reply", "likelihood"] = setting(
+        OneOf("reply", "likelihood"),
+        "likelihood: in place of a reply, how probable the right answer is among named others.",
+        "reply|likelihood",
+        "reply",
+        option="read",
+        parts=("model",),
         identity="settings",
     )
     system: str | None = setting(
@@ -193,6 +204,29 @@ class RunSettings:
         usual=("minimal", "low", "medium", "high"),
         parts=("model",),
         identity="settings",
+    )
+    thinking: tuple[str, ...] = setting(
+        thinking,
+        "Whether, or at most how many tokens, a model thinks first; one run each.",
+        "on|off|TOKENS|WORD",
+        (),
+        form=f"on, off, a number of tokens, or an effort, {_LISTED}",
+        usual=("on", "off"),
+        parts=("model",),
+        identity="settings",
+    )
+    params: Mapping[str, Any] = setting(
+        params,
+        "A further field of each request's body; the value is JSON, as top_p=0.95 or "
+        'chat_template_kwargs={"mode": "fast"}.',
+        "KEY=VALUE",
+        {},
+        form=f"`KEY=VALUE`, {_SEVERAL}; in the file a list of them, or a table",
+        option="param",
+        key="params",
+        parts=("model",),
+        identity="settings",
+        repeats=True,
     )
     label: str | None = setting(
         matching(
@@ -300,6 +334,9 @@ class RunSettings:
     out: Path = setting(
         path, "Folder that holds the runs.", "FOLDER", Path("results"), form="a folder"
     )
+    keep_going: bool = on_or_off(
+        "Ask on, even if none of the first replies can be used.", parts=("study",)
+    )
     fresh: bool = on_or_off("Start over; the old run moves to OUT/replaced.", once=True)
     repeat: bool = on_or_off(
         "Ask the samples of a complete run again; which verdicts change?", once=True
@@ -324,7 +361,7 @@ class RunSettings:
             lines = [line for error in wrong for line in error.lines]
             raise UsageError(*lines, setting=first.setting, value=first.value) if more else first
         settings = cls(**values)
-        for check in (_check_tier, _check_adaptive, _check_repeat, _check_shard, _check_ray):
+        for check in _CHECKS:
             check(settings)
         return settings
 
@@ -411,6 +448,30 @@ def _check_ray(given: RunSettings) -> None:
         )
 
 
+def _check_read(given: RunSettings) -> None:
+    """A forced choice asks for probabilities: nothing is written, and nothing is drawn."""
+    if given.reading != "likelihood":
+        return
+    others = {
+        turned_on("batch"): given.is_batch,
+        named("engine", str(given.engine)): given.engine is not None,
+        named("effort"): given.effort,
+        named("thinking"): given.thinking,
+        named("temperature"): given.temperature,
+        named("max_tokens"): given.max_tokens is not None,
+        turned_on("logprobs"): given.logprobs,
+    }
+    if wrong := next((name for name, is_given in others.items() if is_given), None):
+        raise UsageError(
+            f"{named('reading', 'likelihood')} does not go together with {wrong}; leave out one of "
+            "them",
+            setting="reading",
+        )
+
+
+_CHECKS = (_check_tier, _check_adaptive, _check_repeat, _check_shard, _check_ray, _check_read)
+
+
 def _read_field(name: str, facts: Mapping[str, Any]) -> Setting:
     option = facts.get("option", name.replace("_", "-"))
     return Setting(**{"name": name, "option": option, "key": option.replace("-", "_"), **facts})
@@ -420,20 +481,3 @@ SETTINGS: Mapping[str, Setting] = {
     one.name: _read_field(one.name, one.metadata) for one in fields(RunSettings)
 }
 """Name -> the setting, in the order of the help text."""
-
-
-def as_option(name: str, value: str = "") -> str:
-    """How the command line spells a setting: `--rpm`, `--adaptive`, `--engine ray`."""
-    others = {"tasks": "task"}.get(name, name.replace("_", "-"))
-    option = SETTINGS[name].option if name in SETTINGS else others
-    return f"--{option}" if value in ("", ON) else f"--{option} {value}"
-
-
-def as_key(name: str, value: str = "") -> str:
-    """How a study's file spells a setting: `rpm`, `'adaptive: true'`. What no file may have is
-    spelled as on the command line.
-    """
-    setting = SETTINGS.get(name)
-    if setting is None or not (setting.parts or setting.name in ("task", "model")):
-        return as_option(name, value)
-    return f"'{setting.key}: {'true' if value == ON else value}'" if value else setting.key

@@ -9,11 +9,12 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+import re
 from collections.abc import ItemsView, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from functools import lru_cache
 from itertools import pairwise
-from typing import Annotated, Literal, TypeAlias, final
+from typing import Annotated, Any, Literal, TypeAlias, final
 
 from pydantic import (
     Discriminator,
@@ -23,11 +24,13 @@ from pydantic import (
     model_validator,
 )
 
+from eyechart.harness.score.extraction import FIRST
 from eyechart.harness.settings.checks import MAX_LENGTH as MAX_LENGTH
 from eyechart.harness.settings.checks import MAX_SAMPLES as MAX_SAMPLES
 from eyechart.harness.settings.run_settings import Spread as Spread
 from eyechart.harness.spec.answer import Answer, Part, Target
 from eyechart.harness.spec.columns import table_of
+from eyechart.harness.spec.unit import SYMBOLS
 
 
 @final
@@ -84,6 +87,17 @@ class Condition(Mapping[str, str]):
     def only(self, axes: Iterable[str]) -> Condition:
         """The condition restricted to `axes`, in their order."""
         return Condition({axis: self._values[axis] for axis in axes})
+
+
+def varied_axes(conditions: Sequence[Condition]) -> list[str]:
+    """The axes on which the conditions differ."""
+    first, *others = conditions
+    return [axis for axis in first if any(other[axis] != first[axis] for other in others)]
+
+
+def varied_label(condition: Condition, conditions: Sequence[Condition]) -> str:
+    """`separator=comma, strategy=direct`: its values on the axes on which `conditions` differ."""
+    return ", ".join(f"{axis}={condition[axis]}" for axis in varied_axes(conditions))
 
 
 _TURN = 2**64
@@ -254,6 +268,17 @@ class Preset(Part):
     """Axis -> the value names that run, in place of its `default`."""
 
 
+_PHRASE_AT_END = re.compile(r"\{\{-?\s*phrase\s*-?\}\}\s*\Z")
+
+
+def _ends_with_phrase(template: object, answer: Mapping[str, object]) -> bool:
+    """Whether a prompt ends with the answer phrase, so that the reply begins with the answer."""
+    phrase = answer.get("phrase") or Answer.model_fields["phrase"].default
+    return isinstance(template, str) and (
+        bool(_PHRASE_AT_END.search(template)) or template.rstrip().endswith(str(phrase).strip())
+    )
+
+
 class TaskSpec(Part):
     """One task file, as `tasks/task.schema.json` describes it to an editor."""
 
@@ -270,8 +295,12 @@ class TaskSpec(Part):
     answers) and `metadata` (names with texts or numbers, for `bench score --by`)."""
     params: dict[str, JsonValue] = Field(default_factory=dict)
     """Keyword arguments of the generator."""
+    unit: Annotated[str, Field(pattern=r"^[a-z]+( [a-z]+)*$", max_length=24)] = SYMBOLS
+    """What a length counts, in the plural: `symbols`, `tokens`, `words`, `items`, or another plain
+    word. Every sentence, axis and export that has a length names it."""
     lengths: list[Length] | None = None
-    """Numbers of symbols to show. With `items` the file's own lengths, unless given."""
+    """Numbers of symbols, or of what `unit` names, to show. With `items` the file's own
+    lengths, unless given."""
     spread: Spread | None = None
     """`bands`: the samples of a line have lengths around its nominal length, and the bands of
     neighbouring lengths meet. `fifth`: lengths from 0.8 to 1.2 times the nominal one, so that bands
@@ -295,7 +324,7 @@ class TaskSpec(Part):
     scorer: CodeReference | None = None
     """`file.py:function`, the file relative to the task file: a function that judges replies in
     place of the rules of `answer`; `answer` still gives the phrase and the targets' type. The
-    function takes the reply and the target, and returns `correct`, `incorrect` or `unparsed`, or a
+    function takes the reply and the item, and returns `correct`, `incorrect` or `unparsed`, or a
     pair of that and a reason.
     """
 
@@ -307,10 +336,17 @@ class TaskSpec(Part):
 
     @model_validator(mode="before")
     @classmethod
-    def _short_answer(cls, data: object) -> object:
-        if isinstance(data, dict) and isinstance(data.get("answer"), str):
-            return {**data, "answer": {"type": data["answer"]}}
-        return data
+    def _whole_answer(cls, data: object) -> object:
+        """The mapping of a short answer, with the default of `read`."""
+        if not isinstance(data, dict):
+            return data
+        given = data.get("answer")
+        answer = {"type": given} if isinstance(given, str) else given
+        if not isinstance(answer, dict):
+            return data
+        if answer.get("read") is None and _ends_with_phrase(data.get("prompt"), answer):
+            answer = {**answer, "read": FIRST}
+        return {**data, "answer": answer}
 
     @property
     def usual_spread(self) -> Spread:
@@ -327,7 +363,7 @@ class TaskSpec(Part):
             update={"axes": {k: a.model_copy(update={"default": []}) for k, a in self.axes.items()}}
         )
         described = {
-            *("title", "source", "lengths", "spread", "samples", "statistics", "presets"),
+            *("title", "source", "unit", "lengths", "spread", "samples", "statistics", "presets"),
         }
         content = without_defaults.model_dump(mode="json", exclude=described)
         content["answer"] = self.answer.given()
@@ -350,20 +386,50 @@ def write_row(symbols: Sequence[str], separator: object = "") -> str:
     return f"{separator.open}{row}{separator.close}"
 
 
+_OPTION_TOKENS = 64
+ReadBy: TypeAlias = Literal["reply", "likelihood"]
+
+
 @dataclass(frozen=True, slots=True)
 class Settings:
     """What affects a model's answers besides the prompt; part of a run's identity."""
 
     seed: int = 0
-    temperature: float = 0.0
+    temperature: float | None = 0.0
+    """`None`: none is sent, because the model takes none."""
     max_tokens: int | None = None
-    """Most tokens of a reply. `None` is `auto`: enough for the target and the strategy."""
+    """Most tokens of a reply, with its thinking. `None` is `auto`: enough for the target and the
+    strategy, and what thinking turns out to need."""
     api: Literal["chat", "completions"] = "chat"
     """Whether the prompt is sent as a user's message or as a text to continue."""
     system: str | None = None
     """The system prompt."""
     effort: str | None = None
     """How much a reasoning model thinks; `None` is the catalog's default, or else the vendor's."""
+    thinking: str | None = None
+    """`on`, `off` or the most tokens of thinking; `None` leaves it to the model."""
+    params: Mapping[str, JsonValue] = field(default_factory=dict)
+    """Further fields of each request's body."""
+    read: ReadBy = "reply"
+    """How an answer is got: a reply is read, or the `likelihood` of the right answer is compared
+    with those of others."""
+
+    @property
+    def reply_tokens(self) -> int | None:
+        """Most tokens of a reply where they do not depend on the sample; an option of a forced
+        choice is short, and nothing is written before it.
+        """
+        return _OPTION_TOKENS if self.read == "likelihood" else self.max_tokens
+
+    def given(self) -> dict[str, Any]:
+        """The settings for manifest and identity of a run; later fields only where they are set."""
+        later = {
+            "thinking": self.thinking,
+            "params": dict(sorted(self.params.items())),
+            "read": "" if self.read == "reply" else self.read,
+        }
+        fields = {name: value for name, value in asdict(self).items() if name not in later}
+        return fields | {name: value for name, value in later.items() if value}
 
 
 VARIANT = "@"
@@ -416,7 +482,12 @@ class Sample:
     @property
     def prompt_hash(self) -> str:
         """Short hash of the prompt; a reader of the journal sees by it that a task has changed."""
-        return hashlib.sha256(self.prompt.encode()).hexdigest()[:16]
+        return prompt_hash(self.prompt)
+
+
+def prompt_hash(prompt: str) -> str:
+    """The hash of a prompt in the journal."""
+    return hashlib.sha256(prompt.encode()).hexdigest()[:16]
 
 
 MOST_TOKENS = 10**12

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
-from eyechart.harness.score.answers import TYPES, AnswerType
+from eyechart.harness.score.answer_type import AnswerType
+from eyechart.harness.score.answers import TYPES
 from eyechart.harness.score.choices import LETTERS, folded
 from eyechart.harness.score.integers import is_too_long
 from eyechart.harness.score.verdict import Target
@@ -40,6 +41,15 @@ class Answer(Part):
     ]
     phrase: Annotated[str, Field(min_length=3, pattern=r"\S")] = "Final answer:"
     """The fixed words that come before the answer on the reply's last line."""
+    phrase_asked: Literal[False] | None = None
+    """`false` where the prompts never ask for the phrase, as in replies that were recorded
+    elsewhere: prompts are then shown as they were, and replies are read without the phrase too.
+    """
+    read: Literal["first", "last"] | None = None
+    """Which answer of a reply is read: the `last` one, or the one that stands `first`, where the
+    reply goes on with what the prompt began. Default: `first` where the prompt ends with the
+    phrase.
+    """
     tolerance: Annotated[float, Field(ge=0, allow_inf_nan=False)] | None = None
     """For `number`: the largest allowed difference from the target."""
     relative_tolerance: Annotated[float, Field(ge=0, lt=1)] | None = None
@@ -62,6 +72,8 @@ class Answer(Part):
     """
     ordered: bool | None = None
     """For `list`: whether the order of the items counts. Default: `true`."""
+    case: bool | None = None
+    """For `code`: whether upper and lower case differ. Default: `true`."""
 
     @model_validator(mode="after")
     def _fields_fit_the_type(self) -> Answer:

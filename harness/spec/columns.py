@@ -20,6 +20,7 @@ MEASURES = (
     "off_by_one",
     "prompt_tokens",
     "output_tokens",
+    "thinking_tokens",
 )
 LINE = ("length", "length_low", "length_high")
 """The line of a row: its nominal length, and the shortest and longest length of its band."""
@@ -37,7 +38,17 @@ SIGNS = (
     "mean_first_divergence",
 )
 """Patterns in the wrong answers of a cell."""
-DIAGNOSIS = (*LINE, "n", *SIGNS)
+CONFIDENCE = (
+    "confidence",
+    "overconfidence",
+    "overconfidence_ci_low",
+    "overconfidence_ci_high",
+    "brier",
+    "brier_ci_low",
+    "brier_ci_high",
+)
+"""How sure a model is in the forced choices of a cell."""
+DIAGNOSIS = (*LINE, "n", *SIGNS, *CONFIDENCE)
 """Columns of `diagnosis.csv` after the axes."""
 
 ESTIMATE = (
@@ -45,6 +56,8 @@ ESTIMATE = (
     "effective_length_bound",
     "effective_length_ci_low",
     "effective_length_ci_high",
+    "limited_by",
+    "rows",
     "one_threshold",
     "lapse",
     "tested_length",
@@ -56,20 +69,42 @@ ESTIMATE = (
     "area_ci_high",
 )
 """Columns of an effective length."""
-ESTIMATE_TEXTS = ("effective_length_bound", "one_threshold", "tested_length_bound")
+ESTIMATE_TEXTS = ("effective_length_bound", "limited_by", "one_threshold", "tested_length_bound")
 """The columns of an effective length that are texts."""
 CAPACITY = ("capacity", "capacity_bound", "capacity_fails_at")
 """Last columns of `effective_length.csv` of a task that asks for the statistic `capacity`."""
+TOKENS = (
+    "tokens_a_symbol",
+    "tokens_a_symbol_ci_low",
+    "tokens_a_symbol_ci_high",
+    "tokens_a_symbol_source",
+    "effective_length_tokens",
+    "effective_length_tokens_ci_low",
+    "effective_length_tokens_ci_high",
+)
+"""Columns of tokens a symbol, and of an effective length in tokens of the row."""
+TOKEN_TEXTS = ("tokens_a_symbol_source",)
+"""The columns of `TOKENS` that are texts."""
+ROW_TOKENS = "row_tokens"
+"""Column of `table.csv`: mean tokens of a row."""
 COST = ("cost_usd", "prices_of")
 """Columns of what the replies behind an effective length cost: dollars, and the prices' date."""
+OVERALL = ("overall_accuracy", "overall_ci_low", "overall_ci_high")
+"""Columns of the accuracy over all lengths of a condition."""
+READ = ("read", "chance", "calibration_error")
+"""Columns of how answers were got; of forced choices the share that guesses have right, and the
+expected calibration error."""
 EFFECTIVE_LENGTH = (
     "adaptive",
     "n",
     "not_scored",
+    *READ,
+    *OVERALL,
     "threshold",
     "threshold_of",
     *ESTIMATE,
     "error_growth",
+    *TOKENS,
     *COST,
 )
 """Columns of `effective_length.csv` after the axes."""
@@ -91,6 +126,8 @@ COMPARISON = (
     "value_first_bound",
     "value_second",
     "value_second_bound",
+    "limited_by_first",
+    "limited_by_second",
     "difference",
     "difference_bound",
     "ci_low",
@@ -109,6 +146,10 @@ COMPARISON = (
     "sees_further",
     "second_is",
     "margin",
+    "unit",
+    "tokens_a_symbol_first",
+    "tokens_a_symbol_second",
+    "tokens_a_symbol_source",
 )
 LEADERBOARD = (
     "task",
@@ -124,6 +165,7 @@ LEADERBOARD = (
     "threshold",
     "threshold_of",
     *ESTIMATE,
+    *TOKENS,
     *COST,
     "settings",
     "fingerprint",
@@ -136,7 +178,7 @@ ACCURACY_AT = "accuracy_at_"
 """Prefix of the leaderboard's last columns, one for each nominal length."""
 
 _WITH_AXES = {
-    "table.csv": (*RUN, *CELLS, REACHES),
+    "table.csv": (*RUN, *CELLS, ROW_TOKENS, REACHES),
     "effective_length.csv": (*RUN, *EFFECTIVE_LENGTH, *CAPACITY),
     "diagnosis.csv": (*RUN, *DIAGNOSIS),
     "what 'bench score --by' writes": (*RUN, *GROUPS),

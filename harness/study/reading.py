@@ -10,7 +10,8 @@ from pathlib import Path
 from pydantic import BaseModel, ValidationError
 
 from eyechart.harness.errors import StudyFileError, UnknownTaskError, UsageError
-from eyechart.harness.settings.run_settings import SETTINGS, RunSettings, as_key
+from eyechart.harness.settings.run_settings import SETTINGS, RunSettings
+from eyechart.harness.settings.spelling import as_key
 from eyechart.harness.study.spec import MODEL, STUDY, TASK, StudySpec, StudyTask
 from eyechart.harness.task.catalogue import find
 from eyechart.harness.task.files import SUFFIXES

@@ -245,8 +245,12 @@ def _prompt_problems(file: YamlFile, data: Mapping[str, object]) -> Iterator[Pro
             f"the prompt has the answer phrase {phrase!r} more than once, so a reply that follows "
             "it would too; leave it out of the examples",
         )
+    answer = data.get("answer")
+    if isinstance(answer, dict) and answer.get("phrase_asked") is False:
+        return
     if "phrase" not in prompt.used_names(template) and not any(phrase in text for text in texts):
         yield Problem(
             file.position(["prompt"], of_key=True),
-            "the prompt never asks for the answer phrase; write {{ phrase }} where it should",
+            "the prompt never asks for the answer phrase; write {{ phrase }} where it should, or "
+            "'phrase_asked: false' under 'answer' if the prompts are only recorded",
         )

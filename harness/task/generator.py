@@ -140,8 +140,8 @@ def _read_item(line: str, answer: Answer) -> tuple[int, Item]:
         if name not in fields:
             raise ItemError(f"the item has no {name!r}")
     length, variables = fields["length"], fields["variables"]
-    if not isinstance(length, int) or isinstance(length, bool) or length < 1:
-        raise ItemError(f"length must be a positive integer, not {length!r}")
+    if not isinstance(length, int) or isinstance(length, bool) or length < 0:
+        raise ItemError(f"length must be a whole number from 0 on, not {length!r}")
     if not isinstance(variables, dict):
         raise ItemError("variables must be an object")
     symbols = variables.pop("symbols", None)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import traceback
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
@@ -14,6 +15,7 @@ from jinja2 import meta, nodes
 from eyechart.harness.spec import Item, write_row
 from eyechart.harness.spec.answer import Answer
 from eyechart.harness.task import sandbox
+from eyechart.harness.task.filler import amid
 
 BUILT_IN_NAMES = ("length", "options", "phrase", "sequence", "symbols")
 """Names that every prompt can use, besides its axes and the variables of the item; `options` is
@@ -33,8 +35,15 @@ class TemplateProblem:
 def environment() -> jinja2.Environment:
     """The Jinja environment of all prompts; created on first use."""
     env = sandbox.Sandbox()
-    env.filters["separated"] = write_row
+    env.filters |= {"separated": write_row, "amid": _amid}
     return env
+
+
+def _amid(rows: str, tokens: int, depth: float | str, filler: str, key: str) -> str:
+    """The filter `amid`, whose texts count as written where they are made: they are large."""
+    text = amid(rows, tokens, depth, filler, key)
+    sandbox.write(len(text))
+    return text
 
 
 @cache
@@ -68,6 +77,29 @@ def render(template: str, names: Mapping[str, object]) -> str:
         return "".join(ready.root_render_func(context)).rstrip("\n")
     except Exception:  # noqa: BLE001  raised again, with the template's own lines in its traceback
         env.handle_exception()
+
+
+_LABEL = re.compile(r"[A-Z]\w*(?: \w+)?:")
+_WORDS = 3
+
+
+def question_starts(template: str, phrase: str) -> tuple[str, ...]:
+    """Beginnings of lines with which a model begins another question: the first words and the
+    labels of the prompt, and what others call a question. The answer phrase is none.
+    """
+    lines = template.strip().split("\n")
+    words = lines[0].partition("{")[0].split()[:_WORDS]
+    starts = [" ".join(words)] if len(words) == _WORDS else []
+    starts += [label[0] for line in lines if (label := _LABEL.match(line))]
+    starts += ["Question:", "Q:"]
+    return tuple(f"\n{start}" for start in dict.fromkeys(starts) if not phrase.startswith(start))
+
+
+def before_question(reply: str, starts: Collection[str]) -> str:
+    """`reply` up to the first of the `starts` of another question, if there is text before it."""
+    text = len(reply) - len(reply.lstrip()) if starts else 0
+    places = [place for start in starts if (place := reply.find(start, text)) >= 0]
+    return reply[: min(places)] if places else reply
 
 
 def utf8_problem(part: str, text: str) -> str | None:

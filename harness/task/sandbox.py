@@ -66,6 +66,8 @@ class _Allowance:
 _LEFT = _Allowance()
 start = _LEFT.start
 """Resets the allowance; called before each prompt."""
+write = _LEFT.write
+"""Counts characters that a filter of ours makes."""
 
 
 def _text_size(value: object) -> int:
@@ -207,7 +209,8 @@ def _joined(_context: Context, parts: list[Any]) -> str:
     return "".join(map(str, parts))
 
 
-def _shown(value: Any) -> Any:
+@pass_context  # or Jinja would call it for a constant once, at compile time
+def _shown(_context: Context, value: Any) -> Any:
     """Counts the characters of a printed value, and returns the value."""
     if type(value) is str:
         _LEFT.write(len(value))
@@ -234,7 +237,7 @@ class Sandbox(ImmutableSandboxedEnvironment):
             self.globals.pop(name, None)
         for name, function in self.filters.items():
             self.filters[name] = _counted(name, function)
-        self.filters |= {"_turn": _turn, "_joined": _joined}
+        self.filters |= {"_turn": _turn, "_joined": _joined, "_shown": _shown}
 
     def call_binop(self, context: Any, operator: str, left: Any, right: Any) -> Any:
         """Raises `SecurityError` if the result may be too large for memory."""
@@ -261,7 +264,7 @@ class Sandbox(ImmutableSandboxedEnvironment):
         return super().call(context, obj, *values, **kwargs)
 
     def _parse(self, source: str, name: str | None, filename: str | None) -> nodes.Template:
-        """The template, with a counter in every loop turn and every macro."""
+        """The template, with a counter in every loop turn, every macro and every filtered block."""
         template = super()._parse(source, name, filename)
         for node in list(template.find_all((nodes.For, nodes.Macro, nodes.CallBlock))):
             assert isinstance(node, nodes.For | nodes.Macro | nodes.CallBlock)
@@ -270,6 +273,8 @@ class Sandbox(ImmutableSandboxedEnvironment):
             if isinstance(node, nodes.For) and node.test is not None:
                 node.test = nodes.And(count, node.test, lineno=node.lineno)
             node.body.insert(0, nodes.ExprStmt(count, lineno=node.lineno))
+        for block in template.find_all(nodes.FilterBlock):
+            block.filter = _filtered("_shown", block.filter, line=block.lineno)
         return _Joins().visit(template)  # type: ignore[no-any-return]  # Jinja's visitors have no types
 
 

@@ -10,14 +10,14 @@ from typing import TypeAlias
 
 from eyechart.harness.errors import TaskError
 from eyechart.harness.score.outcomes import JUDGED, Outcome
-from eyechart.harness.spec.answer import Target
+from eyechart.harness.spec import Item
 from eyechart.harness.task.functions import ItemError, describe, load_function
 
 ScorerResult: TypeAlias = str | tuple[str, str]
 """What a task's own scorer returns: `correct`, `incorrect` or `unparsed`, or a pair of that and the
 reason."""
-Scorer: TypeAlias = Callable[[str, Target], tuple[Outcome, str]]
-"""Reply and target -> outcome and reason."""
+Scorer: TypeAlias = Callable[[str, Item], tuple[Outcome, str]]
+"""Reply and item -> outcome and reason."""
 _ARGUMENTS = 2
 _loaded: set[tuple[Path, str]] = set()
 
@@ -34,18 +34,19 @@ def load_scorer(task_file: Path, reference: str) -> Scorer:
     path, function = load_function(task_file, reference, "scorer")
     _loaded.add((task_file, reference))
     try:
-        inspect.signature(function).bind("", "")
+        inspect.signature(function).bind(reply="", item="")
     except TypeError:
-        raise ItemError(f"{reference} must take (reply, target) and nothing else") from None
+        raise ItemError(f"{reference} must take (reply, item) and nothing else") from None
 
-    def score(reply: str, target: Target) -> tuple[Outcome, str]:
+    def score(reply: str, item: Item) -> tuple[Outcome, str]:
         try:
-            returned = function(reply, target)
+            returned = function(reply=reply, item=item)
         except KeyboardInterrupt:
             raise
         except BaseException as error:  # code of the task's author, which may raise anything
             raise TaskError(
-                f"the scorer {reference} raised {describe(error, path)} for the target {target!r}"
+                f"the scorer {reference} raised {describe(error, path)} for the target "
+                f"{item.target!r}"
             ) from error
         return _checked(returned, reference)
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Mapping, Sequence
-from typing import Literal
+from typing import Any, Literal, TypeAlias
 from urllib.parse import urlsplit
 
-from pydantic import BaseModel, ConfigDict, field_validator
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, field_validator
 
 from eyechart.providers.catalog.overridable import entries
 from eyechart.providers.secrets import keep_address, redact_address
@@ -20,6 +20,55 @@ DEFAULT = "openai"
 user's gets."""
 LOCAL = "local"
 """The same at an address of the user's."""
+
+
+ThinkingKind: TypeAlias = Literal["on", "off", "tokens"]
+"""What a request can ask of a model's thinking: that it thinks, that it does not, or at most how
+many tokens."""
+Thinking: TypeAlias = Mapping[ThinkingKind, str | Mapping[str, JsonValue]]
+"""How a server is asked for each kind: a reasoning effort, or fields of the body, in which
+`$TOKENS` stands for the number."""
+OPEN_SERVER: Thinking = {
+    "on": {"chat_template_kwargs": {"enable_thinking": True, "thinking": True}},
+    "off": {"chat_template_kwargs": {"enable_thinking": False, "thinking": False}},
+    "tokens": {
+        "chat_template_kwargs": {
+            "enable_thinking": True,
+            "thinking": True,
+            "thinking_budget": "$TOKENS",
+        },
+        "thinking_token_budget": "$TOKENS",
+    },
+}
+"""The forms of vLLM, SGLang and llama.cpp. Chat templates have one of the two switches and ignore
+the other. vLLM keeps to `thinking_token_budget` if it was started with a reasoning config; in
+SGLang the budget is up to the template."""
+ITS_OWN: Thinking = {"on": {}, "off": {}, "tokens": {}}
+"""For a provider whose own code makes the fields of all three kinds."""
+
+
+def kind_of_thinking(thinking: str) -> ThinkingKind:
+    """The kind of `on`, `off`, or a number of tokens in digits."""
+    return "on" if thinking == "on" else "off" if thinking == "off" else "tokens"
+
+
+def thinking_fields(thinking: str | None, forms: Thinking) -> dict[str, Any]:
+    """The fields of a body that ask for `thinking` in one of the `forms`; empty if nothing is asked
+    for, or if an effort asks for it.
+    """
+    form = None if thinking is None else forms.get(kind_of_thinking(thinking))
+    return {} if form is None or isinstance(form, str) else _filled(form, int_of(thinking))
+
+
+def int_of(thinking: str | None) -> int | None:
+    """The number of tokens that `thinking` is; `None` if it is none."""
+    return int(thinking) if thinking is not None and thinking.isdecimal() else None
+
+
+def _filled(form: Any, tokens: int | None) -> Any:
+    if isinstance(form, Mapping):
+        return {name: _filled(value, tokens) for name, value in form.items()}
+    return tokens if form == "$TOKENS" else form
 
 
 class Endpoint(BaseModel):
@@ -37,6 +86,7 @@ class Endpoint(BaseModel):
     """Request parameter -> the server's name for it."""
     tiers: Mapping[str, str | None] = {}
     """Our word for a tier -> the vendor's `service_tier`; `None` where that is left out."""
+    thinking: Thinking = Field(default_factory=dict)
     uncached: Mapping[str, Mapping[str, str]] = {}
     """Fields of a request that keep its prompt out of a cache to which writing costs more."""
     prices: str | None = None
@@ -48,6 +98,15 @@ class Endpoint(BaseModel):
     """The name under which a vendor publishes its own models."""
     weights: Literal["open", "closed", "unknown"] = "unknown"
     """The kind of all models that it serves; unknown where there are both kinds."""
+
+    @field_validator("thinking", mode="before")
+    @classmethod
+    def _has_words(cls, thinking: object) -> object:
+        """YAML reads `on` and `off` without quotes as true and false."""
+        if not isinstance(thinking, Mapping):
+            return thinking
+        words = {True: "on", False: "off"}
+        return {words.get(name, name): form for name, form in thinking.items()}
 
     @field_validator("base_url")
     @classmethod
@@ -104,4 +163,6 @@ def endpoint_of(
     """
     known = endpoints(environ)
     endpoint = known.get(provider) or known[DEFAULT]
-    return Endpoint(base_url=base_urls[0], key=endpoint.key) if base_urls else endpoint
+    if not base_urls:
+        return endpoint
+    return Endpoint(base_url=base_urls[0], key=endpoint.key, thinking=OPEN_SERVER)

@@ -10,6 +10,7 @@ from typing import Annotated, Self
 from pydantic import BaseModel, ConfigDict, Field, NonNegativeFloat, PositiveInt, model_validator
 
 from eyechart.providers.catalog.endpoints import DEFAULT as DEFAULT_PROVIDER
+from eyechart.providers.catalog.endpoints import int_of
 from eyechart.providers.catalog.overridable import entries
 from eyechart.providers.catalog.prices import DEFAULT, Prices, Rates, Steps, Timetable
 
@@ -80,9 +81,10 @@ class ModelFacts(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     reasoning: bool = False
-    """Whether the model thinks first; then it accepts no temperature and needs more tokens."""
+    """Whether the model thinks first: then its replies get more tokens from the start, and a vendor
+    takes no temperature."""
     think_tokens: PositiveInt = 8192
-    """Tokens for thinking, added to the limit of the reply."""
+    """Tokens for thinking in the first requests, added to the limit of the reply."""
     effort: str | None = None
     """Sent as `reasoning_effort`."""
     window: PositiveInt | None = None
@@ -101,13 +103,19 @@ class ModelFacts(BaseModel):
             )
         return self
 
-    def at_effort(self, effort: str | None) -> ModelFacts:
-        """The facts of the model when it is asked for this reasoning effort; `None` changes
-        nothing. A model that is asked for an effort is assumed to think.
+    def asked_for(self, effort: str | None, thinking: str | None = None) -> ModelFacts:
+        """The facts of the model when it is asked for this reasoning effort, and for thinking in
+        the way of `ModelSettings.thinking`; `None` changes nothing. A model that is asked for an
+        effort is assumed to think, unless the effort is none.
         """
-        if effort is None:
-            return self
-        return self.model_copy(update={"reasoning": True, "effort": effort})
+        changed: dict[str, object] = {}
+        if effort is not None:
+            changed |= {"reasoning": True, "effort": effort}
+        if thinking is not None:
+            changed["reasoning"] = thinking != "off"
+        if (tokens := int_of(thinking)) is not None:
+            changed["think_tokens"] = tokens
+        return self.model_copy(update=changed)
 
     @property
     def room_to_think(self) -> int:

@@ -86,7 +86,7 @@ class ApiModel:
         arguments: dict[str, Any] = {
             "max_gen_toks": request.max_tokens,
             "temperature": request.temperature,
-            "do_sample": request.temperature > 0,
+            "do_sample": (request.temperature or 0) > 0,
         }
         if self._settings.api == "completions":
             arguments["until"] = stops(request.prompt)

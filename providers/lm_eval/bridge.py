@@ -26,7 +26,7 @@ from eyechart.providers.base import (
 )
 from eyechart.providers.lm_eval.args import facts_of, read_args
 from eyechart.providers.lm_eval.loading import AT_ONCE, Quiet, is_installed, load, missing, one_line
-from eyechart.providers.naming import turned_on
+from eyechart.providers.naming import named, turned_on
 from eyechart.providers.one_thread import Job, OneThread
 
 if TYPE_CHECKING:
@@ -59,6 +59,18 @@ class LmEvalProvider:
         model = self._model or await asyncio.to_thread(self._load)
         if isinstance(model, ApiModel):
             return await model.complete(request)
+        return await self._thread.reply(request)
+
+    async def score(self, request: Request) -> Reply:
+        """The probabilities of the options; raises a `ProviderError` and nothing else."""
+        from eyechart.providers.lm_eval.api import ApiModel  # noqa: PLC0415  imports aiohttp
+
+        model = self._model or await asyncio.to_thread(self._load)
+        if isinstance(model, ApiModel):
+            raise SetupError(
+                f"lm-eval's {self._kind} asks a server; {named('reading', 'likelihood')} takes its "
+                f"models in this process alone, or the server at {named('base_url')}"
+            )
         return await self._thread.reply(request)
 
     async def facts(self) -> Mapping[str, object]:

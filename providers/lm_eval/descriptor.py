@@ -31,6 +31,7 @@ DESCRIPTOR = Descriptor(
     known_facts=lambda given: facts_of(read_args(given)),
     takes_address=False,
     efforts="none",
+    likelihood=lambda _addresses: ("chat", "completions"),
     runs_here=True,
     in_cluster="gpu",
     destination=_destination,

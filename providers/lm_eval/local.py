@@ -24,7 +24,8 @@ from eyechart.providers.base import (
     SetupError,
     Usage,
 )
-from eyechart.providers.documents import as_document, stops
+from eyechart.providers.documents import as_document, opened, stops
+from eyechart.providers.lm_eval.likelihood import Scoring
 from eyechart.providers.lm_eval.loading import AT_ONCE, one_line
 from eyechart.providers.naming import named
 from eyechart.providers.one_thread import Job
@@ -189,6 +190,12 @@ class LocalModel:
             )
         return text
 
+    def _before(self, request: Request) -> str:
+        """The text before the options of a request."""
+        if self._settings.api == "completions":
+            return opened(request.prompt, request.opening)
+        return f"{self._text(request)}{request.opening}"
+
     def _ids(self, text: str) -> Sequence[int] | None:
         """Token ids of `text`; `None` if lm-eval has no tokenizer for the model."""
         encode = getattr(self._lm, "tok_encode", None)
@@ -200,8 +207,11 @@ class LocalModel:
     def answer(self, jobs: Sequence[Job]) -> None:
         """Settles all jobs, in batches of prompts of similar length, the longest first."""
         groups: dict[tuple[object, ...], list[_Prompt]] = defaultdict(list)
+        Scoring(self._lm, self._kind, self._before).settle(
+            [job for job in jobs if job.request.options], self.window
+        )
         for job in jobs:
-            if job.cancelled:
+            if job.cancelled or job.request.options:
                 continue
             try:
                 prompt = self._prompt(job)
@@ -324,7 +334,7 @@ class LocalModel:
     def _arguments(self, request: Request, largest: int) -> dict[str, Any]:
         """lm-eval's generation arguments; `largest` is the largest token limit in the batch."""
         arguments = {
-            "do_sample": request.temperature > 0,
+            "do_sample": (request.temperature or 0) > 0,
             "temperature": request.temperature,
             "max_gen_toks": request.max_tokens if self._own_limits else largest,
             "until": stops(request.prompt) if self._settings.api == "completions" else [],

@@ -26,6 +26,7 @@ from eyechart.providers.base import (
     Request,
     SetupError,
     environment_key,
+    sent_of,
 )
 from eyechart.providers.catalog.endpoints import Endpoint, address_problem, endpoint_of
 from eyechart.providers.catalog.model_facts import ModelFacts, model_facts
@@ -34,8 +35,14 @@ from eyechart.providers.http.replicas import Replicas, check_replicas
 from eyechart.providers.http.sdk import bad_reply, connection_error, http_client
 from eyechart.providers.naming import named
 from eyechart.providers.openai.descriptor import AZURE_VARIABLES
-from eyechart.providers.openai.form import OpenAIForm, read_json, reply_of, writes_cost
+from eyechart.providers.openai.form import (
+    OpenAIForm,
+    read_json,
+    reply_of,
+    writes_cost,
+)
 from eyechart.providers.openai.models import said_of_model
+from eyechart.providers.openai.scoring import echo_body, options_of
 from eyechart.providers.secrets import keep_secret, redact_address
 
 TIMEOUT_S = 600.0
@@ -87,7 +94,7 @@ class OpenAIProvider:
                 if usage is not None and usage.tier is None and self._settings.tier is not None:
                     usage = replace(usage, tier=self._settings.tier)  # not all vendors say it
                 dropped = tuple(sorted(self._form.dropped))
-                return replace(reply, usage=usage, dropped_params=dropped)
+                return replace(reply, usage=usage, dropped_params=dropped, sent=sent_of(body))
             except ProviderError as error:
                 if not isinstance(error.__cause__, _REJECTED):
                     raise
@@ -101,7 +108,17 @@ class OpenAIProvider:
                 if name is None or not self._form.adapt(name, text):
                     raise
 
+    async def score(self, request: Request) -> Reply:
+        """The probabilities of the options, from a server that repeats a prompt with them."""
+        body = echo_body(request, self._settings)
+        with self._clients.use(request.prefix) as client:
+            read = await self._read(client, dict(body))
+        return options_of(request, read, body)
+
     async def _send(self, client: openai.AsyncOpenAI, body: dict[str, Any]) -> Reply:
+        return reply_of(await self._read(client, body))
+
+    async def _read(self, client: openai.AsyncOpenAI, body: dict[str, Any]) -> Any:
         create: Any = client.chat.completions.with_raw_response.create
         prompt = {"messages": body.pop("messages", None)}
         if self._settings.api == "completions":
@@ -111,23 +128,23 @@ class OpenAIProvider:
             async with asyncio.timeout(TIMEOUT_S):  # the SDK's limit is for each piece
                 raw = await create(model=self._settings.model, **prompt, extra_body=body)
                 content = await raw.http_response.aread()
-        return reply_of(read_json(content))
+        return read_json(content)
 
     async def facts(self) -> Mapping[str, object]:
-        """The addresses, the endpoint's own rules, how long the model may think, and the model's
-        facts from a server that is no vendor's.
+        """The addresses, the endpoint's own rules, the reasoning effort, and the model's facts from
+        a server that is no vendor's.
 
         Raises:
             SetupError: two servers say that they have different models.
         """
         urls = sorted(redact_address(str(client.base_url)) for client in self._clients)
-        thinking = {"think_tokens": self._facts.think_tokens, "effort": self._facts.effort}
+        effort = {"effort": self._facts.effort} if self._facts.effort else {}
         rules = {"drop": self._endpoint.drop, "rename": dict(self._endpoint.rename)}
         return {
             "engine": "openai",
             "base_url": urls,
             **{name: rule for name, rule in rules.items() if rule},
-            **(thinking if self._facts.reasoning else {}),
+            **effort,
             **(await self._served() if self._asks_models else {}),
         }
 
@@ -212,7 +229,7 @@ def open_provider(settings: ModelSettings) -> OpenAIProvider:
         )
         for url in settings.base_urls or (endpoint.base_url,)
     ]
-    facts = model_facts(f"{settings.provider}/{settings.model}").at_effort(settings.effort)
+    facts = model_facts(f"{settings.provider}/{settings.model}").asked_for(settings.effort)
     return OpenAIProvider(clients, settings, endpoint=endpoint, facts=facts)
 
 
@@ -235,5 +252,5 @@ def open_azure(settings: ModelSettings) -> OpenAIProvider:
         settings,
         endpoint=Endpoint(base_url=address),
         lists_models=False,
-        facts=model_facts(f"azure/{settings.model}").at_effort(settings.effort),
+        facts=model_facts(f"azure/{settings.model}").asked_for(settings.effort),
     )

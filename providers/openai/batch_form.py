@@ -67,7 +67,7 @@ def _reason(error: object) -> str:
 def open_compatible(settings: ModelSettings) -> OpenAIBatchForm:
     """The form of an OpenAI-compatible model: the same bodies as `providers.openai.api` sends."""
     endpoint = endpoint_of(settings.provider, settings.base_urls)
-    facts = model_facts(f"{settings.provider}/{settings.model}").at_effort(settings.effort)
+    facts = model_facts(f"{settings.provider}/{settings.model}").asked_for(settings.effort)
     form = OpenAIForm(settings, endpoint, facts, uncached=writes_cost(settings, endpoint))
     return OpenAIBatchForm(
         settings, lambda request: {"model": settings.model, **form.body(request)}

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from urllib.parse import urlsplit
 
-from eyechart.providers.catalog.endpoints import LOCAL, Endpoint, endpoint_of
+from eyechart.providers.base import Api
+from eyechart.providers.catalog.endpoints import LOCAL, OPEN_SERVER, Endpoint, endpoint_of
 from eyechart.providers.descriptor import (
     Descriptor,
     Destination,
@@ -30,11 +31,20 @@ def _at_users(
     return at(addresses, key_in(key, environ)) if addresses else None
 
 
+def _of_texts(addresses: Sequence[str]) -> tuple[Api, ...]:
+    """Servers of the user's give the probabilities of a text's tokens, not those of a chat's."""
+    return ("completions",) if addresses else ()
+
+
 COMPATIBLE = Descriptor(
     name=LOCAL,
     opens="eyechart.providers.openai.api:open_provider",
     batch_form="eyechart.providers.openai.batch_form:open_compatible",
     batch_service="eyechart.providers.openai.batch:open_service",
+    thinking=lambda _addresses: OPEN_SERVER,
+    takes_params=True,
+    likelihood=_of_texts,
+    thinking_takes_temperature=bool,
     destination=_at_users,
 )
 """A server of the user's own, at the addresses of a command."""
@@ -54,12 +64,15 @@ def vendor(name: str, endpoint: Endpoint) -> Descriptor:
             return redact_address(endpoint.base_url)
         return key_needed(endpoint.key, environ)
 
+    is_local = endpoint.prices is None
     return replace(
         COMPATIBLE,
         name=name,
         title=endpoint.title,
         needs=needs,
-        efforts="any" if endpoint.prices is None else "listed",
+        efforts="any" if is_local else "listed",
+        likelihood=lambda addresses: _of_texts(addresses or (endpoint.base_url,) * is_local),
+        thinking=lambda addresses: OPEN_SERVER if addresses else endpoint.thinking,
         tiers=lambda addresses: () if addresses else tuple(endpoint.tiers),
         destination=destination,
         prices=endpoint.prices,
@@ -87,6 +100,8 @@ AZURE = Descriptor(
     opens="eyechart.providers.openai.api:open_azure",
     users_name_models=True,
     takes_address=False,
+    takes_params=True,
+    thinking_takes_temperature=bool,
     destination=_azure_destination,
     prices="azure",
     service=Service("other models"),

@@ -6,7 +6,7 @@ Shared by all servers with this form, for chat and for plain completions.
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from http import HTTPStatus
 from typing import Any, TypeGuard
 
@@ -21,7 +21,7 @@ from eyechart.providers.base import (
     Request,
     Usage,
 )
-from eyechart.providers.catalog.endpoints import Endpoint
+from eyechart.providers.catalog.endpoints import OPEN_SERVER, Endpoint, Thinking, thinking_fields
 from eyechart.providers.catalog.model_facts import ModelFacts
 from eyechart.providers.catalog.price_list import offer
 from eyechart.providers.documents import as_document, stops
@@ -91,7 +91,8 @@ class OpenAIForm:
         than a few tokens, so paying to write them to the cache would be useless.
         """
         self._settings = settings
-        self._more: dict[str, object] = dict(endpoint.uncached) if uncached else {}
+        wanted = asked_fields(settings, endpoint.thinking)
+        self._more: dict[str, object] = wanted | dict(endpoint.uncached if uncached else {})
         if settings.tier is not None and (word := endpoint.tiers.get(settings.tier)) is not None:
             self._more["service_tier"] = word
         self._endpoint = endpoint
@@ -101,23 +102,22 @@ class OpenAIForm:
         self._renamed: dict[str, str] = {}
         asked_for = () if settings.effort is None else ("reasoning_effort",)
         self._kept = {*_OTHER_NAMES, *_OTHER_NAMES.values(), "service_tier", *asked_for}
+        self._kept |= wanted.keys()
         """Parameters that are never left out."""
 
     def body(self, request: Request) -> dict[str, Any]:
         """The body without the model."""
-        body: dict[str, Any] = {"max_tokens": request.max_tokens}
-        if self._facts.reasoning:
-            body["max_tokens"] += self._facts.think_tokens
-            body["reasoning_effort"] = self._facts.effort
-        else:
-            body["temperature"] = request.temperature
-        body["seed"] = request.seed
-        body |= self._more
+        body: dict[str, Any] = {
+            "max_tokens": request.max_tokens,
+            "reasoning_effort": self._facts.effort,
+            "temperature": request.temperature,
+            "seed": request.seed,
+        }
+        body = {name: value for name, value in body.items() if value is not None}
         rename = {**self._endpoint.rename, **self._renamed}
         renamed = {
             rename.get(name, name): value
-            for name, value in (body_of(request, self._settings) | body).items()
-            if value is not None
+            for name, value in (body_of(request, self._settings) | body | self._more).items()
         }
         for name in (*self._endpoint.drop, *self.dropped):
             renamed.pop(name, None)
@@ -128,7 +128,7 @@ class OpenAIForm:
         server's `message`.
 
         Returns false for the limit of tokens and the tier, which are never left out because the
-        cost depends on them, and for a reasoning effort that the user asked for.
+        cost depends on them, and for what the user asked for: an effort, thinking, a parameter.
         """
         if name in self.dropped or name in self._renamed:
             return True  # the reply to another request has changed it meanwhile
@@ -162,10 +162,35 @@ def plain_body(request: Request, settings: ModelSettings) -> dict[str, Any]:
         "max_tokens": request.max_tokens,
         "temperature": request.temperature,
         **body_of(request, settings),
+        **asked_fields(settings, OPEN_SERVER),
     }
     if request.seed is not None:
         body["seed"] = request.seed
     return body
+
+
+def asked_fields(settings: ModelSettings, forms: Thinking) -> dict[str, Any]:
+    """The fields of a body that the user asks for: the parameters, and in them the wish for
+    thinking, in one of the `forms`.
+    """
+    return _joined(settings.params, thinking_fields(settings.thinking, forms))
+
+
+def _joined(first: Mapping[str, Any], second: Mapping[str, Any]) -> dict[str, Any]:
+    """Both mappings, and the mappings in them, as one; the second wins."""
+    both = first.keys() & second.keys()
+    inner = {
+        name: _joined(first[name], second[name])
+        for name in both
+        if isinstance(first[name], Mapping) and isinstance(second[name], Mapping)
+    }
+    return {**first, **second, **inner}
+
+
+def template_fields(settings: ModelSettings) -> dict[str, Any]:
+    """The fields that the chat template of an open server gets."""
+    fields = asked_fields(settings, OPEN_SERVER).get("chat_template_kwargs")
+    return fields if isinstance(fields, dict) else {}
 
 
 def path_of(settings: ModelSettings) -> str:

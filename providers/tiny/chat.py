@@ -9,8 +9,9 @@ import re
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from eyechart.providers.base import Api, SetupError, Tokens, install
-from eyechart.providers.documents import as_document
+from eyechart.providers.base import Api, Request, SetupError, Tokens, install
+from eyechart.providers.documents import as_document, opened
+from eyechart.providers.likelihood import shared_tokens, texts_with
 from eyechart.providers.model_files import (
     check_rendered,
     is_there,
@@ -82,6 +83,22 @@ class Chat:
             if whole[: len(before)] == before:
                 return tuple(whole[len(before) :])
             return tuple(self._tokenizer.encode(answer, add_special_tokens=False).ids)
+
+    def option_ids(
+        self, request: Request, api: Api, system: str | None
+    ) -> tuple[list[int], list[list[int]]]:
+        """The tokens before the options of a request, and those of each option after them."""
+        before = opened(request.prompt, request.opening)
+        if api == "chat":
+            before = f"{self._rendered(request.prompt, system)}{request.opening}"
+        text, texts = texts_with(before, request)
+        with tokenizing(self._folder):
+            encodings = self._tokenizer.encode_batch_fast(
+                [text, *texts], add_special_tokens=api != "chat"
+            )
+        first, *wholes = (encoding.ids for encoding in encodings)
+        shared = shared_tokens(first, wholes)
+        return first[:shared], [whole[shared:] for whole in wholes]
 
     def _text(self, prompt: str, api: Api, system: str | None) -> str:
         return self._rendered(prompt, system) if api == "chat" else as_document(prompt)

@@ -12,6 +12,7 @@ DESCRIPTOR = Descriptor(
     example="tiny",
     takes_address=False,
     efforts="none",
+    likelihood=lambda _addresses: ("chat", "completions"),
     takes_intervention=True,
     runs_here=True,
     is_free=True,

@@ -29,6 +29,7 @@ from eyechart.providers.base import (
 )
 from eyechart.providers.documents import until_stop
 from eyechart.providers.intervention import Intervention, read_intervention
+from eyechart.providers.likelihood import scored_reply
 from eyechart.providers.model_files import check_ids
 from eyechart.providers.naming import named, turned_on
 from eyechart.providers.one_thread import Job, OneThread
@@ -54,7 +55,7 @@ def open_provider(settings: ModelSettings) -> TinyProvider:
         SetupError: the folder or a file in it is missing, the temperature is not 0, or the settings
             ask for log probabilities.
     """
-    _refuse_temperature(settings.temperature)
+    _refuse_temperature(settings.temperature or 0)
     folder = model_folder(settings.model)
     if settings.logprobs:
         raise SetupError(
@@ -147,9 +148,13 @@ class TinyProvider:
 
     async def complete(self, request: Request) -> Reply:
         """The greedy reply; raises a `ProviderError` and nothing else."""
-        _refuse_temperature(request.temperature)
+        _refuse_temperature(request.temperature or 0)
         if request.max_tokens < 1:
             raise BadRequestError(f"max_tokens is {request.max_tokens!r}; it must be at least 1")
+        return await self._thread.reply(request)
+
+    async def score(self, request: Request) -> Reply:
+        """The probabilities of the options; raises a `ProviderError` and nothing else."""
         return await self._thread.reply(request)
 
     async def facts(self) -> Mapping[str, object]:
@@ -192,6 +197,8 @@ class TinyProvider:
         window = loaded.model.config.window
         waiting = [job for job in jobs if not job.cancelled]
         self._look_for_words(loaded, [job.request for job in waiting])
+        self._score_all(loaded, [job for job in waiting if job.request.options])
+        waiting = [job for job in waiting if not job.request.options]
         prompts: list[list[int]] = []
         fitting: list[Job] = []
         for job, ids in zip(
@@ -202,12 +209,7 @@ class TinyProvider:
                 prompts.append(ids)
                 fitting.append(job)
             else:
-                job.settle(
-                    PromptOverflowError(
-                        f"the prompt has {len(ids)} tokens, but the window of {self._name} takes"
-                        f" {window - 1} and one token of reply; ask for shorter lengths"
-                    )
-                )
+                job.settle(self._overflow(len(ids), window))
 
         def settle(index: int, generated: Generated) -> None:
             text, finish_reason = loaded.chat.text(generated.ids), generated.finish_reason
@@ -231,6 +233,37 @@ class TinyProvider:
             on_finished=settle,
             should_stop=lambda: self._thread.closed,
         )
+
+    def _overflow(self, tokens: int, window: int) -> PromptOverflowError:
+        return PromptOverflowError(
+            f"the prompt has {tokens} tokens, but the window of {self._name} takes"
+            f" {window - 1} and one token of reply; ask for shorter lengths"
+        )
+
+    def _score_all(self, loaded: _Loaded, jobs: Sequence[Job]) -> None:
+        """Settles jobs with options, each on one core."""
+        from concurrent.futures import ThreadPoolExecutor  # noqa: PLC0415  loaded with the model
+
+        with ThreadPoolExecutor(loaded.workers) as pool:
+            for _ in pool.map(lambda job: job.settle(self._scored(loaded, job.request)), jobs):
+                pass
+
+    def _scored(self, loaded: _Loaded, request: Request) -> Reply | ProviderError:
+        """The outcome of a request with options."""
+        model = loaded.model
+        if self._thread.closed:
+            return _error(None)
+        try:
+            before, tails = loaded.chat.option_ids(request, self._api, self._system)
+        except BadReplyError as error:
+            return error
+        check_ids([*before, *(one for tail in tails for one in tail)], model.config.vocabulary)
+        longest = len(before) + max(map(len, tails))
+        if longest > model.config.window:
+            return self._overflow(longest - 1, model.config.window)
+        usage = Usage(len(before), sum(map(len, tails)))
+        logprobs = model.logprobs(before, tails)
+        return scored_reply(request, logprobs, usage=usage, model=self._name)
 
     def _look_for_words(self, loaded: _Loaded, requests: Sequence[Request]) -> None:
         """Tells the user once which words of a task's first prompt the model does not know."""

@@ -163,6 +163,44 @@ class TinyModel:
                 pass
         return [replies[index] for index in range(len(prompts))]
 
+    def logprobs(self, before: Sequence[int], tails: Sequence[Sequence[int]]) -> list[list[float]]:
+        """The natural logarithms of the probabilities of each token of the `tails`, each of which
+        comes after `before`. That is computed once for all tails that fit into memory together.
+        """
+        capacity = len(before) + max(map(len, tails))
+        at_once = max(1, _CACHE_BYTES // (capacity * self.config.cache_bytes_per_token))
+        order = sorted(range(len(tails)), key=lambda place: -len(tails[place]))
+        found: list[list[float]] = [[] for _ in tails]
+        with np.errstate(over="ignore"):
+            for start in range(0, len(tails), at_once):
+                places = order[start : start + at_once]
+                values = self._logprobs(before, [tails[place] for place in places], capacity)
+                for place, of_tail in zip(places, values, strict=True):
+                    found[place] = of_tail
+        return found
+
+    def _logprobs(
+        self, before: Sequence[int], tails: Sequence[Sequence[int]], capacity: int
+    ) -> list[list[float]]:
+        """`logprobs` of tails that are ordered from long to short."""
+        going_on = sum(len(tail) > 1 for tail in tails)
+        cache = _Cache(self.config, max(1, going_on), capacity)
+        logits = self._prefill([before], cache, 0, last_only=True)
+        for row in range(1, going_on):
+            cache.move(0, row, len(before))
+        logits = np.repeat(logits, len(tails), axis=0)
+        found: list[list[float]] = [[] for _ in tails]
+        for step in range(len(tails[0])):
+            rows = sum(len(tail) > step for tail in tails)
+            ids = np.array([tail[step] for tail in tails[:rows]])
+            chosen = _log_softmax(logits[:rows])[np.arange(rows), ids]
+            for values, value in zip(found, chosen.tolist(), strict=False):
+                values.append(value)
+            rows = sum(len(tail) > step + 1 for tail in tails)
+            if rows:
+                logits = self._step(ids[:rows], np.full(rows, len(before) + step), cache)
+        return found
+
     def _batches(
         self, prompts: Sequence[Sequence[int]], room: Sequence[int], workers: int
     ) -> list[list[int]]:
@@ -360,6 +398,14 @@ def _weighted(scores: Array, values: Array, *, one: bool) -> Array:
     total = scores.sum(axis=-1, keepdims=True)
     weighted /= total + np.exp(-largest) if one else total
     return weighted
+
+
+def _log_softmax(logits: Array) -> NDArray[np.float64]:
+    """(B, V): the logarithms of the probabilities of the next token."""
+    shifted = logits.astype(np.float64)
+    shifted -= shifted.max(axis=-1, keepdims=True)
+    logs: NDArray[np.float64] = shifted - np.log(np.exp(shifted).sum(axis=-1, keepdims=True))
+    return logs
 
 
 def _packs(lengths: Sequence[int]) -> Iterator[tuple[int, int]]:

@@ -29,11 +29,13 @@ from eyechart.providers.base import (
     SetupError,
     StopRunError,
     environment_key,
+    sent_of,
 )
 from eyechart.providers.documents import as_document
 from eyechart.providers.http.bodies import ACCEPTED, OK, read_body
 from eyechart.providers.http.errors import error_of
 from eyechart.providers.http.replicas import Replicas, check_replicas
+from eyechart.providers.likelihood import texts_with
 from eyechart.providers.naming import named
 from eyechart.providers.openai.form import (
     body_of,
@@ -42,7 +44,9 @@ from eyechart.providers.openai.form import (
     plain_body,
     read_json,
     reply_of,
+    template_fields,
 )
+from eyechart.providers.openai.scoring import listing_body, option_texts, options_of
 from eyechart.providers.secrets import redact, redact_address
 from eyechart.providers.vllm.descriptor import VLLM_KEY
 from eyechart.providers.vllm.server import VllmServer
@@ -75,11 +79,41 @@ class VllmProvider:
 
     async def complete(self, request: Request) -> Reply:
         """The model's reply; raises a `ProviderError` and nothing else."""
-        session = self._session or await self._open()
+        await self._open()
         body = plain_body(request, self._settings)
+        with self._replicas.use(request.prefix) as url:
+            reply = reply_of(await self._asked(url, self._path, body))
+        return replace(reply, sent=sent_of(body))
+
+    async def score(self, request: Request) -> Reply:
+        """The probabilities of the options. Of a chat the tokens come from `/tokenize`, with the
+        beginning of the assistant's message, since `/chat/completions` continues no such beginning.
+        """
+        await self._open()
+        with self._replicas.use(request.prefix) as url:
+            body = listing_body(await self._prompts(url, request), self._settings)
+            read = await self._asked(url, "/completions", body)
+        return options_of(request, read, body)
+
+    async def _prompts(self, url: str, request: Request) -> Sequence[str] | Sequence[list[int]]:
+        """What comes before the options, and that with each of them: texts, or tokens of chats."""
+        if self._settings.api == "completions":
+            return option_texts(request)
+        begun = [request.opening, *texts_with(request.opening, request)[1]]
+        bodies = [self._tokenize_body(request.prompt, one) for one in begun]
+        each = [await self._tokenized(url, body) for body in bodies]
+        tokens = [read["tokens"] for read in each if read and isinstance(read.get("tokens"), list)]
+        if len(tokens) < len(begun):
+            raise SetupError(
+                f"{redact_address(url)} gives no tokens of a chat, which reading by likelihood "
+                f"needs; use {named('api', 'completions')}"
+            )
+        return tokens
+
+    async def _asked(self, url: str, path: str, body: Mapping[str, Any]) -> Any:
+        """The JSON of a reply; a server of our own that has ended is an error of the run."""
         try:
-            with self._replicas.use(request.prefix) as url:
-                return reply_of(await self._post(session, url, self._path, body))
+            return await self._post(await self._open(), url, path, body)
         except (BrokenConnectionError, BadReplyError) as error:
             if self._server is not None and (end := await self._server.last_words()):
                 raise StopRunError(end) from error
@@ -121,6 +155,8 @@ class VllmProvider:
                 await self._server.stop()
 
     async def _open(self) -> aiohttp.ClientSession:
+        if self._session is not None:
+            return self._session
         async with self._opening:
             if self._session is None:
                 if self._server is not None:
@@ -196,12 +232,17 @@ class VllmProvider:
             return None
         return hashlib.sha256(tokens).hexdigest()[:16]
 
-    def _tokenize_body(self, prompt: str) -> dict[str, Any]:
-        """The body for `/tokenize`, without the model."""
+    def _tokenize_body(self, prompt: str, begun: str = "") -> dict[str, Any]:
+        """The body for `/tokenize`, without the model; `begun` is what the assistant has said."""
         if self._settings.api == "completions":
             return {"prompt": as_document(prompt)}
         messages = body_of(Request(prompt, 1), self._settings)["messages"]
-        return {"messages": messages, "add_generation_prompt": True}
+        fields = template_fields(self._settings)
+        more: dict[str, Any] = {"chat_template_kwargs": fields} if fields else {}
+        if begun:
+            messages = [*messages, {"role": "assistant", "content": begun}]
+            more |= {"continue_final_message": True}
+        return {"messages": messages, "add_generation_prompt": not begun, **more}
 
     async def _tokenized(self, url: str, body: Mapping[str, Any]) -> dict[str, Any] | None:
         """The reply of `/tokenize` to `body` with the model; `None` from servers without it."""

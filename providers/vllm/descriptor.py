@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from eyechart.providers.catalog.endpoints import OPEN_SERVER
 from eyechart.providers.descriptor import (
     Descriptor,
     Destination,
@@ -34,6 +35,9 @@ DESCRIPTOR = Descriptor(
     batch_hint="'bench export batch' writes files for 'vllm run-batch'",
     takes_server_args=True,
     efforts="none",
+    thinking=lambda _addresses: OPEN_SERVER,
+    takes_params=True,
+    likelihood=lambda _addresses: ("chat", "completions"),
     effort_hint=f"ask its server: {named('model', 'NAME')} {named('base_url', '…')}",
     runs_here=True,
     is_free=True,

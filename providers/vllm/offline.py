@@ -29,9 +29,10 @@ from eyechart.providers.base import (
     install,
     redact,
 )
+from eyechart.providers.catalog.endpoints import OPEN_SERVER
 from eyechart.providers.documents import as_document, stops
 from eyechart.providers.naming import named
-from eyechart.providers.openai.form import body_of
+from eyechart.providers.openai.form import asked_fields, body_of, template_fields
 from eyechart.providers.vllm.server import check_arguments, check_folder
 
 _ERROR_CHARS = 400
@@ -179,7 +180,11 @@ class OfflinePlan:
         messages = body_of(Request(prompt, 1), self.settings)["messages"]
         return list(
             tokenizer.apply_chat_template(
-                messages, add_generation_prompt=True, tokenize=True, return_dict=False
+                messages,
+                add_generation_prompt=True,
+                tokenize=True,
+                return_dict=False,
+                **template_fields(self.settings),
             )
         )
 
@@ -194,7 +199,9 @@ class OfflinePlan:
             parameters["stop"] = stops(request.prompt)
         if self.settings.logprobs:
             parameters["logprobs"] = 0
-        return parameters
+        fields = asked_fields(self.settings, OPEN_SERVER)
+        fields.pop("chat_template_kwargs", None)
+        return parameters | fields
 
     def reply(self, row: Mapping[str, Any], request: Request) -> Reply:
         """The reply in a row of the engine; its finish reason, which Ray drops, is inferred."""

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from eyechart.harness.analysis.limit import RANKED
 from results.recorded.contrasts import Contrast, contrasts, rank_correlation
 from results.recorded.power import smallest_fall
 from results.recorded.tables import published, share, tables
@@ -28,7 +29,7 @@ def findings(found: Sequence[Variant]) -> Iterator[str]:
 
 
 def _reach(found: Sequence[Variant], models: Sequence[Mapping[str, Any]]) -> Iterator[str]:
-    known = [row for row in models if row["effective_length"] != ""]
+    known = [row for row in models if row["limited_by"] in RANKED and row["effective_length"]]
     best = known[0]
     far = sum(float(row["effective_length"]) >= _FAR for row in known)
     below = sum(row["effective_length_bound"] == "<" for row in known)
@@ -39,6 +40,13 @@ def _reach(found: Sequence[Variant], models: Sequence[Mapping[str, Any]]) -> Ite
         f"{share(far, len(known))} models see to {_FAR} items or more; {below} see less than the "
         "shortest rows that they were asked."
     )
+    for row in models:
+        if row["replies"] and row not in known:
+            at_least = f" (at least {row['effective_length']})" if row["effective_length"] else ""
+            why = "with so few replies"
+            if row["limited_by"] not in RANKED:
+                why = f"it is limited by {row['limited_by']}"
+            yield f"**Not known** is how far {row['model']} sees{at_least}: {why}."
     asked = [one for one in found if one.set != "stimulus"]
     able = [one for one in asked if one.capacity_number]
     shares = [
@@ -117,7 +125,7 @@ def _of_retests(found: Sequence[Variant], writings: Sequence[Mapping[str, Any]])
         if (row["item"], row["delimiter"]) == ("a", "comma")
     }
     told = "; ".join(
-        f"{model} {first[model].estimate.length} and {one.estimate.length} (capacity "
+        f"{model} {first[model].estimate.length_text} and {one.estimate.length_text} (capacity "
         f"{reported(first[model])} and {published[model]})"
         for model, one in again.items()
     )

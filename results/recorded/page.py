@@ -70,7 +70,8 @@ def readme(found: Sequence[Variant]) -> str:
         "",
         (
             "`effective_length_bound` is `<` or `>` where a length is outside the tested "
-            "lines. The "
+            "lines, and `limited_by` what limits it: `room` where replies were cut off, so that "
+            "only a lower bound is known. An effective length that is not known is empty. The "
             "lines of a model were chosen by its answers (doubling from 32 to the first "
             "failure, then "
             "bisection), so the areas of two models are over different lines. A single row "

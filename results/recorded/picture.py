@@ -42,7 +42,7 @@ _TEXT = 'font-family="system-ui, sans-serif"'
 
 def picture(models: Sequence[Mapping[str, Any]]) -> str:
     """The effective lengths of models that people know, with their intervals, as SVG."""
-    rows = [row for row in models if row["model"] in SHOWN]
+    rows = [row for row in models if row["model"] in SHOWN and row["effective_length"] != ""]
     height = _TOP + _ROW * len(rows) + 62
     title = "Where models stop counting"
     said = (

@@ -10,6 +10,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from eyechart.harness.analysis.limit import RANKED
 from eyechart.harness.task.catalogue import built_in_files, open_task
 from results.recorded.variants import TASK, Variant
 
@@ -60,19 +61,21 @@ def measures(variant: Variant | None, reported: Mapping[str, str]) -> dict[str, 
     if variant is None:
         names = (
             *("replies", "effective_length", "effective_length_bound"),
-            *("effective_length_ci_low", "effective_length_ci_high", "one_threshold"),
+            *("effective_length_ci_low", "effective_length_ci_high"),
+            *("limited_by", "one_threshold"),
         )
         rest = ("area", "area_ci_low", "area_ci_high", "unread", "cut_off", "no_reply")
         empty = dict.fromkeys(names, "") | capacity_columns | dict.fromkeys(rest, "")
         return {**empty, "replies": 0, "capacity": 0}
     estimate = variant.estimate
-    low, high = estimate.length_ci
+    length, (low, high) = estimate.length, estimate.length_ci
     return {
         "replies": int(variant.judged.cells["n"].sum()),
-        "effective_length": _number(estimate.length.length),
-        "effective_length_bound": "" if estimate.length.sign == "=" else estimate.length.sign,
+        "effective_length": "" if length is None else _number(length.length),
+        "effective_length_bound": "" if length is None or length.sign == "=" else length.sign,
         "effective_length_ci_low": _number(low.at_least),
         "effective_length_ci_high": _number(high.at_most),
+        "limited_by": estimate.limit.by,
         "one_threshold": "yes" if estimate.one_threshold else "no",
         **capacity_columns,
         "area": _number(estimate.area),
@@ -101,10 +104,11 @@ def tables(found: Sequence[Variant]) -> tuple[list[dict[str, Any]], list[dict[st
     return models, writings
 
 
-def _place(row: Mapping[str, Any]) -> tuple[float, float, str]:
+def _place(row: Mapping[str, Any]) -> tuple[bool, float, float, str]:
+    is_known = row["limited_by"] in RANKED and row["effective_length"] != ""
     length = float(row["effective_length"] or 0)
     length -= 0.5 * (row["effective_length_bound"] == "<")
-    return -length, -row["capacity_published"], row["model"]
+    return not is_known, -length, -row["capacity_published"], row["model"]
 
 
 def share(part: int, whole: int) -> str:

@@ -46,7 +46,8 @@ def main() -> None:
     whole = [LengthTest(one.p, one.further) for one in corrected(differences)]
     whole_s = process_time() - started
     found = list(tests.values())
-    apart = max(abs(one.p - other.p) for one, other in zip(found, whole, strict=True))
+    both = [(one.p, other.p) for one, other in zip(found, whole, strict=True)]
+    apart = max(abs(p - other) for p, other in both if p is not None and other is not None)
     same = sum(one.further == other.further for one, other in zip(found, whole, strict=True))
     print(f"{len(judged)} runs, {len(tests):,} pairs")
     print(f"CPU: {tests_s:.1f} s for the tests, {whole_s:.1f} s for the differences")

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 
-from eyechart.harness.analysis.judging import verdict_of
+from eyechart.harness.analysis.judging import Judge
 from eyechart.harness.run.records import answered
 
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
@@ -45,9 +45,8 @@ async def main(seed: int = 2026, samples: int = 100) -> None:
         replies = await ask(provider, wanted)
         asked, right = Counter[int](), Counter[int]()
         for sample, reply in zip(wanted, replies, strict=True):
-            verdict = verdict_of(
-                answered(sample, reply, attempts=1, latency_s=0.0), task.spec.answer
-            )
+            record = answered(sample, reply, attempts=1, latency_s=0.0)
+            verdict = Judge(task.spec.answer).verdict(record)
             asked[sample.length] += 1
             right[sample.length] += verdict.outcome == "correct"
         cells = [f"{100 * right[length] / asked[length]:.0f}" for length in LENGTHS]

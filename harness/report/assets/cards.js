@@ -82,6 +82,7 @@ function facts(sample) {
   return [
     ...fact("answer", sample.answer),
     ...fact("tokens", tokens),
+    ...fact("thinking", sample.thinking),
     ...fact("latency", sample.latency_s === null ? null : `${sample.latency_s.toFixed(2)} s`),
     ...(sample.answer === null ? fact("because", sample.why) : []),
   ];
@@ -102,7 +103,9 @@ function repliesOf(sample) {
     const { reply, start, end } = sample;
     const marked = end > start ? [make("mark", {}, ...folded(reply.slice(start, end)))] : [];
     const content = [...folded(reply.slice(0, start)), ...marked, ...folded(reply.slice(end))];
-    parts.push(reply ? block("Reply", ...content) : absent("Reply", "an empty text"));
+    if (sample.options) parts.push(block("Options and their log-probabilities", ...folded(sample.options)));
+    else parts.push(reply ? block("Reply", ...content) : absent("Reply", "an empty text"));
+    if (sample.logprobs) parts.push(block("Log-probabilities of the tokens", ...folded(sample.logprobs)));
     if (sample.failure) parts.push(absent("Refusal", sample.failure));
   }
   return parts;

@@ -13,10 +13,10 @@ function make(tag, { text, ...properties } = {}, ...children) {
 
 // ---- charts -------------------------------------------------------------------------------
 
-const UNITS = ["symbols", "characters", "tokens"];
+const UNITS = ["length", "characters", "tokens"]; // that of the task, of the prompt, and of the row
 const LEFT = 58;
 const RIGHT = 52;
-let unit = "symbols";
+let unit = "length";
 const hidden = new Map(); // group -> Set of "field=value" that are switched off
 const drawn = new WeakMap(); // chart -> result of vegaEmbed
 const stale = new Set(all(".chart"));
@@ -82,14 +82,14 @@ function specFor(chart) {
   const figure = figureOf(chart);
   const panel = figure.panels[chart.dataset.panel];
   const spec = structuredClone(figure.spec);
-  const shownUnit = figure.lengths && known(panel, unit) ? unit : "symbols";
+  const shownUnit = figure.lengths && known(panel, unit) ? unit : "length";
   const off = hidden.get(chart.closest(".task, .kind")) ?? new Set();
   spec.datasets = Object.fromEntries(
     Object.entries(panel).map(([name, rows]) => [name, rowsOf(rows, shownUnit, off)]),
   );
   if (figure.lengths) {
-    const unknown = shownUnit === unit ? "" : `; ${unit} not known`;
-    setAxis(spec, shownUnit === "symbols" ? null : lengthAxis(figure, shownUnit), `length (${shownUnit}${unknown})`);
+    if (shownUnit !== "length") setAxis(spec, lengthAxis(figure, shownUnit), `length (${figure.units[shownUnit]})`);
+    else if (unit !== "length") setAxis(spec, null, `length (${figure.units.length}; ${unit} not known)`);
   }
   spec.config = data.config;
   const width = Math.max(chart.clientWidth, 160);

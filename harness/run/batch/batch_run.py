@@ -12,15 +12,20 @@ from functools import partial
 from itertools import chain
 
 from eyechart.harness.errors import JournalError
+from eyechart.harness.journal.record import Record
 from eyechart.harness.journal.writer import Journal
 from eyechart.harness.plan.cost import UsageMeter
 from eyechart.harness.plan.plan import Plan
+from eyechart.harness.plan.request import request_of
 from eyechart.harness.run.batch.context import BatchContext
 from eyechart.harness.run.batch.files import RequestFile, request_line, run_tag
 from eyechart.harness.run.batch.importer import ImportSummary, ReplyImporter, read_replies
 from eyechart.harness.run.batch.pending import PENDING_FILE, BatchJob, PendingBatches
+from eyechart.harness.run.first_replies import FirstCheck
+from eyechart.harness.run.first_samples import WORTH_A_JOB, FirstSamples
 from eyechart.harness.run.outcome import RunOutcome
 from eyechart.harness.run.progress import Progress
+from eyechart.harness.run.room import Room
 from eyechart.harness.run.run_request import RunRequest
 from eyechart.harness.run.writer import PlannedRun, RunWriter
 from eyechart.harness.spec import Sample
@@ -30,6 +35,7 @@ from eyechart.providers.base import (
     StopRunError,
     TransientError,
     UnknownModelError,
+    sent_of,
 )
 from eyechart.providers.naming import named
 
@@ -44,8 +50,17 @@ waves would take long, since even a small batch may take a day.
 class BatchRun:
     """One run and its batches. The journal holds the folder's lock."""
 
-    def __init__(self, request: RunRequest, run_journal: Journal, context: BatchContext) -> None:
-        """Raises `JournalError` where a batch is at another address or its state cannot be read."""
+    def __init__(
+        self,
+        request: RunRequest,
+        run_journal: Journal,
+        context: BatchContext,
+        check_first: FirstCheck | None = None,
+    ) -> None:
+        """`check_first` judges the first replies.
+
+        Raises `JournalError` where a batch is at another address or its state cannot be read.
+        """
         self._context = context
         self._request = request
         self._run = run = PlannedRun(request, run_journal, context.warn)
@@ -55,19 +70,17 @@ class BatchRun:
         self.batches = PendingBatches(request.folder)
         self.progress = Progress(budget=context.budget)
         self._writer = RunWriter(run_journal, run.manifest, context.warn, progress=self.progress)
-        self._meter = UsageMeter(
-            context.budget,
-            request.settings.system or "",
-            request.model.think_tokens,
-            say=context.warn,
-        )
+        self._first = FirstSamples(run, check_first, context.warn)
+        self._room = Room.of(request.model, request.settings)
+        self._meter = UsageMeter(context.budget, request.settings.system or "", say=context.warn)
         self._importer = ReplyImporter(
             request.plan.task,
             run.manifest,
             run.answered,
-            self._writer,
+            self._write,
             context.form,
             meter=self._meter,
+            room=self._room,
         )
         self._lines: Iterator[tuple[bytes, float]] = iter(())
         self.next_line: tuple[bytes, float] | None = None
@@ -79,6 +92,12 @@ class BatchRun:
                     f"{context.service.address}; use that address again, or delete "
                     f"{request.folder / PENDING_FILE} to give it up"
                 )
+
+    def _write(self, record: Record) -> None:
+        """Writes a record; later batches give the room that its reply shows to be needed."""
+        self._room.note(record)
+        self._first.note(record)
+        self._writer(record)
 
     @property
     def outcome(self) -> RunOutcome:
@@ -106,13 +125,19 @@ class BatchRun:
         self._run.save()
 
     async def begin(self, server: dict[str, object]) -> None:
-        """Finds the samples to submit. `server` has the facts of the service.
+        """Finds the samples to submit; only the first ones, if they decide about the others.
+        `server` has the facts of the service.
 
         Raises:
             JournalError: another model or server answered before.
+            FirstRepliesError: the first replies ended an earlier command.
         """
+        if not self.batches.jobs:  # replies that are paid for are fetched, whatever the first were
+            self._first.begin()
         self.batches.sweep()
         self._run.set_server(server)
+        self._room.window = self._request.model.window(self._run.manifest.server)
+        self._room.remember(self._request)
         await self._run.find_overflows(None)
         in_batches = self.batches.samples(self._run.manifest.cells, self._run.start)
         if in_batches is None:
@@ -122,12 +147,24 @@ class BatchRun:
             )
             return
         samples = self._run.samples(self._writer, in_batches, self._context.budget)
+        if not self.batches.jobs and (first := self._first.take(self._context.budget, WORTH_A_JOB)):
+            samples = iter(first)
         self._lines = self._requests(samples)
         self._advance()
 
+    def decide(self) -> bool:
+        """Judges the first replies, if only these were asked, and returns whether the rest is to be
+        asked now; raises `FirstRepliesError` if none of them can be used.
+        """
+        return self._first.decide()
+
     def _requests(self, samples: Iterator[tuple[Sample, int]]) -> Iterator[tuple[bytes, float]]:
         settings = self._request.settings
-        for sample, max_tokens in samples:
+        for sample, answer in samples:
+            max_tokens = self._room.tokens(sample.prompt, answer)
+            if self.progress.sent is None:
+                request = request_of(sample, max_tokens, settings.temperature, settings.seed)
+                self.progress.sent = sent_of(self._context.form.body(request))
             line = request_line(self._tag, sample, max_tokens, self._context.form, settings)
             yield line, self._context.budget.worst(self._meter.max_usage(sample.prompt, max_tokens))
 

@@ -15,14 +15,23 @@ from pathlib import Path
 from eyechart.harness.journal.writer import Journal
 from eyechart.harness.plan.cost import Budget
 from eyechart.harness.run.batch.batch_run import BatchRun
-from eyechart.harness.run.batch.context import FIRST_POLL_S, LONGEST_POLL_S, BatchContext
+from eyechart.harness.run.batch.context import (
+    FIRST_POLL_S,
+    LONGEST_POLL_S,
+    BatchContext,
+    Clocks,
+)
+from eyechart.harness.run.batch.files import FileLimits
 from eyechart.harness.run.batch.pending import BatchJob
-from eyechart.harness.run.chooser import Chooser, first_plan, next_plan
-from eyechart.harness.run.fresh import OldRuns
+from eyechart.harness.run.chooser import next_plan
+from eyechart.harness.run.engine import Asking
+from eyechart.harness.run.first_replies import FirstStops
 from eyechart.harness.run.outcome import RunOutcome
 from eyechart.harness.run.run_request import RunRequest
 from eyechart.providers.base import (
     BadReplyError,
+    BatchForm,
+    BatchService,
     BatchState,
     SampleError,
     SetupError,
@@ -40,18 +49,17 @@ class BatchEngine:
 
     def __init__(
         self,
-        requests: Sequence[RunRequest],
-        context: BatchContext,
-        old_runs: OldRuns,
-        choose: Chooser | None = None,
+        asking: Asking,
+        service: BatchService,
+        form: BatchForm,
+        limits: FileLimits = FileLimits(),  # noqa: B008  frozen
+        clocks: Clocks = Clocks(),  # noqa: B008  frozen
     ) -> None:
-        """The service is closed when `run` ends; `old_runs` are moved when the service has
-        answered. With `choose` the runs are adaptive.
-        """
-        self._requests = requests
-        self._context = context
-        self._old_runs = old_runs
-        self._choose = choose
+        """The service is closed when `run` ends. `limits` are those of one file of requests."""
+        self._asking = asking
+        self._context = BatchContext(
+            service, form, asking.budget, asking.say, asking.warn, limits, clocks
+        )
         self._runs: dict[Path, BatchRun] = {}
 
     @property
@@ -69,26 +77,32 @@ class BatchEngine:
             JournalError: a run's folder cannot be used.
             TaskError: a sample cannot be made.
         """
-        context, runs = self._context, self._runs
+        asking, context, runs = self._asking, self._context, self._runs
+        stopped = FirstStops()
         runs.clear()
         with ExitStack() as stack:
             try:
-                if self._old_runs.any:
+                if asking.old_runs.any:
                     await _has_answered(context)
-                    self._old_runs.move_away()
+                    asking.old_runs.move_away()
                 journals = {
                     request.folder: stack.enter_context(Journal(request.folder, context.warn))
-                    for request in self._requests
+                    for request in asking.requests
                 }
-                wanted = self._first_requests()
+                wanted = list(map(asking.first_request, asking.requests))
                 for _ in range(STAGES):
                     for request in wanted:
                         folder = request.folder
-                        runs[folder] = BatchRun(request, journals[folder], context)
-                    await _ask([runs[request.folder] for request in wanted], context)
-                    wanted = self._next_requests(wanted)
+                        runs[folder] = BatchRun(
+                            request, journals[folder], context, asking.check_first
+                        )
+                    await _ask([runs[request.folder] for request in wanted], context, stopped)
+                    wanted = self._next_requests(
+                        [request for request in wanted if request.name not in stopped.names]
+                    )
                     if not wanted:
                         break
+                stopped.end()
             except SetupError:  # no run could be asked, so none has anything to show
                 runs.clear()
                 raise
@@ -97,22 +111,13 @@ class BatchEngine:
                     run.save()
                 await context.service.aclose()
 
-    def _first_requests(self) -> list[RunRequest]:
-        """The runs with the samples to ask first. Only the `Journal` of each may be open."""
-        choose, budget = self._choose, self._context.budget
-        if choose is None:
-            return list(self._requests)
-        return [
-            replace(request, plan=first_plan(request, choose, budget)) for request in self._requests
-        ]
-
     def _next_requests(self, asked: Sequence[RunRequest]) -> list[RunRequest]:
         """The runs that still have samples to ask after these answers."""
-        choose, folders = self._choose, {request.folder for request in asked}
+        choose, folders = self._asking.choose, {request.folder for request in asked}
         requests: list[RunRequest] = []
         if choose is None:
             return requests
-        for request in self._requests:
+        for request in self._asking.requests:
             run = self._runs[request.folder]
             if request.folder not in folders or not run.may_grow:
                 continue
@@ -123,16 +128,29 @@ class BatchEngine:
         return requests
 
 
-async def _ask(runs: Sequence[BatchRun], context: BatchContext) -> None:
-    """Submits what is pending of `runs`, waits, and imports."""
+async def _ask(runs: Sequence[BatchRun], context: BatchContext, stopped: FirstStops) -> None:
+    """Submits what is pending of `runs`, waits, and imports: first a small batch of each run whose
+    first replies decide about the rest.
+    """
     if all(run.is_complete for run in runs):
         return
     server = dict(await context.service.facts())
+    begun = []
     for run in runs:
-        await run.begin(server)
-    for run in runs:
+        with stopped.of(run.name):
+            await run.begin(server)
+            begun.append(run)
+    for run in begun:
         await run.recover()
-    await _run_waves(runs, context)
+    await _run_waves(begun, context)
+    go_on = []
+    for run in begun:
+        with stopped.of(run.name):
+            if run.decide():
+                await run.begin(server)
+                go_on.append(run)
+    if go_on:
+        await _run_waves(go_on, context)
 
 
 async def _has_answered(context: BatchContext) -> None:

@@ -30,6 +30,7 @@ from eyechart.harness.run.batch.files import (
     reply_lines,
 )
 from eyechart.harness.run.records import answered, failed, kind_of
+from eyechart.harness.run.room import Room
 from eyechart.harness.run.writer import RunWriter
 from eyechart.harness.spec import MAX_LENGTH, MAX_SAMPLES, Condition, Line, Settings, line_start
 from eyechart.harness.task.catalogue import Task
@@ -84,13 +85,17 @@ class ReplyImporter:
         form: BatchForm,
         *,
         meter: UsageMeter,
+        room: Room,
     ) -> None:
-        """`write` gets each record, `meter` charges each reply."""
+        """`write` gets each record, `meter` charges each reply. `room` says how many tokens a reply
+        without usage may have taken.
+        """
         self._task = task
         self._answered = answered
         self._write = write
         self._form = form
         self._meter = meter
+        self._room = room
         self._max_tokens: int | None = manifest.settings.get("max_tokens")
         self._seed = int(manifest.settings["seed"])
         self._conditions = {
@@ -139,6 +144,7 @@ class ReplyImporter:
             self._answered.failed.add(condition, sample.length, sample.index, reason)
             return "failed"
         most = self._max_tokens or output_budget(sample)
+        most = self._room.tokens(sample.prompt, most)
         reply, _ = self._meter.settle(reply, sample.prompt, most)
         self._write(answered(sample, reply, attempts=1, latency_s=None, batch=batch))
         self._answered.note(sample)
@@ -275,5 +281,11 @@ class ReplyImporters:
         answered = run_journal.answered((cell.line for cell in manifest.cells), start)
         writer = RunWriter(run_journal, manifest, self._warn)
         return ReplyImporter(
-            task, manifest, answered, writer, form, meter=UsageMeter(say=self._warn)
+            task,
+            manifest,
+            answered,
+            writer,
+            form,
+            meter=UsageMeter(say=self._warn),
+            room=Room(),
         )

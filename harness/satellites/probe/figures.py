@@ -163,7 +163,12 @@ def _panel(
 
 def _figure(section: Section, shown: Shown, look: Look, panels: Sequence[Panel]) -> Figure:
     spec = charts.inside_chart(
-        look, section.lengths, shown.axis, is_log=shown.is_log, is_share=shown.is_share
+        look,
+        section.lengths,
+        shown.axis,
+        over=section.over,
+        is_log=shown.is_log,
+        is_share=shown.is_share,
     )
     return Figure("inside", shown.title, spec, tuple(panels), look, note=shown.note)
 
@@ -197,9 +202,10 @@ def _rows(
 def _marks(section: Section, series: Series) -> Rows:
     """The effective length of a series, if it lies within the tested lines."""
     estimate = section.estimates.get(key_of(series))
-    if estimate is None or estimate.length.sign != "=":
+    length = None if estimate is None else estimate.length
+    if length is None or length.sign != "=":
         return []
-    at = series.at(estimate.length.length)
+    at = series.at(length.length)
     return [{**marks_of(section, series), **units_of(at, "x")}]
 
 

@@ -13,7 +13,7 @@ import time
 from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 
 from eyechart.harness.satellites.ray.rows import Asked, Back, read_table, tables
 from eyechart.providers.base import SetupError, StopRunError, install, redact
@@ -169,10 +169,22 @@ class Cluster:
     def close(self) -> None:
         """Ends a running job, and a cluster that was started here."""
         logging.disable(logging.CRITICAL)  # a job that is ended says so with a traceback
+        self._end_job()
         self._ray.shutdown()
-        if self._job is not None:
-            self._job.join(_END_S)
         logging.disable(logging.NOTSET)
+
+    def _end_job(self) -> None:
+        """Ends the threads of a running job. Ray ends the whole process, with exit code 1, if one
+        of them calls it after `shutdown`.
+        """
+        if self._job is None or not self._job.is_alive():
+            return
+        for thread in threading.enumerate():
+            # Ray Data has no public way to stop a job whose next block is far away
+            if type(thread).__name__ == "StreamingExecutor":
+                with suppress(Exception):
+                    cast("Any", thread).shutdown(force=True)
+        self._job.join(_END_S)
 
 
 def _check_address(address: str) -> None:

@@ -7,22 +7,21 @@ have no reply. After two jobs without any result the command ends.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, ExitStack
-from dataclasses import replace
+from contextlib import AbstractContextManager, ExitStack, suppress
 from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Self
 
-from eyechart.harness.journal.record import Warn
 from eyechart.harness.journal.writer import Journal
-from eyechart.harness.plan.cost import Budget
-from eyechart.harness.run.chooser import Chooser, first_plan, next_plan
-from eyechart.harness.run.engine import Display
-from eyechart.harness.run.fresh import OldRuns
-from eyechart.harness.run.limits import RayOptions, RunLimits
+from eyechart.harness.plan.cost import cut_usage
+from eyechart.harness.run.chooser import next_plan
+from eyechart.harness.run.engine import Asking, Display
+from eyechart.harness.run.first_replies import FirstStops
+from eyechart.harness.run.first_samples import WORTH_A_JOB
+from eyechart.harness.run.limits import RayOptions
 from eyechart.harness.run.outcome import RunOutcome
-from eyechart.harness.run.run_request import RunRequest
+from eyechart.harness.run.room import Room
 from eyechart.harness.run.task_run import TaskRun
 from eyechart.harness.satellites.ray.cluster import Cluster, JobError
 from eyechart.harness.satellites.ray.fleet import Fleet, connect
@@ -39,27 +38,10 @@ _TRIES = 2
 class RayEngine:
     """Asks the runs of a command on a cluster."""
 
-    def __init__(
-        self,
-        requests: Sequence[RunRequest],
-        connect: Callable[[], tuple[Cluster, Fleet]],
-        *,
-        budget: Budget,
-        old_runs: OldRuns,
-        display: Display,
-        say: Warn,
-        warn: Warn,
-        choose: Chooser | None = None,
-    ) -> None:
-        """The connection is closed when `run` ends; with `choose` the runs are adaptive."""
-        self._requests = requests
+    def __init__(self, asking: Asking, connect: Callable[..., tuple[Cluster, Fleet]]) -> None:
+        """The connection is closed when `run` ends."""
+        self._asking = asking
         self._connect = connect
-        self._budget = budget
-        self._old_runs = old_runs
-        self._display = display
-        self._say = say
-        self._warn = warn
-        self._choose = choose
         self._runs: dict[Path, TaskRun] = {}
 
     @property
@@ -76,54 +58,72 @@ class RayEngine:
             JournalError: a run's folder cannot be used.
             TaskError: a sample cannot be made.
         """
-        cluster, fleet = self._connect()
+        asking, stopped = self._asking, FirstStops()
+        first = asking.requests[0]
+        cluster, fleet = self._connect(room=Room.of(first.model, first.settings))
         with ExitStack() as stack:
             stack.callback(cluster.close)
-            if self._old_runs.any:
+            if asking.old_runs.any:
                 await fleet.facts()
-                self._old_runs.move_away()
+                asking.old_runs.move_away()
             journals = {
-                request.folder: stack.enter_context(Journal(request.folder, self._warn))
-                for request in self._requests
+                request.folder: stack.enter_context(Journal(request.folder, asking.warn))
+                for request in asking.requests
             }
-            wanted = self._first_requests()
-            for request in wanted:
-                run = TaskRun(
-                    request,
-                    journals[request.folder],
-                    fleet,
-                    warn=self._warn,
-                    budget=self._budget,
-                    judge=self._display.judge(request),
-                )
-                await run.begin()
+            begun: list[TaskRun] = []
+            for request in map(asking.first_request, asking.requests):
+                room = begun[0].room if begun else None
+                run = asking.run_of(request, journals[request.folder], fleet, room)
+                with stopped.of(request.name):
+                    await run.begin()
+                    begun.append(run)
                 self._runs[request.folder] = run
-            runs = list(self._runs.values())
+            runs = await self._ask_first(begun, cluster, fleet, stopped)
             while runs:
                 before = {run: run.new for run in runs}
                 await self._ask(runs, cluster, fleet)
                 runs = await self._grown(
                     [run for run in runs if run.new > before[run] or not run.pending]
                 )
+            for run in self._runs.values():
+                with stopped.of(run.outcome.request.name):
+                    run.first.decide(is_end=True)
+            stopped.end()
 
-    def _first_requests(self) -> list[RunRequest]:
-        choose = self._choose
-        if choose is None:
-            return list(self._requests)
-        return [
-            replace(request, plan=first_plan(request, choose, self._budget))
-            for request in self._requests
-        ]
+    async def _ask_first(
+        self, runs: Sequence[TaskRun], cluster: Cluster, fleet: Fleet, stopped: FirstStops
+    ) -> list[TaskRun]:
+        """Asks the first samples of each run; the runs that go on."""
+        job = _Counted(
+            Asked(number, sample, run.room.tokens(sample.prompt, answer))
+            for number, run in enumerate(runs)
+            for sample, answer in run.first_samples(WORTH_A_JOB)
+        )
+        try:
+            with suppress(JobError):  # the next job says what is wrong
+                async for block in cluster.answers(job, fleet.pipeline):
+                    job.back += sum(self._take(runs, job, back) for back in block)
+            self._give_back(job.sent - job.back)
+        finally:
+            for run in runs:
+                run.end()
+        go_on = []
+        for run in runs:
+            with stopped.of(run.outcome.request.name):
+                run.first.decide()
+                go_on.append(run)
+        return go_on
 
     async def _grown(self, runs: Sequence[TaskRun]) -> list[TaskRun]:
         """The adaptive runs that have a next wave."""
         grown: list[TaskRun] = []
-        if self._choose is None:
+        choose, budget = self._asking.choose, self._asking.budget
+        if choose is None:
             return grown
-        requests = {request.folder: request for request in self._requests}
+        requests = {request.folder: request for request in self._asking.requests}
         for run in runs:
             request = requests[run.outcome.request.folder]
-            plan = next_plan(request, run.plan, self._choose, self._budget, run.progress)
+            plan = next_plan(request, run.plan, choose, budget, run.progress)
             if plan is not None:
                 run.grow(plan)
                 await run.begin()
@@ -135,10 +135,10 @@ class RayEngine:
         pending = sum(run.pending for run in runs)
         if not pending:
             return
-        self._say(f"{pending:,} samples go to {fleet.text} on Ray ({cluster.address})")
+        self._asking.say(f"{pending:,} samples go to {fleet.text} on Ray ({cluster.address})")
         barren = 0
         samples = self._samples(runs)
-        with _Shown(runs, self._display) as shown:
+        with _Shown(runs, self._asking.display) as shown:
             try:
                 while True:
                     job = _Counted(islice(samples, MOST_SAMPLES))
@@ -151,7 +151,7 @@ class RayEngine:
                         why = f"{fleet.why() or error}; Ray's logs are in {cluster.logs}"
                         if barren == _TRIES:
                             raise StopRunError(f"the job on Ray failed: {why}") from error
-                        self._warn(f"the job on Ray ended early and is begun again: {why}")
+                        self._asking.warn(f"the job on Ray ended early and is begun again: {why}")
                         self._give_back(job.sent - job.back)
                         samples = self._again(runs)
                     else:
@@ -170,7 +170,7 @@ class RayEngine:
         if not runs[back.run].take(record):
             return False
         if record.prompt_tokens is not None and record.output_tokens is not None:
-            self._budget.charge(
+            self._asking.budget.charge(
                 Usage(
                     record.prompt_tokens,
                     record.output_tokens,
@@ -180,12 +180,14 @@ class RayEngine:
                     record.tier,
                 )
             )
+            if record.cut_off:
+                self._asking.budget.charge(cut_usage(record))
         return True
 
     def _give_back(self, samples: int) -> None:
         """Counts samples without a reply as not asked, so that they may be asked again."""
-        if self._budget.requests is not None:
-            self._budget.requests += samples
+        if self._asking.budget.requests is not None:
+            self._asking.budget.requests += samples
 
     @staticmethod
     def _samples(runs: Sequence[TaskRun]) -> Iterator[Asked]:
@@ -252,29 +254,8 @@ class _Shown:
 
 
 def open_engine(
-    requests: Sequence[RunRequest],
-    cluster: RayOptions,
-    name: ModelName,
-    settings: ModelSettings,
-    limits: RunLimits,
-    *,
-    seed: int,
-    think_tokens: int,
-    budget: Budget,
-    old_runs: OldRuns,
-    display: Display,
-    say: Warn,
-    warn: Warn,
-    choose: Chooser | None,
+    asking: Asking, cluster: RayOptions, name: ModelName, settings: ModelSettings
 ) -> RayEngine:
     """The engine of `--engine ray`. It connects to the cluster when it runs."""
-    return RayEngine(
-        requests,
-        partial(connect, cluster, name, settings, limits, seed=seed, think_tokens=think_tokens),
-        budget=budget,
-        old_runs=old_runs,
-        display=display,
-        say=say,
-        warn=warn,
-        choose=choose,
-    )
+    seed = asking.requests[0].settings.seed
+    return RayEngine(asking, partial(connect, cluster, name, settings, asking.limits, seed=seed))

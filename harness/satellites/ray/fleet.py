@@ -11,6 +11,7 @@ import msgspec
 from eyechart.harness.plan.request import request_of
 from eyechart.harness.run.limits import RayOptions, RunLimits
 from eyechart.harness.run.records import answered, failed
+from eyechart.harness.run.room import Room
 from eyechart.harness.satellites.ray.cluster import Cluster
 from eyechart.harness.satellites.ray.rows import (
     BLOCK,
@@ -183,7 +184,7 @@ def connect(
     limits: RunLimits,
     *,
     seed: int,
-    think_tokens: int,
+    room: Room,
 ) -> tuple[Cluster, Fleet]:
     """The cluster, and the engines or workers that it gets.
 
@@ -200,7 +201,7 @@ def connect(
     else:
         on_gpu = name.descriptor.in_cluster == "gpu" and gpus
         number = options.workers or (gpus if on_gpu else cluster.nodes)
-    order = Order.of(name, settings, limits, workers=number, seed=seed, think_tokens=think_tokens)
+    order = Order.of(name, settings, limits, workers=number, seed=seed, room=room)
     if offline is not None:
         return cluster, VllmEngines(cluster, order, offline, number)
     return cluster, Workers.of(cluster, order, number)
@@ -211,7 +212,7 @@ class _Exchange:
     """The work on a row before and after the engine."""
 
     plan: OfflinePlan
-    temperature: float
+    temperature: float | None
     seed: int
 
     def before(self, row: dict[str, Any]) -> dict[str, Any]:

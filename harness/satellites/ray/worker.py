@@ -8,10 +8,12 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from eyechart.harness.journal.record import Record
+from eyechart.harness.plan.cost import UsageMeter
 from eyechart.harness.run import pool
 from eyechart.harness.run.event_loop import loop_factory
 from eyechart.harness.run.limiter import RateLimiter
 from eyechart.harness.run.limits import RunLimits
+from eyechart.harness.run.room import Room
 from eyechart.harness.satellites.ray.rows import Asked, Back, back_table, read_asked, stop_text
 from eyechart.harness.spec import Sample, exact_json
 from eyechart.providers.base import ModelSettings, Provider, ProviderError, redact
@@ -31,9 +33,10 @@ class Order:
     settings: ModelSettings
     limits: RunLimits
     """The limits of one worker."""
-    temperature: float = 0.0
+    temperature: float | None = 0.0
     seed: int = 0
-    think_tokens: int = 0
+    room: Room = field(default_factory=Room)
+    """How many tokens replies get at first."""
 
     @classmethod
     def of(
@@ -44,7 +47,7 @@ class Order:
         *,
         workers: int,
         seed: int,
-        think_tokens: int,
+        room: Room,
     ) -> Order:
         """The order for one of `workers`, which divide the rates of the command."""
         share = replace(
@@ -53,7 +56,7 @@ class Order:
             tpm=None if limits.tpm is None else limits.tpm / workers,
         )
         quiet = replace(settings, notify=_ignore, server_log=None)
-        return cls(name, quiet, share, settings.temperature, seed, think_tokens)
+        return cls(name, quiet, share, settings.temperature, seed, room)
 
 
 def _ignore(_line: str) -> None:
@@ -123,6 +126,7 @@ class Worker:
     def __init__(self, order: Order) -> None:
         self._order = order
         self._model = OpenModel(order)
+        self._room = replace(order.room, grows=False)  # the command has added its head
         self._rates = RateLimiter(rpm=order.limits.rpm, tpm=order.limits.tpm)
 
     def __call__(self, block: pa.Table) -> pa.Table:
@@ -152,8 +156,10 @@ class Worker:
             answers,
             temperature=order.temperature,
             seed=order.seed,
-            system=order.settings.system or "",
-            think_tokens=order.think_tokens,
+            meter=UsageMeter(
+                system=order.settings.system or "", paced=order.limits.tpm is not None
+            ),
+            room=self._room,
             limits=order.limits,
             rates=self._rates,
         )

@@ -3,19 +3,29 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 from functools import cache
 from pathlib import Path
 
 from eyechart.harness.analysis.judged_run import read_run
+from eyechart.harness.analysis.repeat import repetition
+from eyechart.harness.analysis.results import write_results
 from eyechart.harness.cli.results import show_run
-from eyechart.harness.cli.terminal import say, warn
+from eyechart.harness.cli.terminal import echo, say, warn
 from eyechart.harness.errors import COMPLETE, INCOMPLETE, UsageError
 from eyechart.harness.plan.selection import open_tasks
-from eyechart.harness.satellites.recorded.fields import Columns
-from eyechart.harness.satellites.recorded.reader import Imported, ImportRequest, Problem, Where
+from eyechart.harness.satellites.recorded.agreement import agreement, print_agreement
+from eyechart.harness.satellites.recorded.fields import TRIAL, Columns
+from eyechart.harness.satellites.recorded.reader import (
+    Imported,
+    ImportRequest,
+    Problem,
+    Reader,
+    Where,
+)
 from eyechart.harness.satellites.recorded.recorder import import_recorded
 from eyechart.harness.task.catalogue import Task
 from eyechart.providers.base import BatchForm, ModelSettings
@@ -39,10 +49,10 @@ def import_files(
     at: str = "",
     command: str = "",
 ) -> int:
-    """Makes a run of `model` from recorded replies, judges it and prints its table."""
+    """Makes a run of `model` from recorded replies, judges it and prints its table. Without `model`
+    it makes a run of each model that the rows name.
+    """
     task = _only_task(tasks)
-    if not model.strip():
-        raise UsageError("--model is empty; it is the name of the model that replied")
     _check_moment(at)
     for path in files:
         if path.is_dir():
@@ -63,8 +73,43 @@ def import_files(
         at=at,
         command=command,
     )
-    imported = import_recorded(request, _batch_form, warn)
-    return _tell(request, imported)
+    if not (model.strip() or request.columns.named.get("model")):
+        raise UsageError("--model is empty; it is the name of the model that replied")
+    told: set[str] = set()
+    requests = [request] if request.model else _each_model(request)
+    return max(
+        [
+            _tell(one, import_recorded(one, _batch_form, warn), told)
+            for of_model in requests
+            for one in _each_trial(of_model)
+        ]
+    )
+
+
+def _each_model(request: ImportRequest) -> Iterator[ImportRequest]:
+    """A request for each model that the rows name, sorted."""
+    column = request.columns.named["model"]
+    models = Reader(request, request.files, _batch_form).texts(column)
+    if not models:
+        raise UsageError(f"no row names a model in the column {column!r}")
+    for name in sorted(models):
+        yield replace(request, model=name, where=[*request.where, Where(column, name)])
+
+
+def _each_trial(request: ImportRequest) -> Iterator[ImportRequest]:
+    """A request for each trial of a model, the first trial first; all rows are one trial where no
+    column is named.
+    """
+    column = request.columns.named.get(TRIAL)
+    if not column:
+        yield request
+        return
+    trials = Reader(request, request.files, _batch_form).texts(column)
+    if not trials:
+        raise UsageError(f"no row has a trial in the column {column!r}")
+    ordered = sorted(trials, key=int) if all(map(str.isdecimal, trials)) else trials
+    for number, text in enumerate(ordered):
+        yield replace(request, trial=number, where=[*request.where, Where(column, text)])
 
 
 def _check_moment(at: str) -> None:
@@ -79,14 +124,17 @@ def _check_moment(at: str) -> None:
         raise UsageError(f"--recorded-at {at!r} is still to come")
 
 
-def _tell(request: ImportRequest, imported: Imported) -> int:
-    """Prints the numbers of rows and the run; returns the exit code."""
+def _tell(request: ImportRequest, imported: Imported, told: set[str]) -> int:
+    """Prints the numbers of rows and the run; returns the exit code. Reasons that were `told` for
+    another model are not told again.
+    """
     problems = imported.problems
-    told = _told(problems)
-    for line in told[:_SHOWN]:
+    reasons = [line for line in _told(problems) if line not in told]
+    told.update(reasons)
+    for line in reasons[:_SHOWN]:
         warn(line)
-    if len(told) > _SHOWN:
-        warn(f"… and {len(told) - _SHOWN:,} more reasons why rows cannot be used")
+    if len(reasons) > _SHOWN:
+        warn(f"… and {len(reasons) - _SHOWN:,} more reasons why rows cannot be used")
     if left_out := imported.left_out:
         warn(
             f"{left_out[0]}: with a reply and an error, {_rows(len(left_out))} in all; they count "
@@ -97,11 +145,22 @@ def _tell(request: ImportRequest, imported: Imported) -> int:
         f"{imported.new:,} new {'reply' if imported.new == 1 else 'replies'}, "
         f"{imported.known:,} known before{others}, {_rows(len(problems))} that cannot be used"
     )
+    if imported.is_unproven:
+        warn(
+            "rows name their items by number alone, and nothing shows that they belong to these "
+            "items; name the column of their target or prompt: --field target=COLUMN"
+        )
     if not (imported.new or imported.known):
         warn("no reply was taken")
         return INCOMPLETE
     judged_run = read_run(request.folder, warn, tasks=str(request.task.path))
-    show_run(judged_run)
+    if request.trial:
+        write_results(judged_run)
+        first = read_run(request.run, tasks=str(request.task.path))
+        echo(f"Trial {request.trial + 1}", *repetition(first, judged_run).lines(), "")
+    else:
+        show_run(judged_run)
+    print_agreement(agreement(judged_run))
     if imported.gaps:
         warn(
             f"{request.task.name}: {imported.gaps:,} numbers below the largest index of a line "
@@ -109,7 +168,9 @@ def _tell(request: ImportRequest, imported: Imported) -> int:
             "they come, import with --field index= into another --out"
         )
     if (missing := judged_run.missing) > imported.gaps:
-        warn(f"{request.task.name}: samples without a recorded reply: {missing:,}")
+        planned = sum(cell.samples for cell in judged_run.manifest.cells)
+        without = f"{missing - imported.gaps:,} of {planned:,}"
+        warn(f"{request.task.name}: samples without a recorded reply: {without}")
     return INCOMPLETE if problems or missing else COMPLETE
 
 

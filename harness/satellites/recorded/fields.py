@@ -7,7 +7,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 from eyechart.harness.errors import UsageError
 from eyechart.harness.spec import exact_json, token_count
@@ -28,8 +28,11 @@ REPLY_FIELDS = (
     "prompt_tokens",
     "output_tokens",
     "latency_s",
+    "verdict",
 )
-"""Fields that say what was replied."""
+"""Fields that say what was replied, and whether its author counted it as right."""
+TRIAL = "trial"
+"""The field that numbers several replies to one prompt; it is read only where a column is named."""
 _FINISH = {
     **dict.fromkeys(("stop", "end_turn", "stop_sequence", "eos", "completed"), "stop"),
     **dict.fromkeys(("length", "max_tokens", "max_output_tokens", "model_length"), "length"),
@@ -48,6 +51,8 @@ _SHOWN = 30
 _NO_ERROR = ("", "none", "nan", "null", "nil", "n/a", "false", "0", "no", "ok", "{}", "[]")
 """Texts in a column of errors that mean "no error", in lower case."""
 _TRUE, _FALSE = ("true", "1", "yes"), ("false", "0", "no", "")
+_RIGHT = (*_TRUE, "1.0", "correct", "right", "c")
+_WRONG = (*_FALSE, "0.0", "incorrect", "wrong", "i")
 
 
 class RowError(Exception):
@@ -84,6 +89,8 @@ class RecordedReply:
     prompt_tokens: int | None = None
     output_tokens: int | None = None
     latency_s: float | None = None
+    verdict: Literal["correct", "incorrect"] | None = None
+    """Whether the row says that the reply is right."""
     id: str | None = None
     item: str | None = None
     """Number of the item in the items file, from 0, or the `id` in its metadata."""
@@ -114,7 +121,7 @@ class Columns:
             UsageError: an option has another form, or there is no such field.
         """
         axes = tuple(axes)
-        known = [*REPLY_FIELDS, *SAMPLE_FIELDS, *axes]
+        known = [*REPLY_FIELDS, *SAMPLE_FIELDS, TRIAL, *axes]
         named: dict[str, str] = {}
         for part in (part for option in given for part in option.split(",")):
             name, equals, column = (text.strip() for text in part.partition("="))
@@ -196,6 +203,7 @@ def recorded_reply(values: Mapping[str, Any], axes: Iterable[str], mark: RowMark
         prompt_tokens=_if_sound(values, "prompt_tokens", _tokens),
         output_tokens=_if_sound(values, "output_tokens", _tokens),
         latency_s=_if_sound(values, "latency_s", _number),
+        verdict=_verdict(values),
         id=_optional(values, "id", _text),
         item=_optional(values, "item", _text),
         prompt=_optional(values, "prompt", prompt_text),
@@ -258,6 +266,18 @@ def _finish(values: Mapping[str, Any]) -> str | None:
         return None
     given = _text(values["finish_reason"])
     return _FINISH.get(given.lower(), given)
+
+
+def _verdict(values: Mapping[str, Any]) -> Literal["correct", "incorrect"] | None:
+    """The verdict of the row's author; raises `RowError` for one between right and wrong."""
+    if "verdict" not in values:
+        return None
+    said = str(values["verdict"]).strip().lower()
+    if said in _RIGHT:
+        return "correct"
+    if said in _WRONG:
+        return "incorrect"
+    raise RowError(f"verdict is {_shown(values['verdict'])}, neither right nor wrong")
 
 
 def _text(value: object) -> str:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from eyechart.harness.journal.manifest import run_folder
+from eyechart.harness.journal.manifest import repeat_folder, run_folder
 from eyechart.harness.satellites.recorded.fields import (
     Columns,
     RecordedReply,
@@ -56,12 +57,19 @@ class ImportRequest:
     by: str = ""
     at: str = ""
     command: str = ""
+    trial: int = 0
+    """Number of the trial whose rows are imported: those after 0 are repeats of the run."""
 
     @property
-    def folder(self) -> Path:
+    def run(self) -> Path:
         """The folder of the run: that of a run asked with the default settings."""
         task = self.task
         return run_folder(self.out, self.model, task.spec, task.name, Settings())
+
+    @property
+    def folder(self) -> Path:
+        """The folder that the rows go to: that of the run, or of its repeat."""
+        return repeat_folder(self.run, self.trial) if self.trial else self.run
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +103,8 @@ class Imported:
     problems: list[Problem] = field(default_factory=list)
     left_out: list[Place] = field(default_factory=list)
     """Rows with an error whose reply is left out."""
+    is_unproven: bool = False
+    """Whether a row names its item by number, and has neither a target nor a prompt to check."""
     gaps: int = 0
     """Numbers below the largest `index` of a line for which the run has no row."""
 
@@ -114,6 +124,18 @@ class Reader:
         self._prompts: dict[str, str] | None = None
         self.only_model: str | None = None
         """The one model whose rows are imported, if the files have rows of several models."""
+
+    def texts(self, column: str) -> list[str]:
+        """The different texts in a column of the wanted rows, in their order; without empty ones,
+        and without rows that lack the column.
+        """
+        found: dict[str, None] = {}
+        for file in range(len(self._files)):
+            for _, row, _ in self._rows(file):
+                with suppress(RowError):
+                    if all(one.holds(row) for one in self._request.where):
+                        found[cell_text(value_at(row, column))] = None
+        return [text for text in found if text]
 
     def hashes(self, file: int) -> Iterator[str]:
         """The hashes of all rows of a file, by its place in the import."""

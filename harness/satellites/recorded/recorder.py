@@ -9,9 +9,9 @@ from __future__ import annotations
 import shlex
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, suppress
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -84,6 +84,7 @@ def import_recorded(
             except RowError as error:
                 imported.problems.append(Problem(place, str(error)))
         recorder.save(is_named=is_named)
+    imported.is_unproven = finder.is_unproven
     return imported
 
 
@@ -277,12 +278,18 @@ class _Recorder:
             return True
         if before.reply == text_mark(record.reply or ""):
             return True
-        raise RowError(f"the run has another reply to sample {record.id}")
+        raise RowError(
+            f"the run has another reply to sample {record.id}; if both are trials, number them "
+            "with --field trial=COLUMN"
+        )
 
     def _record(self, sample: Sample | GivenSample, reply: RecordedReply) -> Record:
         """The record of a reply to one of the task's samples, or to one that its row gives."""
         if isinstance(sample, Sample):
-            return _replied(sample, reply, self.sources.origin(reply.mark))
+            record = _replied(sample, reply, self.sources.origin(reply.mark))
+            if reply.prompt is not None and reply.prompt != sample.prompt:
+                record.prompt, record.chars = reply.prompt, len(reply.prompt)
+            return record
         record = _replied(self._made(sample), reply, self.sources.origin(reply.mark))
         record.line = sample.line.length
         record.prompt = sample.prompt
@@ -366,6 +373,9 @@ class _Recorder:
         for condition, length, index in self._own:
             found = lines.find(length, index) or (Line.exact(length),)
             indexes.setdefault((condition, found[0]), set()).add(index)
+        if task.spec.items is not None:
+            yield from self._item_cells(indexes)
+            return
         for (condition, line), places in indexes.items():
             samples = max(places) + 1
             total = None
@@ -373,6 +383,18 @@ class _Recorder:
                 made = (make_sample(task, condition, line, index, seed) for index in range(samples))
                 total = fingerprint(made)
             yield Cell(condition, line, samples, total)
+
+    def _item_cells(self, indexes: Mapping[CellKey, set[int]]) -> Iterator[Cell]:
+        """All items of the task under each condition that has a reply."""
+        task, seed = self._request.task, self._finder.seed
+        for condition in dict.fromkeys(condition for condition, _ in indexes):
+            for length in sorted({*task.lengths, *(line.length for _, line in indexes)}):
+                line, samples = Line.exact(length), task.items_at(length) or 0
+                total = None
+                if len(indexes.get((condition, line), ())) == samples:
+                    made = (make_sample(task, condition, line, n, seed) for n in range(samples))
+                    total = fingerprint(made)
+                yield Cell(condition, line, samples, total)
 
 
 def _replied(sample: Sample, reply: RecordedReply, origin: str) -> Record:
@@ -386,7 +408,7 @@ def _replied(sample: Sample, reply: RecordedReply, origin: str) -> Record:
     record.refusal, record.reasoning = reply.refusal, reply.reasoning
     record.model = reply.model
     record.prompt_tokens, record.output_tokens = reply.prompt_tokens, reply.output_tokens
-    record.latency_s = reply.latency_s
+    record.latency_s, record.recorded_verdict = reply.latency_s, reply.verdict
     return record
 
 
@@ -425,9 +447,10 @@ def _manifest(request: ImportRequest) -> Manifest:
         task_version=task.spec.version,
         task_digest=task.spec.digest(),
         spec=task.spec.model_dump(mode="json"),
-        settings={**asdict(Settings()), **_UNKNOWN},
+        settings={**Settings().given(), **_UNKNOWN},
         file="" if task.is_installed else str(task.path),
         recorded=Recorded(),
+        repeat=request.trial,
         created=datetime.now(UTC).isoformat(timespec="seconds"),
     )
     write_manifest(folder, manifest)

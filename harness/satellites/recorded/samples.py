@@ -69,6 +69,8 @@ class SampleFinder:
         self.seed = 0
         """The seed of the task's own samples: that of the first sample id."""
         self._has_id = False
+        self.is_unproven = False
+        """Whether a row named its item by number, and had neither a target nor a prompt."""
 
     def keep_seed(self, seed: int, *, is_sure: bool) -> None:
         """Sets the seed of the task's own samples. If it `is_sure`, no id may have another seed."""
@@ -87,7 +89,26 @@ class SampleFinder:
             raise RowError(
                 f"its target is {reply.target!r}, and that of sample {sample.id} {sample.target!r}"
             )
+        if reply.target is None and self._is_foreign(reply, sample):
+            raise RowError(
+                f"its prompt has nothing of sample {sample.id}; name the right item, or ignore the "
+                "prompt with --field prompt="
+            )
         return sample
+
+    def _is_foreign(self, reply: RecordedReply, sample: Sample) -> bool:
+        """Whether a row without a target names an item of which its prompt has no text: the texts
+        among the item's variables, or its row.
+        """
+        item = self._task.item_at(sample.length, sample.index)
+        if reply.prompt is None or item is None or reply.prompt == sample.prompt:
+            return False
+        if _hash(reply.prompt) in self._by_prompt:
+            return True
+        shown = [*(one for one in item.variables.values() if isinstance(one, str)), *item.symbols]
+        said = _squeezed(reply.prompt)
+        texts = [text for one in shown if (text := _squeezed(one))]
+        return bool(texts) and not any(text in said for text in texts)
 
     def _own(self, reply: RecordedReply) -> Sample | None:
         """The sample of the task that the row names; `None` if it names none."""
@@ -129,6 +150,7 @@ class SampleFinder:
             if name.isdecimal() and name.isascii():
                 places = self._task.places
                 if int(name) < len(places):
+                    self.is_unproven |= reply.target is None and reply.prompt is None
                     return places[int(name)]
                 raise RowError(f"item {name} is not in the {len(places):,} items of the file")
         return None
@@ -194,8 +216,8 @@ class SampleFinder:
                 f"it names no sample of {self._task.name}, so it needs its {lacks}; name the "
                 "columns with --field target=COLUMN,length=COLUMN"
             )
-        if not 1 <= reply.length <= MAX_LENGTH:
-            raise RowError(f"lengths go from 1 to {MAX_LENGTH:,}, not {reply.length:,}")
+        if not reply.length <= MAX_LENGTH:
+            raise RowError(f"lengths go from 0 to {MAX_LENGTH:,}, not {reply.length:,}")
         if reply.index is not None and reply.index >= MAX_SAMPLES:
             raise RowError(f"an index is below {MAX_SAMPLES:,}, not {reply.index:,}")
         return GivenSample(
@@ -284,8 +306,8 @@ class SampleFinder:
                 return Line.exact(length)
             return min(around, key=lambda line: abs(math.log(line.length / length)))
         line = next((line for line in self._lines if line.length == nominal), None)
-        if line is None and 1 <= nominal <= MAX_LENGTH:
-            is_fifth = self._task.spec.usual_spread == "fifth"
+        if line is None and nominal <= MAX_LENGTH:
+            is_fifth = nominal > 0 and self._task.spec.usual_spread == "fifth"
             line = fifth_around(nominal) if is_fifth else Line.exact(nominal)
         if line is None or not line.low <= length <= line.high:
             raise RowError(f"length {length:,} is not on the line {line or nominal} of the task")
@@ -312,6 +334,11 @@ def _of_type(given: object, answer: Answer) -> object:
     if isinstance(value, list) and all(isinstance(one, str) for one in value):
         value = answer.kind.value(value)
     return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def _squeezed(text: str) -> str:
+    """`text` with single spaces and in lower case."""
+    return " ".join(text.split()).lower()
 
 
 def _hash(prompt: str) -> bytes:

@@ -30,6 +30,11 @@ IMPORT_EXAMPLES = examples(
 )
 
 
+def _names_model(given: str) -> bool:
+    """Whether an option `--field` names the column of the models."""
+    return any(part.strip().startswith("model=") for part in given.split(","))
+
+
 @import_app.command(
     short_help="Take replies of batches into their runs.", epilog=IMPORT_EXAMPLES, cls=Verb
 )
@@ -65,7 +70,8 @@ def import_(
         typer.Option(
             "--field",
             metavar="FIELD=COLUMN[,…]",
-            help="With --model: column of a field: reply, item, target, length, prompt, an axis, …",
+            help="With --model: column of a field: reply, item, target, length, prompt, verdict, "
+            "an axis, …; model=COLUMN without --model: a run of each model.",
         ),
     ] = None,
     axis: Annotated[
@@ -96,14 +102,14 @@ def import_(
     """Write the replies to a batch into the journals of their runs, and judge these runs.
 
     The batch comes from 'bench export batch'. With --model, make a run from replies that somebody
-    else collected.
+    else collected; with --field model=COLUMN in its place, a run of each model.
 
     Prints what is missing. Importing the same file again changes nothing.
     """
     from eyechart.harness.cli import batch, documents
 
     def work() -> int:
-        if model:
+        if model or any(_names_model(given) for given in field or ()):
             from eyechart.harness.satellites.recorded.command import import_files
 
             return import_files(
@@ -119,7 +125,10 @@ def import_(
                 command=command_of(context),
             )
         if field or axis or where or recorded_by or recorded_at:
-            raise UsageError("recorded replies need the name of their model: --model NAME")
+            raise UsageError(
+                "recorded replies need the name of their model: --model NAME, or --field "
+                "model=COLUMN for a run of each model"
+            )
         return batch.import_replies(replies, out, tasks, run_kept_code=run_kept_code)
 
     raise typer.Exit(documents.imported(work) if as_json else work())

@@ -1,7 +1,8 @@
 """Simulates runs of models whose accuracy is known at every length, and judges them as runs are.
 
     python -m tests.benchmarks.simulation
-        coverage|ranges|further|equivalence|adaptive|early_line|unpaired
+        coverage|ranges|further|equivalence|adaptive|early_line|unpaired|limits|drift|at_length|capped
+        |chance|confidence
         [--runs 500] [--shape NAME,…] [--jobs 2] [--out results.csv] [--docs]
 
 `--docs` renews the table in `docs/simulations.md`, which says what its columns are. Each run has a
@@ -23,10 +24,16 @@ from time import perf_counter
 
 from tests.benchmarks.simulation import (
     adaptive,
+    at_length,
+    capped,
+    chance,
+    confidence,
     coverage,
+    drift,
     early_line,
     equivalence,
     further,
+    limits,
     ranges,
     unpaired,
 )
@@ -43,13 +50,19 @@ from tests.benchmarks.simulation.table import (
 
 PAGE = Path(__file__).resolve().parents[3] / "docs" / "simulations.md"
 SIMULATIONS: Mapping[str, Simulation] = {
+    "capped": capped.SIMULATION,
     "coverage": coverage.SIMULATION,
     "ranges": ranges.SIMULATION,
     "further": further.SIMULATION,
     "equivalence": equivalence.SIMULATION,
     "adaptive": adaptive.SIMULATION,
+    "at_length": at_length.SIMULATION,
     "early_line": early_line.SIMULATION,
     "unpaired": unpaired.SIMULATION,
+    "limits": limits.SIMULATION,
+    "drift": drift.SIMULATION,
+    "chance": chance.SIMULATION,
+    "confidence": confidence.SIMULATION,
 }
 
 

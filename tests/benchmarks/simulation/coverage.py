@@ -38,7 +38,7 @@ def measure(setting: Setting, runs: int) -> Row:
         said.append(not found.one_threshold)
         tested.append(holds(found.tested_length_ci, true_tested_length(truth)))
         widths.append(width(found.length_ci))
-        errors.append(error(found.length, truth.crossing))
+        errors.append(error(found.fit.median, truth.crossing))
     median_width = float(np.median(widths))
     narrowest = 2 * float(np.quantile(np.abs(errors), 0.95))
     ratio = median_width / narrowest if setting.family.in_range and narrowest else None

@@ -14,6 +14,7 @@ from eyechart.harness.analysis.comparison import Comparison, ConditionComparison
 from eyechart.harness.analysis.curve import RESAMPLES, Curve, Threshold, areas_under
 from eyechart.harness.analysis.further import length_difference
 from eyechart.harness.analysis.paired import compare_pairs, holm
+from eyechart.harness.analysis.tokens_of_row import PairTokens
 from eyechart.harness.spec import Condition
 from tests.benchmarks.simulation.draws import (
     CORRELATION,
@@ -52,11 +53,18 @@ def compare(first: Curve, second: Curve) -> Comparison:
     p_values = tuple(holm([line.p for line in paired.lengths]))
     length = length_difference(*pair, threshold)
     one = ConditionComparison(
-        Condition(), paired, p_values, same_targets=True, control=False, length=length
+        Condition(),
+        paired,
+        p_values,
+        same_targets=True,
+        control=False,
+        length=length,
+        tokens=PairTokens(None, None),
     )
     return Comparison(
         task="simulation",
         task_version=1,
+        unit="symbols",
         model=None,
         first="first",
         second="second",

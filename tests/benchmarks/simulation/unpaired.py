@@ -9,7 +9,7 @@ from itertools import product
 import numpy as np
 
 from eyechart.harness.analysis.curve import Curve, Threshold
-from eyechart.harness.analysis.further import SIGNIFICANT, Sides
+from eyechart.harness.analysis.further import SIGNIFICANT, fitted_side, sides_difference
 from eyechart.harness.analysis.paired import holm
 from eyechart.harness.analysis.unpaired import compare_unpaired
 from eyechart.harness.spec import Line, line_start
@@ -51,7 +51,8 @@ def _said(setting: Setting, run: int, factor: float) -> tuple[int, bool]:
     """
     family, seed = setting.family, setting.seed(run)
     first, second = draw(setting, run, (family.draw(seed), family.draw(seed, factor)))
-    length = Sides(Threshold()).difference(first, second, paired=False)
+    sides = fitted_side(first, Threshold()), fitted_side(second, Threshold())
+    length = sides_difference(*sides, paired=False)
     lines = holm([line.p for line in compare_unpaired(first, second).lengths])
     return length.further, min(lines) < SIGNIFICANT
 

@@ -193,7 +193,8 @@ class Evaluation:
             if estimate is not None:
                 if not judged.adaptive:
                     yield self._area(judged, estimate)
-                yield self._effective_length(judged, estimate)
+                if estimate.length is not None and estimate.is_ranked:
+                    yield self._effective_length(judged, estimate, estimate.length)
 
     def _cell(self, judged: JudgedCondition, line: str, cell: Json) -> Json:
         n, lengths = int(cell["n"]), {name: int(cell[name]) for name in LINE}
@@ -248,30 +249,34 @@ class Evaluation:
             details=strings(level="condition", lengths=judged.lengths),
         )
 
-    def _effective_length(self, judged: JudgedCondition, estimate: EffectiveLength) -> Json:
+    def _effective_length(
+        self, judged: JudgedCondition, estimate: EffectiveLength, length: Bound
+    ) -> Json:
         """A bound outside the tested range becomes a number: 0 below the shortest tested length,
         the longest tested one above it. The details hold the bound itself.
         """
+        unit = self.publishable.run.spec.unit
         return self._result(
             judged,
             metric={
                 "evaluation_description": (
-                    "Length, in symbols, where accuracy falls below the threshold: the median of "
+                    f"Length, in {unit}, where accuracy falls below the threshold: the median of "
                     "the posterior of a curve that never rises; 0 below the shortest tested "
                     "length. Never beyond the longest tested length: where details say '>', the "
                     "model sees to more. Where one_threshold is no, accuracy rises above the "
-                    "threshold again, and the value is the tested length: the longest line such "
-                    "that it and every shorter one reach the threshold."
+                    "threshold again, and the value is the certified length: the longest group of "
+                    "lines such that it and every shorter one reach the threshold. A length that "
+                    "something else than sight limits is not exported."
                 ),
                 "metric_id": f"{self.publisher.benchmark}.length",
                 "metric_name": "Effective length",
                 "metric_kind": "effective_length",
-                "metric_unit": "symbols",
+                "metric_unit": unit,
                 "metric_parameters": self._tested_range(judged)
                 | threshold_columns(estimate.threshold),
                 "max_score": float(max(judged.lengths)),
             },
-            score=_as_number(estimate.length),
+            score=_as_number(length),
             interval=tuple(map(_as_number, estimate.length_ci)),
             uncertainty=self._sample_counts(judged)
             | ({} if estimate.one_threshold else _RESAMPLED),
@@ -279,8 +284,9 @@ class Evaluation:
             details=strings(
                 level="condition",
                 lengths=judged.lengths,
-                effective_length=str(estimate.length),
+                effective_length=str(length),
                 effective_length_ci=span_text(estimate.length_ci),
+                limited_by=estimate.limit.by,
                 one_threshold="yes" if estimate.one_threshold else "no",
                 lapse=round(estimate.lapse, 6),
                 tested_length=str(estimate.tested_length),

@@ -197,10 +197,10 @@ def effective_length() -> Metric:
                 right.append(score.score.value == "correct")
                 epochs[place] += 1
             estimate = estimated(curve(lengths, indexes, right, lines=lines, places=places))
-            low, high = estimate.length_ci
+            length, (low, high) = estimate.length, estimate.length_ci
             values = {
-                "effective_length_min": estimate.length.at_least,
-                "effective_length_max": estimate.length.at_most,
+                "effective_length_min": None if length is None else length.at_least,
+                "effective_length_max": None if length is None else length.at_most,
                 "effective_length_ci_low": low.at_least,
                 "effective_length_ci_high": high.at_most,
                 "one_threshold": float(estimate.one_threshold),

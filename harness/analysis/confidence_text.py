@@ -1,0 +1,109 @@
+"""Sentences about how sure a model is in forced choices, and where it is sure and wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from eyechart.harness.analysis.curve import Threshold
+from eyechart.harness.analysis.judged_run import JudgedCondition, JudgedRun
+from eyechart.harness.spec import Condition, varied_label
+
+
+@dataclass(frozen=True, slots=True)
+class SureAndBlind:
+    """The lines beyond an effective length on which a model is sure, and right as by chance."""
+
+    judged: JudgedCondition
+    shortest: int
+    """Symbols in the shortest row of these lines."""
+    confidence: float
+    accuracy: float
+
+    @property
+    def overconfidence(self) -> float:
+        return self.confidence - self.accuracy
+
+
+def sure_and_blind(
+    judged: JudgedCondition, threshold: Threshold = Threshold()
+) -> SureAndBlind | None:
+    """From which line on a model is sure where it is blind; `None` where it is not.
+
+    That line and every longer one lie beyond the effective length. On each of them the interval of
+    the accuracy reaches down to chance, the mean confidence is at least half-way between chance and
+    certainty, and the interval of the overconfidence lies above 0.
+    """
+    estimate, curve = judged.effective_length(threshold), judged.curve
+    if estimate is None or estimate.length is None or estimate.length.sign == ">" or curve is None:
+        return None
+    cells = judged.scored_cells.join(judged.run.diagnosis)
+    cells = cells[cells["length"] > 0].sort_values("length")
+    chance = curve.mean_chance
+    blind = (
+        (cells["length_low"] > (estimate.length.at_least or 0))
+        & (cells["ci_low"] <= chance)
+        & (cells["confidence"] >= (1 + chance) / 2)
+        & (cells["overconfidence_ci_low"] > 0)
+    ).to_numpy(bool)
+    first = len(blind) - int(np.logical_and.accumulate(blind[::-1]).sum())
+    if first == len(blind):
+        return None
+    chosen = judged.chosen_at(cells.index[first:])
+    return SureAndBlind(
+        judged,
+        int(cells["length_low"].iloc[first]),
+        float(chosen.confidence.mean()),
+        float(chosen.right.mean()),
+    )
+
+
+def confidence_finding(
+    run: JudgedRun,
+    threshold: Threshold = Threshold(),
+    conditions: Collection[Condition] | None = None,
+    *,
+    name: str = "",
+) -> str:
+    """How sure a model, called `name`, is of its first choices, how often these are right, and
+    where it is sure and blind; empty where replies are read. Controls are left out, unless there is
+    nothing else.
+    """
+    if not run.options:
+        return ""
+    shown = [one for key, one in run.conditions.items() if conditions is None or key in conditions]
+    judged = [one for one in shown if not one.control] or shown
+    chosen = [one.chosen_at(one.places) for one in judged]
+    errors = sorted(error for one in judged if (error := one.calibration_error) is not None)
+    if not errors:
+        return ""
+    model = name or run.manifest.label
+    sure, right = (
+        np.concatenate([getattr(one, field) for one in chosen]).mean()
+        for field in ("confidence", "right")
+    )
+    span = " to ".join(dict.fromkeys(f"{error:.2f}" for error in (errors[0], errors[-1])))
+    said = (
+        f"{model} gives its first choice {100 * sure:.0f} % on average and is right in "
+        f"{100 * right:.0f} % (expected calibration error {span})."
+    )
+    found = [blind for one in judged if (blind := sure_and_blind(one, threshold))]
+    return f"{said} {_blind(found, judged, run.spec.unit)}" if found else said
+
+
+def _blind(found: Sequence[SureAndBlind], judged: Sequence[JudgedCondition], unit: str) -> str:
+    """The sentence about the condition where confidence is farthest from accuracy."""
+    worst = max(found, key=lambda one: one.overconfidence)
+    where = ""
+    if len(judged) > 1:
+        label = varied_label(worst.judged.condition, [one.condition for one in judged])
+        where = f" with {label}"
+        if len(found) > 1:
+            where += f" (it is so under {len(found)} of {len(judged)} conditions)"
+    return (
+        f"It is sure where it is blind: at {worst.shortest} {unit} and beyond it gives its first "
+        f"choice {100 * worst.confidence:.0f} % and is right in "
+        f"{100 * worst.accuracy:.0f} %{where}."
+    )

@@ -1,0 +1,140 @@
+"""What a model knows and does not say: its replies against its likelihoods on the same samples."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from eyechart.harness.analysis.comparison import Comparison, ConditionComparison
+from eyechart.harness.analysis.paired import Paired, holm
+
+_LEVEL = 0.05
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """Pairs of a reply and a forced choice, by which of them is right."""
+
+    length: int
+    both: int
+    only_said: int
+    only_known: int
+    neither: int
+    guesses: float
+    """Pairs of `not_said` that guesses among the options would have right, in the mean."""
+
+    @property
+    def not_said(self) -> int:
+        """Pairs whose reply is not right: wrong, cut off or unreadable."""
+        return self.only_known + self.neither
+
+    @property
+    def p(self) -> float:
+        """Probability that guesses have as many of `not_said` right: the exact binomial test."""
+        if not self.not_said:
+            return 1.0
+        n, chance = self.not_said, self.guesses / self.not_said
+        return math.fsum(
+            math.comb(n, right) * chance**right * (1 - chance) ** (n - right)
+            for right in range(self.only_known, n + 1)
+        )
+
+
+def known(comparison: Comparison) -> list[Known]:
+    """A row for each length, the lines of all conditions together; empty unless one side is the
+    replies and the other the likelihoods of one model, on the same rows.
+    """
+    if not comparison.readings_of or not comparison.is_paired:
+        return []
+    rows = [row for compared in comparison.conditions for row in _of_condition(compared)]
+    by_length: dict[int, list[Known]] = {}
+    for row in rows:
+        by_length.setdefault(row.length, []).append(row)
+    return [_sum(by_length[length], length) for length in sorted(by_length)]
+
+
+def _of_condition(compared: ConditionComparison) -> list[Known]:
+    if not isinstance(compared.paired, Paired):
+        return []
+    swapped = compared.paired.pair[0].guessed is not None
+    paired = compared.paired.swapped if swapped else compared.paired
+    rows = []
+    for line, chance in zip(paired.lengths, paired.pair[1].chance, strict=True):
+        said = round(line.first * line.n)
+        neither = line.n - said - line.only_second
+        rows.append(
+            Known(
+                line.length,
+                said - line.only_first,
+                line.only_first,
+                line.only_second,
+                neither,
+                float(chance) * (line.only_second + neither),
+            )
+        )
+    return rows
+
+
+def _sum(rows: Sequence[Known], length: int = 0) -> Known:
+    return Known(
+        length,
+        sum(row.both for row in rows),
+        sum(row.only_said for row in rows),
+        sum(row.only_known for row in rows),
+        sum(row.neither for row in rows),
+        sum(row.guesses for row in rows),
+    )
+
+
+def known_finding(comparison: Comparison) -> str:
+    """Where a model's likelihoods have the right answer and its reply does not, with the number of
+    pairs for each case and both effective lengths; empty for any other comparison. A length is
+    named if guesses would hardly have as many, with Holm's correction for all lengths.
+    """
+    rows = known(comparison)
+    if not rows:
+        return ""
+    model, whole = comparison.readings_of, _sum(rows)
+    shown = [row for row, p in zip(rows, holm([row.p for row in rows]), strict=True) if p < _LEVEL]
+    if shown:
+        there = _sum(shown)
+        lengths = ", ".join(str(row.length) for row in shown)
+        said = f"{model} knows what it does not say at length{'s' * (len(shown) > 1)} {lengths}: "
+    else:
+        there = whole
+        said = f"it is not shown that {model} knows what it does not say: "
+    cases = (
+        f"of {whole.both + whole.only_said + whole.not_said:,} pairs both readings are right in "
+        f"{whole.both:,}, only the reply in {whole.only_said:,}, only the likelihood in "
+        f"{whole.only_known:,}, neither in {whole.neither:,}"
+    )
+    where = " there" if shown else ""
+    return f"{said}{_wrong(there, where)}; {cases}{_lengths(comparison)}."
+
+
+def _wrong(there: Known, where: str) -> str:
+    """How many of the replies that are not right the likelihood has right, and guesses."""
+    if not there.not_said:
+        return "all replies are right"
+    return (
+        f"of the {there.not_said:,} replies{where} that are not right the likelihood has "
+        f"{there.only_known:,} right, and guesses have {there.guesses:.0f}"
+    )
+
+
+def _lengths(comparison: Comparison) -> str:
+    """Both effective lengths; empty over several conditions, or where one is not known."""
+    if len(comparison.conditions) > 1 or comparison.length.is_limited:
+        return ""
+    (compared,) = comparison.conditions
+    sides = [compared.length.first, compared.length.second]
+    if compared.paired.pair[0].guessed is not None:
+        sides.reverse()
+    said, chosen = sides
+    if said is None or chosen is None:
+        return ""
+    return (
+        f"; it sees to {said.counted(comparison.length_unit)} by its replies and to "
+        f"{chosen.words} by its likelihoods"
+    )

@@ -1,0 +1,124 @@
+"""Sentences about effective lengths that are not ranked: why, what is known all the same, and what
+helps.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence
+
+from eyechart.harness.analysis.effective_length import EffectiveLength
+from eyechart.harness.analysis.interval import Bound, span_text
+from eyechart.harness.analysis.limit import Limit
+from eyechart.harness.score.outcomes import Cause
+
+MOST_NAMES = 3
+"""Most names in a sentence; of more names only their number is given."""
+
+
+def listed(names: Sequence[str], what: str) -> str:
+    """Names joined with "and"; if they are many, only their number: `5 runs`."""
+    if len(names) > MOST_NAMES:
+        return f"{len(names)} {what}"
+    return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
+
+
+def where_not_known(
+    estimates: Mapping[str, EffectiveLength | None], unit: str, conditions: int
+) -> str:
+    """The end of a sentence that says how far is not known: ` with separator=comma: all 40 failing
+    replies were cut off; it sees to at least 20 symbols`.
+
+    `estimates` are those that are not ranked, by the label of their condition. Where all
+    `conditions` have one reason, none is named. Empty without estimates.
+    """
+    limited = {label: one for label, one in estimates.items() if one and not one.limit.is_ranked}
+    texts = [
+        (list(group), facts(group.values()) + _at_least([limited[label] for label in group], unit))
+        for group in alike({label: one.limit for label, one in limited.items()})
+    ]
+    if found := {label: one for label, one in estimates.items() if one and one.limit.is_ranked}:
+        texts.append((list(found), _left_open(list(found.values()))))
+    if unscored := [label for label, one in estimates.items() if one is None]:
+        texts.append((unscored, "no sample is scored"))
+    parts = [f"{under(labels, conditions)}: {why}" for labels, why in texts]
+    return "; ".join(parts[:1] + [part.removeprefix(" ") for part in parts[1:]])
+
+
+def alike(limits: Mapping[str, Limit]) -> list[dict[str, Limit]]:
+    """Limits by condition, in groups with one cause whose replies are counted up to one length; if
+    these are many, in groups with one cause.
+    """
+    groups: dict[tuple[str, int | None], dict[str, Limit]] = {}
+    for label, limit in limits.items():
+        groups.setdefault((limit.by, limit.up_to), {})[label] = limit
+    if len(groups) <= MOST_NAMES:
+        return list(groups.values())
+    causes = dict.fromkeys(by for by, _ in groups)
+    return [{label: one for label, one in limits.items() if one.by == by} for by in causes]
+
+
+def facts(limits: Collection[Limit]) -> str:
+    """`Limit.fact` about limits with one cause; without numbers where their replies are counted up
+    to different lengths.
+    """
+    causes: Counter[Cause] = Counter()
+    for limit in limits:
+        causes.update(limit.causes)
+    ordered = dict(causes.most_common())
+    (by, up_to), *others = dict.fromkeys((limit.by, limit.up_to) for limit in limits)
+    if others:
+        return f"failing replies were {' or '.join(cause.said for cause in ordered)}"
+    return Limit(by, sum(limit.failing for limit in limits), up_to, ordered).fact
+
+
+def under(labels: Sequence[str], conditions: int) -> str:
+    """` with separator=none and with separator=comma`, ` under 5 conditions`; empty for all of the
+    conditions.
+    """
+    if len(labels) == conditions:
+        return ""
+    if len(labels) > MOST_NAMES:
+        return f" under {len(labels)} conditions"
+    return f" {listed([f'with {label}' for label in labels], 'conditions')}"
+
+
+def _left_open(estimates: Sequence[EffectiveLength]) -> str:
+    """Why the replies leave a length open that nothing else than sight limits."""
+    spans = sorted({span_text(one.length_ci) for one in estimates})
+    uneven = [one.note for one in estimates if not one.one_threshold]
+    why = "with so few replies"
+    if uneven:
+        why = f"{uneven[0]}, and"
+    elif not any(one.few for one in estimates):
+        why = "the accuracy is near the threshold at all lengths, and"
+    return f"{why} the 95 % interval is {' or '.join(spans)}"
+
+
+def _at_least(estimates: Sequence[EffectiveLength], unit: str) -> str:
+    """`; it sees to at least 20 symbols`; empty where no lower bound is known."""
+    known = sorted(one.length.length for one in estimates if one.length is not None)
+    if not known:
+        return ""
+    least, most = Bound("=", known[0]), Bound("=", known[-1])
+    span = least.counted(unit) if least == most else f"{least} to {most.counted(unit)}"
+    some = f" under {len(known)} of them" if len(known) < len(estimates) else ""
+    return f"; it sees to at least {span}{some}"
+
+
+def remedies_of(estimates: Iterable[EffectiveLength | None]) -> list[str]:
+    """What the user can do where something else than sight limits a length, each remedy once."""
+    found = [remedy for one in estimates if one is not None for remedy in one.limit.remedies]
+    return list(dict.fromkeys(found))
+
+
+def not_ranked(
+    name: str, estimates: Mapping[str, EffectiveLength | None], unit: str, conditions: int
+) -> str:
+    """Why a run has no place in a ranking, and how it gets one; `estimates` are those of
+    `where_not_known`.
+    """
+    where = where_not_known(estimates, unit, conditions)
+    sentence = f"{name} is not ranked, since it is not known how far it sees{where}."
+    remedies = remedies_of(estimates.values())
+    return f"{sentence} To rank it, {'; '.join(remedies)}." if remedies else sentence

@@ -1,0 +1,54 @@
+"""The accuracy of a condition over all of its lengths, as other benchmarks give it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from eyechart.harness.analysis.interval import wilson
+from eyechart.harness.analysis.judged_run import JudgedCondition
+from eyechart.harness.score.outcomes import Outcome
+from eyechart.harness.spec.columns import OVERALL
+
+_SCORED = [outcome.place for outcome in Outcome if outcome.about.scored]
+
+
+@dataclass(frozen=True, slots=True)
+class Overall:
+    """The share of correct replies among all scored ones, with its 95 % interval."""
+
+    accuracy: float
+    low: float
+    high: float
+
+    def columns(self) -> dict[str, Any]:
+        """Column -> value, for the columns `OVERALL`."""
+        return dict(zip(OVERALL, (self.accuracy, self.low, self.high), strict=True))
+
+
+def overall(judged: JudgedCondition) -> Overall | None:
+    """The overall accuracy. `None` if nothing was scored. `None` also for an adaptive condition,
+    because its samples lie where the accuracy falls.
+
+    It depends on the lengths that were asked, which the effective length does not. Each reply
+    counts once. The interval is Wilson's, of fewer replies where those to one row of a generator at
+    several lengths go together: their number is divided by the variance of the rows' sums over that
+    of independent replies (at least 1; the design effect of Kish 1965). Ready items are rows of
+    their own.
+    """
+    samples = judged.recorded.drop_duplicates("record")
+    samples = samples[samples["outcome"].isin(_SCORED)]
+    if judged.adaptive or samples.empty:
+        return None
+    right = (samples["outcome"] == Outcome.CORRECT.place).to_numpy(float)
+    n, accuracy = len(right), float(right.mean())
+    residuals = right - accuracy
+    together = 1.0
+    if judged.run.spec.items is None and residuals.any():
+        sums = np.bincount(samples["index"].to_numpy(), residuals)
+        together = max(1.0, float((sums**2).sum() / (residuals**2).sum()))
+    ends = wilson(right.sum() / together, n / together)
+    assert ends is not None  # n is above 0
+    return Overall(accuracy, *ends)

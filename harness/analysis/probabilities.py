@@ -1,0 +1,32 @@
+"""The probabilities of a record: the rank of the right option, and lines of text."""
+
+from __future__ import annotations
+
+from eyechart.harness.journal.record import Record
+from eyechart.harness.score.forced_choice import Ranked, ranked
+
+
+def rank_of(record: Record) -> Ranked | None:
+    """Where the right option stands; `None` for a record without options."""
+    return None if record.options is None else ranked(record.options)
+
+
+def options_text(record: Record) -> str:
+    """A line for each option with its log-probability, the most probable one first; of equal ones
+    the right one last. "" where the record has no options.
+    """
+    if record.options is None:
+        return ""
+    right = record.options[0]
+    ordered = sorted(record.options, key=lambda one: (-one.logprob, one is right))
+    return "\n".join(
+        f"{one.logprob:8.2f}  {one.text}{'  (right)' * (one is right)}" for one in ordered
+    )
+
+
+def logprobs_text(record: Record) -> str:
+    """A line for each token of the reply with its log-probability; "" where none is kept."""
+    return "\n".join(
+        f"{'':8}  {token!r}" if value is None else f"{value:8.2f}  {token!r}"
+        for token, value in record.logprobs or ()
+    )

@@ -1,0 +1,95 @@
+"""What the user can do where something else than sight makes replies fail.
+
+A remedy is said only where it can help: more tokens are no help where the server ends replies
+itself, and nothing helps replies that were recorded by somebody else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from statistics import median
+
+from eyechart.harness.journal.record import Record
+from eyechart.harness.journal.thoughts import shows_thinking
+from eyechart.harness.plan.resolved_model import ResolvedModel
+from eyechart.harness.score.outcomes import Cause
+from eyechart.providers.naming import named
+
+MOST_RECORDS = 200
+"""Records that are enough to choose a remedy by."""
+_ENDLESS = 3
+"""After so many requests with more tokens each time, a reply does not end."""
+
+
+@dataclass(frozen=True, slots=True)
+class Remedies:
+    """What helps replies of one model that were asked for with the same settings."""
+
+    model: ResolvedModel
+    settings: Mapping[str, object]
+    """Those of the run, by name."""
+    server: Mapping[str, object]
+    """Facts about the model's server."""
+
+    def of(self, causes: Iterable[Cause], records: Sequence[Record]) -> tuple[str, ...]:
+        """A remedy for each cause; `records` are some of the replies that failed."""
+        found = (self._of(cause, records) for cause in causes)
+        return tuple(dict.fromkeys(filter(None, found)))
+
+    def _of(self, cause: Cause, records: Sequence[Record]) -> str:
+        if cause is Cause.ROOM:
+            return self._of_room([one for one in records if one.finish_reason == "length"])
+        if cause is Cause.FORM:
+            if records and 2 * sum(not (one.reply or "").strip() for one in records) > len(records):
+                return "look at the server and its settings: most of these replies have no text"
+            base = f"; a base model wants {named('api', 'completions')}"
+            is_base = self.settings.get("api") == "completions"
+            look = "look at the prompt ('bench tasks sample') and at the task's answer type"
+            return look + ("" if is_base else base)
+        if cause is Cause.ERROR:
+            return (
+                "look at the failures ('bench samples --outcome error') and at the server's log; "
+                "the same command asks these samples again"
+            )
+        if cause is Cause.REFUSAL:
+            return "change the prompt of the task, or ask another model"
+        if cause is Cause.WINDOW:
+            shorter = f"ask for shorter rows with {named('lengths')}, or use a larger window"
+            fewer = f", or ask for fewer tokens with {named('max_tokens')}"
+            return shorter + (fewer if self.settings.get("max_tokens") else "")
+        return ""
+
+    def _of_room(self, cut: Sequence[Record]) -> str:
+        """The remedy for replies that were cut off."""
+        parts = [self._more_room(cut)]
+        is_off = self.settings.get("thinking") == "off"
+        if not is_off and any(map(shows_thinking, cut)):
+            parts.append(f"give less to think with {named('thinking')}")
+        return ", or ".join(parts)
+
+    def _more_room(self, cut: Sequence[Record]) -> str:
+        asked = max((record.max_tokens or 0 for record in cut), default=0)
+        given = round(median([record.output_tokens or 0 for record in cut])) if cut else 0
+        if cut and sum(record.has_servers_limit for record in cut) * 2 >= len(cut):
+            return (
+                f"raise the server's own limit, which ended replies at about {given:,} of "
+                f"{asked:,} tokens asked"
+            )
+        is_endless = any((one.cut_off or 0) >= _ENDLESS for one in cut)
+        if is_endless and not any(map(shows_thinking, cut)):
+            look = "look at the replies ('bench samples')"
+            return f"{look}: some were asked with up to {asked:,} tokens, and did not end"
+        if asked and asked >= self._most(cut):
+            return (
+                f"ask for shorter rows with {named('lengths')}, or use a larger window: a reply "
+                f"has at most {asked:,} tokens"
+            )
+        return f"give replies more tokens with {named('max_tokens')}"
+
+    def _most(self, cut: Sequence[Record]) -> float:
+        """Most tokens of a reply that are to be had; a reply fills the window but for a few."""
+        limits = [float(self.model.facts.max_output or "inf")]
+        if (window := self.model.window(self.server)) is not None:
+            limits.append(0.9 * (window - max(one.prompt_tokens or 0 for one in cut)))
+        return min(limits)

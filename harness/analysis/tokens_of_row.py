@@ -1,0 +1,161 @@
+"""Tokens a symbol: by how many tokens a prompt grows with each symbol of its row.
+
+A row of 240 symbols without a separator is 82 tokens in some tokenizers and 480 in others, so a
+length in symbols is not the same task for two models, nor under two separators.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Literal, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from eyechart.harness.analysis.curve import Floats
+from eyechart.harness.analysis.interval import Z95, Bound, Span, student95
+from eyechart.harness.spec import Separator, TaskSpec
+from eyechart.harness.spec.counted import CountedPrompt
+
+Source: TypeAlias = Literal["usage", "tokenizer"]
+"""`usage`: estimated from the prompt tokens that came back. `tokenizer`: from prompts that the
+model's tokenizer counted before they were asked."""
+_LEAST = 5
+"""Fewest samples with known tokens; with fewer an interval would say little."""
+_MOST_RATIO = 1.1
+"""Tokens a symbol that differ by more than this factor make two rows different tasks."""
+_DIGITS = 9
+"""Decimals, so that one token is not 0.9999999999999999."""
+_MERGED = 0.95
+"""With fewer tokens a symbol than this, neighbouring symbols share tokens."""
+
+
+@dataclass(frozen=True, slots=True)
+class TokensASymbol:
+    """Tokens a symbol under one condition, with a 95 % interval."""
+
+    value: float
+    low: float
+    high: float
+    source: Source
+
+    @property
+    def octaves(self) -> float:
+        """Its logarithm: what a length in octaves gains when it is told in tokens."""
+        return math.log2(self.value)
+
+    @property
+    def error_octaves(self) -> float:
+        """The standard error of `octaves`."""
+        return math.log2(self.high / self.low) / (2 * Z95)
+
+    @property
+    def is_merged(self) -> bool:
+        """Whether neighbouring symbols share tokens."""
+        return self.value < _MERGED
+
+    def of(self, length: Bound) -> Bound:
+        """A length in tokens of the row."""
+        return Bound(length.sign, length.length * self.value)
+
+    def of_span(self, span: Span) -> Span:
+        """An interval in tokens of the row. Its low end is the low end of the length, multiplied by
+        the low end of tokens a symbol; its high end likewise.
+        """
+        low, high = span
+        return (
+            Bound(low.sign, low.length * self.low),
+            Bound(high.sign, high.length * self.high),
+        )
+
+    def __str__(self) -> str:
+        return f"{self.value:.2f}"
+
+
+def fitted(
+    lengths: Floats, tokens: Floats, rows: npt.NDArray[np.int64], source: Source
+) -> TokensASymbol | None:
+    """The slope of a straight line through the tokens over the lengths, by ordinary least squares;
+    arrays of shape (N,). Unknown tokens are NaN.
+
+    What all prompts share, such as the instructions and a chat template, is in the intercept. The
+    interval is the wider one of two: with the usual standard error, and with that of sums over
+    `rows` (Liang & Zeger 1986), since a row that is asked at several lengths has the same words in
+    each. Both are 0 where a symbol always has the same tokens.
+
+    `None` with fewer than five samples or one length only, and where the tokens do not grow.
+    """
+    known = np.isfinite(tokens)
+    x, y, rows = lengths[known], tokens[known], rows[known]
+    if len(x) < _LEAST or x.min() == x.max():
+        return None
+    x = x - x.mean()
+    squares = float((x**2).sum())
+    value = float((x * y).sum()) / squares
+    residuals = y - y.mean() - value * x
+    half = max(_usual(residuals, squares), _of_rows(x * residuals, rows, squares))
+    low, high = (round(end, _DIGITS) for end in (value - half, value + half))
+    return None if low <= 0 else TokensASymbol(round(value, _DIGITS), low, high, source)
+
+
+def of_prompts(prompts: Sequence[CountedPrompt]) -> TokensASymbol | None:
+    """Tokens a symbol from prompts that the model's tokenizer counted, see `fitted`."""
+    if not prompts:
+        return None
+    rows, lengths, tokens = np.array(prompts).T
+    return fitted(lengths.astype(float), tokens.astype(float), rows, "tokenizer")
+
+
+def _usual(residuals: Floats, squares: float) -> float:
+    """The half width of the interval where the samples are independent."""
+    free = len(residuals) - 2
+    return student95(free) * math.sqrt(float((residuals**2).sum()) / free / squares)
+
+
+def _of_rows(products: Floats, rows: npt.NDArray[np.int64], squares: float) -> float:
+    """The half width where the samples of a row go together; 0 for a single row."""
+    _, places = np.unique(rows, return_inverse=True)
+    sums = np.bincount(places, products)
+    count = len(sums)
+    if count == 1:
+        return 0.0
+    error = math.sqrt(count / (count - 1) * float((sums**2).sum())) / squares
+    return student95(count - 1) * error
+
+
+def writes_rows(spec: TaskSpec, axis: str) -> bool:
+    """Whether the values of an axis say how a row is written, so that they change its tokens: the
+    axis `separator`, and one with the groups or quotes of a `Separator`.
+    """
+    values = spec.axes[axis].values.values() if axis in spec.axes else ()
+    return axis == "separator" or any(isinstance(value, Separator) for value in values)
+
+
+@dataclass(frozen=True, slots=True)
+class PairTokens:
+    """Tokens a symbol on both sides of a comparison under one condition."""
+
+    first: TokensASymbol | None
+    second: TokensASymbol | None
+    axis: str = ""
+    """The axis whose values are compared; empty where two models are."""
+    is_of_writing: bool = False
+    """See `writes_rows`."""
+
+    @property
+    def is_known(self) -> bool:
+        """Whether both are known."""
+        return self.first is not None and self.second is not None
+
+    @property
+    def swapped(self) -> PairTokens:
+        """The same with first and second exchanged."""
+        return replace(self, first=self.second, second=self.first)
+
+
+def differ(tokens: Sequence[TokensASymbol | None]) -> bool:
+    """Whether the known ones differ by more than a tenth."""
+    values = [one.value for one in tokens if one is not None]
+    return bool(values) and max(values) > _MOST_RATIO * min(values)

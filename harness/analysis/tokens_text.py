@@ -1,0 +1,146 @@
+"""Tokens a symbol in sentences: in which unit lengths are, and what is confounded with tokens."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from eyechart.harness.analysis.comparison import Comparison
+from eyechart.harness.analysis.in_tokens import NEEDED
+from eyechart.harness.analysis.judged_run import JudgedCondition, JudgedRun
+from eyechart.harness.analysis.tokens_of_row import PairTokens, TokensASymbol, differ, writes_rows
+from eyechart.harness.spec import Condition
+from eyechart.harness.spec.unit import singular
+
+HOW = {"usage": "estimated from usage", "tokenizer": "counted by the tokenizer"}
+"""The source of tokens a symbol, in words."""
+
+
+_MOST_NAMES = 3
+"""Most names before a note; of more names only their number is given."""
+
+
+def how(tokens: Iterable[TokensASymbol | None]) -> str:
+    """`estimated from usage`: where tokens a symbol come from; estimates come first."""
+    sources = {one.source for one in tokens if one is not None}
+    return " or ".join(text for source, text in HOW.items() if source in sources)
+
+
+def tokens_text(comparison: Comparison) -> str:
+    """In which unit its lengths are, if that is tokens; else what `confounded` says."""
+    pairs = [compared.tokens for compared in comparison.conditions]
+    names = comparison.first, comparison.second
+    if comparison.in_tokens:
+        sides = _sides(pairs, names, comparison.unit, "with" if comparison.model else "for")
+        return f"effective lengths are in tokens ({sides})"
+    return confounded(pairs, names, comparison.unit)
+
+
+def confounded(pairs: Sequence[PairTokens], names: tuple[str, str], unit: str) -> str:
+    """That a comparison of two values of an axis is also one of tokens a symbol, with both values;
+    or that this is not known, for an axis that says how rows are written. Empty otherwise. `pairs`
+    are the tokens under each condition.
+    """
+    axis = pairs[0].axis
+    if not axis:
+        return ""
+    same = f"so {_of_tokenizer([axis])}"
+    if any(differ([pair.first, pair.second]) for pair in pairs if pair.is_known):
+        return f"{_sides(pairs, names, unit, 'with')}, {same}"
+    if any(pair.is_of_writing and not pair.is_known for pair in pairs):
+        return f"tokens a {singular(unit)} are not known, {same}"
+    return ""
+
+
+def unit_note(tokens: Sequence[TokensASymbol | None], unit: str) -> str:
+    """The note beside a ranking by tokens of the row: where tokens a symbol come from, and how many
+    runs have none.
+    """
+    symbol, source = singular(unit), how(tokens)
+    known = f"tokens a {symbol} are {source}" if source else f"tokens a {symbol} are not known"
+    note = f"Effective lengths are in tokens of the row; {known}"
+    if source and (missing := tokens.count(None)):
+        note += f", and not known for {missing} of {len(tokens)} runs: they need {NEEDED}"
+    return f"{note}."
+
+
+def _sides(pairs: Sequence[PairTokens], names: tuple[str, str], unit: str, word: str) -> str:
+    """`a symbol is 2.00 tokens with A and 0.34 with B, estimated from usage`."""
+    known = [pair for pair in pairs if pair.is_known]
+    first, second = _range([one.first for one in known]), _range([one.second for one in known])
+    source = how([*(one.first for one in known), *(one.second for one in known)])
+    return (
+        f"a {singular(unit)} is {first} tokens {word} {names[0]} and {second} {word} {names[1]}, "
+        f"{source}"
+    )
+
+
+def _range(tokens: Iterable[TokensASymbol | None]) -> str:
+    """`0.34`, `0.34 to 0.40`."""
+    texts = sorted({str(one) for one in tokens if one is not None}, key=float)
+    return " to ".join(dict.fromkeys((texts[0], texts[-1])))
+
+
+def table_notes(judged: Sequence[JudgedCondition]) -> list[str]:
+    """Notes under a table of the conditions of one run: where neighbouring symbols share tokens,
+    where values of an axis differ in tokens a symbol; and where they may differ, since they say how
+    rows are written.
+    """
+    if not judged:
+        return []
+    spec = judged[0].run.spec
+    merged = [one for one in judged if one.tokens_a_symbol and one.tokens_a_symbol.is_merged]
+    notes = []
+    if merged:
+        few = _range(one.tokens_a_symbol for one in merged)
+        where = f" under {len(merged)} of {len(judged)} conditions" * (len(judged) > 1)
+        notes.append(
+            f"Neighbouring {spec.unit} share tokens{where}: {few} tokens a {singular(spec.unit)}, "
+            f"{how(one.tokens_a_symbol for one in merged)}. The model gets lumps of {spec.unit} "
+            "there."
+        )
+    tokens = [one.tokens_a_symbol for one in judged]
+    if axes := [axis for axis in spec.axes if _moves_tokens(judged, axis)]:
+        notes.append(
+            f"Tokens a {singular(spec.unit)} differ by {_named(axes)} ({_range(tokens)}, "
+            f"{how(tokens)}), so {_of_tokenizer(axes)}."
+        )
+    unknown = [one for one in judged if one.tokens_a_symbol is None]
+    axes = [
+        axis
+        for axis in spec.axes
+        if writes_rows(spec, axis) and len({one.condition[axis] for one in unknown}) > 1
+    ]
+    if axes:
+        notes.append(f"Tokens a {singular(spec.unit)} are not known, so {_of_tokenizer(axes)}.")
+    return notes
+
+
+def notes_of_runs(named: Sequence[tuple[str, JudgedRun]]) -> list[str]:
+    """The `table_notes` of several runs, each once, with the names of its runs or their number."""
+    runs_of: dict[str, list[str]] = {}
+    for name, run in named:
+        for note in table_notes(list(run.conditions.values())):
+            runs_of.setdefault(note, []).append(name)
+    return [
+        note
+        if len(named) == 1
+        else f"{', '.join(names) if len(names) <= _MOST_NAMES else f'{len(names)} runs'}: {note}"
+        for note, names in runs_of.items()
+    ]
+
+
+def _moves_tokens(judged: Sequence[JudgedCondition], axis: str) -> bool:
+    """Whether conditions that differ in this axis alone differ in tokens a symbol."""
+    alike: dict[Condition, list[TokensASymbol | None]] = {}
+    for one in judged:
+        alike.setdefault(one.condition.without(axis), []).append(one.tokens_a_symbol)
+    return any(map(differ, alike.values()))
+
+
+def _of_tokenizer(axes: Sequence[str]) -> str:
+    """Why a difference between values of the axes says little of what a model sees."""
+    return f"the effect of {_named(axes)} is confounded with that of the tokenizer"
+
+
+def _named(axes: Sequence[str]) -> str:
+    return " and ".join(axis.replace("_", " ") for axis in axes)

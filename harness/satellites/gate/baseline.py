@@ -1,0 +1,152 @@
+"""A baseline: the verdicts of some runs in one small file, which goes into version control.
+
+It has no replies, so it cannot be judged again; a comparison with it needs no more than the verdict
+on each sample, and marks of its prompt and target. Of a sample of 500 symbols it holds about 30
+bytes.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import astuple
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import orjson
+import pandas as pd
+
+from eyechart.harness.analysis.judged_run import JudgedRun
+from eyechart.harness.analysis.judging import Judge
+from eyechart.harness.errors import JournalError, UsageError
+from eyechart.harness.journal.files import replace_file
+from eyechart.harness.journal.manifest import MANIFEST, manifest_of
+from eyechart.harness.score.outcomes import Outcome
+from eyechart.harness.spec import exact_json
+
+FORMAT = "eyechart baseline 1"
+_HEX = 16
+"""Digits of the mark of a prompt."""
+_LEFT_OUT = ("commands", "server", "accepted", "sent", "answered_by", "software", "completed")
+"""Fields of a manifest that no comparison needs, some with addresses of servers."""
+_LISTS = {"lengths": "true_length", "targets": "target", "options": "options"}
+"""Name of a list in the file -> the column of `JudgedRun.samples` that it holds."""
+_BY_LETTER = {outcome.about.letter: outcome.place for outcome in Outcome}
+_LETTERS = [outcome.about.letter for outcome in Outcome]
+_NOT_ASKED = Outcome.NOT_RUN.about.letter
+
+
+def save_baseline(path: Path, runs: Sequence[JudgedRun]) -> None:
+    """Writes the verdicts of some runs to a file.
+
+    Raises:
+        UsageError: the file is there and is no baseline, or two runs are the same but for their
+            model.
+    """
+    if path.exists() and not is_baseline(path):
+        raise UsageError(f"{str(path)!r} is no baseline, and would be lost; name another file")
+    asked = [(run.manifest.task, str(sorted(run.manifest.settings.items()))) for run in runs]
+    for (task, _), count in Counter(asked).items():
+        if count > 1:
+            raise UsageError(f"{count} of the runs are of {task} with the same settings; name one")
+    saved = datetime.now(UTC).isoformat(timespec="seconds")
+    content = ",\n".join(map(_saved, runs))
+    text = f'{{"format": "{FORMAT}", "saved": "{saved}", "runs": [\n{content}\n]}}\n'
+    replace_file(path, text.encode())
+
+
+def is_baseline(path: Path) -> bool:
+    """Whether a file begins as a baseline does, or is empty."""
+    with path.open("rb") as file:
+        begin = file.read(len(FORMAT) + 32)
+    return not begin.strip() or FORMAT.encode() in begin
+
+
+def read_baseline(path: Path) -> list[JudgedRun]:
+    """The runs of a baseline; their folder is the file.
+
+    Raises:
+        JournalError: there is no such file, or it is no baseline.
+    """
+    try:
+        document = exact_json.loads(path.read_bytes())
+    except OSError as error:
+        raise JournalError(f"no baseline at {path}: {error.strerror}; --save makes one") from error
+    except ValueError as error:
+        raise JournalError(f"{path} is no baseline: {error}") from error
+    if not isinstance(document, dict) or document.get("format") != FORMAT:
+        raise JournalError(f"{path} is no baseline of this version; --save makes one")
+    try:
+        runs = [_read(path, run) for run in document["runs"]]
+    except (ValueError, KeyError, TypeError, IndexError, AttributeError) as error:
+        raise JournalError(f"{path} is damaged; --save makes it anew") from error
+    if not runs:
+        raise JournalError(f"{path} has no run; --save makes it anew")
+    return runs
+
+
+def _saved(run: JudgedRun) -> str:
+    """A run as JSON, a line for each cell, so that version control shows what has changed."""
+    fields = exact_json.loads((run.folder / MANIFEST).read_bytes())
+    kept = {name: value for name, value in fields.items() if name not in _LEFT_OUT}
+    samples = run.samples.sort_values(["cell", "index"])
+    by_cell = dict(iter(samples.groupby("cell")))
+    kept["cells"] = [
+        {
+            "condition": dict(cell.condition),
+            **dict(zip(("length", "low", "high"), astuple(cell.line), strict=True)),
+            "samples": cell.samples,
+            "sum": None,
+        }
+        for cell in run.manifest.cells
+    ]
+    cells = [_saved_cell(by_cell.get(place)) for place in range(len(run.manifest.cells))]
+    lines = ",\n".join(orjson.dumps(cell).decode() for cell in cells)
+    return f'{{"manifest": {orjson.dumps(kept).decode()}, "cells": [\n{lines}\n]}}'
+
+
+def _saved_cell(samples: pd.DataFrame | None) -> dict[str, Any]:
+    """What is known about the samples of a cell, by index."""
+    if samples is None:
+        return dict.fromkeys(("outcomes", "readings", "prompts"), "") | {key: [] for key in _LISTS}
+    outcomes = np.full(int(samples["index"].max()) + 1, _NOT_ASKED)
+    outcomes[samples["index"]] = np.array(_LETTERS)[samples["outcome"]]
+    return {
+        "outcomes": "".join(outcomes),
+        "readings": "".join(map(str, samples["reading"])),
+        **{name: samples[column].tolist() for name, column in _LISTS.items()},
+        "prompts": "".join(f"{int(prompt):0{_HEX}x}" for prompt in samples["prompt"]),
+    }
+
+
+def _read(path: Path, saved: Mapping[str, Any]) -> JudgedRun:
+    manifest = manifest_of(saved["manifest"])
+    cells = saved["cells"]
+    if len(cells) != len(manifest.cells):
+        raise ValueError("another number of cells than planned")
+    samples = pd.concat([_read_cell(place, cell) for place, cell in enumerate(cells)])
+    judge = Judge(manifest.task_spec().answer)
+    return JudgedRun(path, manifest, samples.reset_index(drop=True), [], judge)
+
+
+def _read_cell(place: int, cell: Mapping[str, Any]) -> pd.DataFrame:
+    outcomes = np.array([_BY_LETTER[letter] for letter in cell["outcomes"]], np.int8)
+    asked = np.flatnonzero(outcomes != Outcome.NOT_RUN.place)
+    prompts = cell["prompts"]
+    marks = [int(prompts[at : at + _HEX], 16) for at in range(0, len(prompts), _HEX)]
+    columns = {
+        "cell": np.full(len(asked), place, np.int32),
+        "index": asked.astype(np.int32),
+        "outcome": outcomes[asked],
+        "reading": np.array([int(digit) for digit in cell["readings"]], np.int8),
+        "record": np.full(len(asked), -1, np.int32),
+        "prompt": np.array(marks, np.uint64),
+        **{column: np.array(cell[name], np.int64) for name, column in _LISTS.items()},
+    }
+    nothing = np.full(len(asked), np.nan)
+    unknown = ("signed_error", "first_divergence", "prompt_tokens", "output_tokens")
+    columns |= dict.fromkeys((*unknown, "thinking_tokens", "cost"), nothing)
+    columns |= {"answer": np.full(len(asked), -1), "collapsed": np.full(len(asked), -1)}
+    return pd.DataFrame(columns)

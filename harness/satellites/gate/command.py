@@ -1,0 +1,103 @@
+"""What `bench gate` does with its options."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from eyechart.harness.analysis.curve import Threshold
+from eyechart.harness.analysis.judged_run import JudgedRun, read_run
+from eyechart.harness.cli.comparing import check_margin
+from eyechart.harness.cli.documents import print_document
+from eyechart.harness.cli.results import read_threshold
+from eyechart.harness.cli.terminal import echo, tell, warn
+from eyechart.harness.cli.verbs import check_output
+from eyechart.harness.errors import COMPLETE, UsageError
+from eyechart.harness.journal.files import replace_file
+from eyechart.harness.satellites.gate import outputs
+from eyechart.harness.satellites.gate.baseline import read_baseline, save_baseline
+from eyechart.harness.satellites.gate.gate import Gated, exit_code
+from eyechart.harness.satellites.gate.gate import gate as verdicts_of
+
+FAIL_IF = "undecided"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Wanted:
+    """The options of `bench gate`, see its help."""
+
+    save: bool
+    threshold: float
+    relative: bool
+    margin: float
+    fail_if: str | None
+    junit: Path | None
+    summary: Path | None
+    tasks: str
+    run_kept_code: bool
+    as_json: bool
+
+
+def gate(baseline: Path, folders: Sequence[Path], wanted: Wanted) -> int:
+    """Saves a baseline, or compares runs with one; returns the exit code."""
+    threshold = read_threshold(wanted.threshold, relative=wanted.relative)
+    _check(wanted)
+    before = [] if wanted.save else read_baseline(baseline)
+    runs = [
+        read_run(folder, warn, tasks=wanted.tasks, run_kept_code=wanted.run_kept_code)
+        for folder in folders
+    ]
+    if wanted.save:
+        return _save(baseline, runs)
+    gated = verdicts_of(before, runs, threshold, wanted.margin)
+    code = exit_code(gated, fails_undecided=wanted.fail_if is not None)
+    _show(gated, wanted, code)
+    tasks = {run.manifest.task for run in before}
+    for run in runs:
+        if run.manifest.task not in tasks:
+            warn(f"left out: {run.folder}, whose task the baseline does not have")
+    return code
+
+
+def _check(wanted: Wanted) -> None:
+    """Raises `UsageError` for options that cannot be used."""
+    check_margin(wanted.margin)
+    if wanted.fail_if not in (None, FAIL_IF):
+        raise UsageError(f"--fail-if is {FAIL_IF}, not {wanted.fail_if!r}")
+    for option, path in (("--junit", wanted.junit), ("--summary", wanted.summary)):
+        if path is not None:
+            check_output(option, path)
+
+
+def _show(gated: Sequence[Gated], wanted: Wanted, code: int) -> None:
+    """Prints the verdicts and writes the files."""
+    if wanted.junit is not None:
+        content = outputs.junit(gated, fails_undecided=wanted.fail_if is not None)
+        replace_file(wanted.junit, content)
+    if wanted.summary is not None:
+        with wanted.summary.open("a", encoding="utf-8") as file:
+            file.write(outputs.summary(gated))
+    if wanted.as_json:
+        print_document(outputs.document(gated, code))
+        return
+    for one in gated:
+        echo(f"{one.comparison.task}  {one.comparison.second}  {one.verdict}")
+        tell(" ".join(one.sentences))
+        echo("")
+
+
+def _save(baseline: Path, runs: Sequence[JudgedRun]) -> int:
+    check_output("BASELINE", baseline)
+    save_baseline(baseline, runs)
+    for run in runs:
+        if run.missing:
+            warn(f"{run.folder}: {run.missing:,} samples have no reply, and are not compared")
+        estimates = [one.effective_length(Threshold()) for one in run.conditions.values()]
+        by = {one.limit.said for one in estimates if one and not one.limit.is_ranked}
+        if by:
+            why = " and ".join(sorted(by))
+            warn(f"{run.folder} is limited by {why}, so no run can be compared with it")
+    kilobytes = max(1, round(baseline.stat().st_size / 1000))
+    echo(f"{baseline}: {len(runs)} run{'s' * (len(runs) > 1)}, {kilobytes:,} kB")
+    return COMPLETE

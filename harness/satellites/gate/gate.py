@@ -1,0 +1,144 @@
+"""The verdicts of a gate: each run of a baseline against the new run of the same task."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+from eyechart.harness.analysis.comparison import Comparison, compare_runs
+from eyechart.harness.analysis.comparison_text import change_sentence, finding
+from eyechart.harness.analysis.curve import Threshold
+from eyechart.harness.analysis.drift import drift_notes
+from eyechart.harness.analysis.further import mean_difference
+from eyechart.harness.analysis.judged_run import JudgedRun
+from eyechart.harness.errors import COMPLETE, UsageError
+
+WORSE, UNDECIDED = 3, 4
+"""Exit codes of their own: a run is worse than the baseline; it is open whether one is."""
+INCOMPLETE, NOT_COMPARABLE = "incomplete", "not comparable"
+"""Verdicts besides those of a comparison, which never pass: the run lacks samples of the baseline;
+something else than sight limits a length."""
+MOST_WITHOUT = 0.05
+"""Share of a baseline's samples that may lack a partner in a run."""
+
+
+@dataclass(frozen=True)
+class Gated:
+    """The verdict on one run."""
+
+    comparison: Comparison
+    """The baseline is first."""
+    margin: float
+    without: int
+    """Scored samples of the baseline without a scored partner in the run."""
+    samples: int
+    """Scored samples of the baseline."""
+    notes: tuple[str, ...] = ()
+    """What else the reader should know."""
+
+    @cached_property
+    def by_sight(self) -> Comparison | None:
+        """The comparison of the conditions in which nothing else than sight limits a length; `None`
+        without any.
+        """
+        kept = tuple(one for one in self.comparison.conditions if not one.length.is_limited)
+        if len(kept) == len(self.comparison.conditions):
+            return self.comparison
+        if not kept:
+            return None
+        length = mean_difference([one.length for one in kept])
+        return replace(self.comparison, conditions=kept, length=length)
+
+    @property
+    def verdict(self) -> str:
+        """What became of the model. A run that has a part of the baseline's samples, or whose
+        length something else than sight limits, may be worse, and is nothing else.
+        """
+        by_sight = self.by_sight
+        found = "undecided" if by_sight is None else by_sight.change(self.margin)
+        if found == "worse":
+            return found
+        if self.without > MOST_WITHOUT * self.samples:
+            return INCOMPLETE
+        return found if by_sight is self.comparison else NOT_COMPARABLE
+
+    @property
+    def sentences(self) -> list[str]:
+        """What was found, why, and what is missing."""
+        shown = self.by_sight if self.verdict == "worse" and self.by_sight else self.comparison
+        said = [self._capital(finding(shown))]
+        if self.verdict not in (INCOMPLETE, NOT_COMPARABLE):
+            said.append(self._capital(change_sentence(shown, self.margin)))
+        if self.without:
+            said.append(
+                f"{self.without:,} of {self.samples:,} samples of the baseline have no partner in "
+                "the run; ask it with the same lengths, conditions and samples."
+            )
+        return [*said, *self.notes]
+
+    def _capital(self, sentence: str) -> str:
+        """The sentence with a capital, unless it begins with the name of the run."""
+        is_name = sentence.startswith(self.comparison.second)
+        return sentence if is_name else sentence[:1].upper() + sentence[1:]
+
+
+def gate(
+    baseline: Sequence[JudgedRun],
+    runs: Sequence[JudgedRun],
+    threshold: Threshold,
+    margin: float,
+) -> list[Gated]:
+    """The verdict on the run of each task of the baseline.
+
+    Raises:
+        UsageError: the runs are not those of the baseline's tasks.
+        CompareError: a run cannot be compared with the baseline.
+    """
+    found = []
+    for before in baseline:
+        now = _partner(before, runs)
+        comparison = compare_runs(
+            before, now, threshold, names=("the baseline", now.manifest.label)
+        )
+        scored = [one.curve.scored.sum() for one in before.conditions.values() if one.curve]
+        paired = sum(one.paired.pair[0].scored.sum() for one in comparison.conditions)
+        samples = int(sum(scored))
+        notes = (*_other_settings(before, now), *drift_notes([(now.manifest.label, now)]))
+        found.append(Gated(comparison, margin, samples - int(paired), samples, notes))
+    return found
+
+
+def exit_code(gated: Sequence[Gated], *, fails_undecided: bool) -> int:
+    """`WORSE` if a run is worse; `UNDECIDED` if a run cannot be judged, or if it is open what
+    became of one and that counts as a failure.
+    """
+    verdicts = {one.verdict for one in gated}
+    if "worse" in verdicts:
+        return WORSE
+    failing = {INCOMPLETE, NOT_COMPARABLE} | ({"undecided"} if fails_undecided else set())
+    return UNDECIDED if verdicts & failing else COMPLETE
+
+
+def _other_settings(before: JudgedRun, now: JudgedRun) -> Iterator[str]:
+    """What the run was asked otherwise than the baseline."""
+    old, new = before.manifest.settings, now.manifest.settings
+    differ = [name for name in {**old, **new} if old.get(name) != new.get(name)]
+    if differ:
+        yield f"The run was asked with another {' and '.join(differ)} than the baseline."
+
+
+def _partner(before: JudgedRun, runs: Sequence[JudgedRun]) -> JudgedRun:
+    """The run of the same task; of several, the one with the same settings."""
+    task = before.manifest.task
+    of_task = [run for run in runs if run.manifest.task == task]
+    if not of_task:
+        raise UsageError(f"none of the runs is one of {task}, which the baseline has")
+    if len(of_task) > 1:
+        of_task = [run for run in of_task if run.manifest.settings == before.manifest.settings]
+    if len(of_task) != 1:
+        raise UsageError(
+            f"{len(of_task) or 'none'} of the runs of {task} have the settings of the baseline's; "
+            "name one"
+        )
+    return of_task[0]

@@ -1,0 +1,92 @@
+"""The verb `gate`: runs against a saved baseline, with exit codes for pipelines.
+
+Options are parsed before slow modules are imported, as in `harness.cli.app`.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from eyechart.harness.cli.options import (
+    JsonOption,
+    MarginOption,
+    OwnTasksOption,
+    RelativeOption,
+    RunKeptCodeOption,
+    RunsArgument,
+    ThresholdOption,
+    examples,
+)
+
+gate_app = typer.Typer(rich_markup_mode=None)
+
+
+@gate_app.command(
+    short_help="Compare runs with a saved baseline, for pipelines.",
+    epilog=examples(
+        "bench run --task counting --model tiny",
+        "bench gate --save baseline.json results/runs/tiny/*/*",
+        "bench gate baseline.json results/runs/tiny/*/* --junit gate.xml",
+        "bench gate baseline.json RUN --margin 0.03 --fail-if undecided",
+    ),
+)
+def gate(
+    baseline: Annotated[
+        Path, typer.Argument(metavar="BASELINE", help="A file that --save has written.")
+    ],
+    runs: RunsArgument,
+    *,
+    save: Annotated[
+        bool, typer.Option("--save", help="Write the verdicts of the runs to BASELINE.")
+    ] = False,
+    threshold: ThresholdOption = 0.85,
+    relative: RelativeOption = False,
+    margin: MarginOption = 0.05,
+    fail_if: Annotated[
+        str | None,
+        typer.Option(metavar="undecided", help="Fail also where it is open what became of a run."),
+    ] = None,
+    junit: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="JUnit XML to write, a test for each task.")
+    ] = None,
+    summary: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="File to which a summary in Markdown is appended."),
+    ] = None,
+    tasks: OwnTasksOption = "",
+    run_kept_code: RunKeptCodeOption = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Compare runs with a saved baseline on the same samples, and end with an exit code.
+
+    Exit codes: 0, no run is worse; 3, a run is worse; 4, a run lacks samples of the baseline, or
+    something else than sight limits it, or, with --fail-if undecided, it is open whether it is
+    worse; 1, a run or the baseline cannot be read; 2, they cannot be compared, or the command line
+    is wrong.
+
+    --save writes the file: the verdict on each sample, without replies. Each task of the baseline
+    needs one run, which has the same rows: ask it with the same lengths, conditions and samples.
+    """
+    from eyechart.harness.satellites.gate import command
+
+    raise typer.Exit(
+        command.gate(
+            baseline,
+            runs,
+            command.Wanted(
+                save=save,
+                threshold=threshold,
+                relative=relative,
+                margin=margin,
+                fail_if=fail_if,
+                junit=junit,
+                summary=summary,
+                tasks=tasks,
+                run_kept_code=run_kept_code,
+                as_json=as_json,
+            ),
+        )
+    )

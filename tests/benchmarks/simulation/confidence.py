@@ -1,0 +1,125 @@
+"""What the intervals of confidence in forced choices cover, and the bias of calibration errors."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
+from itertools import product
+
+import numpy as np
+
+from eyechart.harness.analysis.confidence import (
+    Chosen,
+    brier_interval,
+    calibration_error,
+    overconfidence_interval,
+)
+from eyechart.harness.analysis.curve import Floats
+from tests.benchmarks.simulation.table import Column, Row, Simulation, Spread
+
+OPTIONS = 11
+SAMPLES = (10, 20, 40, 100)
+_LINES = 8
+"""Lines whose samples a calibration error is taken of together."""
+_BINS = 10
+_MANY = 200_000
+Drawn = Callable[[np.random.Generator, int], tuple[Floats, Floats]]
+"""Confidence of N samples, and the probability that each is right."""
+
+
+def _beta(mean: float, size: float, right: Callable[[Floats], Floats]) -> Drawn:
+    """Confidences above chance with this mean; a larger size means that they vary less."""
+
+    def draw(rng: np.random.Generator, n: int) -> tuple[Floats, Floats]:
+        share = (mean - 1 / OPTIONS) / (1 - 1 / OPTIONS)
+        drawn = rng.beta(share * size, (1 - share) * size, n)
+        sure: Floats = 1 / OPTIONS + (1 - 1 / OPTIONS) * drawn
+        return sure, right(sure)
+
+    return draw
+
+
+def _always(accuracy: float) -> Callable[[Floats], Floats]:
+    return lambda sure: np.full_like(sure, accuracy)
+
+
+SHAPES: Mapping[str, Drawn] = {
+    "calibrated": _beta(0.6, 3, lambda sure: sure),
+    "sure and right": _beta(0.97, 30, _always(0.98)),
+    "sure and blind": _beta(0.93, 30, _always(0.05)),
+    "unsure and blind": _beta(0.3, 20, _always(1 / OPTIONS)),
+    "right and unsure": _beta(0.5, 10, _always(0.95)),
+    "surer where wrong": _beta(0.6, 3, lambda sure: 1.09 - sure),
+}
+
+
+def draw(shape: str, rng: np.random.Generator, n: int) -> Chosen:
+    """N samples; what the first choice leaves is shared evenly by the other options."""
+    sure, share = SHAPES[shape](rng, n)
+    right = rng.random(n) < share
+    rest = (1 - sure) / (OPTIONS - 1)
+    of_right = (1 - sure) ** 2 + (OPTIONS - 1) * rest**2
+    of_wrong = sure**2 + (1 - rest) ** 2 + (OPTIONS - 2) * rest**2
+    return Chosen(np.zeros(n, np.int64), right, sure, np.where(right, of_right, of_wrong))
+
+
+def uncorrected(chosen: Chosen) -> float:
+    """The calibration error as it is usually computed, in the same bins."""
+    order = np.argsort(chosen.confidence, kind="stable")
+    parts = np.array_split((chosen.confidence - chosen.right)[order], _BINS)
+    return float(sum(len(part) * abs(part.mean()) for part in parts) / len(order))
+
+
+def measure(case: tuple[str, int], runs: int) -> Row:
+    """One row of the table."""
+    shape, samples = case
+    many = draw(shape, np.random.default_rng([99]), _MANY)
+    truths = float((many.confidence - many.right).mean()), float(many.brier.mean())
+    held, widths = np.zeros((runs, 2)), np.zeros((runs, 2))
+    errors = np.zeros((runs, 2))
+    for run in range(runs):
+        rng = np.random.default_rng([run, samples])
+        line = draw(shape, rng, samples)
+        intervals = (
+            overconfidence_interval(line.confidence, line.right),
+            brier_interval(line.brier),
+        )
+        for place, ((low, high), truth) in enumerate(zip(intervals, truths, strict=True)):
+            held[run, place] = low <= truth <= high
+            widths[run, place] = high - low
+        condition = draw(shape, rng, _LINES * samples)
+        errors[run] = uncorrected(condition), calibration_error(condition) or 0.0
+    usual, corrected = errors.mean(axis=0) - uncorrected(many)
+    return {
+        "shape": shape,
+        "samples": samples,
+        "held": float(held[:, 0].mean()),
+        "width": float(np.median(widths[:, 0])),
+        "brier_held": float(held[:, 1].mean()),
+        "brier_width": float(np.median(widths[:, 1])),
+        "usual": float(usual),
+        "corrected": float(corrected),
+        "runs": runs,
+    }
+
+
+def rows(_: Sequence[str], runs: int, spread: Spread) -> Iterator[Row]:
+    """One row for each shape and number of samples."""
+    yield from spread(partial(measure, runs=runs), product(SHAPES, SAMPLES))
+
+
+SIMULATION = Simulation(
+    "coverage of the intervals of confidence less accuracy and of Brier scores, and the bias of "
+    "the expected calibration error over eight lines",
+    (
+        Column("shape", "shape"),
+        Column("samples", "samples of a line"),
+        Column("held", "confidence less accuracy holds", ".3f"),
+        Column("width", "its median width", ".2f"),
+        Column("brier_held", "Brier score holds", ".3f"),
+        Column("brier_width", "its median width", ".2f"),
+        Column("usual", "bias, not corrected", "+.3f"),
+        Column("corrected", "bias, corrected", "+.3f"),
+    ),
+    rows,
+)

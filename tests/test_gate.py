@@ -1,0 +1,168 @@
+"""`bench gate`: runs against a saved baseline, with exit codes for pipelines."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from xml.etree import ElementTree as ET
+
+import pytest
+import yaml
+
+from eyechart.harness.analysis.comparison import compare_runs
+from eyechart.harness.analysis.curve import Threshold
+from eyechart.harness.analysis.judged_run import read_run
+from eyechart.harness.satellites.gate.baseline import read_baseline
+from eyechart.providers.base import Request
+from tests.conftest import DEFAULTS, Lab, right
+from tests.test_analysis_family import LENGTHS, run, sees_to
+from tests.test_imports import ROOT
+
+
+@pytest.fixture
+def before(lab: Lab) -> Path:
+    """The baseline: a model that sees 8 symbols."""
+    path = lab.folder / "baseline.json"
+    done = lab.bench("gate", "--save", path, run(lab, "a", sees_to(8)).folder)
+    assert (done.code, "baseline.json: 1 run, " in done.out) == (0, True)
+    return path
+
+
+@pytest.mark.parametrize(
+    ("sees", "verdict", "code"), [(8, "equivalent", 0), (2, "worse", 3), (16, "better", 0)]
+)
+def test_exit_codes(lab: Lab, before: Path, sees: int, verdict: str, code: int) -> None:
+    """One of its own says that a run is worse."""
+    now = run(lab, "b", sees_to(sees)).folder
+    done = lab.bench("gate", before, now)
+    assert done.code == code
+    assert done.out.splitlines()[0].endswith(f"  {verdict}")
+    assert lab.bench("gate", before, now, "--fail-if", "undecided").code == code
+
+
+def test_a_baseline_is_as_good_as_its_run(lab: Lab, before: Path) -> None:
+    """The comparison has the same numbers."""
+    old, new = run(lab, "a", sees_to(8)), run(lab, "b", sees_to(4))
+    (saved,) = read_baseline(before)
+    expected, found = (
+        compare_runs(read_run(new.folder), one, Threshold())
+        for one in (read_run(old.folder), saved)
+    )
+    assert (found.length, found.area) == (expected.length, expected.area)
+    assert found.lines == expected.lines
+    assert saved.missing == 0
+
+
+def test_a_run_of_a_part_passes_no_gate(lab: Lab, before: Path) -> None:
+    """As of a server that died early; its sentences do not call it equivalent."""
+    folder = run(lab, "part", sees_to(8), lengths=LENGTHS[:3]).folder
+    done = lab.bench("gate", before, folder)
+    assert (done.code, done.out.splitlines()[0].endswith("  incomplete")) == (4, True)
+    assert "have no partner in" in " ".join(done.out.split())
+    assert "equivalent" not in done.out
+
+
+def refuses(length: int) -> Callable[[Request], str]:
+    """A model that refuses rows with commas beyond a length, and sees the others less far."""
+
+    def script(request: Request) -> str:
+        fields = dict(part.split("=") for part in request.sample_id.split("|")[1:])
+        if int(fields["length"]) <= length:
+            return right(request)
+        return (
+            "I'm sorry, I can't help with that."
+            if fields["separator"] == "comma"
+            else "Final answer: 99"
+        )
+
+    return script
+
+
+def test_a_fall_is_found_beside_another_limit(lab: Lab) -> None:
+    """A condition that refusals limit hides no fall in the other one, and passes alone neither."""
+    path, both = lab.folder / "both.json", ("none", "comma")
+    lab.bench("gate", "--save", path, run(lab, "a", sees_to(16), separators=both).folder)
+    fallen = run(lab, "b", refuses(2), separators=both).folder
+    done = lab.bench("gate", path, fallen)
+    assert (done.code, done.out.splitlines()[0].endswith("  worse")) == (3, True)
+    only = lab.folder / "only.json"
+    lab.bench("gate", "--save", only, run(lab, "c", sees_to(16), separators=("comma",)).folder)
+    done = lab.bench("gate", only, fallen)
+    assert (done.code, done.out.splitlines()[0].endswith("  not comparable")) == (4, True)
+    saved = lab.bench("gate", "--save", only, fallen)
+    assert "is limited by refusal, so no run can be compared with it" in saved.err
+
+
+def test_other_settings_are_said(lab: Lab, before: Path) -> None:
+    """A system prompt is no part of the prompts that are compared."""
+    other = run(lab, "d", sees_to(8), settings=replace(DEFAULTS, system="Look twice.")).folder
+    done = lab.bench("gate", before, other)
+    assert "The run was asked with another system than the baseline." in " ".join(done.out.split())
+
+
+def test_what_pipelines_read(lab: Lab, before: Path) -> None:
+    """JUnit, a summary that is appended, and JSON have the verdict of the terminal."""
+    now = run(lab, "b", sees_to(2)).folder
+    xml, summary = lab.folder / "gate.xml", lab.folder / "summary.md"
+    summary.write_text("# Mine\n")
+    arguments = ("gate", before, now, "--junit", xml, "--summary", summary)
+    document = json.loads(lab.bench(*arguments, "--json").out)
+    (one,) = document["runs"]
+    assert (document["exit_code"], one["verdict"]) == (3, "worse")
+    assert one["comparison"]["second_is"] == "worse"
+    suite = ET.parse(xml).getroot()  # noqa: S314  we wrote it
+    assert (suite.get("tests"), suite.get("failures")) == ("1", "1")
+    (failure,) = suite.iter("failure")
+    assert "sees further than" in (failure.text or "")
+    text = summary.read_text()
+    assert text.startswith("# Mine\n| task |")
+    assert "**worse**" in text
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "said"),
+    [
+        (("nothing.json", "RUN"), 1, "no baseline at nothing.json"),
+        (("ones.yaml", "RUN"), 1, "is no baseline"),
+        (("BASE", "nowhere"), 1, "no run in nowhere"),
+        (("BASE", "OTHER"), 2, "none of the runs is one of"),
+        (("BASE", "RUN", "--margin", "2"), 2, "--margin is a share"),
+        (("BASE", "RUN", "--fail-if", "worse"), 2, "--fail-if is undecided, not 'worse'"),
+        (("--save", "ones.yaml", "RUN"), 2, "is no baseline, and would be lost"),
+        (("--save", "new.json", "RUN", "TWIN"), 2, "with the same settings; name one"),
+    ],
+)
+def test_mistakes_have_other_codes(
+    lab: Lab, before: Path, arguments: tuple[str, ...], code: int, said: str
+) -> None:
+    """None of them is that of a regression."""
+    other = lab.wanted(lab.plain)
+    lab.run(other)
+    names = {"RUN": run(lab, "a", sees_to(8)).folder, "BASE": before, "OTHER": other.folder}
+    names |= {"ones.yaml": lab.ones, "TWIN": run(lab, "twin", sees_to(4)).folder}
+    done = lab.bench("gate", *(names.get(word, word) for word in arguments))
+    assert done.code == code
+    assert said in done.err
+    assert lab.ones.read_text().startswith("version")
+
+
+def test_a_damaged_baseline_is_named(lab: Lab, before: Path) -> None:
+    """In one line, with the remedy."""
+    now = run(lab, "a", sees_to(8)).folder
+    before.write_text(before.read_text().replace('"readings":"', '"readings":"x', 1))
+    done = lab.bench("gate", before, now)
+    assert done.code == 1
+    assert "is damaged" in done.err
+    assert done.err.count("\n") == 1
+
+
+def test_the_action_names_options_that_exist() -> None:
+    """Of `bench run` and `bench gate`, and inputs that it has."""
+    action = yaml.safe_load((ROOT / "examples/gate/action.yml").read_text())
+    text = "\n".join(step["run"] for step in action["runs"]["steps"])
+    for option in ("--base-url", "--out", "--margin", "--junit", "--summary", "--fail-if"):
+        assert option in text
+    used = {value for step in action["runs"]["steps"] for value in step["env"].values()}
+    assert used == {f"${{{{ inputs.{name} }}}}" for name in action["inputs"]}

@@ -1,0 +1,159 @@
+"""The options of a forced choice: one is right, none begins another, and the same come again."""
+
+from __future__ import annotations
+
+from random import Random
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from eyechart.harness.errors import PlanError
+from eyechart.harness.plan.forced_choice import ForcedChoice
+from eyechart.harness.plan.plan import plan
+from eyechart.harness.score.answer_type import MOST_OPTIONS, PlainAnswerForm
+from eyechart.harness.score.answers import TYPES
+from eyechart.harness.score.judge import judge
+from eyechart.harness.task.catalogue import built_in_files, open_task
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from eyechart.harness.score.answer_type import AnswerForm
+    from eyechart.harness.score.verdict import Target
+
+
+def options(
+    kind: str, target: Target, *accept: str, others: tuple[str, ...] = (), **fields: Any
+) -> tuple[str, ...]:
+    """The options of a target, checked by the rules that hold for all."""
+    form = PlainAnswerForm(kind, "Final answer:", **fields)
+    found, again = (
+        TYPES[kind].options(target, form, accept, others=others, rng=Random(7)) for _ in range(2)
+    )
+    assert found == again
+    check(found, target, form, accept)
+    return found
+
+
+def check(
+    found: tuple[str, ...], target: Target, form: AnswerForm, accept: tuple[str, ...] = ()
+) -> None:
+    """As replies, the first option is right and all others are wrong, also against one another."""
+    kind = TYPES[form.type]
+    for option in found:
+        values = [(target, accept), *((kind.meant(one, form), ()) for one in found[1:])]
+        for place, (value, others) in enumerate(values):
+            verdict = judge(
+                text=f"{form.phrase} {option}",
+                finish_reason="stop",
+                refusal=None,
+                failure=None,
+                target=value,
+                answer=form,
+                accept=others,
+            )
+            right = place == found.index(option)
+            assert verdict.outcome == ("correct" if right else "incorrect"), (option, value)
+    for one in found:
+        assert [other for other in found if other.startswith(one)] == [one]
+
+
+@pytest.mark.parametrize("name", sorted(built_in_files()))
+def test_every_task_has_options(name: str) -> None:
+    """Of the same number at all lengths but the shortest, whatever the condition."""
+    task = open_task(name, built_in_files()[name])
+    choice = ForcedChoice(task, seed=0)
+    for sample in plan(task, samples=1):
+        found = choice.options(sample)
+        assert len(found) >= 2
+        check(found, sample.target, task.spec.answer, sample.accept)
+        if task.spec.answer.type == "integer" and abs(int(sample.target)) > 10:
+            assert len(found) == MOST_OPTIONS
+
+
+def test_numbers_lie_around_the_right_one() -> None:
+    """N ± 1, 2, 5, 10 and the round numbers; of a count none is below 0."""
+    assert options("integer", 314) == tuple(
+        map(str, (314, 315, 313, 316, 312, 319, 309, 324, 304, 310, 320))
+    )
+    assert set(options("integer", 20)) >= {"19", "21", "18", "22", "15", "25", "10", "30"}
+    assert options("integer", 3)[:4] == ("3", "4", "2", "5")
+    assert not [one for one in options("integer", 3) if one.startswith("-")]
+    assert "-1" in options("integer", -3)
+
+
+def test_no_number_begins_another_one() -> None:
+    """1 is never less probable than 11, so it is no option beside it."""
+    assert "1" not in options("integer", 11)
+    assert "11" not in options("integer", 1)
+    assert len(options("integer", 0)) == 10
+
+
+@pytest.mark.parametrize(
+    ("target", "tolerance", "second"),
+    [(2.5, None, "2.6"), (3.0, None, "4"), (0.25, 0.1, "1.25"), (-1.5, None, "-1.4")],
+)
+def test_decimals_are_beyond_the_tolerance(
+    target: float, tolerance: float | None, second: str
+) -> None:
+    """A step is one in the last decimal place, or the next that is more than twice the
+    tolerance.
+    """
+    found = options("number", target, tolerance=tolerance)
+    assert found[1] == second
+    assert len(found) == MOST_OPTIONS
+
+
+def test_texts_have_one_change() -> None:
+    """A word of the text instead of another, two neighbours exchanged, or a character."""
+    text = "river lamp  stone\nriver"
+    found = options("text", text)
+    assert len(found) == MOST_OPTIONS
+    for other in found[1:]:
+        assert "  " in other
+        pairs = zip(text.split(), other.split(), strict=True)
+        assert 1 <= sum(one != two for one, two in pairs) <= 2
+    for single in ("flower", "7b2f-91", '"so"', "*ab*", "so so"):
+        assert len(options("text", single)) == MOST_OPTIONS
+    assert set(options("text", "a b")) == {"a b", "b a", "a a", "b b"}
+    assert len(options("code", "ab-01")) == MOST_OPTIONS
+    assert len(options("code", "ab-01", case=False)) == MOST_OPTIONS
+
+
+def test_lists_have_one_change() -> None:
+    """Of a list without order no option has the same items."""
+    assert len(options("list", "red, blue, green, white")) == MOST_OPTIONS
+    assert len(options("list", "red, blue, red", ordered=False)) == 3
+    assert len(options("list", "red")) == MOST_OPTIONS
+
+
+def test_choices_and_symbols_have_all_options() -> None:
+    """Without those that are right too; letters stand for their options."""
+    colours = ("red", "green", "blue")
+    assert options("choice", "blue", options=colours) == ("blue", "red", "green")
+    assert options("choice", "blue", "red", options=colours) == ("blue", "green")
+    assert options("choice", "blue", options=colours, letters=True) == ("C", "A", "B")
+    assert options("symbol", "b", "c", others=("a", "b", "c", "d")) == ("b", "a", "d")
+    assert options("symbol", "1", others=("1",)) == ("1", "7")
+    letters = tuple(f"{one}{two}" for one in "abcdefg" for two in "uvwxyz")
+    assert len(options("symbol", "au", others=letters)) == 26
+
+
+def test_a_choice_needs_a_wrong_answer(tmp_path: Path) -> None:
+    """A text without letters and digits has none."""
+    (tmp_path / "signs.yaml").write_text(
+        "version: 1\ntitle: Signs\nitems: i.jsonl\nprompt: 'Say {{ said }} after {{ phrase }}'\n"
+        "answer: text\n"
+    )
+    (tmp_path / "i.jsonl").write_text('{"variables": {"said": "-"}, "target": "-", "length": 1}\n')
+    task = open_task("signs", tmp_path / "signs.yaml")
+    (sample,) = plan(task)
+    with pytest.raises(PlanError, match="no wrong answer beside the right one"):
+        ForcedChoice(task, seed=0).options(sample)
+
+
+def test_the_phrase_comes_before_the_option() -> None:
+    """Unless the prompt ends with it."""
+    task = open_task("counting/ones", built_in_files()["counting/ones"])
+    sample = next(iter(plan(task, samples=1)))
+    assert ForcedChoice(task, seed=0).opening(sample) == "Final answer:"

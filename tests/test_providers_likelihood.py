@@ -1,0 +1,369 @@
+"""Options that providers score: which tokens count, and what servers are asked."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from eyechart.providers.base import (
+    BadReplyError,
+    Known,
+    Likelihood,
+    ModelSettings,
+    PromptOverflowError,
+    Reply,
+    Request,
+    SetupError,
+    Usage,
+)
+from eyechart.providers.descriptors import BUILT_IN, descriptor_of
+from eyechart.providers.likelihood import scored_reply, shared_tokens, texts_with
+from eyechart.providers.registry import open_model, parse_model
+from eyechart.providers.scripted import ScriptedProvider
+from eyechart.providers.tiny.chat import Chat
+from eyechart.providers.tiny.folder import model_folder
+from eyechart.providers.tiny.runtime import TinyModel
+from tests import fake_lm_eval
+from tests.fake_lm_eval import FakeLmEval
+from tests.fake_server import Asked, Response, fake_server
+
+COUNT = Request("How many?", 8, options=("7", "81"), opening="Final answer:")
+WHOLES = [f"How many?\nFinal answer:{rest}" for rest in ("", " 7", " 81")]
+
+
+def score(model: str, request: Request, **settings: Any) -> Reply:
+    """What the provider of `model` says of the options."""
+
+    async def main() -> Reply:
+        provider = open_model(parse_model(model), ModelSettings(model, **settings))
+        assert isinstance(provider, Likelihood)
+        try:
+            return await provider.score(request)
+        finally:
+            await provider.aclose()
+
+    return asyncio.run(main())
+
+
+def logprob(character: str) -> float:
+    """That of a character as a token, whatever stands before it."""
+    return -ord(character) / 100
+
+
+def listing(asked: Asked) -> list[tuple[list[str], list[float | None]]]:
+    """The tokens of each prompt, one a character, with their log-probabilities."""
+    texts = [
+        text if isinstance(text, str) else "".join(map(chr, text)) for text in asked.body["prompt"]
+    ]
+    return [(list(text), [None, *map(logprob, text[1:])]) for text in texts]
+
+
+def echoing(asked: Asked, _number: int) -> Response:
+    """Repeats the prompts with one more token, the last prompt first."""
+    if asked.path.endswith("/models"):
+        return Response(body={"data": [{"id": "m"}]})
+    assert asked.body["echo"]
+    choices = [
+        {
+            "index": index,
+            "text": "".join(tokens),
+            "logprobs": {"tokens": [*tokens, "!"], "token_logprobs": [*logprobs, -9.0]},
+        }
+        for index, (tokens, logprobs) in enumerate(listing(asked))
+    ]
+    usage = {"prompt_tokens": 99, "completion_tokens": len(choices)}
+    return Response(body={"model": "m-1", "choices": choices[::-1], "usage": usage})
+
+
+def listed(asked: Asked, _number: int) -> Response:
+    """Says as vLLM does what the tokens of each prompt are, which may come as numbers."""
+    if asked.path == "/tokenize":
+        *_, user = (one for one in asked.body["messages"] if one["role"] == "user")
+        said = "".join(
+            one["content"] for one in asked.body["messages"] if one["role"] == "assistant"
+        )
+        assert bool(said) is not asked.body["add_generation_prompt"]
+        assert bool(said) is asked.body.get("continue_final_message", False)
+        return Response(body={"tokens": list(map(ord, f"<{user['content']}>{said}"))})
+    choices = [
+        {
+            "index": index,
+            "text": "!",
+            "prompt_logprobs": [
+                None,
+                *({str(ord(token)): {"logprob": logprob(token)}} for token in tokens[1:]),
+            ],
+        }
+        for index, (tokens, _) in enumerate(listing(asked))
+    ]
+    return Response(body={"choices": choices})
+
+
+def check(reply: Reply) -> None:
+    """The options of `COUNT` as these servers score them."""
+    assert reply.options is not None
+    assert [one.text for one in reply.options] == ["7", "81"]
+    assert [one.logprob for one in reply.options] == pytest.approx(
+        [sum(map(logprob, text)) for text in (" 7", " 81")]
+    )
+    assert [one.tokens for one in reply.options] == [2, 3]
+    assert (reply.text, reply.finish_reason) == ("7", "stop")
+
+
+def test_an_option_is_what_goes_beyond_the_prompt() -> None:
+    """Text and option are tokenized together; where they share a token, all options have it."""
+    assert shared_tokens(["a", "b:"], [["a", "b:", " 7"], ["a", "b:", " 8", "1"]]) == 2
+    assert shared_tokens(["a", "b", ":"], [["a", "b", ":7"], ["a", "b", ":", " 8"]]) == 2
+    assert shared_tokens([1, 2, 3], [[1, 2], [1, 2, 3, 4]][1:]) == 3
+    with pytest.raises(BadReplyError, match="cannot be told from those of the prompt"):
+        shared_tokens([1, 2, 3], [[1, 2], [1, 2, 3, 4]])
+    with pytest.raises(BadReplyError, match="cannot be told"):
+        shared_tokens(["a"], [["b", "c"]])
+
+
+@pytest.mark.parametrize(
+    ("before", "wholes"),
+    [
+        ("Answer:", ["Answer: 7", "Answer: 81"]),
+        ("Answer:  ", ["Answer:  7", "Answer:  81"]),
+        ("<assistant>\n", ["<assistant>\n7", "<assistant>\n81"]),
+        ("", ["7", "81"]),
+    ],
+)
+def test_blanks_go_with_the_option(before: str, wholes: list[str]) -> None:
+    """As in lm-evaluation-harness; a reply begins without one."""
+    assert texts_with(before, COUNT) == (before.rstrip(" "), wholes)
+
+
+def test_the_most_probable_option_is_the_reply() -> None:
+    """Of equal ones the last, so that a model that cannot tell is not right."""
+    assert scored_reply(COUNT, [[-1.0], [-0.5, -0.6]]).text == "7"
+    assert scored_reply(COUNT, [[-1.0], [-0.5, -0.5]]).text == "81"
+
+
+def test_a_server_that_repeats_the_prompt() -> None:
+    """It is asked once for all options; its usage has the prompt once."""
+    with fake_server(echoing) as server:
+        reply = score("m", COUNT, base_urls=(server.base_url,), api="completions")
+    (asked,) = (one for one in server.asked if one.path == "/v1/completions")
+    assert asked.body == {
+        "model": "m", "prompt": WHOLES, "max_tokens": 1, "temperature": 0.0,
+        "echo": True, "logprobs": 1,
+    }  # fmt: skip
+    check(reply)
+    assert reply.usage == Usage(len(WHOLES[0]), 5)
+    assert reply.model == "m-1"
+    assert reply.sent == {"temperature": 0.0, "echo": True, "logprobs": 1}
+
+
+def test_vllm_lists_the_tokens_of_texts() -> None:
+    """Without repeating the prompt."""
+    with fake_server(listed) as server:
+        reply = score("vllm/m", COUNT, base_urls=(server.base_url,), api="completions")
+    (asked,) = server.asked
+    assert (asked.body["prompt"], asked.body["prompt_logprobs"]) == (WHOLES, 0)
+    check(reply)
+
+
+def test_vllm_lists_the_tokens_of_chats() -> None:
+    """The options continue the assistant's message; the tokens come from the server's template."""
+    with fake_server(listed) as server:
+        check(score("vllm/m", COUNT, base_urls=(server.base_url,)))
+        bare = Request("How many? Final answer:", 8, options=("7", "81"))
+        reply = score("vllm/m", bare, base_urls=(server.base_url,))
+    *_, asked = server.asked
+    texts = ["".join(map(chr, tokens)) for tokens in asked.body["prompt"]]
+    assert texts == [f"<How many? Final answer:>{rest}" for rest in ("", "7", "81")]
+    assert reply.options is not None
+    assert [one.tokens for one in reply.options] == [1, 2]
+
+
+def spoiled(change: Callable[[dict[str, Any]], object]) -> Callable[[Asked, int], Response]:
+    """A server whose replies are changed."""
+
+    def answer(asked: Asked, number: int) -> Response:
+        response = echoing(asked, number)
+        if isinstance(response.body, dict) and "choices" in response.body:
+            change(response.body)
+        return response
+
+    return answer
+
+
+def only_generated(body: dict[str, Any]) -> None:
+    for choice in body["choices"]:
+        choice["logprobs"] = {"tokens": ["!"], "token_logprobs": [-9.0]}
+
+
+def without_one(body: dict[str, Any]) -> None:
+    body["choices"][0]["logprobs"]["token_logprobs"][-2] = None
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (lambda body: body["choices"].pop(), "2 of 3 prompts"),
+        (lambda body: [one.pop("logprobs") for one in body["choices"]], "no logprobs"),
+        (without_one, "one has none"),
+        (only_generated, "the prompt is not repeated"),
+    ],
+)
+def test_a_server_without_probabilities_of_prompts(
+    change: Callable[[dict[str, Any]], object], said: str
+) -> None:
+    """Says so in one line, which ends the run."""
+    with (
+        fake_server(spoiled(change)) as server,
+        pytest.raises(SetupError, match=f"does not give the probabilities.*{said}"),
+    ):
+        score("m", COUNT, base_urls=(server.base_url,), api="completions")
+
+
+@pytest.mark.parametrize("api", ["chat", "completions"])
+@pytest.mark.parametrize("options", [("3", "31", "4", "150"), ("3", "4")])
+def test_the_embedded_model_computes_the_prompt_once(
+    options: tuple[str, ...], api: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And gives each option what a pass over the whole text gives it."""
+    folder = model_folder("tiny")
+    model, chat = TinyModel.load(folder), Chat(folder)
+    request = Request(
+        "How many ones are in row xy: 111\nFinal answer:",
+        8,
+        options=options,
+    )
+    before, tails = chat.option_ids(request, api, None)
+    packed: list[int] = []
+    prefill = TinyModel._prefill
+
+    def counting(self: TinyModel, prompts: Sequence[Sequence[int]], *rest: Any, **more: Any) -> Any:
+        packed.extend(map(len, prompts))
+        return prefill(self, prompts, *rest, **more)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(TinyModel, "_prefill", counting)
+        reply = score("tiny", request, api=api)
+    assert packed == [len(before)]
+    assert reply.options is not None
+    for option, tail in zip(reply.options, tails, strict=True):
+        logits = model.logits([*before, *tail])[len(before) - 1 : -1].astype(float)
+        logs = logits - np.log(np.exp(logits).sum(axis=1, keepdims=True))
+        wanted = sum(logs[place, token] for place, token in enumerate(tail))
+        assert math.isclose(option.logprob, wanted, abs_tol=1e-4)
+    assert reply.usage == Usage(len(before), sum(map(len, tails)))
+
+
+def test_options_that_do_not_fit_into_memory_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Are computed in parts, with the same result."""
+    request = Request("How many ones? 111", 8, options=("3", "4", "150"), opening="Final answer:")
+    whole = score("tiny", request)
+    monkeypatch.setattr("eyechart.providers.tiny.runtime._CACHE_BYTES", 1)
+    parts = score("tiny", request)
+    assert whole.options is not None
+    assert parts.options is not None
+    for one, two in zip(whole.options, parts.options, strict=True):
+        assert math.isclose(one.logprob, two.logprob, abs_tol=1e-4)
+
+
+def test_options_beyond_the_window_of_the_embedded_model() -> None:
+    """An error of the sample."""
+    with pytest.raises(PromptOverflowError, match="the window of tiny takes"):
+        score("tiny", Request("1" * 9_000, 8, options=("3", "4"), opening="Final answer:"))
+
+
+def test_made_up_models_prefer_an_option() -> None:
+    """The oracle the first one, up to its length; a script the one that it says."""
+
+    def known(identifier: str) -> Known:
+        return Known(int(identifier), "right", "wrong")
+
+    near, far = (
+        score("oracle:50", Request("", 8, sample_id=length, options=("a", "b", "c")), known=known)
+        for length in ("50", "51")
+    )
+    assert near.text == "a"
+    assert far.text in ("b", "c")
+    assert near.options is not None
+    assert math.fsum(math.exp(one.logprob) for one in near.options) == pytest.approx(1)
+    scripted = ScriptedProvider(["81", near])
+    assert asyncio.run(scripted.score(COUNT)).text == "81"
+    assert asyncio.run(scripted.score(COUNT)) == near
+
+
+class TestLmEval:
+    """`loglikelihood` of lm-eval's models."""
+
+    @pytest.fixture(autouse=True)
+    def fake(self, monkeypatch: pytest.MonkeyPatch) -> FakeLmEval:
+        """lm-eval's tree, as a stand-in."""
+        return fake_lm_eval.install(monkeypatch)
+
+    def ask(self, *requests: Request, kind: str = "engine", **settings: Any) -> list[Any]:
+        """Asks all at once."""
+
+        async def main() -> list[Any]:
+            given = ("pretrained=m",) if kind == "engine" else ("base_url=http://127.0.0.1:9/v1",)
+            name = parse_model(f"lm-eval/{kind}", given)
+            provider = open_model(name, ModelSettings("", model_args=given, **settings))
+            assert isinstance(provider, Likelihood)
+            try:
+                await asyncio.gather(provider.score(requests[0]), return_exceptions=True)
+                asked = map(provider.score, requests)
+                return await asyncio.gather(*asked, return_exceptions=True)
+            finally:
+                await provider.aclose()
+
+        return asyncio.run(main())
+
+    def test_all_options_are_asked_together(self, fake: FakeLmEval) -> None:
+        """Each as a pair of what comes before it and itself, as lm-eval has them."""
+        (reply,) = self.ask(COUNT, api="completions")
+        before = "How many?\nFinal answer:"
+        assert fake.engine().scored[-1] == [(before, " 7"), (before, " 81")]
+        assert [one.logprob for one in reply.options] == [-2.0, -3.0]
+        assert [one.tokens for one in reply.options] == [2, 3]
+        assert reply.usage == Usage(len(before), 5)
+
+    def test_a_chat_begins_with_the_phrase(self, fake: FakeLmEval) -> None:
+        """After the template."""
+        self.ask(COUNT)
+        assert fake.engine().scored[-1][0] == ("<How many?>Final answer:", " 7")
+
+    def test_one_bad_prompt_costs_itself(
+        self, fake: FakeLmEval, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """The others are scored. A prompt that is too long is a bad one: lm-eval would cut it."""
+        bad, long = replace(COUNT, prompt="bad"), replace(COUNT, prompt="x" * 400)
+
+        def script(prompt: str) -> Any:
+            return ValueError("no such sign") if "bad" in prompt else ("", "stop")
+
+        monkeypatch.setattr(fake_lm_eval.Engine, "script", staticmethod(script))
+        good, failed, overflow = self.ask(COUNT, bad, long)
+        assert good.text == "7"
+        assert "no such sign" in str(failed)
+        assert isinstance(overflow, PromptOverflowError)
+        assert "the window has 400" in str(overflow)
+        assert len(fake.engine().scored) == 4
+
+    def test_what_has_no_likelihood_says_so(self) -> None:
+        """A type that asks a server."""
+        (said,) = self.ask(COUNT, kind="local-completions", api="completions")
+        assert isinstance(said, SetupError)
+        assert "asks a server" in str(said)
+
+
+def test_descriptors_say_who_can() -> None:
+    """Vendors cannot; a server of the user's can for texts."""
+    here = ("http://127.0.0.1:1/v1",)
+    able = {name for name, one in BUILT_IN.items() if one.likelihood(())}
+    assert able == {"tiny", "oracle", "scripted", "vllm", "lm-eval"}
+    assert descriptor_of("openai").likelihood(()) == ()
+    assert descriptor_of("openai").likelihood(here) == ("completions",)
+    assert descriptor_of("lmstudio").likelihood(()) == ("completions",)
