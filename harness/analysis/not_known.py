@@ -5,7 +5,7 @@ helps.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from eyechart.harness.analysis.effective_length import EffectiveLength
 from eyechart.harness.analysis.interval import Bound, span_text
@@ -106,10 +106,21 @@ def _at_least(estimates: Sequence[EffectiveLength], unit: str) -> str:
     return f"; it sees to at least {span}{some}"
 
 
-def remedies_of(estimates: Iterable[EffectiveLength | None]) -> list[str]:
-    """What the user can do where something else than sight limits a length, each remedy once."""
-    found = [remedy for one in estimates if one is not None for remedy in one.limit.remedies]
-    return list(dict.fromkeys(found))
+def remedies_of(estimates: Mapping[str, EffectiveLength | None], conditions: int) -> list[str]:
+    """What the user can do where something else than sight limits a length, each remedy once;
+    `estimates` are by the label of their condition. The conditions that a remedy helps are named,
+    but not where it helps all `conditions`, or all of those with a remedy.
+    """
+    limited = {label: one.limit for label, one in estimates.items() if one and one.limit.remedies}
+    helped: dict[str, list[str]] = {}
+    for label, limit in limited.items():
+        for remedy in limit.remedies:
+            helped.setdefault(remedy, []).append(label)
+    texts = []
+    for remedy, labels in helped.items():
+        where = under(labels, conditions) if len(labels) < len(limited) else ""
+        texts.append(f"{where[1:]}: {remedy}" if where else remedy)
+    return texts
 
 
 def not_ranked(
@@ -120,5 +131,5 @@ def not_ranked(
     """
     where = where_not_known(estimates, unit, conditions)
     sentence = f"{name} is not ranked, since it is not known how far it sees{where}."
-    remedies = remedies_of(estimates.values())
+    remedies = remedies_of(estimates, conditions)
     return f"{sentence} To rank it, {'; '.join(remedies)}." if remedies else sentence
