@@ -34,7 +34,7 @@ def where_not_known(
     """
     limited = {label: one for label, one in estimates.items() if one and not one.limit.is_ranked}
     texts = [
-        (list(group), facts(group.values()) + _at_least([limited[label] for label in group], unit))
+        (list(group), facts(group.values()) + _bounds([limited[label] for label in group], unit))
         for group in alike({label: one.limit for label, one in limited.items()})
     ]
     if found := {label: one for label, one in estimates.items() if one and one.limit.is_ranked}:
@@ -95,15 +95,19 @@ def _left_open(estimates: Sequence[EffectiveLength]) -> str:
     return f"{why} the 95 % interval is {' or '.join(spans)}"
 
 
-def _at_least(estimates: Sequence[EffectiveLength], unit: str) -> str:
-    """`; it sees to at least 20 symbols`; empty where no lower bound is known."""
+def _bounds(estimates: Sequence[EffectiveLength], unit: str) -> str:
+    """`; it sees to at least 20 symbols and to at most 80 symbols`; empty without a bound."""
     known = sorted(one.length.length for one in estimates if one.length is not None)
+    highs = [one.length_ci[1] for one in estimates if one.length_ci[1].sign != ">"]
+    most = Bound("=", max(high.length for high in highs)) if len(highs) == len(estimates) else None
+    at_most = "" if most is None else f"at most {most.counted(unit)}"
     if not known:
-        return ""
-    least, most = Bound("=", known[0]), Bound("=", known[-1])
-    span = least.counted(unit) if least == most else f"{least} to {most.counted(unit)}"
+        return at_most and f"; it sees to {at_most}"
+    least, last = Bound("=", known[0]), Bound("=", known[-1])
+    span = least.counted(unit) if least == last else f"{least} to {last.counted(unit)}"
     some = f" under {len(known)} of them" if len(known) < len(estimates) else ""
-    return f"; it sees to at least {span}{some}"
+    also = at_most and f" and to {at_most}"
+    return f"; it sees to at least {span}{some}{also}"
 
 
 def remedies_of(estimates: Mapping[str, EffectiveLength | None], conditions: int) -> list[str]:
