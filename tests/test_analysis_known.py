@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 
 SAID = (
     "model knows what it does not say at length 5: of the 10 replies there that are not right the "
-    "likelihood has 10 right, and guessing would have 1 right; of 20 pairs both readings are right in 10, only "
-    "the reply in 0, only the likelihood in 10, neither in 0"
+    "likelihood has 10 right, and guessing would have 1 right; of 20 pairs both readings are right "
+    "in 10, only the reply in 0, only the likelihood in 10, neither in 0"
 )
 
 

@@ -18,7 +18,7 @@ from eyechart.harness.analysis.curve import Threshold
 from eyechart.harness.analysis.effective_length import EffectiveLength
 from eyechart.harness.analysis.family import Ranked, Ranking, in_family, ranked_lengths
 from eyechart.harness.analysis.further import LEAST_P, SIGNIFICANT, Side, Sides, joined
-from eyechart.harness.analysis.in_tokens import seen
+from eyechart.harness.analysis.in_tokens import no_tokens, seen
 from eyechart.harness.analysis.interval import Bound
 from eyechart.harness.analysis.judged_run import JudgedCondition, JudgedRun
 from eyechart.harness.analysis.paired import holm
@@ -47,8 +47,8 @@ class Place:
     ranks: tuple[int, int] | None
     """The best and the last rank that the tests allow; `None` where the effective length is not
     known, or something else than sight limits it."""
-    tokens: TokensASymbol | None
-    """Its tokens a symbol under that condition; `None` where they are not known."""
+    tokens: TokensASymbol | str
+    """Its tokens a symbol under that condition, or why they are not known."""
     adaptive: bool
     median: Bound | None
     """The median over all conditions except controls; `None` if the model has fewer than two."""
@@ -306,7 +306,7 @@ def _place(
         one.run,
         one.estimates[condition],
         ranks,
-        judged.tokens_a_symbol if judged else None,
+        (judged and judged.tokens_a_symbol) or no_tokens(judged),
         judged is not None and judged.adaptive,
         median_length(lengths),
         len(lengths),

@@ -19,10 +19,11 @@ from eyechart.harness.analysis.interval import Z95, Bound, Span, student95
 from eyechart.harness.spec import Separator, TaskSpec
 from eyechart.harness.spec.counted import CountedPrompt
 
-Source: TypeAlias = Literal["usage", "tokenizer"]
-"""`usage`: estimated from the prompt tokens that came back. `tokenizer`: from prompts that the
-model's tokenizer counted before they were asked."""
-_LEAST = 5
+Source: TypeAlias = Literal["usage", "scored", "tokenizer"]
+"""`usage`: estimated from the prompt tokens that came back. `scored`: from those of the prompts
+whose options were scored. `tokenizer`: from prompts that the model's tokenizer counted before they
+were asked."""
+_LEAST, _LEAST_WORD = 5, "five"
 """Fewest samples with known tokens; with fewer an interval would say little."""
 _MOST_RATIO = 1.1
 """Tokens a symbol that differ by more than this factor make two rows different tasks."""
@@ -98,6 +99,14 @@ def fitted(
     half = max(_usual(residuals, squares), _of_rows(x * residuals, rows, squares))
     low, high = (round(end, _DIGITS) for end in (value - half, value + half))
     return None if low <= 0 else TokensASymbol(round(value, _DIGITS), low, high, source)
+
+
+def why_unknown(lengths: Floats, tokens: Floats) -> str:
+    """Why `fitted` finds nothing, as the end of a sentence: arrays of shape (N,)."""
+    known = np.isfinite(tokens)
+    if known.sum() >= _LEAST and np.ptp(lengths[known]):
+        return "it is not shown that the prompt tokens of replies grow with the row"
+    return f"they need {_LEAST_WORD} replies with usage or more, at two lengths or more"
 
 
 def of_prompts(prompts: Sequence[CountedPrompt]) -> TokensASymbol | None:
