@@ -161,8 +161,8 @@ def rows(path: Path) -> list[dict[str, str]]:
 
 
 BLIND = (
-    "It is sure where it is blind: at 5 symbols (10 choices) it is 93 % sure of its first choice on "
-    "average, and right in 0 %."
+    "It is sure where it is blind: at 5 symbols (10 choices) it is 93 % sure of its first choice "
+    "on average, and right in 0 %."
 )
 
 

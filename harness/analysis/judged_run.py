@@ -32,7 +32,7 @@ from eyechart.harness.analysis.effective_length import EffectiveLength
 from eyechart.harness.analysis.judged_samples import judged_samples, target_mark
 from eyechart.harness.analysis.judging import Judge, judge_of_run
 from eyechart.harness.analysis.limits import Scored, scored_length
-from eyechart.harness.analysis.remedies import MOST_RECORDS, Remedies
+from eyechart.harness.analysis.remedies import MOST_RECORDS, Remedies, context_of
 from eyechart.harness.analysis.tokens_of_row import Source, TokensASymbol, fitted, of_prompts
 from eyechart.harness.errors import JournalError
 from eyechart.harness.journal.manifest import Manifest, read_manifest
@@ -405,7 +405,8 @@ class JudgedCondition:
         failed = samples["cell"].isin(self.places) & samples["outcome"].isin(of_causes)
         places = [int(place) for place in np.flatnonzero(failed)[-MOST_RECORDS:]]
         records = [record for _, record in each_counted(self.run, places)]
-        asked = Remedies(model_of(manifest), manifest.settings, manifest.server)
+        context = context_of(self.run.spec, self.condition)
+        asked = Remedies(model_of(manifest), manifest.settings, manifest.server, context)
         return asked.of(causes, records)
 
     @property

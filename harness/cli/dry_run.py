@@ -130,6 +130,11 @@ def _show(preview: Preview, options: RunOptions) -> None:
         if str(fit)
     ]
     rows += [
+        ("too long", f"{condition.label} at length {line}: {fit.may_be_too_long}")
+        for (condition, line), fit in preview.fits.items()
+        if fit.may_be_too_long
+    ]
+    rows += [
         ("cut off", f"{condition.label} at length {line}: {fit.may_be_cut}")
         for (condition, line), fit in preview.fits.items()
         if fit.may_be_cut

@@ -88,5 +88,6 @@ def _cell(preview: Preview, key: CellKey, size: int) -> dict[str, Any]:
         "high": line.high,
         "samples": size,
         "too_long": "" if fit is None else str(fit),
+        "may_be_too_long": "" if fit is None else fit.may_be_too_long,
         "may_be_cut": "" if fit is None else fit.may_be_cut,
     }
