@@ -16,6 +16,7 @@ from eyechart.harness.analysis.curve import Threshold
 from eyechart.harness.analysis.family import rank_runs
 from eyechart.harness.analysis.further import Sides, sides_difference
 from eyechart.harness.analysis.in_tokens import seen, token_columns, unit_problem
+from eyechart.harness.analysis.interval import span_text
 from eyechart.harness.analysis.judged_run import JudgedRun, read_run
 from eyechart.harness.analysis.results import write_results
 from eyechart.harness.analysis.run_text import ranking_finding
@@ -23,6 +24,7 @@ from eyechart.harness.analysis.standing import MOST_IN_PAIRS, standing
 from eyechart.harness.analysis.tokens_of_row import TokensASymbol
 from eyechart.harness.analysis.tokens_text import notes_of_runs, table_notes, unit_note
 from eyechart.harness.errors import CompareError, EyechartError
+from eyechart.harness.report.accuracy import accuracy_figure
 from eyechart.harness.report.listed import estimates_table
 from eyechart.harness.report.section import sections
 from eyechart.harness.report.standings import standing_notes
@@ -68,6 +70,21 @@ class TestColumns:
         found = python.tokens_a_symbol["separator=comma"]
         assert found is not None
         assert found.value == pytest.approx(2)
+
+    def test_every_door_rounds_a_length_in_tokens_alike(self, lab: Lab) -> None:
+        """The chart as the terminal; the ends of the tested range are those of the length."""
+        run = asked(lab, "a", {"none": 1.3, "comma": 1.3}, sees={"none": 4, "comma": 99})
+        (section,) = sections([run], Threshold())
+        for panel in accuracy_figure(section).panels:
+            for row, judged in zip(panel.data["estimate"], run.conditions.values(), strict=True):
+                estimate = seen(judged, Threshold(), in_tokens=True)
+                assert estimate is not None
+                assert row["label@tokens"] == estimate.length_text
+                assert row["span@tokens"].startswith(span_text(estimate.length_ci))
+        assert "." in accuracy_figure(section).panels[0].data["estimate"][0]["label@tokens"]
+        assert estimate.length is not None
+        assert estimate.length.sign == estimate.length_ci[1].sign == ">"
+        assert estimate.length == estimate.length_ci[1]
 
     def test_a_leaderboard_has_them_and_an_older_file_reads(self, lab: Lab) -> None:
         """Rows without columns of tokens have empty ones."""

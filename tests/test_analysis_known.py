@@ -140,6 +140,14 @@ def test_conditions_are_counted_together(readings: Callable[..., tuple[Path, Pat
     assert "by its replies" not in known_finding(compared)
 
 
+def test_one_reply_is_no_plural(readings: Callable[..., tuple[Path, Path]]) -> None:
+    """One row of one condition, whose reply is wrong."""
+    wanted = ("--samples", "1", "--axis", "separator=none")
+    said, chosen = readings(lambda _id: True, *wanted)
+    found = known_finding(compare_runs(read_run(said), read_run(chosen)))
+    assert "of the one reply that is not right the likelihood has 1 right, and" in found
+
+
 def test_other_comparisons_have_no_such_sentence(
     lab: Lab, readings: Callable[..., tuple[Path, Path]]
 ) -> None:

@@ -117,8 +117,10 @@ def _wrong(there: Known, where: str) -> str:
     """How many of the replies that are not right the likelihood has right, and guesses."""
     if not there.not_said:
         return "all replies are right"
+    replies = "the one reply" if there.not_said == 1 else f"the {there.not_said:,} replies"
+    verb = "is" if there.not_said == 1 else "are"
     return (
-        f"of the {there.not_said:,} replies{where} that are not right the likelihood has "
+        f"of {replies}{where} that {verb} not right the likelihood has "
         f"{there.only_known:,} right, and guessing would have {there.guesses:.0f} right"
     )
 

@@ -63,13 +63,14 @@ class TokensASymbol:
 
     def of_span(self, span: Span) -> Span:
         """An interval in tokens of the row. Its low end is the low end of the length, multiplied by
-        the low end of tokens a symbol; its high end likewise.
+        the low end of tokens a symbol; its high end likewise. An end outside the tested range is
+        that of the range, in the tokens that `of` gives it.
         """
-        low, high = span
-        return (
-            Bound(low.sign, low.length * self.low),
-            Bound(high.sign, high.length * self.high),
+        low, high = (
+            Bound(end.sign, end.length * (tokens if end.sign == "=" else self.value))
+            for end, tokens in zip(span, (self.low, self.high), strict=True)
         )
+        return low, high
 
     def __str__(self) -> str:
         return f"{self.value:.2f}"

@@ -118,7 +118,8 @@ class Evaluation:
 
     def name_of(self, label: str, line: str | None = None) -> str:
         """`eyechart.counting.ones/separator=none,strategy=direct/length=5`: the name of the results
-        of one condition, or of one line of it, with `read=likelihood` for forced choices; `line`: see `JudgedRun.line_names`.
+        of one condition, or of one line of it; of forced choices with `read=likelihood`. `line`:
+        see `JudgedRun.line_names`.
         """
         condition = [] if label == Condition().label else [label]
         read = ["read=likelihood"] if self.publishable.run.options else []
