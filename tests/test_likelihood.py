@@ -326,3 +326,14 @@ def test_a_published_record_says_what_was_chosen_from(lab: Lab, ask: Callable[..
     for result in json.loads(aggregate.read_text())["evaluation_results"]:
         assert result["score_details"]["details"]["read"] == "likelihood"
         assert "/read=likelihood/" in result["evaluation_name"]
+
+
+def test_a_dry_run_counts_no_replies(lab: Lab, ask: Callable[..., str]) -> None:
+    """None is written, and nothing is thought."""
+    asked = ("--model", ask(sees), *LIKELIHOOD, "--dry-run")
+    printed = lab.bench_run(*asked).out
+    assert "the options of each are not counted, and no reply is written" in printed
+    assert "of replies" not in printed
+    assert "thinking" not in printed
+    (run,) = json.loads(lab.bench_run(*asked, "--json").out)["runs"]
+    assert (run["output_tokens"], run["most_output_tokens"]) == (0, 0)
