@@ -40,7 +40,7 @@ def test_no_difference_says_what_could_have_been_found(lab: Lab) -> None:
     first, second = (read_run(run(lab, f"scripted/{name}", samples=4)) for name in "ab")
     sentence = finding(compare_runs(first, second))
     assert sentence.startswith(
-        "no difference found between scripted/a and scripted/b on lab/ones: both effective lengths "
+        "No difference found between scripted/a and scripted/b on lab/ones: both effective lengths "
         "lie beyond the longest line; area 1.00 against 1.00"
     )
     assert "4 pairs and 2 tests can show nothing" in sentence
@@ -67,7 +67,7 @@ def test_lines_may_differ_where_areas_do_not(lab: Lab) -> None:
     one = run(lab, "scripted/a", wrong_from(0, length=3))
     other = run(lab, "scripted/b", wrong_from(0, length=5))
     sentence = finding(compare_runs(read_run(one), read_run(other)))
-    assert sentence.startswith("no difference found")
+    assert sentence.startswith("No difference found")
     assert "at least one side has no single threshold" in sentence
     assert "; accuracy differs at lengths 3, 5 (p < 0.001" in sentence
 

@@ -207,7 +207,7 @@ def test_models_that_see_alike(lab: Lab) -> None:
     section = section_of(*same)
     (gap,) = gaps(section, standing_of(section))
     assert str(gap).startswith(
-        "no difference found between scripted/one and scripted/two on lab/ones (mean of 2 "
+        "No difference found between scripted/one and scripted/two on lab/ones (mean of 2 "
     )
     other = lab.wanted(model="scripted/three", settings=Settings(seed=1))
     lab.run(other)

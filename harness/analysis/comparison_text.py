@@ -20,7 +20,7 @@ _CHANGES: dict[Change, str] = {
     "worse": "{second} is worse than {first}",
     "better": "{second} is better than {first}",
     "equivalent": "{second} and {first} are equivalent",
-    "undecided": "it is open whether {second} is worse than {first}",
+    "undecided": "It is open whether {second} is worse than {first}",
 }
 
 
@@ -57,7 +57,7 @@ def finding(comparison: Comparison) -> str:
     else:
         of_model = "" if model is None else f" for {model}"
         sentence = (
-            f"no difference found between {ahead} and {behind}{of_model} on {where}: "
+            f"No difference found between {ahead} and {behind}{of_model} on {where}: "
             f"{_no_further(length, open_ends)}"
         )
         if area is not None:
