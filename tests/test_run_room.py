@@ -8,6 +8,7 @@ import csv
 import gzip
 import json
 import re
+from random import choices
 from typing import TYPE_CHECKING, Any
 
 import orjson
@@ -74,7 +75,7 @@ class Thinker:
         self.spent += spent
         is_whole = spent == needed
         answer = right(request) if is_whole else ""
-        thoughts = "hm " * min(spent, self.thought)
+        thoughts = "".join(choices(("hm ", "so "), k=min(spent, self.thought)))
         text = {
             "field": answer,
             "tags": f"<think>{thoughts}</think>{answer}" if is_whole else f"<think>{thoughts}",

@@ -89,8 +89,9 @@ class Scored:
         return self._curve(self.right | right, ~left_out)
 
     def at_best(self) -> Curve:
-        """The curve where everything that need not have failed by sight counts as right."""
-        return self._curve(self.right | self.set_aside, np.ones(len(self.right), bool))
+        """The curve where every reply that is not plainly wrong counts as right."""
+        not_wrong = self.readings != Reading.AS_JUDGED
+        return self._curve(self.right | not_wrong, np.ones(len(self.right), bool))
 
     @cached_property
     def set_aside(self) -> npt.NDArray[np.bool_]:
