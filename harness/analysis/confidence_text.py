@@ -79,7 +79,7 @@ def confidence_finding(
     errors = sorted(error for one in judged if (error := one.calibration_error) is not None)
     if not errors:
         return ""
-    model = name or run.manifest.label
+    model = name or run.manifest.model
     sure, right = (
         np.concatenate([getattr(one, field) for one in chosen]).mean()
         for field in ("confidence", "right")

@@ -93,6 +93,7 @@ class Asked:
 
 def asked_of(recorded: pd.DataFrame) -> Asked:
     """The samples of `JudgedCondition.recorded`."""
+    recorded = recorded.drop_duplicates([*LINE, "index"])
     keys = recorded[[*LINE, "index"]].to_numpy(np.int64)
     order = _order(keys)
     return Asked(
@@ -132,7 +133,9 @@ class JudgedRun:
     read), `signed_error` (of integers; infinite where too large for a float), `collapsed` (1, 0 or
     -1, see `diagnosis.collapsed`), `first_divergence` (of texts), `prompt_tokens`,
     `output_tokens`, `thinking_tokens`, `options` (their number; 0 for a reply), `confidence`
-    and `brier` (see `forced_choice.Belief`), `cost` (dollars). NaN where a value is unknown."""
+    and `brier` (see `forced_choice.Belief`), `cost` (dollars). NaN where a value is unknown. A row
+    for each `draw`, from 1; where there are several, `said` and `text` tell the answers that were
+    read and the replies apart."""
     answers: Sequence[int]
     """The distinct integers that were read as answers, ascending."""
     judge: Judge
@@ -187,6 +190,11 @@ class JudgedRun:
         """The share of its samples that guesses have right; 0 where replies are read."""
         counts = self.samples["options"].to_numpy()
         return float((1 / counts[counts > 0]).mean()) if self.options else 0.0
+
+    @property
+    def draws(self) -> int:
+        """How often a sample is asked, at most."""
+        return max((cell.draws for cell in self.manifest.cells), default=1)
 
     @cached_property
     def spec(self) -> TaskSpec:
@@ -344,7 +352,8 @@ class JudgedCondition:
             self.run.samples[name].to_numpy()
             for name in ("cell", "record", "true_length", "prompt_tokens", row)
         )
-        places = np.flatnonzero(np.isin(cells, self.places))
+        first_draw = self.run.samples["draw"].to_numpy() == 1
+        places = np.flatnonzero(np.isin(cells, self.places) & first_draw)
         _, firsts = np.unique(records[places], return_index=True)
         once = places[firsts]
         return fitted(lengths[once].astype(float), tokens[once], rows[once], "usage")

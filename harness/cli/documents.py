@@ -78,7 +78,7 @@ def run_document(
         "model": manifest.model,
         "task": manifest.task,
         "task_version": manifest.task_version,
-        "repeat": manifest.repeat,
+        "draws": run.draws,
         "shard": manifest.shard,
         "settings": manifest.settings,
         "recorded": None if manifest.recorded is None else asdict(manifest.recorded),

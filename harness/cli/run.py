@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from eyechart.harness.cli.terminal import echo, say, tell_apart, warn
+from eyechart.harness.cli.terminal import say, tell_apart, warn
 from eyechart.harness.errors import COMPLETE, INCOMPLETE, INTERRUPTED
 from eyechart.harness.face.engine import Asked, reached_limit
 from eyechart.harness.face.run_options import RunOptions
@@ -101,11 +101,7 @@ def show_asked(
 
 
 def _say_how_it_went(outcomes: Sequence[RunOutcome]) -> None:
-    """Prints which repeats had nothing to ask, and how many samples were tried again."""
-    for outcome in outcomes:
-        request = outcome.request
-        if request.repeat and not outcome.progress.total:
-            say(f"{request.name}: repeat {request.repeat} had all its replies; nothing was asked")
+    """Prints how many samples were tried again."""
     tried = [outcome.progress for outcome in outcomes if outcome.progress.answered]
     if retried := sum(progress.retried for progress in tried):
         waited_s = sum(progress.waited_s for progress in tried)
@@ -155,7 +151,6 @@ def _show(request: RunRequest, *, as_json: bool, is_stopped: bool) -> Shown:
     replies have stopped it, the message about that shows them.
     """
     from eyechart.harness.analysis.judged_run import read_run
-    from eyechart.harness.analysis.repeat import other_model, repetition
     from eyechart.harness.analysis.results import write_results
     from eyechart.harness.analysis.unread import unread_lines
     from eyechart.harness.cli.documents import run_document
@@ -174,15 +169,6 @@ def _show(request: RunRequest, *, as_json: bool, is_stopped: bool) -> Shown:
         write_results(run)
     else:
         show_run(run, conditions=request.plan.conditions, shows_unread=not is_stopped)
-    if request.repeat:
-        repeated = read_run(request.repeated)
-        changes = list(repetition(repeated, run).lines())
-        if document is None:
-            echo(*changes, "")
-        else:
-            document["repetition"] = changes
-        for problem in other_model(repeated, run):
-            warn(f"{run.manifest.task}: {problem}")
     return Shown(_missing(request.plan, run), followed(run), document)
 
 
@@ -218,7 +204,8 @@ def _missing(plan: Plan, run: JudgedRun) -> int:
     samples = run.samples
     planned = samples["cell"].map(lambda place: sizes.get(keys[place], 0))
     of_shard = samples["index"] % plan.shard.of == plan.shard.number - 1
-    wanted = (samples["index"] < planned) & of_shard
+    of_draw = samples["draw"] <= plan.draws
+    wanted = (samples["index"] < planned) & of_shard & of_draw
     replied = wanted & (samples["outcome"] != Outcome.ERROR.place)
     return plan.size - int(replied.sum())
 

@@ -24,9 +24,18 @@ MEASURES = (
 )
 LINE = ("length", "length_low", "length_high")
 """The line of a row: its nominal length, and the shortest and longest length of its band."""
+DRAWS = (
+    "draws",
+    "pass_at_draws",
+    "majority",
+    "majority_ties",
+    "row_variance",
+    "draw_variance",
+)
+"""How often each sample is asked, and what its draws say; empty where that is once."""
 REACHES = "reaches"
 """Last column of `table.csv`: the probability that the accuracy reaches the threshold."""
-CELLS = (*LINE, "n", *OUTCOMES, *MEASURES)
+CELLS = (*LINE, "n", *OUTCOMES, *MEASURES, *DRAWS)
 """Columns of `table.csv` after the axes."""
 
 SIGNS = (
