@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from eyechart.harness.analysis.judged_run import JudgedCondition, JudgedRun, in_both
+from eyechart.harness.analysis.asked import in_both
+from eyechart.harness.analysis.judged_run import JudgedCondition, JudgedRun
 from eyechart.harness.errors import CompareError
 
 

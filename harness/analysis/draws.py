@@ -8,7 +8,7 @@ every interval, since replies to one prompt go together.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -108,6 +108,13 @@ def pass_at(k: int, right: Floats, replies: Floats) -> Floats:
     return found
 
 
+def mean_pass_at(k: int, rows: Rows) -> float | None:
+    """The mean of `pass_at` over the rows with at least `k` replies; `None` without any."""
+    passed = pass_at(k, rows.right, rows.replies)
+    known = passed[~np.isnan(passed)]
+    return float(known.mean()) if len(known) else None
+
+
 @dataclass(frozen=True, slots=True)
 class Split:
     """The variance of one reply's verdict, split; each part is without bias and may be negative."""
@@ -182,11 +189,98 @@ def draws_table(samples: pd.DataFrame, draws: Sequence[int]) -> pd.DataFrame:
         of_cell = rows.at(rows.cells == cell)
         if not len(of_cell.cells):
             continue
-        passed = pass_at(draws[cell], of_cell.right, of_cell.replies)
+        passed = mean_pass_at(draws[cell], of_cell)
         majority, split = majority_of(by_cell[cell]), split_of(of_cell)
         table[cell, 1:] = [
-            np.nan if np.isnan(passed).all() else float(np.nanmean(passed)),
+            np.nan if passed is None else passed,
             *((np.nan, np.nan) if majority is None else (majority.right, majority.ties)),
             *((np.nan, np.nan) if split is None else (split.row, split.draw)),
         ]
     return pd.DataFrame(np.round(table, _DIGITS), columns=list(DRAWS)).astype({"draws": int})
+
+
+@dataclass(frozen=True, slots=True)
+class Drawn:
+    """What the draws of a run say, over all of its lengths."""
+
+    prompts: int
+    """Rows that got at least two replies."""
+    draws: int
+    """How often a sample is asked, at most."""
+    same_text: int
+    """Rows whose replies are all the same text."""
+    same_verdict: int
+    """Rows whose replies all have the same outcome."""
+    accuracy: float
+    pass_at: Mapping[int, float]
+    """k -> mean probability that at least one of k replies is right, see `pass_at`."""
+    majority: float
+    ties: int
+    """See `Majority`."""
+    row_variance: float | None
+    draw_variance: float | None
+    """See `Split`: means over the lines, each with the weight of its rows."""
+
+    def __str__(self) -> str:
+        """Sentences."""
+        passed = ", ".join(f"pass@{k} {100 * value:.0f} %" for k, value in self.pass_at.items())
+        ties = f" ({self.ties:,} tie{'s' * (self.ties != 1)})" if self.ties else ""
+        said = (
+            f"Of {self.prompts:,} prompts, each asked {self.draws:,} times, "
+            f"{self.same_text:,} got the same text each time and {self.same_verdict:,} the same "
+            f"verdict. A reply is right in {100 * self.accuracy:.0f} %, the majority of a prompt's "
+            "replies in "
+            f"{100 * self.majority:.0f} %{ties}; {passed}."
+        )
+        return " ".join(filter(None, (said, self._split)))
+
+    @property
+    def _split(self) -> str:
+        if self.row_variance is None or self.draw_variance is None:
+            return ""
+        row, draw = max(0.0, self.row_variance), max(0.0, self.draw_variance)
+        if not row + draw:
+            return ""
+        of_rows = round(100 * row / (row + draw))
+        return (
+            f"At equal lengths {of_rows} % of the variance lies between prompts and "
+            f"{100 - of_rows} % between the draws of a prompt."
+        )
+
+
+def drawn(samples: pd.DataFrame, draws: int) -> Drawn | None:
+    """What the draws in `JudgedRun.samples` say; `None` where no row has two replies."""
+    if draws == 1:
+        return None
+    replied = samples[samples["outcome"].to_numpy() != Outcome.ERROR.place]
+    by_row = replied.groupby(["cell", "index"])
+    replies = by_row.size().to_numpy()
+    rows, majority = rows_of(samples), majority_of(samples)
+    several = replies > 1
+    if not several.any() or majority is None:
+        return None
+    splits = [
+        (len(of_cell.cells), split)
+        for cell in np.unique(rows.cells)
+        if (split := split_of(of_cell := rows.at(rows.cells == cell))) is not None
+    ]
+    weight = sum(count for count, _ in splits)
+    return Drawn(
+        prompts=int(several.sum()),
+        draws=draws,
+        same_text=int((several & (by_row["text"].nunique().to_numpy() == 1)).sum()),
+        same_verdict=int((several & (by_row["outcome"].nunique().to_numpy() == 1)).sum()),
+        accuracy=rows.accuracy,
+        pass_at={
+            k: passed for k in _shown_draws(draws) if (passed := mean_pass_at(k, rows)) is not None
+        },
+        majority=majority.right,
+        ties=majority.ties,
+        row_variance=sum(n * split.row for n, split in splits) / weight if weight else None,
+        draw_variance=sum(n * split.draw for n, split in splits) / weight if weight else None,
+    )
+
+
+def _shown_draws(draws: int) -> list[int]:
+    """2, 4, 8 and so on below the number of draws, and that number."""
+    return [*(2**power for power in range(1, draws.bit_length()) if 2**power < draws), draws]

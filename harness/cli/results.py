@@ -108,6 +108,8 @@ def show_run(
         tell(note)
     if sure := confidence_finding(judged_run, threshold, conditions):
         tell(sure)
+    if judged_run.drawn is not None:
+        tell(str(judged_run.drawn))
     if (recorded := judged_run.manifest.recorded) is not None:
         tell(f"The replies were {recorded}, and not asked.")
     if shard := judged_run.manifest.shard:

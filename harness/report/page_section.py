@@ -80,10 +80,11 @@ class PageSection:
         read = reading_note(runs)
         threshold = self.section.threshold
         sure = [confidence_finding(run, threshold, name=name) for name, run in runs]
+        several = [f"{name}: {run.drawn}" for name, run in runs if run.drawn is not None]
         notes = (
             *standing_notes(self.standing),
             *drift_notes(runs),
-            *filter(None, (read, *sure)),
+            *filter(None, (read, *sure, *several)),
             *notes_of_runs(runs),
         )
         return [spelled(note, as_option) for note in notes]
