@@ -292,6 +292,7 @@ def test_a_study_and_python_have_draws(lab: Lab) -> None:
         temperature=1,
         draws=3,
         out=lab.folder / "p",
+        warn=print,
     )
     assert run.judged.draws == 3
     assert "draws=3" in run.judged.manifest.commands[0]

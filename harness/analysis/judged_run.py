@@ -20,8 +20,9 @@ import pandas as pd
 from eyechart.harness.analysis.asked import Asked, asked_of
 from eyechart.harness.analysis.cell_table import cell_table
 from eyechart.harness.analysis.confidence import (
+    Calibration,
     Chosen,
-    calibration_error,
+    calibration,
     chosen_of,
     confidence_table,
 )
@@ -335,9 +336,12 @@ class JudgedCondition:
         return fitted(lengths[once].astype(float), tokens[once], rows[once], "usage")
 
     @cached_property
-    def calibration_error(self) -> float | None:
-        """See `confidence.calibration_error`; `None` where replies are read."""
-        return calibration_error(self.chosen_at(self.places))
+    def calibration(self) -> Calibration | None:
+        """See `confidence.calibration`; `None` where replies are read."""
+        chosen = self.chosen_at(self.places)
+        if self.run.has_given_rows:  # each sample is a row of its own
+            chosen = chosen._replace(rows=np.arange(len(chosen.right)))
+        return calibration(chosen)
 
     def chosen_at(self, places: Collection[int]) -> Chosen:
         """The forced choices of the cells at `places`, each once."""

@@ -55,6 +55,9 @@ CONFIDENCE = (
     "brier",
     "brier_ci_low",
     "brier_ci_high",
+    "calibration_error",
+    "calibration_error_ci_low",
+    "calibration_error_ci_high",
 )
 """How sure a model is in the forced choices of a cell."""
 DIAGNOSIS = (*LINE, "n", *SIGNS, *CONFIDENCE)
@@ -100,7 +103,13 @@ COST = ("cost_usd", "prices_of")
 """Columns of what the replies behind an effective length cost: dollars, and the prices' date."""
 OVERALL = ("overall_accuracy", "overall_ci_low", "overall_ci_high")
 """Columns of the accuracy over all lengths of a condition."""
-READ = ("read", "chance", "calibration_error")
+READ = (
+    "read",
+    "chance",
+    "calibration_error",
+    "calibration_error_ci_low",
+    "calibration_error_ci_high",
+)
 """Columns of how answers were got; of forced choices the share that guesses have right, and the
 expected calibration error."""
 EFFECTIVE_LENGTH = (
