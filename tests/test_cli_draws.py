@@ -80,6 +80,7 @@ class TestAsking:
         assert len(provider.requests) == 12
         assert read_run(lab.the_run()).missing == 0
         assert again.code == 0
+        assert "has 2 lines of 2 samples, each asked 3 times" in " ".join(again.err.split())
         more = (*SMALL[:3], "3", *SMALL[4:])
         lab.bench_run("--model", model, *more, *WARM, "--draws", "3")
         assert draws_of(lab.the_run()) == {1: 6, 2: 6, 3: 6}
@@ -258,6 +259,31 @@ class TestModels:
         found = read_run(manifest.parent).drawn
         assert found is not None
         assert found.same_text < found.prompts
+
+
+def test_a_batch_file_has_a_request_for_each_draw(lab: Lab) -> None:
+    """With seeds of their own; the replies come back into the run."""
+    file = lab.folder / "requests.jsonl"
+    command = ("--task", lab.ones, "--model", "gpt-4o", *SMALL, *WARM, "--out", lab.out)
+    done = lab.bench("export", "batch", *command, "--draws", "2", "-o", file)
+    assert done.code == 0, done
+    lines = [json.loads(line) for line in file.read_text().splitlines()]
+    assert Counter(line["body"]["seed"] for line in lines) == {0: 4, 1: 4}
+    assert len({line["custom_id"] for line in lines}) == 8
+    replies = lab.folder / "replies.jsonl"
+    reply = {"choices": [{"message": {"content": "Final answer: 3"}, "finish_reason": "stop"}]}
+    replies.write_text(
+        "".join(
+            json.dumps(
+                {"custom_id": line["custom_id"], "response": {"status_code": 200, "body": reply}}
+            )
+            + "\n"
+            for line in lines
+        )
+    )
+    assert lab.bench("import", replies, "--out", lab.out, "--task", lab.ones).code == 0
+    assert draws_of(lab.the_run()) == {1: 4, 2: 4}
+    assert {one["seed"] for one in records(lab.the_run())} == {0, 1}
 
 
 @pytest.mark.parametrize(

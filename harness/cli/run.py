@@ -18,7 +18,7 @@ from eyechart.harness.run.first_replies import FirstRepliesError
 from eyechart.harness.run.outcome import RunOutcome
 from eyechart.harness.run.run_request import RunRequest
 from eyechart.harness.score.outcomes import Outcome
-from eyechart.harness.spec import CellKey
+from eyechart.harness.spec import Cell
 
 if TYPE_CHECKING:
     from eyechart.harness.analysis.judged_run import JudgedRun
@@ -174,27 +174,27 @@ def _show(request: RunRequest, *, as_json: bool, is_stopped: bool) -> Shown:
 
 def _more_than_asked(plan: Plan, run: JudgedRun) -> str | None:
     """The note that a run has more samples than a full plan of its conditions; or `None`."""
-    asked = plan.sizes
-    present = {
-        cell.key: cell.samples for cell in run.manifest.cells if cell.condition in plan.conditions
-    }
+    asked = {cell.key: cell for cell in plan.cells}
+    present = [cell for cell in run.manifest.cells if cell.condition in plan.conditions]
     if plan.counts is not None or all(
-        samples <= asked.get(key, 0) for key, samples in present.items()
+        (own := asked.get(cell.key)) and cell.samples <= own.samples and cell.draws <= own.draws
+        for cell in present
     ):
         return None
     return (
         f"{run.manifest.task}: the run has {_extent(present)}, and this command asks "
-        f"{_extent(asked)}; all of the run is shown"
+        f"{_extent(plan.cells)}; all of the run is shown"
     )
 
 
-def _extent(sizes: Mapping[CellKey, int]) -> str:
-    """`4 lines of 20 to 30 samples`."""
-    lines = len({line for _, line in sizes})
-    fewest, most = min(sizes.values()), max(sizes.values())
-    samples = f"{most:,} sample{'s' * (most > 1)}"
-    span = samples if fewest == most else f"{fewest:,} to {samples}"
-    return f"{lines} line{'s' * (lines > 1)} of {span}"
+def _extent(cells: Sequence[Cell]) -> str:
+    """`4 lines of 20 to 30 samples`, and how often each is asked."""
+    lines = len({cell.line for cell in cells})
+    sizes, draws = ({getattr(cell, name) for cell in cells} for name in ("samples", "draws"))
+    samples = f"{max(sizes):,} sample{'s' * (max(sizes) > 1)}"
+    span = samples if len(sizes) == 1 else f"{min(sizes):,} to {samples}"
+    drawn = f", each asked {max(draws):,} times" if max(draws) > 1 else ""
+    return f"{lines} line{'s' * (lines > 1)} of {span}{drawn}"
 
 
 def _missing(plan: Plan, run: JudgedRun) -> int:
