@@ -24,8 +24,9 @@ from eyechart.harness.spec.columns import DRAWS
 
 Places = npt.NDArray[np.int64]
 _SCORED = [outcome.place for outcome in Outcome if outcome.about.scored]
-_PRIOR_ROWS = 5
-"""Rows that the prior stands for: all draws of these are alike."""
+_PRIOR_ROWS = 10
+"""Rows that the prior stands for: all draws of these are alike. With five, the interval of rows
+whose draws are nearly alike held in 91 % of simulated runs."""
 _DIGITS = 6
 
 
@@ -75,7 +76,7 @@ def accuracy_interval(rows: Rows) -> tuple[float, float] | None:
 
     Wilson's interval for as many independent replies as say as much as the replies to these rows:
     the number of rows over the variance of their accuracies, as a multiple of that of single
-    replies. Few rows show little of that variance, so they are joined by five whose draws are all
+    replies. Few rows show little of that variance, so they are joined by ten whose draws are all
     alike. With one reply a row this is Wilson's interval of the replies.
     """
     count = len(rows.cells)
