@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 _RUN_DIGITS, _DIGITS = 12, 8
 _CUSTOM_ID = re.compile(
     rf"(?P<run>[0-9a-f]{{{_RUN_DIGITS}}})-(?P<condition>[0-9a-f]{{{_DIGITS}}})"
-    rf"-(?P<length>\d{{1,7}})-(?P<index>\d{{1,7}})-(?P<prompt>[0-9a-f]{{{_DIGITS}}})"
+    rf"-(?P<length>\d{{1,7}})-(?P<index>\d{{1,18}})-(?P<prompt>[0-9a-f]{{{_DIGITS}}})"
     r"(-(?P<draw>[1-9]\d{0,3}))?",
     re.ASCII,
 )
