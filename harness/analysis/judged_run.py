@@ -57,6 +57,8 @@ class RunCost:
     """Samples with a record whose tokens are not known: they are not counted."""
     prices_of: str
     """The date of the prices, and the list that they are from."""
+    a_reply: float
+    """Mean dollars of a reply whose tokens are known."""
 
     @property
     def of_day(self) -> str:
@@ -174,7 +176,8 @@ class JudgedRun:
         known = costs[~np.isnan(costs)]
         if not len(known):
             return None
-        return RunCost(float(known.sum()), len(costs) - len(known), self.prices_of)
+        unknown = len(costs) - len(known)
+        return RunCost(float(known.sum()), unknown, self.prices_of, float(known.mean()))
 
     @cached_property
     def options(self) -> tuple[int, ...]:
