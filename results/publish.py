@@ -2,9 +2,9 @@
 
     python -m results.publish ../shared/recorded/dai2026_counting_capacity.jsonl.gz
 
-They are `results/models.html`, `.md` and `.csv`: replies that Dai and Fan recorded, judged here; the
-rows of `results/leaderboard.csv`, which were asked; and figures that others reported. Prices are
-those of the catalog on the day of the command.
+They are `results/models.html`, `.md` and `.csv`: replies that Dai and Fan recorded, judged here;
+the rows of `results/leaderboard.csv`, which were asked; and figures that others reported. Prices
+are those of the catalog on the day of the command.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from eyechart.harness.analysis.curve import Threshold
-from eyechart.harness.analysis.judged_run import JudgedRun, read_run
+from eyechart.harness.analysis.judged_run import read_run
 from eyechart.harness.analysis.leaderboard import enter_standings, merge, run_rows
 from eyechart.harness.analysis.leaderboard_file import Row, read_rows, write_leaderboard
 from eyechart.harness.analysis.standing import standing
@@ -37,6 +37,8 @@ FIRST = 200
 HOME = {"Anthropic": "anthropic", "Google": "gemini", "OpenAI": "openai"}
 """Vendor -> its provider in the catalog; models whose names have a vendor before them were asked at
 OpenRouter."""
+KNOWN = {"vendor": "family", "parameters_billion": "parameters_billion"}
+"""Our column -> that of the published capacities."""
 UNITS = {"capacity/items": "items"}
 
 
@@ -51,10 +53,10 @@ def recorded_rows(path: Path, out: Path) -> list[Row]:
     costs = dict(_costs(path))
     for row in rows:
         known = published_of(row["model"])
-        row |= {"vendor": known["family"], "parameters_billion": known["parameters_billion"]}
-        row |= costs.get(row["model"], {})
+        row.update({name: known[column] for name, column in KNOWN.items()})
+        row.update(costs.get(row["model"], {}))
         # of the day on which the command ran, and not of the replies
-        row |= {"date": "", "software": row["software"].partition(" ")[0]}
+        row.update({"date": "", "software": row["software"].partition(" ")[0]})
     return rows
 
 
@@ -75,8 +77,10 @@ def _costs(path: Path) -> Iterator[tuple[str, Row]]:
         vendor = published_of(model)["family"]
         provider = "openrouter" if "/" in model else HOME[vendor]
         prices = offer(provider, model).prices
-        dollars = [] if prices is None else [cost(prices, one) or 0.0 for one in used]
-        if prices is not None and sum(dollars):
+        if prices is None:
+            continue
+        dollars = [cost(prices, one) or 0.0 for one in used]
+        if sum(dollars) > 0:
             yield (
                 model,
                 {

@@ -28,10 +28,12 @@ def words(rows: Sequence[Row]) -> Words:
     return Words(
         title="Which model for a list of 200 items?",
         lede=(
-            f"How many items of a row {len(models)} models count exactly, from replies that Dai & "
-            "Fan recorded in April 2026 and Eyechart judged. Counting equal items is not working "
-            "with a list: a model that fails here at 200 cannot be trusted to keep 200 equal "
-            "items apart, and one that passes has shown no more than that (see below).",
+            (
+                f"How many items of a row {len(models)} models count exactly, from replies that "
+                "Dai & Fan recorded in April 2026 and Eyechart judged. Counting equal items is not "
+                "working with a list: a model that fails here at 200 cannot be trusted to keep 200 "
+                "equal items apart, and one that passes has shown no more than that (see below)."
+            ),
         ),
         more=(
             (
@@ -43,6 +45,7 @@ def words(rows: Sequence[Row]) -> Words:
                     _of_retest(recorded),
                     _of_nearness(recorded),
                     _of_letters(rows, recorded),
+                    _of_costs(recorded),
                 ),
             ),
         ),
@@ -125,6 +128,18 @@ def _of_nearness(recorded: Sequence[Row]) -> str:
         f"at most 5 %, is known of {len(able)} of {len(recorded)} models; there the median model "
         f"is exactly right in {100 * statistics.median(exact):.0f} % of its replies. Where being "
         "off by a few does no harm, go by the capacity, which is in the file."
+    )
+
+
+def _of_costs(recorded: Sequence[Row]) -> str:
+    priced = [row for row in recorded if row["prices_of"]]
+    days = sorted({row["prices_of"].partition(" ")[0] for row in priced})
+    dates = " to ".join(dict.fromkeys((days[0], days[-1])))
+    return (
+        f"What 1,000 replies cost is known of {len(priced)} of {len(recorded)} models: the tokens "
+        f"that were recorded, at catalog prices of {dates}. "
+        "It is the mean of a model's own replies, and models that see further were asked longer "
+        "rows, so small differences say nothing."
     )
 
 

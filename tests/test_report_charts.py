@@ -80,7 +80,8 @@ def fields(spec: object) -> set[str]:
     """Names of the rows' fields that a spec uses."""
     if isinstance(spec, dict):
         own = {spec["field"]} if isinstance(spec.get("field"), str) else set()
-        return own.union(*map(fields, spec.values()))
+        made = {one["as"] for one in spec.get("transform", ()) if "calculate" in one}
+        return own.union(*map(fields, spec.values())) - made
     return set().union(*map(fields, spec)) if isinstance(spec, list) else set()
 
 

@@ -8,6 +8,7 @@ import io
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import get_args
 
@@ -178,12 +179,14 @@ def _renewed(row: Row) -> Row:
     return {**{name: "" for name in NEWER if name not in row}, **row}
 
 
+@lru_cache(maxsize=4096)
 def right_at_length(name: str) -> str:
     """The length in the name of a column of `RIGHT_AT`, as text; empty for other columns."""
     found = _RIGHT_AT.fullmatch(name)
     return found[2] if found else ""
 
 
+@lru_cache(maxsize=4096)
 def _is_number(name: str) -> bool:
     """Whether column `name` has numbers. The others have texts, escaped by `cells.csv_text`."""
     is_bound = name.endswith(_BOUND)
@@ -200,8 +203,8 @@ def _row_problem(row: Row) -> str | None:
         problem = f"it has no {absent[0]!r}" if absent else "it has more fields than columns"
         return f"no row of a leaderboard: {problem}"
     problems = (_value_problem(name, value, row["kind"]) for name, value in row.items())
-    if problem := next(filter(None, problems), None):
-        return problem
+    if found := next(filter(None, problems), None):
+        return found
     has_accuracy = bool(lengths_of([row]))
     if row["kind"] == REPORTED:
         is_figure = has_accuracy or row["capacity"]

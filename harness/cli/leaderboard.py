@@ -74,6 +74,7 @@ def leaderboard(
     threshold: Threshold,
     in_tokens: bool,
     at: Sequence[int] = (),
+    ranks_only: bool = False,
     as_json: bool,
 ) -> int:
     """Merges runs into a leaderboard's file, table and page, and prints their ranks."""
@@ -92,7 +93,14 @@ def leaderboard(
     if readme is not None:
         around(readme)
     ranked, used = write(
-        run_folders, output, readme, tasks, threshold, at=at, run_kept_code=run_kept_code
+        run_folders,
+        output,
+        readme,
+        tasks,
+        threshold,
+        at=at,
+        ranks_only=ranks_only,
+        run_kept_code=run_kept_code,
     )
     if as_json:
         print_document(document(output, ranked, at, in_tokens=in_tokens))
@@ -112,6 +120,7 @@ def write(
     threshold: Threshold,
     *,
     at: Sequence[int] = (),
+    ranks_only: bool = False,
     run_kept_code: bool = False,
     study: StudyRuns | None = None,
 ) -> tuple[list[Section], set[Path]]:
@@ -126,9 +135,14 @@ def write(
         return [], set()
     with only_writer(output, warn):
         before = read_rows(output) if study is None else []
-        ranked = _write_leaderboard(output, new, before, readme, threshold)
+        ranked = _write_leaderboard(output, new, before, readme, threshold, ranks_only=ranks_only)
         title = "" if study is None else f"{study.study.spec.title} · {study.label}"
-        if ranked:
+        if ranks_only:
+            from eyechart.harness.report.ranks_page import write_ranks
+
+            units = {section.task: section.unit for section in ranked}
+            write_ranks(read_rows(output), output.with_suffix(".html"), units)
+        elif ranked:
             from eyechart.harness.report.page import write_sections
 
             write_sections(
@@ -184,6 +198,8 @@ def _write_leaderboard(
     before: Sequence[Row],
     readme: Path | None,
     threshold: Threshold,
+    *,
+    ranks_only: bool,
 ) -> list[Section]:
     """Merges new rows with those `before` into the file and its table; returns the sections of the
     runs whose rows are in it.
@@ -207,7 +223,8 @@ def _write_leaderboard(
     absent = len(chosen) - sum(id(row) in chosen for _, rows in here for row in rows)
     if absent:
         have, runs = ("have", "their runs are") if absent > 1 else ("has", "its run is")
-        warn(f"{absent:,} of the rows {have} no rank and no part of the page: {runs} not here")
+        part = "" if ranks_only else " and no part of the page"
+        warn(f"{absent:,} of the rows {have} no rank{part}: {runs} not here")
     return ranked
 
 

@@ -13,6 +13,8 @@ from eyechart.harness.report.looks import Look, Spec
 from eyechart.harness.report.section import UNITS, Section, Series
 
 Rows = list[dict[str, Any]]
+FEW_CURVES = 4
+"""So many curves can be read in a small panel."""
 
 
 @dataclass(frozen=True)
@@ -42,9 +44,10 @@ class Figure:
 
     @property
     def least(self) -> int:
-        """The smallest width of a panel, in pixels."""
+        """The smallest width of a panel, in pixels; more curves need more."""
+        curves = max((len(panel.data.get("estimate", ())) for panel in self.panels), default=0)
         return {
-            "accuracy": 280,
+            "accuracy": 280 if curves <= FEW_CURVES else 440,
             "together": 420,
             "outcomes": 230,
             "published": 360,

@@ -175,9 +175,7 @@ def _places(lines: Sequence[StandingLine], at: Sequence[int]) -> list[dict[str, 
     return places
 
 
-def ranks_markdown(
-    rows: Sequence[Row], units: Mapping[str, str], wanted: int | None = None
-) -> str:
+def ranks_markdown(rows: Sequence[Row], units: Mapping[str, str], wanted: int | None = None) -> str:
     """The tables of the page as Markdown: a heading, the answer at one length, and a table for each
     group.
     """
@@ -219,9 +217,9 @@ def _table(shown: _Shown, first: int) -> list[str]:
                 "–" if one is None else one.reaches_text for one in found
             ]
     if view["tested"]:
-        texts = [line.by_test for line in lines]
-        columns["further than"] = ["–" if one is None else str(one[0]) for one in texts]
-        columns["behind"] = ["–" if one is None else str(one[1]) for one in texts]
+        tested = [line.by_test for line in lines]
+        columns["ahead of"] = ["–" if one is None else str(one[0]) for one in tested]
+        columns["behind"] = ["–" if one is None else str(one[1]) for one in tested]
     if view["costs"]:
         columns[f"{MANY_REPLIES:,} replies"] = [line.cost or "not known" for line in lines]
     if view["dated"]:

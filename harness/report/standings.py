@@ -27,6 +27,8 @@ MANY_REPLIES = 1000
 """A table shows what so many replies cost: one costs too little to be read."""
 _ROOM, _LEAST_ROOM = 0.04, 1.1
 """Room at both ends of a scale, as a power of its range; and the least factor."""
+_LEAST_RANGE = 10
+"""The least range of a scale, so that it has ticks."""
 _MANY_DECADES = 10_000
 """A scale over so many times its least length has ticks at 1, 10, 100 alone."""
 
@@ -43,7 +45,7 @@ class Scale:
         """A scale on which all of `lengths` lie, with a little room on both sides."""
         known = [length for length in lengths if length > 0] or [1.0]
         low, high = min(known), max(known)
-        room = max((high / low) ** _ROOM, _LEAST_ROOM)
+        room = max((high / low) ** _ROOM, _LEAST_ROOM, math.sqrt(_LEAST_RANGE * low / high))
         return Scale(low / room, high * room)
 
     def percent(self, length: float) -> float:
