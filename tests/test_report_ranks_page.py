@@ -113,7 +113,7 @@ def test_rows_say_what_runs_say(lab: Lab) -> None:
     scale = Scale(1, 10)
     of_runs = {one.name: one for one in standing_lines(section.standing, scale, (3, 4, 900))}
     label = section.standing.condition.label
-    (group,) = [one for one in groups_of([row for row in rows if row["condition"] == label])]
+    (group,) = groups_of([row for row in rows if row["condition"] == label])
     lines = lines_of(group, scale, (3, 4, 900))
     assert {line.name for line in lines} == set(of_runs)
     for line in lines:
@@ -228,34 +228,29 @@ def test_one_scale_for_a_table() -> None:
 
 
 @pytest.mark.browser
-def test_the_published_page_answers_on_the_first_screen(chromium: str) -> None:
+def test_the_published_page_answers_on_the_first_screen(browser: Browser) -> None:
     """At 1400 and at 390 pixels: the answer, and the first rows; nothing is cut off."""
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as started:
-        opened: Browser = started.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
-        for width, height in ((1400, 900), (390, 844)):
-            page = opened.new_context(
-                viewport={"width": width, "height": height}, offline=True
-            ).new_page()
-            page.goto((FOLDER / "models.html").as_uri())
-            assert page.evaluate("document.documentElement.scrollWidth") <= width
-            answer = page.locator(".answer:visible").first
-            box = answer.bounding_box()
-            assert box is not None
-            assert box["y"] + box["height"] < height
-            assert "200 items" in answer.inner_text()
-            page.select_option("select[name=at]", "500")
-            assert "500 items" in page.locator(".answer:visible").first.inner_text()
-            page.select_option("select[name=vendor]", "Mistral")
-            rows = page.locator(".standing tbody tr:visible")
-            assert {rows.nth(at).get_attribute("data-vendor") for at in range(rows.count())} == {
-                "Mistral"
-            }
-            page.select_option("select[name=vendor]", "")
-            page.select_option("select[name=sort]", "name")
-            first = page.locator(".standing tbody tr:visible").first.get_attribute("data-model")
-            assert first == "anthropic/claude-3.5-haiku"
-            page.reload()
-            assert page.input_value("select[name=sort]") == "name"
-        opened.close()
+    for width, height in ((1400, 900), (390, 844)):
+        page = browser.new_context(
+            viewport={"width": width, "height": height}, offline=True
+        ).new_page()
+        page.goto((FOLDER / "models.html").as_uri())
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
+        answer = page.locator(".answer:visible").first
+        box = answer.bounding_box()
+        assert box is not None
+        assert box["y"] + box["height"] < height
+        assert "200 items" in answer.inner_text()
+        page.select_option("select[name=at]", "500")
+        assert "500 items" in page.locator(".answer:visible").first.inner_text()
+        page.select_option("select[name=vendor]", "Mistral")
+        rows = page.locator(".standing tbody tr:visible")
+        assert {rows.nth(at).get_attribute("data-vendor") for at in range(rows.count())} == {
+            "Mistral"
+        }
+        page.select_option("select[name=vendor]", "")
+        page.select_option("select[name=sort]", "name")
+        first = page.locator(".standing tbody tr:visible").first.get_attribute("data-model")
+        assert first == "anthropic/claude-3.5-haiku"
+        page.reload()
+        assert page.input_value("select[name=sort]") == "name"

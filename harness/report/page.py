@@ -30,7 +30,7 @@ from eyechart.harness.report.listed import ReportTable
 from eyechart.harness.report.origin import origin
 from eyechart.harness.report.page_section import PageSection, page_section_of
 from eyechart.harness.report.paged import CHUNK, FIELDS, PackedSamples, pack_samples
-from eyechart.harness.report.panels import DrawMore
+from eyechart.harness.report.panels import MOST_TALL, TALL, DrawMore
 from eyechart.harness.report.reported import Reported, read_reported
 from eyechart.harness.report.section import UNITS, Section, sections
 from eyechart.harness.report.standings import first_of, scale_of
@@ -250,6 +250,7 @@ def _data(
         "outcomes": OUTCOMES,
         "fields": FIELDS,
         "chunk": CHUNK,
+        "tall": {"share": TALL, "most": MOST_TALL},
         "unscored": NOT_SCORED,
         "tones": looks.OUTCOME_COLOURS,
     }

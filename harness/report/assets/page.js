@@ -17,8 +17,6 @@ const UNITS = ["length", "characters", "tokens"]; // that of the task, of the pr
 const LEFT = 58;
 const RIGHT = 52;
 const NARROW = 400; // a width at which marks beside each other are moved by the full lane
-const HEIGHT_TO_WIDTH = 0.3;
-const MOST_HIGH = 380;
 let unit = "length";
 const hidden = new Map(); // group -> Set of "field=value" that are switched off
 const drawn = new WeakMap(); // chart -> result of vegaEmbed
@@ -99,7 +97,7 @@ function specFor(chart) {
   if (spec.vconcat) {
     for (const part of spec.vconcat) part.width = width - LEFT - RIGHT;
     const curves = spec.vconcat.at(-1); // a wide chart is taller too, so that many curves can be read
-    curves.height = Math.max(curves.height, Math.min(MOST_HIGH, Math.round(width * HEIGHT_TO_WIDTH)));
+    curves.height = Math.max(curves.height, Math.min(data.tall.most, Math.round(width * data.tall.share)));
   } else {
     spec.width = width;
     spec.autosize = { type: "fit-x", contains: "padding" };
