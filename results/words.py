@@ -84,7 +84,7 @@ def _of_writing() -> str:
     for model, of in _writings().items():
         least, most = min(of.values(), key=_length), max(of.values(), key=_length)
         names = ["{item}, {delimiter}".format_map(row) for row in (least, most)]
-        told.append(f"{model} to {_text(least)} ({names[0]}) and to {_text(most)} ({names[1]})")
+        told.append(f"{model} sees to {_text(least)} ({names[0]}) and to {_text(most)} ({names[1]})")
     return (
         "It changes with the writing of the row. Under eleven writings (item, delimiter) "
         f"{'; '.join(told)}. A list in another form is another task."
@@ -124,8 +124,8 @@ def _of_nearness(recorded: Sequence[Row]) -> str:
     able = [row for row in recorded if float(row["capacity"] or 0)]
     exact = [float(row[f"{ACCURACY_AT}{float(row['capacity']):g}"]) for row in able]
     return (
-        "Exact is stricter than nearly right. The capacity, the longest line with a mean error of "
-        f"at most 5 %, is known of {len(able)} of {len(recorded)} models; there the median model "
+        "Exact is stricter than nearly right. The capacity is the longest line with a mean error of "
+        f"at most 5 %; {len(able)} of {len(recorded)} models have one, and there the median model "
         f"is exactly right in {100 * statistics.median(exact):.0f} % of its replies. Where being "
         "off by a few does no harm, go by the capacity, which is in the file."
     )
@@ -154,7 +154,7 @@ def _of_letters(rows: Sequence[Row], recorded: Sequence[Row]) -> str:
     )
     share = float(theirs[f"{ACCURACY_AT}25"])
     return (
-        f"It does not predict counting among other items. {_BOTH} sees to {_text(mine)} equal "
+        f"It says little of counting among other items. {_BOTH} sees to {_text(mine)} equal "
         "items, and to count one letter in random strings of a and b of 20 to 30 letters, written "
         f"with comma and space, it was right in {100 * share:.0f} % (Zhang et al. 2024, with "
         "another prompt and in another year). To know how a model does on your own list, ask it "
