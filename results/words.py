@@ -84,7 +84,9 @@ def _of_writing() -> str:
     for model, of in _writings().items():
         least, most = min(of.values(), key=_length), max(of.values(), key=_length)
         names = ["{item}, {delimiter}".format_map(row) for row in (least, most)]
-        told.append(f"{model} sees to {_text(least)} ({names[0]}) and to {_text(most)} ({names[1]})")
+        told.append(
+            f"{model} sees to {_text(least)} ({names[0]}) and to {_text(most)} ({names[1]})"
+        )
     return (
         "It changes with the writing of the row. Under eleven writings (item, delimiter) "
         f"{'; '.join(told)}. A list in another form is another task."

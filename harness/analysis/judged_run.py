@@ -174,10 +174,8 @@ class JudgedRun:
         _, firsts = np.unique(records[in_cells], return_index=True)
         costs = costs[in_cells[np.sort(firsts)]]
         known = costs[~np.isnan(costs)]
-        if not len(known):
-            return None
-        unknown = len(costs) - len(known)
-        return RunCost(float(known.sum()), unknown, self.prices_of, float(known.mean()))
+        total, unknown = float(known.sum()), len(costs) - len(known)
+        return RunCost(total, unknown, self.prices_of, total / len(known)) if len(known) else None
 
     @cached_property
     def options(self) -> tuple[int, ...]:
