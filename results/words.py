@@ -125,11 +125,12 @@ def _of_retest(recorded: Sequence[Row]) -> str:
 def _of_nearness(recorded: Sequence[Row]) -> str:
     able = [row for row in recorded if float(row["capacity"] or 0)]
     exact = [float(row[f"{ACCURACY_AT}{float(row['capacity']):g}"]) for row in able]
+    share = 100 * statistics.median(exact)
     return (
-        "Exact is stricter than nearly right. The capacity is the longest line with a mean error of "
-        f"at most 5 %; {len(able)} of {len(recorded)} models have one, and there the median model "
-        f"is exactly right in {100 * statistics.median(exact):.0f} % of its replies. Where being "
-        "off by a few does no harm, go by the capacity, which is in the file."
+        "Exact is stricter than nearly right. The capacity is the longest line with a mean error "
+        f"of at most 5 %; {len(able)} of {len(recorded)} models have one, and there the median "
+        f"model is exactly right in {share:.0f} % of its replies. Where being off by a few does no "
+        "harm, go by the capacity, which is in the file."
     )
 
 

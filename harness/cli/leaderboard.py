@@ -30,7 +30,7 @@ from eyechart.harness.analysis.standing import Place, Standing
 from eyechart.harness.analysis.tables import estimate_columns
 from eyechart.harness.analysis.tokens_text import unit_note
 from eyechart.harness.cli.documents import print_document
-from eyechart.harness.cli.layout import Column, blocks, joined, table
+from eyechart.harness.cli.layout import Column, blocks, fits, joined, table
 from eyechart.harness.cli.tables import INTERVAL, at_texts, bold, sees_text, threshold_text
 from eyechart.harness.cli.terminal import echo, show, tell, warn
 from eyechart.harness.cli.verbs import check_output
@@ -39,7 +39,12 @@ from eyechart.harness.face.trust import is_outside
 from eyechart.harness.journal.manifest import find_runs
 from eyechart.harness.report.readme import around, markdown, put_into
 from eyechart.harness.report.section import Section, sections
-from eyechart.harness.report.standings import standing_finding, standing_notes, suited_at
+from eyechart.harness.report.standings import (
+    TESTED_HEADS,
+    standing_finding,
+    standing_notes,
+    suited_at,
+)
 from eyechart.harness.spec import Condition
 from eyechart.harness.spec.columns import (
     ACCURACY_AT,
@@ -283,7 +288,9 @@ def print_notes(alone: Sequence[Section]) -> None:
 
 
 def print_chart(of_tasks: Sequence[Section]) -> None:
-    """Prints the effective length of each model under each condition, with its interval."""
+    """Prints the effective length of each model under each condition, with its interval: a column
+    for each model where they fit beside each other, else a row.
+    """
     models = list(dict.fromkeys(details.name for section in of_tasks for details in section.runs))
     rows = [
         (section, condition)
@@ -299,14 +306,25 @@ def print_chart(of_tasks: Sequence[Section]) -> None:
         star = "" if estimate.one_threshold else " *"
         return f"{estimate.length_text} ({', '.join(inside)}){star}"
 
-    keys = [
-        Column(["task"], [section.name for section, _ in rows], "left"),
-        Column(["condition"], [of.only(section.varied).label for section, of in rows], "left"),
-    ]
+    def keys(rows: Sequence[tuple[Section, Condition]]) -> list[Column]:
+        return [
+            Column(["task"], [section.name for section, _ in rows], "left"),
+            Column(["condition"], [of.only(section.varied).label for section, of in rows], "left"),
+        ]
+
     columns = [Column([model], [cell(*row, model) for row in rows], "left") for model in models]
-    _show_title([f"sees to ({threshold_text(of_tasks[0].threshold)}), with 95 % interval"])
-    for block in blocks(keys, columns):
-        show(table(block))
+    title = f"sees to ({threshold_text(of_tasks[0].threshold)}), with 95 % interval"
+    _show_title([title])
+    if fits([*keys(rows), *columns]):
+        show(table([*keys(rows), *columns]))
+    else:
+        long = [(row, model) for row in rows for model in models]
+        columns = [
+            Column(["model"], [model for _, model in long], "left"),
+            Column(["sees to"], [cell(*row, model) for row, model in long], "left"),
+        ]
+        parts = range(len(models), len(long), len(models))
+        show(table([*keys([row for row, _ in long]), *columns], parts))
     if any(not one.one_threshold for section in of_tasks for one in section.estimates.values()):
         tell(_STAR)
     echo("")
@@ -333,8 +351,9 @@ def _by_test(places: Sequence[Place], *, ranked: bool) -> list[Column]:
     if ranked:
         return [Column(["rank"], [place.ranks_text for place in places])]
     texts = [place.by_test or ("–", "–") for place in places]
-    heads = [name.replace("_", " ").removeprefix("sees ") for name in BY_TEST[:2]]
-    return [Column([head], [str(text[at]) for text in texts]) for at, head in enumerate(heads)]
+    return [
+        Column([head], [str(text[at]) for text in texts]) for at, head in enumerate(TESTED_HEADS)
+    ]
 
 
 def _models(places: Sequence[Place]) -> Column:

@@ -19,7 +19,7 @@ from eyechart.harness.errors import JournalError
 from eyechart.harness.journal.files import replace_file
 from eyechart.harness.report.board import Group, groups_of, lines_of, scale_of_rows
 from eyechart.harness.report.page import environment, policy, read_asset, style
-from eyechart.harness.report.standings import MANY_REPLIES, StandingLine, first_of
+from eyechart.harness.report.standings import MANY_REPLIES, TESTED_HEADS, StandingLine, first_of
 from eyechart.harness.spec.columns import ASKED, REPORTED
 from eyechart.harness.spec.unit import SYMBOLS
 
@@ -218,8 +218,8 @@ def _table(shown: _Shown, first: int) -> list[str]:
             ]
     if view["tested"]:
         tested = [line.by_test for line in lines]
-        columns["ahead of"] = ["–" if one is None else str(one[0]) for one in tested]
-        columns["behind"] = ["–" if one is None else str(one[1]) for one in tested]
+        for place, head in enumerate(TESTED_HEADS):
+            columns[head] = ["–" if one is None else str(one[place]) for one in tested]
     if view["costs"]:
         columns[f"{MANY_REPLIES:,} replies"] = [line.cost or "not known" for line in lines]
     if view["dated"]:

@@ -23,6 +23,8 @@ from eyechart.harness.analysis.tokens_text import unit_note
 from eyechart.harness.report.section import Section
 from eyechart.harness.spec.columns import ASKED, RECORDED
 
+TESTED_HEADS = ("ahead of", "behind")
+"""The heads of both numbers of `Place.by_test`."""
 MANY_REPLIES = 1000
 """A table shows what so many replies cost: one costs too little to be read."""
 _ROOM, _LEAST_ROOM = 0.04, 1.1
