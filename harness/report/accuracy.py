@@ -31,7 +31,8 @@ from eyechart.harness.spec import Condition
 
 Marks: TypeAlias = dict[str, str | float]
 """The fields of every row of a series: colour, dash, marks, name in tooltips."""
-_BEYOND = {"<": -1, "=": 0, ">": 1}
+_BEYOND = {("low", "<"): -1, ("high", ">"): 1}
+"""Open ends of an interval, which are drawn to the edge of the chart."""
 MOST_TOGETHER = len(SERIES_LIGHT)
 """Models in one panel: each has a colour and a shape of its own."""
 
@@ -145,8 +146,8 @@ def _estimate_rows(section: Section, series: Series, marks: Marks, row: int) -> 
     for unit, bounds in _in_units(section, series, estimate).items():
         for name, bound in zip(("x", "low", "high"), bounds, strict=True):
             end = None if bound is None else bound.length
-            if bound is not None and name != "x":  # an open end reaches to the edge of the chart
-                end = bound.length * charts.air_around(section.lengths) ** _BEYOND[bound.sign]
+            if bound is not None and (name, bound.sign) in _BEYOND:
+                end = bound.length * charts.air_around(section.lengths) ** _BEYOND[name, bound.sign]
             values |= units_of({unit: end}, name)
         length, *ends = map(_text, bounds)
         values[f"label@{unit}"] = length + "*" * bool(estimate.note)
