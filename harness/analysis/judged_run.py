@@ -57,6 +57,8 @@ class RunCost:
     """Samples with a record whose tokens are not known: they are not counted."""
     prices_of: str
     """The date of the prices, and the list that they are from."""
+    a_reply: float
+    """Mean dollars of a reply whose tokens are known."""
 
     @property
     def of_day(self) -> str:
@@ -134,9 +136,8 @@ class JudgedRun:
         _, firsts = np.unique(records[in_cells], return_index=True)
         costs = costs[in_cells[np.sort(firsts)]]
         known = costs[~np.isnan(costs)]
-        if not len(known):
-            return None
-        return RunCost(float(known.sum()), len(costs) - len(known), self.prices_of)
+        total, unknown = float(known.sum()), len(costs) - len(known)
+        return RunCost(total, unknown, self.prices_of, total / len(known)) if len(known) else None
 
     @cached_property
     def options(self) -> tuple[int, ...]:

@@ -31,6 +31,7 @@ from eyechart.harness.spec.columns import (
     OVERALL,
     REACHES,
     READ,
+    RIGHT_AT,
     ROW_TOKENS,
     RUN,
     TOKEN_TEXTS,
@@ -119,7 +120,7 @@ def _calibration_columns(judged: JudgedCondition) -> dict[str, float]:
 
 def at_table(run: JudgedRun, threshold: Threshold, lengths: Sequence[int]) -> pd.DataFrame:
     """A row for each condition and each of `lengths`: the values of its axes, and the columns of
-    `AtLength`, which are empty outside the lengths asked.
+    `AtLength`; outside the lengths asked there are bounds.
     """
     rows = [
         {**condition, **at_length(estimate, length).columns}
@@ -128,7 +129,7 @@ def at_table(run: JudgedRun, threshold: Threshold, lengths: Sequence[int]) -> pd
         for length in lengths
     ]
     table = pd.DataFrame(rows, columns=[*run.manifest.spec["axes"], *AT_COLUMNS])
-    numbers = [name for name in AT_COLUMNS if name not in ("at", "limited_by")]
+    numbers = [name for name in AT_COLUMNS if name not in ("at", "bound", "limited_by")]
     table[numbers] = table[numbers].astype(float).round(_DIGITS)
     return table
 
@@ -139,6 +140,27 @@ def cost_columns(judged: JudgedCondition) -> dict[str, Any]:
     return dict(
         zip(COST, (None, "") if cost is None else (cost.dollars, cost.prices_of), strict=True)
     )
+
+
+def right_at_columns(
+    estimate: EffectiveLength, lengths: Sequence[int]
+) -> dict[str, float | str | None]:
+    """Column -> value of the accuracy at each of `lengths` in the file of a leaderboard: the
+    columns `RIGHT_AT`, each with the length in its name.
+    """
+    return {
+        name.format(length): value
+        for length in lengths
+        for found in [at_length(estimate, length)]
+        for name, value in zip(
+            RIGHT_AT,
+            (
+                *(found.accuracy, *found.accuracy_ci, found.reaches),
+                "" if found.bound == "=" else found.bound,
+            ),
+            strict=True,
+        )
+    }
 
 
 def threshold_columns(threshold: Threshold) -> dict[str, Any]:

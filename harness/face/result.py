@@ -220,7 +220,7 @@ class Run:
     def right_at(self, *lengths: int) -> pd.DataFrame:
         """A row for each condition and each of `lengths`: how often the model is right there, by
         the fitted curve, with the 95 % interval, and the probability that this reaches the
-        threshold. Empty outside the lengths asked.
+        threshold. Outside the lengths asked `bound` says that they are bounds.
         """
         return at_table(self.judged, self.threshold, argument("lengths", lengths, lengths_of))
 

@@ -17,6 +17,8 @@ WIDTH, HEIGHT = 300, 170
 _ROW = 18
 _AIR = 8
 """Pixels between the outermost marks and the edge."""
+_APART, _MOST_APART = 2.2, 14
+"""Pixels between equal curves, which are drawn above each other; and between all of them."""
 _LANE, _LANES = 4.5, 0.7
 """Most pixels between marks that lie side by side; and the share of the room between two lengths
 that the marks of all series may use.
@@ -59,8 +61,14 @@ def longest_first(ascending: Sequence[float]) -> dict[str, Any]:
 def _around(ticks: Sequence[float]) -> list[float]:
     """The range of `ticks`, a little wider on both sides."""
     low, high = min(ticks), max(ticks)
-    air = (high / low) ** 0.04 if high > low else 1.5
+    air = air_around(ticks)
     return [low / air, high * air]
+
+
+def air_around(ticks: Sequence[float]) -> float:
+    """How far the axis goes beyond the outermost of `ticks`, as a factor."""
+    low, high = min(ticks), max(ticks)
+    return float((high / low) ** 0.04) if high > low else 1.5
 
 
 def _data(name: str) -> alt.Chart:
@@ -111,6 +119,7 @@ def accuracy_chart(look: Look, ticks: Sequence[int], rows: int, note: str, *, ov
     )
     x = _x("x", ticks, title=over)
     curve = _data("curve")
+    apart = min(_APART, _MOST_APART / rows) / HEIGHT
     tips = _tips("where", "length", "accuracy", "interval", "n")
     curves = alt.layer(
         curve.mark_area(opacity=0.14 if rows <= MANY else 0.06, line=False)
@@ -120,7 +129,9 @@ def accuracy_chart(look: Look, ticks: Sequence[int], rows: int, note: str, *, ov
         _data("fit")
         .mark_line(strokeWidth=0.8, opacity=0.7)
         .encode(x, y, colour, alt.Detail("dash:N")),
-        curve.mark_line(strokeWidth=2, strokeJoin="round").encode(x, y, colour, dash),
+        curve.mark_line(strokeWidth=2, strokeJoin="round")
+        .encode(x, alt.Y("drawn:Q", scale=y["scale"], axis=y["axis"]), colour, dash)
+        .transform_calculate(drawn=f"datum.y + {apart:.4f} * datum.lane"),
         look.points(_beside(curve, look, ticks)).encode(x, y, tooltip=tips),
     ).properties(width=WIDTH, height=HEIGHT)
     place = alt.Y("row:O", axis=None, scale=alt.Scale(domain=list(range(rows)), paddingOuter=0.4))

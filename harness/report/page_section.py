@@ -24,11 +24,13 @@ from eyechart.harness.report.published import published_figures
 from eyechart.harness.report.reported import Reported
 from eyechart.harness.report.section import Section
 from eyechart.harness.report.standings import (
+    Scale,
     StandingLine,
     condition_text,
     standing_finding,
     standing_lines,
     standing_notes,
+    suited_at,
 )
 from eyechart.harness.score.outcomes import OUTCOMES
 from eyechart.harness.settings.spelling import as_option
@@ -51,10 +53,13 @@ class PageSection:
     """The sentence about the difference of two models; empty with more or fewer."""
     tables: Sequence[ReportTable]
 
-    @property
-    def lines(self) -> list[StandingLine]:
+    def lines(self, scale: Scale, at: Sequence[int] = ()) -> list[StandingLine]:
         """The models, the longest effective length first."""
-        return standing_lines(self.section, self.standing)
+        return standing_lines(self.standing, scale, at)
+
+    def suited(self, at: Sequence[int]) -> list[str]:
+        """Which models can be given a row of each length of `at`, in sentences."""
+        return suited_at(self.standing, self.section.threshold, at)
 
     @property
     def adaptive(self) -> bool:

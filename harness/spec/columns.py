@@ -169,22 +169,37 @@ COMPARISON = (
     "tokens_a_symbol_second",
     "tokens_a_symbol_source",
 )
+KINDS = ASKED, RECORDED, REPORTED = ("asked", "recorded", "reported")
+"""Where the numbers of a leaderboard's row come from: replies to us, replies that somebody else
+collected, or figures that somebody else published."""
+OF_MODEL = ("vendor", "parameters_billion")
+"""Columns of what is known of a model. Nothing here fills them: whoever publishes does, and they
+stay where a newer run of the model replaces its row."""
+BY_TEST = ("sees_further_than", "sees_less_far_than", "tested_against")
+"""Columns of the standing of a model: numbers of other models."""
+COST_A_REPLY = "cost_a_reply_usd"
 LEADERBOARD = (
     "task",
     "task_version",
     "condition",
     "model",
+    *OF_MODEL,
+    "kind",
     "default",
     "control",
     "adaptive",
-    "recorded",
     "n",
     "not_scored",
     "threshold",
     "threshold_of",
     *ESTIMATE,
+    *BY_TEST,
+    "capacity",
     *TOKENS,
     *COST,
+    COST_A_REPLY,
+    "source",
+    "collected",
     "settings",
     "fingerprint",
     "date",
@@ -192,8 +207,18 @@ LEADERBOARD = (
     "software",
     "command",
 )
+NEWER = (*TOKENS, *OF_MODEL, *BY_TEST, "capacity", COST_A_REPLY, "source", "collected")
+"""Columns of a leaderboard that older files do not have; they are read as empty."""
 ACCURACY_AT = "accuracy_at_"
 """Prefix of the leaderboard's last columns, one for each nominal length."""
+RIGHT_AT = (
+    "right_at_{}",
+    "right_at_{}_ci_low",
+    "right_at_{}_ci_high",
+    "reaches_at_{}",
+    "reaches_at_{}_bound",
+)
+"""Columns of the leaderboard before them, for each length of `--at`."""
 
 _WITH_AXES = {
     "table.csv": (*RUN, *CELLS, ROW_TOKENS, REACHES),
@@ -215,7 +240,10 @@ def table_of(name: str, *, with_axes: bool = False) -> str | None:
     """A table that has a column called `name`; `None` if there is none. With `with_axes`, only
     among tables with columns for axes.
     """
-    if name.startswith(ACCURACY_AT) and not with_axes:
+    if (
+        name.startswith((ACCURACY_AT, *(one.partition("{")[0] for one in RIGHT_AT)))
+        and not with_axes
+    ):
         return "leaderboard.csv"
     tables = _WITH_AXES if with_axes else _WITH_AXES | _WITHOUT_AXES
     return next((table for table, columns in tables.items() if name in columns), None)
