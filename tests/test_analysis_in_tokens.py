@@ -234,10 +234,11 @@ class TestCompare:
     def test_usage_that_does_not_grow_is_the_reason(self, lab: Lab, a_symbol: float) -> None:
         """All replies have usage: in the line of a comparison, and under a leaderboard."""
         first, second = (asked(lab, name, {"none": a_symbol}) for name in "ab")
+        board = lab.folder / "board.csv"
         said = "it is not shown that the prompt tokens of replies grow with the row"
         arguments = (first.folder, second.folder, "--task", lab.ones, "--unit", "tokens")
         assert "five" not in lab.bench("compare", *arguments).one_line(2, said)
-        printed = " ".join(lab.bench("leaderboard", *arguments).out.split())
+        printed = " ".join(lab.bench("leaderboard", *arguments, "-o", board).out.split())
         assert f"tokens a symbol are not known: {said}." in printed
 
     def test_another_unit_is_refused(self, lab: Lab) -> None:

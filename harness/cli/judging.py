@@ -168,12 +168,20 @@ def leaderboard(
     relative: RelativeOption = False,
     unit: UnitOption = "task",
     at: AtOption = None,
+    ranks_only: Annotated[
+        bool,
+        typer.Option(
+            "--ranks-only",
+            help="The page has all rows of the file, and no charts or samples: it opens quickly.",
+        ),
+    ] = False,
     as_json: JsonOption = False,
 ) -> None:
     """Merge runs into one table, a row for each model, task and condition, and into a page.
 
     Prints the models of each task by effective length, with the ranks that the tests leave open;
-    with --unit tokens these are by tokens of the row. The page ranks in the task's unit.
+    with --unit tokens these are by tokens of the row. The page ranks in the task's unit. Lengths of
+    --at are in the file, in the table and on the page too.
     Rows of the file whose runs are not among these stay. Runs that cannot be compared with the rest
     are left out, with the reason.
     """
@@ -191,6 +199,7 @@ def leaderboard(
             threshold=read_threshold(threshold, relative=relative),
             in_tokens=read_unit(unit),
             at=at or (),
+            ranks_only=ranks_only,
             as_json=as_json,
         )
     )

@@ -102,12 +102,12 @@ def gate(
         now = _partner(before, runs)
         _check_reading(before, now)
         comparison = compare_runs(
-            before, now, threshold, names=("the baseline", now.manifest.label)
+            before, now, threshold, names=("the baseline", now.manifest.model)
         )
         scored = [one.curve.scored.sum() for one in before.conditions.values() if one.curve]
         paired = sum(one.paired.pair[0].scored.sum() for one in comparison.conditions)
         samples = int(sum(scored))
-        named = [(now.manifest.label, now)]
+        named = [(now.manifest.model, now)]
         notes = (*_other_settings(before, now), reading_note(named), *drift_notes(named))
         found.append(Gated(comparison, margin, samples - int(paired), samples, notes))
     return found
