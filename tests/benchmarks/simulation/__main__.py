@@ -2,7 +2,7 @@
 
     python -m tests.benchmarks.simulation
         coverage|ranges|further|equivalence|adaptive|early_line|unpaired|limits|drift|at_length|capped
-        |chance|confidence
+        |chance|confidence|changes
         [--runs 500] [--shape NAME,…] [--jobs 2] [--out results.csv] [--docs]
 
 `--docs` renews the table in `docs/simulations.md`, which says what its columns are. Each run has a
@@ -27,6 +27,7 @@ from tests.benchmarks.simulation import (
     at_length,
     capped,
     chance,
+    changes,
     confidence,
     coverage,
     drift,
@@ -63,6 +64,7 @@ SIMULATIONS: Mapping[str, Simulation] = {
     "drift": drift.SIMULATION,
     "chance": chance.SIMULATION,
     "confidence": confidence.SIMULATION,
+    "changes": changes.SIMULATION,
 }
 
 
