@@ -6,6 +6,7 @@ transformers calls it for every model whose attention goes through `AttentionInt
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Any
@@ -87,6 +88,7 @@ def _attention(  # noqa: PLR0917  the interface of transformers
         *(one[0].repeat_interleave(group, dim=0) if group > 1 else one[0] for one in (key, value)),
     )
     weigh = _Weigh(change, scale, attention_mask, span, others)
+    at = shown.get("attention", np.zeros(0, int))
     if weigh.is_plain:
         hidden = None if start == 0 and weigh.is_causal else ~weigh.hidden(start, end, query.device)
         whole = torch.nn.functional.scaled_dot_product_attention(
@@ -97,24 +99,23 @@ def _attention(  # noqa: PLR0917  the interface of transformers
             is_causal=hidden is None,
             scale=scale,
         )[0]
-        in_blocks = shown.get("attention", np.zeros(0, int))
     else:
-        whole, in_blocks = None, np.arange(start, end)
-    parts = []
-    step = max(1, min(end, _BLOCK // (heads * end)))
-    for first in range(0, len(in_blocks), step):
-        at = in_blocks[first : first + step]
-        part, weights = weigh(queries, keys, values, at)
-        parts.append(part)
-        if watcher is not None and weights is not None and "attention" in shown:
-            wanted = np.flatnonzero(np.isin(at, shown["attention"], assume_unique=True))
-            if len(wanted):
-                watcher.attention(layer, at[wanted], to_numpy(weights[:, wanted]))
-    whole = torch.cat(parts, dim=1) if whole is None else whole
+        blocks = _blocks(np.arange(start, end), heads * end)
+        whole = torch.cat([weigh.mixed(queries, keys, values, block) for block in blocks], dim=1)
+    for block in _blocks(at, heads * end) if watcher is not None else ():
+        weights = weigh.weights(queries[:, block - start], keys, block)
+        watcher.attention(layer, block, to_numpy(weights))
     whole = whole.transpose(0, 1)  # (S, H, D)
     if watcher is not None and (at := shown.get("heads")) is not None:
         watcher.heads(layer, at, to_numpy(whole[at - start]))
     return whole[None].contiguous(), None
+
+
+def _blocks(at: Positions, size: int) -> Iterator[Positions]:
+    """The positions in blocks, each of which has `size` weights."""
+    step = max(1, _BLOCK // size)
+    for first in range(0, len(at), step):
+        yield at[first : first + step]
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,21 +156,19 @@ class _Weigh:
             found = found | ~self.mask[0, 0, at - self.span[0], : self.span[1]]
         return found
 
-    def __call__(self, queries: Any, keys: Any, values: Any, at: Positions) -> tuple[Any, Any]:
-        """(H, P, D) and (H, P, T): weighted values and weights of a block of positions; `None`
-        instead of the weights where a derivative is wanted.
+    def mixed(self, queries: Any, keys: Any, values: Any, at: Positions) -> Any:
+        """(H, P, D): weighted values of a block of positions; queries (H, S, D) are all. Where a
+        derivative is wanted, weights are computed again on the way back.
         """
         chosen = queries[:, at - self.span[0]]
         if torch.is_grad_enabled() and queries.requires_grad:
-            part = checkpoint(self._mixed, chosen, keys, values, at, use_reentrant=False)
-            return part, None
-        weights = self._weights(chosen, keys, at)
-        return weights.to(values.dtype) @ values, weights
+            return checkpoint(self._mixed, chosen, keys, values, at, use_reentrant=False)
+        return self._mixed(chosen, keys, values, at)
 
     def _mixed(self, queries: Any, keys: Any, values: Any, at: Positions) -> Any:
-        return self._weights(queries, keys, at).to(values.dtype) @ values
+        return self.weights(queries, keys, at).to(values.dtype) @ values
 
-    def _weights(self, queries: Any, keys: Any, at: Positions) -> Any:
+    def weights(self, queries: Any, keys: Any, at: Positions) -> Any:
         """(H, P, T): the weights of a block of queries, (H, P, D)."""
         scores = queries @ keys.transpose(1, 2) * self.scale
         if (cap := self.others.get("softcap")) is not None:
