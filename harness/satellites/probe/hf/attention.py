@@ -88,7 +88,6 @@ def _attention(  # noqa: PLR0917  the interface of transformers
         *(one[0].repeat_interleave(group, dim=0) if group > 1 else one[0] for one in (key, value)),
     )
     weigh = _Weigh(change, scale, attention_mask, span, others)
-    at = shown.get("attention", np.zeros(0, int))
     if weigh.is_plain:
         hidden = None if start == 0 and weigh.is_causal else ~weigh.hidden(start, end, query.device)
         whole = torch.nn.functional.scaled_dot_product_attention(
@@ -102,9 +101,10 @@ def _attention(  # noqa: PLR0917  the interface of transformers
     else:
         blocks = _blocks(np.arange(start, end), heads * end)
         whole = torch.cat([weigh.mixed(queries, keys, values, block) for block in blocks], dim=1)
-    for block in _blocks(at, heads * end) if watcher is not None else ():
-        weights = weigh.weights(queries[:, block - start], keys, block)
-        watcher.attention(layer, block, to_numpy(weights))
+    if watcher is not None and (at := shown.get("attention")) is not None:
+        for block in _blocks(at, heads * end):
+            weights = weigh.weights(queries[:, block - start], keys, block)
+            watcher.attention(layer, block, to_numpy(weights))
     whole = whole.transpose(0, 1)  # (S, H, D)
     if watcher is not None and (at := shown.get("heads")) is not None:
         watcher.heads(layer, at, to_numpy(whole[at - start]))
