@@ -1,6 +1,6 @@
 """Why the state at the last symbol moves more again in long rows: the distance at every length.
 
-    python -m tests.benchmarks.probe_rise FOLDER > results/smollm2/symbol_distance.csv
+    python -m tests.benchmarks.probe_rise FOLDER --rows 1 > results/smollm2/symbol_distance.csv
 
 FOLDER is a model of Hugging Face. In a causal model the state at symbol n of a long row is that of
 the row of n symbols, so one pass over a row of 2,100 ones gives the distance of n and n + 1 for all
@@ -9,7 +9,7 @@ tokens, and with only the last 512 ones; with that text, and only the last 512 o
 divided by 2; with sharper attention. One line for each intervention, layer and band of n:
 the median and two deciles of the largest difference as a share of the largest number.
 `between_rows` is the median standard deviation of its logarithm over rows, which differ in their
-label. Needs torch and transformers.
+label; empty for one row. Needs torch and transformers.
 """
 
 from __future__ import annotations
@@ -111,11 +111,11 @@ def main() -> None:
         for layer, values in layers.items():
             for low, high in pairwise(EDGES):
                 band = values[:, low - 1 : high - 1]
-                spread = np.median(np.log(band).std(axis=0, ddof=1)) if len(values) > 1 else np.nan
-                numbers = (*np.quantile(band, [0.5, 0.1, 0.9]), spread)
-                writer.writerow(
-                    (change, layer, low, high - 1, len(values), *(f"{one:.3g}" for one in numbers))
-                )
+                numbers = [*np.quantile(band, [0.5, 0.1, 0.9])]
+                if len(values) > 1:
+                    numbers.append(np.median(np.log(band).std(axis=0, ddof=1)))
+                shown = [f"{one:.3g}" for one in numbers] + [""] * (len(values) == 1)
+                writer.writerow((change, layer, low, high - 1, len(values), *shown))
         sys.stdout.flush()
 
 

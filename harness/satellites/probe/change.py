@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from itertools import combinations
 
 LEVEL = 0.05
@@ -197,6 +198,7 @@ def _t_interval(values: Sequence[float], level: float) -> tuple[float, float] | 
     return mean - half, mean + half
 
 
+@cache
 def student(free: int, level: float) -> float:
     """The t that a variable with `free` degrees of freedom exceeds in size with this probability,
     to nine digits; from the sums of Abramowitz & Stegun, 26.7.3 and 26.7.4.
