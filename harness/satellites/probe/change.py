@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from itertools import combinations
 
 LEVEL = 0.05
@@ -13,7 +13,7 @@ LEVEL = 0.05
 _LEAST_ROWS = 2
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class AtLength:
     """The values of a measure at one length."""
 
@@ -23,15 +23,18 @@ class AtLength:
     rounding: float | None = None
     """How far rounding alone moves a value, on average; `None` where that was not measured."""
 
-    @property
+    @cached_property
     def mean(self) -> float:
         return math.fsum(self.rows.values()) / len(self.rows)
 
-    @property
+    @cached_property
     def between_rows(self) -> float | None:
         """The mean difference of two rows; `None` of one row."""
-        pairs = [abs(one - other) for one, other in combinations(self.rows.values(), 2)]
-        return math.fsum(pairs) / len(pairs) if pairs else None
+        values, count = sorted(self.rows.values()), len(self.rows)
+        if count < _LEAST_ROWS:
+            return None
+        sums = ((2 * place - count + 1) * value for place, value in enumerate(values))
+        return math.fsum(sums) / math.comb(count, 2)
 
     @property
     def interval(self) -> tuple[float, float] | None:
