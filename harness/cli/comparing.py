@@ -15,6 +15,7 @@ from eyechart.harness.analysis.comparison import (
     compare_runs,
 )
 from eyechart.harness.analysis.comparison_table import DIGITS, comparison_table
+from eyechart.harness.analysis.comparison_text import finding
 from eyechart.harness.analysis.curve import Threshold
 from eyechart.harness.analysis.drift import drift_notes
 from eyechart.harness.analysis.factor import factors
@@ -247,6 +248,7 @@ def pair_document(comparison: Comparison, margin: float) -> dict[str, Any]:
         "p_holm": length.p,
         **_area(comparison.area),
         "second_is": comparison.change(margin),
+        "finding": finding(comparison, margin),
         "paired": comparison.is_paired,
         "known_not_said": known_finding(comparison),
         "rows": rows_of(comparison_table([comparison], margin)),
@@ -255,8 +257,15 @@ def pair_document(comparison: Comparison, margin: float) -> dict[str, Any]:
 
 def _area(area: PairedArea | None) -> dict[str, float | None]:
     """The difference of two areas; empty if there are no areas."""
-    names = ("area_difference", "area_ci_low", "area_ci_high", "area_ci90_low", "area_ci90_high")
+    names = (
+        "area_difference",
+        "area_ci_low",
+        "area_ci_high",
+        "area_ci90_low",
+        "area_ci90_high",
+        "area_p",
+    )
     if area is None:
         return dict.fromkeys(names)
-    values = (area.difference, *area.difference_ci, *area.equivalence_ci)
+    values = (area.difference, *area.difference_ci, *area.equivalence_ci, area.p)
     return {name: round(value, DIGITS) for name, value in zip(names, values, strict=True)}

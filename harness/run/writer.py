@@ -123,7 +123,10 @@ class PlannedRun:
         """The conditions whose samples the answers chose, in this run or in the repeated one."""
         if self.request.repeat:
             return read_manifest(self.request.repeated).adaptive
-        return self.request.plan.conditions if self.request.plan.counts is not None else ()
+        if self.request.plan.counts is None:
+            return ()
+        plan = self.request.plan
+        return plan.conditions if plan.is_adaptive else tuple(self.manifest.adaptive)
 
     @property
     def pending(self) -> int:

@@ -2,7 +2,7 @@
 
     python -m tests.benchmarks.simulation
         coverage|ranges|further|equivalence|adaptive|early_line|unpaired|limits|drift|at_length|capped
-        |chance|confidence
+        |chance|confidence|unequal|asked
         [--runs 500] [--shape NAME,…] [--jobs 2] [--out results.csv] [--docs]
 
 `--docs` renews the table in `docs/simulations.md`, which says what its columns are. Each run has a
@@ -24,6 +24,7 @@ from time import perf_counter
 
 from tests.benchmarks.simulation import (
     adaptive,
+    asked,
     at_length,
     capped,
     chance,
@@ -35,6 +36,7 @@ from tests.benchmarks.simulation import (
     further,
     limits,
     ranges,
+    unequal,
     unpaired,
 )
 from tests.benchmarks.simulation.shapes import SHAPES
@@ -55,6 +57,8 @@ SIMULATIONS: Mapping[str, Simulation] = {
     "ranges": ranges.SIMULATION,
     "further": further.SIMULATION,
     "equivalence": equivalence.SIMULATION,
+    "unequal": unequal.SIMULATION,
+    "asked": asked.SIMULATION,
     "adaptive": adaptive.SIMULATION,
     "at_length": at_length.SIMULATION,
     "early_line": early_line.SIMULATION,
