@@ -18,7 +18,6 @@ from eyechart.harness.analysis.in_tokens import token_columns
 from eyechart.harness.analysis.judged_run import JudgedCondition, JudgedRun
 from eyechart.harness.analysis.leaderboard_file import Leaderboard, LeftOut, Row, lengths_of
 from eyechart.harness.analysis.limit import RANKED
-from eyechart.harness.analysis.standing import is_default
 from eyechart.harness.analysis.tables import cost_columns, estimate_columns, threshold_columns
 from eyechart.harness.errors import LeaderboardError
 from eyechart.harness.journal.manifest import Manifest
@@ -64,7 +63,7 @@ def run_rows(run: JudgedRun, threshold: Threshold) -> tuple[list[Row], list[Left
                 "task_version": str(manifest.task_version),
                 "condition": judged.label,
                 "model": manifest.model,
-                "default": "yes" if is_default(judged) else "",
+                "default": "yes" if judged.is_default else "",
                 "control": "yes" if judged.control else "",
                 "adaptive": "yes" if judged.adaptive else "",
                 "recorded": "yes" if manifest.recorded is not None else "",

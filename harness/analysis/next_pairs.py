@@ -8,7 +8,7 @@ shows how often a comparison that looks after each wave is wrong.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from typing import TypeAlias
 
 import numpy as np
 
@@ -29,7 +29,7 @@ _WIDER = 2.0537 / 1.6449
 _LIKELY = 0.5
 """Share of the best line's weight from which a line is asked."""
 
-Counts = Mapping[CellKey, int]
+Counts: TypeAlias = Mapping[CellKey, int]
 """Cell -> its samples."""
 
 
@@ -46,28 +46,29 @@ def is_decided(comparison: Comparison, margin: float) -> bool:
     return all(abs(end) < margin for end in ends)
 
 
-@dataclass(frozen=True, slots=True)
-class Pending:
-    """What two runs are to have, and how much of it they lack."""
-
-    counts: tuple[Counts, Counts]
-    """All cells of each run."""
-    lacks: tuple[int, int]
-    """Samples of each run that have no reply yet."""
-
-    @property
-    def requests(self) -> int:
-        return sum(self.lacks)
+Both: TypeAlias = tuple[Counts, Counts]
+"""What each of two runs is to have: all of its cells."""
 
 
-def missing_pairs(first: JudgedRun, second: JudgedRun) -> Pending:
+def missing_pairs(first: JudgedRun, second: JudgedRun) -> Both:
     """Each run with the samples that only the other one has, under the conditions of both."""
-    return _pending((first, second), _both(first, second))
+    return _with((first, second), _both(first, second))
 
 
-def more_pairs(
-    first: JudgedRun, second: JudgedRun, comparison: Comparison, requests: int
-) -> Pending:
+def lacking(runs: tuple[JudgedRun, JudgedRun], wanted: Both) -> tuple[int, int]:
+    """How many of the wanted samples have no reply, in each run."""
+    first, second = (_lacks(*one) for one in zip(runs, wanted, strict=True))
+    return first, second
+
+
+def _lacks(run: JudgedRun, wanted: Counts) -> int:
+    replied = run.samples[run.samples["outcome"] != Outcome.ERROR.place]
+    planned = np.array([wanted[cell.key] for cell in run.manifest.cells])
+    answered = replied["index"].to_numpy() < planned[replied["cell"].to_numpy()]
+    return sum(wanted.values()) - int(answered.sum())
+
+
+def more_pairs(first: JudgedRun, second: JudgedRun, comparison: Comparison, requests: int) -> Both:
     """Rows more on the lines that tell most, for at most so many requests."""
     wanted = dict(_both(first, second))
     weights: dict[CellKey, float] = {}
@@ -82,7 +83,7 @@ def more_pairs(
     keys = list(weights)
     for place, rows in rows_more(np.array(list(weights.values())), requests).items():
         wanted[keys[place]] += rows
-    return _pending((first, second), wanted)
+    return _with((first, second), wanted)
 
 
 def line_weights(first: Fit, second: Fit, lines: Sequence[Line]) -> Floats:
@@ -103,9 +104,15 @@ def rows_more(weights: Floats, requests: int) -> dict[int, int]:
     many for each line that tells about as much as the best one.
     """
     best_first = np.argsort(-weights, kind="stable").tolist()
-    likely = [place for place in best_first if weights[place] >= _LIKELY * weights.max()]
+    most = weights.max(initial=0)
+    likely = [place for place in best_first if weights[place] >= _LIKELY * most]
     likely = likely[: requests // 2]
     return {place: requests // (2 * len(likely)) for place in likely}
+
+
+def next_wave(left: int, done: int) -> int:
+    """The requests of the next wave of rows, if so many are `left` and `done` waves were asked."""
+    return left // (WAVES - done) if done < WAVES else 0
 
 
 def _both(first: JudgedRun, second: JudgedRun) -> Counts:
@@ -118,17 +125,11 @@ def _both(first: JudgedRun, second: JudgedRun) -> Counts:
     return dict(sorted(wanted.items(), key=lambda item: item[0][1]))
 
 
-def _pending(runs: tuple[JudgedRun, JudgedRun], wanted: Counts) -> Pending:
-    counts = [
+def _with(runs: tuple[JudgedRun, JudgedRun], wanted: Counts) -> Both:
+    first, second = (
         {cell.key: cell.samples for cell in run.manifest.cells} | dict(wanted) for run in runs
-    ]
-    lacks = []
-    for run, of_run in zip(runs, counts, strict=True):
-        replied = run.samples[run.samples["outcome"] != Outcome.ERROR.place]
-        planned = np.array([of_run[cell.key] for cell in run.manifest.cells])
-        answered = replied["index"].to_numpy() < planned[replied["cell"].to_numpy()]
-        lacks.append(sum(of_run.values()) - int(answered.sum()))
-    return Pending((counts[0], counts[1]), (lacks[0], lacks[1]))
+    )
+    return first, second
 
 
 def full_run(run: JudgedRun) -> int:

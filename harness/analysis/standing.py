@@ -170,9 +170,7 @@ def standing(
     places += [_place(one, condition, threshold, None, in_tokens=in_tokens) for one in absent]
     return Standing(
         condition,
-        any(
-            is_default(run.conditions[condition]) for _, run in runs if condition in run.conditions
-        ),
+        any(run.conditions[condition].is_default for _, run in runs if condition in run.conditions),
         tuple(places),
         ranking,
         complete,
@@ -250,18 +248,12 @@ def _comparable(first: JudgedCondition, second: JudgedCondition, *, other_rows: 
     return True
 
 
-def is_default(judged: JudgedCondition) -> bool:
-    """Whether every axis has its default value; of several default values the first counts."""
-    axes = judged.run.spec.axes
-    return all(axes[axis].default[0] == value for axis, value in judged.condition.items())
-
-
 def _condition(runs: Sequence[JudgedRun]) -> Condition:
     counts: dict[Condition, tuple[int, bool, bool]] = {}
     for run in runs:
         for condition, judged in run.conditions.items():
             count = counts.get(condition, (0, False, False))[0]
-            counts[condition] = count + 1, is_default(judged), not judged.control
+            counts[condition] = count + 1, judged.is_default, not judged.control
     return max(counts, key=lambda condition: counts[condition])
 
 

@@ -16,6 +16,7 @@ from eyechart.harness.analysis.next_pairs import (
     WAVES,
     is_decided,
     line_weights,
+    next_wave,
     rows_more,
 )
 from tests.benchmarks.simulation.draws import CORRELATION, LINES
@@ -56,11 +57,11 @@ def compared(case: Case, run: int, factor: float) -> Result:
     pair = draw_pair(case, run, factor, _MOST)
     counts, left = [SAMPLES] * len(LINES), FULL
     before = after = compare(*(_asked(curve, counts) for curve in pair))
-    while not is_decided(after, MARGIN):
-        first, second = (fit(_asked(curve, counts), after.threshold) for curve in pair)
-        more = rows_more(line_weights(first, second, LINES), min(FULL // WAVES, left))
-        if not more:
+    for done in range(WAVES):
+        if is_decided(after, MARGIN):
             break
+        first, second = (fit(_asked(curve, counts), after.threshold) for curve in pair)
+        more = rows_more(line_weights(first, second, LINES), next_wave(left, done))
         for place, rows in more.items():
             counts[place] += rows
             left -= 2 * rows
