@@ -388,10 +388,12 @@ def _weights(correlation: float) -> tuple[Floats, Floats]:
 def _crossings(side: Fit) -> Crossings:
     """Quantiles of the crossing in octaves above 1, twice: as low and as high as they may be.
 
-    A crossing below the tested range may lie anywhere below it, and likewise above.
+    A crossing below the tested range may lie anywhere below it, and likewise above; it is not as
+    near to one within the range as `MARGIN`.
     """
     places = np.array([side.place(share) for share in _SHARES])
+    is_below, is_above = places == -math.inf, places == math.inf
     octaves = math.log2(side.bins.shortest) + side.bins.octaves(places)
-    low = np.where(places == -math.inf, places, octaves)
-    high = np.where(places == math.inf, places, octaves)
+    low = np.where(is_below, places, octaves + MARGIN * is_above)
+    high = np.where(is_above, places, octaves - MARGIN * is_below)
     return low, high

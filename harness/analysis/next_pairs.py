@@ -1,7 +1,7 @@
 """Which samples two runs are asked next, so that the comparison of them is decided.
 
 First each run is asked what it lacks of the other. Then rows are added on the lines where the two
-differ most likely, or where a reply is least certain: around both crossings. `docs/simulations.md`
+differ most likely, or whose accuracy is near the threshold. `docs/simulations.md`
 shows how often a comparison that looks after each wave is wrong.
 """
 
@@ -14,6 +14,7 @@ import numpy as np
 
 from eyechart.harness.analysis.comparison import Comparison
 from eyechart.harness.analysis.curve import Floats
+from eyechart.harness.analysis.dispersion import nearness
 from eyechart.harness.analysis.fit import Fit
 from eyechart.harness.analysis.judged_run import JudgedRun
 from eyechart.harness.score.outcomes import Outcome
@@ -26,6 +27,8 @@ SURE = 0.02
 by chance, so they must be surer than a single one."""
 _WIDER = 2.0537 / 1.6449
 """An interval of 90 % is made one of 96 %, for the same reason."""
+_LEAST = 1e-6
+"""Least accuracy, so that it has a logit."""
 _LIKELY = 0.5
 """Share of the best line's weight from which a line is asked."""
 
@@ -87,15 +90,16 @@ def more_pairs(first: JudgedRun, second: JudgedRun, comparison: Comparison, requ
 
 
 def line_weights(first: Fit, second: Fit, lines: Sequence[Line]) -> Floats:
-    """How much a pair on each line tells: the difference of both accuracies, as fitted, and the
-    standard deviation of a difference of two replies; shape (L,).
+    """How much a pair on each line tells: the difference of both accuracies, as fitted, and how
+    near they are to the threshold; shape (L,).
     """
-    accuracies = [
-        fitted.accuracy[np.clip(fitted.bins.places([line.length for line in lines]), 0, last)]
-        for fitted, last in ((one, one.bins.count - 1) for one in (first, second))
-    ]
-    variance = sum(one * (1 - one) for one in accuracies)
-    weights: Floats = abs(accuracies[0] - accuracies[1]) + np.sqrt(variance)
+    lengths = [line.length for line in lines]
+    accuracies, near = [], []
+    for fitted in (first, second):
+        places = np.clip(fitted.bins.places(lengths), 0, fitted.bins.count - 1)
+        accuracies.append(np.clip(fitted.accuracy[places], _LEAST, 1 - _LEAST))
+        near.append(nearness(accuracies[-1], fitted.required))
+    weights: Floats = abs(accuracies[0] - accuracies[1]) + (near[0] + near[1]) / 2
     return weights
 
 

@@ -211,13 +211,15 @@ def _accuracies(counts: tuple[int, int, int, int], resamples: int, seed: int) ->
 def mean_area(pairs: Sequence[Pair], *, resamples: int = RESAMPLES, seed: int = 0) -> PairedArea:
     """The mean areas of several pairs, the interval of their difference, and its test.
 
-    The interval is that of the draws. Where it leaves out 0 and the test does not, or the other way
-    round, its end on the side of 0 is that of the test.
+    The interval is that of the draws; where it and the test disagree about 0, its end on that side
+    is 0, or that of the test.
     """
     (first, second), (wide, narrow) = _areas(pairs, resamples, seed)
     p, least = label_test(pairs, resamples=resamples, seed=seed)
     difference, (low, high) = first - second, wide
-    if (p < SIGNIFICANT) == (low <= 0 <= high):
+    if p >= SIGNIFICANT:
+        low, high = min(low, 0.0), max(high, 0.0)
+    elif low <= 0 <= high:
         low, high = (difference - least, high) if difference > 0 else (low, difference + least)
     return PairedArea(first, second, (low, high), narrow, p)
 
