@@ -145,9 +145,8 @@ def test_one_side_passes_where_the_other_fails(rows: int) -> None:
     lengths = np.tile([10.0, 100.0], (rows, 1))
     fails = np.ones((rows, 2))
     fails[rows // 8 :, 1] = 0
-    found = length_difference(
-        *(Curve(lines, correct, scored, lengths) for correct in (scored, fails)), Threshold()
-    )
+    passing, failing = (Curve(lines, correct, scored, lengths) for correct in (scored, fails))
+    found = length_difference(passing, failing, Threshold())
     assert found.further == 1
     assert str(found.first) == "> 100"
     assert math.isinf(found.high)
