@@ -267,12 +267,6 @@ class JudgedCondition:
         return self.condition.label
 
     @property
-    def is_default(self) -> bool:
-        """Whether every axis has its default value; of several default values the first counts."""
-        axes = self.run.spec.axes
-        return all(axes[axis].default[0] == value for axis, value in self.condition.items())
-
-    @property
     def adaptive(self) -> bool:
         """Whether the samples were chosen by the replies. An adaptive condition has no area, since
         most of its samples are where the accuracy falls.

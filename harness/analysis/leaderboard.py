@@ -14,6 +14,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from eyechart.harness.analysis.curve import Threshold
+from eyechart.harness.analysis.family import is_default
 from eyechart.harness.analysis.in_tokens import token_columns
 from eyechart.harness.analysis.judged_run import JudgedCondition, JudgedRun
 from eyechart.harness.analysis.leaderboard_file import Leaderboard, LeftOut, Row, lengths_of
@@ -63,7 +64,7 @@ def run_rows(run: JudgedRun, threshold: Threshold) -> tuple[list[Row], list[Left
                 "task_version": str(manifest.task_version),
                 "condition": judged.label,
                 "model": manifest.model,
-                "default": "yes" if judged.is_default else "",
+                "default": "yes" if is_default(judged) else "",
                 "control": "yes" if judged.control else "",
                 "adaptive": "yes" if judged.adaptive else "",
                 "recorded": "yes" if manifest.recorded is not None else "",

@@ -11,7 +11,7 @@ from eyechart.harness.analysis.comparability import have_other_rows
 from eyechart.harness.analysis.comparison import sides_of
 from eyechart.harness.analysis.curve import Threshold
 from eyechart.harness.analysis.effective_length import NOT_KNOWN, EffectiveLength
-from eyechart.harness.analysis.family import Ranked, Ranking, corrected, longest
+from eyechart.harness.analysis.family import Ranked, Ranking, corrected, is_default, longest
 from eyechart.harness.analysis.further import LengthDifference, Sides, sides_difference
 from eyechart.harness.analysis.interval import Sign
 from eyechart.harness.analysis.judged_run import JudgedCondition, JudgedRun
@@ -115,7 +115,7 @@ def _finding(
     shorter = sum(one.further > 0 for one in _differences(best, others, threshold, pairs))
     how = "; ".join(filter(None, (correction(pairs, _unpaired(single)), controls)))
     tail = f"{_shown(shorter, len(others), 'condition')} ({how})."
-    usual = next((one for one in ranked if one[0].is_default), None)
+    usual = next((one for one in ranked if is_default(one[0])), None)
     if usual is not None and (usual[0] is best or usual[2] == length):
         default = f"{_label(usual[0], judged)}, the default"
         headline = f"{model} sees to {_length(usual[1], unit)} on {task} with {default}"

@@ -16,7 +16,13 @@ from eyechart.harness.analysis.comparability import (
 from eyechart.harness.analysis.comparison import Comparison, compare_runs, sides_of
 from eyechart.harness.analysis.curve import SIGNIFICANT, Threshold
 from eyechart.harness.analysis.effective_length import EffectiveLength
-from eyechart.harness.analysis.family import Ranked, Ranking, in_family, ranked_lengths
+from eyechart.harness.analysis.family import (
+    Ranked,
+    Ranking,
+    in_family,
+    is_default,
+    ranked_lengths,
+)
 from eyechart.harness.analysis.further import LEAST_P, Side, Sides, joined
 from eyechart.harness.analysis.in_tokens import seen
 from eyechart.harness.analysis.interval import Bound
@@ -170,7 +176,9 @@ def standing(
     places += [_place(one, condition, threshold, None, in_tokens=in_tokens) for one in absent]
     return Standing(
         condition,
-        any(run.conditions[condition].is_default for _, run in runs if condition in run.conditions),
+        any(
+            is_default(run.conditions[condition]) for _, run in runs if condition in run.conditions
+        ),
         tuple(places),
         ranking,
         complete,
@@ -253,7 +261,7 @@ def _condition(runs: Sequence[JudgedRun]) -> Condition:
     for run in runs:
         for condition, judged in run.conditions.items():
             count = counts.get(condition, (0, False, False))[0]
-            counts[condition] = count + 1, judged.is_default, not judged.control
+            counts[condition] = count + 1, is_default(judged), not judged.control
     return max(counts, key=lambda condition: counts[condition])
 
 
