@@ -68,7 +68,12 @@ def _lacks(run: JudgedRun, wanted: Counts) -> int:
     replied = run.samples[run.samples["outcome"] != Outcome.ERROR.place]
     planned = np.array([wanted[cell.key] for cell in run.manifest.cells])
     answered = replied["index"].to_numpy() < planned[replied["cell"].to_numpy()]
-    return sum(wanted.values()) - int(answered.sum())
+    return draws_of(run) * sum(wanted.values()) - int(answered.sum())
+
+
+def draws_of(run: JudgedRun) -> int:
+    """How often each sample of a run is asked."""
+    return max(cell.draws for cell in run.manifest.cells)
 
 
 def more_pairs(first: JudgedRun, second: JudgedRun, comparison: Comparison, requests: int) -> Both:
@@ -141,4 +146,4 @@ def full_run(run: JudgedRun) -> int:
     cells = run.manifest.cells
     conditions = {cell.condition for cell in cells}
     lines = {cell.line for cell in cells}
-    return len(conditions) * len(lines) * max(cell.samples for cell in cells)
+    return len(conditions) * len(lines) * max(cell.samples for cell in cells) * draws_of(run)

@@ -20,6 +20,7 @@ from eyechart.harness.analysis.next_pairs import (
     WAVES,
     Both,
     Counts,
+    draws_of,
     full_run,
     is_decided,
     lacking,
@@ -164,7 +165,8 @@ class AskedPair:
         """Asks one run what it lacks, and writes its tables."""
         options, task = self._models[place]
         self._budget = replace(self._budget, prices=options.model.prices, full=False)
-        request = _request(options, task, counts)
+        draws = draws_of(read_run(self._folders[place]))
+        request = _request(options, task, counts, draws)
         asked = ask(Job([request], options, self._budget), talk, loop)
         try:
             write_results(read_run(request.folder))
@@ -178,7 +180,7 @@ class AskedPair:
         cannot = f"{folder} cannot be asked again"
         if manifest.recorded is not None:
             raise UsageError(f"{cannot}: its replies were recorded elsewhere")
-        if manifest.repeat or manifest.shard:
+        if manifest.shard:
             raise UsageError(f"{cannot}: it is a part of another run; name that one")
         try:
             task = task_of(
@@ -190,7 +192,8 @@ class AskedPair:
             ) from None
         given = self._settings(run)
         (options,) = models_of(given, notify=self._warn, command=self._command)
-        request = _request(options, task, {cell.key: cell.samples for cell in manifest.cells})
+        counts = {cell.key: cell.samples for cell in manifest.cells}
+        request = _request(options, task, counts, draws_of(run))
         if request.folder.resolve() != folder.resolve():
             raise UsageError(
                 f"{cannot}: it would be asked as {request.folder}; ask it with the command that "
@@ -243,11 +246,12 @@ def _variant(
     return rest, None
 
 
-def _request(options: RunOptions, task: Task, counts: Counts) -> RunRequest:
-    """The request for so many samples of each cell."""
+def _request(options: RunOptions, task: Task, counts: Counts, draws: int) -> RunRequest:
+    """The request for so many samples of each cell, each asked `draws` times."""
     conditions = list(dict.fromkeys(condition for condition, _ in counts))
     lines = sorted({line for _, line in counts})
     most = max(counts.values(), default=1)
-    plan = Plan(task, conditions, lines, most, options.settings.seed, counts, is_adaptive=False)
+    seed = options.settings.seed
+    plan = Plan(task, conditions, lines, most, seed, counts, is_adaptive=False, draws=draws)
     (request,) = options.requests([plan])
     return request
