@@ -119,7 +119,10 @@ class PlannedRun:
 
     def _chosen_conditions(self) -> Collection[Condition]:
         """The conditions whose samples the answers chose."""
-        return self.request.plan.conditions if self.request.plan.counts is not None else ()
+        plan = self.request.plan
+        if plan.counts is None:
+            return ()
+        return plan.conditions if plan.is_adaptive else tuple(self.manifest.adaptive)
 
     @property
     def pending(self) -> int:
