@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -11,6 +13,12 @@ import eyechart
 from eyechart.harness.analysis.at_length import AtLength, at_length
 from eyechart.harness.analysis.effective_length import effective_length
 from eyechart.harness.analysis.falling_curve import accuracy_interval
+from eyechart.harness.analysis.interval import Sign
+from eyechart.harness.analysis.judged_run import read_run
+from eyechart.harness.analysis.leaderboard_file import read_rows
+from eyechart.harness.analysis.suited import suited
+from eyechart.harness.report.readme import BEGIN, END
+from eyechart.harness.spec import lines_of
 from tests.conftest import Lab
 from tests.simulated import logistic, simulated
 
@@ -21,18 +29,84 @@ def test_it_is_read_from_the_fitted_curve() -> None:
     for length, true in ((20, 0.96), (60, 0.5), (300, 0.01)):
         found = at_length(estimate, length)
         assert found.accuracy == pytest.approx(true, abs=0.08)
-        assert found.accuracy_ci is not None
-        assert found.accuracy_ci[0] <= true <= found.accuracy_ci[1]
+        low, high = found.accuracy_ci
+        assert low is not None
+        assert high is not None
+        assert low <= true <= high
         assert found.reaches == pytest.approx(float(estimate.fit.reaches(np.array(float(length)))))
 
 
-def test_nothing_is_said_beyond_the_lengths_asked() -> None:
-    """Neither above nor below them."""
+def test_beyond_the_lengths_asked_there_are_bounds() -> None:
+    """Above them those of the longest, below them those of the shortest; none without a falling
+    curve.
+    """
     estimate = effective_length(simulated(logistic(60), 20))
-    for length in (4, 501):
-        found = at_length(estimate, length)
-        assert found == AtLength(length, None, None, None)
-        assert (found.text, found.reaches_text) == ("–", "–")
+    longest, above = at_length(estimate, 500), at_length(estimate, 501)
+    assert (above.accuracy, above.bound) == (None, "<")
+    assert above.accuracy_ci == (None, longest.accuracy_ci[1])
+    assert (above.reaches, above.verdict) == (longest.reaches, "no")
+    assert above.text == f"< {100 * (longest.accuracy_ci[1] or 0):.0f}"
+    assert above.reaches_text == "< 0.01"
+    shortest, below = at_length(estimate, 5), at_length(estimate, 4)
+    assert (below.accuracy, below.bound) == (None, ">")
+    assert below.accuracy_ci == (shortest.accuracy_ci[0], None)
+    assert below.text == f"> {100 * (shortest.accuracy_ci[0] or 0):.0f}"
+    assert (below.verdict, below.reaches_text) == ("yes", "> 0.99")
+    found = at_length(replace(estimate, one_threshold=False), 501)
+    assert found == AtLength(501, None, (None, None), None, "", "<")
+    assert (found.text, found.reaches_text, found.verdict) == ("–", "–", "")
+
+
+def test_the_bounds_hold() -> None:
+    """Of a model asked to 80, at 200: the true accuracy is above the bound in 2.5 % at most, and a
+    model is said to reach or to miss the threshold there only where it does.
+    """
+    lines = tuple(lines_of((10, 20, 40, 80), "bands"))
+    above, wrong = 0, 0
+    for seed in range(60):
+        curve = logistic(60)
+        estimate = effective_length(simulated(curve, 20, seed, lines))
+        found = at_length(estimate, 200)
+        true = float(curve(np.array([200.0]))[0])
+        high = found.accuracy_ci[1]
+        above += high is not None and high < true
+        wrong += found.verdict == "yes"
+    assert above <= 4
+    assert wrong == 0
+
+
+@pytest.mark.parametrize(
+    ("reaches", "bound", "verdict", "text"),
+    [
+        (0.99, "<", "open", "< 0.99"),
+        (0.999, "<", "open", "–"),
+        (0.02, ">", "open", "> 0.02"),
+        (0.96, "=", "yes", "0.96"),
+        (0.5, "=", "open", "0.50"),
+        (0.04, "<", "no", "< 0.04"),
+    ],
+)
+def test_a_bound_says_only_what_it_can(
+    reaches: float, bound: Sign, verdict: str, text: str
+) -> None:
+    """An upper bound cannot say that a threshold is reached, a lower one not that it is missed."""
+    found = AtLength(9, None, (None, 0.9), reaches, "", bound)
+    assert (found.verdict, found.reaches_text) == (verdict, text)
+
+
+def test_one_sentence_says_which_models_can_be_given_a_row() -> None:
+    """Named where they are few; what is open and what is not known is said."""
+    sure, unsure, unable = (AtLength(200, 0.5, (0.4, 0.6), share) for share in (0.97, 0.5, 0.01))
+    named = [("a", sure), ("b", unsure), ("c", unable), ("d", None)]
+    assert suited(named, 200, "85 %", "items") == (
+        "With a probability of 0.95 or more, 1 of 4 models is right on at least 85 % of rows with "
+        "200 items: a. For 1 it is open: b; 1 is not; for 1 it is not known."
+    )
+    many = [(str(number), sure) for number in range(9)]
+    assert suited(many, 1, "85 %", "items") == (
+        "With a probability of 0.95 or more, 9 of 9 models are right on at least 85 % of rows with "
+        "1 item."
+    )
 
 
 def test_an_interval_reaches_to_its_outer_levels() -> None:
@@ -70,11 +144,30 @@ def test_all_doors_have_the_same_numbers(lab: Lab) -> None:
     assert [row["at"] for row in rows] == [*table["at"]]
     assert rows[0]["accuracy"] == first["accuracy"]
     assert rows[1]["accuracy"] is None
+    assert (rows[1]["bound"], rows[1]["ci_high"]) == ("<", table.iloc[1]["ci_high"])
     board = lab.folder / "board.csv"
     ranked = json.loads(lab.bench("leaderboard", folder, "--at", "3", "-o", board, "--json").out)
     (found,) = ranked["ranks"][0]["models"][0]["right_at"]
     assert found["accuracy"] == pytest.approx(first["accuracy"], abs=1e-6)
-    assert text in lab.bench("leaderboard", folder, "--at", "3", "-o", board).out
+    readme = lab.folder / "README.md"
+    readme.write_text(f"{BEGIN}\n{END}\n")
+    done = lab.bench("leaderboard", folder, "--at", "3,900", "-o", board, "--readme", readme)
+    assert text in done.out
+    (row,) = [row for row in read_rows(board) if row["condition"] == first_label(folder)]
+    assert float(row["right_at_3"]) == pytest.approx(first["accuracy"], abs=1e-6)
+    assert float(row["reaches_at_3"]) == pytest.approx(first["p_reaches_threshold"], abs=1e-6)
+    assert (row["right_at_900"], row["reaches_at_900_bound"]) == ("", "<")
+    on_page = f'data-at="3">{text}</td>'
+    assert on_page in board.with_suffix(".html").read_text().replace(" hidden", "")
+    assert f"| {text} |" in readme.read_text()
+    assert "right at 3, %" in readme.read_text()
+    lab.bench("leaderboard", folder, "--at", "3,900", "-o", board, "--ranks-only")
+    assert on_page in board.with_suffix(".html").read_text().replace(" hidden", "")
+
+
+def first_label(folder: Path) -> str:
+    """The label of the first condition of a run."""
+    return next(iter(read_run(folder).conditions)).label
 
 
 def test_a_wrong_length_is_one_line(lab: Lab) -> None:

@@ -492,7 +492,7 @@ print("ready", flush=True)
 sys.stdin.readline()
 for turn in range(rounds):
     mine = row | {"model": f"{sys.argv[2]}/{turn}"}
-    with only_writer(path, print):
+    with only_writer(path, print, quiet_s=600):
         write_leaderboard(path, merge([mine], read_rows(path)))
 """
 

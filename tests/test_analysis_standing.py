@@ -21,6 +21,7 @@ from eyechart.harness.analysis.standing import Standing, length_tests, median_le
 from eyechart.harness.journal.record import SAMPLES
 from eyechart.harness.report.section import sections
 from eyechart.harness.report.standings import (
+    Scale,
     condition_text,
     standing_finding,
     standing_lines,
@@ -180,19 +181,22 @@ def test_the_condition_is_the_default_one_of_those_that_most_have(lab: Lab) -> N
 
 
 def test_the_lines_of_the_page(lab: Lab) -> None:
-    """The length, its interval, and their places on the scale of the task."""
+    """The length, its interval, and their places on the scale of the page; a bound is open."""
     folders = [run(lab, "near", 4, values=("none", "comma")), run(lab, "far", 99)]
     (section,) = sections(list(map(read_run, folders)), Threshold())
     found = standing([(one.name, one.run) for one in section.runs])
     assert condition_text(section, found) == "separator none (the default)"
-    far, near = standing_lines(section, found)
+    far, near = standing_lines(found, Scale(2, 32))
     assert (far.ranks, far.name, far.length, far.median) == ("1", "scripted/far", "> 32", "–")
-    assert far.bar is not None
-    assert far.bar[1:] == (100.0, 100.0)
-    assert near.bar is not None
-    assert near.bar[1] is not None
-    assert 0 < near.bar[0] < near.bar[1] < near.bar[2] < 100
-    assert near.bar[1] == pytest.approx(25 * math.log2(float(near.length) / 2), abs=3)
+    assert far.strip is not None
+    assert (far.strip.at, far.strip.high, far.strip.sign) == (100.0, 100.0, ">")
+    assert far.strip.open_high
+    assert near.strip is not None
+    assert near.strip.at is not None
+    assert (near.strip.sign, near.strip.open_low, near.strip.open_high) == ("", False, False)
+    assert 0 < near.strip.low < near.strip.at < near.strip.high < 100
+    assert near.strip.at == pytest.approx(25 * math.log2(float(near.length) / 2), abs=3)
+    assert near.by_test == (0, 1, 1)
     assert near.conditions == 2
 
 

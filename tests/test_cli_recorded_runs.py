@@ -50,7 +50,7 @@ def test_recorded_replies_are_named_as_such(lab: Lab) -> None:
     assert note in done.out.splitlines()
     assert "| a, recorded |" in done.out
     models = json.loads(lab.bench("leaderboard", "--out", lab.out, "--json").out)["ranks"][0]
-    assert [one["recorded"] for one in models["models"]] == [True, True]
+    assert [one["kind"] for one in models["models"]] == ["recorded", "recorded"]
 
 
 def test_of_asked_and_recorded_runs_the_recorded_ones_are_named(lab: Lab) -> None:

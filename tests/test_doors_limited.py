@@ -27,7 +27,7 @@ from eyechart.harness.report.effects import effects, finding
 from eyechart.harness.report.listed import models_table, pairs_table
 from eyechart.harness.report.page_section import page_section_of
 from eyechart.harness.report.readme import markdown
-from eyechart.harness.report.standings import standing_finding, standing_lines
+from eyechart.harness.report.standings import Scale, standing_finding, standing_lines
 from eyechart.harness.score.outcomes import Cause
 from eyechart.providers.base import RefusedError, Reply, Request
 from tests.conftest import Lab, right
@@ -286,7 +286,7 @@ def test_the_published_table_and_the_page_have_one_median(lab: Lab) -> None:
         new, _ = run_rows(run, load_run(folder).threshold)
         cell = markdown(merge(new)).splitlines()[2].split(" | ")[3]
         section = section_of(folder)
-        (line,) = standing_lines(section, section.standing)
+        (line,) = standing_lines(section.standing, Scale(2, 32))
         assert cell.startswith(median or line.median)
         assert text in cell
         assert (line.median == "–") == (cell == "–")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator
 from dataclasses import replace
@@ -80,7 +81,8 @@ def fields(spec: object) -> set[str]:
     """Names of the rows' fields that a spec uses."""
     if isinstance(spec, dict):
         own = {spec["field"]} if isinstance(spec.get("field"), str) else set()
-        return own.union(*map(fields, spec.values()))
+        made = {one["as"] for one in spec.get("transform", ()) if "calculate" in one}
+        return own.union(*map(fields, spec.values())) - made
     return set().union(*map(fields, spec)) if isinstance(spec, list) else set()
 
 
@@ -455,3 +457,31 @@ def test_inked_leaves_no_name() -> None:
     """Also where one name begins like another."""
     spec = {"a": "var(--s1)", "b": ["var(--ink)", {"c": "var(--soft)"}]}
     assert inked(spec, LIGHT) == {"a": LIGHT["s1"], "b": [LIGHT["ink"], {"c": LIGHT["soft"]}]}
+
+
+def test_a_bound_is_drawn_open(lab: Lab) -> None:
+    """An open mark, and a bar to the edge of the chart on the side whose end is not known."""
+    wanted = lab.wanted(samples=20)
+    lab.run(wanted)
+    section = section_of(wanted.folder)
+    figure = next(all_figures(section))
+    rows = [row for panel in figure.panels for row in panel.data["estimate"]]
+    bounds = [row for row in rows if str(row["label@length"]).startswith(">")]
+    assert bounds
+    for row in bounds:
+        assert row["solid"] == 0.0
+        assert row["x@length"] == section.lengths[-1]
+        assert row["high@length"] > section.lengths[-1]
+        assert row["low@length"] <= section.lengths[-1]
+
+
+def test_equal_curves_are_beside_each_other(lab: Lab) -> None:
+    """Each at its own lane, and the line is drawn by it."""
+    wanted = lab.wanted(samples=20)
+    lab.run(wanted)
+    figure = next(all_figures(section_of(wanted.folder)))
+    lanes = {row["lane"] for panel in figure.panels for row in panel.data["curve"]}
+    assert lanes == {-0.5, 0.5}
+    assert "datum.lane" in json.dumps(figure.spec)
+    drawn = [one for one in figure.spec["vconcat"][-1]["layer"] if "drawn" in json.dumps(one)]
+    assert [one["mark"]["type"] for one in drawn] == ["line"]

@@ -17,7 +17,7 @@ from eyechart.harness.task.catalogue import built_in_files, open_task
 from results.recorded.__main__ import FOLDER, made_from
 from results.recorded.contrasts import rank_correlation, stratified_fisher
 from results.recorded.differing import KINDS
-from results.recorded.picture import SHOWN, picture
+from results.recorded.picture import costs, picture, shown_models
 from results.recorded.power import smallest_fall
 from results.recorded.tables import REPORTED
 
@@ -78,8 +78,12 @@ def test_lengths_are_within_their_intervals() -> None:
 def test_the_picture_and_the_page_say_what_the_tables_have() -> None:
     """The picture is drawn from `models.csv`; the page counts the rows of the other tables."""
     models = rows(FOLDER / "models.csv")
-    assert picture(models) == (FOLDER / "where_models_stop.svg").read_text(encoding="utf-8")
-    assert set(SHOWN) <= {row["model"] for row in models}
+    assert picture(models, costs()) == (FOLDER / "where_models_stop.svg").read_text(
+        encoding="utf-8"
+    )
+    shown = shown_models(models, costs())
+    assert len({row["family"] for row in shown}) == len({row["family"] for row in models})
+    assert shown[0]["model"] == models[0]["model"]
     page = (FOLDER / "README.md").read_text(encoding="utf-8")
     differing = rows(FOLDER / "differing.csv")
     assert f"{len(differing)} replies, all of them looked at" in page

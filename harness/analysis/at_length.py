@@ -7,10 +7,15 @@ from dataclasses import dataclass
 import numpy as np
 
 from eyechart.harness.analysis.effective_length import EffectiveLength
+from eyechart.harness.analysis.interval import Sign
 
-AT_COLUMNS = ("at", "accuracy", "ci_low", "ci_high", "p_reaches_threshold", "limited_by")
+AT_COLUMNS = ("at", "accuracy", "ci_low", "ci_high", "p_reaches_threshold", "bound", "limited_by")
 _SURE = 0.99
 """A probability that is not told from 1."""
+LIKELY = 0.95
+"""From this probability on a model is said to reach the threshold, or to miss it."""
+_HIGH, _OPEN, _LOW = VERDICTS = ("yes", "open", "no")
+"""Whether a model reaches the threshold at a length."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,50 +26,90 @@ class AtLength:
     """Symbols, in the task's unit."""
     accuracy: float | None
     """Mean of the posterior: 0 to 1. `None` where the length lies outside the lengths asked."""
-    accuracy_ci: tuple[float, float] | None
-    """The 95 % interval."""
+    accuracy_ci: tuple[float | None, float | None]
+    """The 95 % interval. Outside the lengths asked only one end is known: above them the accuracy
+    is at most the upper end at the longest one, below them at least the lower end at the shortest
+    one, since the curve falls. Both are `None` where no falling curve fits."""
     reaches: float | None
-    """Probability that the accuracy is at least the threshold: 0 to 1. `None` also where something
-    else than sight limits the effective length."""
+    """Probability that the accuracy is at least the threshold: 0 to 1; with `bound` a bound of it.
+    `None` also where something else than sight limits the effective length."""
     limited_by: str = ""
     """What limits it then."""
+    bound: Sign = "="
+    """`<` above the lengths asked: accuracy and probability are at most those of the longest one;
+    `>` below them."""
 
     @property
     def columns(self) -> dict[str, float | int | str | None]:
         """Names and values, as in JSON."""
-        ends = self.accuracy_ci or (None, None)
-        values = (self.length, self.accuracy, *ends, self.reaches, self.limited_by)
+        sign = "" if self.bound == "=" else self.bound
+        values = (
+            *(self.length, self.accuracy, *self.accuracy_ci, self.reaches),
+            *(sign, self.limited_by),
+        )
         return dict(zip(AT_COLUMNS, values, strict=True))
 
     @property
     def text(self) -> str:
-        """`93 (81–98)`, in percent, or a dash."""
-        if self.accuracy is None or self.accuracy_ci is None:
-            return "–"
-        return "{:.0f} ({:.0f}–{:.0f})".format(
-            *(100 * share for share in (self.accuracy, *self.accuracy_ci))
-        )
+        """`93 (81–98)`, in percent; `< 25` or `> 81` outside the lengths asked; or a dash."""
+        low, high = (None if end is None else f"{100 * end:.0f}" for end in self.accuracy_ci)
+        if self.accuracy is not None:
+            return f"{100 * self.accuracy:.0f} ({low}–{high})"
+        if high is not None and high != "100":
+            return f"< {high}"
+        return f"> {low}" if low is not None and low != "0" else "–"
 
     @property
     def reaches_text(self) -> str:
-        """`0.97`, `> 0.99`, or a dash."""
+        """`0.97`, `> 0.99`, `< 0.12`, or a dash."""
         if self.reaches is None:
             return "–"
+        sign = "" if self.bound == "=" else f"{self.bound} "
         if self.reaches > _SURE:
-            return f"> {_SURE}"
-        return f"< {1 - _SURE:.2f}" if self.reaches < 1 - _SURE else f"{self.reaches:.2f}"
+            return "–" if self.bound == "<" else f"> {_SURE}"
+        if self.reaches < 1 - _SURE:
+            return "–" if self.bound == ">" else f"< {1 - _SURE:.2f}"
+        return f"{sign}{self.reaches:.2f}"
+
+    @property
+    def order(self) -> tuple[float, float]:
+        """Key to sort models by how sure it is that they reach the threshold, then by accuracy, the
+        best first.
+        """
+        low, high = self.accuracy_ci
+        accuracy = next((one for one in (self.accuracy, high, low) if one is not None), -1.0)
+        return 1.0 if self.reaches is None else -self.reaches, -accuracy
+
+    @property
+    def verdict(self) -> str:
+        """`yes` or `no` where the threshold is reached, or missed, with a probability of 0.95;
+        `open` between; empty where nothing is known.
+        """
+        if self.reaches is None:
+            return ""
+        if self.reaches >= LIKELY and self.bound != "<":
+            return _HIGH
+        if self.reaches <= 1 - LIKELY and self.bound != ">":
+            return _LOW
+        return _OPEN
 
 
 def at_length(estimate: EffectiveLength, length: int) -> AtLength:
     """The accuracy at a length, from the posterior that the effective length is taken from.
 
     Replies that fail for another cause than sight count as failures here, as they do in all
-    accuracies. Where the answers agree with no falling curve, neither does this.
+    accuracies. Where the answers agree with no falling curve, neither does this. Outside the
+    lengths asked there are bounds, which need a falling curve.
     """
     fitted, limit = estimate.fit, estimate.limit
     by = "" if limit.is_ranked else limit.by
-    if not fitted.bins.shortest <= length <= fitted.bins.longest:
-        return AtLength(length, None, None, None, by)
-    mean, low, high = fitted.accuracy_at(length)
-    reaches = float(fitted.reaches(np.array(float(length)))) if limit.is_ranked else None
-    return AtLength(length, mean, (low, high), reaches, by)
+    nearest = min(max(float(length), fitted.bins.shortest), fitted.bins.longest)
+    bound: Sign = "=" if nearest == length else "<" if nearest < length else ">"
+    if bound != "=" and not estimate.one_threshold:
+        return AtLength(length, None, (None, None), None, by, bound)
+    mean, low, high = fitted.accuracy_at(nearest)
+    reaches = float(fitted.reaches(np.array(nearest))) if limit.is_ranked else None
+    if bound == "=":
+        return AtLength(length, mean, (low, high), reaches, by)
+    ends = (None, high) if bound == "<" else (low, None)
+    return AtLength(length, None, ends, reaches, by, bound)

@@ -9,22 +9,37 @@ from __future__ import annotations
 import hashlib
 import shlex
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
+from eyechart.harness.analysis.capacity import STATISTIC, capacity
 from eyechart.harness.analysis.curve import Threshold
+from eyechart.harness.analysis.family import is_default
 from eyechart.harness.analysis.in_tokens import token_columns
 from eyechart.harness.analysis.judged_run import JudgedCondition, JudgedRun
 from eyechart.harness.analysis.leaderboard_file import Leaderboard, LeftOut, Row, lengths_of
 from eyechart.harness.analysis.limit import RANKED
-from eyechart.harness.analysis.standing import is_default
-from eyechart.harness.analysis.tables import cost_columns, estimate_columns, threshold_columns
-from eyechart.harness.errors import LeaderboardError
+from eyechart.harness.analysis.standing import Standing
+from eyechart.harness.analysis.tables import (
+    cost_columns,
+    estimate_columns,
+    right_at_columns,
+    threshold_columns,
+)
 from eyechart.harness.journal.manifest import Manifest
 from eyechart.harness.score.outcomes import NOT_SCORED
 from eyechart.harness.spec import Cell
-from eyechart.harness.spec.columns import ACCURACY_AT
+from eyechart.harness.spec.columns import (
+    ACCURACY_AT,
+    ASKED,
+    BY_TEST,
+    COST_A_REPLY,
+    OF_MODEL,
+    RECORDED,
+    REPORTED,
+)
 from eyechart.providers.naming import turned_on
 
 KEY = ("task", "condition", "model", "settings")
@@ -33,18 +48,13 @@ _DIGITS = 6
 _SHOWN_FINGERPRINT = 8
 
 
-def run_rows(run: JudgedRun, threshold: Threshold) -> tuple[list[Row], list[LeftOut]]:
-    """A row for each complete condition, and a message for each incomplete one.
-
-    Raises:
-        LeaderboardError: the run is a repeat of another one.
+def run_rows(
+    run: JudgedRun, threshold: Threshold, at: Sequence[int] = ()
+) -> tuple[list[Row], list[LeftOut]]:
+    """A row for each complete condition, with the accuracy at each length `at`, and a message for
+    each incomplete one.
     """
     manifest = run.manifest
-    if manifest.repeat:
-        raise LeaderboardError(
-            f"{run.folder} is repeat {manifest.repeat} of a run, and a leaderboard takes the run "
-            "itself"
-        )
     rows: list[Row] = []
     left_out: list[LeftOut] = []
     for judged in run.conditions.values():
@@ -64,10 +74,11 @@ def run_rows(run: JudgedRun, threshold: Threshold) -> tuple[list[Row], list[Left
                 "task_version": str(manifest.task_version),
                 "condition": judged.label,
                 "model": manifest.model,
+                **dict.fromkeys((*OF_MODEL, *BY_TEST, "capacity"), ""),
+                "kind": ASKED if manifest.recorded is None else RECORDED,
                 "default": "yes" if is_default(judged) else "",
                 "control": "yes" if judged.control else "",
                 "adaptive": "yes" if judged.adaptive else "",
-                "recorded": "yes" if manifest.recorded is not None else "",
                 "n": str(counts["n"]),
                 "not_scored": str(sum(counts[name] for name in NOT_SCORED)),
                 "threshold": f"{of_threshold['threshold']:g}",
@@ -77,9 +88,14 @@ def run_rows(run: JudgedRun, threshold: Threshold) -> tuple[list[Row], list[Left
                     for name, value in {
                         **estimate_columns(estimate, adaptive=judged.adaptive),
                         **token_columns(judged, threshold),
+                        **_capacity(judged),
                         **cost_columns(judged),
+                        COST_A_REPLY: None if judged.cost is None else judged.cost.a_reply,
+                        **right_at_columns(estimate, at),
                     }.items()
                 },
+                "source": _source(manifest),
+                "collected": _collected(manifest),
                 "settings": _settings(manifest),
                 "fingerprint": fingerprint,
                 "date": manifest.updated,
@@ -94,6 +110,26 @@ def run_rows(run: JudgedRun, threshold: Threshold) -> tuple[list[Row], list[Left
             }
         )
     return rows, left_out
+
+
+def _capacity(judged: JudgedCondition) -> dict[str, float | None]:
+    """The capacity, of a task that asks for it: 0 where no line passes."""
+    if STATISTIC not in judged.run.spec.statistics or (found := capacity(judged)) is None:
+        return {}
+    return {"capacity": 0 if found.length.sign == "<" else found.length.length}
+
+
+def _source(manifest: Manifest) -> str:
+    """Who collected recorded replies; empty where they are replies to us, or nobody is named."""
+    files = [] if manifest.recorded is None else manifest.recorded.latest
+    return "; ".join(dict.fromkeys(filter(None, (file.by for file in files))))
+
+
+def _collected(manifest: Manifest) -> str:
+    """When the replies were given: the day of the last one, or what is said of recorded ones."""
+    if manifest.recorded is not None:
+        return manifest.recorded.at
+    return manifest.updated.partition("T")[0]
 
 
 def _incomplete(run: JudgedRun, missing: int, *, is_scored: bool) -> str:
@@ -164,7 +200,8 @@ def merge(
     Of rows with equal `KEY`, version and samples the latest is kept. Two rows have equal samples if
     their fingerprints are equal; adaptive rows, whose samples depend on the replies, if their seeds
     are. Somebody else chose the samples of recorded rows, so all of these are compared, by
-    effective length and not by area, since their lines differ. An invalid date, or one more than a
+    effective length and not by area, since their lines differ. Reported rows are figures of others,
+    each source in a group of its own. An invalid date, or one more than a
     day after `now`, counts as the earliest, so such a row never replaces one with a valid date.
     Only the newest version of each task is kept. Each condition keeps one combination of data and
     threshold for its full rows, one for the adaptive and one for the recorded rows. A combination
@@ -173,8 +210,13 @@ def merge(
     """
     limit = (now or datetime.now(UTC)) + _CLOCKS_DIFFER
     latest: dict[tuple[str, ...], Row] = {}
+    of_models: defaultdict[tuple[str, str], Row] = defaultdict(dict)
     for row in sorted([*before, *rows], key=lambda row: _when(row, limit)):
-        latest[(*(row[name] for name in KEY), row["task_version"], _samples(row))] = row
+        key = (*(row[name] for name in KEY), row["task_version"], _samples(row))
+        known = of_models[row["model"], row["task"]]
+        known |= {name: row[name] for name in OF_MODEL if row[name]}
+        row.update(known)
+        latest[key] = row
     kept = list(latest.values())
     left_out: list[LeftOut] = []
     ahead = [
@@ -183,13 +225,14 @@ def merge(
         for row in before
         if row["date"] and _when(row, limit) == _EARLIEST
     ]
+    of_tasks = [row for row in kept if row["kind"] != REPORTED]
     newest = {
-        task: max(int(row["task_version"]) for row in kept if row["task"] == task)
-        for task in {row["task"] for row in kept}
+        task: max(int(row["task_version"]) for row in of_tasks if row["task"] == task)
+        for task in {row["task"] for row in of_tasks}
     }
     current = []
     for row in kept:
-        if int(row["task_version"]) == newest[row["task"]]:
+        if row["kind"] == REPORTED or int(row["task_version"]) == newest[row["task"]]:
             current.append(row)
         else:
             reason = (
@@ -215,6 +258,22 @@ def merge(
     return Leaderboard(tuple(chosen), tuple(left_out), tuple(ahead))
 
 
+def enter_standings(
+    rows: Iterable[Row], by_folder: Mapping[Path, Sequence[Row]], standings: Iterable[Standing]
+) -> None:
+    """Writes into `rows` how many models each is shown to see further than, and how many see
+    further, in the standings of the runs that are here; other rows have no such numbers, since they
+    would be those of an earlier comparison.
+    """
+    for row in rows:
+        row.update(dict.fromkeys(BY_TEST, ""))
+    for standing in standings:
+        for place in standing.places:
+            for row in by_folder[place.run.folder]:
+                if row["condition"] == place.condition.label and place.by_test:
+                    row.update(zip(BY_TEST, map(str, place.by_test), strict=True))
+
+
 _EARLIEST = datetime.min.replace(tzinfo=UTC)
 _CLOCKS_DIFFER = timedelta(days=1)
 
@@ -231,7 +290,8 @@ def _when(row: Row, limit: datetime) -> datetime:
 
 def _group(row: Row) -> tuple[str, ...]:
     """The properties that rows must share to be compared with each other."""
-    return row["task"], row["condition"], row["adaptive"], row["recorded"]
+    by = row["source"] if row["kind"] == REPORTED else ""
+    return row["task"], row["condition"], row["adaptive"], row["kind"], by
 
 
 def _rank(row: Row) -> tuple[bool, float, int]:
@@ -241,7 +301,7 @@ def _rank(row: Row) -> tuple[bool, float, int]:
     """
     if not row["effective_length"] or row["limited_by"] not in RANKED:
         return False, 0.0, 0
-    if not row["adaptive"] and not row["recorded"]:
+    if not row["adaptive"] and row["kind"] == ASKED:
         return True, float(row["area"]), 0
     sign = ("<", "", ">").index(row["effective_length_bound"])
     return True, float(row["effective_length"]), sign
@@ -249,8 +309,8 @@ def _rank(row: Row) -> tuple[bool, float, int]:
 
 def _samples(row: Row) -> str:
     """The properties that two rows share if their runs drew the same samples."""
-    if row["recorded"]:
-        return "recorded"
+    if row["kind"] != ASKED:
+        return row["kind"]
     return f"adaptive {_seed(row)}" if row["adaptive"] else row["fingerprint"]
 
 
@@ -264,7 +324,7 @@ def _data(row: Row) -> str:
 
 def _reference(group: Sequence[Row], limit: datetime) -> Row:
     counts = Counter(_data(row) for row in group)
-    return max(group, key=lambda row: (counts[_data(row)], int(row["n"]), _when(row, limit)))
+    return max(group, key=lambda row: (counts[_data(row)], int(row["n"] or 0), _when(row, limit)))
 
 
 def _named(row: Row) -> str:

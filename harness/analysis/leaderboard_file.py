@@ -8,6 +8,7 @@ import io
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import get_args
 
@@ -23,9 +24,15 @@ from eyechart.harness.journal.lines import MAX_LINE
 from eyechart.harness.journal.record import Warn
 from eyechart.harness.spec.columns import (
     ACCURACY_AT,
+    BY_TEST,
+    COST_A_REPLY,
     ESTIMATE,
     ESTIMATE_TEXTS,
+    KINDS,
     LEADERBOARD,
+    NEWER,
+    REPORTED,
+    RIGHT_AT,
     TOKEN_TEXTS,
     TOKENS,
 )
@@ -34,25 +41,31 @@ Row = dict[str, str]
 """Column -> text in the file; empty where unknown."""
 
 _COUNTS = ("task_version", "n", "not_scored")
+_MAYBE_COUNTS = ("rows", *BY_TEST)
 _COUNT = re.compile(r"[0-9]{1,15}")
 _NUMBERS = (
     "threshold",
+    "parameters_billion",
+    "capacity",
     "cost_usd",
+    COST_A_REPLY,
     *(name for name in (*ESTIMATE, *TOKENS) if name not in (*ESTIMATE_TEXTS, *TOKEN_TEXTS)),
 )
 _NEVER_EMPTY = ("threshold", "lapse", "tested_length")
+_BOUND, _SIGNS = "_bound", ("", "<", ">")
 _WORDS = {
     "default": ("", "yes"),
     "control": ("", "yes"),
     "adaptive": ("", "yes"),
-    "recorded": ("", "yes"),
-    "effective_length_bound": ("", "<", ">"),
-    "tested_length_bound": ("", "<", ">"),
+    "kind": KINDS,
+    "effective_length_bound": _SIGNS,
+    "tested_length_bound": _SIGNS,
     "limited_by": LIMITS,
     "one_threshold": ("no", "yes"),
     "tokens_a_symbol_source": ("", *get_args(Source)),
 }
 """Column -> the texts that it may have."""
+_RIGHT_AT = re.compile(r"(right|reaches)_at_([1-9][0-9]{0,8})(_ci_low|_ci_high|_bound)?")
 _NUMBER = re.compile(r"-?[0-9]{1,15}(?:\.[0-9]{1,30})?(?:e[+-]?[0-9]{1,2})?")
 
 
@@ -142,7 +155,7 @@ def read_rows(path: Path) -> list[Row]:
     csv.field_size_limit(MAX_LINE)  # a system prompt may be longer than the 131,072 characters
     try:
         with path.open(newline="", encoding="utf-8") as file:
-            rows = [_with_tokens(row) for row in csv.DictReader(file)]
+            rows = [_renewed(row) for row in csv.DictReader(file)]
     except FileNotFoundError:
         return []
     except (OSError, UnicodeDecodeError, csv.Error) as error:
@@ -156,16 +169,31 @@ def read_rows(path: Path) -> list[Row]:
     ]
 
 
-def _with_tokens(row: Row) -> Row:
-    """The row of a file; one that was written before version 0.2 has no columns of tokens, and they
-    are empty.
+def _renewed(row: Row) -> Row:
+    """The row of a file, with the columns of today: those of `NEWER` that an older file does not
+    have are empty, and where it has `recorded` in place of `kind`, the kind follows from that.
     """
-    return row if any(name in row for name in TOKENS) else {**row, **dict.fromkeys(TOKENS, "")}
+    if "kind" not in row and row.get("recorded") in ("", "yes"):
+        row = {**row, "kind": "recorded" if row["recorded"] else "asked"}
+        del row["recorded"]
+    return {**{name: "" for name in NEWER if name not in row}, **row}
 
 
+@lru_cache(maxsize=4096)
+def right_at_length(name: str) -> str:
+    """The length in the name of a column of `RIGHT_AT`, as text; empty for other columns."""
+    found = _RIGHT_AT.fullmatch(name)
+    return found[2] if found else ""
+
+
+@lru_cache(maxsize=4096)
 def _is_number(name: str) -> bool:
     """Whether column `name` has numbers. The others have texts, escaped by `cells.csv_text`."""
-    return name in (*_COUNTS, *_NUMBERS) or name.startswith(ACCURACY_AT)
+    is_bound = name.endswith(_BOUND)
+    named = (*_COUNTS, *_MAYBE_COUNTS, *_NUMBERS)
+    return not is_bound and (
+        name in named or name.startswith(ACCURACY_AT) or right_at_length(name) != ""
+    )
 
 
 def _row_problem(row: Row) -> str | None:
@@ -174,22 +202,37 @@ def _row_problem(row: Row) -> str | None:
     if absent or None in row:
         problem = f"it has no {absent[0]!r}" if absent else "it has more fields than columns"
         return f"no row of a leaderboard: {problem}"
-    for name, value in row.items():
-        if name.startswith(ACCURACY_AT) and not _COUNT.fullmatch(name.removeprefix(ACCURACY_AT)):
-            return f"no column of a leaderboard: {name!r}"
-        is_count = name in _COUNTS or (name == "rows" and value)
-        if is_count and not _COUNT.fullmatch(value):
-            return f"{name} is no whole number: {value!r}"
-        if _is_number(name) and value and not _NUMBER.fullmatch(value):
-            return f"{name} is no number: {value!r}"
-        if name in _NEVER_EMPTY and not value:
-            return f"{name} is empty"
-        if name in _WORDS and value not in _WORDS[name]:
-            words = " or ".join(word or "empty" for word in _WORDS[name])
-            return f"{name} is not {words}: {value!r}"
+    problems = (_value_problem(name, value, row["kind"]) for name, value in row.items())
+    if found := next(filter(None, problems), None):
+        return found
+    has_accuracy = bool(lengths_of([row]))
+    if row["kind"] == REPORTED:
+        is_figure = has_accuracy or row["capacity"]
+        return None if is_figure else "it has no accuracy at any length, and no capacity"
     if bool(row["area"]) == bool(row["adaptive"]):
         return "area is empty" if row["adaptive"] == "" else "an adaptive condition has an area"
-    return None if lengths_of([row]) else "it has no accuracy at any length"
+    return None if has_accuracy else "it has no accuracy at any length"
+
+
+def _value_problem(name: str, value: str, kind: str) -> str | None:
+    """What is wrong with one value of a row; `None` if nothing is. Figures that somebody else
+    reported may be unknown.
+    """
+    if name.startswith(ACCURACY_AT) and not _COUNT.fullmatch(name.removeprefix(ACCURACY_AT)):
+        return f"no column of a leaderboard: {name!r}"
+    if kind == REPORTED and not value:
+        return None
+    is_count = name in _COUNTS or (name in _MAYBE_COUNTS and value)
+    if is_count and not _COUNT.fullmatch(value):
+        return f"{name} is no whole number: {value!r}"
+    if _is_number(name) and value and not _NUMBER.fullmatch(value):
+        return f"{name} is no number: {value!r}"
+    if name in _NEVER_EMPTY and not value:
+        return f"{name} is empty"
+    words = _SIGNS if right_at_length(name) and name.endswith(_BOUND) else _WORDS.get(name)
+    if words is not None and value not in words:
+        return f"{name} is not {' or '.join(word or 'empty' for word in words)}: {value!r}"
+    return None
 
 
 def lengths_of(rows: Iterable[Row]) -> list[int]:
@@ -203,18 +246,26 @@ def lengths_of(rows: Iterable[Row]) -> list[int]:
     return sorted(lengths)
 
 
+def right_at_lengths(rows: Iterable[Row]) -> list[int]:
+    """The lengths of `--at` that at least one row has, ascending."""
+    names = {name for row in rows for name, value in row.items() if value}
+    return sorted({int(length) for length in map(right_at_length, names) if length})
+
+
 def write_leaderboard(path: Path, leaderboard: Leaderboard) -> None:
     """Writes `leaderboard` to `path`, or to the target of a link there. The accuracies are the last
-    columns, one for each length.
+    columns: those of the fitted curve at the lengths of `--at`, and those of each line.
 
     Raises:
         errors.JournalError: the file cannot be written.
     """
     accuracies = [f"{ACCURACY_AT}{length}" for length in lengths_of(leaderboard.rows)]
+    right_at = [
+        name.format(length) for length in right_at_lengths(leaderboard.rows) for name in RIGHT_AT
+    ]
+    columns = [*LEADERBOARD, *right_at, *accuracies]
     text = io.StringIO()
-    writer = csv.DictWriter(
-        text, [*LEADERBOARD, *accuracies], restval="", extrasaction="ignore", lineterminator="\n"
-    )
+    writer = csv.DictWriter(text, columns, restval="", extrasaction="ignore", lineterminator="\n")
     writer.writeheader()
     writer.writerows(
         {name: value if _is_number(name) else csv_text(value) for name, value in row.items()}

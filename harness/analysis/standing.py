@@ -14,10 +14,16 @@ from eyechart.harness.analysis.comparability import (
     have_other_rows,
 )
 from eyechart.harness.analysis.comparison import Comparison, compare_runs, sides_of
-from eyechart.harness.analysis.curve import Threshold
+from eyechart.harness.analysis.curve import SIGNIFICANT, Threshold
 from eyechart.harness.analysis.effective_length import EffectiveLength
-from eyechart.harness.analysis.family import Ranked, Ranking, in_family, ranked_lengths
-from eyechart.harness.analysis.further import LEAST_P, SIGNIFICANT, Side, Sides, joined
+from eyechart.harness.analysis.family import (
+    Ranked,
+    Ranking,
+    in_family,
+    is_default,
+    ranked_lengths,
+)
+from eyechart.harness.analysis.further import LEAST_P, Side, Sides, joined
 from eyechart.harness.analysis.in_tokens import seen
 from eyechart.harness.analysis.interval import Bound
 from eyechart.harness.analysis.judged_run import JudgedCondition, JudgedRun
@@ -42,6 +48,8 @@ class Place:
 
     name: str
     run: JudgedRun
+    condition: Condition
+    """The condition of the standing."""
     estimate: EffectiveLength | None
     """Its effective length under the condition of the standing; `None` without a scored sample."""
     ranks: tuple[int, int] | None
@@ -50,6 +58,9 @@ class Place:
     tokens: TokensASymbol | None
     """Its tokens a symbol under that condition; `None` where they are not known."""
     adaptive: bool
+    by_test: tuple[int, int, int] | None
+    """How many models it is shown to see further than, how many see further by test, and of how
+    many others; `None` where there are no ranks."""
     median: Bound | None
     """The median over all conditions except controls; `None` if the model has fewer than two."""
     conditions: int
@@ -90,6 +101,13 @@ class Standing:
     in_tokens: bool
     """Whether effective lengths are in tokens of the row; a model whose tokens a symbol are not
     known has no rank."""
+
+    @property
+    def has_ranks(self) -> bool:
+        """Whether the models are few enough that ranks say something: of a hundred models nearly
+        all have ranks like 1–100.
+        """
+        return len(self.ranking.runs) <= MOST_IN_PAIRS
 
     @property
     def comparisons(self) -> list[Comparison]:
@@ -157,15 +175,13 @@ def standing(
     unit = TOKENS if in_tokens else runs[0][1].spec.unit
     ranking = Ranking(tuple(ranked), 0, family, unit)
     further = [_further_than(place, signs) for place in range(count)]
+    by_test = [
+        (len(further[place]), sum(place in shorter for shorter in further), count - 1)
+        for place in range(count)
+    ]
     places = [
-        _place(
-            one,
-            condition,
-            threshold,
-            (1 + sum(place in shorter for shorter in further), count - len(further[place])),
-            in_tokens=in_tokens,
-        )
-        for place, one in enumerate(ranked)
+        _place(one, condition, threshold, tested, in_tokens=in_tokens)
+        for one, tested in zip(ranked, by_test, strict=True)
     ]
     places += [_place(one, condition, threshold, None, in_tokens=in_tokens) for one in absent]
     return Standing(
@@ -250,12 +266,6 @@ def _comparable(first: JudgedCondition, second: JudgedCondition, *, other_rows: 
     return True
 
 
-def is_default(judged: JudgedCondition) -> bool:
-    """Whether every axis has its default value; of several default values the first counts."""
-    axes = judged.run.spec.axes
-    return all(axes[axis].default[0] == value for axis, value in judged.condition.items())
-
-
 def _condition(runs: Sequence[JudgedRun]) -> Condition:
     counts: dict[Condition, tuple[int, bool, bool]] = {}
     for run in runs:
@@ -294,7 +304,7 @@ def _place(
     one: Ranked,
     condition: Condition,
     threshold: Threshold,
-    ranks: tuple[int, int] | None,
+    by_test: tuple[int, int, int] | None,
     *,
     in_tokens: bool,
 ) -> Place:
@@ -304,10 +314,12 @@ def _place(
     return Place(
         one.name,
         one.run,
+        condition,
         one.estimates[condition],
-        ranks,
+        None if by_test is None else (1 + by_test[1], 1 + by_test[2] - by_test[0]),
         judged.tokens_a_symbol if judged else None,
         judged is not None and judged.adaptive,
+        by_test,
         median_length(lengths),
         len(lengths),
         len(others) - len(lengths),

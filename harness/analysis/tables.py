@@ -30,6 +30,8 @@ from eyechart.harness.spec.columns import (
     ESTIMATE_TEXTS,
     OVERALL,
     REACHES,
+    READ,
+    RIGHT_AT,
     ROW_TOKENS,
     RUN,
     TOKEN_TEXTS,
@@ -88,7 +90,7 @@ def effective_length_table(run: JudgedRun, threshold: Threshold = Threshold()) -
                 "not_scored": int(judged.cells[list(NOT_SCORED)].sum().sum()),
                 "read": run.manifest.settings.get("read", "reply"),
                 "chance": judged.curve.mean_chance if run.options and judged.curve else None,
-                "calibration_error": judged.calibration_error,
+                **_calibration_columns(judged),
                 **({} if (total := overall(judged)) is None else total.columns()),
                 **threshold_columns(threshold),
                 **estimate_columns(estimate, adaptive=judged.adaptive),
@@ -102,7 +104,7 @@ def effective_length_table(run: JudgedRun, threshold: Threshold = Threshold()) -
     table = pd.DataFrame(rows, columns=[*RUN, *manifest.spec["axes"], *columns])
     numbers = [
         *(name for name in ESTIMATE if name not in ESTIMATE_TEXTS),
-        *(*OVERALL, "chance", "calibration_error", "error_growth", "cost_usd"),
+        *(*OVERALL, *(name for name in READ if name != "read"), "error_growth", "cost_usd"),
         *(name for name in TOKENS if name not in TOKEN_TEXTS),
     ]
     if has_capacity:
@@ -111,9 +113,14 @@ def effective_length_table(run: JudgedRun, threshold: Threshold = Threshold()) -
     return table
 
 
+def _calibration_columns(judged: JudgedCondition) -> dict[str, float]:
+    found = judged.calibration
+    return {} if found is None else dict(zip(READ[2:], found, strict=True))
+
+
 def at_table(run: JudgedRun, threshold: Threshold, lengths: Sequence[int]) -> pd.DataFrame:
     """A row for each condition and each of `lengths`: the values of its axes, and the columns of
-    `AtLength`, which are empty outside the lengths asked.
+    `AtLength`; outside the lengths asked there are bounds.
     """
     rows = [
         {**condition, **at_length(estimate, length).columns}
@@ -122,7 +129,7 @@ def at_table(run: JudgedRun, threshold: Threshold, lengths: Sequence[int]) -> pd
         for length in lengths
     ]
     table = pd.DataFrame(rows, columns=[*run.manifest.spec["axes"], *AT_COLUMNS])
-    numbers = [name for name in AT_COLUMNS if name not in ("at", "limited_by")]
+    numbers = [name for name in AT_COLUMNS if name not in ("at", "bound", "limited_by")]
     table[numbers] = table[numbers].astype(float).round(_DIGITS)
     return table
 
@@ -133,6 +140,27 @@ def cost_columns(judged: JudgedCondition) -> dict[str, Any]:
     return dict(
         zip(COST, (None, "") if cost is None else (cost.dollars, cost.prices_of), strict=True)
     )
+
+
+def right_at_columns(
+    estimate: EffectiveLength, lengths: Sequence[int]
+) -> dict[str, float | str | None]:
+    """Column -> value of the accuracy at each of `lengths` in the file of a leaderboard: the
+    columns `RIGHT_AT`, each with the length in its name.
+    """
+    return {
+        name.format(length): value
+        for length in lengths
+        for found in [at_length(estimate, length)]
+        for name, value in zip(
+            RIGHT_AT,
+            (
+                *(found.accuracy, *found.accuracy_ci, found.reaches),
+                "" if found.bound == "=" else found.bound,
+            ),
+            strict=True,
+        )
+    }
 
 
 def threshold_columns(threshold: Threshold) -> dict[str, Any]:

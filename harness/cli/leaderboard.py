@@ -15,13 +15,14 @@ from eyechart.harness.analysis.effective_length import NO_SINGLE_THRESHOLD, limi
 from eyechart.harness.analysis.in_tokens import token_columns
 from eyechart.harness.analysis.interval import span_text
 from eyechart.harness.analysis.judged_run import JudgedRun, part_of, read_run
-from eyechart.harness.analysis.leaderboard import merge, run_rows
+from eyechart.harness.analysis.leaderboard import enter_standings, merge, run_rows
 from eyechart.harness.analysis.leaderboard_file import (
     LeftOut,
     Row,
     left_out_lines,
     only_writer,
     read_rows,
+    right_at_length,
     write_leaderboard,
 )
 from eyechart.harness.analysis.run_text import reading_note, recorded_note
@@ -29,7 +30,7 @@ from eyechart.harness.analysis.standing import Place, Standing
 from eyechart.harness.analysis.tables import estimate_columns
 from eyechart.harness.analysis.tokens_text import unit_note
 from eyechart.harness.cli.documents import print_document
-from eyechart.harness.cli.layout import Column, blocks, joined, table
+from eyechart.harness.cli.layout import Column, blocks, fits, joined, table
 from eyechart.harness.cli.tables import INTERVAL, at_texts, bold, sees_text, threshold_text
 from eyechart.harness.cli.terminal import echo, show, tell, warn
 from eyechart.harness.cli.verbs import check_output
@@ -38,12 +39,22 @@ from eyechart.harness.face.trust import is_outside
 from eyechart.harness.journal.manifest import find_runs
 from eyechart.harness.report.readme import around, markdown, put_into
 from eyechart.harness.report.section import Section, sections
-from eyechart.harness.report.standings import standing_finding, standing_notes
+from eyechart.harness.report.standings import (
+    TESTED_HEADS,
+    standing_finding,
+    standing_notes,
+    suited_at,
+)
 from eyechart.harness.spec import Condition
 from eyechart.harness.spec.columns import (
     ACCURACY_AT,
+    ASKED,
+    BY_TEST,
+    COST,
+    COST_A_REPLY,
     ESTIMATE,
     ESTIMATE_TEXTS,
+    RECORDED,
     TOKEN_TEXTS,
     TOKENS,
 )
@@ -52,7 +63,8 @@ if TYPE_CHECKING:
     from eyechart.harness.face.study import StudyRuns
 
 _STAR = f"*: {NO_SINGLE_THRESHOLD}, so the length is what the lines certify."
-_NUMBERS = {"task_version", "n", "not_scored", "threshold", *ESTIMATE, *TOKENS}
+_NUMBERS = {"task_version", "n", "not_scored", "threshold", "parameters_billion", "capacity"}
+_NUMBERS |= {*ESTIMATE, *TOKENS, *BY_TEST, *COST[:1], COST_A_REPLY}
 _NUMBERS -= {*ESTIMATE_TEXTS, *TOKEN_TEXTS}
 
 
@@ -67,6 +79,7 @@ def leaderboard(
     threshold: Threshold,
     in_tokens: bool,
     at: Sequence[int] = (),
+    ranks_only: bool = False,
     as_json: bool,
 ) -> int:
     """Merges runs into a leaderboard's file, table and page, and prints their ranks."""
@@ -84,7 +97,16 @@ def leaderboard(
     read_rows(output)  # a faulty file is reported before runs are judged
     if readme is not None:
         around(readme)
-    ranked, used = write(run_folders, output, readme, tasks, threshold, run_kept_code=run_kept_code)
+    ranked, used = write(
+        run_folders,
+        output,
+        readme,
+        tasks,
+        threshold,
+        at=at,
+        ranks_only=ranks_only,
+        run_kept_code=run_kept_code,
+    )
     if as_json:
         print_document(document(output, ranked, at, in_tokens=in_tokens))
     elif used or not folders:
@@ -102,6 +124,8 @@ def write(
     tasks: str,
     threshold: Threshold,
     *,
+    at: Sequence[int] = (),
+    ranks_only: bool = False,
     run_kept_code: bool = False,
     study: StudyRuns | None = None,
 ) -> tuple[list[Section], set[Path]]:
@@ -109,18 +133,32 @@ def write(
     Returns the sections of the page, and the folders whose runs could be read. Nothing is written
     where none could. Of a study the file is written anew, from the cells that the study asks.
     """
-    new, left_out = _rows(folders, threshold, tasks, run_kept_code=run_kept_code, study=study)
+    new, left_out = _rows(folders, threshold, tasks, at, run_kept_code=run_kept_code, study=study)
     for line in left_out:
         warn(f"left out: {line}")
     if not new and folders:
         return [], set()
     with only_writer(output, warn):
         before = read_rows(output) if study is None else []
-        page_runs = _write_leaderboard(output, new, before, readme)
+        ranked = _write_leaderboard(output, new, before, readme, threshold, ranks_only=ranks_only)
         title = "" if study is None else f"{study.study.spec.title} · {study.label}"
-        ranked = _write_page(
-            output, page_runs, threshold, tasks, run_kept_code=run_kept_code, title=title
-        )
+        if ranks_only:
+            from eyechart.harness.report.ranks_page import write_ranks
+
+            units = {section.task: section.unit for section in ranked}
+            write_ranks(read_rows(output), output.with_suffix(".html"), units)
+        elif ranked:
+            from eyechart.harness.report.page import write_sections
+
+            write_sections(
+                ranked,
+                output.with_suffix(".html"),
+                tasks=tasks,
+                run_kept_code=run_kept_code,
+                title=title,
+                at=at,
+                warn=warn,
+            )
     return ranked, {run.folder for run, _ in new}
 
 
@@ -136,6 +174,7 @@ def _rows(
     folders: Iterable[Path],
     threshold: Threshold,
     tasks: str,
+    at: Sequence[int],
     *,
     run_kept_code: bool,
     study: StudyRuns | None,
@@ -152,7 +191,7 @@ def _rows(
             continue
         if study is not None:
             run = part_of(run, partial(study.asks, run.manifest.task))
-        rows, reasons = run_rows(run, threshold)
+        rows, reasons = run_rows(run, threshold, at)
         runs.append((run, rows))
         incomplete += reasons
     return runs, [*left_out, *left_out_lines(incomplete)]
@@ -163,42 +202,34 @@ def _write_leaderboard(
     new: Sequence[tuple[JudgedRun, Sequence[Row]]],
     before: Sequence[Row],
     readme: Path | None,
-) -> list[JudgedRun]:
-    """Merges new rows with those `before` into the file and its table; returns their runs."""
+    threshold: Threshold,
+    *,
+    ranks_only: bool,
+) -> list[Section]:
+    """Merges new rows with those `before` into the file and its table; returns the sections of the
+    runs whose rows are in it.
+    """
     merged = merge([row for _, rows in new for row in rows], before)
     for line in merged.ahead:
         warn(line)
     for line in left_out_lines(merged.left_out):
         warn(f"left out: {line}")
+    chosen = set(map(id, merged.rows))
+    here = [(run, rows) for run, rows in new if any(id(row) in chosen for row in rows)]
+    ranked = sections([run for run, _ in here], threshold)
+    enter_standings(
+        merged.rows,
+        {run.folder: rows for run, rows in here},
+        [section.standing for section in ranked],
+    )
     write_leaderboard(output, merged)
     if readme is not None:
         put_into(readme, markdown(merged))
-    chosen = set(map(id, merged.rows))
-    absent = len(chosen) - sum(id(row) in chosen for _, rows in new for row in rows)
+    absent = len(chosen) - sum(id(row) in chosen for _, rows in here for row in rows)
     if absent:
         have, runs = ("have", "their runs are") if absent > 1 else ("has", "its run is")
-        warn(f"{absent:,} of the rows {have} no rank and no part of the page: {runs} not here")
-    return [run for run, rows in new if any(id(row) in chosen for row in rows)]
-
-
-def _write_page(
-    output: Path,
-    runs: Sequence[JudgedRun],
-    threshold: Threshold,
-    tasks: str,
-    *,
-    run_kept_code: bool,
-    title: str,
-) -> list[Section]:
-    """Writes the page beside the file, if there are runs; returns its sections."""
-    from eyechart.harness.report.page import write_sections
-
-    ranked = sections(runs, threshold)
-    if ranked:
-        page = output.with_suffix(".html")
-        write_sections(
-            ranked, page, tasks=tasks, run_kept_code=run_kept_code, title=title, warn=warn
-        )
+        part = "" if ranks_only else " and no part of the page"
+        warn(f"{absent:,} of the rows {have} no rank{part}: {runs} not here")
     return ranked
 
 
@@ -217,8 +248,12 @@ def print_standings(
         if section in alone:
             continue
         _show_title([section.name, *_condition(section)])
-        keys = [Column(["rank"], [place.ranks_text for place in places])]
-        _show_places(section.threshold, places, [*keys, _models(places)], at, in_tokens=in_tokens)
+        tested = _by_test(places, ranked=standing.has_ranks)
+        keys = [*tested, _models(places)] if standing.has_ranks else [_models(places)]
+        more = [] if standing.has_ranks else tested
+        _show_places(section.threshold, places, keys, at, more, in_tokens=in_tokens)
+        for sentence in suited_at(standing, section.threshold, at):
+            tell(sentence)
         if finding := standing_finding(standing):
             tell(finding)
         for note in standing_notes(standing):
@@ -253,7 +288,9 @@ def print_notes(alone: Sequence[Section]) -> None:
 
 
 def print_chart(of_tasks: Sequence[Section]) -> None:
-    """Prints the effective length of each model under each condition, with its interval."""
+    """Prints the effective length of each model under each condition, with its interval: a column
+    for each model where they fit beside each other, else a row.
+    """
     models = list(dict.fromkeys(details.name for section in of_tasks for details in section.runs))
     rows = [
         (section, condition)
@@ -269,14 +306,25 @@ def print_chart(of_tasks: Sequence[Section]) -> None:
         star = "" if estimate.one_threshold else " *"
         return f"{estimate.length_text} ({', '.join(inside)}){star}"
 
-    keys = [
-        Column(["task"], [section.name for section, _ in rows], "left"),
-        Column(["condition"], [of.only(section.varied).label for section, of in rows], "left"),
-    ]
+    def keys(rows: Sequence[tuple[Section, Condition]]) -> list[Column]:
+        return [
+            Column(["task"], [section.name for section, _ in rows], "left"),
+            Column(["condition"], [of.only(section.varied).label for section, of in rows], "left"),
+        ]
+
     columns = [Column([model], [cell(*row, model) for row in rows], "left") for model in models]
-    _show_title([f"sees to ({threshold_text(of_tasks[0].threshold)}), with 95 % interval"])
-    for block in blocks(keys, columns):
-        show(table(block))
+    title = f"sees to ({threshold_text(of_tasks[0].threshold)}), with 95 % interval"
+    _show_title([title])
+    if fits([*keys(rows), *columns]):
+        show(table([*keys(rows), *columns]))
+    else:
+        long = [(row, model) for row in rows for model in models]
+        columns = [
+            Column(["model"], [model for _, model in long], "left"),
+            Column(["sees to"], [cell(*row, model) for row, model in long], "left"),
+        ]
+        parts = range(len(models), len(long), len(models))
+        show(table([*keys([row for row, _ in long]), *columns], parts))
     if any(not one.one_threshold for section in of_tasks for one in section.estimates.values()):
         tell(_STAR)
     echo("")
@@ -298,6 +346,16 @@ def _condition(section: Section) -> list[str]:
     return [f"{axis}={value}" for axis, value in values.items()]
 
 
+def _by_test(places: Sequence[Place], *, ranked: bool) -> list[Column]:
+    """The ranks, or of many models how many each is shown to see further and less far than."""
+    if ranked:
+        return [Column(["rank"], [place.ranks_text for place in places])]
+    texts = [place.by_test or ("–", "–") for place in places]
+    return [
+        Column([head], [str(text[at]) for text in texts]) for at, head in enumerate(TESTED_HEADS)
+    ]
+
+
 def _models(places: Sequence[Place]) -> Column:
     names = [
         place.name
@@ -313,6 +371,7 @@ def _show_places(
     places: Sequence[Place],
     keys: Sequence[Column],
     at: Sequence[int],
+    more: Sequence[Column] = (),
     *,
     in_tokens: bool,
 ) -> None:
@@ -330,6 +389,7 @@ def _show_places(
         columns.append(Column(["limited by"], limits, "left"))
     texts = [at_texts(place.estimate, at, threshold) for place in places]
     columns += [Column([name], [one[name] for one in texts]) for name in texts[0]]
+    columns += more
     for block in blocks(keys, columns):
         show(table(block))
     if any(place.estimate and not place.estimate.one_threshold for place in places):
@@ -391,7 +451,7 @@ def _ranked(
         "name": place.name,
         "folder": place.run.folder,
         "adaptive": place.adaptive,
-        "recorded": place.run.manifest.recorded is not None,
+        "kind": ASKED if place.run.manifest.recorded is None else RECORDED,
         **estimate_columns(place.estimate, adaptive=place.adaptive),
         **({} if judged is None else token_columns(judged, threshold)),
         "right_at": [at_length(place.estimate, one).columns for one in at]
@@ -401,7 +461,8 @@ def _ranked(
 
 
 def _value(name: str, text: str) -> float | str | None:
-    if name not in _NUMBERS and not name.startswith(ACCURACY_AT):
+    is_right_at = right_at_length(name) != "" and not name.endswith("_bound")
+    if name not in _NUMBERS and not name.startswith(ACCURACY_AT) and not is_right_at:
         return text
     number = float(text) if text else math.nan
     return int(number) if number.is_integer() else number

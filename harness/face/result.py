@@ -12,16 +12,18 @@ from typing import TYPE_CHECKING
 import pandas as pd
 
 from eyechart.harness.analysis.comparison import (
+    MARGIN,
     Change,
     Comparison,
     compare_conditions,
     compare_runs,
 )
 from eyechart.harness.analysis.comparison_table import comparison_table
-from eyechart.harness.analysis.comparison_text import change_sentence, finding
+from eyechart.harness.analysis.comparison_text import finding
 from eyechart.harness.analysis.confidence_text import confidence_finding
 from eyechart.harness.analysis.curve import THRESHOLD, Threshold, threshold_problem
 from eyechart.harness.analysis.details import Prompts, prompts_of
+from eyechart.harness.analysis.draws import Drawn
 from eyechart.harness.analysis.drift import Drift, drift
 from eyechart.harness.analysis.effective_length import EffectiveLength
 from eyechart.harness.analysis.in_tokens import OWN, unit_problem
@@ -47,15 +49,12 @@ from eyechart.harness.face.listing import list_runs as listed_runs
 from eyechart.harness.face.run_options import as_warning
 from eyechart.harness.face.samples import Choice, choose, shown_samples
 from eyechart.harness.face.samples_frame import samples_frame
-from eyechart.harness.settings.checks import full_text, path, switch, texts
+from eyechart.harness.settings.checks import MAX_DRAWS, Bound, full_text, path, switch, texts
 from eyechart.harness.spec.unit import TOKENS
 from eyechart.harness.task.catalogue import Task
 
 if TYPE_CHECKING:
     import altair as alt
-
-MARGIN = 0.05
-"""Difference of areas up to which two runs are equivalent, unless a call says otherwise."""
 
 
 def read_threshold(threshold: float, *, relative: bool) -> Threshold:
@@ -194,6 +193,22 @@ class Run:
         }
 
     @property
+    def drawn(self) -> Drawn | None:
+        """What several draws of the prompts say: pass@k, the majority vote and the variance between
+        and within prompts; `None` where each prompt is asked once.
+        """
+        return self.judged.drawn
+
+    def pass_at(self, k: int) -> float | None:
+        """Mean probability that at least one of `k` replies to a prompt is right, over the prompts
+        with so many replies, without controls; `None` without any.
+
+        Raises:
+            UsageError: `k` is less than 1.
+        """
+        return self.judged.pass_at(argument("k", k, Bound(1, MAX_DRAWS)))
+
+    @property
     def drift(self) -> Drift | None:
         """Whether replies became worse, or better, in the course of the run; `None` if that is not
         shown.
@@ -203,7 +218,7 @@ class Run:
     def right_at(self, *lengths: int) -> pd.DataFrame:
         """A row for each condition and each of `lengths`: how often the model is right there, by
         the fitted curve, with the 95 % interval, and the probability that this reaches the
-        threshold. Empty outside the lengths asked.
+        threshold. Outside the lengths asked `bound` says that they are bounds.
         """
         return at_table(self.judged, self.threshold, argument("lengths", lengths, lengths_of))
 
@@ -316,8 +331,10 @@ class RunComparison:
 
     @property
     def finding(self) -> str:
-        """One sentence: which one sees further, or that no difference was found."""
-        return finding(self.comparison)
+        """The verdict in one sentence: who sees further, that they differ, that they are
+        equivalent, or that this is open.
+        """
+        return finding(self.comparison, self.margin)
 
     @property
     def known_not_said(self) -> str:
@@ -332,7 +349,7 @@ class RunComparison:
         return self.comparison.change(self.margin)
 
     def __repr__(self) -> str:
-        said = (self.finding, change_sentence(self.comparison, self.margin), self.known_not_said)
+        said = (self.finding, self.known_not_said)
         return "\n".join(filter(None, said))
 
     def _repr_html_(self) -> str:

@@ -31,6 +31,8 @@ from eyechart.harness.spec import Condition
 
 Marks: TypeAlias = dict[str, str | float]
 """The fields of every row of a series: colour, dash, marks, name in tooltips."""
+_BEYOND = {("low", "<"): -1, ("high", ">"): 1}
+"""Open ends of an interval, which are drawn to the edge of the chart."""
 MOST_TOGETHER = len(SERIES_LIGHT)
 """Models in one panel: each has a colour and a shape of its own."""
 
@@ -139,10 +141,14 @@ def _estimate_rows(section: Section, series: Series, marks: Marks, row: int) -> 
     estimate = section.estimates.get(key_of(series))
     if estimate is None or estimate.length is None:
         return []
-    values: dict[str, Any] = {**marks, "row": row}
+    is_bound = estimate.length.sign != "="
+    values: dict[str, Any] = {**marks, "row": row} | ({"solid": 0.0} if is_bound else {})
     for unit, bounds in _in_units(section, series, estimate).items():
         for name, bound in zip(("x", "low", "high"), bounds, strict=True):
-            values |= units_of({unit: None if bound is None else bound.length}, name)
+            end = None if bound is None else bound.length
+            if bound is not None and (name, bound.sign) in _BEYOND:
+                end = bound.length * charts.air_around(section.lengths) ** _BEYOND[name, bound.sign]
+            values |= units_of({unit: end}, name)
         length, *ends = map(_text, bounds)
         values[f"label@{unit}"] = length + "*" * bool(estimate.note)
         span = " to ".join(dict.fromkeys(ends))

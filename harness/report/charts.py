@@ -11,12 +11,14 @@ from typing import Any
 
 import altair as alt
 
-from eyechart.harness.report.looks import LABEL, OUTCOME_COLOURS, Look, Spec
+from eyechart.harness.report.looks import KNOWN_COLOURS, LABEL, OUTCOME_COLOURS, Look, Spec
 
 WIDTH, HEIGHT = 300, 170
 _ROW = 18
 _AIR = 8
 """Pixels between the outermost marks and the edge."""
+_APART, _MOST_APART = 2.2, 14
+"""Pixels between equal curves, which are drawn above each other; and between all of them."""
 _LANE, _LANES = 4.5, 0.7
 """Most pixels between marks that lie side by side; and the share of the room between two lengths
 that the marks of all series may use.
@@ -59,8 +61,14 @@ def longest_first(ascending: Sequence[float]) -> dict[str, Any]:
 def _around(ticks: Sequence[float]) -> list[float]:
     """The range of `ticks`, a little wider on both sides."""
     low, high = min(ticks), max(ticks)
-    air = (high / low) ** 0.04 if high > low else 1.5
+    air = air_around(ticks)
     return [low / air, high * air]
+
+
+def air_around(ticks: Sequence[float]) -> float:
+    """How far the axis goes beyond the outermost of `ticks`, as a factor."""
+    low, high = min(ticks), max(ticks)
+    return float((high / low) ** 0.04) if high > low else 1.5
 
 
 def _data(name: str) -> alt.Chart:
@@ -111,6 +119,7 @@ def accuracy_chart(look: Look, ticks: Sequence[int], rows: int, note: str, *, ov
     )
     x = _x("x", ticks, title=over)
     curve = _data("curve")
+    apart = min(_APART, _MOST_APART / rows) / HEIGHT
     tips = _tips("where", "length", "accuracy", "interval", "n")
     curves = alt.layer(
         curve.mark_area(opacity=0.14 if rows <= MANY else 0.06, line=False)
@@ -120,7 +129,9 @@ def accuracy_chart(look: Look, ticks: Sequence[int], rows: int, note: str, *, ov
         _data("fit")
         .mark_line(strokeWidth=0.8, opacity=0.7)
         .encode(x, y, colour, alt.Detail("dash:N")),
-        curve.mark_line(strokeWidth=2, strokeJoin="round").encode(x, y, colour, dash),
+        curve.mark_line(strokeWidth=2, strokeJoin="round")
+        .encode(x, alt.Y("drawn:Q", scale=y["scale"], axis=y["axis"]), colour, dash)
+        .transform_calculate(drawn=f"datum.y + {apart:.4f} * datum.lane"),
         look.points(_beside(curve, look, ticks)).encode(x, y, tooltip=tips),
     ).properties(width=WIDTH, height=HEIGHT)
     place = alt.Y("row:O", axis=None, scale=alt.Scale(domain=list(range(rows)), paddingOuter=0.4))
@@ -181,6 +192,38 @@ def outcomes_chart(ticks: Sequence[int], over: str) -> Spec:
         .properties(width=WIDTH, height=110)
     )
     return spec_of(bars)
+
+
+def known_chart(ticks: Sequence[int], over: str) -> Spec:
+    """Which of two readings of a model is right, as stacked shares by length, with a tick at which
+    the second bar would end if the likelihood guessed; `over` is the title of the x axis.
+
+    Data: `known` (length, reading, rank, n, share), `guesses` (length, share, n).
+    """
+    names, inks = map(list, (KNOWN_COLOURS, KNOWN_COLOURS.values()))
+    x = alt.X(
+        "length:O",
+        axis=alt.Axis(title=over, labelAngle=0),
+        scale=alt.Scale(paddingInner=0.12, **longest_first(ticks)),
+    )
+    axis, scale = alt.Axis(format="%", title="samples", tickCount=3), alt.Scale(domain=[0, 1])
+    bars = (
+        _data("known")
+        .mark_bar(stroke="var(--paper)", strokeWidth=0.6)
+        .encode(
+            x,
+            alt.Y("share:Q", stack="zero", axis=axis, scale=scale),
+            alt.Color("reading:N", scale=alt.Scale(domain=names, range=inks), legend=None),
+            alt.Order("rank:Q"),
+            tooltip=_tips("length", right="reading:N", pairs="n:Q"),
+        )
+    )
+    guesses = (
+        _data("guesses")
+        .mark_tick(color="var(--ink)", thickness=2)
+        .encode(x, alt.Y("share:Q", scale=scale, axis=axis), tooltip=_tips("length", guesses="n:Q"))
+    )
+    return spec_of(alt.layer(bars, guesses).properties(width=WIDTH, height=110))
 
 
 def answers_chart(look: Look) -> Spec:

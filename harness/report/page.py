@@ -30,13 +30,14 @@ from eyechart.harness.report.listed import ReportTable
 from eyechart.harness.report.origin import origin
 from eyechart.harness.report.page_section import PageSection, page_section_of
 from eyechart.harness.report.paged import CHUNK, FIELDS, PackedSamples, pack_samples
-from eyechart.harness.report.panels import DrawMore
+from eyechart.harness.report.panels import MOST_TALL, TALL, DrawMore
 from eyechart.harness.report.reported import Reported, read_reported
 from eyechart.harness.report.section import UNITS, Section, sections
+from eyechart.harness.report.standings import first_of, scale_of
 from eyechart.harness.score.outcomes import NOT_SCORED, OUTCOMES
 
 _ASSETS = Path(__file__).parent / "assets"
-_SCRIPTS = ("page.js", "narrow.js", "cards.js", "samples.js")
+_SCRIPTS = ("page.js", "board.js", "narrow.js", "cards.js", "samples.js")
 """The parts of the page's script, in order."""
 _HIGHLIGHTS = 3
 _MOST_NAMED = 8
@@ -87,9 +88,12 @@ def write_sections(
     run_kept_code: bool = False,
     draw_more: Sequence[DrawMore] = (),
     title: str = "",
+    at: Sequence[int] = (),
     warn: Warn,
 ) -> list[Path]:
-    """`write_report` for runs that are already in sections, with a title of its own."""
+    """`write_report` for runs that are already in sections, with a title of its own, and with the
+    accuracy at each length `at` beside the effective lengths.
+    """
     published = read_reported()
     page_sections = [page_section_of(section, published, draw_more) for section in of_tasks]
     written = []
@@ -97,7 +101,13 @@ def write_sections(
         out.parent.mkdir(parents=True, exist_ok=True)
         if "html" in formats:
             page = _page(
-                page_sections, published, tasks, run_kept_code=run_kept_code, title=title, warn=warn
+                page_sections,
+                published,
+                tasks,
+                run_kept_code=run_kept_code,
+                title=title,
+                at=at,
+                warn=warn,
             )
             replace_file(out, page.encode("utf-8", "replace"))
             written.append(out)
@@ -119,6 +129,7 @@ def _page(
     *,
     run_kept_code: bool,
     title: str,
+    at: Sequence[int],
     warn: Warn,
 ) -> str:
     runs = [
@@ -130,19 +141,22 @@ def _page(
     for unknown in samples.unknown:
         warn(f"prompts of {unknown}")
     tables = [listed.reported_table(file) for file in published]
-    script, bundle = "".join(map(_read, _SCRIPTS)), _bundle()
+    script, bundle = "".join(map(read_asset, _SCRIPTS)), _bundle()
     models = list(dict.fromkeys(run_details.name for _, run_details in runs))
     return (
-        _environment()
+        environment()
         .get_template("page.html.j2")
         .render(
-            policy=_policy(script, bundle),
-            css=Markup(_colours() + _read("page.css")),  # noqa: S704  our own file
+            policy=policy(script, bundle),
+            css=Markup(style()),  # noqa: S704  our own files
             script=Markup(script),  # noqa: S704  our own file
             bundle=Markup(bundle),  # noqa: S704  Vega's
             title=title or _title(models),
             models=models,
             most_named=_MOST_NAMED,
+            scale=scale_of(page_section.standing for page_section in page_sections),
+            at=at,
+            first=first_of(at),
             page_sections=page_sections,
             highlights=_highlights(page_sections),
             origins=[origin(section, run_details) for section, run_details in runs],
@@ -153,6 +167,7 @@ def _page(
             chunks=samples.chunks,
             index=samples.index,
             outcomes=looks.OUTCOME_COLOURS,
+            known_colours=looks.KNOWN_COLOURS,
             shapes=looks.SHAPES,
             dashes=looks.DASHES,
             threshold=page_sections[0].section.threshold if page_sections else Threshold(),
@@ -236,6 +251,7 @@ def _data(
         "outcomes": OUTCOMES,
         "fields": FIELDS,
         "chunk": CHUNK,
+        "tall": {"share": TALL, "most": MOST_TALL},
         "unscored": NOT_SCORED,
         "tones": looks.OUTCOME_COLOURS,
     }
@@ -260,16 +276,17 @@ def _finite(value: Any) -> Any:
 
 
 @lru_cache(maxsize=1)
-def _environment() -> Environment:
-    environment = Environment(
+def environment() -> Environment:
+    """The templates of the pages."""
+    templates = Environment(
         loader=FileSystemLoader(_ASSETS),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters["visible"] = visible
-    return environment
+    templates.filters["visible"] = visible
+    return templates
 
 
 _UNSEEN = re.compile(
@@ -283,18 +300,24 @@ def visible(text: object) -> str:
     return _UNSEEN.sub(lambda match: f"[U+{ord(match[0]):04X}]", str(text))
 
 
-def _read(name: str) -> str:
+def style() -> str:
+    """The style sheet of every page."""
+    return _colours() + read_asset("page.css") + read_asset("board.css")
+
+
+def read_asset(name: str) -> str:
+    """A file that pages are made of."""
     return (_ASSETS / name).read_text(encoding="utf-8")
 
 
 @lru_cache(maxsize=1)
 def _bundle() -> str:
     """Vega, Vega-Lite and vega-embed as one script, in which no text can end the HTML element."""
-    bundle = _read("vega.js").replace("</script", "<\\/script")
+    bundle = read_asset("vega.js").replace("</script", "<\\/script")
     return f"(() => {{\n{bundle}\n}})();"  # keeps its names out of the global scope
 
 
-def _policy(*scripts: str) -> str:
+def policy(*scripts: str) -> str:
     """The Content-Security-Policy: only these scripts may run, and nothing may be fetched."""
     hashes = " ".join(f"'sha256-{_sha256(script)}'" for script in scripts)
     return (

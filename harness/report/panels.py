@@ -13,6 +13,11 @@ from eyechart.harness.report.looks import Look, Spec
 from eyechart.harness.report.section import UNITS, Section, Series
 
 Rows = list[dict[str, Any]]
+FEW_CURVES = 4
+"""So many curves can be read in a small panel."""
+TALL, MOST_TALL = 0.3, 380
+"""The height of curves on the page, as a share of the width of their panel; and most pixels of it.
+"""
 
 
 @dataclass(frozen=True)
@@ -42,17 +47,29 @@ class Figure:
 
     @property
     def least(self) -> int:
-        """The smallest width of a panel, in pixels."""
+        """The smallest width of a panel, in pixels; more curves need more."""
+        curves = max((len(panel.data.get("estimate", ())) for panel in self.panels), default=0)
         return {
-            "accuracy": 280,
+            "accuracy": 280 if curves <= FEW_CURVES else 440,
             "together": 420,
             "outcomes": 230,
+            "known": 230,
             "published": 360,
             "published-writings": 360,
             "position": 360,
             "tokens": 360,
             "dollars": 360,
         }.get(self.kind, 270)
+
+    @property
+    def room(self) -> str:
+        """The height in CSS that the page reserves: a wide chart of curves is taller."""
+        parts = self.spec.get("vconcat")
+        if not parts:
+            return f"{self.height}px"
+        curves = int(parts[-1]["height"])
+        rest, share = self.height - curves, f"{100 * TALL:g}cqi"
+        return f"calc({rest}px + clamp({curves}px, {share}, {MOST_TALL}px))"
 
     @property
     def height(self) -> int:

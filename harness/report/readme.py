@@ -5,23 +5,24 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import cast
 
 from eyechart.harness.analysis.cells import markdown_text
-from eyechart.harness.analysis.effective_length import (
-    NO_SINGLE_THRESHOLD,
-    few,
-    length_text,
-    limited_by,
-)
-from eyechart.harness.analysis.interval import Bound, Sign, Span, span_text
+from eyechart.harness.analysis.effective_length import length_text
+from eyechart.harness.analysis.interval import span_text
 from eyechart.harness.analysis.judged_run import dollars_text
-from eyechart.harness.analysis.leaderboard_file import Leaderboard, Row, lengths_of
+from eyechart.harness.analysis.leaderboard_file import (
+    Leaderboard,
+    Row,
+    lengths_of,
+    right_at_lengths,
+)
 from eyechart.harness.analysis.limit import RANKED
 from eyechart.harness.analysis.standing import median_length
 from eyechart.harness.errors import LeaderboardError
 from eyechart.harness.journal.files import replace_file
+from eyechart.harness.report.board import interval_of, length_of, notes_of, right_at
 from eyechart.harness.spec import Condition
+from eyechart.harness.spec.columns import ASKED, REPORTED
 
 BEGIN, END = "<!-- bench leaderboard -->", "<!-- end -->"
 _MARKER = re.compile(r"^[ \t]*(<!-- (?:bench [a-z ]+|end) -->)[ \t]*\r?$", re.MULTILINE)
@@ -33,15 +34,19 @@ def markdown(leaderboard: Leaderboard) -> str:
     default condition (under the first one, if it was not asked that), the median and the range
     over all conditions, and the mean area over the conditions that all models of the task have.
 
-    Adaptive runs and recorded replies have rows of their own, which say so. The ends of the range
-    do not name their conditions: without a test, the first and the last of several equal conditions
-    differ by chance. Controls are left out. Areas over different lengths have no mean, and adaptive
-    and recorded rows have none either; these are sorted by how far they see. If any cost is known,
-    the last column has the cost of the condition that is shown.
+    Adaptive runs and recorded replies have rows of their own, which say so. Figures that others
+    reported are left out. Lengths of `--at` have a column each, with the accuracy in percent. The
+    ends of the range do not name their conditions: without a test, the first and the last of
+    several equal conditions differ by chance. Controls are left out. Areas over different lengths
+    have no mean, and adaptive and recorded rows have none either; these are sorted by how far they
+    see. If any cost is known, the last column has the cost of the condition that is shown.
     """
-    ranked = [row for row in leaderboard.rows if not row["control"]]
+    ranked = [row for row in leaderboard.rows if not row["control"] and row["kind"] != REPORTED]
     some_costs = any(row["cost_usd"] for row in ranked)
-    more = (" cost |", " --- |") if some_costs else ("", "")
+    at = right_at_lengths(ranked)
+    heads = [f"right at {length:,}, %" for length in at] + ["cost"] * some_costs
+    rules = ["---:"] * len(at) + ["---"] * some_costs
+    more = ["".join(f" {text} |" for text in texts) for texts in (heads, rules)]
     table = [
         f"| task | model | sees to (95 %) | median over conditions | mean area |{more[0]}",
         f"| --- | --- | --- | --- | ---: |{more[1]}",
@@ -50,12 +55,12 @@ def markdown(leaderboard: Leaderboard) -> str:
         rows = [row for row in ranked if row["task"] == task]
         by_entrant: dict[tuple[str, ...], list[Row]] = {}
         for row in rows:
-            entrant = tuple(row[name] for name in ("model", "settings", "adaptive", "recorded"))
+            entrant = tuple(row[name] for name in ("model", "settings", "adaptive", "kind"))
             by_entrant.setdefault(entrant, []).append(row)
         conditions = [
             {row["condition"] for row in entrant_rows}
-            for (_, _, adaptive, recorded), entrant_rows in by_entrant.items()
-            if not adaptive and not recorded
+            for (_, _, adaptive, kind), entrant_rows in by_entrant.items()
+            if not adaptive and kind == ASKED
         ]
         common = set.intersection(*conditions) if conditions else set()
         varied = _varied([row["condition"] for row in rows])
@@ -63,7 +68,7 @@ def markdown(leaderboard: Leaderboard) -> str:
         def mean(entrant_rows: Sequence[Row], common: set[str] = common) -> float:
             """The mean area over the common conditions; -1 if there is no such mean."""
             common_rows = [
-                row for row in entrant_rows if row["condition"] in common and not row["recorded"]
+                row for row in entrant_rows if row["condition"] in common and row["kind"] == ASKED
             ]
             lengths = {tuple(lengths_of([row])) for row in common_rows}
             if len(lengths) != 1 or not all(row["area"] for row in common_rows):
@@ -72,19 +77,21 @@ def markdown(leaderboard: Leaderboard) -> str:
 
         def rank(rows: Sequence[Row]) -> tuple[bool, float, float, int]:
             shown = _shown(rows)
-            length = _length(shown)
+            length = length_of(shown)
             if length is None or shown["limited_by"] not in RANKED:
                 return True, 0.0, 0.0, 0
             return False, -mean(rows), -length.length, -"<=>".index(length.sign)
 
         ranking = sorted(by_entrant.items(), key=lambda item: rank(item[1]))
-        for (model, _, adaptive, recorded), entrant_rows in ranking:
+        for (model, _, adaptive, kind), entrant_rows in ranking:
             shown = _shown(entrant_rows)
             area = f"{mean(entrant_rows):.2f}" if mean(entrant_rows) >= 0 else "–"
             names = f"{markdown_text(task)} | {markdown_text(model)}"
             names += ", adaptive" if adaptive else ""
-            names += ", recorded" if recorded else ""
+            names += f", {kind}" if kind != ASKED else ""
             cells = [names, _sees(shown, varied), _median(entrant_rows), area]
+            right = (right_at(shown, length) for length in at)
+            cells += ["–" if found is None else found.text for found in right]
             cells += [_cost(shown)] if some_costs else []
             table.append(f"| {' | '.join(cells)} |")
     return "\n".join(table)
@@ -116,13 +123,10 @@ def _sees(row: Row, axes: set[str]) -> str:
     """`20 (18 to 23), separator=comma`; with the values of `axes` only. A note inside the
     parentheses says if there is no single threshold, or if the replies are few.
     """
-    uneven = NO_SINGLE_THRESHOLD if row["one_threshold"] == "no" else ""
-    of_few = few(int(row["n"]), int(row["rows"]) if row["rows"] else None)
-    notes = limited_by(row["limited_by"]), uneven, of_few
     condition = Condition.read(row["condition"]).items()
     pairs = [markdown_text(f"{axis}={value}") for axis, value in condition if axis in axes]
-    inside = ", ".join(filter(None, (span_text(_interval(row)), *notes)))
-    return ", ".join([f"{length_text(_length(row))} ({inside})", *pairs])
+    inside = ", ".join(filter(None, (span_text(interval_of(row)), *notes_of(row))))
+    return ", ".join([f"{length_text(length_of(row))} ({inside})", *pairs])
 
 
 def _median(rows: Sequence[Row]) -> str:
@@ -131,7 +135,7 @@ def _median(rows: Sequence[Row]) -> str:
     See `median_length`.
     """
     lengths = sorted(
-        [length for row in rows if row["limited_by"] in RANKED and (length := _length(row))],
+        [length for row in rows if row["limited_by"] in RANKED and (length := length_of(row))],
         key=lambda length: (length.length, "<=>".index(length.sign)),
     )
     middle = median_length(lengths)
@@ -140,34 +144,6 @@ def _median(rows: Sequence[Row]) -> str:
     some = f"{len(lengths)} of " if len(lengths) < len(rows) else ""
     span = span_text((lengths[0], lengths[-1]))
     return f"{middle}, range over {some}{len(rows)} conditions {span}"
-
-
-def _interval(row: Row) -> Span:
-    """The interval of the effective length of a row.
-
-    If it lies wholly below the shortest length asked, the row has that length as the upper end of
-    the interval; if wholly above the longest, as the lower one.
-    """
-    length, tested = _length(row), lengths_of([row])
-    sign = "" if length is None else length.sign
-    is_limited = row["limited_by"] not in RANKED
-    low, high = row["effective_length_ci_low"], row["effective_length_ci_high"]
-    shortest = length if length and sign == "<" else Bound("<", tested[0])
-    longest = length if length and sign == ">" and not is_limited else Bound(">", tested[-1])
-    is_above = sign == ">" and low == row["effective_length"] and not is_limited
-    is_below = sign == "<" and high == row["effective_length"]
-    return (
-        longest if is_above else Bound("=", float(low)) if low else shortest,
-        shortest if is_below else Bound("=", float(high)) if high else longest,
-    )
-
-
-def _length(row: Row) -> Bound | None:
-    """The effective length of a row; `None` where it is not known."""
-    if not row["effective_length"]:
-        return None
-    sign = cast("Sign", row["effective_length_bound"] or "=")
-    return Bound(sign, float(row["effective_length"]))
 
 
 def around(path: Path) -> tuple[str, str]:

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 
-from eyechart.harness.analysis.interval import Bound, span_text
+from eyechart.harness.analysis.at_length import AtLength, at_length
+from eyechart.harness.analysis.curve import Threshold
+from eyechart.harness.analysis.interval import Bound, Span, span_text
+from eyechart.harness.analysis.judged_run import dollars_text
 from eyechart.harness.analysis.not_known import not_ranked
 from eyechart.harness.analysis.run_text import (
     correction,
@@ -15,8 +18,65 @@ from eyechart.harness.analysis.run_text import (
     remedies,
 )
 from eyechart.harness.analysis.standing import Place, Standing
+from eyechart.harness.analysis.suited import suited
 from eyechart.harness.analysis.tokens_text import unit_note
 from eyechart.harness.report.section import Section
+from eyechart.harness.spec.columns import ASKED, RECORDED
+
+TESTED_HEADS = ("ahead of", "behind")
+"""The heads of both numbers of `Place.by_test`."""
+MANY_REPLIES = 1000
+"""A table shows what so many replies cost: one costs too little to be read."""
+_ROOM, _LEAST_ROOM = 0.04, 1.1
+"""Room at both ends of a scale, as a power of its range; and the least factor."""
+_LEAST_RANGE = 10
+"""The least range of a scale, so that it has ticks."""
+_MANY_DECADES = 10_000
+"""A scale over so many times its least length has ticks at 1, 10, 100 alone."""
+
+
+@dataclass(frozen=True)
+class Scale:
+    """An axis of lengths on a logarithmic scale, from its left end to its right one."""
+
+    low: float
+    high: float
+
+    @staticmethod
+    def over(lengths: Iterable[float]) -> Scale:
+        """A scale on which all of `lengths` lie, with a little room on both sides."""
+        known = [length for length in lengths if length > 0] or [1.0]
+        low, high = min(known), max(known)
+        room = max((high / low) ** _ROOM, _LEAST_ROOM, math.sqrt(_LEAST_RANGE * low / high))
+        return Scale(low / room, high * room)
+
+    def percent(self, length: float) -> float:
+        """The place of a length, from 0 at the left end to 100 at the right one."""
+        share = math.log(max(length, self.low) / self.low) / math.log(self.high / self.low)
+        return round(100 * min(share, 1.0), 1)
+
+    @property
+    def ticks(self) -> list[tuple[int, float]]:
+        """Lengths with their places: 10, 20, 50, 100 …, fewer over many decades."""
+        digits = (1, 2, 5) if self.high / self.low < _MANY_DECADES else (1,)
+        powers = range(math.floor(math.log10(self.low)), math.ceil(math.log10(self.high)) + 1)
+        ticks = [digit * 10**power for power in powers if power >= 0 for digit in digits]
+        return [(tick, self.percent(tick)) for tick in ticks if self.low <= tick <= self.high]
+
+
+@dataclass(frozen=True)
+class Strip:
+    """An effective length with its interval on a scale, in percent from the left."""
+
+    low: float
+    at: float | None
+    """The length; `None` where it is not known."""
+    high: float
+    sign: str
+    """`<` or `>` where the length is a bound: it is drawn as an open mark."""
+    open_low: bool
+    """Whether no lower end is known."""
+    open_high: bool
 
 
 @dataclass(frozen=True)
@@ -24,58 +84,133 @@ class StandingLine:
     """One model, or one task of a page about a single model."""
 
     ranks: str
+    by_test: tuple[int, int, int] | None
+    """See `Place.by_test`."""
     name: str
+    kind: str
+    """One of `KINDS`."""
     adaptive: bool
     length: str
     """`43`, `> 160`; a dash without a scored sample."""
+    length_value: float | None
     interval: str
     note: str
     """The note beside the length; mostly empty."""
-    median: str
+    strip: Strip | None
+    right_at: tuple[AtLength | None, ...]
+    """The accuracy at each length of `--at`; `None` without a scored sample."""
+    median: str = "–"
     """The median over all conditions except controls; a dash if there is one."""
-    conditions: int
+    conditions: int = 0
     """Number of conditions in the median."""
-    left_out: int
+    left_out: int = 0
     """Number of conditions that are not in it."""
-    bar: tuple[float, float | None, float] | None
-    """Lower end, length and upper end on the scale of the task, in percent; the length is `None`
-    where it is not known."""
+    vendor: str = ""
+    parameters: str = ""
+    """Billions of parameters; empty where unknown."""
+    cost: str = ""
+    """Dollars of `MANY_REPLIES` replies; empty where unknown."""
+    source: str = ""
+    collected: str = ""
+
+    def without_right_at(self) -> StandingLine:
+        """The same line for a table that has no column of accuracies at named lengths."""
+        return replace(self, right_at=())
+
+    def called(self, name: str) -> StandingLine:
+        """The same line under another name."""
+        return replace(self, name=name)
+
+    @property
+    def known(self) -> str:
+        """`Mistral, 24 B`: what is known of the model."""
+        size = f"{self.parameters} B" if self.parameters else ""
+        return ", ".join(filter(None, (self.vendor, size)))
 
 
-def standing_lines(section: Section, standing: Standing) -> list[StandingLine]:
-    """A line for each model, the longest effective length first."""
-    return [_line(place, section.lengths) for place in standing.places]
+def first_of(at: Sequence[int], wanted: int | None = None) -> int:
+    """The length that a page shows first: the one wanted, or else the middle one; 0 of none."""
+    if wanted in at:
+        return wanted or 0
+    return at[len(at) // 2] if at else 0
 
 
-def _line(place: Place, lengths: Sequence[int]) -> StandingLine:
-    estimate = place.estimate
-    return StandingLine(
-        place.ranks_text,
-        place.name,
-        place.adaptive,
-        "–" if estimate is None else estimate.length_text,
-        "" if estimate is None else span_text(estimate.length_ci),
-        "no scored sample" if estimate is None else estimate.note,
-        "–" if place.median is None else str(place.median),
-        place.conditions,
-        place.left_out,
-        None
-        if estimate is None
-        else (
-            _percent(estimate.length_ci[0], lengths),
-            None if estimate.length is None else _percent(estimate.length, lengths),
-            _percent(estimate.length_ci[1], lengths),
-        ),
+def cost_text(a_reply: float) -> str:
+    """What so many replies cost as `MANY_REPLIES` says: `$1.23`."""
+    return dollars_text(MANY_REPLIES * a_reply)
+
+
+def scale_of(standings: Iterable[Standing]) -> Scale:
+    """One scale for the effective lengths of several standings."""
+    return Scale.over(
+        bound.length
+        for standing in standings
+        for place in standing.places
+        if place.estimate is not None
+        for bound in (place.estimate.length, *place.estimate.length_ci)
+        if bound is not None
     )
 
 
-def _percent(bound: Bound, lengths: Sequence[int]) -> float:
-    """The place of a length between the shortest and the longest one, on a scale of logarithms."""
-    low, high = lengths[0], lengths[-1]
-    if low == high:
-        return 50.0
-    share = math.log(max(bound.length, low) / low) / math.log(high / low)
-    return round(100 * min(share, 1.0), 1)
+def strip_of(length: Bound | None, interval: Span, scale: Scale) -> Strip:
+    """An effective length and its interval on a scale."""
+    low, high = interval
+    return Strip(
+        0.0 if low.sign == "<" else scale.percent(low.length),
+        None if length is None else scale.percent(length.length),
+        100.0 if high.sign == ">" else scale.percent(high.length),
+        "" if length is None or length.sign == "=" else length.sign,
+        low.sign == "<",
+        high.sign == ">",
+    )
+
+
+def standing_lines(standing: Standing, scale: Scale, at: Sequence[int] = ()) -> list[StandingLine]:
+    """A line for each model, the longest effective length first, on a scale that all lines of a
+    page share.
+    """
+    return [_line(place, scale, at) for place in standing.places]
+
+
+def _line(place: Place, scale: Scale, at: Sequence[int]) -> StandingLine:
+    estimate = place.estimate
+    length = None if estimate is None else estimate.length
+    judged = place.run.conditions.get(place.condition)
+    cost = None if judged is None else judged.cost
+    return StandingLine(
+        place.ranks_text,
+        place.by_test,
+        place.name,
+        ASKED if place.run.manifest.recorded is None else RECORDED,
+        place.adaptive,
+        "–" if estimate is None else estimate.length_text,
+        None if length is None else length.length,
+        "" if estimate is None else span_text(estimate.length_ci),
+        "no scored sample" if estimate is None else estimate.note,
+        None if estimate is None else strip_of(length, estimate.length_ci, scale),
+        tuple(None if estimate is None else at_length(estimate, one) for one in at),
+        "–" if place.median is None else str(place.median),
+        place.conditions,
+        place.left_out,
+        cost="" if cost is None else cost_text(cost.a_reply),
+    )
+
+
+def suited_at(standing: Standing, threshold: Threshold, at: Sequence[int]) -> list[str]:
+    """For each length of `at`, which models can be given a row of it; see `suited`."""
+    unit = standing.places[0].run.spec.unit
+    return [
+        suited(
+            [
+                (place.name, None if place.estimate is None else at_length(place.estimate, length))
+                for place in standing.places
+            ],
+            length,
+            str(threshold),
+            unit,
+        )
+        for length in at
+    ]
 
 
 def standing_finding(standing: Standing) -> str:

@@ -24,9 +24,18 @@ MEASURES = (
 )
 LINE = ("length", "length_low", "length_high")
 """The line of a row: its nominal length, and the shortest and longest length of its band."""
+DRAWS = (
+    "draws",
+    "pass_at_draws",
+    "majority",
+    "majority_ties",
+    "row_variance",
+    "draw_variance",
+)
+"""How often each sample is asked, and what its draws say; empty where that is once."""
 REACHES = "reaches"
 """Last column of `table.csv`: the probability that the accuracy reaches the threshold."""
-CELLS = (*LINE, "n", *OUTCOMES, *MEASURES)
+CELLS = (*LINE, "n", *OUTCOMES, *MEASURES, *DRAWS)
 """Columns of `table.csv` after the axes."""
 
 SIGNS = (
@@ -46,6 +55,9 @@ CONFIDENCE = (
     "brier",
     "brier_ci_low",
     "brier_ci_high",
+    "calibration_error",
+    "calibration_error_ci_low",
+    "calibration_error_ci_high",
 )
 """How sure a model is in the forced choices of a cell."""
 DIAGNOSIS = (*LINE, "n", *SIGNS, *CONFIDENCE)
@@ -91,7 +103,13 @@ COST = ("cost_usd", "prices_of")
 """Columns of what the replies behind an effective length cost: dollars, and the prices' date."""
 OVERALL = ("overall_accuracy", "overall_ci_low", "overall_ci_high")
 """Columns of the accuracy over all lengths of a condition."""
-READ = ("read", "chance", "calibration_error")
+READ = (
+    "read",
+    "chance",
+    "calibration_error",
+    "calibration_error_ci_low",
+    "calibration_error_ci_high",
+)
 """Columns of how answers were got; of forced choices the share that guesses have right, and the
 expected calibration error."""
 EFFECTIVE_LENGTH = (
@@ -151,22 +169,37 @@ COMPARISON = (
     "tokens_a_symbol_second",
     "tokens_a_symbol_source",
 )
+KINDS = ASKED, RECORDED, REPORTED = ("asked", "recorded", "reported")
+"""Where the numbers of a leaderboard's row come from: replies to us, replies that somebody else
+collected, or figures that somebody else published."""
+OF_MODEL = ("vendor", "parameters_billion")
+"""Columns of what is known of a model. Nothing here fills them: whoever publishes does, and they
+stay where a newer run of the model replaces its row."""
+BY_TEST = ("sees_further_than", "sees_less_far_than", "tested_against")
+"""Columns of the standing of a model: numbers of other models."""
+COST_A_REPLY = "cost_a_reply_usd"
 LEADERBOARD = (
     "task",
     "task_version",
     "condition",
     "model",
+    *OF_MODEL,
+    "kind",
     "default",
     "control",
     "adaptive",
-    "recorded",
     "n",
     "not_scored",
     "threshold",
     "threshold_of",
     *ESTIMATE,
+    *BY_TEST,
+    "capacity",
     *TOKENS,
     *COST,
+    COST_A_REPLY,
+    "source",
+    "collected",
     "settings",
     "fingerprint",
     "date",
@@ -174,8 +207,18 @@ LEADERBOARD = (
     "software",
     "command",
 )
+NEWER = (*TOKENS, *OF_MODEL, *BY_TEST, "capacity", COST_A_REPLY, "source", "collected")
+"""Columns of a leaderboard that older files do not have; they are read as empty."""
 ACCURACY_AT = "accuracy_at_"
 """Prefix of the leaderboard's last columns, one for each nominal length."""
+RIGHT_AT = (
+    "right_at_{}",
+    "right_at_{}_ci_low",
+    "right_at_{}_ci_high",
+    "reaches_at_{}",
+    "reaches_at_{}_bound",
+)
+"""Columns of the leaderboard before them, for each length of `--at`."""
 
 _WITH_AXES = {
     "table.csv": (*RUN, *CELLS, ROW_TOKENS, REACHES),
@@ -197,7 +240,10 @@ def table_of(name: str, *, with_axes: bool = False) -> str | None:
     """A table that has a column called `name`; `None` if there is none. With `with_axes`, only
     among tables with columns for axes.
     """
-    if name.startswith(ACCURACY_AT) and not with_axes:
+    if (
+        name.startswith((ACCURACY_AT, *(one.partition("{")[0] for one in RIGHT_AT)))
+        and not with_axes
+    ):
         return "leaderboard.csv"
     tables = _WITH_AXES if with_axes else _WITH_AXES | _WITHOUT_AXES
     return next((table for table, columns in tables.items() if name in columns), None)

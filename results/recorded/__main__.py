@@ -17,7 +17,7 @@ from eyechart.harness.journal.manifest import find_runs
 from results.recorded.contrasts import contrast_rows, contrasts
 from results.recorded.differing import difference_rows, differences
 from results.recorded.page import NOTICE, readme
-from results.recorded.picture import picture
+from results.recorded.picture import costs, picture
 from results.recorded.tables import csv_of, tables
 from results.recorded.variants import variants
 
@@ -33,7 +33,7 @@ def made_from(path: Path, out: Path) -> dict[str, str]:
         "writings.csv": csv_of(writings),
         "contrasts.csv": csv_of(contrast_rows(contrasts(found))),
         "differing.csv": csv_of(difference_rows(differences(found))),
-        "where_models_stop.svg": picture(models),
+        "where_models_stop.svg": picture(models, costs()),
         "README.md": readme(found),
         "LICENSE": NOTICE,
     }

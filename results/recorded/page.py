@@ -9,6 +9,7 @@ from typing import Any
 from results.recorded.contrasts import contrasts
 from results.recorded.differing import ALONE, KINDS, Difference, differences
 from results.recorded.findings import findings
+from results.recorded.picture import RULE
 from results.recorded.tables import share, tables
 from results.recorded.variants import Variant
 
@@ -51,7 +52,8 @@ def readme(found: Sequence[Variant]) -> str:
             "items a row of one repeated item has, and published the replies under the MIT licence "
             "(`LICENSE`). This page, the tables and the picture are made from these replies by "
             "`python -m results.recorded FILE`; nothing was asked here, and the replies are not in "
-            "this repository."
+            "this repository. [All models there are numbers for](../models.md) says for each how "
+            "often it is right at 20 to 500 items, and what that predicts."
         ),
         "",
         "![Where models stop counting exactly](where_models_stop.svg)",
@@ -66,7 +68,7 @@ def readme(found: Sequence[Variant]) -> str:
         "| `writings.csv` | three models under eleven writings of the row, in the same columns |",
         "| `contrasts.csv` | the tests behind the sentences below |",
         "| `differing.csv` | the replies that our reading judges otherwise than the authors |",
-        "| `where_models_stop.svg` | the picture |",
+        f"| `where_models_stop.svg` | the picture. {RULE} |",
         "",
         (
             "`effective_length_bound` is `<` or `>` where a length is outside the tested "

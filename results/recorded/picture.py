@@ -1,49 +1,55 @@
-"""The picture: where models that people know stop counting."""
+"""The picture: where the best and the cheapest model of each vendor stop counting."""
 
 from __future__ import annotations
 
+import csv
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
-SHOWN = {
-    "claude-opus-4-6": "Claude Opus 4.6",
-    "claude-opus-4-20250514": "Claude Opus 4",
-    "claude-sonnet-4-5-20250929": "Claude Sonnet 4.5",
-    "claude-sonnet-4-6": "Claude Sonnet 4.6",
-    "claude-haiku-4-5-20251001": "Claude Haiku 4.5",
-    "gemini-3.1-pro-preview": "Gemini 3.1 Pro",
-    "gemini-3-flash-preview": "Gemini 3 Flash",
-    "gemini-2.5-pro": "Gemini 2.5 Pro",
-    "gemini-2.5-flash": "Gemini 2.5 Flash",
-    "gpt-5.4": "GPT-5.4",
-    "gpt-5.2": "GPT-5.2",
-    "gpt-5": "GPT-5",
-    "gpt-4.1": "GPT-4.1",
-    "gpt-4o": "GPT-4o",
-    "gpt-4o-mini": "GPT-4o mini",
-    "o3": "o3",
-    "deepseek/deepseek-r1-0528": "DeepSeek R1 (0528)",
-    "deepseek/deepseek-v3.2": "DeepSeek V3.2",
-    "meta-llama/llama-4-maverick": "Llama 4 Maverick",
-    "meta-llama/llama-3.3-70b-instruct": "Llama 3.3 70B",
-    "qwen/qwen3.5-397b-a17b": "Qwen3.5 397B",
-    "qwen/qwen3-32b": "Qwen3 32B",
-    "moonshotai/kimi-k2.5": "Kimi K2.5",
-    "z-ai/glm-5.1": "GLM 5.1",
-    "google/gemma-3-27b-it": "Gemma 3 27B",
-    "mistralai/mixtral-8x22b-instruct": "Mixtral 8x22B",
-}
-"""Models of the picture, with the names that people know."""
-_WIDTH, _LEFT, _RIGHT, _ROW, _TOP = 760, 170, 60, 19, 74
-_LEAST, _MOST = 16, 1024
+from eyechart.harness.analysis.limit import RANKED
+from eyechart.harness.spec.columns import COST_A_REPLY, RECORDED
+
+MODELS = Path(__file__).parents[1] / "models.csv"
+"""Where the prices of replies are, by `python -m results.publish`."""
+RULE = "Of each vendor the model that sees furthest, and the one whose replies cost least."
+_TICKS = (10, 20, 50, 100, 200, 500)
+_WIDTH, _LEFT, _RIGHT, _ROW, _TOP = 760, 240, 60, 19, 74
+_LEAST, _MOST = 10, 900
 _TEXT = 'font-family="system-ui, sans-serif"'
 
 
-def picture(models: Sequence[Mapping[str, Any]]) -> str:
-    """The effective lengths of models that people know, with their intervals, as SVG."""
-    rows = [row for row in models if row["model"] in SHOWN and row["effective_length"] != ""]
-    height = _TOP + _ROW * len(rows) + 62
+def costs() -> dict[str, float]:
+    """Model -> dollars of a reply, where known."""
+    with MODELS.open(newline="", encoding="utf-8") as file:
+        return {
+            row["model"]: float(row[COST_A_REPLY])
+            for row in csv.DictReader(file)
+            if row["kind"] == RECORDED and row[COST_A_REPLY]
+        }
+
+
+def shown_models(
+    models: Sequence[Mapping[str, Any]], cost: Mapping[str, float]
+) -> list[Mapping[str, Any]]:
+    """The rows that `RULE` names, in the order of `models`, which is by effective length."""
+    known = [row for row in models if row["limited_by"] in RANKED and row["effective_length"] != ""]
+    by_vendor: dict[str, list[Mapping[str, Any]]] = {}
+    for row in known:
+        by_vendor.setdefault(row["family"], []).append(row)
+    chosen = set()
+    for of in by_vendor.values():
+        chosen.add(of[0]["model"])
+        priced = [row["model"] for row in of if cost.get(row["model"])]
+        chosen |= {min(priced, key=cost.__getitem__)} if priced else set()
+    return [row for row in known if row["model"] in chosen]
+
+
+def picture(models: Sequence[Mapping[str, Any]], cost: Mapping[str, float]) -> str:
+    """The effective lengths of the models of `RULE`, with their intervals, as SVG."""
+    rows = shown_models(models, cost)
+    height = _TOP + _ROW * len(rows) + 78
     title = "Where models stop counting"
     said = (
         "Items of a row of a, a, a, … that a model counts exactly in 85 % of its replies, with "
@@ -60,7 +66,7 @@ def picture(models: Sequence[Mapping[str, Any]]) -> str:
         f'<text x="16" y="46" font-size="12" fill="#555555">{said}</text>',
     ]
     bottom = _TOP + _ROW * len(rows)
-    for length in (16, 32, 64, 128, 256, 512, 1024):
+    for length in _TICKS:
         x = _across(length)
         parts.append(f'<path d="M{x} {_TOP - 10}V{bottom}" stroke="#e4e4e4"/>')
         parts.append(
@@ -69,12 +75,12 @@ def picture(models: Sequence[Mapping[str, Any]]) -> str:
         )
     for place, row in enumerate(rows):
         parts += _drawn(row, _TOP + _ROW * place + _ROW / 2 - 4)
-    colours = "Blue: closed weights. Orange: open weights."
+    colours = f"{RULE} Blue: closed weights. Orange: open weights."
     signs = "An arrow: beyond the rows that were asked. A bar to the edge: no limit is known there."
     source = "Replies recorded by Dai &amp; Fan in April 2026 (arXiv 2605.02028, MIT licence)"
-    notes = (f"{colours} {signs}", f"{source}, judged by Eyechart.")
+    notes = (colours, signs, f"{source}, judged by Eyechart.")
     parts += [
-        f'<text x="16" y="{height - 24 + 15 * place}" font-size="10" fill="#767676">{note}</text>'
+        f'<text x="16" y="{height - 40 + 15 * place}" font-size="10" fill="#767676">{note}</text>'
         for place, note in enumerate(notes)
     ]
     return "\n".join([*parts, "</svg>", ""])
@@ -91,7 +97,7 @@ def _drawn(row: Mapping[str, Any], y: float) -> Iterator[str]:
     low = float(row["effective_length_ci_low"] or _LEAST)
     high = float(row["effective_length_ci_high"] or _MOST)
     colour = "#0b6bcb" if row["set"] == "closed" else "#b34700"
-    name = SHOWN[row["model"]]
+    name = row["model"].rpartition("/")[2]
     yield (
         f'<text x="{_LEFT - 12}" y="{y + 4}" font-size="12" fill="#1a1a1a" '
         f'text-anchor="end">{name}</text>'

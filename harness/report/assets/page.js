@@ -16,6 +16,7 @@ function make(tag, { text, ...properties } = {}, ...children) {
 const UNITS = ["length", "characters", "tokens"]; // that of the task, of the prompt, and of the row
 const LEFT = 58;
 const RIGHT = 52;
+const NARROW = 400; // a width at which marks beside each other are moved by the full lane
 let unit = "length";
 const hidden = new Map(); // group -> Set of "field=value" that are switched off
 const drawn = new WeakMap(); // chart -> result of vegaEmbed
@@ -81,7 +82,8 @@ function setAxis(node, axis, title) {
 function specFor(chart) {
   const figure = figureOf(chart);
   const panel = figure.panels[chart.dataset.panel];
-  const spec = structuredClone(figure.spec);
+  const width = Math.max(chart.clientWidth, 160);
+  const spec = JSON.parse(JSON.stringify(figure.spec).replaceAll("datum.lane)", `datum.lane * ${NARROW / Math.max(width, NARROW)})`));
   const shownUnit = figure.lengths && known(panel, unit) ? unit : "length";
   const off = hidden.get(chart.closest(".task, .kind")) ?? new Set();
   spec.datasets = Object.fromEntries(
@@ -92,9 +94,10 @@ function specFor(chart) {
     else if (unit !== "length") setAxis(spec, null, `length (${figure.units.length}; ${unit} not known)`);
   }
   spec.config = data.config;
-  const width = Math.max(chart.clientWidth, 160);
   if (spec.vconcat) {
     for (const part of spec.vconcat) part.width = width - LEFT - RIGHT;
+    const curves = spec.vconcat.at(-1); // a wide chart is taller too, so that many curves can be read
+    curves.height = Math.max(curves.height, Math.min(data.tall.most, Math.round(width * data.tall.share)));
   } else {
     spec.width = width;
     spec.autosize = { type: "fit-x", contains: "padding" };

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from eyechart.harness.analysis.comparison import Comparison, compare_runs
-from eyechart.harness.analysis.comparison_text import change_sentence, finding
+from eyechart.harness.analysis.comparison_text import finding
 from eyechart.harness.analysis.curve import Threshold
 from eyechart.harness.analysis.drift import drift_notes
 from eyechart.harness.analysis.further import mean_difference
@@ -67,9 +67,8 @@ class Gated:
     def sentences(self) -> list[str]:
         """What was found, why, and what is missing."""
         shown = self.by_sight if self.verdict == "worse" and self.by_sight else self.comparison
-        said = [self._capital(finding(shown))]
-        if self.verdict not in (INCOMPLETE, NOT_COMPARABLE):
-            said.append(self._capital(change_sentence(shown, self.margin)))
+        is_judged = self.verdict not in (INCOMPLETE, NOT_COMPARABLE)
+        said = [self._capital(finding(shown, self.margin if is_judged else None))]
         if self.without:
             said.append(
                 f"{self.without:,} of {self.samples:,} samples of the baseline have no partner in "
@@ -99,12 +98,12 @@ def gate(
     for before in baseline:
         now = _partner(before, runs)
         comparison = compare_runs(
-            before, now, threshold, names=("the baseline", now.manifest.label)
+            before, now, threshold, names=("the baseline", now.manifest.model)
         )
         scored = [one.curve.scored.sum() for one in before.conditions.values() if one.curve]
         paired = sum(one.paired.pair[0].scored.sum() for one in comparison.conditions)
         samples = int(sum(scored))
-        notes = (*_other_settings(before, now), *drift_notes([(now.manifest.label, now)]))
+        notes = (*_other_settings(before, now), *drift_notes([(now.manifest.model, now)]))
         found.append(Gated(comparison, margin, samples - int(paired), samples, notes))
     return found
 

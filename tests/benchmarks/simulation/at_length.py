@@ -32,9 +32,10 @@ def measure(setting: Setting, runs: int) -> Row:
         estimate = effective_length(curve)
         for place, length in enumerate(LENGTHS):
             found = at_length(estimate, length)
-            assert found.accuracy_ci is not None
-            assert found.reaches is not None
             low, high = found.accuracy_ci
+            assert low is not None
+            assert high is not None
+            assert found.reaches is not None
             near = slice(round(length / NEAR), round(length * NEAR) + 1)
             true = float(truth.accuracies[near].mean())
             held[run, place] = low <= true <= high

@@ -1,0 +1,180 @@
+"""What the rows of a leaderboard's file say: lines of a page and cells of a Markdown table.
+
+Rows of one task, condition and kind are a group; different groups are never ranked together.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import cast
+
+from eyechart.harness.analysis.at_length import AtLength
+from eyechart.harness.analysis.effective_length import (
+    NO_SINGLE_THRESHOLD,
+    few,
+    length_text,
+    limited_by,
+)
+from eyechart.harness.analysis.interval import Bound, Sign, Span, span_text
+from eyechart.harness.analysis.leaderboard_file import Row, lengths_of
+from eyechart.harness.analysis.limit import RANKED
+from eyechart.harness.report.standings import Scale, StandingLine, cost_text, strip_of
+from eyechart.harness.spec.columns import ACCURACY_AT, COST_A_REPLY, REPORTED, RIGHT_AT
+
+
+@dataclass(frozen=True)
+class Group:
+    """Rows that may be ranked together; or, of a task with one model each, all such tasks."""
+
+    task: str
+    condition: str
+    kind: str
+    source: str
+    rows: tuple[Row, ...]
+
+    @property
+    def is_of_tasks(self) -> bool:
+        """Whether each row is another task."""
+        return self.task == ""
+
+
+def groups_of(rows: Iterable[Row]) -> list[Group]:
+    """The rows under the default condition of each task, or else its first one, by kind and source;
+    the largest group first. Controls, and conditions besides these, are only in the file.
+    """
+    by_key: dict[tuple[str, str, str, str], list[Row]] = {}
+    for row in rows:
+        if not row["control"]:
+            source = row["source"] if row["kind"] == REPORTED else ""
+            by_key.setdefault((row["task"], row["kind"], row["adaptive"], source), []).append(row)
+    groups, alone = [], []
+    for (task, kind, _, source), of_task in by_key.items():
+        defaults = [row for row in of_task if row["default"]] or of_task
+        condition = Counter(row["condition"] for row in defaults).most_common(1)[0][0]
+        shown = tuple(row for row in of_task if row["condition"] == condition)
+        if len(shown) == 1 and kind != REPORTED:
+            alone.append(shown[0])
+        else:
+            sources = {row["source"] for row in shown}
+            of = sources.pop() if len(sources) == 1 else source
+            groups.append(Group(task, condition, kind, of, shown))
+    groups.sort(key=lambda group: (group.kind == REPORTED, -len(group.rows)))
+    of_tasks = [
+        Group("", "", kind, "", tuple(row for row in alone if row["kind"] == kind))
+        for kind in dict.fromkeys(row["kind"] for row in alone)
+    ]
+    return [*groups, *of_tasks]
+
+
+def length_of(row: Row) -> Bound | None:
+    """The effective length of a row; `None` where it is not known."""
+    if not row["effective_length"]:
+        return None
+    sign = cast("Sign", row["effective_length_bound"] or "=")
+    return Bound(sign, float(row["effective_length"]))
+
+
+def interval_of(row: Row) -> Span:
+    """The interval of the effective length of a row.
+
+    If it lies wholly below the shortest length asked, the row has that length as the upper end of
+    the interval; if wholly above the longest, as the lower one.
+    """
+    length, tested = length_of(row), lengths_of([row])
+    sign = "" if length is None else length.sign
+    is_limited = row["limited_by"] not in RANKED
+    low, high = row["effective_length_ci_low"], row["effective_length_ci_high"]
+    shortest = length if length and sign == "<" else Bound("<", tested[0])
+    longest = length if length and sign == ">" and not is_limited else Bound(">", tested[-1])
+    is_above = sign == ">" and low == row["effective_length"] and not is_limited
+    is_below = sign == "<" and high == row["effective_length"]
+    return (
+        longest if is_above else Bound("=", float(low)) if low else shortest,
+        shortest if is_below else Bound("=", float(high)) if high else longest,
+    )
+
+
+def notes_of(row: Row) -> list[str]:
+    """What limits an effective length, no single threshold, and few rows."""
+    uneven = NO_SINGLE_THRESHOLD if row["one_threshold"] == "no" else ""
+    of_few = few(int(row["n"]), int(row["rows"]) if row["rows"] else None)
+    return [*filter(None, (limited_by(row["limited_by"]), uneven, of_few))]
+
+
+def right_at(row: Row, length: int) -> AtLength | None:
+    """The accuracy of a row at a length of `--at`; `None` where the row does not have it."""
+    accuracy, low, high, reaches, bound = (row.get(name.format(length), "") for name in RIGHT_AT)
+    if not any((accuracy, low, high, reaches)):
+        return None
+    numbers = [float(text) if text else None for text in (accuracy, low, high, reaches)]
+    return AtLength(
+        length,
+        numbers[0],
+        (numbers[1], numbers[2]),
+        numbers[3],
+        "" if row["limited_by"] in RANKED else row["limited_by"],
+        cast("Sign", bound or "="),
+    )
+
+
+def by_test_of(row: Row) -> tuple[int, int, int] | None:
+    """How many models a row is shown to see further than, how many see further, of how many."""
+    if not row["tested_against"]:
+        return None
+    further, less, others = (
+        int(row[name]) for name in ("sees_further_than", "sees_less_far_than", "tested_against")
+    )
+    return further, less, others
+
+
+def published_figures(row: Row) -> str:
+    """The figures of a reported row: `capacity 144`, or the accuracy at each length in percent."""
+    parts = [f"capacity {float(row['capacity']):.0f}"] if row["capacity"] else []
+    parts += [
+        f"{100 * float(row[f'{ACCURACY_AT}{length}']):.0f} % at {length:,}"
+        for length in lengths_of([row])
+    ]
+    return ", ".join(parts)
+
+
+def lines_of(group: Group, scale: Scale, at: Sequence[int] = ()) -> list[StandingLine]:
+    """A line for each row of a group, in the order of the file."""
+    return [_line(row, scale, at, is_of_tasks=group.is_of_tasks) for row in group.rows]
+
+
+def _line(row: Row, scale: Scale, at: Sequence[int], *, is_of_tasks: bool) -> StandingLine:
+    is_reported = row["kind"] == REPORTED
+    length = length_of(row)
+    interval = None if is_reported else interval_of(row)
+    cost = row[COST_A_REPLY]
+    return StandingLine(
+        "",
+        by_test_of(row),
+        row["task"] if is_of_tasks else row["model"],
+        row["kind"],
+        row["adaptive"] == "yes",
+        published_figures(row) if is_reported else length_text(length),
+        None if length is None else length.length,
+        "" if interval is None else span_text(interval),
+        "" if is_reported else ", ".join(notes_of(row)),
+        None if interval is None else strip_of(length, interval, scale),
+        tuple(right_at(row, one) for one in at),
+        vendor=row["vendor"],
+        parameters=f"{float(row['parameters_billion']):g}" if row["parameters_billion"] else "",
+        cost=cost_text(float(cost)) if cost else "",
+        source=row["source"],
+        collected=row["collected"],
+    )
+
+
+def scale_of_rows(rows: Iterable[Row]) -> Scale:
+    """One scale for the effective lengths of rows."""
+    return Scale.over(
+        bound.length
+        for row in rows
+        if row["kind"] != REPORTED
+        for bound in (length_of(row), *interval_of(row))
+        if bound is not None
+    )

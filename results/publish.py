@@ -1,0 +1,131 @@
+"""Makes the page, the table and the file of all models that there are numbers for.
+
+    python -m results.publish ../shared/recorded/dai2026_counting_capacity.jsonl.gz
+
+They are `results/models.html`, `.md` and `.csv`: replies that Dai and Fan recorded, judged here;
+the rows of `results/leaderboard.csv`, which were asked; and figures that others reported. Prices
+are those of the catalog on the day of the command.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+from eyechart.harness.analysis.curve import Threshold
+from eyechart.harness.analysis.judged_run import read_run
+from eyechart.harness.analysis.leaderboard import enter_standings, merge, run_rows
+from eyechart.harness.analysis.leaderboard_file import Row, read_rows, write_leaderboard
+from eyechart.harness.analysis.standing import standing
+from eyechart.harness.journal.manifest import find_runs
+from eyechart.harness.plan.cost import cost
+from eyechart.harness.report.ranks_page import ranks_markdown, ranks_page
+from eyechart.harness.spec.columns import COST_A_REPLY
+from eyechart.providers.base import Usage
+from eyechart.providers.catalog.price_list import offer
+from results.recorded.tables import published
+from results.recorded.variants import read_file, variants
+from results.reported_rows import reported_rows
+from results.words import words
+
+FOLDER = Path(__file__).parent
+AT = (20, 50, 100, 200, 500)
+FIRST = 200
+HOME = {"Anthropic": "anthropic", "Google": "gemini", "OpenAI": "openai"}
+"""Vendor -> its provider in the catalog; models whose names have a vendor before them were asked at
+OpenRouter."""
+KNOWN = {"vendor": "family", "parameters_billion": "parameters_billion"}
+"""Our column -> that of the published capacities."""
+UNITS = {"capacity/items": "items"}
+
+
+def recorded_rows(path: Path, out: Path) -> list[Row]:
+    """A row for each recorded model under the usual writing; the runs go under `out`."""
+    variants(path, out)
+    runs = [read_run(folder) for folder in find_runs(out / "length")]
+    made = [(run, run_rows(run, Threshold(), AT)[0]) for run in runs]
+    rows = [row for _, of_run in made for row in of_run]
+    named = [(run.manifest.model, run) for run, _ in made]
+    enter_standings(rows, {run.folder: of_run for run, of_run in made}, [standing(named)])
+    costs = dict(_costs(path))
+    for row in rows:
+        known = published_of(row["model"])
+        row.update({name: known[column] for name, column in KNOWN.items()})
+        row.update(costs.get(row["model"], {}))
+        # of the day on which the command ran, and not of the replies
+        row.update({"date": "", "software": row["software"].partition(" ")[0]})
+    return rows
+
+
+def published_of(model: str) -> Mapping[str, str]:
+    """The row of a model's published capacity under the usual writing."""
+    found = (row for key, row in published().items() if key[0] != "stimulus" and key[1] == model)
+    return next(found)
+
+
+def _costs(path: Path) -> Iterator[tuple[str, Row]]:
+    """Model -> the columns of what its replies cost, by the tokens that were recorded."""
+    usage: dict[str, list[Usage]] = {}
+    for row in read_file(path):
+        tokens = row["input_tokens"], row["output_tokens"]
+        if row["set"] != "stimulus" and None not in tokens:
+            usage.setdefault(row["model"], []).append(Usage(*tokens))
+    for model, used in usage.items():
+        vendor = published_of(model)["family"]
+        provider = "openrouter" if "/" in model else HOME[vendor]
+        prices = offer(provider, model).prices
+        if prices is None:
+            continue
+        dollars = [cost(prices, one) or 0.0 for one in used]
+        if sum(dollars) > 0:
+            yield (
+                model,
+                {
+                    "cost_usd": f"{sum(dollars):.6g}",
+                    "prices_of": prices.of,
+                    COST_A_REPLY: f"{sum(dollars) / len(dollars):.6g}",
+                },
+            )
+
+
+def made_from(path: Path, out: Path) -> dict[str, str]:
+    """Name -> content of the files in `results/`; the runs go under `out`."""
+    rows = [*recorded_rows(path, out), *read_rows(FOLDER / "leaderboard.csv"), *reported_rows()]
+    file = out / "models.csv"
+    write_leaderboard(file, merge(rows))
+    kept = read_rows(file)
+    said = words(kept)
+    return {
+        "models.csv": file.read_text(encoding="utf-8"),
+        "models.md": _page_of(kept),
+        "models.html": ranks_page(kept, UNITS, said),
+    }
+
+
+def _page_of(rows: Sequence[Row]) -> str:
+    said = words(rows)
+    lines = [f"# {said.title}", "", *(f"{text}\n" for text in said.lede)]
+    lines += [ranks_markdown(rows, UNITS, FIRST)]
+    for heading, paragraphs in said.more:
+        lines += [f"## {heading}", "", *(f"{text}\n" for text in paragraphs)]
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def main() -> None:
+    """Writes the files."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("file", type=Path, help="dai2026_counting_capacity.jsonl.gz")
+    with tempfile.TemporaryDirectory() as scratch:
+        made = made_from(parser.parse_args().file, Path(scratch))
+    for name, content in made.items():
+        (FOLDER / name).write_text(content, encoding="utf-8")
+    sys.stdout.write(f"{', '.join(made)} are in {FOLDER}\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,165 @@
+"""What the page of all models says in words: what its numbers predict and what they do not.
+
+Every figure is computed from the published tables.
+"""
+
+from __future__ import annotations
+
+import csv
+import statistics
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from eyechart.harness.analysis.leaderboard_file import Row
+from eyechart.harness.report.ranks_page import Words
+from eyechart.harness.spec.columns import ACCURACY_AT, RECORDED, REPORTED
+
+FOLDER = Path(__file__).parent / "recorded"
+FIRST = 200
+_USUAL = ("a", "comma")
+_BOTH = "gpt-4o-mini"
+"""The model that both Dai & Fan and Zhang et al. asked."""
+
+
+def words(rows: Sequence[Row]) -> Words:
+    """Title, first lines, and the section on what counting predicts, for `rows` of all models."""
+    recorded = [row for row in rows if row["kind"] == RECORDED]
+    models = {row["model"] for row in rows if row["task"] == "capacity/items"}
+    return Words(
+        title="Which model for a list of 200 items?",
+        lede=(
+            (
+                f"How many items of a row {len(models)} models count exactly, from replies that "
+                "Dai & Fan recorded in April 2026 and Eyechart judged. Counting equal items is not "
+                "working with a list: a model that fails here at 200 cannot be trusted to keep 200 "
+                "equal items apart, and one that passes has shown no more than that (see below)."
+            ),
+        ),
+        more=(
+            (
+                "What counting predicts, and what it does not",
+                (
+                    _not_a_list(),
+                    _of_writing(),
+                    _of_order(),
+                    _of_retest(recorded),
+                    _of_nearness(recorded),
+                    _of_letters(rows, recorded),
+                    _of_costs(recorded),
+                ),
+            ),
+        ),
+        first=FIRST,
+    )
+
+
+def _not_a_list() -> str:
+    return (
+        "The row is one item, repeated: a, a, a, … The question is how many there are. No reply "
+        "had to find, sort, copy or change an item, so a length here does not promise that a model "
+        "works with so many records. What it shows is up to where a model still tells n equal "
+        "items from n + 1."
+    )
+
+
+def _writings() -> dict[str, dict[tuple[str, str], Mapping[str, str]]]:
+    """Model -> item and delimiter -> the row of `writings.csv`."""
+    found: dict[str, dict[tuple[str, str], Mapping[str, str]]] = {}
+    with (FOLDER / "writings.csv").open(newline="", encoding="utf-8") as file:
+        for row in csv.DictReader(file):
+            found.setdefault(row["model"], {})[row["item"], row["delimiter"]] = row
+    return found
+
+
+def _length(row: Mapping[str, str]) -> float:
+    return float(row["effective_length"])
+
+
+def _text(row: Mapping[str, str]) -> str:
+    return " ".join(filter(None, (row["effective_length_bound"], row["effective_length"])))
+
+
+def _of_writing() -> str:
+    told = []
+    for model, of in _writings().items():
+        least, most = min(of.values(), key=_length), max(of.values(), key=_length)
+        names = ["{item}, {delimiter}".format_map(row) for row in (least, most)]
+        told.append(
+            f"{model} sees to {_text(least)} ({names[0]}) and to {_text(most)} ({names[1]})"
+        )
+    return (
+        "It changes with the writing of the row. Under eleven writings (item, delimiter) "
+        f"{'; '.join(told)}. A list in another form is another task."
+    )
+
+
+def _of_order() -> str:
+    of = _writings()
+    writings = [writing for writing in next(iter(of.values())) if writing != _USUAL]
+
+    def order(writing: tuple[str, str]) -> list[str]:
+        return sorted(of, key=lambda model: -_length(of[model][writing]))
+
+    same = sum(order(writing) == order(_USUAL) for writing in writings)
+    last = order(_USUAL)[-1]
+    is_last = sum(order(writing)[-1] == last for writing in writings)
+    return (
+        f"Of three models the order is partly kept: as it is with {', '.join(_USUAL)} it is in "
+        f"{same} of {len(writings)} other writings, and {last} sees least far in {is_last} of "
+        "them. Which of two near models is ahead is not known from one writing."
+    )
+
+
+def _of_retest(recorded: Sequence[Row]) -> str:
+    first = {row["model"]: row for row in recorded}
+    told = [
+        f"{model} {_text(first[model])} and {_text(of[_USUAL])}"
+        for model, of in _writings().items()
+    ]
+    return (
+        f"Asked twice, the same model gave: {'; '.join(told)}. A difference between two models "
+        "that is smaller than their intervals says nothing."
+    )
+
+
+def _of_nearness(recorded: Sequence[Row]) -> str:
+    able = [row for row in recorded if float(row["capacity"] or 0)]
+    exact = [float(row[f"{ACCURACY_AT}{float(row['capacity']):g}"]) for row in able]
+    share = 100 * statistics.median(exact)
+    return (
+        "Exact is stricter than nearly right. The capacity is the longest line with a mean error "
+        f"of at most 5 %; {len(able)} of {len(recorded)} models have one, and there the median "
+        f"model is exactly right in {share:.0f} % of its replies. Where being off by a few does no "
+        "harm, go by the capacity, which is in the file."
+    )
+
+
+def _of_costs(recorded: Sequence[Row]) -> str:
+    priced = [row for row in recorded if row["prices_of"]]
+    days = sorted({row["prices_of"].partition(" ")[0] for row in priced})
+    dates = " to ".join(dict.fromkeys((days[0], days[-1])))
+    return (
+        f"What 1,000 replies cost is known of {len(priced)} of {len(recorded)} models: the tokens "
+        f"that were recorded, at catalog prices of {dates}. "
+        "It is the mean of a model's own replies, and models that see further were asked longer "
+        "rows, so small differences say nothing."
+    )
+
+
+def _of_letters(rows: Sequence[Row], recorded: Sequence[Row]) -> str:
+    mine = next(row for row in recorded if row["model"] == _BOTH)
+    theirs = next(
+        row
+        for row in rows
+        if row["kind"] == REPORTED
+        and row["model"] == _BOTH
+        and row["condition"] == "format=comma_space,letter=a,strategy=direct"
+    )
+    share = float(theirs[f"{ACCURACY_AT}25"])
+    return (
+        f"It says little of counting among other items. {_BOTH} sees to {_text(mine)} equal "
+        "items, and to count one letter in random strings of a and b of 20 to 30 letters, written "
+        f"with comma and space, it was right in {100 * share:.0f} % (Zhang et al. 2024, with "
+        "another prompt and in another year). To know how a model does on your own list, ask it "
+        "that: a task of your own is a file."
+    )

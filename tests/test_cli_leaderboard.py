@@ -1,0 +1,60 @@
+"""The tables of `bench leaderboard` and of a study on the screen."""
+
+from __future__ import annotations
+
+import pytest
+
+from eyechart.harness.analysis.curve import Threshold
+from eyechart.harness.analysis.judged_run import read_run
+from eyechart.harness.cli.leaderboard import print_chart
+from eyechart.harness.report.section import Section, sections
+from tests.conftest import Lab
+
+NAMES = [f"scripted/model-number-{number}" for number in range(10)]
+
+
+def sections_of(lab: Lab, names: list[str]) -> list[Section]:
+    """The runs of several models on one task, under two conditions."""
+    folders = []
+    for name in names:
+        wanted = lab.wanted(model=name)
+        lab.asked(wanted)
+        folders.append(wanted.folder)
+    return sections([*map(read_run, folders)], Threshold())
+
+
+def cells_of(text: str) -> list[list[str]]:
+    """The cells of the rows of all tables in a text."""
+    lines = [line for line in text.splitlines() if line.startswith("|")]
+    return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
+
+
+def test_ten_models_are_rows_of_one_table(lab: Lab, capsys: pytest.CaptureFixture[str]) -> None:
+    """Where they do not fit beside each other; two that fit are columns."""
+    found = sections_of(lab, NAMES)
+    print_chart(found)
+    printed = cells_of(capsys.readouterr().out)
+    assert printed[0] == ["task", "condition", "model", "sees to"]
+    assert [row[2] for row in printed[1:]] == NAMES * 2
+    assert {row[1] for row in printed[1:]} == {"separator=none", "separator=comma"}
+    print_chart(sections_of(lab, ["scripted/a", "scripted/b"]))
+    assert cells_of(capsys.readouterr().out)[0] == ["task", "condition", "scripted/a", "scripted/b"]
+
+
+def test_ranks_of_many_models_are_counts(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`1–125` says nothing: so how many each is shown to see further than, and how many further."""
+    folders = [section.runs[0].run.folder for section in sections_of(lab, ["scripted/a"])]
+    folders += [section.runs[0].run.folder for section in sections_of(lab, ["scripted/b"])]
+    path = lab.folder / "board.csv"
+    few = lab.bench("leaderboard", *folders, "-o", path, "--at", "4").out
+    assert cells_of(few)[0][:2] == ["rank", "model"]
+    assert "With a probability of 0.95 or more, " in few
+    monkeypatch.setattr("eyechart.harness.analysis.standing.MOST_IN_PAIRS", 1)
+    many = lab.bench("leaderboard", *folders, "-o", path).out
+    heads = cells_of(many)[0]
+    assert heads[0] == "model"
+    assert heads[-2:] == ["ahead of", "behind"]
+    assert cells_of(many)[1][-2:] == ["0", "0"]
+    page = path.with_suffix(".html").read_text(encoding="utf-8")
+    assert "Ahead of / behind" in page
+    assert ">Rank</th>" not in page

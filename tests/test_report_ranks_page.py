@@ -1,0 +1,256 @@
+"""The page of a leaderboard's file alone, and the published one of all models."""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from eyechart.harness.analysis.curve import Threshold
+from eyechart.harness.analysis.judged_run import read_run
+from eyechart.harness.analysis.leaderboard import merge, run_rows
+from eyechart.harness.analysis.leaderboard_file import (
+    Row,
+    read_rows,
+    right_at_lengths,
+    write_leaderboard,
+)
+from eyechart.harness.report.board import by_test_of, groups_of, lines_of, right_at, scale_of_rows
+from eyechart.harness.report.ranks_page import Words, ranks_markdown, ranks_page
+from eyechart.harness.report.section import sections
+from eyechart.harness.report.standings import Scale, standing_lines
+from eyechart.harness.spec.columns import KINDS
+from results.publish import AT, FOLDER, UNITS, made_from
+from results.words import words
+from tests.conftest import Lab, right
+from tests.test_results_recorded import RECORDED
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
+
+MODELS = FOLDER / "models.csv"
+
+
+def published() -> list[Row]:
+    """The rows of the published file."""
+    return read_rows(MODELS)
+
+
+class TestPublished:
+    """`results/models.*`."""
+
+    def test_page_and_table_are_those_of_the_file(self) -> None:
+        """Byte for byte, so that no number differs between them."""
+        rows = published()
+        assert ranks_page(rows, UNITS, words(rows)) == (FOLDER / "models.html").read_text("utf-8")
+        assert ranks_markdown(rows, UNITS, 200) in (FOLDER / "models.md").read_text("utf-8")
+
+    def test_every_model_is_there(self) -> None:
+        """125 recorded ones, the published capacities of 126, and what was asked here."""
+        rows = published()
+        assert {row["kind"] for row in rows} == set(KINDS)
+        recorded = [row for row in rows if row["kind"] == "recorded"]
+        assert len(recorded) == 125
+        reported = {row["model"] for row in rows if row["kind"] == "reported" and row["capacity"]}
+        assert len(reported) == 126
+        assert {row["model"] for row in recorded} < reported
+        assert right_at_lengths(rows) == [*AT]
+        assert all(row["vendor"] for row in recorded)
+
+    def test_kinds_are_never_in_one_table(self) -> None:
+        """Nor are sources of reported figures."""
+        for group in groups_of(published()):
+            assert {row["kind"] for row in group.rows} == {group.kind}
+            if group.kind == "reported":
+                assert {row["source"] for row in group.rows} == {group.source}
+
+    def test_it_is_small(self) -> None:
+        """A phone loads it in a moment; the page of runs has 4 MB."""
+        assert len((FOLDER / "models.html").read_bytes()) < 400_000
+
+    @pytest.mark.longest
+    @pytest.mark.skipif(not RECORDED.is_file(), reason="the recorded replies are not committed")
+    def test_it_is_what_the_replies_give(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """All columns but those of prices, which are those of the day."""
+        monkeypatch.setattr(os, "fsync", lambda _: None)  # runs that nobody keeps
+        made_from(RECORDED, tmp_path)
+
+        def but_prices(rows: list[Row]) -> list[Row]:
+            prices = ("cost_usd", "prices_of", "cost_a_reply_usd", "software")
+            return [{name: row[name] for name in row if name not in prices} for row in rows]
+
+        assert but_prices(read_rows(tmp_path / "models.csv")) == but_prices(published())
+
+
+def board(lab: Lab) -> list[Path]:
+    """Two models that see differently far."""
+    folders = []
+    for name, most in (("far", 5), ("near", 3)):
+        wanted = lab.wanted(model=f"scripted/{name}", samples=8)
+
+        def answers(request: object, most: int = most) -> str:
+            text = right(request)  # type: ignore[arg-type]
+            number = int(re.findall(r"\d+", text)[-1])
+            return text if number <= most else text.replace(str(number), "999")
+
+        lab.asked(wanted, answers)
+        folders.append(wanted.folder)
+    return folders
+
+
+def test_rows_say_what_runs_say(lab: Lab) -> None:
+    """A line made from the file has the texts, places and probabilities of one made from a run."""
+    folders = board(lab)
+    path = lab.folder / "board.csv"
+    lab.bench("leaderboard", *folders, "-o", path, "--at", "3,4,900")
+    rows = read_rows(path)
+    (section,) = sections([*map(read_run, folders)], Threshold())
+    scale = Scale(1, 10)
+    of_runs = {one.name: one for one in standing_lines(section.standing, scale, (3, 4, 900))}
+    label = section.standing.condition.label
+    (group,) = groups_of([row for row in rows if row["condition"] == label])
+    lines = lines_of(group, scale, (3, 4, 900))
+    assert {line.name for line in lines} == set(of_runs)
+    for line in lines:
+        of_run = of_runs[line.name]
+        for name in ("length", "interval", "note", "kind", "strip", "by_test", "length_value"):
+            assert getattr(line, name) == getattr(of_run, name), name
+        for found, other in zip(line.right_at, of_run.right_at, strict=True):
+            assert found is not None
+            assert other is not None
+            assert (found.text, found.reaches_text) == (other.text, other.reaches_text)
+            assert (found.verdict, found.bound) == (other.verdict, other.bound)
+
+
+def test_the_page_of_ranks_has_all_rows(lab: Lab) -> None:
+    """Also those whose runs are elsewhere, which have no standing; and no samples."""
+    folders = board(lab)
+    path = lab.folder / "board.csv"
+    lab.bench("leaderboard", folders[0], "-o", path, "--at", "4")
+    done = lab.bench("leaderboard", folders[1], "-o", path, "--at", "4", "--ranks-only")
+    assert "have no rank: their runs are not here" in done.err
+    page = path.with_suffix(".html").read_text(encoding="utf-8")
+    for name in ("scripted/far", "scripted/near"):
+        assert f'data-model="{name}"' in page
+    assert "vegaEmbed" not in page
+    assert "Final answer" not in page
+    standing = {row["model"]: by_test_of(row) for row in read_rows(path) if row["default"]}
+    assert standing == {"scripted/far": None, "scripted/near": (0, 0, 0)}
+
+
+def test_a_file_of_before_is_read(lab: Lab) -> None:
+    """It has `recorded` in place of `kind`, and none of the newer columns."""
+    (folder, _) = board(lab)
+    rows, _ = run_rows(read_run(folder), Threshold())
+    path = lab.folder / "board.csv"
+    write_leaderboard(path, merge(rows))
+    header, *lines = path.read_text().splitlines()
+    names = header.split(",")
+    assert names[6] == "kind"
+    names[6] = "recorded"
+    old = [line.replace(",asked,", ",,", 1) for line in lines]
+    path.write_text("\n".join([",".join(names), *old]) + "\n")
+    assert {row["kind"] for row in read_rows(path)} == {"asked"}
+    assert all("recorded" not in row for row in read_rows(path))
+
+
+def test_what_is_known_of_a_model_stays(lab: Lab) -> None:
+    """Where a newer run replaces the row."""
+    (folder, _) = board(lab)
+    rows, _ = run_rows(read_run(folder), Threshold())
+    known = [row | {"vendor": "us", "parameters_billion": "7"} for row in rows]
+    newer, _ = run_rows(read_run(folder), Threshold(), (4,))
+    for row in newer:
+        row["date"] = row["date"].replace("20", "20", 1)
+    merged = merge(newer, known).rows
+    assert {(row["vendor"], row["parameters_billion"]) for row in merged} == {("us", "7")}
+    assert all(right_at(row, 4) is not None for row in merged)
+
+
+@pytest.mark.parametrize(
+    ("column", "value", "said"),
+    [
+        ("kind", "guessed", "kind is not asked or recorded or reported: 'guessed'"),
+        ("parameters_billion", "many", "parameters_billion is no number: 'many'"),
+        ("right_at_4", "often", "right_at_4 is no number: 'often'"),
+        ("reaches_at_4_bound", "=", "reaches_at_4_bound is not empty or < or >: '='"),
+        ("tested_against", "1.5", "tested_against is no whole number: '1.5'"),
+    ],
+)
+def test_a_wrong_value_is_one_line(lab: Lab, column: str, value: str, said: str) -> None:
+    """With its line and its column."""
+    (folder, _) = board(lab)
+    path = lab.folder / "board.csv"
+    rows, _ = run_rows(read_run(folder), Threshold(), (4,))
+    rows[0][column] = value
+    write_leaderboard(path, merge(rows))
+    lab.bench("leaderboard", folder, "-o", path).one_line(2, said)
+
+
+def test_hostile_names_are_text(lab: Lab) -> None:
+    """In the page and in Markdown."""
+    (folder, _) = board(lab)
+    rows, _ = run_rows(read_run(folder), Threshold())
+    name = "<img src=x>|\u202e"
+    for row in rows:
+        row |= {"model": name, "vendor": name, "source": name}
+    page = ranks_page(rows, {}, Words(title=name))
+    assert "<img src=x>" not in page
+    assert "\u202e" not in page
+    table = ranks_markdown(rows, {})
+    assert "<img" not in table
+    assert "\u202e" not in table
+
+
+@pytest.mark.parametrize("lengths", [[100.0], [20.0, 4096.0], [1.0, 1e6]])
+def test_a_scale_has_ticks(lengths: list[float]) -> None:
+    """At least two, whatever the range, all of them on it."""
+    scale = Scale.over(lengths)
+    assert len(scale.ticks) >= 2
+    assert all(0 <= percent <= 100 for _, percent in scale.ticks)
+    assert all(0 < scale.percent(length) < 100 for length in lengths)
+
+
+def test_one_scale_for_a_table() -> None:
+    """The same length stands at the same place in every row."""
+    group = groups_of(published())[0]
+    scale = scale_of_rows(group.rows)
+    places: dict[str, set[float | None]] = {}
+    for line in lines_of(group, scale):
+        assert line.strip is not None
+        places.setdefault(line.length, set()).add(line.strip.at)
+    assert all(len(found) == 1 for found in places.values())
+
+
+@pytest.mark.browser
+def test_the_published_page_answers_on_the_first_screen(browser: Browser) -> None:
+    """At 1400 and at 390 pixels: the answer, and the first rows; nothing is cut off."""
+    for width, height in ((1400, 900), (390, 844)):
+        page = browser.new_context(
+            viewport={"width": width, "height": height}, offline=True
+        ).new_page()
+        page.goto((FOLDER / "models.html").as_uri())
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
+        answer = page.locator(".answer:visible").first
+        box = answer.bounding_box()
+        assert box is not None
+        assert box["y"] + box["height"] < height
+        assert "200 items" in answer.inner_text()
+        page.select_option("select[name=at]", "500")
+        assert "500 items" in page.locator(".answer:visible").first.inner_text()
+        page.select_option("select[name=vendor]", "Mistral")
+        rows = page.locator(".standing tbody tr:visible")
+        assert {rows.nth(at).get_attribute("data-vendor") for at in range(rows.count())} == {
+            "Mistral"
+        }
+        page.select_option("select[name=vendor]", "")
+        page.select_option("select[name=sort]", "name")
+        first = page.locator(".standing tbody tr:visible").first.get_attribute("data-model")
+        assert first == "anthropic/claude-3.5-haiku"
+        page.reload()
+        assert page.input_value("select[name=sort]") == "name"
