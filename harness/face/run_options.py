@@ -37,7 +37,6 @@ from eyechart.providers.registry import (
     check_params,
     check_tier,
     has_batches,
-    has_replies,
     open_model,
     parse_model,
     takes_temperature,
@@ -216,7 +215,7 @@ def _check_read(given: RunSettings, name: ModelName, plans: Sequence[Plan]) -> N
     if not apis:
         raise UsageError(
             f"{name.label} does not say how probable a given answer is, which {read} needs; "
-            "tiny, vllm/… and lm-eval/… do, and so does a server of your own with "
+            "tiny, hf/…, gguf/…, vllm/… and lm-eval/… do, and so does a server of your own with "
             f"{named('base_url')} and {named('api', 'completions')}"
         )
     if given.api not in apis:
@@ -248,9 +247,8 @@ def _name_of(given: RunSettings, model: str) -> ModelName:
     refuse_variant(model, urls)
     name = parse_model(model, given.model_args, urls)
     if given.name is not None:
-        check_name(given.name, urls)
+        check_name(given.name, urls, is_file=name.descriptor.models_are_files)
         name = replace(name, called=given.name)
-    has_replies(name)
     if given.is_batch:
         has_batches(name)
     check_tier(name, given.request_tier, urls)

@@ -48,7 +48,7 @@ class Manifest:
     variant: str = ""
     """How the model was served or asked: the last part of `model`."""
     served_as: str = ""
-    """`provider/model` as it was asked, if `model` is a name that the user gave it."""
+    """`provider/model` as it was asked, if `model` is another name, of the user or of files."""
     repeat: int = 0
     """Number of this repeat of the run in the folder above; 0 for a run that is no repeat."""
     shard: str = ""

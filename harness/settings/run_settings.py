@@ -86,9 +86,10 @@ class RunSettings:
     )
     name: str | None = setting(
         full_text,
-        f"Name of the model at {named('base_url')} in tables, folders and pages, as lab/m8.",
+        f"Name of the model at {named('base_url')}, or in files, in tables, folders and pages, as "
+        "lab/m8.",
         "NAME",
-        form="a name for the [model at `base-url`](running.md#a-server-of-your-own)",
+        form="a name for the [model at `base-url`](running.md#a-server-of-your-own) or in files",
         key="called",
         parts=("model",),
         identity="model",
