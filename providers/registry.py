@@ -321,6 +321,7 @@ REFUSED_PARAMS = {
     "seed": f"{named('seed')} sets it",
     "system": f"{named('system')} sets it",
     "logprobs": f"{named('logprobs')} sets it",
+    "top_logprobs": f"{named('top_logprobs')} sets it",
     "reasoning_effort": f"{named('effort')} sets it",
     "service_tier": f"{named('tier')} sets it",
 }

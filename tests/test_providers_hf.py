@@ -129,6 +129,21 @@ def test_probabilities_are_those_of_single_passes(tmp_path: Path, name: str) -> 
             assert option.tokens == len(ids) - length
 
 
+def test_the_most_probable_tokens_are_kept(tmp_path: Path) -> None:
+    """At each place, the most probable one first; greedy, that is the token of the reply."""
+    folder = write(tmp_path, "llama")
+    request = Request(PROMPTS[1], 5)
+    (reply,) = asked(opened(folder, logprobs=True, top_logprobs=3), [request])
+    assert reply.logprobs is not None
+    assert reply.top_logprobs is not None
+    assert [top[0] for top in reply.top_logprobs] == list(reply.logprobs)
+    assert {len(top) for top in reply.top_logprobs} == {3}
+    reference = Reference(folder)
+    ids = reference.tokenizer(f"{request.prompt}\nAnswer:")["input_ids"]
+    best = reference.logprobs(ids)[-1].topk(3).values.tolist()
+    assert [value for _, value in reply.top_logprobs[0]] == pytest.approx(best, abs=CLOSE)
+
+
 @pytest.fixture
 def llama(tmp_path: Path) -> Path:
     return write(tmp_path / "small-llama", "llama")

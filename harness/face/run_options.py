@@ -130,6 +130,7 @@ class RunOptions:
             intervention=self.intervention,
             tier=given.request_tier,
             logprobs=given.logprobs,
+            top_logprobs=given.top_logprobs or 0,
             server_args=given.server_args,
             model_args=given.model_args,
             server_log=log,

@@ -12,7 +12,7 @@ _FIELDS = (
     *("id", "length", "true_length", "index", "metadata", "prompt", "reply", "reasoning"),
     *("target", "answer"),
     *("answer_start", "answer_end", "outcome", "why", "options", "rank", "margin", "logprobs"),
-    *("recorded_verdict", "finish_reason"),
+    *("top_logprobs", "recorded_verdict", "finish_reason"),
     *("prompt_tokens", "output_tokens", "thinking_tokens", "thinking_characters", "latency_s"),
 )
 _COUNTS = (

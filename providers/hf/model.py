@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gc
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -208,6 +208,7 @@ class HfModel:
             wishes,
             self._ends,
             logprobs=settings.logprobs,
+            most_probable=settings.top_logprobs,
             should_stop=self._closed,
         ):
             one = batch[place]
@@ -224,17 +225,23 @@ class HfModel:
         if not self._prompts.is_chat:
             cut = until_stop(text, one.job.request.prompt)
             text = text if cut is None else cut
-        logprobs = None
+        logprobs = top = None
         if self._settings.logprobs:
-            tokens = map(self._prompts.token_text, generated.ids)
-            logprobs = tuple(zip(tokens, generated.logprobs, strict=True))
+            pairs = zip(generated.ids, generated.logprobs, strict=True)
+            logprobs = self._with_texts(pairs)
+        if self._settings.top_logprobs:
+            top = tuple(map(self._with_texts, generated.best))
         return Reply(
             text,
             generated.finish_reason,
             Usage(len(one.ids), len(generated.ids)),
             model=self._name,
             logprobs=logprobs,
+            top_logprobs=top,
         )
+
+    def _with_texts(self, pairs: Iterable[tuple[int, float]]) -> tuple[tuple[str, float], ...]:
+        return tuple((self._prompts.token_text(token), value) for token, value in pairs)
 
     def _score(self, batch: Sequence[_Chosen]) -> None:
         if self._closed():
