@@ -285,16 +285,13 @@ def asked_thinking(
         return effort, None
     is_word = thinking not in ("on", "off") and not thinking.isdecimal()
     forms = name.descriptor.thinking(base_urls)
-    form = thinking if is_word else forms.get(kind_of_thinking(thinking))
+    has_words = name.descriptor.efforts != "none"
+    form = (thinking if has_words else None) if is_word else forms.get(kind_of_thinking(thinking))
     if form is None:
         kinds = {"on": "on", "off": "off", "tokens": "a number of tokens"}
         known = [words for kind, words in kinds.items() if kind in forms]
         takes = f"takes {' or '.join(known)}" if known else "takes none"
-        effort_too = (
-            ""
-            if name.descriptor.efforts == "none"
-            else (f"; {named('effort')} says how much a model thinks")
-        )
+        effort_too = f"; {named('effort')} says how much a model thinks" if has_words else ""
         raise SetupError(
             f"{name.label} {takes} for {named('thinking')}, not {thinking!r}{effort_too}"
         )

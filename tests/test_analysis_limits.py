@@ -56,6 +56,11 @@ def babbling(length: int, index: int, right_one: str) -> str:
     return right_one if length <= 20 else WRONG if index % 5 == 0 else BABBLE
 
 
+def cut_then_wrong(length: int, index: int, right_one: str) -> str | Reply:
+    """Is cut off between 20 and 50, and wrong beyond."""
+    return WRONG if length > 50 else right_one if length <= 20 or index % 2 else CUT
+
+
 def hedging(_: int, __: int, right_one: str) -> str:
     return f"It could be {number(right_one)} or {number(right_one) + 1}."
 
@@ -93,6 +98,7 @@ MODELS: Mapping[str, tuple[Said, str, str]] = {
     "refuses a few": (beyond(0, RefusedError("no"), 6), "refusal", ""),
     "small window": (beyond(50, PromptOverflowError("too long")), "window", ">"),
     "no window": (beyond(0, PromptOverflowError("too long")), "window", ""),
+    "is cut off, then wrong": (cut_then_wrong, "room", ">"),
     "refuses and is cut off": (both, "mixed", ">"),
 }
 """Model -> what it says, what limits it, and the sign of its length; empty where it is not known.
@@ -117,6 +123,21 @@ def ask(lab: Lab, said: Said, name: str = "model") -> str:
     )
     assert done.code == 0, done
     return done.out
+
+
+def test_where_longer_rows_fail_by_sight_an_upper_bound_is_known(lab: Lab) -> None:
+    """Between 20 and 50 nothing shows how far it sees; beyond, every answer is wrong."""
+    ask(lab, cut_then_wrong)
+    run = read_run(lab.the_run())
+    (judged,) = run.conditions.values()
+    found = judged.effective_length(Threshold())
+    assert found is not None
+    low, high = found.length_ci
+    assert (low.sign, high.sign) == ("=", "=")
+    assert 10 <= low.length <= 20
+    assert 50 <= high.length <= 100
+    bounds = f"it sees to at least {low} symbols and to at most {high} symbols."
+    assert run_finding(run).endswith(bounds)
 
 
 @pytest.mark.parametrize("name", MODELS)

@@ -131,7 +131,7 @@ def test_an_odd_argument(lab: Lab, run: eyechart.Run, name: str, argument: str) 
         ({"system": "\ud800"}, "^system .* is not UTF-8"),
         ({"adaptive": 1}, "adaptive must be true or false, not 1"),
         ({"threshold": "0.5"}, "threshold must be a number, not '0.5'"),
-        ({"rpm": -1.0}, "^rpm must be a number above 0, not -1$"),
+        ({"rpm": -1.0}, "^rpm must be a number above 0, not -1.0$"),
         ({"rpm": 5, "tier": "batch"}, "^rpm and tpm pace single requests"),
         ({"tier": "gold"}, "^tier must be default, flex or batch, not 'gold'"),
         ({"api": "chats"}, "^api must be chat or completions, not 'chats'"),

@@ -25,6 +25,7 @@ SOURCES = ("examples", "eyechart", "harness", "providers", "results", "tasks", "
 """Folders whose files import ours."""
 LEAVES = (
     "harness.errors",
+    "harness.score.loops",
     "harness.score.markup",
     "harness.score.outcomes",
     "harness.settings",
@@ -38,6 +39,7 @@ ARROWS = {
     "harness.errors": ["providers.naming"],
     "harness.settings": ["harness.errors", "providers", "providers.naming"],
     "harness.score": [],
+    "harness.score.loops": [],
     "harness.score.markup": [],
     "harness.score.outcomes": [],
     "harness.task": ["providers"],

@@ -201,28 +201,145 @@ def only_generated(body: dict[str, Any]) -> None:
         choice["logprobs"] = {"tokens": ["!"], "token_logprobs": [-9.0]}
 
 
-def without_one(body: dict[str, Any]) -> None:
-    body["choices"][0]["logprobs"]["token_logprobs"][-2] = None
+def without_any(body: dict[str, Any]) -> None:
+    for choice in body["choices"]:
+        logprobs = choice["logprobs"]["token_logprobs"]
+        choice["logprobs"]["token_logprobs"] = [None for _ in logprobs]
 
 
-@pytest.mark.parametrize(
-    ("change", "said"),
-    [
-        (lambda body: body["choices"].pop(), "2 of 3 prompts"),
-        (lambda body: [one.pop("logprobs") for one in body["choices"]], "no logprobs"),
-        (without_one, "one has none"),
-        (only_generated, "the prompt is not repeated"),
-    ],
-)
+def with_last(value: float | None) -> Callable[[dict[str, Any]], object]:
+    """Gives the last token of the first option this log-probability."""
+
+    def change(body: dict[str, Any]) -> None:
+        one = next(choice for choice in body["choices"] if choice["index"] == 1)
+        one["logprobs"]["token_logprobs"][-2] = value
+
+    return change
+
+
+def shortened(body: dict[str, Any]) -> None:
+    body["choices"][0]["logprobs"]["token_logprobs"].pop()
+
+
+STRUCTURE = [
+    (lambda body: body["choices"].pop(), "the reply has 2 of 3 prompts"),
+    (lambda body: [one.pop("logprobs") for one in body["choices"]], "no logprobs"),
+    (without_any, "no token of an option has one"),
+    (only_generated, "the repeated tokens are not those of the prompt"),
+]
+VALUES = [
+    (with_last(None), "a token of an option has none"),
+    (with_last(5.0), "a token of an option has the log-probability 5.0"),
+    (with_last(-math.inf), "a token of an option has the log-probability -inf"),
+    (shortened, "tokens have [0-9]+ log-probabilities"),
+]
+
+
+@pytest.mark.parametrize(("change", "said"), STRUCTURE)
 def test_a_server_without_probabilities_of_prompts(
     change: Callable[[dict[str, Any]], object], said: str
 ) -> None:
     """Says so in one line, which ends the run."""
     with (
         fake_server(spoiled(change)) as server,
-        pytest.raises(SetupError, match=f"does not give the probabilities.*{said}"),
+        pytest.raises(
+            SetupError, match=f"does not give the probabilities.*{said}.*; use reading='reply'"
+        ),
     ):
         score("m", COUNT, base_urls=(server.base_url,), api="completions")
+
+
+def test_a_server_that_rejects_such_requests() -> None:
+    """The same, with the server's words."""
+
+    def rejecting(asked: Asked, number: int) -> Response:
+        if asked.path.endswith("/models"):
+            return echoing(asked, number)
+        return Response(400, {"error": {"message": "logprobs is not supported"}})
+
+    with (
+        fake_server(rejecting) as server,
+        pytest.raises(SetupError, match=r"logprobs is not supported.*; use reading='reply'"),
+    ):
+        score("m", COUNT, base_urls=(server.base_url,), api="completions")
+
+
+@pytest.mark.parametrize(("change", "said"), [*STRUCTURE, *VALUES])
+def test_after_a_good_reply_a_bad_one_is_an_error_of_its_sample(
+    change: Callable[[dict[str, Any]], object], said: str
+) -> None:
+    """A value that cannot be true is one from the beginning."""
+    is_good = True
+
+    def later(body: dict[str, Any]) -> None:
+        if not is_good:
+            change(body)
+
+    async def main(base_url: str) -> None:
+        nonlocal is_good
+        settings = ModelSettings("m", base_urls=(base_url,), api="completions")
+        provider = open_model(parse_model("m"), settings)
+        assert isinstance(provider, Likelihood)
+        try:
+            check(await provider.score(COUNT))
+            is_good = False
+            with pytest.raises(BadReplyError, match=said):
+                await provider.score(COUNT)
+            is_good = True
+            check(await provider.score(COUNT))
+        finally:
+            await provider.aclose()
+
+    with fake_server(spoiled(later)) as server:
+        asyncio.run(main(server.base_url))
+
+
+def usage_of(tokens: int) -> Callable[[dict[str, Any]], object]:
+    return lambda body: body["usage"].update(completion_tokens=tokens)
+
+
+def ended_at_once(body: dict[str, Any]) -> None:
+    """The model ended after one of the options instead of generating a token."""
+    logprobs = body["choices"][0]["logprobs"]
+    for column in logprobs.values():
+        column.pop()
+    body["usage"]["completion_tokens"] = 2
+
+
+def with_mark(body: dict[str, Any]) -> None:
+    """The tokenizer begins each prompt with a token of its own."""
+    for choice in body["choices"]:
+        choice["logprobs"]["tokens"].insert(0, "<s>")
+        choice["logprobs"]["token_logprobs"].insert(0, None)
+        choice["logprobs"]["token_logprobs"][1] = -1.0
+
+
+@pytest.mark.parametrize(
+    "change", [usage_of(0), usage_of(1), usage_of(3), ended_at_once, with_mark]
+)
+def test_the_repeated_text_says_what_was_generated(
+    change: Callable[[dict[str, Any]], object],
+) -> None:
+    """Whatever the usage says."""
+    with fake_server(spoiled(change)) as server:
+        check(score("m", COUNT, base_urls=(server.base_url,), api="completions"))
+
+
+@pytest.mark.parametrize("generated", [0, 1])
+def test_of_parts_of_characters_the_usage_says_it(generated: int) -> None:
+    """Where it agrees with the number of tokens."""
+
+    def change(body: dict[str, Any]) -> None:
+        for choice in body["choices"]:
+            logprobs = choice["logprobs"]
+            logprobs["tokens"][0] = "\ufffd"
+            for column in logprobs.values():
+                del column[len(column) - 1 + generated :]
+        total = sum(len(choice["logprobs"]["tokens"]) for choice in body["choices"])
+        body["usage"] = {"prompt_tokens": total - 3 * generated, "completion_tokens": 3 * generated}
+
+    with fake_server(spoiled(change)) as server:
+        check(score("m", COUNT, base_urls=(server.base_url,), api="completions"))
 
 
 @pytest.mark.parametrize("api", ["chat", "completions"])

@@ -131,6 +131,7 @@ def test_an_ordinary_exchange(monkeypatch: pytest.MonkeyPatch) -> None:
     ("body", "reply"),
     [
         (chat(None, "length"), Reply("", "length", Usage(11, 3), "fake-model-1")),
+        (chat("1 1 1", "repetition"), Reply("1 1 1", "length", Usage(11, 3), "fake-model-1")),
         (chat("", "content_filter"), Reply("", "content_filter", Usage(11, 3), "fake-model-1")),
         (chat(None, refusal="No."), Reply("", "stop", Usage(11, 3), "fake-model-1", "No.")),
         (

@@ -129,7 +129,7 @@ def test_vllm_is_asked_as_other_open_servers() -> None:
         ("openai/gpt-5.1", {"thinking": "on"}, "takes off for thinking, not 'on'; effort says"),
         ("openai/gpt-5.1", {"thinking": "500"}, "takes off for thinking, not '500'"),
         ("tiny", {"thinking": "on"}, "tiny takes none for thinking"),
-        ("tiny", {"thinking": "low"}, "tiny takes no reasoning effort"),
+        ("tiny", {"thinking": "low"}, "tiny takes none for thinking, not 'low'"),
         ("tiny", {"params": ["top_p=1"]}, "tiny takes no params"),
         ("gpt-4o", {"params": ["temperature=1"]}, "temperature sets it"),
         ("gpt-4o", {"params": ["n=2"]}, "cannot be given here: a request has one reply"),

@@ -8,6 +8,7 @@ import csv
 import gzip
 import json
 import re
+from random import choices
 from typing import TYPE_CHECKING, Any
 
 import orjson
@@ -74,7 +75,7 @@ class Thinker:
         self.spent += spent
         is_whole = spent == needed
         answer = right(request) if is_whole else ""
-        thoughts = "hm " * min(spent, self.thought)
+        thoughts = "".join(choices(("hm ", "so "), k=min(spent, self.thought)))
         text = {
             "field": answer,
             "tags": f"<think>{thoughts}</think>{answer}" if is_whole else f"<think>{thoughts}",
@@ -444,6 +445,14 @@ class TestFirstReplies:
         assert "--keep-going" not in done.err
         assert len(records(lab.wanted(samples=1, model=name).folder)) == 4
 
+    def test_the_next_command_goes_on_all_the_same(self, lab: Lab) -> None:
+        """The command that was stopped would stop again."""
+        name = lab.fake(lambda _request: Reply("I like rows."))
+        assert lab.bench_run("--model", name, "--samples", "9").code == 1
+        last = lab.bench("score", lab.the_run()).out.splitlines()[-1]
+        assert last.startswith("next: bench run ")
+        assert last.endswith(" --keep-going")
+
     def test_keep_going_is_for_one_command(self, lab: Lab) -> None:
         """A later one without it says why it asks nothing, as long as no reply can be read."""
         readable = False
@@ -462,8 +471,10 @@ class TestFirstReplies:
         assert lab.bench_run(*more, "9").code == 0
         assert len(records(folder)) == 36 + 6
 
-    @pytest.mark.parametrize(("most", "asked"), [("4", 4), ("200", 6)])
-    def test_an_adaptive_run_stops_as_others_do(self, lab: Lab, most: str, asked: int) -> None:
+    @pytest.mark.parametrize(("most", "asked", "goes_on"), [("4", 4, 1), ("200", 6, 0)])
+    def test_an_adaptive_run_stops_as_others_do(
+        self, lab: Lab, most: str, asked: int, goes_on: int
+    ) -> None:
         """After as many replies, if it may ask as many; what nobody could read has no length."""
         name = lab.fake(lambda _request: Reply("I like rows."))
         arguments = ("--model", name, "--adaptive", "--max-requests", most)
@@ -472,7 +483,7 @@ class TestFirstReplies:
         assert f"none of the first {asked} replies has an answer that can be read" in done.err
         assert len(records(lab.the_run())) == asked
         more = lab.bench_run(*arguments, "--keep-going")
-        assert more.code == 1
+        assert more.code == goes_on
         assert "does not reach" not in more.out + more.err
         assert "it is limited by form: " in more.err
 

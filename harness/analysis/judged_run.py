@@ -40,7 +40,7 @@ from eyechart.harness.journal.record import Record, Warn, read_records
 from eyechart.harness.journal.server import addresses
 from eyechart.harness.plan.cost import whole_cost
 from eyechart.harness.plan.resolved_model import ResolvedModel, resolve_model
-from eyechart.harness.score.outcomes import NOT_SCORED, Cause, Outcome
+from eyechart.harness.score.outcomes import ANSWERED, NOT_SCORED, Cause, Outcome
 from eyechart.harness.spec import Cell, Condition, TaskSpec, columns, counted
 from eyechart.harness.spec.columns import LINE
 
@@ -239,6 +239,14 @@ class JudgedRun:
     def missing(self) -> int:
         """Number of samples without a reply; for a shard, among its own rows."""
         return int(self.cells[list(NOT_SCORED)].sum().sum())
+
+    @property
+    def has_nothing_readable(self) -> bool:
+        """Whether there are replies, and none can be read: the first ones stopped the run, and the
+        same command stops again.
+        """
+        cells = self.cells
+        return bool(cells["n"].any()) and not cells[list(ANSWERED)].any(axis=None)
 
 
 @dataclass(frozen=True, eq=False)

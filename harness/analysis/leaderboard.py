@@ -22,7 +22,7 @@ from eyechart.harness.analysis.standing import is_default
 from eyechart.harness.analysis.tables import cost_columns, estimate_columns, threshold_columns
 from eyechart.harness.errors import LeaderboardError
 from eyechart.harness.journal.manifest import Manifest
-from eyechart.harness.score.outcomes import ANSWERED, NOT_SCORED
+from eyechart.harness.score.outcomes import NOT_SCORED
 from eyechart.harness.spec import Cell
 from eyechart.harness.spec.columns import ACCURACY_AT
 from eyechart.providers.naming import turned_on
@@ -97,9 +97,7 @@ def run_rows(run: JudgedRun, threshold: Threshold) -> tuple[list[Row], list[Left
 
 
 def _incomplete(run: JudgedRun, missing: int, *, is_scored: bool) -> str:
-    """Why a condition has no row, and what helps. A run without a reply that can be read was
-    stopped by its first replies, and the same command stops again.
-    """
+    """Why a condition has no row, and what helps."""
     if run.manifest.recorded is not None:
         count = f"{missing:,} sample{'s have' if missing > 1 else ' has'} no recorded reply"
         return count if missing else "no sample was scored"
@@ -110,8 +108,7 @@ def _incomplete(run: JudgedRun, missing: int, *, is_scored: bool) -> str:
         if is_scored
         else "no sample was scored"
     )
-    is_stopped = run.cells["n"].any() and not run.cells[list(ANSWERED)].any(axis=None)
-    again = f"with {turned_on('keep_going')}" if is_stopped else "again"
+    again = f"with {turned_on('keep_going')}" if run.has_nothing_readable else "again"
     return f"{problem}; the same command {again} asks them"
 
 

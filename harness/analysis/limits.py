@@ -3,8 +3,9 @@
 The effective length is computed a second time with the readings that the replies allow: unread
 replies that have the right answer count as right, and replies that were cut off or refused, or for
 which there was no room, are left out. If this length lies outside the interval of the first one,
-the model's sight is not what limits it, and only a lower bound is known: the lower end of the first
-interval, where all of them count as failures. `tests/benchmarks/simulation/limits.py` measures how
+the model's sight is not what limits it, and only bounds are known: the lower end of the first
+interval, where all of them count as failures, and the upper end of an interval where all of them
+count as right. `tests/benchmarks/simulation/limits.py` measures how
 often that is right.
 """
 
@@ -87,6 +88,11 @@ class Scored:
             return self._curve(left_out, left_out)  # nothing shows that it does not see
         return self._curve(self.right | right, ~left_out)
 
+    def at_best(self) -> Curve:
+        """The curve where every reply that is not plainly wrong counts as right."""
+        not_wrong = self.readings != Reading.AS_JUDGED
+        return self._curve(self.right | not_wrong, np.ones(len(self.right), bool))
+
     @cached_property
     def set_aside(self) -> npt.NDArray[np.bool_]:
         """Samples that did not fail by sight, or need not have."""
@@ -137,21 +143,26 @@ def scored_length(samples: Scored, threshold: Threshold) -> EffectiveLength:
         if not samples.unanswered:
             return strict
         count = samples.unanswered
-        return _at_least(strict, samples, Limit(Cause.ERROR, count, None, {Cause.ERROR: count}))
+        return _bounded(
+            strict, samples, threshold, Limit(Cause.ERROR, count, None, {Cause.ERROR: count})
+        )
     if (allowed := samples.allowed()) is None:
         return strict
     length = fit(allowed, threshold).median
     limit = _limit(samples, length)
     if limit.is_ranked or not _is_moved(strict, length, limit):
         return strict
-    return _at_least(strict, samples, limit)
+    return _bounded(strict, samples, threshold, limit)
 
 
-def _at_least(strict: EffectiveLength, samples: Scored, limit: Limit) -> EffectiveLength:
-    """The lower bound that is left where something else than sight limits a length."""
-    low, longest = strict.length_ci[0], Bound(">", float(samples.lengths.max()))
+def _bounded(
+    strict: EffectiveLength, samples: Scored, threshold: Threshold, limit: Limit
+) -> EffectiveLength:
+    """The bounds that are left where something else than sight limits a length."""
+    low = strict.length_ci[0]
+    high = effective_length(samples.at_best(), threshold).length_ci[1]
     known = None if low.sign == "<" else Bound(">", low.length)
-    return replace(strict, length=known, length_ci=(low, longest), limit=limit)
+    return replace(strict, length=known, length_ci=(low, high), limit=limit)
 
 
 def _limit(samples: Scored, allowed: Bound) -> Limit:

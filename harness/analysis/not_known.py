@@ -5,7 +5,7 @@ helps.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from eyechart.harness.analysis.effective_length import EffectiveLength
 from eyechart.harness.analysis.interval import Bound, span_text
@@ -34,7 +34,7 @@ def where_not_known(
     """
     limited = {label: one for label, one in estimates.items() if one and not one.limit.is_ranked}
     texts = [
-        (list(group), facts(group.values()) + _at_least([limited[label] for label in group], unit))
+        (list(group), facts(group.values()) + _bounds([limited[label] for label in group], unit))
         for group in alike({label: one.limit for label, one in limited.items()})
     ]
     if found := {label: one for label, one in estimates.items() if one and one.limit.is_ranked}:
@@ -95,21 +95,36 @@ def _left_open(estimates: Sequence[EffectiveLength]) -> str:
     return f"{why} the 95 % interval is {' or '.join(spans)}"
 
 
-def _at_least(estimates: Sequence[EffectiveLength], unit: str) -> str:
-    """`; it sees to at least 20 symbols`; empty where no lower bound is known."""
+def _bounds(estimates: Sequence[EffectiveLength], unit: str) -> str:
+    """`; it sees to at least 20 symbols and to at most 80 symbols`; empty without a bound."""
     known = sorted(one.length.length for one in estimates if one.length is not None)
+    highs = [one.length_ci[1] for one in estimates if one.length_ci[1].sign != ">"]
+    most = Bound("=", max(high.length for high in highs)) if len(highs) == len(estimates) else None
+    at_most = "" if most is None else f"at most {most.counted(unit)}"
     if not known:
-        return ""
-    least, most = Bound("=", known[0]), Bound("=", known[-1])
-    span = least.counted(unit) if least == most else f"{least} to {most.counted(unit)}"
+        return at_most and f"; it sees to {at_most}"
+    least, last = Bound("=", known[0]), Bound("=", known[-1])
+    span = least.counted(unit) if least == last else f"{least} to {last.counted(unit)}"
     some = f" under {len(known)} of them" if len(known) < len(estimates) else ""
-    return f"; it sees to at least {span}{some}"
+    also = at_most and f" and to {at_most}"
+    return f"; it sees to at least {span}{some}{also}"
 
 
-def remedies_of(estimates: Iterable[EffectiveLength | None]) -> list[str]:
-    """What the user can do where something else than sight limits a length, each remedy once."""
-    found = [remedy for one in estimates if one is not None for remedy in one.limit.remedies]
-    return list(dict.fromkeys(found))
+def remedies_of(estimates: Mapping[str, EffectiveLength | None], conditions: int) -> list[str]:
+    """What the user can do where something else than sight limits a length, each remedy once;
+    `estimates` are by the label of their condition. The conditions that a remedy helps are named,
+    but not where it helps all `conditions`, or all of those with a remedy.
+    """
+    limited = {label: one.limit for label, one in estimates.items() if one and one.limit.remedies}
+    helped: dict[str, list[str]] = {}
+    for label, limit in limited.items():
+        for remedy in limit.remedies:
+            helped.setdefault(remedy, []).append(label)
+    texts = []
+    for remedy, labels in helped.items():
+        where = under(labels, conditions) if len(labels) < len(limited) else ""
+        texts.append(f"{where[1:]}: {remedy}" if where else remedy)
+    return texts
 
 
 def not_ranked(
@@ -120,5 +135,5 @@ def not_ranked(
     """
     where = where_not_known(estimates, unit, conditions)
     sentence = f"{name} is not ranked, since it is not known how far it sees{where}."
-    remedies = remedies_of(estimates.values())
+    remedies = remedies_of(estimates, conditions)
     return f"{sentence} To rank it, {'; '.join(remedies)}." if remedies else sentence

@@ -131,11 +131,9 @@ def remedies(
     conditions: Collection[Condition] | None = None,
 ) -> list[str]:
     """What the user can do where something else than sight limits a length, each remedy once."""
-    return remedies_of(
-        one.effective_length(threshold)
-        for key, one in run.conditions.items()
-        if conditions is None or key in conditions
-    )
+    shown = [one for key, one in run.conditions.items() if conditions is None or key in conditions]
+    estimates = {_label(one, shown): one.effective_length(threshold) for one in shown}
+    return remedies_of(estimates, len(shown))
 
 
 def _differences(

@@ -24,7 +24,7 @@ class Followed:
     incorrect: bool
     """Whether there is a wrong answer."""
     command: str
-    """The last command line that asked the run; empty if there is none."""
+    """The command line that asks the rest of the run; empty if none asked it."""
     axis: str
     """An axis with two of its values, for a comparison; empty if there is none."""
 
@@ -33,6 +33,9 @@ def followed(run: JudgedRun) -> Followed:
     """What the next command depends on."""
     manifest = run.manifest
     commands = [command for command in manifest.commands if command.startswith("bench run ")]
+    command = commands[-1] if commands else ""
+    if command and run.has_nothing_readable and "--keep-going" not in command:
+        command += " --keep-going"
     return Followed(
         folder=run.folder,
         task=(manifest.task, manifest.task_digest),
@@ -40,7 +43,7 @@ def followed(run: JudgedRun) -> Followed:
         shard=bool(manifest.shard),
         missing=bool(run.missing),
         incorrect=bool(run.cells["incorrect"].any()),
-        command=commands[-1] if commands else "",
+        command=command,
         axis=_axis(run),
     )
 

@@ -22,6 +22,8 @@ from eyechart.providers.base import SetupError
 from eyechart.providers.naming import settings_in, spelled
 
 _HELP = ("-h", "--help")
+_MANY = 40
+"""A verb with so many options shows them in groups."""
 _BLANKS = "; blanks separate the values of a variable, so write JSON without any"
 
 
@@ -97,6 +99,22 @@ class Verb(TyperCommand):
             if variable("param") in places.values():
                 first += _BLANKS
             raise UsageError(f"{', '.join(places.values())}: {first}", *more) from error
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        """Writes the options in groups, if there are many."""
+        if len(self.params) < _MANY:
+            super().format_options(ctx, formatter)
+            return
+        begins = {f"--{one.option}": one.begins for one in SETTINGS.values() if one.begins}
+        group, groups = "Options", dict[str, list[tuple[str, str]]]()
+        for parameter in self.get_params(ctx):
+            group = next((begins[name] for name in parameter.opts if name in begins), group)
+            is_argument = parameter.param_type_name == "argument"
+            if record := parameter.get_help_record(ctx):
+                groups.setdefault("Arguments" if is_argument else group, []).append(record)
+        for heading, records in groups.items():
+            with formatter.section(heading):
+                formatter.write_dl(records)
 
     def settings(self, ctx: Any) -> list[str]:
         """The options whose values come from the file or the environment, as arguments."""

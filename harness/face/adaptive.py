@@ -17,7 +17,7 @@ from eyechart.harness.plan.plan import make_sample
 from eyechart.harness.plan.selection import precision_text
 from eyechart.harness.run.chooser import Wave
 from eyechart.harness.run.run_request import RunRequest
-from eyechart.harness.score.outcomes import Cause, Outcome
+from eyechart.harness.score.outcomes import Outcome
 from eyechart.harness.settings.checks import COARSEST
 from eyechart.harness.settings.run_settings import RunSettings
 from eyechart.harness.spec import MAX_LENGTH, CellKey, Condition, Line
@@ -166,17 +166,15 @@ def adaptive_chooser(given: RunSettings, *, further: bool) -> AdaptiveChooser | 
     return AdaptiveChooser(replace(aim, wave=_BATCH_WAVE) if waits else aim, further, of_a_line)
 
 
-def _limited(run: JudgedRun, threshold: Threshold) -> Iterator[tuple[Condition, str | Unknown]]:
-    """The conditions whose length something else than sight limits: more samples make it no better
-    known. Of a model that sees as far as its window, no more can be known.
+def _limited(run: JudgedRun, threshold: Threshold) -> Iterator[tuple[Condition, str]]:
+    """The conditions whose length something else than sight limits, and what: more samples make it
+    no better known.
     """
     for condition, judged in run.conditions.items():
         estimate = judged.effective_length(threshold)
         if estimate is not None and not estimate.limit.is_ranked:
             limit = estimate.limit
-            text = f"it is limited by {limit.said}: {limit.fact}"
-            is_end = limit.by == Cause.WINDOW
-            yield condition, text if is_end else Unknown(text, "; ".join(limit.remedies))
+            yield condition, f"it is limited by {limit.said}: {limit.fact}"
 
 
 def _known(choice: Choice) -> str:

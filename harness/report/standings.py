@@ -122,7 +122,7 @@ def _place_notes(place: Place, standing: Standing) -> Iterator[str]:
         label, unit = standing.condition.label, place.run.spec.unit
         yield not_ranked(place.name, {label: estimate}, unit, 1)
     mine = estimate.limit.remedies
-    more = [one for one in remedies(place.run, estimate.threshold) if one not in mine]
+    more = [one for one in remedies(place.run, estimate.threshold) if not one.endswith(mine)]
     if more:
         yield f"To know how far {place.name} sees under all conditions, {'; '.join(more)}."
 

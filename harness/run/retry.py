@@ -102,7 +102,7 @@ class RetryingClient:
             if again is not None and again.failure is None:  # so the tokens were the reason
                 self._note_refusal(request.max_tokens, record)
                 record, request = again, smaller
-        while record is not None:
+        while record is not None and not self._loops(record, request.prompt):
             while (ended := room.before(record, request.max_tokens)) is not None:
                 await ended.wait()
             if (tokens := room.more(record, request.max_tokens)) is None:
@@ -121,6 +121,14 @@ class RetryingClient:
         if record is not None:
             room.note(record, request.max_tokens)
         return record
+
+    def _loops(self, record: Record, prompt: str) -> bool:
+        """Whether the reply repeats itself; tells the user what that costs."""
+        if not self.room.loops(record, prompt):
+            return False
+        if line := self.room.loops_said:
+            self.say(line)
+        return True
 
     def _note_refusal(self, tokens: int, refused: Record) -> None:
         """The server did not take a request for so many tokens; tells the user once."""

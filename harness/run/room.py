@@ -10,6 +10,7 @@ import asyncio
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import islice
+from statistics import median
 from typing import Self
 
 from eyechart.harness.errors import JournalError
@@ -20,8 +21,10 @@ from eyechart.harness.plan.cost import estimate_tokens, most_tokens
 from eyechart.harness.plan.estimate import Thinking
 from eyechart.harness.plan.resolved_model import ResolvedModel
 from eyechart.harness.run.run_request import RunRequest
+from eyechart.harness.score.loops import is_lost
 from eyechart.harness.score.markup import without_thoughts
 from eyechart.harness.spec import Settings
+from eyechart.providers.naming import named
 
 FIRST_ROOM = 8192
 """Tokens for thinking, from the first reply on that shows thinking."""
@@ -35,6 +38,8 @@ that, room is not what such replies lack."""
 _AT_LIMIT = 3
 """After so many samples of a run that were cut off with all the room there is, samples are asked
 only once. At most as many at a time are asked for more than was usual."""
+_LOOPS = 5
+"""After so many replies that repeat themselves until they are cut off, the user is told."""
 _WORTH = 1.25
 """A sample is asked again only for so many times the tokens, or more."""
 _REMEMBERED = 2000
@@ -69,6 +74,8 @@ class Room:
     _ended: asyncio.Event | None = None
     """Set when the next of them ends."""
     _at_limit: int = 0
+    _loops: list[int] = field(default_factory=list)
+    """Tokens of the replies of this command that repeated themselves until they were cut off."""
     _has_remembered: bool = False
 
     @classmethod
@@ -125,6 +132,26 @@ class Room:
         if self._is_probe(max_tokens):
             self._probes.add(record.id)
         return tokens
+
+    def loops(self, record: Record, prompt: str) -> bool:
+        """Whether a reply that was cut off repeats itself, and so gains nothing by more room. The
+        same in a copy of a row that repeats itself is no such loop.
+        """
+        text = without_thoughts(record.reply or "")
+        if record.finish_reason != "length" or not is_lost(text, prompt):
+            return False
+        self._loops.append(record.output_tokens or 0)
+        return True
+
+    @property
+    def loops_said(self) -> str:
+        """What loops cost, for the user, when there are enough to be sure; otherwise empty."""
+        if len(self._loops) != _LOOPS:
+            return ""
+        return (
+            f"{_LOOPS} replies so far repeat themselves until they are cut off, at about "
+            f"{median(self._loops):,.0f} tokens each; {named('max_tokens')} limits what they cost"
+        )
 
     def before(self, record: Record, max_tokens: int) -> asyncio.Event | None:
         """What a sample that was cut off waits for before it is asked for more than was usual: the

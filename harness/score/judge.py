@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from .answers import TYPES, extract
 from .extraction import FIRST
+from .loops import loop_of
 from .markup import without_thoughts
 from .outcomes import FAILURES, Outcome
 from .verdict import Verdict
@@ -71,7 +72,7 @@ def judge(
         return _judge_by(scorer, text, cut_off=cut_off)
     extracted = extract(text, answer, first_line=cut_off)
     if cut_off and not (extracted.by_phrase and extracted.whole):
-        return Verdict(Outcome.TRUNCATED, why="cut off before the answer was whole")
+        return _cut_off(text, "cut off before the answer was whole")
     kind = TYPES[answer.type]
     by_phrase = extracted.by_phrase and answer.read != FIRST
     sure = extracted.value is not None and (by_phrase or not kind.free)
@@ -87,7 +88,7 @@ def judge(
 
 def _judge_by(scorer: OwnScorer, text: str, *, cut_off: bool) -> Verdict:
     if cut_off:
-        return Verdict(Outcome.TRUNCATED, why="cut off")
+        return _cut_off(text, "cut off")
     reply = without_thoughts(text).strip()
     if not reply:
         return Verdict(Outcome.UNPARSED, why="nothing but thinking" if text.strip() else "no text")
@@ -95,6 +96,12 @@ def _judge_by(scorer: OwnScorer, text: str, *, cut_off: bool) -> Verdict:
     if outcome is not Outcome.CORRECT and _refuses(text):
         return Verdict(Outcome.REFUSED, why="a refusal in words")
     return Verdict(outcome, why=why)
+
+
+def _cut_off(text: str, why: str) -> Verdict:
+    if unit := loop_of(text):
+        why = f"cut off while it repeated {unit.strip() or unit!r}"
+    return Verdict(Outcome.TRUNCATED, why=why)
 
 
 def _refuses(text: str) -> bool:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from .choices import folded
 from .integers import WORDS
+from .loops import loop_of
 from .markup import phrase_pattern, without_markup, without_thoughts
 from .outcomes import Cause
 
@@ -23,8 +24,6 @@ if TYPE_CHECKING:
 
 _MOST_VALUES = 3
 """A reply that names more numbers says nothing by naming the right one."""
-_LOOP_CHARS, _LOOP_TIMES = 40, 12
-"""A reply loops if it ends with so many repetitions of a text of at most so many characters."""
 _NUMBER = re.compile(r"(?<![\w.])-?\d+(?:,\d{3})*(?:\.\d+)?(?!\w|\.\d)|[^\W\d_]+")
 _FILLING = re.compile(r"[\s\"'`*]+")
 _TOKEN = re.compile(r"[^\s\"'`,;:()\[\].!?]+")
@@ -57,7 +56,7 @@ def reading_of(
         return Reading.AS_JUDGED
     if cause is Cause.ROOM:
         text = without_thoughts(reply).strip()
-        lost = _is_loop(text, repeated) or _has_left(text, answer, targets)
+        lost = _is_lost_loop(text, repeated) or _has_left(text, answer, targets)
         return Reading.AS_JUDGED if lost else Reading.LEFT_OUT
     if cause is not Cause.FORM:
         return Reading.LEFT_OUT
@@ -92,15 +91,11 @@ def _has_words(text: str, words: str) -> bool:
     return re.search(rf"(?<!\w){re.escape(folded(words))}(?!\w)", folded(text)) is not None
 
 
-def _is_loop(text: str, repeated: object) -> bool:
-    """Whether a cut-off reply ends with one short text over and over, other than an echo of a row
-    of `repeated` symbols.
-    """
-    for length in range(1, min(_LOOP_CHARS, len(text) // _LOOP_TIMES) + 1):
-        unit = text[-length:]
-        if text.endswith(unit * _LOOP_TIMES):
-            return not isinstance(repeated, str) or set(_TOKEN.findall(unit)) != {repeated}
-    return False
+def _is_lost_loop(text: str, repeated: object) -> bool:
+    """Whether a cut-off reply loops, other than in an echo of a row of `repeated` symbols."""
+    unit = loop_of(text)
+    is_echo = isinstance(repeated, str) and set(_TOKEN.findall(unit)) == {repeated}
+    return bool(unit) and not is_echo
 
 
 def _has_left(text: str, answer: AnswerForm, targets: Sequence[Target]) -> bool:

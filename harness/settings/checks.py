@@ -39,7 +39,7 @@ Check: TypeAlias = Callable[[Any], Any]
 def shown(given: object) -> str:
     """A value as messages show it, shortened."""
     try:
-        text = f"{given:g}" if isinstance(given, float) else repr(given)
+        text = repr(given)
     except ValueError:  # an integer of thousands of digits
         text = "a number of thousands of digits"
     return text if len(text) <= _SHOWN else f"{text[: _SHOWN - 1]}…"

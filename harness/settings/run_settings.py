@@ -72,6 +72,7 @@ class RunSettings:
         short="t",
         form=f"names {_LISTED}",
         repeats=True,
+        begins="What is asked",
     )
     model: tuple[str, ...] = setting(
         names,
@@ -116,7 +117,6 @@ class RunSettings:
         "bands|fifth|none",
         parts=_ANY_TASK,
     )
-    samples: int | None = setting(Bound(1, MAX_SAMPLES), "Samples per cell.", "N", parts=_ANY_TASK)
     axes: Mapping[str, tuple[str, ...]] = setting(
         axes,
         "Values to run; 'all' for all.",
@@ -127,6 +127,9 @@ class RunSettings:
         key="axes",
         parts=("task",),
         repeats=True,
+    )
+    samples: int | None = setting(
+        Bound(1, MAX_SAMPLES), "Samples per cell.", "N", parts=_ANY_TASK, begins="How much"
     )
     adaptive: bool = on_or_off(
         "Ask where a reply tells most, until the effective length is known; "
@@ -153,6 +156,7 @@ class RunSettings:
         0,
         parts=("study",),
         identity="settings",
+        begins="How it is asked",
     )
     temperature: float = setting(
         Bound(0, is_whole=False),
@@ -269,6 +273,7 @@ class RunSettings:
         parts=("model",),
         doubt="names an address that requests and keys would be sent to",
         repeats=True,
+        begins="Where it is asked",
     )
     accept_server: bool = on_or_off(
         "Go on with a run at a server that does not say whether it has the same model.", once=True
@@ -296,7 +301,12 @@ class RunSettings:
         repeats=True,
     )
     max_connections: int = setting(
-        Bound(1, 10_000), "Requests in flight, at most.", "N", 64, parts=("model",)
+        Bound(1, 10_000),
+        "Requests in flight, at most.",
+        "N",
+        64,
+        parts=("model",),
+        begins="Rates, prices and machines",
     )
     rpm: float | None = setting(_POSITIVE, "Requests a minute, at most.", "N", parts=("model",))
     tpm: float | None = setting(_POSITIVE, "Tokens a minute, at most.", "N", parts=("model",))
@@ -339,7 +349,12 @@ class RunSettings:
         Bound(1, 100_000), "Engines or workers; default: what the cluster has room for.", "N"
     )
     out: Path = setting(
-        path, "Folder that holds the runs.", "FOLDER", Path("results"), form="a folder"
+        path,
+        "Folder that holds the runs.",
+        "FOLDER",
+        Path("results"),
+        form="a folder",
+        begins="Where it is kept, and how it goes on",
     )
     keep_going: bool = on_or_off(
         "Ask on, even if none of the first replies can be used.", parts=("study",)

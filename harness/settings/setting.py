@@ -48,6 +48,8 @@ class Setting:
     """Some of its values, where there are others."""
     repeats: bool = False
     """Whether the option may be given several times."""
+    begins: str = ""
+    """The heading of the options in `bench run --help` of which this one is the first."""
 
     @property
     def bound(self) -> Bound | None:

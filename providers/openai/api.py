@@ -10,6 +10,7 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import httpx2
@@ -42,7 +43,7 @@ from eyechart.providers.openai.form import (
     writes_cost,
 )
 from eyechart.providers.openai.models import said_of_model
-from eyechart.providers.openai.scoring import echo_body, options_of
+from eyechart.providers.openai.scoring import OptionScores, echo_body
 from eyechart.providers.secrets import keep_secret, redact_address
 
 TIMEOUT_S = 600.0
@@ -72,6 +73,7 @@ class OpenAIProvider:
         self._settings = settings
         self._endpoint = endpoint
         self._facts = facts
+        self._scores = OptionScores()
         self._form = OpenAIForm(settings, endpoint, facts, uncached=writes_cost(settings, endpoint))
 
     @property
@@ -112,8 +114,7 @@ class OpenAIProvider:
         """The probabilities of the options, from a server that repeats a prompt with them."""
         body = echo_body(request, self._settings)
         with self._clients.use(request.prefix) as client:
-            read = await self._read(client, dict(body))
-        return options_of(request, read, body)
+            return await self._scores.of(request, body, partial(self._read, client, dict(body)))
 
     async def _send(self, client: openai.AsyncOpenAI, body: dict[str, Any]) -> Reply:
         return reply_of(await self._read(client, body))

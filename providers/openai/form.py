@@ -37,6 +37,7 @@ _FINISH: dict[str, FinishReason] = {
     "model_length": "length",
     "content_filter": "content_filter",
     "SAFETY": "content_filter",
+    "repetition": "length",  # vLLM, where it was told to end such replies
 }
 _PROMPT, _COMPLETION, _TOTAL = (
     (("prompt_tokens",),),

@@ -10,20 +10,33 @@ left out.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, TypeAlias
 
-from eyechart.providers.base import ModelSettings, Reply, Request, SetupError, sent_of
+from eyechart.providers.base import (
+    BadReplyError,
+    BadRequestError,
+    ModelSettings,
+    Reply,
+    Request,
+    SetupError,
+    Usage,
+    sent_of,
+)
 from eyechart.providers.documents import opened
 from eyechart.providers.likelihood import scored_reply, shared_tokens, texts_with
+from eyechart.providers.naming import named
 from eyechart.providers.openai.form import reply_of
 
 Tokens: TypeAlias = tuple[list[str], list[float]]
 """The tokens of a prompt and the logarithms of their probabilities; the first one is never used."""
 _UNABLE = (
-    "the server does not give the probabilities of a prompt's tokens, which reading by likelihood "
-    "needs; vLLM and SGLang do"
+    "the server does not give the probabilities of a prompt's tokens, which "
+    f"{named('reading', 'likelihood')} needs and vLLM and SGLang have"
 )
+_INSTEAD = f"use {named('reading', 'reply')}"
+_ROUNDING = 1e-3
+"""A log-probability above 0 by so much is the rounding of a server."""
 
 
 def option_texts(request: Request) -> list[str]:
@@ -50,26 +63,62 @@ def _body(
     return {"prompt": list(prompts), "max_tokens": 1, "temperature": 0.0, **settings.params}
 
 
-def options_of(request: Request, read: Any, body: Mapping[str, Any]) -> Reply:
-    """The reply to a request with this body.
+class _UnreadableError(Exception):
+    """Options whose probabilities a reply does not have; the message says why."""
 
-    Raises:
-        SetupError: the server does not know the probabilities of a prompt's tokens.
-        ProviderError: see `form.reply_of`.
+
+class OptionScores:
+    """Probabilities of options from the servers of one model.
+
+    Until one reply has been good, a server that has none is an error of the run; afterwards it is
+    one of the sample.
     """
+
+    def __init__(self) -> None:
+        self._has_read = False
+
+    async def of(
+        self, request: Request, body: Mapping[str, Any], send: Callable[[], Awaitable[Any]]
+    ) -> Reply:
+        """The reply to the request with this body, which `send` sends.
+
+        Raises:
+            SetupError: the server does not know the probabilities of a prompt's tokens.
+            ProviderError: see `form.reply_of`; or a probability cannot be true.
+        """
+        try:
+            reply = options_of(request, await send(), body)
+        except BadRequestError as error:
+            if self._has_read:
+                raise
+            raise SetupError(f"{_UNABLE} ({error}); {_INSTEAD}") from error
+        except _UnreadableError as error:
+            if self._has_read:
+                raise BadReplyError(
+                    f"the probabilities of the options are missing: {error}"
+                ) from error
+            raise SetupError(f"{_UNABLE} ({error}); {_INSTEAD}") from error
+        self._has_read = True
+        return reply
+
+
+def options_of(request: Request, read: Any, body: Mapping[str, Any]) -> Reply:
+    """The reply to a request with this body."""
     whole = reply_of(read)
+    prompts = body["prompt"]
     choices = sorted(read["choices"], key=_index)
-    if len(choices) != len(body["prompt"]):
-        raise SetupError(f"{_UNABLE} ({len(choices)} of {len(body['prompt'])} prompts)")
-    generated = len(choices) if whole.usage is None else whole.usage.output_tokens
-    find = _listed if "prompt_logprobs" in body else _echoed
-    (tokens, _), *each = (find(choice, generated // len(choices)) for choice in choices)
-    if not tokens:
-        raise SetupError(f"{_UNABLE} (the prompt is not repeated)")
+    if len(choices) != len(prompts):
+        raise _UnreadableError(f"the reply has {len(choices)} of {len(prompts)} prompts")
+    if "prompt_logprobs" in body:
+        each = [_listed(choice) for choice in choices]
+    else:
+        each = [_echoed(choice) for choice in choices]
+        ends = _ends(prompts, [tokens for tokens, _ in each], whole.usage)
+        each = [(one[:end], logs[:end]) for (one, logs), end in zip(each, ends, strict=True)]
+    (tokens, _), *each = each
     shared = shared_tokens(tokens, [tokens for tokens, _ in each])
     logprobs = [logprobs[shared:] for _, logprobs in each]
-    if not all(math.isfinite(value) for values in logprobs for value in values):
-        raise SetupError(f"{_UNABLE} (one has none)")
+    _check(logprobs)
     usage = None
     if whole.usage is not None:
         counts = {"prompt_tokens": shared, "output_tokens": sum(map(len, logprobs))}
@@ -77,23 +126,58 @@ def options_of(request: Request, read: Any, body: Mapping[str, Any]) -> Reply:
     return scored_reply(request, logprobs, usage=usage, model=whole.model, sent=sent_of(body))
 
 
+def _check(logprobs: Sequence[Sequence[float]]) -> None:
+    values = [value for each in logprobs for value in each]
+    if not any(map(math.isfinite, values)):
+        raise _UnreadableError("no token of an option has one")
+    for value in values:
+        if not math.isfinite(value) or value > _ROUNDING:
+            what = "none" if math.isnan(value) else f"the log-probability {value}"
+            raise BadReplyError(f"a token of an option has {what}")
+
+
 def _index(choice: Any) -> int:
     index = choice.get("index") if isinstance(choice, dict) else None
     return index if isinstance(index, int) else 0
 
 
-def _echoed(choice: Any, generated: int) -> Tokens:
-    """From a prompt that was repeated before `generated` tokens."""
+def _ends(
+    prompts: Sequence[str], each: Sequence[Sequence[str]], usage: Usage | None
+) -> Sequence[int]:
+    """How many of the tokens repeated for each prompt are those of the prompt. The last one may
+    have been generated, and the model may have ended instead.
+
+    Where tokens do not join to the prompt, because one of them is a part of a character, the usage
+    says whether each prompt got one, or none; it must agree with the tokens.
+    """
+    ends = [_end(prompt, tokens) for prompt, tokens in zip(prompts, each, strict=True)]
+    found = [end for end in ends if end is not None]
+    if len(found) == len(ends):
+        return found
+    if usage is not None and usage.output_tokens in (0, len(prompts)):
+        generated = usage.output_tokens
+        if usage.prompt_tokens + generated == sum(map(len, each)):
+            return [len(tokens) - generated // len(prompts) for tokens in each]
+    raise _UnreadableError("the repeated tokens are not those of the prompt")
+
+
+def _end(prompt: str, tokens: Sequence[str]) -> int | None:
+    texts = [("".join(tokens[:count]), count) for count in (len(tokens), len(tokens) - 1)]
+    same = (count for text, count in texts if text == prompt)
+    behind_a_mark = (count for text, count in texts if text.endswith(prompt))
+    return next(same, next(behind_a_mark, None))
+
+
+def _echoed(choice: Any) -> Tokens:
+    """Of a prompt that was repeated, and of what was generated."""
     try:
-        tokens = list(choice["logprobs"]["tokens"])
-        logprobs = list(choice["logprobs"]["token_logprobs"])
-        end = min(len(tokens), len(logprobs)) - generated
-        return _typed(tokens[:end], logprobs[:end])
+        logprobs = choice["logprobs"]
+        return _typed(list(logprobs["tokens"]), list(logprobs["token_logprobs"]))
     except (KeyError, TypeError, ValueError) as error:
-        raise SetupError(f"{_UNABLE} (no logprobs)") from error
+        raise _UnreadableError("no logprobs") from error
 
 
-def _listed(choice: Any, _generated: int) -> Tokens:
+def _listed(choice: Any) -> Tokens:
     """From the list of a prompt's tokens; it does not say which one is the first."""
     try:
         first, *others = choice["prompt_logprobs"]
@@ -102,9 +186,11 @@ def _listed(choice: Any, _generated: int) -> Tokens:
             ["", *(token for token, _ in pairs)], [first, *(v["logprob"] for _, v in pairs)]
         )
     except (KeyError, TypeError, ValueError, AttributeError, StopIteration) as error:
-        raise SetupError(f"{_UNABLE} (no prompt_logprobs)") from error
+        raise _UnreadableError("no prompt_logprobs") from error
 
 
 def _typed(tokens: list[Any], logprobs: list[Any]) -> Tokens:
     """The columns with a NaN where a probability is missing, as that of the first token is."""
+    if len(tokens) != len(logprobs):
+        raise BadReplyError(f"{len(tokens)} tokens have {len(logprobs)} log-probabilities")
     return list(map(str, tokens)), [math.nan if one is None else float(one) for one in logprobs]

@@ -10,6 +10,7 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import aiohttp
@@ -46,7 +47,7 @@ from eyechart.providers.openai.form import (
     reply_of,
     template_fields,
 )
-from eyechart.providers.openai.scoring import listing_body, option_texts, options_of
+from eyechart.providers.openai.scoring import OptionScores, listing_body, option_texts
 from eyechart.providers.secrets import redact, redact_address
 from eyechart.providers.vllm.descriptor import VLLM_KEY
 from eyechart.providers.vllm.server import VllmServer
@@ -70,6 +71,7 @@ class VllmProvider:
 
     def __init__(self, settings: ModelSettings, server: VllmServer | None = None) -> None:
         self._settings = settings
+        self._scores = OptionScores()
         self._server = server
         self._replicas = Replicas[str]([url.rstrip("/") for url in settings.base_urls])
         self._path = path_of(settings)
@@ -92,8 +94,8 @@ class VllmProvider:
         await self._open()
         with self._replicas.use(request.prefix) as url:
             body = listing_body(await self._prompts(url, request), self._settings)
-            read = await self._asked(url, "/completions", body)
-        return options_of(request, read, body)
+            send = partial(self._asked, url, "/completions", body)
+            return await self._scores.of(request, body, send)
 
     async def _prompts(self, url: str, request: Request) -> Sequence[str] | Sequence[list[int]]:
         """What comes before the options, and that with each of them: texts, or tokens of chats."""
