@@ -66,11 +66,13 @@ class Request:
     """For `score`: the words with which each reply begins; empty if the prompt ends with them."""
 
 
-_NO_PARAM = re.compile(r"model|messages|prompt|stop|max_\w*tokens")
+_NO_PARAM = re.compile(r"model|messages|prompt|stop|seed|max_\w*tokens")
 
 
 def sent_of(body: Mapping[str, object]) -> dict[str, object]:
-    """The parameters in the body of a request: what is the same for all prompts of a run."""
+    """The parameters in the body of a request: what is the same for all prompts of a run. Not the
+    seed, since each draw has another.
+    """
     return {name: value for name, value in body.items() if not _NO_PARAM.fullmatch(name)}
 
 

@@ -42,7 +42,9 @@ def oracle_name(model: str) -> str:
 
 
 class OracleProvider:
-    """Gives the right reply or a wrong one; the same sample always gets the same reply."""
+    """Gives the right reply or a wrong one; the same sample always gets the same reply, and at a
+    temperature each of its draws has one of its own.
+    """
 
     def __init__(self, sees: int, accuracy: float, known: Callable[[str], Known]) -> None:
         self._sees = sees
@@ -50,18 +52,18 @@ class OracleProvider:
         self._known = known
 
     async def complete(self, request: Request) -> Reply:
-        known = self._known(request.sample_id)
+        known = self._known(_asked(request))
         return Reply(known.right if self._is_right(known, request) else known.wrong)
 
     async def score(self, request: Request) -> Reply:
         """Prefers the right option, or one of the others."""
-        if self._is_right(self._known(request.sample_id), request):
+        if self._is_right(self._known(_asked(request)), request):
             return choosing_reply(request, request.options[0])
-        draw = random.Random(f"wrong|{request.sample_id}")
+        draw = random.Random(f"wrong|{_asked(request)}")
         return choosing_reply(request, draw.choice(request.options[1:]))
 
     def _is_right(self, known: Known, request: Request) -> bool:
-        lapse = random.Random(f"oracle|{request.sample_id}").random() >= self._accuracy
+        lapse = random.Random(f"oracle|{_asked(request)}").random() >= self._accuracy
         return known.length <= self._sees and not lapse
 
     async def facts(self) -> Mapping[str, object]:
@@ -72,6 +74,11 @@ class OracleProvider:
 
     async def aclose(self) -> None:
         """Does nothing."""
+
+
+def _asked(request: Request) -> str:
+    """What the reply depends on: the sample, and at a temperature its draw."""
+    return request.sample_id if request.temperature else request.sample_id.partition("|draw=")[0]
 
 
 def open_provider(settings: ModelSettings) -> OracleProvider:

@@ -15,7 +15,7 @@ import eyechart
 from eyechart.harness.analysis.confidence import (
     Chosen,
     brier_interval,
-    calibration_error,
+    calibration,
     overconfidence_interval,
 )
 from eyechart.harness.analysis.confidence_text import confidence_finding, sure_and_blind
@@ -61,7 +61,16 @@ def test_confidence_and_the_score_of_brier(
 
 def chosen(confidence: list[float], right: list[bool]) -> Chosen:
     n = len(right)
-    return Chosen(np.zeros(n, np.int64), np.array(right), np.array(confidence), np.zeros(n))
+    return Chosen(
+        np.zeros(n, np.int64), np.array(right), np.array(confidence), np.zeros(n), np.arange(n)
+    )
+
+
+def error_of(samples: Chosen) -> float:
+    found = calibration(samples)
+    assert found is not None
+    assert found.low <= found.error <= found.high
+    return found.error
 
 
 class TestIntervals:
@@ -87,22 +96,24 @@ class TestIntervals:
         half = 1.96 * math.sqrt(5 / 24 * 19 / 24 / 24)
         assert (low, high) == pytest.approx((2 * (5 / 24 - half), 2 * (5 / 24 + half)), abs=1e-4)
 
-    def test_both_cover_in_simulation(self) -> None:
+    def test_all_cover_in_simulation(self) -> None:
         """Also where nearly all samples are wrong, or right."""
         for shape in ("sure and blind", "right and unsure", "calibrated"):
             row = simulation.measure((shape, 20), 200)
             assert float(row["held"] or 0) > 0.92, shape
             assert float(row["brier_held"] or 0) > 0.92, shape
+            assert float(row["line_held"] or 0) > 0.9, shape
+            assert float(row["lines_held"] or 0) > 0.9, shape
 
 
 class TestCalibrationError:
     def test_it_is_the_distance_where_there_are_many_samples(self) -> None:
-        found = calibration_error(chosen([0.9] * 4000, [True, False] * 2000))
+        found = error_of(chosen([0.9] * 4000, [True, False] * 2000))
         assert found == pytest.approx(0.4, abs=0.002)
 
     def test_opposite_errors_do_not_cancel(self) -> None:
         """Too sure in one half, not sure enough in the other."""
-        found = calibration_error(
+        found = error_of(
             chosen(
                 [0.8] * 2000 + [0.4] * 2000, [True, False] * 1000 + [True] * 1400 + [False] * 600
             )
@@ -113,7 +124,7 @@ class TestCalibrationError:
         """Of one confidence, half of the samples are right."""
         sorted_, mixed = [True] * 20 + [False] * 20, [True, False] * 20
         errors = {
-            round(calibration_error(chosen([0.5] * 40, right)) or 0, 9)
+            round(error_of(chosen([0.5] * 40, right)), 9)
             for right in (sorted_, sorted_[::-1], mixed)
         }
         assert errors == {0.0}
@@ -122,8 +133,23 @@ class TestCalibrationError:
         row = simulation.measure(("calibrated", 20), 100)
         assert 0 < float(row["corrected"] or 0) < 0.7 * float(row["usual"] or 0)
 
+    def test_its_interval_is_wider_where_samples_of_a_row_go_together(self) -> None:
+        """Four rows with ten equal verdicts each say less than forty rows."""
+        rng = np.random.default_rng(0)
+        sure, right = rng.uniform(0.5, 1, 40).tolist(), [True] * 20 + [False] * 20
+        apart = chosen(sure, right)
+        alike = apart._replace(rows=np.repeat(np.arange(4), 10))
+        widths = [one.high - one.low for one in map(calibration, (apart, alike)) if one]
+        assert widths[1] > 1.5 * widths[0]
+
+    def test_a_calibrated_model_may_have_none(self) -> None:
+        """The interval begins at 0 where the gaps may be chance."""
+        found = calibration(chosen([0.8] * 20, [True] * 15 + [False] * 5))
+        assert found is not None
+        assert found.low == 0
+
     def test_there_is_none_without_samples(self) -> None:
-        assert calibration_error(chosen([], [])) is None
+        assert calibration(chosen([], [])) is None
 
 
 def answers(short: float, long: float) -> Callable[[Request], Any]:
@@ -242,4 +268,4 @@ def test_replies_have_no_confidence(lab: Lab) -> None:
     judged = read_run(wanted.folder)
     assert confidence_finding(judged) == ""
     assert judged.diagnosis["confidence"].isna().all()
-    assert {one.calibration_error for one in judged.conditions.values()} == {None}
+    assert {one.calibration for one in judged.conditions.values()} == {None}

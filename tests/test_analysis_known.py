@@ -87,6 +87,22 @@ def test_every_door_says_what_is_known_and_not_said(
     assert sentence in page.read_text(encoding="utf-8")
 
 
+def test_the_page_has_the_pairs_as_a_chart_and_a_table(
+    lab: Lab, readings: Callable[..., tuple[Path, Path]]
+) -> None:
+    """Of both readings in either order; a page of one reading has neither."""
+    said, chosen = readings(lambda id_: "index=4" not in id_)
+    page = lab.folder / "page.html"
+    for folders in ((said, chosen), (chosen, said)):
+        lab.bench("report", *folders, "--task", lab.ones, "-o", page)
+        text = page.read_text(encoding="utf-8")
+        assert '"length":5,"reading":"only the likelihood","rank":1,"n":9,"share":0.9}' in text
+        assert '"length":5,"reading":"neither","rank":3,"n":1,"share":0.1}' in text
+        assert '"guesses":[{"length":3,"share":0.9,"n":0' in text
+    lab.bench("report", said, "--task", lab.ones, "-o", page)
+    assert "only the likelihood" not in page.read_text(encoding="utf-8")
+
+
 def test_as_many_as_guesses_are_no_knowledge(readings: Callable[..., tuple[Path, Path]]) -> None:
     """One of ten is what guesses have."""
     said, chosen = readings(lambda id_: "length=3" in id_ or "index=4" in id_)

@@ -13,8 +13,6 @@ import pytest
 from rich.cells import cell_len
 
 from eyechart.harness.analysis.judged_run import read_run
-from eyechart.harness.cli.following import after_comparison, after_runs
-from eyechart.harness.cli.following import followed as of_run
 from eyechart.harness.journal.manifest import MANIFEST
 from eyechart.harness.spec.columns import COMPARISON
 from eyechart.providers.base import AuthError, BadRequestError
@@ -314,15 +312,6 @@ class TestNext:
         done = lab.bench_run("--model", lab.fake(right), "--lengths", "9")
         assert done.code == 0
         assert f"next: bench compare {lab.the_run()} --axis separator=none,comma" in done.out
-
-    def test_of_a_repeat(self, lab: Lab) -> None:
-        """It is compared with its run, and no page is made of repeats alone."""
-        lab.bench_run("--model", lab.fake(right))
-        folder = lab.the_run()
-        lab.bench_run("--model", lab.fake(right), "--repeat")
-        repeat = read_run(folder / "repeats" / "1")
-        assert after_runs([of_run(repeat)]) == f"next: bench compare {folder} {repeat.folder}"
-        assert after_comparison([repeat]) == []
 
     @pytest.mark.parametrize("name", ["a b", "it's", "$HOME"])
     def test_folders_are_quoted(self, lab: Lab, name: str) -> None:

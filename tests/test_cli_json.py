@@ -113,13 +113,16 @@ def test_what_fails_is_in_the_document(lab: Lab) -> None:
     check_run(run)
 
 
-def test_a_repeat_says_what_changed(lab: Lab) -> None:
-    """In the sentences of the terminal."""
+def test_of_several_draws_it_says_what_they_say(lab: Lab) -> None:
+    """The numbers, and the sentences of the terminal."""
     command = ("run", "--task", lab.plain, "--model", "oracle:9", "--out", lab.out)
-    document(lab, *command)
-    (run,) = document(lab, *command, "--repeat")["runs"]
-    assert run["repeat"] == 1
-    assert "3 samples asked again" in run["repetition"][0]
+    (run,) = document(lab, *command)["runs"]
+    assert (run["draws"], run["drawn"]) == (1, None)
+    (run,) = document(lab, *command, "--draws", "2")["runs"]
+    assert run["draws"] == 2
+    assert run["drawn"]["text"].startswith("Of 3 prompts, each asked 2 times, 3 got the same text")
+    described = re.findall(r"`(\w+)`", DOCS.partition("| `drawn` |")[2].partition("|\n")[0])
+    assert set(run["drawn"]) <= set(described)
 
 
 def test_a_dry_run_is_the_plan_with_its_cost(lab: Lab) -> None:

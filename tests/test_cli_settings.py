@@ -181,7 +181,7 @@ WRONG = [
     ("[run]", "no option 'run'"),
     ("fresh = true", "'fresh' is for one command"),
     ("dry_run = true", "'dry-run' is for one command"),
-    ("repeat = true", "'repeat' is for one command"),
+    ("draws = 0", "draws must be a whole number from 1 to 1,000, not 0"),
     ("json = true", "'json' is for one command"),
     ("samples = 'x'", "samples must be a whole number from 1 to 1,000,000, not 'x'"),
     ("samples = 1.5", "samples must be a whole number from 1 to 1,000,000, not 1.5"),

@@ -183,10 +183,10 @@ def test_each_door_spells_a_setting_its_own_way() -> None:
 
 
 def test_python_has_the_settings_of_a_run() -> None:
-    """Under their names, with their defaults; a batch and a repeat are for the command line."""
+    """Under their names, with their defaults; a batch is for the command line."""
     arguments = signature(eyechart.run).parameters
     missing = {name for name in SETTINGS if name not in arguments}
-    assert missing == {"batch", "repeat"}
+    assert missing == {"batch"}
     for name in set(SETTINGS) & set(arguments) - {"task", "model"}:
         default = arguments[name].default
         assert SETTINGS[name].read(default) == SETTINGS[name].default, name

@@ -56,8 +56,8 @@ def test_the_default_is_that_of_the_limits() -> None:
         ({"tpm": float("nan")}, "tpm must be a number above 0"),
         ({"budget": float("inf")}, "budget must be a number above 0"),
         ({"batch": True, "rpm": 1.0}, "rpm and tpm"),
-        ({"repeat": True, "fresh": True}, "repeat=True does not go together with fresh=True"),
-        ({"repeat": True, "batch": True}, "repeat=True does not go together with batch=True"),
+        ({"draws": 2, "reading": "likelihood"}, "does not go together with draws=2"),
+        ({"draws": 1001}, "draws must be a whole number from 1 to 1,000"),
         ({"precision": 1.0}, "precision is for adaptive runs; add adaptive=True"),
         ({"max_requests": 5}, "max_requests is for adaptive runs; add adaptive=True"),
         (

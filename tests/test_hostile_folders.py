@@ -146,7 +146,7 @@ def damaged(sound: bytes, at: tuple[str | int, ...], value: str) -> bytes:
 
 def fields(manifest: Any) -> Iterator[tuple[str | int, ...]]:
     """The places of a manifest's fields, also of those that it may have."""
-    yield from ((name,) for name in sorted({*manifest, "recorded", "repeat", "shard", "merged"}))
+    yield from ((name,) for name in sorted({*manifest, "recorded", "shard", "merged"}))
     yield from (("spec", name) for name in manifest["spec"])
     yield from (("settings", name) for name in manifest["settings"])
     yield from (("cells", 0, name) for name in manifest["cells"][0])
@@ -265,15 +265,11 @@ def test_a_lost_manifest(folders: Folders) -> None:
     folders.check_alone()
 
 
-def test_a_shard_or_a_repeat_that_cannot_be_read(folders: Folders) -> None:
+def test_a_shard_that_cannot_be_read(folders: Folders) -> None:
     """The run and the other shards are shown and merged; the bad one is named, and not absent."""
-    repeat = folders.spoilt / "repeats" / "1"
-    shutil.copytree(folders.sound[0], repeat)
-    (repeat / MANIFEST).write_text('{"shard": "x/y"}')
-    assert folders.bench("runs", "--out", folders.lab.out).code == 0
     for number in (1, 2):
         shard = folders.spoilt / SHARDS / f"{number}-of-2"
-        shutil.copytree(folders.spoilt, shard, ignore=shutil.ignore_patterns("repeats", "shards"))
+        shutil.copytree(folders.spoilt, shard, ignore=shutil.ignore_patterns("shards"))
         manifest = shard / MANIFEST
         value = f"{number}/2" if number == 1 else "x/y"
         manifest.write_bytes(damaged(manifest.read_bytes(), ("shard",), json.dumps(value)))

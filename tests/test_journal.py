@@ -658,25 +658,35 @@ class TestAnswered:
         write(tmp_path, *lines, line(3))
         with Journal(tmp_path, print) as book:
             answered = book.answered([LINE], 0)
-        assert answered.count_in(KEY, 4) == 3
-        assert answered.count_in(KEY, 1) == 0
+        assert answered.count_in(Cell(*KEY, 4)) == 3
+        assert answered.count_in(Cell(*KEY, 1)) == 0
 
     def test_an_answer_stays_one_after_a_later_error(self, tmp_path: Path) -> None:
         """Whichever came first, the sample is not asked again."""
         error = {"reply": None, "failure": {"kind": "error"}}
         write(tmp_path, line(0), line(0, **error), line(1, **error), line(1))
         with Journal(tmp_path, print) as book:
-            assert book.answered([LINE], 0).count_in(KEY, 9) == 2
+            assert book.answered([LINE], 0).count_in(Cell(*KEY, 9)) == 2
 
     def test_counts_end_where_the_cell_ends(self) -> None:
         """Answers beyond the samples asked for do not count, nor those of other cells."""
         answered = Answered(LineFinder([LINE], 0))
         for index in (0, 2, 7):
             answered.add(CONDITION, 3, index, 1)
-        assert [answered.count_in(KEY, samples) for samples in (0, 1, 3, 7, 8, 99)] == [
+        assert [answered.count_in(Cell(*KEY, samples)) for samples in (0, 1, 3, 7, 8, 99)] == [
             *(0, 1, 2, 2, 3, 3)
         ]
-        assert answered.count_in((Condition({"separator": "comma"}), LINE), 9) == 0
+        assert answered.count_in(Cell(Condition({"separator": "comma"}), LINE, 9)) == 0
+
+    def test_each_draw_has_an_answer_of_its_own(self, tmp_path: Path) -> None:
+        """A further draw of an answered sample is still to be asked."""
+        write(tmp_path, line(0), line(0, draw=3), line(1, draw=2), line(2, draw=0))
+        with Journal(tmp_path, print) as book:
+            answered = book.answered([LINE], 0)
+        counts = [answered.count_in(Cell(*KEY, 3, draws=draws)) for draws in (1, 2, 3)]
+        assert counts == [1, 2, 3]
+        assert not answered.has_record_of_all(Cell(*KEY, 1, draws=2))
+        assert answered.has_record_of_all(Cell(*KEY, 1))
 
     def test_a_record_is_in_every_cell_that_has_its_sample(self) -> None:
         """Exact lines and bands of several commands may overlap; a sample of no line is known by
@@ -698,7 +708,7 @@ class TestAnswered:
         assert answered.mark((CONDITION, band), index) == 9
         assert answered.mark((CONDITION, exact), index) == 9
         assert answered.mark((CONDITION, Line.exact(5000)), 3) == 8
-        assert answered.count_in((CONDITION, band), 300) == 1
+        assert answered.count_in(Cell(CONDITION, band, 300)) == 1
 
     def test_a_million_answers_of_bands_take_little_memory(self) -> None:
         """Eight bytes each, as those of exact lengths; their true lengths need no arrays."""
@@ -712,7 +722,7 @@ class TestAnswered:
             size = tracemalloc.get_traced_memory()[0]
         finally:
             tracemalloc.stop()
-        assert [answered.count_in((CONDITION, one), 99_999) for one in lines] == [30_000] * 3
+        assert [answered.count_in(Cell(CONDITION, one, 99_999)) for one in lines] == [30_000] * 3
         assert size < 90_000 * 12
 
 

@@ -400,16 +400,12 @@ class TestRefused:
         done.one_line(1, "recorded in other files", "bench import")
 
     def test_what_is_no_run(self, lab: Lab) -> None:
-        """An empty folder, none at all, a repeat, and a run without shards."""
+        """An empty folder, none at all, and a run without shards."""
         run = whole(lab)
         (lab.folder / "empty").mkdir()
         for name in ("empty", "nowhere"):
             lab.bench("merge", lab.folder / name).one_line(1, f"no run in {lab.folder / name}")
         lab.bench("merge", run / SAMPLES).one_line(1, f"no run in {run / SAMPLES}: it is a file")
-        assert (
-            lab.bench_run("--model", lab.fake(near), "--out", run.parents[4], "--repeat").code == 0
-        )
-        lab.bench("merge", run / "repeats" / "1").one_line(1, "is a repeat of a run")
         lab.bench("merge", run).one_line(2, f"nothing to merge in {run}")
 
 

@@ -205,12 +205,20 @@ def test_overflow_costs_its_own_sample(folder: Path) -> None:
     assert isinstance(replies[3], PromptOverflowError)
 
 
-def test_greedy_only(folder: Path) -> None:
-    """Sampling stops the run; a reply of no tokens costs its sample."""
-    warm, none = ask(folder, Request("a", 5, temperature=0.7), Request("a", 0))
-    assert isinstance(warm, SetupError)
-    assert "temperature=0" in str(warm)
-    assert isinstance(none, BadRequestError)
+def test_a_reply_at_a_temperature_follows_from_its_seed(folder: Path) -> None:
+    """It is the same in any batch, and another for another seed; near 0 it is the greedy one."""
+    drawn = [Request("a b", 12, temperature=5.0, seed=seed) for seed in range(6)]
+    texts = [reply.text for reply in ask(folder, *drawn) if isinstance(reply, Reply)]
+    assert len(texts) == 6
+    assert len(set(texts)) > 1
+    assert [ask(folder, request)[0] for request in drawn] == ask(folder, *drawn)
+    cold, greedy = ask(folder, Request("a b", 12, temperature=1e-9), Request("a b", 12))
+    assert cold == greedy
+
+
+def test_a_reply_of_no_tokens_costs_its_sample(folder: Path) -> None:
+    """It is no reply."""
+    assert isinstance(ask(folder, Request("a", 0))[0], BadRequestError)
 
 
 def test_cancelled_caller_leaves_the_others(folder: Path) -> None:
@@ -342,15 +350,13 @@ def test_facts_say_what_defines_the_answers(folder: Path) -> None:
 
 
 def test_opening_names_what_is_missing(folder: Path, tmp_path: Path) -> None:
-    """A folder that is none, or lacks files, or a temperature, is refused at once."""
+    """A folder that is none, or lacks files, is refused at once."""
     with pytest.raises(SetupError, match="no model folder"):
         open_provider(ModelSettings(str(tmp_path / "nowhere")))
     (folder / "tokenizer.json").unlink()
     (folder / "config.json").unlink()
     with pytest.raises(SetupError, match=r"lacks config\.json, tokenizer\.json"):
         opened(folder)
-    with pytest.raises(SetupError, match="greedy only"):
-        open_provider(ModelSettings(str(folder), temperature=1.0))
 
 
 def run_python(code: str, **environment: str) -> str:

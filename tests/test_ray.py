@@ -136,6 +136,15 @@ class TestRun:
         assert lab.bench_run("--model", model, *RAY, "--samples", "5").code == 0
         assert len(cluster.jobs[1]) == 4
 
+    def test_each_draw_is_asked_and_comes_back(self, lab: Lab, cluster: StandIn) -> None:
+        """With a seed of its own."""
+        model = lab.fake(ScriptedProvider(right))
+        drawn = ("--draws", "2", "--temperature", "0.5")
+        assert lab.bench_run("--model", model, *RAY, *drawn).code == 0
+        found = [(one.get("draw", 1), one["seed"]) for one in records(lab.the_run())]
+        assert sorted(found) == [(1, 0)] * 16 + [(2, 1)] * 16
+        assert cluster is not None
+
     def test_several_runs_are_one_job(self, lab: Lab, cluster: StandIn) -> None:
         """So engines start once; each run gets its own records."""
         model, tasks = lab.fake(right), f"{lab.ones},{lab.plain}"

@@ -11,7 +11,8 @@ import eyechart
 from eyechart.harness.analysis.curve import Threshold
 from eyechart.harness.analysis.judged_run import read_run
 from eyechart.harness.analysis.tables import cells_table
-from eyechart.harness.journal.manifest import find_runs
+from eyechart.harness.journal.manifest import find_runs, read_manifest
+from eyechart.harness.journal.record import read_records
 from tests.conftest import Lab
 from tests.test_recorded import lines, outcomes, take
 
@@ -190,10 +191,8 @@ def test_a_row_without_a_target_is_checked_by_its_prompt(lab: Lab) -> None:
     assert "by number alone" not in take(lab, said(lab, targets), task, model="proven").err
 
 
-def test_several_replies_to_one_prompt_are_trials_of_one_row(lab: Lab) -> None:
-    """The first counts in the statistics of rows; the others are repeats, also where they are
-    equal. The same file again changes nothing.
-    """
+def test_several_replies_to_one_prompt_are_draws_of_one_row(lab: Lab) -> None:
+    """All are in one run, also where they are equal. The same file again changes nothing."""
     task = letters(lab, [2, 4])
     rows = [
         {"id": f"q{place}", "reply": reply, "try": number}
@@ -201,18 +200,21 @@ def test_several_replies_to_one_prompt_are_trials_of_one_row(lab: Lab) -> None:
         for place, reply in enumerate(replies)
     ]
     path = said(lab, rows)
-    done = take(lab, path, task, "--field", "trial=try")
+    done = take(lab, path, task, "--field", "draw=try")
     assert done.code == 0
-    (run,) = find_runs(lab.out)
-    assert read_run(run).cells["correct"].sum() == 2
-    first = "2 samples asked again; 2 replies are the same text, 2 verdicts the same"
-    assert f"Trial 2\nmine/letters: {first}" in done.out.replace(lab.folder.name, "mine")
-    assert "1 changed: 1 correct now incorrect" in done.out.split("Trial 3")[1]
-    repeats = sorted((run / "repeats").iterdir())
-    assert [read_run(folder).cells["correct"].sum() for folder in repeats] == [2, 1]
-    assert [read_run(folder).manifest.repeat for folder in repeats] == [1, 2]
-    again = take(lab, path, task, "--field", "trial=try")
-    assert again.err.count("0 new replies, 2 known before") == 3
+    assert "6 new replies, 0 known before, 0 rows" in done.err
+    (folder,) = find_runs(lab.out)
+    run = read_run(folder)
+    assert run.cells["correct"].sum() == 5
+    assert run.cells["draws"].tolist() == [3, 3]
+    marks = [(one.draw, one.id.partition("|draw=")[2]) for one in read_records(folder)]
+    assert marks == [(1, ""), (1, ""), (2, "2"), (2, "2"), (3, "3"), (3, "3")]
+    assert run.drawn is not None
+    assert (run.drawn.prompts, run.drawn.same_text, run.drawn.majority) == (2, 1, 1.0)
+    before = (folder / "samples.jsonl").read_bytes(), read_manifest(folder).cells
+    again = take(lab, path, task, "--field", "draw=try")
+    assert "0 new replies, 6 known before" in again.err
+    assert ((folder / "samples.jsonl").read_bytes(), read_manifest(folder).cells) == before
     unnumbered = take(lab, path, task, model="mixed")
-    assert "number them with --field trial=COLUMN" in unnumbered.err
-    take(lab, path, task, "--field", "trial=nix", model="none").one_line(2, "'nix'")
+    assert "number them with --field draw=COLUMN" in unnumbered.err
+    take(lab, path, task, "--field", "draw=nix", model="none").one_line(2, "'nix'")

@@ -253,6 +253,19 @@ class TestWell:
         first, second = (orjson.loads(path.read_bytes()) for path in (ours, theirs))
         assert {name: first[name] for name in kept} == {name: second[name] for name in kept}
 
+    def test_each_draw_is_a_request_of_its_own(self, lab: Lab) -> None:
+        """With a seed of its own; the run is the same as a direct one."""
+        drawn = ("--draws", "3", "--temperature", "0.5")
+        with serve() as server:
+            assert batched(lab, server, *drawn).code == 0
+            assert_as_direct(lab, server, *drawn)
+        found = {
+            (one.get("draw", 1), one["seed"])
+            for path in (lab.out / "runs").rglob(SAMPLES)
+            for one in records(path.parent)
+        }
+        assert found == {(1, 0), (2, 1), (3, 2)}
+
     def test_states_are_said_when_they_change(self, lab: Lab) -> None:
         """On stderr, once each, with counts; the tables alone on stdout."""
         with serve(Plot(way=("validating", *["in_progress"] * 4, "finalizing"))) as server:

@@ -21,6 +21,7 @@ MODEL = "openai/gpt-4o"
 """A model that has prices, as a budget needs them; nothing is sent."""
 NUMBERS: dict[str, tuple[list[Any], list[Any]]] = {
     "budget": ([0.01, 5], [0, -1, math.nan, math.inf]),
+    "draws": ([1, 1_000], [0, -1, 1_001, 1.5]),
     "lengths": ([1, 1_000_000], [0, -5, 1_000_001, 10**30, 1.5]),
     "max_connections": ([1, 10_000], [0, -1, 10_001, 1.5]),
     "max_requests": ([1, 999_999_999], [0, -1, 1_000_000_000, 1.5]),
@@ -98,7 +99,7 @@ def python(lab: Lab, name: str, value: Any) -> str:
     given: dict[str, Any] = {name: [value] if name == "lengths" else value, "adaptive": True}
     given["logprobs"] = True
     with pytest.raises(eyechart.EyechartError) as caught:
-        eyechart.run(lab.plain, MODEL, out=lab.out, **given)
+        eyechart.run(lab.plain, MODEL, out=lab.out, warn=lambda _line: None, **given)
     return str(caught.value)
 
 

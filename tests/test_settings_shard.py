@@ -171,19 +171,10 @@ class TestRun:
         refused = lab.bench("run", *both, "--shard", "5/5")
         refused.one_line(2, "--shard 5/5", "at most 4 shards")
 
-    @pytest.mark.parametrize(
-        ("more", "why"),
-        [
-            (("--adaptive",), "all replies so far"),
-            (("--repeat",), "merge the shards"),
-        ],
-    )
-    def test_what_needs_all_replies_is_refused(
-        self, lab: Lab, more: tuple[str, ...], why: str
-    ) -> None:
-        """An adaptive run, and a repeat."""
-        done = lab.bench_run("--shard", "1/2", *more)
-        done.one_line(2, "--shard", more[0], why)
+    def test_what_needs_all_replies_is_refused(self, lab: Lab) -> None:
+        """An adaptive run."""
+        done = lab.bench_run("--shard", "1/2", "--adaptive")
+        done.one_line(2, "--shard", "--adaptive", "all replies so far")
 
     def test_rows_that_are_in_shards_are_not_asked_again_unseen(self, lab: Lab) -> None:
         """A command without --shard says that the shards are to be merged first."""

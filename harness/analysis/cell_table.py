@@ -10,6 +10,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from eyechart.harness.analysis.curve import Floats
+from eyechart.harness.analysis.draws import accuracy_interval, draws_table, rows_of
 from eyechart.harness.analysis.interval import wilson
 from eyechart.harness.journal.manifest import Manifest
 from eyechart.harness.score.outcomes import ANSWERED, NOT_SCORED, OUTCOMES
@@ -33,11 +34,18 @@ def cell_table(manifest: Manifest, samples: pd.DataFrame) -> pd.DataFrame:
     counted = np.bincount(flat, minlength=size * len(OUTCOMES)).reshape(size, len(OUTCOMES))
     counts = dict(zip(OUTCOMES, counted.T, strict=True))
     shard = Shard.read(manifest.shard) if manifest.shard else WHOLE
+    draws = [cell.draws for cell in manifest.cells]
     planned = np.array([len(shard.rows(cell.samples)) for cell in manifest.cells], np.int64)
+    planned *= np.array(draws, np.int64)
     counts["not_run"] = np.maximum(planned - counted.sum(axis=1), 0)
     n = counted[:, _SCORED].sum(axis=1)
     correct, answered = counts["correct"], sum(counts[name] for name in ANSWERED)
-    intervals = [wilson(*pair) or (math.nan, math.nan) for pair in zip(correct, n, strict=True)]
+    rows = rows_of(samples)
+    if max(draws, default=1) > 1:
+        found = [accuracy_interval(rows.at(rows.cells == cell)) for cell in range(size)]
+    else:
+        found = list(map(wilson, correct, n))
+    intervals = [one or (math.nan, math.nan) for one in found]
     cells, signed = samples["cell"].to_numpy(np.int64), samples["signed_error"].to_numpy(float)
     error = np.abs(signed)
     measures = {
@@ -61,6 +69,7 @@ def cell_table(manifest: Manifest, samples: pd.DataFrame) -> pd.DataFrame:
         "n": n,
         **counts,
         **{name: np.round(np.array(values, float), _DIGITS) for name, values in measures.items()},
+        **draws_table(samples, draws),
     }
     return pd.DataFrame({name: table[name] for name in (*RUN, *axes, *CELLS)}, range(size))
 

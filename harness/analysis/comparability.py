@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from eyechart.harness.analysis.judged_run import JudgedCondition, JudgedRun, in_both
+from eyechart.harness.analysis.asked import in_both
+from eyechart.harness.analysis.judged_run import JudgedCondition, JudgedRun
 from eyechart.harness.errors import CompareError
 
 
@@ -88,11 +89,10 @@ def names_of(first: JudgedRun, second: JudgedRun) -> tuple[str, str]:
 
 
 def names_of_all(runs: Sequence[JudgedRun]) -> list[str]:
-    """A name for each run: its model and its repeat. Runs of one model also get the settings that
+    """A name for each run: its model. Runs of one model also get the settings that
     differ, and runs with the same name their folders.
     """
     manifests = [run.manifest for run in runs]
-    repeated = any(manifest.repeat for manifest in manifests)
     names = []
     for manifest in manifests:
         same = [other.settings for other in manifests if other.model == manifest.model]
@@ -101,8 +101,7 @@ def names_of_all(runs: Sequence[JudgedRun]) -> list[str]:
             for key in dict.fromkeys(key for settings in same for key in settings)
             if any(settings.get(key) != manifest.settings.get(key) for settings in same)
         ]
-        name = manifest.label if repeated else manifest.model
-        names.append(f"{name} ({', '.join(differ)})" if differ else name)
+        names.append(f"{manifest.model} ({', '.join(differ)})" if differ else manifest.model)
     return [
         str(run.folder) if names.count(name) > 1 else name
         for name, run in zip(names, runs, strict=True)

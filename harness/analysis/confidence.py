@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from eyechart.harness.analysis.curve import Floats
+from eyechart.harness.analysis.curve import TAILS, Floats
 from eyechart.harness.analysis.interval import Z95, student95, wilson
 from eyechart.harness.score.outcomes import Outcome
 from eyechart.harness.spec.columns import CONFIDENCE
@@ -24,6 +24,7 @@ _PSEUDO = 4
 """So many samples are added to each line before its interval is computed: half of them with the
 lowest Brier score, half with the highest."""
 _DIGITS = 6
+_REPEATS, _TINY = 1000, 1e-12
 _MOST_BRIER = 2.0
 
 
@@ -34,15 +35,20 @@ class Chosen(NamedTuple):
     right: npt.NDArray[np.bool_]
     confidence: Floats
     brier: Floats
+    rows: npt.NDArray[np.int64]
+    """The row of each: samples of one row go together."""
 
 
 def chosen_of(samples: pd.DataFrame) -> Chosen:
     """The forced choices among `JudgedRun.samples`."""
     scored = samples["outcome"].isin(_SCORED) & (samples["options"] > 0)
-    cells, outcomes, confidence, brier = (
-        samples.loc[scored, name].to_numpy() for name in ("cell", "outcome", "confidence", "brier")
+    cells, outcomes, confidence, brier, index = (
+        samples.loc[scored, name].to_numpy()
+        for name in ("cell", "outcome", "confidence", "brier", "index")
     )
-    return Chosen(cells.astype(np.int64), outcomes == Outcome.CORRECT.place, confidence, brier)
+    right = outcomes == Outcome.CORRECT.place
+    rows = index.astype(np.int64)
+    return Chosen(cells.astype(np.int64), right, confidence, brier, rows)
 
 
 def confidence_table(chosen: Chosen, cells: int) -> pd.DataFrame:
@@ -51,13 +57,15 @@ def confidence_table(chosen: Chosen, cells: int) -> pd.DataFrame:
     """
     rows = np.full((cells, len(CONFIDENCE)), math.nan)
     for cell in np.unique(chosen.cells):
-        _, right, sure, brier = (values[chosen.cells == cell] for values in chosen)
+        part = Chosen(*(values[chosen.cells == cell] for values in chosen))
+        right, sure, brier = part.right, part.confidence, part.brier
         rows[cell] = [
             sure.mean(),
             sure.mean() - right.mean(),
             *overconfidence_interval(sure, right),
             brier.mean(),
             *brier_interval(brier),
+            *(calibration(part) or (math.nan,) * 3),
         ]
     return pd.DataFrame(np.round(rows, _DIGITS), columns=list(CONFIDENCE))
 
@@ -100,7 +108,15 @@ def brier_interval(scores: Floats) -> tuple[float, float]:
     return max(0.0, centre - half), min(_MOST_BRIER, centre + half)
 
 
-def calibration_error(chosen: Chosen) -> float | None:
+class Calibration(NamedTuple):
+    """An expected calibration error with its 95 % interval."""
+
+    error: float
+    low: float
+    high: float
+
+
+def calibration(chosen: Chosen) -> Calibration | None:
     """The expected calibration error of N samples, corrected for its bias; `None` without any.
 
     The mean size of confidence less accuracy in bins with equal numbers of samples, by confidence:
@@ -109,29 +125,107 @@ def calibration_error(chosen: Chosen) -> float | None:
     excess of an estimate with the same variance is subtracted (Kumar, Liang & Ma 2019, arXiv
     1909.10155). The variance is that of the accuracy after two samples are added that are right as
     often as the model is sure, since it would be 0 where all are right or all wrong.
+
+    The interval is that of a basic bootstrap: how far the estimate lies from the truth in samples
+    that are drawn with the gaps found here, with these gaps shrunk towards 0 (James & Stein 1961),
+    and with none, since gaps of a calibrated model are found by chance alone; the wider ends of the
+    three. Errors of the bins go together as the samples of a row do, and other samples would have
+    other confidences.
     """
     n = len(chosen.right)
     if not n:
         return None
-    sure, places = np.unique(chosen.confidence, return_inverse=True)
-    shares = np.bincount(places, chosen.right) / np.bincount(places)
-    order = np.sort(places)
-    error = sum(
-        len(part) * _corrected(sure[part], shares[part])
-        for part in np.array_split(order, min(_BINS, max(1, n // _LEAST)))
+    bins = _bins_of(chosen)
+    found = float(bins.error_of(bins.gaps[None])[0])
+    noise = (bins.errors**2).sum()
+    squares = (bins.gaps**2).sum()
+    shrunk = bins.gaps * max(0.0, 1 - noise / squares) if squares else bins.gaps
+    low, high = found, found
+    together = _together(chosen, bins)
+    rows = len(np.unique(chosen.rows))
+    wider = student95(max(1, rows - 1)) / Z95
+    errors = wider * bins.draw(together)
+    other_samples = wider * np.random.default_rng(1).standard_normal(_REPEATS)
+    for gaps in (bins.gaps, shrunk, np.zeros_like(shrunk)):
+        sizes = np.abs(gaps)
+        truth = float(bins.shares @ sizes)
+        spread = math.sqrt(float(bins.shares @ (sizes - truth) ** 2) / (n / together))
+        off = bins.error_of(gaps + errors) + spread * other_samples - truth
+        ends = found - np.quantile(off, (TAILS[1], TAILS[0]))
+        low, high = min(low, float(ends[0])), max(high, float(ends[1]))
+    return Calibration(found, max(0.0, low), min(1.0, high))
+
+
+class _Bins(NamedTuple):
+    """B bins of confidence; arrays of shape (B,)."""
+
+    shares: Floats
+    """Share of the samples."""
+    gaps: Floats
+    """Mean confidence less accuracy."""
+    errors: Floats
+    """Standard error of each gap."""
+    place: npt.NDArray[np.int64]
+    """Bin of each sample: shape (N,)."""
+
+    def error_of(self, gaps: Floats) -> Floats:
+        """The corrected calibration error for gaps of shape (R, B): shape (R,), at least 0."""
+        size, error = np.abs(gaps), np.maximum(self.errors, _TINY)
+        ratio = size / error
+        normal = math.sqrt(2 / math.pi) * np.exp(-(ratio**2) / 2)
+        expected = error * normal + size * _erf(ratio / math.sqrt(2))
+        corrected: Floats = np.maximum(0.0, (2 * size - expected) @ self.shares)
+        return corrected
+
+    def draw(self, together: float) -> Floats:
+        """Errors of the gaps, of shape (R, B); `together` is the variance of their sum over that
+        of independent ones.
+        """
+        weighted = self.shares * self.errors
+        alone, all_in_one = float((weighted**2).sum()), float(weighted.sum() ** 2)
+        common = 0.0
+        if all_in_one > alone:
+            common = min(1.0, (together - 1) * alone / (all_in_one - alone))
+        rng = np.random.default_rng(0)
+        own = rng.standard_normal((_REPEATS, len(self.errors)))
+        shared = rng.standard_normal((_REPEATS, 1))
+        drawn: Floats = self.errors * (math.sqrt(common) * shared + math.sqrt(1 - common) * own)
+        return drawn
+
+
+def _bins_of(chosen: Chosen) -> _Bins:
+    n = len(chosen.right)
+    _, places = np.unique(chosen.confidence, return_inverse=True)
+    shares = (np.bincount(places, chosen.right) / np.bincount(places))[places]
+    count = min(_BINS, max(1, n // _LEAST))
+    parts = np.array_split(np.argsort(chosen.confidence, kind="stable"), count)
+    place = np.empty(n, np.int64)
+    rows = []
+    for number, part in enumerate(parts):
+        place[part] = number
+        sure, right = float(chosen.confidence[part].mean()), float(shares[part].mean())
+        share = (right * len(part) + 2 * sure) / (len(part) + 2)
+        error = math.sqrt(max(0.0, share * (1 - share)) / len(part))
+        rows.append((len(part) / n, sure - right, error))
+    columns = np.array(rows).T
+    return _Bins(columns[0], columns[1], columns[2], place)
+
+
+def _together(chosen: Chosen, bins: _Bins) -> float:
+    """Variance of the rows' sums of residuals over that of independent samples; at least 1."""
+    residuals = chosen.confidence - chosen.right - bins.gaps[bins.place]
+    squares = float((residuals**2).sum())
+    if not squares:
+        return 1.0
+    _, rows = np.unique(chosen.rows, return_inverse=True)
+    return max(1.0, float((np.bincount(rows, residuals) ** 2).sum()) / squares)
+
+
+def _erf(values: Floats) -> Floats:
+    """The error function, within 2e-7 (Abramowitz & Stegun 1964, 7.1.26), for values from 0 on."""
+    t = 1 / (1 + 0.3275911 * values)
+    series = t * (
+        0.254829592 + t * (-0.284496736 + t * (1.421413741 + t * (-1.453152027 + t * 1.061405429)))
     )
-    return max(0.0, float(error) / n)
-
-
-def _corrected(sure: Floats, right: Floats) -> float:
-    """The size of the mean difference in a bin, less its expected excess."""
-    n, confidence = len(right), float(sure.mean())
-    size = abs(confidence - float(right.mean()))
-    share = (float(right.sum()) + 2 * confidence) / (n + 2)
-    error = math.sqrt(max(0.0, share * (1 - share)) / n)
-    if not error:
-        return size
-    ratio = size / error
-    normal = math.sqrt(2 / math.pi) * math.exp(-(ratio**2) / 2)
-    expected = error * normal + size * math.erf(ratio / math.sqrt(2))
-    return 2 * size - expected
+    found: Floats = 1 - series * np.exp(-(values**2))
+    return found

@@ -76,15 +76,17 @@ def confidence_finding(
     shown = [one for key, one in run.conditions.items() if conditions is None or key in conditions]
     judged = [one for one in shown if not one.control] or shown
     chosen = [one.chosen_at(one.places) for one in judged]
-    errors = sorted(error for one in judged if (error := one.calibration_error) is not None)
+    errors = sorted(one.calibration for one in judged if one.calibration is not None)
     if not errors:
         return ""
-    model = name or run.manifest.label
+    model = name or run.manifest.model
     sure, right = (
         np.concatenate([getattr(one, field) for one in chosen]).mean()
         for field in ("confidence", "right")
     )
-    span = " to ".join(dict.fromkeys(f"{error:.2f}" for error in (errors[0], errors[-1])))
+    span = " to ".join(dict.fromkeys(f"{one.error:.2f}" for one in (errors[0], errors[-1])))
+    if len(errors) == 1:
+        span += f", 95 % interval {errors[0].low:.2f} to {errors[0].high:.2f}"
     said = (
         f"{model} gives its first choice {100 * sure:.0f} % on average and is right in "
         f"{100 * right:.0f} % (expected calibration error {span})."

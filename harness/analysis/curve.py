@@ -80,8 +80,8 @@ class Curve:
     lines: tuple[Line, ...]
     """Lines with at least one scored sample, ascending: L of them."""
     correct: Floats
-    """1 where correct, else 0: shape (N, L), one row for each index. Row i holds the same row of
-    symbols at all lengths."""
+    """1 where correct, else 0, and of several draws their mean: shape (N, L), one row for each
+    index. Row i holds the same row of symbols at all lengths."""
     scored: Floats
     """1 where the sample was scored, else 0: shape (N, L)."""
     true_lengths: Floats
@@ -89,6 +89,8 @@ class Curve:
     guessed: Floats | None = None
     """Accuracy of guesses at each line, in a forced choice: shape (L,). `None` where replies are
     read, whose guesses nobody knows."""
+    draws: Floats | None = None
+    """Scored replies behind each verdict: shape (N, L); `None` where that is one."""
 
     @cached_property
     def lengths(self) -> Floats:
@@ -99,7 +101,8 @@ class Curve:
     def digest(self) -> bytes:
         """Equal for curves with equal samples."""
         digest = hashlib.blake2b(repr(self.lines).encode(), digest_size=16)
-        for values in (self.correct, self.scored, self.true_lengths, self.chance):
+        replies = self.scored if self.draws is None else self.draws
+        for values in (self.correct, self.scored, self.true_lengths, self.chance, replies):
             digest.update(repr(values.shape).encode())
             digest.update(values.tobytes())
         return digest.digest()
@@ -123,6 +126,7 @@ class Curve:
             self.scored[:, places],
             self.true_lengths[:, places],
             None if self.guessed is None else self.guessed[places],
+            None if self.draws is None else self.draws[:, places],
         )
 
     @property
@@ -160,7 +164,8 @@ def curve(
     """The curve of scored samples: true length, index and verdict of each, in any order.
 
     `places` has the place of each sample's line in `lines`. Without `lines` all are exact.
-    `chances` has the accuracy of a guess at each sample; a line has their mean.
+    `chances` has the accuracy of a guess at each sample; a line has their mean. Samples that are
+    there several times are draws.
 
     Raises:
         ValueError: there is no sample.
@@ -177,13 +182,23 @@ def curve(
     scored = np.zeros((row.max() + 1, len(used)))
     right = np.zeros_like(scored)
     symbols = np.full_like(scored, np.nan)
-    scored[row, column] = 1.0
-    right[row, column] = np.asarray(correct, float)
+    draws = np.zeros_like(scored)
+    np.add.at(draws, (row, column), 1.0)
+    np.add.at(right, (row, column), np.asarray(correct, float))
+    right /= np.maximum(draws, 1)
+    scored[draws > 0] = 1.0
     symbols[row, column] = lengths
     guessed = None
     if chances is not None and chances.any():
         guessed = np.bincount(column, chances) / np.bincount(column)
-    return Curve(tuple(lines[int(used[place])] for place in order), right, scored, symbols, guessed)
+    return Curve(
+        tuple(lines[int(used[place])] for place in order),
+        right,
+        scored,
+        symbols,
+        guessed,
+        draws if (draws > 1).any() else None,
+    )
 
 
 def areas_under(lengths: Floats, accuracies: Floats) -> Floats:
@@ -233,7 +248,7 @@ def _patterns(curves: Sequence[Curve]) -> tuple[list[tuple[Floats, Floats]], Flo
     rows = max(len(curve.correct) for curve in curves)
     table = np.concatenate(
         [
-            np.pad(part, ((0, rows - len(part)), (0, 0))).astype(np.int8)
+            np.pad(part, ((0, rows - len(part)), (0, 0)))
             for curve in curves
             for part in (curve.correct, curve.scored - curve.correct)
         ],

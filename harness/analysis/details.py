@@ -18,7 +18,7 @@ from eyechart.harness.analysis.judged_samples import as_float
 from eyechart.harness.analysis.task_of_run import NoTaskError, task_of
 from eyechart.harness.errors import PlanError, TaskError, TaskFileError, UnknownTaskError
 from eyechart.harness.journal.record import Record
-from eyechart.harness.plan.plan import item_of, make_sample, sample_id
+from eyechart.harness.plan.plan import id_of_draw, item_of, make_sample, sample_id
 from eyechart.harness.score.verdict import Verdict
 from eyechart.harness.spec import Item, Sample
 from eyechart.harness.task.catalogue import Task
@@ -45,7 +45,7 @@ def _whole(detail: Detail) -> Detail:
 
 
 def read_details(run: JudgedRun, change: Callable[[Detail], Detail] = _whole) -> list[Detail]:
-    """Every sample that has a record, with its verdict; sorted by index, then cell.
+    """Every sample that has a record, with its verdict; sorted by index, cell and draw.
 
     Each detail is reduced by `change` at once, so only one whole record is in memory at a time.
     """
@@ -54,7 +54,7 @@ def read_details(run: JudgedRun, change: Callable[[Detail], Detail] = _whole) ->
         change(Detail(int(cells[place]), record, run.judge.verdict(record)))
         for place, record in each_counted(run)
     ]
-    return sorted(details, key=lambda detail: (detail.record.index, detail.cell))
+    return sorted(details, key=lambda one: (one.record.index, one.cell, one.record.draw))
 
 
 @dataclass(frozen=True)
@@ -120,7 +120,8 @@ class Prompts:
         """
         task, seed = self.task, int(run.manifest.settings["seed"])
         place = record.condition, record.length, record.index
-        if task is None or sample_id(task, *place, seed) != record.id:
+        known = "" if task is None else sample_id(task, *place, seed)
+        if task is None or id_of_draw(known, record.draw) != record.id:
             return None
         try:
             return dict(item_of(task, *place, seed).metadata)
@@ -147,8 +148,9 @@ def _sample(
     task: Task, run_details: RunDetails, detail: Detail, seed: int, drawn: dict[int, Item]
 ) -> Sample | None:
     cell = run_details.run.manifest.cells[detail.cell]
-    index = detail.record.index
-    if sample_id(task, cell.condition, detail.record.length, index, seed) != detail.record.id:
+    record, index = detail.record, detail.record.index
+    known = sample_id(task, cell.condition, record.length, index, seed)
+    if id_of_draw(known, record.draw) != record.id:
         return None
     try:
         kept = drawn if task.paired else None

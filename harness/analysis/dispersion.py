@@ -83,11 +83,14 @@ def between_lengths(
     accuracy: Floats,
     weights: Floats,
     centres: Floats,
+    *,
+    of_draws: float = 1.0,
 ) -> float:
     """Variance of groups of neighbouring lengths, as a multiple of the binomial one; at least 1.
 
     All have shape (B,); `centres` are the octaves of the bins. It is Pearson's chi-squared over its
-    degrees of freedom, as in a quasi-binomial model (McCullagh and Nelder 1989).
+    degrees of freedom, as in a quasi-binomial model (McCullagh and Nelder 1989). With several draws
+    the binomial variance is smaller by the factor `of_draws`, see `mean_of_draws`.
     """
     grouped = [
         group_sums(values, centres, _GROUPS_AN_OCTAVE)
@@ -101,4 +104,30 @@ def between_lengths(
     residual, variance, weight, count = grouped
     share = weight / np.maximum(count, 1)
     squares = share * residual**2 / np.maximum(variance, _LEAST_VARIANCE)
-    return max(1.0, float(squares.sum() / max(share.sum() - 1, 0.5)))
+    return max(1.0, float(squares.sum() / of_draws / max(share.sum() - 1, 0.5)))
+
+
+def mean_of_draws(
+    samples: Curve, places: npt.NDArray[np.int64], accuracy: Floats, weights: Floats
+) -> float:
+    """Variance of a row's mean over its draws, as a multiple of that of one answer: from 1 over the
+    number of draws, where they are independent, to 1, where all draws of a row are alike.
+
+    The share of the variance that lies within rows is estimated from the draws of each row, over
+    the variance that `accuracy` has; arguments as for `row_residuals`. Few rows are joined by
+    `_PRIOR_ROWS` rows whose draws are all alike.
+    """
+    draws = samples.draws
+    if draws is None:
+        return 1.0
+    mean, expected, weight = samples.correct, accuracy[places], weights[places] ** 2
+    several = draws > 1
+    within = mean * (1 - mean) * draws / np.maximum(draws - 1, 1)
+    whole = float((weight * expected * (1 - expected))[several].sum())
+    rows = int(several.any(axis=1).sum())
+    if not whole or not rows:
+        return 1.0
+    share = float((weight * within)[several].sum()) / (whole * (1 + _PRIOR_ROWS / rows))
+    scored = samples.scored > 0
+    of_mean = float((weight / np.maximum(draws, 1))[scored].sum() / weight[scored].sum())
+    return 1 - min(1.0, share) * (1 - of_mean)

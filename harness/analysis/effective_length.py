@@ -287,7 +287,7 @@ def _before_a_failure(samples: Curve, required: float) -> int:
     too low where many lines lie little above the threshold: one of them falls short by chance.
     """
     for place, (correct, n) in enumerate(zip(samples.correct.sum(axis=0), samples.n, strict=True)):
-        if at_most(int(correct), int(n), required) < TAILS[0]:
+        if at_most(math.ceil(correct), int(n), required) < TAILS[0]:
             return place
     return len(samples.n)
 

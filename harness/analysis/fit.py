@@ -15,6 +15,7 @@ from eyechart.harness.analysis.curve import Curve, Floats, Threshold
 from eyechart.harness.analysis.dispersion import (
     between_lengths,
     between_rows,
+    mean_of_draws,
     nearness,
     row_residuals,
 )
@@ -50,7 +51,8 @@ class Fit:
     row_sums: Floats
     """How much better the model was on each row than expected: shape (N,)."""
     dispersion: float
-    """Factor by which the answers vary more than independent ones; at least 1."""
+    """Factor by which the answers vary more than independent ones; below 1 only where a row's
+    answer is the mean of several draws."""
     gaps: Sequence[tuple[int, int]] = ()
     """Neighbouring lengths between which no length was answered, ascending."""
 
@@ -222,8 +224,11 @@ def fit(samples: Curve, threshold: Threshold, *, longest: float = 0.0) -> Fit:
     residuals, row_sums = row_residuals(samples, places, accuracy, weights)
     # of many exact lengths, most may be always right or always wrong
     in_common = not all(line.is_exact for line in samples.lines)
-    dispersion = between_rows(residuals, samples.scored, in_common=in_common) * between_lengths(
-        correct, answered, accuracy, weights, bins.centres
+    of_draws = mean_of_draws(samples, places, accuracy, weights)
+    dispersion = (
+        of_draws
+        * between_rows(residuals, samples.scored, in_common=in_common)
+        * between_lengths(correct, answered, accuracy, weights, bins.centres, of_draws=of_draws)
     )
     second = fitted(dispersion)
     return Fit(

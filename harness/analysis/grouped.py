@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from eyechart.harness.analysis.interval import wilson
+from eyechart.harness.analysis.draws import Rows, accuracy_interval, rows_of
 from eyechart.harness.analysis.judged_run import JudgedRun
 from eyechart.harness.analysis.task_of_run import NoTaskError, task_of
 from eyechart.harness.errors import TaskError, UsageError
@@ -49,16 +49,18 @@ def grouped(run: JudgedRun, name: str, tasks: str = "", *, run_kept_code: bool =
         remedy = f"; {error.remedy}" if error.remedy else ""
         raise UsageError(f"no groups by {name!r}: {error}{remedy}") from None
     counts: dict[tuple[int, Value], dict[str, int]] = {}
+    places: dict[tuple[int, Value], list[int]] = {}
     known: set[str] = set()
     without = 0
     order = {condition: place for place, condition in enumerate(run.conditions)}
-    for cell, outcome, item in _items(run, task):
+    for place, (cell, outcome, item) in enumerate(_items(run, task)):
         known.update(item.metadata if item is not None else ())
         if item is None or name not in item.metadata:
             without += 1
             continue
         key = order[manifest.cells[cell].condition], item.metadata[name]
         counts.setdefault(key, dict.fromkeys(OUTCOMES, 0))[OUTCOMES[outcome]] += 1
+        places.setdefault(key, []).append(place)
     if not counts:
         names = f"they have {', '.join(sorted(known))}" if known else "they have none"
         raise UsageError(f"no item of {manifest.task} has the metadata {name!r}; {names}")
@@ -69,7 +71,7 @@ def grouped(run: JudgedRun, name: str, tasks: str = "", *, run_kept_code: bool =
             **conditions[place],
             "metadata": name,
             "metadata_value": value,
-            **_measures(counts[place, value]),
+            **_measures(counts[place, value], rows_of(run.samples.iloc[places[place, value]])),
         }
         for place, value in sorted(counts, key=_by_value)
     ]
@@ -98,9 +100,9 @@ def _by_value(key: tuple[int, Value]) -> tuple[int, bool, float, str]:
     return place, is_text, 0.0 if isinstance(value, str) else float(value), str(value)
 
 
-def _measures(counts: dict[str, int]) -> dict[str, float | None]:
+def _measures(counts: dict[str, int], rows: Rows) -> dict[str, float | None]:
     n = sum(count for outcome, count in counts.items() if outcome not in NOT_SCORED)
-    low, high = wilson(counts["correct"], n) or (None, None)
+    low, high = accuracy_interval(rows) or (None, None)
     accuracy = round(counts["correct"] / n, _DIGITS) if n else None
     rounded = [None if end is None else round(end, _DIGITS) for end in (low, high)]
     return {

@@ -13,21 +13,22 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import astuple, dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
+from eyechart.harness.analysis.asked import Asked, asked_of
 from eyechart.harness.analysis.cell_table import cell_table
 from eyechart.harness.analysis.confidence import (
+    Calibration,
     Chosen,
-    calibration_error,
+    calibration,
     chosen_of,
     confidence_table,
 )
 from eyechart.harness.analysis.curve import Curve, Threshold, check_chance
 from eyechart.harness.analysis.diagnosis import diagnosis, error_growth
+from eyechart.harness.analysis.draws import Drawn, drawn, mean_pass_at, rows_of
 from eyechart.harness.analysis.effective_length import EffectiveLength
 from eyechart.harness.analysis.judged_samples import judged_samples, target_mark
 from eyechart.harness.analysis.judging import Judge, judge_of_run
@@ -45,7 +46,6 @@ from eyechart.harness.spec import Cell, Condition, TaskSpec, columns, counted
 from eyechart.harness.spec.columns import LINE
 
 _SCORED = [outcome.place for outcome in Outcome if outcome.about.scored]
-Places: TypeAlias = npt.NDArray[np.intp]
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,46 +78,6 @@ def model_of(manifest: Manifest) -> ResolvedModel:
 
 
 @dataclass(frozen=True, eq=False)
-class Asked:
-    """N samples, by line and index."""
-
-    keys: npt.NDArray[np.int64]
-    """The columns `LINE` and the index of each sample: shape (N, 4)."""
-    true_lengths: npt.NDArray[Any]
-    """Symbols in each row: shape (N,)."""
-    prompts: npt.NDArray[Any]
-    """Hash of each prompt: shape (N,)."""
-    targets: npt.NDArray[Any]
-    """`target_mark` of each target: shape (N,)."""
-
-
-def asked_of(recorded: pd.DataFrame) -> Asked:
-    """The samples of `JudgedCondition.recorded`."""
-    keys = recorded[[*LINE, "index"]].to_numpy(np.int64)
-    order = _order(keys)
-    return Asked(
-        np.ascontiguousarray(keys[order]),
-        *(recorded[name].to_numpy()[order] for name in ("true_length", "prompt", "target")),
-    )
-
-
-def in_both(first: Asked, second: Asked) -> tuple[Places, Places]:
-    """The places of the samples that both have, in each of the two."""
-    if np.array_equal(first.keys, second.keys):
-        places = np.arange(len(first.keys))
-        return places, places
-    keys = np.concatenate([first.keys, second.keys])
-    order = _order(keys)
-    same = (keys[order][1:] == keys[order][:-1]).all(axis=1)
-    return order[:-1][same], order[1:][same] - len(first.keys)
-
-
-def _order(keys: npt.NDArray[np.int64]) -> Places:
-    """By line and then by index; of equal keys the earlier one first."""
-    return np.lexsort(keys.T[::-1])
-
-
-@dataclass(frozen=True, eq=False)
 class JudgedRun:
     """One run with the verdict on each of its samples."""
 
@@ -132,7 +92,9 @@ class JudgedRun:
     read), `signed_error` (of integers; infinite where too large for a float), `collapsed` (1, 0 or
     -1, see `diagnosis.collapsed`), `first_divergence` (of texts), `prompt_tokens`,
     `output_tokens`, `thinking_tokens`, `options` (their number; 0 for a reply), `confidence`
-    and `brier` (see `forced_choice.Belief`), `cost` (dollars). NaN where a value is unknown."""
+    and `brier` (see `forced_choice.Belief`), `cost` (dollars). NaN where a value is unknown. A row
+    for each `draw`, from 1; where there are several, `said` and `text` tell the answers that were
+    read and the replies apart."""
     answers: Sequence[int]
     """The distinct integers that were read as answers, ascending."""
     judge: Judge
@@ -187,6 +149,29 @@ class JudgedRun:
         """The share of its samples that guesses have right; 0 where replies are read."""
         counts = self.samples["options"].to_numpy()
         return float((1 / counts[counts > 0]).mean()) if self.options else 0.0
+
+    @property
+    def draws(self) -> int:
+        """How often a sample is asked, at most."""
+        return max((cell.draws for cell in self.manifest.cells), default=1)
+
+    @cached_property
+    def drawn(self) -> Drawn | None:
+        """What several draws of the prompts say, without controls; `None` where each is asked
+        once.
+        """
+        return drawn(self._shown_samples, self.draws)
+
+    def pass_at(self, k: int) -> float | None:
+        """See `draws.mean_pass_at`; without controls."""
+        return mean_pass_at(k, rows_of(self._shown_samples))
+
+    @property
+    def _shown_samples(self) -> pd.DataFrame:
+        """The samples of all conditions but controls, unless there is nothing else."""
+        judged = list(self.conditions.values())
+        shown = [one for one in judged if not one.control] or judged
+        return self.samples[self.samples["cell"].isin([at for one in shown for at in one.places])]
 
     @cached_property
     def spec(self) -> TaskSpec:
@@ -352,15 +337,19 @@ class JudgedCondition:
             self.run.samples[name].to_numpy()
             for name in ("cell", "record", "true_length", "prompt_tokens", row)
         )
-        places = np.flatnonzero(np.isin(cells, self.places))
+        first_draw = self.run.samples["draw"].to_numpy() == 1
+        places = np.flatnonzero(np.isin(cells, self.places) & first_draw)
         _, firsts = np.unique(records[places], return_index=True)
         once = places[firsts]
         return fitted(lengths[once].astype(float), tokens[once], rows[once], "usage")
 
     @cached_property
-    def calibration_error(self) -> float | None:
-        """See `confidence.calibration_error`; `None` where replies are read."""
-        return calibration_error(self.chosen_at(self.places))
+    def calibration(self) -> Calibration | None:
+        """See `confidence.calibration`; `None` where replies are read."""
+        chosen = self.chosen_at(self.places)
+        if self.run.has_given_rows:  # each sample is a row of its own
+            chosen = chosen._replace(rows=np.arange(len(chosen.right)))
+        return calibration(chosen)
 
     def chosen_at(self, places: Collection[int]) -> Chosen:
         """The forced choices of the cells at `places`, each once."""

@@ -23,6 +23,7 @@ from eyechart.harness.plan.resolved_model import ResolvedModel
 from eyechart.harness.score.forced_choice import belief
 from eyechart.harness.score.outcomes import Outcome
 from eyechart.harness.score.readings import reading_of
+from eyechart.harness.score.verdict import Verdict
 from eyechart.harness.spec import TaskSpec, line_start
 
 _COLUMNS = {
@@ -45,6 +46,9 @@ _COLUMNS = {
     "confidence": "d",
     "brier": "d",
     "cost": "d",
+    "draw": "i",
+    "said": "I",
+    "text": "I",
 }
 """Column of `JudgedRun.samples` -> its type, in the letters that `struct` and NumPy share."""
 _ROW = Struct(f"<{''.join(_COLUMNS.values())}")
@@ -90,6 +94,8 @@ def judged_samples(
     start = line_start(int(manifest.settings["seed"]), manifest.task)
     finder = LineFinder((cell.line for cell in manifest.cells), start)
     sizes = [cell.samples for cell in manifest.cells]
+    draws = [cell.draws for cell in manifest.cells]
+    has_draws = max(draws, default=1) > 1
     rows: list[array[int]] = [array("i") for _ in manifest.cells]
     table = bytearray()
     answers: dict[int, int] = {}
@@ -101,7 +107,9 @@ def judged_samples(
         in_cells = [
             place
             for line in finder.of(record)
-            if (place := places.get((condition, line))) is not None and index < sizes[place]
+            if (place := places.get((condition, line))) is not None
+            and index < sizes[place]
+            and record.draw <= draws[place]
         ]
         if not in_cells or not kind.fits(record.target):
             continue
@@ -128,14 +136,17 @@ def judged_samples(
             len(record.options or ()),
             *belief_of(record),
             _NAN if prices is None else as_float(whole_cost(prices, record)),
+            record.draw,
+            *((answer_mark(verdict), text_mark(record)) if has_draws else (0, 0)),
         )
         for place in in_cells:
             row, cell_rows = _ROW.pack(place, *values), rows[place]
-            if index >= len(cell_rows):
-                cell_rows.extend([-1] * (index + 1 - len(cell_rows)))
-            row_number = cell_rows[index]
+            slot = index * draws[place] + record.draw - 1
+            if slot >= len(cell_rows):
+                cell_rows.extend([-1] * (slot + 1 - len(cell_rows)))
+            row_number = cell_rows[slot]
             if row_number < 0:
-                cell_rows[index] = len(table) // _ROW.size
+                cell_rows[slot] = len(table) // _ROW.size
                 table += row
             elif supersedes(outcome, table[row_number * _ROW.size + _OUTCOME_OFFSET]):
                 table[row_number * _ROW.size : (row_number + 1) * _ROW.size] = row
@@ -161,6 +172,16 @@ def belief_of(record: Record) -> tuple[float, float]:
 def target_mark(target: object) -> int:
     """A number that tells targets apart, the same in every process."""
     return zlib.crc32(repr(target).encode(errors="surrogatepass"))
+
+
+def answer_mark(verdict: Verdict) -> int:
+    """A number that tells the answers that were read apart; 0 for none."""
+    return 0 if verdict.answer is None else target_mark(verdict.answer) or 1
+
+
+def text_mark(record: Record) -> int:
+    """A number that tells the texts of replies apart."""
+    return target_mark((record.reply, record.refusal))
 
 
 def as_float(value: object) -> float:

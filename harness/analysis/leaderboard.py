@@ -20,7 +20,6 @@ from eyechart.harness.analysis.leaderboard_file import Leaderboard, LeftOut, Row
 from eyechart.harness.analysis.limit import RANKED
 from eyechart.harness.analysis.standing import is_default
 from eyechart.harness.analysis.tables import cost_columns, estimate_columns, threshold_columns
-from eyechart.harness.errors import LeaderboardError
 from eyechart.harness.journal.manifest import Manifest
 from eyechart.harness.score.outcomes import NOT_SCORED
 from eyechart.harness.spec import Cell
@@ -34,17 +33,8 @@ _SHOWN_FINGERPRINT = 8
 
 
 def run_rows(run: JudgedRun, threshold: Threshold) -> tuple[list[Row], list[LeftOut]]:
-    """A row for each complete condition, and a message for each incomplete one.
-
-    Raises:
-        LeaderboardError: the run is a repeat of another one.
-    """
+    """A row for each complete condition, and a message for each incomplete one."""
     manifest = run.manifest
-    if manifest.repeat:
-        raise LeaderboardError(
-            f"{run.folder} is repeat {manifest.repeat} of a run, and a leaderboard takes the run "
-            "itself"
-        )
     rows: list[Row] = []
     left_out: list[LeftOut] = []
     for judged in run.conditions.values():

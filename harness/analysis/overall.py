@@ -46,8 +46,9 @@ def overall(judged: JudgedCondition) -> Overall | None:
     n, accuracy = len(right), float(right.mean())
     residuals = right - accuracy
     together = 1.0
-    if judged.run.spec.items is None and residuals.any():
-        sums = np.bincount(samples["index"].to_numpy(), residuals)
+    keys = ["index"] if judged.run.spec.items is None else ["cell", "index"]
+    if (judged.run.spec.items is None or judged.run.draws > 1) and residuals.any():
+        sums = np.bincount(samples.groupby(keys).ngroup().to_numpy(), residuals)
         together = max(1.0, float((sums**2).sum() / (residuals**2).sum()))
     ends = wilson(right.sum() / together, n / together)
     assert ends is not None  # n is above 0

@@ -11,6 +11,7 @@ from typing import TypeAlias
 import numpy as np
 
 from eyechart.harness.analysis.curve import (
+    NEARLY,
     RESAMPLES,
     TAILS,
     Curve,
@@ -20,6 +21,7 @@ from eyechart.harness.analysis.curve import (
 )
 from eyechart.harness.spec import Line
 
+_FLIPS = 9_999
 _EQUIVALENCE_TAIL = 0.05
 """Level of each of the two one-sided tests of equivalence."""
 
@@ -36,12 +38,13 @@ class PairedLength:
     second: float
     """Accuracy of the second on the pairs."""
     only_first: int
-    """Pairs in which the first alone is right."""
+    """Pairs in which the first alone is right, or more often over several draws."""
     only_second: int
-    """Pairs in which the second alone is right."""
+    """Pairs in which the second alone is right, or more often over several draws."""
     difference_ci: tuple[float, float]
     p: float
-    """Two-sided p-value of McNemar's exact test, uncorrected."""
+    """Two-sided p-value of McNemar's exact test, or of `sign_flips` over several draws;
+    uncorrected."""
 
     @property
     def length(self) -> int:
@@ -144,6 +147,7 @@ def paired(first: Curve, second: Curve) -> Pair | None:
             shared,
             np.where(shared > 0, part.true_lengths[:rows, keep], np.nan),
             None if part.guessed is None else part.guessed[keep],
+            None if part.draws is None else part.draws[:rows, keep] * shared,
         )
         for part in parts
     )
@@ -157,6 +161,10 @@ def compare_pairs(pair: Pair, *, resamples: int = RESAMPLES, seed: int = 0) -> P
     draws, since one length costs little.
     """
     first, second = pair
+    if first.draws is not None or second.draws is not None:
+        places = range(len(first.lines))
+        drawn = tuple(_drawn_length(pair, place, 4 * resamples, seed) for place in places)
+        return Paired(pair, drawn, resamples, seed)
     both = (first.correct * second.correct).sum(axis=0)
     only_first = (first.correct > second.correct).sum(axis=0)
     only_second = (second.correct > first.correct).sum(axis=0)
@@ -178,6 +186,37 @@ def compare_pairs(pair: Pair, *, resamples: int = RESAMPLES, seed: int = 0) -> P
             )
         )
     return Paired(pair, tuple(lengths), resamples, seed)
+
+
+def _drawn_length(pair: Pair, place: int, resamples: int, seed: int) -> PairedLength:
+    """The comparison at one line, where a row has the mean of several draws."""
+    first, second = (curve.at([place]) for curve in pair)
+    scored = first.scored[:, 0] > 0
+    means, others = first.correct[scored, 0], second.correct[scored, 0]
+    accuracies = mean_area([(first, second)], resamples=resamples, seed=seed)
+    return PairedLength(
+        first.lines[0],
+        int(scored.sum()),
+        accuracies.first,
+        accuracies.second,
+        int((means > others).sum()),
+        int((others > means).sum()),
+        accuracies.difference_ci,
+        sign_flips(means - others, seed),
+    )
+
+
+def sign_flips(differences: Floats, seed: int = 0) -> float:
+    """Two-sided p-value of Fisher's randomisation test (1935): how often the sum of the rows'
+    differences is as far from 0 if each has its sign by chance. Of verdicts without draws this is
+    McNemar's exact test; here the signs are drawn 9,999 times.
+    """
+    unequal = differences[abs(differences) > NEARLY]
+    if not len(unequal):
+        return 1.0
+    signs = np.random.default_rng(seed).integers(0, 2, (_FLIPS, len(unequal))) * 2 - 1
+    as_far = int((abs(signs @ unequal) >= abs(unequal.sum()) - NEARLY).sum())
+    return (1 + as_far) / (1 + _FLIPS)
 
 
 @lru_cache(maxsize=1 << 14)

@@ -8,7 +8,9 @@ from dataclasses import astuple, dataclass
 from pathlib import Path
 
 import numpy as np
+import numpy.typing as npt
 import orjson
+import pandas as pd
 
 from eyechart.harness.analysis.curve import Threshold
 from eyechart.harness.analysis.judged_run import JudgedRun, counted_records
@@ -22,7 +24,6 @@ from eyechart.harness.analysis.tables import (
 from eyechart.harness.journal.files import replace_file
 from eyechart.harness.journal.software import software
 from eyechart.harness.score.outcomes import Outcome
-from eyechart.harness.spec import CellKey
 
 TABLE, EFFECTIVE_LENGTHS = "table.csv", "effective_length.csv"
 DIAGNOSES, VERDICTS = "diagnosis.csv", "verdicts.json"
@@ -56,23 +57,35 @@ def write_results(run: JudgedRun, threshold: Threshold = Threshold()) -> Path:
     verdicts = {
         "eyechart": software()["eyechart"],
         "cells": [
-            {"condition": condition.label, "line": astuple(line), "outcomes": letters}
-            for (condition, line), letters in _letters(run).items()
+            {
+                "condition": cell.condition.label,
+                "line": astuple(cell.line),
+                "draws": cell.draws,
+                "outcomes": letters,
+            }
+            for cell, letters in zip(run.manifest.cells, _letters(run), strict=True)
         ],
     }
     replace_file(run.folder / VERDICTS, orjson.dumps(verdicts, option=orjson.OPT_INDENT_2))
     return to_csv(cells_table(run, threshold), run.folder / TABLE)
 
 
-def _letters(run: JudgedRun) -> dict[CellKey, str]:
-    """Cell -> one letter for each of its samples, by index."""
-    place, index, outcome = (run.samples[name].to_numpy() for name in ("cell", "index", "outcome"))
-    letters = {}
+def slots(samples: pd.DataFrame, draws: int | npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    """Place of each of a cell's `samples` by index, and by draw for the same index."""
+    index, draw = (samples[name].to_numpy(np.int64) for name in ("index", "draw"))
+    places: npt.NDArray[np.int64] = index * draws + draw - 1
+    return places
+
+
+def _letters(run: JudgedRun) -> list[str]:
+    """For each cell a letter for each draw of its samples, see `slots`."""
+    place = run.samples["cell"].to_numpy()
+    letters = []
     for cell_place, cell in enumerate(run.manifest.cells):
-        in_cell = place == cell_place
-        cell_codes = np.full(cell.samples, _CODES[Outcome.NOT_RUN.place], np.uint8)
-        cell_codes[index[in_cell]] = _CODES[outcome[in_cell]]
-        letters[cell.key] = cell_codes.tobytes().decode()
+        samples = run.samples[place == cell_place]
+        cell_codes = np.full(cell.samples * cell.draws, _CODES[Outcome.NOT_RUN.place], np.uint8)
+        cell_codes[slots(samples, cell.draws)] = _CODES[samples["outcome"].to_numpy()]
+        letters.append(cell_codes.tobytes().decode())
     return letters
 
 
@@ -87,27 +100,32 @@ def changes(run: JudgedRun) -> tuple[str, list[Change]]:
         verdicts = orjson.loads((run.folder / VERDICTS).read_bytes())
         judged_by = str(verdicts["eyechart"])
         before = {
-            (cell["condition"], tuple(cell["line"])): cell["outcomes"] for cell in verdicts["cells"]
+            (cell["condition"], tuple(cell["line"]), int(cell["draws"])): cell["outcomes"]
+            for cell in verdicts["cells"]
         }
     except (OSError, ValueError, KeyError, TypeError):
         return "", []
     changed: dict[tuple[int, int], str] = {}
-    for cell, ((condition, line), letters_now) in enumerate(_letters(run).items()):
-        letters_before = before.get((condition.label, astuple(line)), "")
+    for place, (cell, letters_now) in enumerate(
+        zip(run.manifest.cells, _letters(run), strict=True)
+    ):
+        key = cell.condition.label, astuple(cell.line), cell.draws
+        letters_before = before.get(key, "")
         if letters_before != letters_now:
-            for index, (old, new) in enumerate(zip(letters_before, letters_now, strict=False)):
+            for slot, (old, new) in enumerate(zip(letters_before, letters_now, strict=False)):
                 if old != new and old in _SCORED:
-                    changed[cell, index] = old
+                    changed[place, slot] = old
     return judged_by, list(_explained(run, changed)) if changed else []
 
 
 def _explained(run: JudgedRun, changed: dict[tuple[int, int], str]) -> Iterator[Change]:
-    """The changes of samples; `changed` is (cell, index) -> letter of the outcome before."""
-    cell_and_index = run.samples[["cell", "index"]].itertuples(name=None)
+    """The changes of samples; `changed` is (cell, slot) -> letter of the outcome before."""
+    cells = run.samples["cell"].to_numpy()
+    draws = np.array([cell.draws for cell in run.manifest.cells])[cells]
     letters_before = {
-        place: changed[cell, index]
-        for place, cell, index in cell_and_index
-        if (cell, index) in changed
+        place: changed[key]
+        for place, key in enumerate(zip(cells.tolist(), slots(run.samples, draws), strict=True))
+        if key in changed
     }
     for place, record in counted_records(run, letters_before.keys()).items():
         verdict = run.judge.verdict(record)

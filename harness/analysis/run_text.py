@@ -39,7 +39,7 @@ def run_finding(
     `name`, or as the run has it.
     """
     estimates, controls = _estimated(run, threshold, conditions)
-    model, task = name or run.manifest.label, run.manifest.task
+    model, task = name or run.manifest.model, run.manifest.task
     if not estimates:
         return f"No sample of {task} is scored, so it is not known how far {model} sees."
     where = _where_not_known(estimates, run.spec.unit)

@@ -30,6 +30,7 @@ from eyechart.harness.spec.columns import (
     ESTIMATE_TEXTS,
     OVERALL,
     REACHES,
+    READ,
     ROW_TOKENS,
     RUN,
     TOKEN_TEXTS,
@@ -88,7 +89,7 @@ def effective_length_table(run: JudgedRun, threshold: Threshold = Threshold()) -
                 "not_scored": int(judged.cells[list(NOT_SCORED)].sum().sum()),
                 "read": run.manifest.settings.get("read", "reply"),
                 "chance": judged.curve.mean_chance if run.options and judged.curve else None,
-                "calibration_error": judged.calibration_error,
+                **_calibration_columns(judged),
                 **({} if (total := overall(judged)) is None else total.columns()),
                 **threshold_columns(threshold),
                 **estimate_columns(estimate, adaptive=judged.adaptive),
@@ -102,13 +103,18 @@ def effective_length_table(run: JudgedRun, threshold: Threshold = Threshold()) -
     table = pd.DataFrame(rows, columns=[*RUN, *manifest.spec["axes"], *columns])
     numbers = [
         *(name for name in ESTIMATE if name not in ESTIMATE_TEXTS),
-        *(*OVERALL, "chance", "calibration_error", "error_growth", "cost_usd"),
+        *(*OVERALL, *(name for name in READ if name != "read"), "error_growth", "cost_usd"),
         *(name for name in TOKENS if name not in TOKEN_TEXTS),
     ]
     if has_capacity:
         numbers += ["capacity", "capacity_fails_at"]
     table[numbers] = table[numbers].astype(float).round(_DIGITS)
     return table
+
+
+def _calibration_columns(judged: JudgedCondition) -> dict[str, float]:
+    found = judged.calibration
+    return {} if found is None else dict(zip(READ[2:], found, strict=True))
 
 
 def at_table(run: JudgedRun, threshold: Threshold, lengths: Sequence[int]) -> pd.DataFrame:

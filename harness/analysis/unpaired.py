@@ -71,29 +71,33 @@ class Unpaired:
 
 
 def compare_unpaired(first: Curve, second: Curve) -> Unpaired:
-    """Compares two curves on each line that both have; they may have none in common."""
+    """Compares two curves on each line that both have; they may have none in common. A row with
+    several draws counts as one answer: their mean.
+    """
     lengths = []
     for line in sorted(set(first.lines) & set(second.lines)):
-        counts = []
+        counts: list[float] = []
         for curve in (first, second):
             place = curve.lines.index(line)
-            counts += [int(curve.correct[:, place].sum()), int(curve.n[place])]
+            counts += [float(curve.correct[:, place].sum()), int(curve.n[place])]
         right, n, other_right, other_n = counts
         lengths.append(
             UnpairedLength(
                 line,
-                n,
-                other_n,
+                int(n),
+                int(other_n),
                 right / n,
                 other_right / other_n,
                 difference_interval(right, n, other_right, other_n),
-                fisher(right, n, other_right, other_n),
+                fisher(round(right), int(n), round(other_right), int(other_n)),
             )
         )
     return Unpaired((first, second), tuple(lengths))
 
 
-def difference_interval(right: int, n: int, other_right: int, other_n: int) -> tuple[float, float]:
+def difference_interval(
+    right: float, n: float, other_right: float, other_n: float
+) -> tuple[float, float]:
     """95 % interval of the difference of two proportions, first minus second.
 
     Newcombe's hybrid of two score intervals (Statistics in Medicine 17, 1998, method 10).

@@ -35,7 +35,7 @@ RUN_EXAMPLES = examples(
     "bench run --task counting --model gpt-4o --budget 5",
     "bench run --task counting --model gpt-4o --adaptive --max-requests 500",
     "bench run --task counting --model gpt-4o --batch",
-    "bench run --task counting --model gpt-4o --repeat",
+    "bench run --task counting --model gpt-4o --temperature 0.7 --draws 5",
     "bench run --task counting --model gpt-4o --shard 3/16",
     "bench run --task counting --model vllm/Qwen/Qwen3-4B --engine ray --ray-address auto",
     "bench run --task counting --model gpt-5 --effort low,medium,high",

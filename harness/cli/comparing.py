@@ -94,7 +94,7 @@ def compare(
         to_csv(comparison_table(comparisons, margin), output)
     if not as_json:
         written = [] if output is None else [str(output)]
-        echo("", *written, *after_comparison(runs))
+        echo("", *written, after_comparison(runs))
     failing = [
         f"{comparison.second} is {change}"
         for comparison in of_interest

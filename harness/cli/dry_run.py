@@ -90,14 +90,13 @@ def _show(preview: Preview, options: RunOptions) -> None:
         if not plan.shard.is_whole
         else f"{plan.samples} a cell"
         if plan.counts is None
-        else "the samples of the run"
-        if request.repeat
         else "the first wave"
         if is_fresh or not preview.answered
         else "with the next wave"
         if preview.answered < run_forecast.requests
         else "all waves"
     )
+    drawn = f", each asked {plan.draws:,} times" if plan.draws > 1 else ""
     thought = run_forecast.thought_tokens
     of_them = f" ({thought:,} of them for thinking)" if thought else ""
     replies = (
@@ -109,7 +108,7 @@ def _show(preview: Preview, options: RunOptions) -> None:
         ("conditions", str(len(plan.conditions))),
         *(("", condition.label) for condition in plan.conditions),
         ("lengths", ", ".join(map(str, plan.lines))),
-        ("requests", f"{plan.size:,} ({cells}){_left(preview, is_fresh=is_fresh)}"),
+        ("requests", f"{plan.size:,} ({cells}{drawn}){_left(preview, is_fresh=is_fresh)}"),
         *(
             [("adaptive", str(preview.waves))]
             if preview.waves
@@ -226,14 +225,13 @@ def _left(preview: Preview, *, is_fresh: bool) -> str:
     request = preview.request
     size, unsent = request.plan.size, request.plan.size - preview.forecast.requests
     answered = 0 if is_fresh else preview.answered
-    again = f" again, for repeat {request.repeat}" if request.repeat else ""
     why = [
         *[f"{answered:,} {'is' if answered == 1 else 'are'} answered"] * bool(answered),
         *[f"{unsent:,} {'does' if unsent == 1 else 'do'} not fit"] * bool(unsent),
     ]
     if not why:
-        return f"; all are asked{again}" if again else ""
-    return f"; {' and '.join(why)}, so {max(0, size - answered - unsent):,} will be asked{again}"
+        return ""
+    return f"; {' and '.join(why)}, so {max(0, size - answered - unsent):,} will be asked"
 
 
 def _show_cost(options: RunOptions, forecasts: Sequence[Forecast], *, is_adaptive: bool) -> None:

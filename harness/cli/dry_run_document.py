@@ -49,7 +49,7 @@ def _run(preview: Preview, *, is_fresh: bool) -> dict[str, Any]:
         "model": request.model.label,
         "task": request.name,
         "task_version": plan.task.spec.version,
-        "repeat": request.repeat,
+        "draws": plan.draws,
         "shard": "" if plan.shard.is_whole else str(plan.shard),
         "settings": request.settings.given(),
         "folder": request.folder,

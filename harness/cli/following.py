@@ -17,7 +17,6 @@ class Followed:
     folder: Path
     task: tuple[str, str]
     """Name and digest of its task."""
-    repeat: bool
     shard: bool
     missing: bool
     """Whether samples have no reply."""
@@ -39,7 +38,6 @@ def followed(run: JudgedRun) -> Followed:
     return Followed(
         folder=run.folder,
         task=(manifest.task, manifest.task_digest),
-        repeat=bool(manifest.repeat),
         shard=bool(manifest.shard),
         missing=bool(run.missing),
         incorrect=bool(run.cells["incorrect"].any()),
@@ -51,16 +49,14 @@ def followed(run: JudgedRun) -> Followed:
 def after_runs(runs: Sequence[Followed], *, asked: bool = False) -> str:
     """`next: ` and a complete command about `runs`, of which there is at least one.
 
-    An incomplete run is continued, unless everything wanted has just been `asked`. A repeat is
-    compared with its run, and shards are merged. Conditions of one run, or runs of one task, are
-    compared. Otherwise samples are shown, or a page is made.
+    An incomplete run is continued, unless everything wanted has just been `asked`. Shards are
+    merged. Conditions of one run, or runs of one task, are compared. Otherwise samples are shown,
+    or a page is made.
     """
     for run in runs:
         if run.missing and run.command and not asked:
             return f"next: {run.command}"
     first, *others = runs
-    if first.repeat:
-        return _next("compare", first.folder.parents[1], first.folder)
     if first.shard:
         return _next("merge", *dict.fromkeys(run.folder.parents[1] for run in runs if run.shard))
     if others:
@@ -74,10 +70,9 @@ def after_runs(runs: Sequence[Followed], *, asked: bool = False) -> str:
     return _page([first.folder])
 
 
-def after_comparison(runs: Sequence[JudgedRun]) -> list[str]:
-    """`next: ` and the command that makes a page of the runs that are no repeats; or empty."""
-    kept = [run.folder for run in runs if not run.manifest.repeat]
-    return [_page(kept)] if kept else []
+def after_comparison(runs: Sequence[JudgedRun]) -> str:
+    """`next: ` and the command that makes a page of the runs."""
+    return _page([run.folder for run in runs])
 
 
 def _page(folders: Sequence[Path]) -> str:

@@ -134,7 +134,7 @@ def _target(parts: Sequence[Part], output: Path | None) -> Path:
     homes = dict.fromkeys(part.run.resolve() for part in parts)
     if len(homes) > 1:
         raise UsageError(
-            f"{parts[0].manifest.label} on {parts[0].manifest.task} is in {len(homes)} folders; "
+            f"{parts[0].manifest.model} on {parts[0].manifest.task} is in {len(homes)} folders; "
             "name one for the merged run: -o FOLDER"
         )
     return parts[0].run

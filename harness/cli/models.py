@@ -17,7 +17,6 @@ from eyechart.harness.face.run_options import RunOptions
 from eyechart.harness.plan.cost import Budget
 from eyechart.harness.plan.plan import Plan
 from eyechart.harness.run.event_loop import run_in_loop
-from eyechart.harness.run.repeat import finish
 from eyechart.providers.catalog.model_facts import known_not_to_reason
 from eyechart.providers.catalog.spelling import near
 from eyechart.providers.naming import named
@@ -95,9 +94,6 @@ def run_models(
             f"{len(results) - len(failed)} of {len(models)} models are complete; not:",
             *(f"  {result.model}: {result.why}" for result in failed),
         )
-    for of_run in [] if failed else shown:
-        if of_run.followed.repeat:
-            finish(of_run.followed.folder)
     return max(result.exit_code for result in results)
 
 

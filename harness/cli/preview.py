@@ -86,7 +86,7 @@ class Preview:
         """How many planned samples have answers."""
         plan = self.request.plan
         answers = _answers(self.request.folder, plan)
-        return sum(answers.count_in(key, size, plan.shard) for key, size in plan.sizes.items())
+        return sum(answers.count_in(cell, plan.shard) for cell in plan.cells)
 
 
 def _answers(folder: Path, plan: Plan) -> Answered:
@@ -97,11 +97,7 @@ def _answers(folder: Path, plan: Plan) -> Answered:
 def _is_asked(folder: Path, plan: Plan) -> bool:
     """Whether nothing is left to ask: each sample is answered, or does not fit."""
     answers = _answers(folder, plan)
-    return all(
-        answers.has(key, index) or answers.unsent.has(key, index)
-        for key, size in plan.sizes.items()
-        for index in range(size)
-    )
+    return all(answers.done_in(cell) == cell.samples * cell.draws for cell in plan.cells)
 
 
 Forecasts: TypeAlias = dict[Hashable, tuple[Mapping[CellKey, CellFit], Forecast]]

@@ -28,7 +28,6 @@ from eyechart.harness.errors import (
     INCOMPLETE,
     UsageError,
 )
-from eyechart.harness.journal.manifest import is_repeat
 from eyechart.harness.spec import Condition
 from eyechart.harness.spec.unit import TOKENS
 
@@ -104,11 +103,13 @@ def show_run(
         tell(note)
     for remedy in remedies(judged_run, threshold, conditions):
         tell(f"To know it, {remedy}.")
-    named = [(judged_run.manifest.label, judged_run)]
+    named = [(judged_run.manifest.model, judged_run)]
     for note in filter(None, (*drift_notes(named), reading_note(named))):
         tell(note)
     if sure := confidence_finding(judged_run, threshold, conditions):
         tell(sure)
+    if judged_run.drawn is not None:
+        tell(str(judged_run.drawn))
     if (recorded := judged_run.manifest.recorded) is not None:
         tell(f"The replies were {recorded}, and not asked.")
     if shard := judged_run.manifest.shard:
@@ -131,22 +132,6 @@ def _show_groups(run: JudgedRun, name: str, tasks: str, *, run_kept_code: bool) 
         warn(f"{run.folder}: {groups.without:,} {where} no {name!r}, or {sent}")
     print_groups(run, groups.table)
     echo(str(to_csv(groups.table, run.folder / f"by_{name}.csv")), "")
-
-
-def without_repeats(folders: Sequence[Path]) -> list[Path]:
-    """The folders without repeats, each once; says which repeats were left out.
-
-    Raises:
-        UsageError: all of them are repeats.
-    """
-    distinct = list(dict.fromkeys(folders))
-    kept = [folder for folder in distinct if not is_repeat(folder.resolve())]
-    if not kept:
-        raise UsageError(f"{distinct[0]} is a repeat of a run; name the run itself")
-    for folder in distinct:
-        if folder not in kept:
-            warn(f"left out: {folder} is a repeat of a run; 'bench compare' takes it")
-    return kept
 
 
 def report(
@@ -180,10 +165,10 @@ def report(
         )
     unread: list[str] = []
     read = partial(read_run, warn=warn, tasks=tasks, run_kept_code=run_kept_code)
-    runs = [*each_readable(without_repeats(named), read, unread)]
+    runs = [*each_readable(named, read, unread)]
     for run in runs:
         if lines := unread_lines(run):
-            say(f"{run.manifest.label} on {run.manifest.task}:", *lines)
+            say(f"{run.manifest.model} on {run.manifest.task}:", *lines)
     written = write_report(
         runs,
         output,

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from eyechart.harness.cli.terminal import echo, say, tell_apart, warn
+from eyechart.harness.cli.terminal import say, tell_apart, warn
 from eyechart.harness.errors import COMPLETE, INCOMPLETE, INTERRUPTED
 from eyechart.harness.face.engine import Asked, reached_limit
 from eyechart.harness.face.run_options import RunOptions
@@ -18,7 +18,7 @@ from eyechart.harness.run.first_replies import FirstRepliesError
 from eyechart.harness.run.outcome import RunOutcome
 from eyechart.harness.run.run_request import RunRequest
 from eyechart.harness.score.outcomes import Outcome
-from eyechart.harness.spec import CellKey
+from eyechart.harness.spec import Cell
 
 if TYPE_CHECKING:
     from eyechart.harness.analysis.judged_run import JudgedRun
@@ -101,11 +101,7 @@ def show_asked(
 
 
 def _say_how_it_went(outcomes: Sequence[RunOutcome]) -> None:
-    """Prints which repeats had nothing to ask, and how many samples were tried again."""
-    for outcome in outcomes:
-        request = outcome.request
-        if request.repeat and not outcome.progress.total:
-            say(f"{request.name}: repeat {request.repeat} had all its replies; nothing was asked")
+    """Prints how many samples were tried again."""
     tried = [outcome.progress for outcome in outcomes if outcome.progress.answered]
     if retried := sum(progress.retried for progress in tried):
         waited_s = sum(progress.waited_s for progress in tried)
@@ -155,7 +151,6 @@ def _show(request: RunRequest, *, as_json: bool, is_stopped: bool) -> Shown:
     replies have stopped it, the message about that shows them.
     """
     from eyechart.harness.analysis.judged_run import read_run
-    from eyechart.harness.analysis.repeat import other_model, repetition
     from eyechart.harness.analysis.results import write_results
     from eyechart.harness.analysis.unread import unread_lines
     from eyechart.harness.cli.documents import run_document
@@ -174,41 +169,32 @@ def _show(request: RunRequest, *, as_json: bool, is_stopped: bool) -> Shown:
         write_results(run)
     else:
         show_run(run, conditions=request.plan.conditions, shows_unread=not is_stopped)
-    if request.repeat:
-        repeated = read_run(request.repeated)
-        changes = list(repetition(repeated, run).lines())
-        if document is None:
-            echo(*changes, "")
-        else:
-            document["repetition"] = changes
-        for problem in other_model(repeated, run):
-            warn(f"{run.manifest.task}: {problem}")
     return Shown(_missing(request.plan, run), followed(run), document)
 
 
 def _more_than_asked(plan: Plan, run: JudgedRun) -> str | None:
     """The note that a run has more samples than a full plan of its conditions; or `None`."""
-    asked = plan.sizes
-    present = {
-        cell.key: cell.samples for cell in run.manifest.cells if cell.condition in plan.conditions
-    }
+    asked = {cell.key: cell for cell in plan.cells}
+    present = [cell for cell in run.manifest.cells if cell.condition in plan.conditions]
     if plan.counts is not None or all(
-        samples <= asked.get(key, 0) for key, samples in present.items()
+        (own := asked.get(cell.key)) and cell.samples <= own.samples and cell.draws <= own.draws
+        for cell in present
     ):
         return None
     return (
         f"{run.manifest.task}: the run has {_extent(present)}, and this command asks "
-        f"{_extent(asked)}; all of the run is shown"
+        f"{_extent(plan.cells)}; all of the run is shown"
     )
 
 
-def _extent(sizes: Mapping[CellKey, int]) -> str:
-    """`4 lines of 20 to 30 samples`."""
-    lines = len({line for _, line in sizes})
-    fewest, most = min(sizes.values()), max(sizes.values())
-    samples = f"{most:,} sample{'s' * (most > 1)}"
-    span = samples if fewest == most else f"{fewest:,} to {samples}"
-    return f"{lines} line{'s' * (lines > 1)} of {span}"
+def _extent(cells: Sequence[Cell]) -> str:
+    """`4 lines of 20 to 30 samples`, and how often each is asked."""
+    lines = len({cell.line for cell in cells})
+    sizes, draws = ({getattr(cell, name) for cell in cells} for name in ("samples", "draws"))
+    samples = f"{max(sizes):,} sample{'s' * (max(sizes) > 1)}"
+    span = samples if len(sizes) == 1 else f"{min(sizes):,} to {samples}"
+    drawn = f", each asked {max(draws):,} times" if max(draws) > 1 else ""
+    return f"{lines} line{'s' * (lines > 1)} of {span}{drawn}"
 
 
 def _missing(plan: Plan, run: JudgedRun) -> int:
@@ -218,7 +204,8 @@ def _missing(plan: Plan, run: JudgedRun) -> int:
     samples = run.samples
     planned = samples["cell"].map(lambda place: sizes.get(keys[place], 0))
     of_shard = samples["index"] % plan.shard.of == plan.shard.number - 1
-    wanted = (samples["index"] < planned) & of_shard
+    of_draw = samples["draw"] <= plan.draws
+    wanted = (samples["index"] < planned) & of_shard & of_draw
     replied = wanted & (samples["outcome"] != Outcome.ERROR.place)
     return plan.size - int(replied.sum())
 

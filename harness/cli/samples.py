@@ -60,7 +60,7 @@ def samples(
         if as_json:
             echo(json_text(sample.row()))
         else:
-            _print_sample(sample, None if full else MOST)
+            _print_sample(sample, None if full else MOST, draws=run.draws)
     if not chosen:
         say("no sample with a record is like that")
     elif len(places) < len(chosen):
@@ -68,7 +68,7 @@ def samples(
     return COMPLETE
 
 
-def _print_sample(sample: ShownSample, most: int | None) -> None:
+def _print_sample(sample: ShownSample, most: int | None, *, draws: int) -> None:
     """Prints one sample: its texts indented, the answer in the reply between marks."""
     row = sample.row()
 
@@ -81,6 +81,9 @@ def _print_sample(sample: ShownSample, most: int | None) -> None:
         f"  outcome  {row['outcome']}{why}",
         f"  target   {whole(str(row['target']))}",
     )
+    if draws > 1:
+        seed = "" if row["seed"] is None else f", seed {row['seed']}"
+        echo(f"  draw     {row['draw']} of {draws}{seed}")
     if row["recorded_verdict"]:
         echo(f"  by row   {row['recorded_verdict']}")
     if thinking := thinking_text(sample.detail.record):

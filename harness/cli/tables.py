@@ -169,7 +169,7 @@ def _title(run: JudgedRun, judged: Sequence[JudgedCondition]) -> list[str]:
     varied = varied_axes([part.condition for part in judged])
     fixed = [f"{axis}={name}" for axis, name in judged[0].condition.items() if axis not in varied]
     adaptive = ["adaptive"] if all(part.adaptive for part in judged) else []
-    return [run.manifest.task, run.manifest.label, *adaptive, *fixed]
+    return [run.manifest.task, run.manifest.model, *adaptive, *fixed]
 
 
 def _shown(

@@ -66,7 +66,7 @@ class AdaptiveChooser:
             request.plan.conditions,
             lines := self.lines(request, run),
             self._aim(request, len(lines)),
-            most_requests=None if most is None else planned + most,
+            most_requests=None if most is None else planned + most // request.plan.draws,
         )
 
     def _aim(self, request: RunRequest, lines: int) -> Aim:
@@ -91,7 +91,11 @@ class AdaptiveChooser:
         run = None if is_fresh else _present(request)
         plan = replace(request.plan, lines=self.lines(request, run))
         limit = self._aim(request, len(plan.lines)).most_requests
-        size = plan.size if limit is None else min(plan.size, limit * len(plan.conditions))
+        size = (
+            plan.size
+            if limit is None
+            else min(plan.size, limit * len(plan.conditions) * plan.draws)
+        )
         is_known = self._window(request, run) is not None
         return size, self.further and request.plan.task.spec.items is None and not is_known
 
@@ -154,12 +158,8 @@ class AdaptiveChooser:
             yield f"{text}; {remedy}" if remedy else f"{text}{limit}; {goes_on}"
 
 
-def adaptive_chooser(given: RunSettings, *, further: bool) -> AdaptiveChooser | None:
-    """The chooser that the settings ask for; `further` as in `AdaptiveChooser`. `None` for a
-    repeat, which asks the samples again that were chosen.
-    """
-    if given.repeat:
-        return None
+def adaptive_chooser(given: RunSettings, *, further: bool) -> AdaptiveChooser:
+    """The chooser that the settings ask for; `further` as in `AdaptiveChooser`."""
     aim = Aim(given.octaves)
     waits = given.is_batch or given.engine is not None
     of_a_line = (given.samples or 0) if given.precision is None else None
@@ -197,7 +197,7 @@ def _present(request: RunRequest) -> JudgedRun | None:
     if not (request.folder / MANIFEST).exists():
         return None
     run = read_run(request.folder)
-    samples = run.samples.sort_values(["cell", "index"], ignore_index=True)
+    samples = run.samples.sort_values(["cell", "index", "draw"], ignore_index=True)
     manifest = run.manifest
     answered = samples[samples["outcome"] != Outcome.ERROR.place]
     last = answered.groupby("cell")["index"].max()

@@ -69,6 +69,7 @@ def run(
     preset: str | None = None,
     lengths: Sequence[int] | None = None,
     samples: int | None = None,
+    draws: int = 1,
     axes: Mapping[str, str | Sequence[str]] | None = None,
     spread: str | None = None,
     seed: int = 0,
@@ -177,6 +178,7 @@ def _command(planned: Plan, options: RunOptions) -> str:
         *([f"name={given.name!r}"] if given.name else []),
         *(f"{name}={value!r}" for name, value in chosen.items() if value is not None),
         *(f"samples={planned.samples}", f"axes={values}", f"seed={planned.seed}"),
+        *([f"draws={planned.draws}"] if planned.draws > 1 else []),
         *([f"adaptive=True, precision={given.octaves}"] if given.adaptive else []),
         *([] if given.shard.is_whole else [f"shard={str(given.shard)!r}"]),
     ]

@@ -55,13 +55,7 @@ def _listed(folder: Path, warn: Warn) -> ListedRun:
     start = line_start(int(manifest.settings["seed"]), manifest.task)
     index = answered(folder, warn, (cell.line for cell in manifest.cells), start)
     shard = Shard.read(manifest.shard) if manifest.shard else WHOLE
-    done = sum(
-        sum(
-            index.has(cell.key, place) or index.unsent.has(cell.key, place)
-            for place in shard.rows(cell.samples)
-        )
-        for cell in manifest.cells
-    )
+    done = sum(index.done_in(cell, shard) for cell in manifest.cells)
     return ListedRun(
         model=manifest.model,
         task=manifest.task,
@@ -70,7 +64,7 @@ def _listed(folder: Path, warn: Warn) -> ListedRun:
         shard=manifest.shard,
         recorded=manifest.recorded is not None,
         answered=done,
-        planned=sum(len(shard.rows(cell.samples)) for cell in manifest.cells),
+        planned=sum(len(shard.rows(cell.samples)) * cell.draws for cell in manifest.cells),
         updated=manifest.updated,
         folder=folder,
     )

@@ -22,6 +22,7 @@ from eyechart.harness.analysis.comparison_text import change_sentence, finding
 from eyechart.harness.analysis.confidence_text import confidence_finding
 from eyechart.harness.analysis.curve import THRESHOLD, Threshold, threshold_problem
 from eyechart.harness.analysis.details import Prompts, prompts_of
+from eyechart.harness.analysis.draws import Drawn
 from eyechart.harness.analysis.drift import Drift, drift
 from eyechart.harness.analysis.effective_length import EffectiveLength
 from eyechart.harness.analysis.in_tokens import OWN, unit_problem
@@ -47,7 +48,7 @@ from eyechart.harness.face.listing import list_runs as listed_runs
 from eyechart.harness.face.run_options import as_warning
 from eyechart.harness.face.samples import Choice, choose, shown_samples
 from eyechart.harness.face.samples_frame import samples_frame
-from eyechart.harness.settings.checks import full_text, path, switch, texts
+from eyechart.harness.settings.checks import MAX_DRAWS, Bound, full_text, path, switch, texts
 from eyechart.harness.spec.unit import TOKENS
 from eyechart.harness.task.catalogue import Task
 
@@ -192,6 +193,22 @@ class Run:
             condition.label: judged.tokens_a_symbol
             for condition, judged in self.judged.conditions.items()
         }
+
+    @property
+    def drawn(self) -> Drawn | None:
+        """What several draws of the prompts say: pass@k, the majority vote and the variance between
+        and within prompts; `None` where each prompt is asked once.
+        """
+        return self.judged.drawn
+
+    def pass_at(self, k: int) -> float | None:
+        """Mean probability that at least one of `k` replies to a prompt is right, over the prompts
+        with so many replies, without controls; `None` without any.
+
+        Raises:
+            UsageError: `k` is less than 1.
+        """
+        return self.judged.pass_at(argument("k", k, Bound(1, MAX_DRAWS)))
 
     @property
     def drift(self) -> Drift | None:

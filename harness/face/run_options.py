@@ -21,7 +21,6 @@ from eyechart.harness.plan.plan import Plan
 from eyechart.harness.plan.resolved_model import ResolvedModel, resolve_model
 from eyechart.harness.plan.selection import system_prompt
 from eyechart.harness.run.limits import RunLimits
-from eyechart.harness.run.repeat import repeat_requests
 from eyechart.harness.run.run_request import RunRequest
 from eyechart.harness.settings.run_settings import RunSettings
 from eyechart.harness.spec import Settings
@@ -83,10 +82,9 @@ class RunOptions:
 
         Raises:
             UsageError: no plan has a row in the shard.
-            JournalError: a run is to be repeated and is not there or not complete.
         """
         given = self.given
-        requests = [
+        return [
             RunRequest(
                 replace(plan, shard=given.shard),
                 self.model,
@@ -99,7 +97,6 @@ class RunOptions:
             )
             for plan in self._in_shard(plans)
         ]
-        return repeat_requests(requests, adaptive=given.adaptive) if given.repeat else requests
 
     def _in_shard(self, plans: Sequence[Plan]) -> list[Plan]:
         """The plans that have a row in the shard; says which have none."""
@@ -236,6 +233,11 @@ def _sent(
 ) -> Settings:
     """The settings without a temperature that the model does not take."""
     if takes_temperature(name, model.facts, given.base_url):
+        if given.draws > 1 and not given.temperature:
+            notify(
+                f"{model.label}: at {named('temperature', '0')} draws differ by the noise of a "
+                "server alone; above 0 they show how sure the model is"
+            )
         return asked
     if given.temperature:
         notify(f"{model.label} takes no {named('temperature')}, so none is sent")

@@ -66,7 +66,7 @@ def read_conditions(labels: Iterable[str]) -> list[dict[str, str]]:
 
 
 def choose(run: JudgedRun, choice: Choice) -> list[int]:
-    """Places in `run.samples` of the wanted samples, by index, then cell; each record once.
+    """Places in `run.samples` of the wanted samples, by index, cell and draw; each record once.
 
     Raises:
         UsageError: the choice has an axis or a value that the task has not.
@@ -82,7 +82,7 @@ def choose(run: JudgedRun, choice: Choice) -> list[int]:
         lines = [place for place, cell in enumerate(cells) if cell.length in choice.lengths]
         exact = chosen["true_length"].isin(list(choice.lengths))
         chosen = chosen[chosen["cell"].isin(lines) | exact]
-    ordered = chosen.sort_values(["index", "cell"], kind="stable").drop_duplicates("record")
+    ordered = chosen.sort_values(["index", "cell", "draw"], kind="stable").drop_duplicates("record")
     return [int(place) for place in ordered.index]
 
 
@@ -118,6 +118,8 @@ class ShownSample:
             "length": self.cell.length,
             "true_length": record.length,
             "index": record.index,
+            "draw": record.draw,
+            "seed": record.seed,
             "metadata": None if self.metadata is None else dict(self.metadata),
             "prompt": self.prompt,
             "reply": record.reply,

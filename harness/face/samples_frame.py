@@ -9,14 +9,25 @@ import pandas as pd
 from eyechart.harness.face.samples import ShownSample
 
 _FIELDS = (
-    *("id", "length", "true_length", "index", "metadata", "prompt", "reply", "reasoning"),
+    *(
+        "id",
+        "length",
+        "true_length",
+        "index",
+        "draw",
+        "seed",
+        "metadata",
+        "prompt",
+        "reply",
+        "reasoning",
+    ),
     *("target", "answer"),
     *("answer_start", "answer_end", "outcome", "why", "options", "rank", "margin", "logprobs"),
     *("top_logprobs", "recorded_verdict", "finish_reason"),
     *("prompt_tokens", "output_tokens", "thinking_tokens", "thinking_characters", "latency_s"),
 )
 _COUNTS = (
-    *("length", "true_length", "index", "answer_start", "answer_end", "rank"),
+    *("length", "true_length", "index", "draw", "seed", "answer_start", "answer_end", "rank"),
     *("prompt_tokens", "output_tokens", "thinking_tokens", "thinking_characters"),
 )
 """Columns of integers that may be missing; targets and answers may be texts or long integers."""

@@ -12,17 +12,20 @@ from eyechart.harness.errors import JournalError
 from eyechart.harness.journal.line_finder import LineFinder
 from eyechart.harness.journal.record import Record, Warn, read_records
 from eyechart.harness.settings.shard import WHOLE, Shard
-from eyechart.harness.spec import MAX_SAMPLES, CellKey, Condition, Line, Sample
+from eyechart.harness.spec import MAX_SAMPLES, Cell, CellKey, Condition, Line, Sample
 from eyechart.harness.spec.answer import Target
 from eyechart.providers.naming import turned_on
 
 
 class Answered:
-    """The samples that have an answer, each with a 64-bit hash of its prompt and target."""
+    """The samples that have an answer, draw by draw, each with a 64-bit hash of its prompt and
+    target.
+    """
 
     def __init__(self, finder: LineFinder) -> None:
         self._finder = finder
-        self._hashes: dict[CellKey, array[int]] = {}
+        self._hashes: dict[tuple[Condition, Line, int], array[int]] = {}
+        """Condition, line and draw -> the hash of each sample, by its index."""
 
     @cached_property
     def unsent(self) -> Answered:
@@ -39,30 +42,30 @@ class Answered:
     def note(self, sample: Sample) -> None:
         """Adds `sample` as answered."""
         mark = _mark(sample.prompt_hash, sample.target)
-        self.add(sample.condition, sample.length, sample.index, mark)
+        self.add(sample.condition, sample.length, sample.index, mark, sample.draw)
 
     def cell_key(self, sample: Sample) -> CellKey:
         """The key of a planned cell that contains `sample`, or else of its exact length."""
         lines = self._finder.find(sample.length, sample.index)
         return sample.condition, lines[0] if lines else Line.exact(sample.length)
 
-    def has(self, key: CellKey, index: int) -> bool:
+    def has(self, key: CellKey, index: int, draw: int = 1) -> bool:
         """Whether the sample is in the index, with any prompt."""
-        return self.mark(key, index) != 0
+        return self.mark(key, index, draw) != 0
 
-    def mark(self, key: CellKey, index: int) -> int:
+    def mark(self, key: CellKey, index: int, draw: int = 1) -> int:
         """The mark of the sample; 0 if it is not in the index."""
-        hashes = self._hashes.get(key, ())
+        hashes = self._hashes.get((*key, draw), ())
         return hashes[index] if index < len(hashes) else 0
 
-    def add(self, condition: Condition, length: int, index: int, mark: int) -> None:
+    def add(self, condition: Condition, length: int, index: int, mark: int, draw: int = 1) -> None:
         """Adds a sample to each cell that contains it, else under its length."""
         lines = self._finder.find(length, index) or (Line.exact(length),)
-        self._add(condition, lines, index, mark)
+        self._add(condition, lines, index, mark, draw)
 
     def add_record(self, record: Record, mark: int) -> None:
         """Adds the sample of a record, see `add`."""
-        self._add(record.condition, self._lines_of(record), record.index, mark)
+        self._add(record.condition, self._lines_of(record), record.index, mark, record.draw)
 
     def note_record(self, record: Record) -> None:
         """Adds the sample of a record as answered."""
@@ -71,16 +74,18 @@ class Answered:
     def has_record(self, record: Record) -> bool:
         """Whether the sample of a record is in the index."""
         keys = ((record.condition, line) for line in self._lines_of(record))
-        return any(self.has(key, record.index) for key in keys)
+        return any(self.has(key, record.index, record.draw) for key in keys)
 
     def _lines_of(self, record: Record) -> Sequence[Line]:
         return self._finder.of(record) or (Line.exact(record.length),)
 
-    def _add(self, condition: Condition, lines: Sequence[Line], index: int, mark: int) -> None:
+    def _add(
+        self, condition: Condition, lines: Sequence[Line], index: int, mark: int, draw: int
+    ) -> None:
         for line in lines:
-            hashes = self._hashes.get((condition, line))
+            hashes = self._hashes.get((condition, line, draw))
             if hashes is None:
-                hashes = self._hashes[condition, line] = array("Q")
+                hashes = self._hashes[condition, line, draw] = array("Q")
             if index >= len(hashes):
                 hashes.extend([0] * (index + 1 - len(hashes)))
             hashes[index] = mark
@@ -89,21 +94,38 @@ class Answered:
         """Whether the index has any sample."""
         return any(map(any, self._hashes.values()))
 
-    def has_record_of_all(self, key: CellKey, samples: int, shard: Shard = WHOLE) -> bool:
-        """Whether each of the first `samples` of a cell, in a shard, has a record of any kind."""
-        rows = shard.rows(samples)
-        if self.count_in(key, samples, shard) == len(rows):
+    def has_record_of_all(self, cell: Cell, shard: Shard = WHOLE) -> bool:
+        """Whether each sample of a cell, in a shard, has a record of any kind for each draw."""
+        rows = shard.rows(cell.samples)
+        if self.count_in(cell, shard) == len(rows) * cell.draws:
             return True
         kinds = (self, self.unsent, self.failed)
-        return all(any(kind.has(key, index) for kind in kinds) for index in rows)
+        return all(
+            any(kind.has(cell.key, index, draw) for kind in kinds)
+            for draw in range(1, cell.draws + 1)
+            for index in rows
+        )
 
-    def count_in(self, key: CellKey, samples: int, shard: Shard = WHOLE) -> int:
-        """Number of the first `samples` of a cell, in a shard, that have an answer."""
-        return sum(map(bool, self._hashes.get(key, ())[shard.number - 1 : samples : shard.of]))
+    def count_in(self, cell: Cell, shard: Shard = WHOLE) -> int:
+        """Number of draws of a cell's samples, in a shard, that have an answer."""
+        rows = slice(shard.number - 1, cell.samples, shard.of)
+        return sum(
+            sum(map(bool, self._hashes.get((*cell.key, draw), ())[rows]))
+            for draw in range(1, cell.draws + 1)
+        )
+
+    def done_in(self, cell: Cell, shard: Shard = WHOLE) -> int:
+        """The same with those that are known not to fit the window."""
+        return sum(
+            self.has(cell.key, index, draw) or self.unsent.has(cell.key, index, draw)
+            for draw in range(1, cell.draws + 1)
+            for index in shard.rows(cell.samples)
+        )
 
     def first(self, key: CellKey) -> int | None:
-        """The lowest index of a cell that has an answer."""
-        return next((index for index, mark in enumerate(self._hashes.get(key, ())) if mark), None)
+        """The lowest index of a cell whose first draw has an answer."""
+        hashes = self._hashes.get((*key, 1), ())
+        return next((index for index, mark in enumerate(hashes) if mark), None)
 
     def covers(self, sample: Sample, key: CellKey) -> bool:
         """Whether `sample` was answered.
@@ -111,7 +133,7 @@ class Answered:
         Raises:
             JournalError: it was answered to another prompt or target, so the task has changed.
         """
-        hashes = self._hashes.get(key)
+        hashes = self._hashes.get((*key, sample.draw))
         if hashes is None or sample.index >= len(hashes) or not hashes[sample.index]:
             return False
         if hashes[sample.index] != _mark(sample.prompt_hash, sample.target):

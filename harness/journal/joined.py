@@ -10,6 +10,7 @@ from typing import Any
 
 from eyechart.harness.errors import JournalError
 from eyechart.harness.journal.manifest import Manifest
+from eyechart.harness.journal.manifest import together as cell_together
 from eyechart.harness.journal.parts import Part
 from eyechart.harness.journal.server import differences, together
 from eyechart.harness.spec import Cell, CellKey
@@ -56,8 +57,8 @@ def _check_chosen(parts: Sequence[Part]) -> None:
     first = parts[0]
     for part in parts[1:]:
         both = first.manifest, part.manifest
-        same_cells = {cell.key: cell.samples for cell in both[0].cells} == {
-            cell.key: cell.samples for cell in both[1].cells
+        same_cells = {cell.key: (cell.samples, cell.draws) for cell in both[0].cells} == {
+            cell.key: (cell.samples, cell.draws) for cell in both[1].cells
         }
         if any(one.adaptive for one in both) and not (
             same_cells and both[0].adaptive == both[1].adaptive
@@ -139,8 +140,8 @@ def _cells(parts: Sequence[Part]) -> list[Cell]:
     for part in parts:
         for cell in part.manifest.cells:
             known = cells.get(cell.key)
-            if known is None or known.samples < cell.samples:
-                cells[cell.key] = replace(cell, fingerprint=None)
+            more = cell if known is None else cell_together(known, cell)
+            cells[cell.key] = replace(more, fingerprint=None)
     by_key = [(part, {cell.key: cell for cell in part.manifest.cells}) for part in parts]
     return [replace(cell, fingerprint=_fingerprint(cell, by_key)) for cell in cells.values()]
 

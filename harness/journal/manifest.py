@@ -26,8 +26,6 @@ from eyechart.providers.naming import turned_on
 from eyechart.providers.secrets import masked_fields
 
 MANIFEST = "manifest.json"
-REPEATS = "repeats"
-"""In a run's folder: the runs that asked its samples again, numbered from 1."""
 _MASKED = ("server", "accepted", "answered_by", "sent", "commands", "recorded")
 """Fields with text from outside, such as a server's, in which keys are masked."""
 _MOST_PROBLEM = 200
@@ -49,8 +47,6 @@ class Manifest:
     """How the model was served or asked: the last part of `model`."""
     served_as: str = ""
     """`provider/model` as it was asked, if `model` is another name, of the user or of files."""
-    repeat: int = 0
-    """Number of this repeat of the run in the folder above; 0 for a run that is no repeat."""
     shard: str = ""
     """The rows of a shard, such as `3/16`; "" for a run that is no shard. Fingerprints cover these
     rows; the other rows of the cells are in other shards.
@@ -100,11 +96,6 @@ class Manifest:
         return self.served_as or self.model_name
 
     @property
-    def label(self) -> str:
-        """The model, and the number of the repeat if it is one."""
-        return f"{self.model} (repeat {self.repeat})" if self.repeat else self.model
-
-    @property
     def shard_text(self) -> str:
         """`shard 3/16`, or `a whole run`."""
         return f"shard {self.shard}" if self.shard else "a whole run"
@@ -126,20 +117,16 @@ class Manifest:
         - an `adaptive` plan replaces a full plan of the conditions it asks for, and grows in later
           waves. If it asks only complete cells of a condition, the condition stays full.
         """
-        completed = {cell.key: cell.samples for cell in self.completed}
+        completed = {cell.key: cell for cell in self.completed}
         conditions = {cell.condition for cell in asked}
         before = {cell.key: cell for cell in self.cells}
         marked = set(self.adaptive)
         if adaptive:
             reduced = conditions - marked
-            marked |= {
-                cell.condition for cell in asked if cell.samples > completed.get(cell.key, 0)
-            }
+            marked |= {cell.condition for cell in asked if not _has(completed.get(cell.key), cell)}
         else:
             reduced = conditions & marked
-            if all(
-                cell.key in before and cell.samples <= before[cell.key].samples for cell in asked
-            ):
+            if all(_has(before.get(cell.key), cell) for cell in asked):
                 reduced |= {cell.condition for cell in self.cells} - marked
             if not keeps_all:
                 marked -= conditions
@@ -147,9 +134,13 @@ class Manifest:
         planned = {cell.key: cell for cell in stays}
         for cell in (*self.completed, *asked):
             known = planned.get(cell.key)
-            if known is None or known.samples < cell.samples:
+            if not _has(known, cell):
+                wanted = cell if known is None else together(known, cell)
                 old = before.get(cell.key)
-                planned[cell.key] = old if old and old.samples == cell.samples else cell
+                is_kept = old is not None and old.samples == wanted.samples
+                planned[cell.key] = (
+                    replace(old, draws=wanted.draws) if old is not None and is_kept else wanted
+                )
         self.cells = list(planned.values())
         self.adaptive = [
             condition
@@ -163,9 +154,7 @@ class Manifest:
         completed = {cell.key: cell for cell in self.completed}
         for cell in cells:
             known = completed.get(cell.key)
-            if cell.condition not in self.adaptive and (
-                known is None or known.samples < cell.samples
-            ):
+            if cell.condition not in self.adaptive and not _has(known, cell):
                 completed[cell.key] = cell
         self.completed = list(completed.values())
 
@@ -180,6 +169,17 @@ class Manifest:
             for cell in self.cells
         ]
         self.fingerprint = _dataset_fingerprint(self.cells)
+
+
+def _has(known: Cell | None, cell: Cell) -> bool:
+    """Whether a planned cell has all samples of another, as often as they are asked there."""
+    return known is not None and known.samples >= cell.samples and known.draws >= cell.draws
+
+
+def together(one: Cell, other: Cell) -> Cell:
+    """The cell with the most samples and the most draws of two plans."""
+    larger = max(one, other, key=lambda cell: cell.samples)
+    return replace(larger, draws=max(one.draws, other.draws))
 
 
 def _dataset_fingerprint(cells: list[Cell]) -> str | None:
@@ -229,19 +229,10 @@ def _model_path(model: str) -> Path:
     return Path(*(part.replace(".", "%2E") if set(part) == {"."} else part for part in parts))
 
 
-def repeat_folder(run: Path, number: int) -> Path:
-    return run / REPEATS / str(number)
-
-
-def is_repeat(folder: Path) -> bool:
-    """Whether `folder` is that of a repeat: it lies below `repeats` in a run's folder."""
-    return folder.parent.name == REPEATS and (folder.parent.parent / MANIFEST).exists()
-
-
 def find_runs(out: Path, model: str = "") -> list[Path]:
-    """The folders of all runs under `out`, or of one model's, sorted; no repeats or shards."""
+    """The folders of all runs under `out`, or of one model's, sorted; no shards."""
     top = out / "runs" / _model_path(model) if model else out / "runs"
-    return [folder for folder in folders_below(top) if not (is_repeat(folder) or is_shard(folder))]
+    return [folder for folder in folders_below(top) if not is_shard(folder)]
 
 
 def find_shards(out: Path) -> list[Path]:
@@ -250,7 +241,7 @@ def find_shards(out: Path) -> list[Path]:
 
 
 def folders_below(top: Path) -> list[Path]:
-    """The folders below `top` of runs, repeats and shards, sorted.
+    """The folders below `top` of runs and shards, sorted.
 
     They have a manifest, valid or not, or only replies, or cannot be opened; `read_manifest` says
     what is wrong.
@@ -387,6 +378,7 @@ def write_manifest(folder: Path, manifest: Manifest) -> None:
                 "low": cell.line.low,
                 "high": cell.line.high,
                 "samples": cell.samples,
+                "draws": cell.draws,
                 "sum": None if cell.fingerprint is None else f"{cell.fingerprint:064x}",
             }
             for cell in cells

@@ -16,7 +16,7 @@ from pydantic import (
 )
 
 from eyechart.harness.journal.recorded import Recorded, RecordedFile
-from eyechart.harness.settings.checks import MAX_LENGTH, MAX_SAMPLES
+from eyechart.harness.settings.checks import MAX_DRAWS, MAX_LENGTH, MAX_SAMPLES
 from eyechart.harness.settings.shard import Shard
 from eyechart.harness.spec import Cell, Condition, Line, ReadBy
 from eyechart.harness.spec.counted import PATTERN
@@ -50,12 +50,13 @@ class _CellInFile(_InFile):
     low: Annotated[int, Field(ge=0, le=MAX_LENGTH)]
     high: Annotated[int, Field(ge=0, le=MAX_LENGTH)]
     samples: Annotated[int, Field(ge=0, le=MAX_SAMPLES)]
+    draws: Annotated[int, Field(ge=1, le=MAX_DRAWS)] = 1
     sum: Annotated[str, Field(pattern=r"^[0-9a-f]{1,64}$")] | None
 
     def cell(self) -> Cell:
         fingerprint = None if self.sum is None else int(self.sum, 16)
         line = Line(self.length, self.low, self.high)
-        return Cell(Condition(self.condition), line, self.samples, fingerprint)
+        return Cell(Condition(self.condition), line, self.samples, fingerprint, self.draws)
 
     @model_validator(mode="after")
     def _is_band(self) -> Self:
@@ -106,7 +107,6 @@ class ManifestFields(_InFile):
     settings: _SettingsInFile
     variant: str = ""
     served_as: str = ""
-    repeat: Annotated[int, Field(ge=0)] = 0
     shard: Annotated[str, AfterValidator(_is_shard)] = ""
     merged: dict[str, Annotated[int, Field(ge=0)]] = {}
     file: str = ""

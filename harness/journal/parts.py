@@ -12,7 +12,6 @@ from eyechart.harness.journal.manifest import (
     MANIFEST,
     Manifest,
     folders_below,
-    is_repeat,
     journal_size,
     read_manifest,
     shards_of,
@@ -67,8 +66,6 @@ def find_parts(folders: Sequence[Path], unread: list[str]) -> list[list[Part]]:
 
 def _of_run(folder: Path) -> list[Path]:
     """The folders of a run and of its shards; empty if `folder` is neither a run nor a shard."""
-    if is_repeat(folder.resolve()):
-        raise JournalError(f"{folder} is a repeat of a run, and repeats are not merged")
     run = [folder] if os.path.lexists(folder / MANIFEST) or journal_size(folder) else []
     return [*run, *shards_of(folder)]
 
@@ -77,7 +74,7 @@ def _below(folder: Path) -> list[Path]:
     """The folders of all runs in a folder, and of runs that have only shards."""
     top = folder / "runs" if (folder / "runs").is_dir() else folder
     runs = {of.parents[1] if is_shard(of.resolve()) else of for of in folders_below(top)}
-    return sorted(run for run in runs if not is_repeat(run))
+    return sorted(runs)
 
 
 def _parts(folders: Iterable[Path], unread: list[str]) -> Iterator[Part]:

@@ -15,8 +15,10 @@ from eyechart.harness.errors import JournalError
 from eyechart.harness.journal.files import open_regular
 from eyechart.harness.journal.lines import bounded_lines
 from eyechart.harness.score.outcomes import FAILURES, Outcome
-from eyechart.harness.spec import Condition, Sample, exact_json, token_count
+from eyechart.harness.settings.checks import MAX_DRAWS
+from eyechart.harness.spec import Condition, Sample, exact_json
 from eyechart.harness.spec.answer import Target
+from eyechart.harness.spec.counted import token_count
 from eyechart.providers.secrets import masked_fields
 
 SAMPLES = "samples.jsonl"
@@ -68,6 +70,8 @@ class Record(msgspec.Struct, kw_only=True, omit_defaults=True, gc=False):
     prompt_hash: str
     line: int | None = None
     """Nominal length of the line, for a recorded reply; no index gives its length."""
+    draw: int = 1
+    """Which of several replies to the prompt it is, from 1."""
     accept: tuple[str, ...] | None = None
     """Other correct answers."""
     reply: str | None = None
@@ -82,6 +86,8 @@ class Record(msgspec.Struct, kw_only=True, omit_defaults=True, gc=False):
     failure: Failure | None = None
     chars: int | None = None
     """Characters of the prompt."""
+    seed: int | None = None
+    """Seed of the sampling, for a provider that takes one."""
     attempts: int | None = None
     """How often the sample was asked; 0 if it was known not to fit the window."""
     at: float | None = None
@@ -127,6 +133,8 @@ class Record(msgspec.Struct, kw_only=True, omit_defaults=True, gc=False):
             raise ValueError("neither reply nor failure")
         if self.length < 0 or self.index < 0 or _HASH.fullmatch(self.prompt_hash) is None:
             raise ValueError("an invalid length, index or prompt_hash")
+        if not 1 <= self.draw <= MAX_DRAWS:
+            raise ValueError("an invalid draw")
         if self.options is not None and not _can_be_chosen(self.options):
             raise ValueError("options that are no choice")
         self.prompt_tokens = token_count(self.prompt_tokens)
@@ -166,6 +174,7 @@ def record_of(
         condition=sample.condition,
         length=sample.length,
         index=sample.index,
+        draw=sample.draw,
         target=sample.target,
         accept=sample.accept or None,
         prompt_hash=sample.prompt_hash,
@@ -256,6 +265,8 @@ def encode(record: Record) -> bytes:
         for name, value in msgspec.structs.asdict(record).items()
         if value is not None or name in always
     }
+    if record.draw == 1:
+        del fields["draw"]
     fields["condition"] = dict(record.condition.items())
     if record.options is not None:
         fields["options"] = list(map(msgspec.structs.asdict, record.options))

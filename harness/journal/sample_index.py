@@ -76,7 +76,8 @@ class SampleIndex:
 
     def __init__(self, finder: LineFinder) -> None:
         self._finder = finder
-        self._cells: dict[CellKey, _Cell] = {}
+        self._cells: dict[tuple[CellKey, int], _Cell] = {}
+        """By cell and draw."""
 
     def note(self, part: int, line: int, record: Record) -> None:
         """Chooses between this record and the one chosen so far; `part` and `line` are its numbers.
@@ -88,7 +89,8 @@ class SampleIndex:
         if index >= MAX_SAMPLES:
             return
         lines = self._finder.of(record)
-        key = record.condition, lines[0] if lines else Line.exact(record.length)
+        cell_key = record.condition, lines[0] if lines else Line.exact(record.length)
+        key = cell_key, record.draw
         cell = self._cells.get(key)
         if cell is None:
             cell = self._cells[key] = _Cell()

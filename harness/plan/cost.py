@@ -10,7 +10,8 @@ from dataclasses import dataclass, field, replace
 from time import time
 from typing import NamedTuple, Protocol
 
-from eyechart.harness.spec import Sample, token_count
+from eyechart.harness.spec import Sample
+from eyechart.harness.spec.counted import token_count
 from eyechart.providers.base import Reply, Usage
 from eyechart.providers.catalog.prices import LEAST_WRITTEN, PER, MostRates, Prices, rates_for
 

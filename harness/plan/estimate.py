@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from time import time
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -138,9 +138,10 @@ async def forecast(
     `counter` is a provider that counts tokens without cost, if there is one; it adds the system
     prompt itself.
     """
-    whole = plan.size <= _MAX_COUNTED and not any(_is_long(plan, *cell) for cell in plan.sizes)
+    once = replace(plan, draws=1)
+    whole = once.size <= _MAX_COUNTED and not any(_is_long(plan, *cell) for cell in plan.sizes)
     chosen: Iterable[tuple[Sample, float]] = (
-        ((sample, 1.0) for sample in plan) if whole else _some_of(plan)
+        ((sample, float(plan.draws)) for sample in once) if whole else _some_of(plan)
     )
     sent = _Sent(max_tokens, thinking, counter, system or "", counted=counter is not None)
     known = fits or {}
@@ -222,7 +223,7 @@ def _some_of(plan: Plan) -> Iterator[tuple[Sample, float]]:
         most = _SAMPLES_OF_A_LONG_CELL if _is_long(plan, condition, line) else most
         first = rows[:most]
         for index in first:
-            yield plan.sample(condition, line, index), len(rows) / len(first)
+            yield plan.sample(condition, line, index), plan.draws * len(rows) / len(first)
 
 
 def _is_long(plan: Plan, condition: Condition, line: Line) -> bool:

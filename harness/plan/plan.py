@@ -18,6 +18,7 @@ from eyechart.harness.errors import PlanError
 from eyechart.harness.settings.run_settings import Spread
 from eyechart.harness.settings.shard import WHOLE, Shard
 from eyechart.harness.spec import (
+    Cell,
     CellKey,
     Condition,
     Item,
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
 _ID = re.compile(
     r"(?P<task>.+)@(?P<version>\d+)\|(?P<condition>[^|]*)"
     r"\|length=(?P<length>\d+)\|seed=(?P<seed>-?\d+)\|index=(?P<index>\d+)"
+    r"(\|draw=(?P<draw>[1-9]\d*))?"
 )
 _EXAMPLE = "separators/two_symbols@1|separator=comma,share=half|length=20|seed=0|index=3"
 
@@ -53,11 +55,13 @@ class Plan:
     """Cell -> its samples, in an adaptive run; `None` if every cell has `samples`."""
     shard: Shard = WHOLE
     """The rows that are asked."""
+    draws: int = 1
+    """How often each sample is asked."""
 
     @property
     def size(self) -> int:
         """Number of requests."""
-        return sum(len(self.shard.rows(size)) for size in self.sizes.values())
+        return self.draws * sum(len(self.shard.rows(size)) for size in self.sizes.values())
 
     @property
     def sizes(self) -> dict[CellKey, int]:
@@ -71,6 +75,11 @@ class Plan:
         if self.counts is None:
             return sizes
         return {key: size for key, size in sizes.items() if size}
+
+    @property
+    def cells(self) -> list[Cell]:
+        """The cells of the plan, as a manifest has them."""
+        return [Cell(*key, size, draws=self.draws) for key, size in self.sizes.items()]
 
     def cell_size(self, condition: Condition, line: Line) -> int:
         """Samples in a cell; fewer than planned if an items file has fewer."""
@@ -86,15 +95,18 @@ class Plan:
     def __iter__(self) -> Iterator[Sample]:
         """All samples: index by index, so that a run cut short has seen every cell.
 
-        Within an index the conditions, and within a condition the lines ascending, so that
-        prompts that begin alike follow one another and a server's prefix cache serves them.
+        Within an index the conditions, within a condition the lines ascending, and the draws of a
+        sample one after the other, so that prompts that begin alike follow one another and a
+        server's prefix cache serves them.
         """
         sizes = self.sizes
         for index in self.shard.rows(max(sizes.values(), default=0)):
             drawn: dict[int, Item] | None = {} if self.task.paired else None
             for (condition, line), size in sizes.items():
                 if index < size:
-                    yield make_sample(self.task, condition, line, index, self.seed, drawn=drawn)
+                    first = make_sample(self.task, condition, line, index, self.seed, drawn=drawn)
+                    yield first
+                    yield from (drawn_again(first, draw) for draw in range(2, self.draws + 1))
 
     def sample(self, condition: Condition, line: Line, index: int) -> Sample:
         """The sample at one place of the plan."""
@@ -174,9 +186,19 @@ def _conditions(values: Mapping[str, Iterable[str]]) -> list[Condition]:
     return [Condition(zip(values, names, strict=True)) for names in product(*values.values())]
 
 
+def drawn_again(sample: Sample, draw: int) -> Sample:
+    """A further draw of a sample: the same prompt, under an id of its own."""
+    return sample if draw == 1 else replace(sample, id=id_of_draw(sample.id, draw), draw=draw)
+
+
+def id_of_draw(identifier: str, draw: int) -> str:
+    """The id of a draw; the first one has that of the sample."""
+    return identifier if draw == 1 else f"{identifier}|draw={draw}"
+
+
 def sample_id(task: Task, condition: Condition, length: int, index: int, seed: int) -> str:
     """`task@version|axis=value,…|length=…|seed=…|index=…`: enough to make the sample again;
-    `length` is its true length.
+    `length` is its true length. The ids of further draws end with `|draw=2` and so on.
     """
     return (
         f"{task.name}@{task.spec.version}|{condition.label}"
@@ -255,11 +277,12 @@ def sample_from_id(task: Task, identifier: str) -> Sample:
     available = task.items_at(length)
     if available is not None and index >= available:
         raise PlanError(f"task {task.name!r} has no item {index} of length {length}")
-    if sample_id(task, condition, length, index, int(match["seed"])) != identifier or (
-        length < 1 and available is None
-    ):
+    draw = int(match["draw"] or 1)
+    known = id_of_draw(sample_id(task, condition, length, index, int(match["seed"])), draw)
+    if known != identifier or (length < 1 and available is None):
         raise PlanError(f"not a sample id: {identifier!r}")
-    return make_sample(task, condition, Line.exact(length), index, int(match["seed"]))
+    first = make_sample(task, condition, Line.exact(length), index, int(match["seed"]))
+    return drawn_again(first, draw)
 
 
 def sample_hash(sample: Sample) -> int:

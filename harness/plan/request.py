@@ -8,6 +8,13 @@ from eyechart.harness.spec import Sample
 from eyechart.providers.base import Request
 
 
+def seed_of(seed: int, draw: int) -> int:
+    """The seed with which a draw is asked: that of the run for the first one, and then the next
+    whole numbers, so that each draw has another and each can be made again.
+    """
+    return (seed + draw - 1) % 2**63
+
+
 def request_of(
     sample: Sample,
     max_tokens: int,
@@ -20,7 +27,7 @@ def request_of(
         prompt=sample.prompt,
         max_tokens=max_tokens,
         temperature=temperature,
-        seed=seed if temperature else None,
+        seed=seed_of(seed, sample.draw) if temperature else None,
         sample_id=sample.id,
         prefix=f"{sample.condition.label}|{sample.index}",
         think_tokens=max(0, max_tokens - output_budget(sample)),

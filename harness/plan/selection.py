@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from typing import TypeAlias
 
 from eyechart.harness.errors import TaskFileError, UsageError
@@ -85,7 +86,7 @@ def task_plan(task: Task, given: RunSettings) -> Plan:
     for condition, line in planned.sizes:  # a length that the task cannot make is found here
         for length in sorted({line.low, line.length, line.high}):
             make_sample(task, condition, Line.exact(length), 0, planned.seed)
-    return planned
+    return replace(planned, draws=given.draws)
 
 
 def _some(names: Sequence[str]) -> str:

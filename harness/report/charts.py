@@ -11,7 +11,7 @@ from typing import Any
 
 import altair as alt
 
-from eyechart.harness.report.looks import LABEL, OUTCOME_COLOURS, Look, Spec
+from eyechart.harness.report.looks import KNOWN_COLOURS, LABEL, OUTCOME_COLOURS, Look, Spec
 
 WIDTH, HEIGHT = 300, 170
 _ROW = 18
@@ -181,6 +181,38 @@ def outcomes_chart(ticks: Sequence[int], over: str) -> Spec:
         .properties(width=WIDTH, height=110)
     )
     return spec_of(bars)
+
+
+def known_chart(ticks: Sequence[int], over: str) -> Spec:
+    """Which of two readings of a model is right, as stacked shares by length, with a tick at which
+    the second bar would end if the likelihood guessed; `over` is the title of the x axis.
+
+    Data: `known` (length, reading, rank, n, share), `guesses` (length, share, n).
+    """
+    names, inks = map(list, (KNOWN_COLOURS, KNOWN_COLOURS.values()))
+    x = alt.X(
+        "length:O",
+        axis=alt.Axis(title=over, labelAngle=0),
+        scale=alt.Scale(paddingInner=0.12, **longest_first(ticks)),
+    )
+    axis, scale = alt.Axis(format="%", title="samples", tickCount=3), alt.Scale(domain=[0, 1])
+    bars = (
+        _data("known")
+        .mark_bar(stroke="var(--paper)", strokeWidth=0.6)
+        .encode(
+            x,
+            alt.Y("share:Q", stack="zero", axis=axis, scale=scale),
+            alt.Color("reading:N", scale=alt.Scale(domain=names, range=inks), legend=None),
+            alt.Order("rank:Q"),
+            tooltip=_tips("length", right="reading:N", pairs="n:Q"),
+        )
+    )
+    guesses = (
+        _data("guesses")
+        .mark_tick(color="var(--ink)", thickness=2)
+        .encode(x, alt.Y("share:Q", scale=scale, axis=axis), tooltip=_tips("length", guesses="n:Q"))
+    )
+    return spec_of(alt.layer(bars, guesses).properties(width=WIDTH, height=110))
 
 
 def answers_chart(look: Look) -> Spec:

@@ -134,7 +134,7 @@ def _in_task_unit(rows: Sequence[dict[str, object]]) -> list[dict[str, object]]:
 
 def _show_legends(spec: object, figure: Figure) -> None:
     """Adds legends to the scales that distinguish the series; the page draws legends of its own."""
-    titles = {"outcome": "outcome"}
+    titles = {"outcome": "outcome", "reading": "right"}
     if figure.look is not None and len(figure.look.colours) > 1:
         titles["colour"] = figure.look.colour_title.replace("_", " ")
         if figure.look.dashes:

@@ -38,7 +38,8 @@ class ReportTable:
     rows: tuple[tuple[Value, ...], ...]
 
 
-def _report_table(name: str, title: str, rows: Sequence[dict[str, Value]]) -> ReportTable:
+def report_table(name: str, title: str, rows: Sequence[dict[str, Value]]) -> ReportTable:
+    """A table with a column for each key of its rows."""
     columns = tuple(rows[0]) if rows else ()
     numeric = tuple(
         any(isinstance(row[column], int | float | list) for row in rows) for column in columns
@@ -46,7 +47,8 @@ def _report_table(name: str, title: str, rows: Sequence[dict[str, Value]]) -> Re
     return ReportTable(name, title, columns, numeric, tuple(tuple(row.values()) for row in rows))
 
 
-def _file_name(section: Section, name: str) -> str:
+def file_name(section: Section, name: str) -> str:
+    """The name of a table's CSV file."""
     return f"{section.name}-{name}".replace("/", "-")
 
 
@@ -100,7 +102,7 @@ def estimates_table(section: Section) -> ReportTable:
             row["cost, $"] = None if cost is None else float(f"{cost.dollars:.4g}")
             row["prices of"] = "" if cost is None else cost.prices_of
         rows.append(row)
-    return _report_table(_file_name(section, "effective-length"), f"How far: {section.name}", rows)
+    return report_table(file_name(section, "effective-length"), f"How far: {section.name}", rows)
 
 
 def _tokens(section: Section, series: Series) -> dict[str, Value]:
@@ -170,9 +172,7 @@ def cell_diagnosis_table(section: Section) -> ReportTable:
         for row in table.drop(columns=empty).to_dict("records")
         if len(empty) < len((*SIGNS, *CONFIDENCE))
     ]
-    return _report_table(
-        _file_name(section, "diagnosis"), f"How it goes wrong: {section.name}", rows
-    )
+    return report_table(file_name(section, "diagnosis"), f"How it goes wrong: {section.name}", rows)
 
 
 def cells_table(section: Section) -> ReportTable:
@@ -184,7 +184,7 @@ def cells_table(section: Section) -> ReportTable:
         for cell in zip(*(table[name].tolist() for name in names), strict=True):
             row = dict(zip(names, map(_value, cell), strict=True))
             rows.append({**row, "model": run_details.name})
-    return _report_table(_file_name(section, "cells"), f"Cells: {section.name}", rows)
+    return report_table(file_name(section, "cells"), f"Cells: {section.name}", rows)
 
 
 def _value(value: Any) -> Value:
@@ -269,8 +269,8 @@ def pairs_table(section: Section, all_effects: Sequence[Effect]) -> ReportTable:
                     "Holm p": _p_value(adjusted),
                 }
             )
-    return _report_table(
-        _file_name(section, "differences"), f"Paired differences: {section.name}", rows
+    return report_table(
+        file_name(section, "differences"), f"Paired differences: {section.name}", rows
     )
 
 
@@ -300,8 +300,8 @@ def models_table(section: Section, standing: Standing) -> ReportTable:
                 else f"{seen} sees further",
             }
         )
-    return _report_table(
-        _file_name(section, "models"), f"Models against each other: {section.name}", rows
+    return report_table(
+        file_name(section, "models"), f"Models against each other: {section.name}", rows
     )
 
 
@@ -311,7 +311,7 @@ def reported_table(file: Reported) -> ReportTable:
         {str(name): _published(value) for name, value in row.items()}
         for row in file.table.to_dict("records")
     ]
-    return _report_table(file.name, file.name, rows)
+    return report_table(file.name, file.name, rows)
 
 
 def _published(value: Any) -> Value:

@@ -50,6 +50,13 @@ OUTCOME_COLOURS = {
     outcome.value: f"var(--s{outcome.about.ink})" if outcome.about.ink else "var(--ghost)"
     for outcome in Outcome
 }
+KNOWN_COLOURS = {
+    "both": "var(--s1)",
+    "only the likelihood": "var(--s2)",
+    "only the reply": "var(--s3)",
+    "neither": "var(--line)",
+}
+"""Which of two readings is right -> its colour, from the bottom of a bar to its top."""
 LIGHT = {
     "ink": "#1c2024",
     "soft": "#5c6670",

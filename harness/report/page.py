@@ -153,6 +153,7 @@ def _page(
             chunks=samples.chunks,
             index=samples.index,
             outcomes=looks.OUTCOME_COLOURS,
+            known_colours=looks.KNOWN_COLOURS,
             shapes=looks.SHAPES,
             dashes=looks.DASHES,
             threshold=page_sections[0].section.threshold if page_sections else Threshold(),

@@ -17,6 +17,7 @@ from eyechart.harness.report.accuracy import accuracy_figures
 from eyechart.harness.report.costs import cost_figures
 from eyechart.harness.report.effects import Effect, effects, finding, gaps
 from eyechart.harness.report.heat_map import heat_map_figure
+from eyechart.harness.report.known import known_figures, known_table
 from eyechart.harness.report.listed import ReportTable
 from eyechart.harness.report.panels import DrawMore, Figure, Panel
 from eyechart.harness.report.published import published_figures
@@ -80,10 +81,11 @@ class PageSection:
         read = reading_note(runs)
         threshold = self.section.threshold
         sure = [confidence_finding(run, threshold, name=name) for name, run in runs]
+        several = [f"{name}: {run.drawn}" for name, run in runs if run.drawn is not None]
         notes = (
             *standing_notes(self.standing),
             *drift_notes(runs),
-            *filter(None, (read, *sure)),
+            *filter(None, (read, *sure, *several)),
             *notes_of_runs(runs),
         )
         return [spelled(note, as_option) for note in notes]
@@ -150,6 +152,7 @@ def page_section_of(
             *chain.from_iterable(draw(section) for draw in draw_more),
             *figures.effect_figures(section, section_effects),
             *filter(None, [heat_map_figure(section)]),
+            *known_figures(section, section_gaps),
             figures.outcomes_figure(section),
             *figures.answer_figures(section),
             *cost_figures(section),
@@ -169,6 +172,7 @@ def page_section_of(
                 listed.estimates_table(section),
                 listed.models_table(section, ranks),
                 listed.pairs_table(section, [*section_effects, *model_effects]),
+                known_table(section, section_gaps),
                 listed.cell_diagnosis_table(section),
                 listed.cells_table(section),
             )

@@ -25,7 +25,14 @@ class PackedSamples:
     """The packed samples of all runs of a report, run after run."""
 
     columns: dict[str, list[int]] = field(
-        default_factory=lambda: {"run": [], "cell": [], "outcome": [], "length": [], "index": []}
+        default_factory=lambda: {
+            "run": [],
+            "cell": [],
+            "outcome": [],
+            "length": [],
+            "index": [],
+            "draw": [],
+        }
     )
     """One entry for each sample: its place in `runs`, in the run's cells, in `OUTCOMES`; its length
     and its index.
@@ -112,6 +119,7 @@ def pack_samples(
                 packed.columns["outcome"].append(detail.verdict.outcome.place)
                 packed.columns["length"].append(detail.record.length)
                 packed.columns["index"].append(detail.record.index)
+                packed.columns["draw"].append(detail.record.draw)
                 yield _texts(detail, detail.record.prompt or made.get(_key(detail)))
 
     all_texts = texts()

@@ -47,6 +47,7 @@ class Figure:
             "accuracy": 280,
             "together": 420,
             "outcomes": 230,
+            "known": 230,
             "published": 360,
             "published-writings": 360,
             "position": 360,

@@ -35,7 +35,7 @@ class FirstSamples:
         an answer that can be read.
         """
         request, check = self._run.request, self._check
-        if check is None or self._is_open or request.repeat or not self._run.pending:
+        if check is None or self._is_open or not self._run.pending:
             return
         first = list(islice(self._earlier(), self._few))
         if len(first) == self._few and check(request, first).stop:
@@ -45,11 +45,11 @@ class FirstSamples:
 
     def take(self, budget: Budget, least: int = 1) -> list[tuple[Sample, int]]:
         """The first samples with the tokens of their answers. Empty if the run has other replies,
-        or is a repeat, or if the pending samples are not more than `least` times as many: these are
+        or if the pending samples are not more than `least` times as many: these are
         judged when all of them were asked.
         """
         request, pending = self._run.request, self._run.pending
-        if self._check is None or self._ids or request.repeat:
+        if self._check is None or self._ids:
             return []
         if request.plan.size - self._few > pending:
             return []

@@ -21,9 +21,10 @@ def answered(
     latency_s: float | None,
     batch: str | None = None,
     max_tokens: int | None = None,
+    seed: int | None = None,
 ) -> Record:
     """The record of a reply; `latency_s` is `None` for one from a batch with the id `batch`.
-    `max_tokens` are those of the request.
+    `max_tokens` and `seed` are those of the request.
     """
     record = _record(sample, attempts, reply=reply.text)
     usage = reply.usage
@@ -45,7 +46,7 @@ def answered(
         record.options = tuple(
             Option(one.text, round(one.logprob, _DIGITS), one.tokens) for one in reply.options
         )
-    record.batch = batch
+    record.batch, record.seed = batch, seed
     return record
 
 

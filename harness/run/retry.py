@@ -225,6 +225,7 @@ class RetryingClient:
                 attempts=state.attempts + 1,
                 latency_s=latency_s,
                 max_tokens=request.max_tokens,
+                seed=request.seed,
             )
         except TransientError as error:
             used = self.meter.settle_nothing(error.usage)

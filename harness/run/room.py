@@ -235,7 +235,7 @@ def earlier_records(request: RunRequest) -> Iterator[Record]:
 
 
 def _earlier_records(request: RunRequest) -> Iterator[Record]:
-    label, own = request.model.label, dict.fromkeys([request.folder, request.repeated])
+    label, own = request.model.label, dict.fromkeys([request.folder, request.run])
     way = _way(request.settings.given())
     for folder in dict.fromkeys([*own, *find_runs(request.out, label)]):
         try:

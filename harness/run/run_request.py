@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from eyechart.harness.journal.manifest import repeat_folder, run_folder
+from eyechart.harness.journal.manifest import run_folder
 from eyechart.harness.journal.shards import shard_folder
 from eyechart.harness.plan.plan import Plan
 from eyechart.harness.plan.resolved_model import ResolvedModel
@@ -27,8 +27,6 @@ class RunRequest:
     out: Path
     known_facts: Mapping[str, object] = field(default_factory=dict)
     """Facts of the provider that are known before it is opened."""
-    repeat: int = 0
-    """Number of this repeat; 0 for a run that is no repeat."""
     plugin: Plugin | None = None
     """The plugin that adds the model's provider; `None` if it is built in."""
     accept_server: bool = False
@@ -37,17 +35,15 @@ class RunRequest:
     """The call that asked for the run; "" for the command line of this process."""
 
     @property
-    def repeated(self) -> Path:
-        """The run's folder; for a repeat, that of the run whose samples it asks again."""
+    def run(self) -> Path:
+        """The run's folder; for a shard, that of the run whose rows it asks."""
         task = self.plan.task
         return run_folder(self.out, self.model.label, task.spec, task.name, self.settings)
 
     @property
     def folder(self) -> Path:
         """Where the run is or will be."""
-        run, shard = self.repeated, self.plan.shard
-        if self.repeat:
-            return repeat_folder(run, self.repeat)
+        run, shard = self.run, self.plan.shard
         return run if shard.is_whole else shard_folder(run, shard)
 
     @property

@@ -62,7 +62,7 @@ class TaskRun:
         self.progress = Progress(
             budget=budget or Budget(),
             total=self.pending,
-            is_adaptive=request.plan.counts is not None and not request.repeat,
+            is_adaptive=request.plan.counts is not None,
             pace=Pace(self._run.pending_symbols),
         )
         self.first = FirstSamples(self._run, check_first, warn)

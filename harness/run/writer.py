@@ -37,7 +37,7 @@ from eyechart.harness.run.first_replies import first_count
 from eyechart.harness.run.progress import Progress
 from eyechart.harness.run.records import overflow
 from eyechart.harness.run.run_request import RunRequest
-from eyechart.harness.spec import Cell, CellKey, Condition, Sample, counted, exact_json, line_start
+from eyechart.harness.spec import CellKey, Condition, Sample, counted, exact_json, line_start
 from eyechart.providers.base import Facts, StopRunError
 from eyechart.providers.naming import named, turned_on
 from eyechart.providers.secrets import mask, masked, redact
@@ -87,17 +87,14 @@ class PlannedRun:
     def _plan(self) -> None:
         """Adds the plan to that of the manifest; tells the user if samples leave it."""
         plan = self.request.plan
-        self._cells = [
-            Cell(condition, line, size) for (condition, line), size in plan.sizes.items()
-        ]
+        self._cells = plan.cells
         self._sums = dict.fromkeys((cell.key for cell in self._cells), 0)
         self._all_made = False
         manifest, before = self.manifest, {cell.key: cell for cell in self.manifest.cells}
         manifest.complete(
             cell
             for cell in manifest.cells
-            if cell.fingerprint is not None
-            and self.answered.has_record_of_all(cell.key, cell.samples, plan.shard)
+            if cell.fingerprint is not None and self.answered.has_record_of_all(cell, plan.shard)
         )
         in_batches = (self.journal.folder / PENDING_FILE).exists()  # they may be paid for by now
         was_adaptive = set(manifest.adaptive)
@@ -106,10 +103,11 @@ class PlannedRun:
             cells = [cell for cell in self._cells if (cell.condition in chosen) == adaptive]
             if cells or not self._cells:
                 manifest.plan_cells(cells, adaptive=adaptive, keeps_all=in_batches)
-        now = {cell.key: cell.samples for cell in manifest.cells}
+        now = {cell.key: cell.samples * cell.draws for cell in manifest.cells}
         fewer = Counter[bool]()
         for key, cell in before.items():
-            fewer[cell.condition in was_adaptive] += max(0, cell.samples - now.get(key, 0))
+            lost = max(0, cell.samples * cell.draws - now.get(key, 0))
+            fewer[cell.condition in was_adaptive] += lost
         stay = "no longer planned; their answers stay in the journal"
         for of_adaptive, words in (
             (False, "that an earlier command planned and did not complete are"),
@@ -119,18 +117,14 @@ class PlannedRun:
                 self._warn(f"{plan.task.name}: {fewer[of_adaptive]:,} samples {words} {stay}")
 
     def _chosen_conditions(self) -> Collection[Condition]:
-        """The conditions whose samples the answers chose, in this run or in the repeated one."""
-        if self.request.repeat:
-            return read_manifest(self.request.repeated).adaptive
+        """The conditions whose samples the answers chose."""
         return self.request.plan.conditions if self.request.plan.counts is not None else ()
 
     @property
     def pending(self) -> int:
         """How many samples of the plan have no answer."""
         plan, answers = self.request.plan, self.answered
-        return plan.size - sum(
-            answers.count_in(cell.key, cell.samples, plan.shard) for cell in self._cells
-        )
+        return plan.size - sum(answers.count_in(cell, plan.shard) for cell in self._cells)
 
     @property
     def pending_symbols(self) -> int:
@@ -138,7 +132,7 @@ class PlannedRun:
         shard, answers = self.request.plan.shard, self.answered
         return sum(
             cell.line.length
-            * (len(shard.rows(cell.samples)) - answers.count_in(cell.key, cell.samples, shard))
+            * (len(shard.rows(cell.samples)) * cell.draws - answers.count_in(cell, shard))
             for cell in self._cells
         )
 
@@ -265,7 +259,7 @@ class PlannedRun:
             key = self._add(sample)
             if self.answered.covers(sample, key) or sample.id in self.tried:
                 continue
-            if in_batches is not None and in_batches.has(key, sample.index):
+            if in_batches is not None and in_batches.has(key, sample.index, sample.draw):
                 continue
             tokens = self._fitting(sample, key)
             if isinstance(tokens, str):
@@ -310,9 +304,10 @@ class PlannedRun:
         self.set_fingerprint()
 
     def _add(self, sample: Sample) -> CellKey:
-        """Adds to the fingerprint of the sample's cell."""
+        """Adds to the fingerprint of the sample's cell, which its draws share."""
         key = sample.key
-        self._sums[key] = (self._sums[key] + sample_hash(sample)) % 2**256
+        if sample.draw == 1:
+            self._sums[key] = (self._sums[key] + sample_hash(sample)) % 2**256
         return key
 
 
@@ -420,11 +415,6 @@ def _manifest(request: RunRequest) -> Manifest:
                 f"{folder} holds a run of {manifest.model} on another {manifest.task}; "
                 f"use another {named('out')} or {turned_on('fresh')}"
             )
-        if manifest.repeat != request.repeat:
-            raise JournalError(
-                f"{folder} should hold repeat {request.repeat} of a run, and its {MANIFEST} says "
-                f"repeat {manifest.repeat}; move it away"
-            )
         if manifest.shard != shard:
             raise JournalError(
                 f"{folder} holds {manifest.shard_text}, which other rows never join; "
@@ -445,7 +435,6 @@ def _manifest(request: RunRequest) -> Manifest:
             settings=request.settings.given(),
             variant=request.model.variant,
             served_as=request.model.served_as,
-            repeat=request.repeat,
             shard=shard,
             created=datetime.now(UTC).isoformat(timespec="seconds"),
         )

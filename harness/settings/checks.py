@@ -22,6 +22,8 @@ MAX_LENGTH = 1_000_000
 """Most symbols in a row."""
 MAX_SAMPLES = 1_000_000
 """Most samples of one cell."""
+MAX_DRAWS = 1_000
+"""Most draws of one sample."""
 FINEST, COARSEST = 0.4, 1.0
 """Octaves: a finer precision is out of reach around some crossings, and a run with a coarser one
 ends after so few samples that its intervals hold too seldom (`docs/statistics.md`)."""

@@ -17,6 +17,7 @@ from eyechart.harness.errors import UsageError
 from eyechart.harness.settings.checks import (
     COARSEST,
     FINEST,
+    MAX_DRAWS,
     MAX_SAMPLES,
     Bound,
     Lengths,
@@ -130,6 +131,13 @@ class RunSettings:
     )
     samples: int | None = setting(
         Bound(1, MAX_SAMPLES), "Samples per cell.", "N", parts=_ANY_TASK, begins="How much"
+    )
+    draws: int = setting(
+        Bound(1, MAX_DRAWS),
+        "How often each sample is asked: at a temperature, or to see a server's noise.",
+        "K",
+        1,
+        parts=("study",),
     )
     adaptive: bool = on_or_off(
         "Ask where a reply tells most, until the effective length is known; "
@@ -360,9 +368,6 @@ class RunSettings:
         "Ask on, even if none of the first replies can be used.", parts=("study",)
     )
     fresh: bool = on_or_off("Start over; the old run moves to OUT/replaced.", once=True)
-    repeat: bool = on_or_off(
-        "Ask the samples of a complete run again; which verdicts change?", once=True
-    )
 
     @classmethod
     def read(cls, **given: Any) -> RunSettings:
@@ -437,12 +442,6 @@ def _check_top_logprobs(given: RunSettings) -> None:
         )
 
 
-def _check_repeat(given: RunSettings) -> None:
-    for name in ("fresh", "batch"):
-        if given.repeat and getattr(given, name):
-            raise UsageError(f"{turned_on('repeat')} does not go together with {turned_on(name)}")
-
-
 def _check_shard(given: RunSettings) -> None:
     if given.shard.is_whole:
         return
@@ -451,11 +450,6 @@ def _check_shard(given: RunSettings) -> None:
         raise UsageError(
             f"{shard}{turned_on('adaptive')}, which chooses each sample by all replies so far: "
             "a shard has only its own"
-        )
-    if given.repeat:
-        raise UsageError(
-            f"{shard}{turned_on('repeat')}, which asks a complete run again: merge the shards "
-            "and repeat that run"
         )
 
 
@@ -490,6 +484,7 @@ def _check_read(given: RunSettings) -> None:
         named("temperature"): given.temperature,
         named("max_tokens"): given.max_tokens is not None,
         turned_on("logprobs"): given.logprobs,
+        named("draws", str(given.draws)): given.draws > 1,
     }
     if wrong := next((name for name, is_given in others.items() if is_given), None):
         raise UsageError(
@@ -500,7 +495,7 @@ def _check_read(given: RunSettings) -> None:
 
 
 _CHECKS = (
-    *(_check_tier, _check_adaptive, _check_repeat, _check_shard, _check_ray, _check_read),
+    *(_check_tier, _check_adaptive, _check_shard, _check_ray, _check_read),
     _check_top_logprobs,
 )
 

@@ -445,6 +445,8 @@ class Cell:
     samples: int
     fingerprint: int | None = None
     """Sum of the samples' hashes, see `plan.fingerprint`; `None` until all were made."""
+    draws: int = 1
+    """How often each sample is asked."""
 
     @property
     def key(self) -> CellKey:
@@ -473,6 +475,8 @@ class Sample:
     target: Target
     accept: tuple[str, ...] = ()
     """Other correct answers."""
+    draw: int = 1
+    """Which of several replies to the prompt is asked for, from 1."""
 
     @property
     def key(self) -> CellKey:
@@ -488,12 +492,3 @@ class Sample:
 def prompt_hash(prompt: str) -> str:
     """The hash of a prompt in the journal."""
     return hashlib.sha256(prompt.encode()).hexdigest()[:16]
-
-
-MOST_TOKENS = 10**12
-"""Most tokens of one request with its reply; a larger number is an error of the server."""
-
-
-def token_count(value: object) -> int | None:
-    """`value` if it is a valid number of tokens, else `None`."""
-    return value if type(value) is int and 0 <= value <= MOST_TOKENS else None

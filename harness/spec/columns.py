@@ -24,9 +24,18 @@ MEASURES = (
 )
 LINE = ("length", "length_low", "length_high")
 """The line of a row: its nominal length, and the shortest and longest length of its band."""
+DRAWS = (
+    "draws",
+    "pass_at_draws",
+    "majority",
+    "majority_ties",
+    "row_variance",
+    "draw_variance",
+)
+"""How often each sample is asked, and what its draws say; empty where that is once."""
 REACHES = "reaches"
 """Last column of `table.csv`: the probability that the accuracy reaches the threshold."""
-CELLS = (*LINE, "n", *OUTCOMES, *MEASURES)
+CELLS = (*LINE, "n", *OUTCOMES, *MEASURES, *DRAWS)
 """Columns of `table.csv` after the axes."""
 
 SIGNS = (
@@ -46,6 +55,9 @@ CONFIDENCE = (
     "brier",
     "brier_ci_low",
     "brier_ci_high",
+    "calibration_error",
+    "calibration_error_ci_low",
+    "calibration_error_ci_high",
 )
 """How sure a model is in the forced choices of a cell."""
 DIAGNOSIS = (*LINE, "n", *SIGNS, *CONFIDENCE)
@@ -91,7 +103,13 @@ COST = ("cost_usd", "prices_of")
 """Columns of what the replies behind an effective length cost: dollars, and the prices' date."""
 OVERALL = ("overall_accuracy", "overall_ci_low", "overall_ci_high")
 """Columns of the accuracy over all lengths of a condition."""
-READ = ("read", "chance", "calibration_error")
+READ = (
+    "read",
+    "chance",
+    "calibration_error",
+    "calibration_error_ci_low",
+    "calibration_error_ci_high",
+)
 """Columns of how answers were got; of forced choices the share that guesses have right, and the
 expected calibration error."""
 EFFECTIVE_LENGTH = (

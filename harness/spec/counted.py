@@ -26,3 +26,12 @@ def written(prompts: Iterable[CountedPrompt]) -> str:
 def read(text: str) -> list[CountedPrompt]:
     """The prompts of a text in a manifest."""
     return [CountedPrompt(*map(int, one.split(":"))) for one in text.split()]
+
+
+MOST_TOKENS = 10**12
+"""Most tokens of one request with its reply; a larger number is an error of the server."""
+
+
+def token_count(value: object) -> int | None:
+    """`value` if it is a valid number of tokens, else `None`."""
+    return value if type(value) is int and 0 <= value <= MOST_TOKENS else None

@@ -85,6 +85,8 @@ class StudySpec(_Part):
         study = {"name": self.name, "version": self.version}
         study |= {name: getattr(given, name) for name in names}
         study["max_tokens"] = given.max_tokens or "auto"
+        if given.draws > 1:
+            study["draws"] = given.draws
         known = json.dumps({"study": study, "tasks": dict(sorted(tasks.items()))}, sort_keys=True)
         return hashlib.sha256(known.encode()).hexdigest()
 

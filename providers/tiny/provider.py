@@ -31,7 +31,7 @@ from eyechart.providers.documents import until_stop
 from eyechart.providers.intervention import Intervention, read_intervention
 from eyechart.providers.likelihood import scored_reply
 from eyechart.providers.model_files import check_ids
-from eyechart.providers.naming import named, turned_on
+from eyechart.providers.naming import turned_on
 from eyechart.providers.one_thread import Job, OneThread
 from eyechart.providers.tiny.chat import Chat
 from eyechart.providers.tiny.folder import model_folder
@@ -52,10 +52,9 @@ def open_provider(settings: ModelSettings) -> TinyProvider:
     """Opens the embedded model `tiny`, or the model in a folder; loads nothing yet.
 
     Raises:
-        SetupError: the folder or a file in it is missing, the temperature is not 0, or the settings
-            ask for log probabilities.
+        SetupError: the folder or a file in it is missing, or the settings ask for log
+            probabilities.
     """
-    _refuse_temperature(settings.temperature or 0)
     folder = model_folder(settings.model)
     if settings.logprobs:
         raise SetupError(
@@ -71,15 +70,6 @@ def open_provider(settings: ModelSettings) -> TinyProvider:
         intervention=read_intervention(settings.intervention),
         notify=notify,
     )
-
-
-def _refuse_temperature(temperature: float) -> None:
-    """Raises `SetupError` if the temperature is not 0."""
-    if temperature != 0:
-        raise SetupError(
-            f"the embedded model is greedy only: it cannot sample at temperature {temperature!r};"
-            f" use {named('temperature', '0')}"
-        )
 
 
 class _Loaded:
@@ -147,8 +137,9 @@ class TinyProvider:
         """The tasks whose words were checked."""
 
     async def complete(self, request: Request) -> Reply:
-        """The greedy reply; raises a `ProviderError` and nothing else."""
-        _refuse_temperature(request.temperature or 0)
+        """The reply; raises a `ProviderError` and nothing else. At temperature 0 it is the greedy
+        one, above it follows from the request's seed.
+        """
         if request.max_tokens < 1:
             raise BadRequestError(f"max_tokens is {request.max_tokens!r}; it must be at least 1")
         return await self._thread.reply(request)
@@ -226,12 +217,17 @@ class TinyProvider:
                 )
             )
 
+        from eyechart.providers.tiny.runtime import Sampling  # noqa: PLC0415  imports numpy
+
         loaded.model.generate(
             prompts,
             [job.request.max_tokens for job in fitting],
             workers=loaded.workers,
             on_finished=settle,
             should_stop=lambda: self._thread.closed,
+            sampling=[
+                Sampling(job.request.temperature or 0, job.request.seed or 0) for job in fitting
+            ],
         )
 
     def _overflow(self, tokens: int, window: int) -> PromptOverflowError:

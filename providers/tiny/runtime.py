@@ -1,4 +1,4 @@
-"""A Llama-style decoder in plain NumPy: greedy, batched, with a key-value cache.
+"""A Llama-style decoder in plain NumPy: batched, with a key-value cache.
 
 The prompts of one call are packed one after another without padding, and each attends only to
 itself. During decoding, rows of different lengths share one array; positions after the end of a row
@@ -11,10 +11,11 @@ G = H / K query heads for each key head, D width of a head, F feed-forward width
 
 from __future__ import annotations
 
+import zlib
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import groupby
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
 
@@ -49,11 +50,28 @@ _CACHE_BYTES = 192 << 20
 
 @dataclass(frozen=True, slots=True)
 class Generated:
-    """A greedy reply."""
+    """A reply."""
 
     ids: tuple[int, ...]
     """Token ids, including the end token if there is one."""
     finish_reason: Literal["stop", "length"]
+
+
+class Sampling(NamedTuple):
+    """How the tokens of a reply are drawn."""
+
+    temperature: float
+    seed: int
+
+
+class _Job(NamedTuple):
+    """A reply that is to be generated."""
+
+    prompt: Sequence[int]
+    room: int
+    """Most tokens of the reply."""
+    choose: Callable[[Array], int] | None
+    """The next token from logits of shape (V,); `None` takes the likeliest."""
 
 
 class StoppedError(Exception):
@@ -130,8 +148,9 @@ class TinyModel:
         workers: int = 1,
         on_finished: Callable[[int, Generated], None] | None = None,
         should_stop: Callable[[], bool] = lambda: False,
+        sampling: Sequence[Sampling | None] = (),
     ) -> list[Generated]:
-        """Greedy replies, in the order of the prompts.
+        """Replies in the order of the prompts: greedy, or drawn where `sampling` says how.
 
         A reply ends with an end token, at its limit in `max_new_tokens`, or when prompt and reply
         fill the window. `on_finished(place, reply)` is called when a reply ends, on the thread of
@@ -151,7 +170,14 @@ class TinyModel:
         replies: dict[int, Generated] = {}
 
         def work(members: list[int]) -> None:
-            jobs = [(list(prompts[index]), room[index]) for index in members]
+            jobs = [
+                _Job(
+                    list(prompts[index]),
+                    room[index],
+                    _chooser(prompts[index], sampling[index] if sampling else None),
+                )
+                for index in members
+            ]
             with np.errstate(over="ignore"):
                 for place, reply in self._replies(jobs, should_stop):
                     replies[members[place]] = reply
@@ -223,21 +249,22 @@ class TinyModel:
         return batches
 
     def _replies(
-        self, jobs: list[tuple[list[int], int]], should_stop: Callable[[], bool]
+        self, jobs: Sequence[_Job], should_stop: Callable[[], bool]
     ) -> Iterator[tuple[int, Generated]]:
-        """Place and reply of each job (prompt, most tokens of reply) as it ends.
+        """Place and reply of each job as it ends.
 
         When a row ends, the last row moves into it, so that the rows stay without gaps.
         """
-        capacity = max(len(prompt) + room for prompt, room in jobs)
-        lengths = np.array([len(prompt) for prompt, _ in jobs])
+        capacity = max(len(job.prompt) + job.room for job in jobs)
+        lengths = np.array([len(job.prompt) for job in jobs])
         cache = _Cache(self.config, len(jobs), min(capacity, int(lengths.max()) + 32))
         firsts = []
         for start, end in _packs(lengths.tolist()):
             if should_stop():
                 raise StoppedError
-            packed = [prompt for prompt, _ in jobs[start:end]]
-            firsts.append(self._prefill(packed, cache, start, last_only=True).argmax(axis=-1))
+            packed = [job.prompt for job in jobs[start:end]]
+            logits = self._prefill(packed, cache, start, last_only=True)
+            firsts.append(_chosen(logits, jobs[start:end]))
         ids = np.concatenate(firsts)
         places = list(range(len(jobs)))
         replies: list[list[int]] = [[] for _ in jobs]
@@ -245,7 +272,7 @@ class TinyModel:
             for row in reversed(range(len(places))):
                 replies[row].append(int(ids[row]))
                 ended = replies[row][-1] in self.config.eos_ids
-                if not ended and len(replies[row]) < jobs[places[row]][1]:
+                if not ended and len(replies[row]) < jobs[places[row]].room:
                     continue
                 yield places[row], Generated(tuple(replies[row]), "stop" if ended else "length")
                 last = len(places) - 1
@@ -261,7 +288,7 @@ class TinyModel:
             if should_stop():
                 raise StoppedError
             cache.reserve(int(lengths.max()) + 1, capacity)
-            ids = self._step(ids, lengths, cache).argmax(axis=-1)
+            ids = _chosen(self._step(ids, lengths, cache), [jobs[place] for place in places])
             lengths += 1
 
     def _prefill(
@@ -406,6 +433,28 @@ def _log_softmax(logits: Array) -> NDArray[np.float64]:
     shifted -= shifted.max(axis=-1, keepdims=True)
     logs: NDArray[np.float64] = shifted - np.log(np.exp(shifted).sum(axis=-1, keepdims=True))
     return logs
+
+
+def _chooser(prompt: Sequence[int], how: Sampling | None) -> Callable[[Array], int] | None:
+    """Draws the tokens of a reply; `None` for a greedy one.
+
+    The largest of the logits over the temperature, each with noise of Gumbel's distribution added,
+    is a draw from their softmax. The noise follows from seed and prompt alone, so that a reply can
+    be drawn again in any order and any batch.
+    """
+    if how is None or not how.temperature:
+        return None
+    rng = np.random.default_rng([how.seed, zlib.crc32(np.asarray(prompt, np.int64).tobytes())])
+    return lambda logits: int((logits / how.temperature + rng.gumbel(size=len(logits))).argmax())
+
+
+def _chosen(logits: Array, jobs: Sequence[_Job]) -> Indices:
+    """(B,): the next token of each job, from logits of shape (B, V)."""
+    ids: Indices = logits.argmax(axis=-1)
+    for row, job in enumerate(jobs):
+        if job.choose is not None:
+            ids[row] = job.choose(logits[row])
+    return ids
 
 
 def _packs(lengths: Sequence[int]) -> Iterator[tuple[int, int]]:

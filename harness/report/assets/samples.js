@@ -42,7 +42,7 @@ function findPartners() {
   const chosen = chosenRun();
   const [, kind, other] = filters.other.value.match(/^(run|condition):(.*)$/s) ?? [];
   if (kind === undefined) return null;
-  const keyOf = (place) => `${columns.length[place]} ${columns.index[place]} ${kind === "run" ? lineOf(place)[0] : ""}`;
+  const keyOf = (place) => `${columns.length[place]} ${columns.index[place]} ${columns.draw[place]} ${kind === "run" ? lineOf(place)[0] : ""}`;
   const scored = (place) => !data.unscored.includes(data.outcomes[columns.outcome[place]]);
   const isOther = (place) =>
     kind === "run" ? String(columns.run[place]) === other : columns.run[place] === chosen && lineOf(place)[0] === other;

@@ -28,7 +28,8 @@ if TYPE_CHECKING:
 _RUN_DIGITS, _DIGITS = 12, 8
 _CUSTOM_ID = re.compile(
     rf"(?P<run>[0-9a-f]{{{_RUN_DIGITS}}})-(?P<condition>[0-9a-f]{{{_DIGITS}}})"
-    rf"-(?P<length>\d{{1,7}})-(?P<index>\d{{1,18}})-(?P<prompt>[0-9a-f]{{{_DIGITS}}})",
+    rf"-(?P<length>\d{{1,7}})-(?P<index>\d{{1,18}})-(?P<prompt>[0-9a-f]{{{_DIGITS}}})"
+    r"(-(?P<draw>[1-9]\d{0,3}))?",
     re.ASCII,
 )
 """At most 64 letters, digits and hyphens: the strictest limit among the vendors."""
@@ -55,6 +56,7 @@ class CustomId:
     index: int
     prompt: str
     """The first digits of the hash of the sample's prompt."""
+    draw: int = 1
 
 
 def run_tag(out: Path, folder: Path) -> str:
@@ -77,7 +79,8 @@ def custom_id(run: str, sample: Sample) -> str:
     """The `custom_id` of the request for `sample`; `run` is the tag of its run."""
     condition = condition_tag(sample.condition)
     prompt = sample.prompt_hash[:_DIGITS]
-    return f"{run}-{condition}-{sample.length}-{sample.index}-{prompt}"
+    draw = "" if sample.draw == 1 else f"-{sample.draw}"
+    return f"{run}-{condition}-{sample.length}-{sample.index}-{prompt}{draw}"
 
 
 def read_custom_id(given: object) -> CustomId | None:
@@ -85,8 +88,8 @@ def read_custom_id(given: object) -> CustomId | None:
     match = _CUSTOM_ID.fullmatch(given) if isinstance(given, str) else None
     if match is None:
         return None
-    length, index = int(match["length"]), int(match["index"])
-    return CustomId(match["run"], match["condition"], length, index, match["prompt"])
+    length, index, draw = int(match["length"]), int(match["index"]), int(match["draw"] or 1)
+    return CustomId(match["run"], match["condition"], length, index, match["prompt"], draw)
 
 
 def request_line(

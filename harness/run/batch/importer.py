@@ -21,7 +21,8 @@ from eyechart.harness.journal.record import Record, Warn
 from eyechart.harness.journal.server import addresses
 from eyechart.harness.journal.writer import Journal
 from eyechart.harness.plan.cost import UsageMeter
-from eyechart.harness.plan.plan import make_sample, output_budget
+from eyechart.harness.plan.plan import drawn_again, make_sample, output_budget
+from eyechart.harness.plan.request import seed_of
 from eyechart.harness.run.batch.files import (
     CustomId,
     ReplyLine,
@@ -32,6 +33,7 @@ from eyechart.harness.run.batch.files import (
 from eyechart.harness.run.records import answered, failed, kind_of
 from eyechart.harness.run.room import Room
 from eyechart.harness.run.writer import RunWriter
+from eyechart.harness.settings.checks import MAX_DRAWS
 from eyechart.harness.spec import MAX_LENGTH, MAX_SAMPLES, Condition, Line, Settings, line_start
 from eyechart.harness.task.catalogue import Task
 from eyechart.providers.base import (
@@ -98,6 +100,7 @@ class ReplyImporter:
         self._room = room
         self._max_tokens: int | None = manifest.settings.get("max_tokens")
         self._seed = int(manifest.settings["seed"])
+        self._is_drawn = bool(manifest.settings.get("temperature"))
         self._conditions = {
             condition_tag(cell.condition): cell.condition for cell in manifest.cells
         }
@@ -114,13 +117,19 @@ class ReplyImporter:
             TaskError: the sample cannot be made.
         """
         condition = self._condition(custom_id.condition)
-        if condition is None or custom_id.length > MAX_LENGTH or custom_id.index >= MAX_SAMPLES:
+        if (
+            condition is None
+            or custom_id.length > MAX_LENGTH
+            or custom_id.index >= MAX_SAMPLES
+            or custom_id.draw > MAX_DRAWS
+        ):
             return "unknown"
         exact = Line.exact(custom_id.length)
         try:
-            sample = make_sample(self._task, condition, exact, custom_id.index, self._seed)
+            first = make_sample(self._task, condition, exact, custom_id.index, self._seed)
         except TaskError:
             return "unknown"
+        sample = drawn_again(first, custom_id.draw)
         if not sample.prompt_hash.startswith(custom_id.prompt):
             return "changed"
         key = self._answered.cell_key(sample)
@@ -138,15 +147,16 @@ class ReplyImporter:
                 self._answered.note(sample)
                 return "answered"
             reason = text_mark(str(error))
-            if self._answered.failed.mark(key, custom_id.index) == reason:
+            if self._answered.failed.mark(key, sample.index, sample.draw) == reason:
                 return "known"
             self._write(failed(sample, error, attempts=1, batch=batch))
-            self._answered.failed.add(condition, sample.length, sample.index, reason)
+            self._answered.failed.add(condition, sample.length, sample.index, reason, sample.draw)
             return "failed"
         most = self._max_tokens or output_budget(sample)
         most = self._room.tokens(sample.prompt, most)
         reply, _ = self._meter.settle(reply, sample.prompt, most)
-        self._write(answered(sample, reply, attempts=1, latency_s=None, batch=batch))
+        seed = seed_of(self._seed, sample.draw) if self._is_drawn else None
+        self._write(answered(sample, reply, attempts=1, latency_s=None, batch=batch, seed=seed))
         self._answered.note(sample)
         return "answered"
 

@@ -119,7 +119,8 @@ class PendingBatches:
                 custom_id = read_custom_id((line.read or {}).get("custom_id"))
                 condition = by_tag.get(custom_id.condition) if custom_id else None
                 if custom_id is not None and condition is not None:
-                    in_batches.add(condition, custom_id.length, custom_id.index, 1)
+                    place = custom_id.length, custom_id.index
+                    in_batches.add(condition, *place, mark=1, draw=custom_id.draw)
         return in_batches
 
 

@@ -17,7 +17,6 @@ from typing import cast, get_args
 from eyechart.harness.analysis.curve import Threshold
 from eyechart.harness.analysis.details import Prompts, RunDetails, prompts_of, read_details
 from eyechart.harness.cli.readable import each_readable
-from eyechart.harness.cli.results import without_repeats
 from eyechart.harness.cli.terminal import echo, warn
 from eyechart.harness.errors import COMPLETE, INCOMPLETE, IncompleteError, JournalError, UsageError
 from eyechart.harness.journal.files import replace_file
@@ -51,7 +50,7 @@ def _publishables(
         JournalError: no folder holds a run that can be read.
         IncompleteError: some runs have samples without a reply and `incomplete` is false.
     """
-    distinct = {folder.resolve(): folder for folder in without_repeats(folders)}
+    distinct = {folder.resolve(): folder for folder in folders}
     read = partial(read_publishable, warn=warn, tasks=tasks, run_kept_code=run_kept_code)
     publishables = [*each_readable(distinct.values(), read, unread)]
     unfinished = [publishable for publishable in publishables if publishable.missing_text]

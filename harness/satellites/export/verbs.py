@@ -49,7 +49,7 @@ _SHAPING = ("temperature", "max_tokens", "api", "system", "logprobs", "top_logpr
         "bench import replies.jsonl",
     ),
 )
-@takes("task", "model", *PLANNED, *_SHAPING, task=..., model=...)
+@takes("task", "model", *PLANNED, "draws", *_SHAPING, task=..., model=...)
 def batch(
     context: typer.Context,
     *,

@@ -20,6 +20,7 @@ import pandas as pd
 
 from eyechart.harness.analysis.judged_run import JudgedRun
 from eyechart.harness.analysis.judging import Judge
+from eyechart.harness.analysis.results import slots
 from eyechart.harness.errors import JournalError, UsageError
 from eyechart.harness.journal.files import replace_file
 from eyechart.harness.journal.manifest import MANIFEST, manifest_of
@@ -91,28 +92,32 @@ def _saved(run: JudgedRun) -> str:
     """A run as JSON, a line for each cell, so that version control shows what has changed."""
     fields = exact_json.loads((run.folder / MANIFEST).read_bytes())
     kept = {name: value for name, value in fields.items() if name not in _LEFT_OUT}
-    samples = run.samples.sort_values(["cell", "index"])
+    samples = run.samples.sort_values(["cell", "index", "draw"])
     by_cell = dict(iter(samples.groupby("cell")))
     kept["cells"] = [
         {
             "condition": dict(cell.condition),
             **dict(zip(("length", "low", "high"), astuple(cell.line), strict=True)),
             "samples": cell.samples,
+            "draws": cell.draws,
             "sum": None,
         }
         for cell in run.manifest.cells
     ]
-    cells = [_saved_cell(by_cell.get(place)) for place in range(len(run.manifest.cells))]
+    cells = [
+        _saved_cell(by_cell.get(place), cell.draws) for place, cell in enumerate(run.manifest.cells)
+    ]
     lines = ",\n".join(orjson.dumps(cell).decode() for cell in cells)
     return f'{{"manifest": {orjson.dumps(kept).decode()}, "cells": [\n{lines}\n]}}'
 
 
-def _saved_cell(samples: pd.DataFrame | None) -> dict[str, Any]:
-    """What is known about the samples of a cell, by index."""
+def _saved_cell(samples: pd.DataFrame | None, draws: int) -> dict[str, Any]:
+    """What is known about the samples of a cell, see `slots`."""
     if samples is None:
         return dict.fromkeys(("outcomes", "readings", "prompts"), "") | {key: [] for key in _LISTS}
-    outcomes = np.full(int(samples["index"].max()) + 1, _NOT_ASKED)
-    outcomes[samples["index"]] = np.array(_LETTERS)[samples["outcome"]]
+    places = slots(samples, draws)
+    outcomes = np.full(int(places.max()) + 1, _NOT_ASKED)
+    outcomes[places] = np.array(_LETTERS)[samples["outcome"]]
     return {
         "outcomes": "".join(outcomes),
         "readings": "".join(map(str, samples["reading"])),
@@ -126,19 +131,21 @@ def _read(path: Path, saved: Mapping[str, Any]) -> JudgedRun:
     cells = saved["cells"]
     if len(cells) != len(manifest.cells):
         raise ValueError("another number of cells than planned")
-    samples = pd.concat([_read_cell(place, cell) for place, cell in enumerate(cells)])
+    draws = [cell.draws for cell in manifest.cells]
+    samples = pd.concat([_read_cell(place, cell, draws[place]) for place, cell in enumerate(cells)])
     judge = Judge(manifest.task_spec().answer)
     return JudgedRun(path, manifest, samples.reset_index(drop=True), [], judge)
 
 
-def _read_cell(place: int, cell: Mapping[str, Any]) -> pd.DataFrame:
+def _read_cell(place: int, cell: Mapping[str, Any], draws: int) -> pd.DataFrame:
     outcomes = np.array([_BY_LETTER[letter] for letter in cell["outcomes"]], np.int8)
     asked = np.flatnonzero(outcomes != Outcome.NOT_RUN.place)
     prompts = cell["prompts"]
     marks = [int(prompts[at : at + _HEX], 16) for at in range(0, len(prompts), _HEX)]
     columns = {
         "cell": np.full(len(asked), place, np.int32),
-        "index": asked.astype(np.int32),
+        "index": (asked // draws).astype(np.int32),
+        "draw": (asked % draws + 1).astype(np.int32),
         "outcome": outcomes[asked],
         "reading": np.array([int(digit) for digit in cell["readings"]], np.int8),
         "record": np.full(len(asked), -1, np.int32),
@@ -149,4 +156,5 @@ def _read_cell(place: int, cell: Mapping[str, Any]) -> pd.DataFrame:
     unknown = ("signed_error", "first_divergence", "prompt_tokens", "output_tokens")
     columns |= dict.fromkeys((*unknown, "thinking_tokens", "cost"), nothing)
     columns |= {"answer": np.full(len(asked), -1), "collapsed": np.full(len(asked), -1)}
+    columns |= dict.fromkeys(("said", "text"), np.zeros(len(asked), np.uint32))
     return pd.DataFrame(columns)

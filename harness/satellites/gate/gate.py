@@ -99,12 +99,12 @@ def gate(
     for before in baseline:
         now = _partner(before, runs)
         comparison = compare_runs(
-            before, now, threshold, names=("the baseline", now.manifest.label)
+            before, now, threshold, names=("the baseline", now.manifest.model)
         )
         scored = [one.curve.scored.sum() for one in before.conditions.values() if one.curve]
         paired = sum(one.paired.pair[0].scored.sum() for one in comparison.conditions)
         samples = int(sum(scored))
-        notes = (*_other_settings(before, now), *drift_notes([(now.manifest.label, now)]))
+        notes = (*_other_settings(before, now), *drift_notes([(now.manifest.model, now)]))
         found.append(Gated(comparison, margin, samples - int(paired), samples, notes))
     return found
 

@@ -230,7 +230,8 @@ class _Exchange:
         request = request_of(asked.sample, asked.max_tokens, self.temperature, self.seed)
         reply = self.plan.reply(row, request)
         seconds = float(row["time_taken_llm"])
-        return row_of(Back(asked.run, answered(asked.sample, reply, attempts=1, latency_s=seconds)))
+        record = answered(asked.sample, reply, attempts=1, latency_s=seconds, seed=request.seed)
+        return row_of(Back(asked.run, record))
 
     def failed(self, row: dict[str, Any]) -> dict[str, Any]:
         """The row of a result. A prompt that the engine refused gets its row here, since `after`

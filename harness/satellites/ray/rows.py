@@ -37,6 +37,7 @@ _ERRORS = {
 }
 _IDENTITY = (
     *("id", "condition", "length", "index", "line", "target", "accept", "prompt_hash", "chars"),
+    "draw",
     *("prompt", "origin", "batch"),
 )
 """Fields of a record that follow from its sample, or that no record of a cluster has."""

@@ -11,14 +11,12 @@ from functools import cache
 from pathlib import Path
 
 from eyechart.harness.analysis.judged_run import read_run
-from eyechart.harness.analysis.repeat import repetition
-from eyechart.harness.analysis.results import write_results
 from eyechart.harness.cli.results import show_run
-from eyechart.harness.cli.terminal import echo, say, warn
+from eyechart.harness.cli.terminal import say, warn
 from eyechart.harness.errors import COMPLETE, INCOMPLETE, UsageError
 from eyechart.harness.plan.selection import open_tasks
 from eyechart.harness.satellites.recorded.agreement import agreement, print_agreement
-from eyechart.harness.satellites.recorded.fields import TRIAL, Columns
+from eyechart.harness.satellites.recorded.fields import DRAW, Columns
 from eyechart.harness.satellites.recorded.reader import (
     Imported,
     ImportRequest,
@@ -27,6 +25,7 @@ from eyechart.harness.satellites.recorded.reader import (
     Where,
 )
 from eyechart.harness.satellites.recorded.recorder import import_recorded
+from eyechart.harness.settings.checks import MAX_DRAWS
 from eyechart.harness.task.catalogue import Task
 from eyechart.providers.base import BatchForm, ModelSettings
 from eyechart.providers.registry import open_batch_form, parse_model
@@ -77,13 +76,7 @@ def import_files(
         raise UsageError("--model is empty; it is the name of the model that replied")
     told: set[str] = set()
     requests = [request] if request.model else _each_model(request)
-    return max(
-        [
-            _tell(one, import_recorded(one, _batch_form, warn), told)
-            for of_model in requests
-            for one in _each_trial(of_model)
-        ]
-    )
+    return max([_tell(of_model, _taken(of_model), told) for of_model in requests])
 
 
 def _each_model(request: ImportRequest) -> Iterator[ImportRequest]:
@@ -96,20 +89,40 @@ def _each_model(request: ImportRequest) -> Iterator[ImportRequest]:
         yield replace(request, model=name, where=[*request.where, Where(column, name)])
 
 
-def _each_trial(request: ImportRequest) -> Iterator[ImportRequest]:
-    """A request for each trial of a model, the first trial first; all rows are one trial where no
-    column is named.
+def _taken(request: ImportRequest) -> Imported:
+    """Imports the rows of a model, draw after draw; the sums of all draws."""
+    parts = [import_recorded(one, _batch_form, warn) for one in _each_draw(request)]
+    first, *more = parts
+    for one in more:
+        first.new, first.known = first.new + one.new, first.known + one.known
+        first.problems += [problem for problem in one.problems if problem not in first.problems]
+        first.left_out += [place for place in one.left_out if place not in first.left_out]
+        first.is_unproven |= one.is_unproven
+        first.gaps += one.gaps
+        first.others -= one.new + one.known + len(one.problems)  # no rows of the first draw
+    first.others = max(0, first.others)
+    return first
+
+
+def _each_draw(request: ImportRequest) -> Iterator[ImportRequest]:
+    """A request for each draw of a model, in order; all rows are one draw where no column is
+    named.
     """
-    column = request.columns.named.get(TRIAL)
+    column = request.columns.named.get(DRAW)
     if not column:
         yield request
         return
-    trials = Reader(request, request.files, _batch_form).texts(column)
-    if not trials:
-        raise UsageError(f"no row has a trial in the column {column!r}")
-    ordered = sorted(trials, key=int) if all(map(str.isdecimal, trials)) else trials
-    for number, text in enumerate(ordered):
-        yield replace(request, trial=number, where=[*request.where, Where(column, text)])
+    draws = Reader(request, request.files, _batch_form).texts(column)
+    if not draws:
+        raise UsageError(f"no row has a draw in the column {column!r}")
+    if len(draws) > MAX_DRAWS:
+        raise UsageError(
+            f"the column {column!r} has {len(draws):,} values, and a prompt has at most "
+            f"{MAX_DRAWS:,} draws"
+        )
+    ordered = sorted(draws, key=int) if all(map(str.isdecimal, draws)) else draws
+    for number, text in enumerate(ordered, start=1):
+        yield replace(request, draw=number, where=[*request.where, Where(column, text)])
 
 
 def _check_moment(at: str) -> None:
@@ -154,12 +167,7 @@ def _tell(request: ImportRequest, imported: Imported, told: set[str]) -> int:
         warn("no reply was taken")
         return INCOMPLETE
     judged_run = read_run(request.folder, warn, tasks=str(request.task.path))
-    if request.trial:
-        write_results(judged_run)
-        first = read_run(request.run, tasks=str(request.task.path))
-        echo(f"Trial {request.trial + 1}", *repetition(first, judged_run).lines(), "")
-    else:
-        show_run(judged_run)
+    show_run(judged_run)
     print_agreement(agreement(judged_run))
     if imported.gaps:
         warn(
@@ -168,7 +176,7 @@ def _tell(request: ImportRequest, imported: Imported, told: set[str]) -> int:
             "they come, import with --field index= into another --out"
         )
     if (missing := judged_run.missing) > imported.gaps:
-        planned = sum(cell.samples for cell in judged_run.manifest.cells)
+        planned = sum(cell.samples * cell.draws for cell in judged_run.manifest.cells)
         without = f"{missing - imported.gaps:,} of {planned:,}"
         warn(f"{request.task.name}: samples without a recorded reply: {without}")
     return INCOMPLETE if problems or missing else COMPLETE

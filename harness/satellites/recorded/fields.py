@@ -10,7 +10,8 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
 from eyechart.harness.errors import UsageError
-from eyechart.harness.spec import exact_json, token_count
+from eyechart.harness.spec import exact_json
+from eyechart.harness.spec.counted import token_count
 from eyechart.providers.close_match import did_you_mean
 
 Row: TypeAlias = Mapping[str, Any]
@@ -31,7 +32,7 @@ REPLY_FIELDS = (
     "verdict",
 )
 """Fields that say what was replied, and whether its author counted it as right."""
-TRIAL = "trial"
+DRAW = "draw"
 """The field that numbers several replies to one prompt; it is read only where a column is named."""
 _FINISH = {
     **dict.fromkeys(("stop", "end_turn", "stop_sequence", "eos", "completed"), "stop"),
@@ -121,7 +122,7 @@ class Columns:
             UsageError: an option has another form, or there is no such field.
         """
         axes = tuple(axes)
-        known = [*REPLY_FIELDS, *SAMPLE_FIELDS, TRIAL, *axes]
+        known = [*REPLY_FIELDS, *SAMPLE_FIELDS, DRAW, *axes]
         named: dict[str, str] = {}
         for part in (part for option in given for part in option.split(",")):
             name, equals, column = (text.strip() for text in part.partition("="))

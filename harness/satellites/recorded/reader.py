@@ -7,7 +7,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from eyechart.harness.journal.manifest import repeat_folder, run_folder
+from eyechart.harness.journal.manifest import run_folder
 from eyechart.harness.satellites.recorded.fields import (
     Columns,
     RecordedReply,
@@ -57,19 +57,14 @@ class ImportRequest:
     by: str = ""
     at: str = ""
     command: str = ""
-    trial: int = 0
-    """Number of the trial whose rows are imported: those after 0 are repeats of the run."""
-
-    @property
-    def run(self) -> Path:
-        """The folder of the run: that of a run asked with the default settings."""
-        task = self.task
-        return run_folder(self.out, self.model, task.spec, task.name, Settings())
+    draw: int = 1
+    """The draw that the rows are, from 1, where one prompt has several replies."""
 
     @property
     def folder(self) -> Path:
-        """The folder that the rows go to: that of the run, or of its repeat."""
-        return repeat_folder(self.run, self.trial) if self.trial else self.run
+        """The folder of the run: that of a run asked with the default settings."""
+        task = self.task
+        return run_folder(self.out, self.model, task.spec, task.name, Settings())
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -23,6 +23,7 @@ from eyechart.harness.journal.manifest import (
     MANIFEST,
     Manifest,
     read_manifest,
+    together,
     write_manifest,
 )
 from eyechart.harness.journal.record import Failure, Record, Warn, read_records, record_of
@@ -30,8 +31,14 @@ from eyechart.harness.journal.recorded import Recorded
 from eyechart.harness.journal.software import software
 from eyechart.harness.journal.writer import Journal
 from eyechart.harness.plan.own_tasks import remember
-from eyechart.harness.plan.plan import fingerprint, make_sample, sample_hash
-from eyechart.harness.satellites.recorded.fields import RecordedReply, RowError, RowMark
+from eyechart.harness.plan.plan import (
+    drawn_again,
+    fingerprint,
+    id_of_draw,
+    make_sample,
+    sample_hash,
+)
+from eyechart.harness.satellites.recorded.fields import DRAW, RecordedReply, RowError, RowMark
 from eyechart.harness.satellites.recorded.reader import Imported, ImportRequest, Problem, Reader
 from eyechart.harness.satellites.recorded.samples import GivenSample, SampleFinder
 from eyechart.harness.satellites.recorded.sources import GivenFile, Sources, given_files
@@ -244,6 +251,8 @@ class _Recorder:
             self._imported.known += 1
             return
         sample = self._finder.of(reply)
+        if isinstance(sample, Sample):
+            sample = drawn_again(sample, self._request.draw)
         if self._numbers_all and isinstance(sample, GivenSample) and sample.index is None:
             raise RowError(
                 "it has no index, and other rows have one; give all of them one, or number rows as "
@@ -279,8 +288,8 @@ class _Recorder:
         if before.reply == text_mark(record.reply or ""):
             return True
         raise RowError(
-            f"the run has another reply to sample {record.id}; if both are trials, number them "
-            "with --field trial=COLUMN"
+            f"the run has another reply to sample {record.id}; if both are draws of one prompt, "
+            f"number them with --field {DRAW}=COLUMN"
         )
 
     def _record(self, sample: Sample | GivenSample, reply: RecordedReply) -> Record:
@@ -306,19 +315,22 @@ class _Recorder:
             f"|line={given.line.length}|index={index}"
         )
         return Sample(
-            id=f"{facts}|recorded",
+            id=id_of_draw(f"{facts}|recorded", self._request.draw),
             condition=given.condition,
             line=given.line,
             length=given.length,
             index=index,
             prompt=given.prompt if given.prompt is not None else f"{facts}|{given.target}",
             target=given.target,
+            draw=self._request.draw,
         )
 
     def _note(self, record: Record) -> None:
         self.sources.note(record)
         mark = text_mark(record.reply or "")
         self._before[record.id] = _Taken(record.origin, record.is_error, mark)
+        if record.draw != self._request.draw:
+            return
         if record.line is None:
             self._own.append((record.condition, record.length, record.index))
             return
@@ -345,6 +357,7 @@ class _Recorder:
         manifest, request = self.manifest, self._request
         cells = [*self._given_cells(), *self._own_cells()]
         self._imported.gaps = sum(max(given) + 1 - len(given) for given in self._given.values())
+        cells = _with_other_draws(cells, manifest.cells, request.draw)
         if not is_named and set(cells) == set(manifest.cells):
             return
         command = redact(request.command) or shlex.join(map(redact, ["bench", *sys.argv[1:]]))
@@ -412,6 +425,23 @@ def _replied(sample: Sample, reply: RecordedReply, origin: str) -> Record:
     return record
 
 
+def _with_other_draws(cells: Sequence[Cell], before: Sequence[Cell], draw: int) -> list[Cell]:
+    """The cells of a draw together with those that the run had; the first draw has their
+    fingerprints.
+    """
+    old, found = {cell.key: cell for cell in before}, {}
+    for cell in cells:
+        known = old.pop(cell.key, None)
+        if known is None or (draw == known.draws == 1):
+            found[cell.key] = replace(cell, draws=draw)
+        elif draw == 1:
+            found[cell.key] = together(known, cell)
+        else:
+            found[cell.key] = together(known, replace(cell, draws=draw, fingerprint=None))
+    kept = {key: cell for key, cell in old.items() if draw > 1 or cell.draws > 1}
+    return [*found.values(), *kept.values()]
+
+
 def _is_copy(before: str | None, now: str | None) -> bool:
     """Whether two rows of different files are equal."""
     if before is None or now is None:
@@ -450,7 +480,6 @@ def _manifest(request: ImportRequest) -> Manifest:
         settings={**Settings().given(), **_UNKNOWN},
         file="" if task.is_installed else str(task.path),
         recorded=Recorded(),
-        repeat=request.trial,
         created=datetime.now(UTC).isoformat(timespec="seconds"),
     )
     write_manifest(folder, manifest)

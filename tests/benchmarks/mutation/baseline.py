@@ -17,7 +17,7 @@ from tests.benchmarks.mutation.mutants import Mutant
 OTHERS = {
     "score": ("export_lm_eval", "task_scorer"),
     "analysis": ("columns", "doors", "report_page"),
-    "run": ("cli_interrupts", "cli_repeat", "cli_adaptive", "cli_app"),
+    "run": ("cli_interrupts", "cli_draws", "cli_adaptive", "cli_app"),
     "journal": ("run_batch_files", "run_task_run"),
 }
 """Package of `harness` -> further test files, without `test_` and `.py`."""

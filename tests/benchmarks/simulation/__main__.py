@@ -2,7 +2,7 @@
 
     python -m tests.benchmarks.simulation
         coverage|ranges|further|equivalence|adaptive|early_line|unpaired|limits|drift|at_length|capped
-        |chance|confidence
+        |chance|confidence|several_draws
         [--runs 500] [--shape NAME,…] [--jobs 2] [--out results.csv] [--docs]
 
 `--docs` renews the table in `docs/simulations.md`, which says what its columns are. Each run has a
@@ -35,6 +35,7 @@ from tests.benchmarks.simulation import (
     further,
     limits,
     ranges,
+    several_draws,
     unpaired,
 )
 from tests.benchmarks.simulation.shapes import SHAPES
@@ -63,6 +64,7 @@ SIMULATIONS: Mapping[str, Simulation] = {
     "drift": drift.SIMULATION,
     "chance": chance.SIMULATION,
     "confidence": confidence.SIMULATION,
+    "several_draws": several_draws.SIMULATION,
 }
 
 

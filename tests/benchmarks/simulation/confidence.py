@@ -2,26 +2,30 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import product
 
 import numpy as np
+from scipy.special import ndtri
 
 from eyechart.harness.analysis.confidence import (
+    Calibration,
     Chosen,
     brier_interval,
-    calibration_error,
+    calibration,
     overconfidence_interval,
 )
 from eyechart.harness.analysis.curve import Floats
+from tests.benchmarks.simulation.draws import CORRELATION
 from tests.benchmarks.simulation.table import Column, Row, Simulation, Spread
 
 OPTIONS = 11
 SAMPLES = (10, 20, 40, 100)
 _LINES = 8
 """Lines whose samples a calibration error is taken of together."""
-_BINS = 10
+_BINS, _LEAST = 10, 5
 _MANY = 200_000
 Drawn = Callable[[np.random.Generator, int], tuple[Floats, Floats]]
 """Confidence of N samples, and the probability that each is right."""
@@ -53,42 +57,65 @@ SHAPES: Mapping[str, Drawn] = {
 }
 
 
-def draw(shape: str, rng: np.random.Generator, n: int) -> Chosen:
-    """N samples; what the first choice leaves is shared evenly by the other options."""
+def draw(
+    shape: str, rng: np.random.Generator, samples: int, lines: int = 1, together: float = 0.0
+) -> Chosen:
+    """Samples of so many rows at each line; what the first choice leaves is shared evenly by the
+    other options. `together` is the correlation of the verdicts on a row at two lines.
+    """
+    n = samples * lines
+    rows = np.arange(n) // lines
     sure, share = SHAPES[shape](rng, n)
-    right = rng.random(n) < share
+    of_row, own = rng.standard_normal(samples)[rows], rng.standard_normal(n)
+    right = math.sqrt(together) * of_row + math.sqrt(1 - together) * own < ndtri(share)
     rest = (1 - sure) / (OPTIONS - 1)
     of_right = (1 - sure) ** 2 + (OPTIONS - 1) * rest**2
     of_wrong = sure**2 + (1 - rest) ** 2 + (OPTIONS - 2) * rest**2
-    return Chosen(np.zeros(n, np.int64), right, sure, np.where(right, of_right, of_wrong))
+    brier = np.where(right, of_right, of_wrong)
+    return Chosen(np.zeros(n, np.int64), right, sure, brier, rows)
 
 
-def uncorrected(chosen: Chosen) -> float:
+def uncorrected(chosen: Chosen, bins: int = _BINS) -> float:
     """The calibration error as it is usually computed, in the same bins."""
     order = np.argsort(chosen.confidence, kind="stable")
-    parts = np.array_split((chosen.confidence - chosen.right)[order], _BINS)
+    parts = np.array_split((chosen.confidence - chosen.right)[order], bins)
     return float(sum(len(part) * abs(part.mean()) for part in parts) / len(order))
+
+
+def _calibration(chosen: Chosen) -> Calibration:
+    found = calibration(chosen)
+    assert found is not None
+    return found
 
 
 def measure(case: tuple[str, int], runs: int) -> Row:
     """One row of the table."""
     shape, samples = case
     many = draw(shape, np.random.default_rng([99]), _MANY)
-    truths = float((many.confidence - many.right).mean()), float(many.brier.mean())
-    held, widths = np.zeros((runs, 2)), np.zeros((runs, 2))
+    bins = min(_BINS, samples // _LEAST)
+    truths = (
+        float((many.confidence - many.right).mean()),
+        float(many.brier.mean()),
+        uncorrected(many, bins),
+        uncorrected(many),
+    )
+    held, widths = np.zeros((runs, 4)), np.zeros((runs, 4))
     errors = np.zeros((runs, 2))
     for run in range(runs):
         rng = np.random.default_rng([run, samples])
         line = draw(shape, rng, samples)
+        alike = draw(shape, rng, samples, _LINES, CORRELATION)
         intervals = (
             overconfidence_interval(line.confidence, line.right),
             brier_interval(line.brier),
+            _calibration(line)[1:],
+            _calibration(alike)[1:],
         )
         for place, ((low, high), truth) in enumerate(zip(intervals, truths, strict=True)):
             held[run, place] = low <= truth <= high
             widths[run, place] = high - low
-        condition = draw(shape, rng, _LINES * samples)
-        errors[run] = uncorrected(condition), calibration_error(condition) or 0.0
+        condition = draw(shape, rng, samples, _LINES)
+        errors[run] = uncorrected(condition), _calibration(condition).error
     usual, corrected = errors.mean(axis=0) - uncorrected(many)
     return {
         "shape": shape,
@@ -97,6 +124,10 @@ def measure(case: tuple[str, int], runs: int) -> Row:
         "width": float(np.median(widths[:, 0])),
         "brier_held": float(held[:, 1].mean()),
         "brier_width": float(np.median(widths[:, 1])),
+        "line_held": float(held[:, 2].mean()),
+        "line_width": float(np.median(widths[:, 2])),
+        "lines_held": float(held[:, 3].mean()),
+        "lines_width": float(np.median(widths[:, 3])),
         "usual": float(usual),
         "corrected": float(corrected),
         "runs": runs,
@@ -109,8 +140,9 @@ def rows(_: Sequence[str], runs: int, spread: Spread) -> Iterator[Row]:
 
 
 SIMULATION = Simulation(
-    "coverage of the intervals of confidence less accuracy and of Brier scores, and the bias of "
-    "the expected calibration error over eight lines",
+    "coverage of the intervals of confidence less accuracy, of Brier scores and of the expected "
+    "calibration error, of a line and over eight lines whose rows go together, and the bias of the "
+    "latter where they do not",
     (
         Column("shape", "shape"),
         Column("samples", "samples of a line"),
@@ -118,6 +150,10 @@ SIMULATION = Simulation(
         Column("width", "its median width", ".2f"),
         Column("brier_held", "Brier score holds", ".3f"),
         Column("brier_width", "its median width", ".2f"),
+        Column("line_held", "calibration error of a line holds", ".3f"),
+        Column("line_width", "its median width", ".2f"),
+        Column("lines_held", "of eight lines holds", ".3f"),
+        Column("lines_width", "its median width", ".2f"),
         Column("usual", "bias, not corrected", "+.3f"),
         Column("corrected", "bias, corrected", "+.3f"),
     ),

@@ -45,7 +45,7 @@ SETTING = (
     Column("samples", "samples of a line"),
 )
 """Columns of most tables: what was simulated."""
-KEYS = ("shape", "curve", "options", "rows", "lines", "sides")
+KEYS = ("shape", "curve", "options", "alike", "rows", "draws", "lines", "sides")
 """Columns that may say it, besides the number of samples."""
 
 

@@ -105,6 +105,7 @@ def _metadata(evaluation: Evaluation, detail: Detail) -> dict[str, str]:
         **strings(
             length=record.length,
             index=record.index,
+            draw=record.draw,
             seed=evaluation.publishable.run.manifest.settings.get("seed"),
             characters=record.chars,
             finish_reason=record.finish_reason,

@@ -1,0 +1,55 @@
+"""The samples of a condition that were asked, to find those that two runs have in common."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from eyechart.harness.spec.columns import LINE
+
+Places: TypeAlias = npt.NDArray[np.intp]
+
+
+@dataclass(frozen=True, eq=False)
+class Asked:
+    """N samples, by line and index."""
+
+    keys: npt.NDArray[np.int64]
+    """The columns `LINE` and the index of each sample: shape (N, 4)."""
+    true_lengths: npt.NDArray[Any]
+    """Symbols in each row: shape (N,)."""
+    prompts: npt.NDArray[Any]
+    """Hash of each prompt: shape (N,)."""
+    targets: npt.NDArray[Any]
+    """`target_mark` of each target: shape (N,)."""
+
+
+def asked_of(recorded: pd.DataFrame) -> Asked:
+    """The samples of `JudgedCondition.recorded`."""
+    recorded = recorded.drop_duplicates([*LINE, "index"])
+    keys = recorded[[*LINE, "index"]].to_numpy(np.int64)
+    order = _order(keys)
+    return Asked(
+        np.ascontiguousarray(keys[order]),
+        *(recorded[name].to_numpy()[order] for name in ("true_length", "prompt", "target")),
+    )
+
+
+def in_both(first: Asked, second: Asked) -> tuple[Places, Places]:
+    """The places of the samples that both have, in each of the two."""
+    if np.array_equal(first.keys, second.keys):
+        places = np.arange(len(first.keys))
+        return places, places
+    keys = np.concatenate([first.keys, second.keys])
+    order = _order(keys)
+    same = (keys[order][1:] == keys[order][:-1]).all(axis=1)
+    return order[:-1][same], order[1:][same] - len(first.keys)
+
+
+def _order(keys: npt.NDArray[np.int64]) -> Places:
+    """By line and then by index; of equal keys the earlier one first."""
+    return np.lexsort(keys.T[::-1])
