@@ -186,7 +186,7 @@ def open_inside(name: ModelName, settings: ModelSettings) -> Inside:
     if plugin is None:
         raise SetupError(
             f"{name.label} has no inside that can be read: bench probe is for tiny, tiny/FOLDER, "
-            "and hf/FOLDER, a model of Hugging Face in a local folder"
+            "hf/FOLDER, a model of Hugging Face in a local folder, and gguf/FILE"
         )
     open_it = cast("Callable[[ModelSettings], Inside]", plugin.load())
     return open_it(replace(settings, model=name.model, provider=name.provider))

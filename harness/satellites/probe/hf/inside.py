@@ -22,7 +22,9 @@ try:
 except ImportError as error:
     from eyechart.providers.base import SetupError, install
 
-    raise SetupError(f"models of hf/ need torch and transformers: {install('probe')}") from error
+    raise SetupError(
+        f"models of hf/ and gguf/ need torch and transformers: {install('probe')}"
+    ) from error
 
 from eyechart.harness.satellites.probe.inside import (
     Anatomy,
@@ -35,6 +37,7 @@ from eyechart.harness.satellites.probe.inside import (
 from eyechart.harness.satellites.probe.measures.states import shown_of
 from eyechart.providers.base import ModelSettings, PromptOverflowError, SetupError
 from eyechart.providers.documents import as_document
+from eyechart.providers.hf.files import ModelFiles, file_at, files_in
 from eyechart.providers.intervention import read_intervention
 from eyechart.providers.model_files import check_ids, check_rendered, rendering, tokenizing
 from eyechart.providers.naming import named
@@ -49,15 +52,21 @@ def open_inside(settings: ModelSettings) -> HfInside:
     Raises:
         SetupError: it cannot be loaded, or not be changed as the settings ask.
     """
-    return HfInside(settings)
+    files = files_in(settings.model, trust_remote_code=settings.trust_remote_code)
+    return HfInside(files, settings)
+
+
+def open_file(settings: ModelSettings) -> HfInside:
+    """Loads the model in a GGUF file; raises `SetupError` like `open_inside`."""
+    return HfInside(file_at(settings.model), settings)
 
 
 class HfInside:
     """A causal language model of Hugging Face, one prompt at a time."""
 
-    def __init__(self, settings: ModelSettings) -> None:
-        self._folder = loading.folder_of(settings)
-        model, self._tokenizer, self._is_watched = loading.load(self._folder, settings)
+    def __init__(self, files: ModelFiles, settings: ModelSettings) -> None:
+        self._files, self._folder = files, files.place
+        model, self._tokenizer, self._is_watched = loading.load(files, settings)
         self._models: dict[Precision, Any] = {"float32": model}
         self._config = model.config.get_text_config()
         self._settings = settings
@@ -69,7 +78,7 @@ class HfInside:
         if not self._can_share():
             self.anatomy = replace(self.anatomy, shares=False)
         tokens = len(self._tokenizer)
-        self._sha256 = loading.weights_sha256(self._folder)
+        self._sha256 = files.weights_sha256()
         self._vocabulary = tokens
 
     def facts(self) -> dict[str, object]:
@@ -210,7 +219,7 @@ class HfInside:
     def _at(self, precision: Precision) -> Any:
         """The model in this precision; that in bfloat16 is made when it is first asked for."""
         if precision not in self._models:
-            model = loading.rounded(self._folder, self._settings, is_watched=self._is_watched)
+            model = loading.rounded(self._files, self._settings, is_watched=self._is_watched)
             self._apply(model)
             self._models[precision] = model
         return self._models[precision]
