@@ -287,19 +287,22 @@ class _Check:
 
     async def _logprobs(self) -> None:
         self.begin("it gives log probabilities, or refuses them with a SetupError")
-        try:
-            opened: Any = self.open_provider(replace(self.settings, logprobs=True))
-        except SetupError:
-            return
-        except KeyboardInterrupt:
-            raise
-        except BaseException as error:  # noqa: BLE001  code of others
-            self.fault(f"opening it with logprobs raised {described(error)}, not a SetupError")
-            return
-        reply = await self._asked("complete() with logprobs", opened, _request(4))
-        if isinstance(reply, Reply) and reply.logprobs is None:
-            self.fault("asked for logprobs, a reply has none; refuse them with a SetupError")
-        await self._call("aclose()", opened.aclose)
+        for name, top in (("logprobs", 0), ("top_logprobs", 2)):
+            settings = replace(self.settings, logprobs=True, top_logprobs=top)
+            try:
+                opened: Any = self.open_provider(settings)
+            except SetupError:
+                return
+            except KeyboardInterrupt:
+                raise
+            except BaseException as error:  # noqa: BLE001  code of others
+                self.fault(f"opening it with {name} raised {described(error)}, not a SetupError")
+                return
+            reply = await self._asked(f"complete() with {name}", opened, _request(4))
+            await self._call("aclose()", opened.aclose)
+            if isinstance(reply, Reply) and getattr(reply, name) is None:
+                self.fault(f"asked for {name}, a reply has none; refuse them with a SetupError")
+                return
 
     async def _facts(self, provider: Provider) -> Mapping[str, object] | None:
         """The facts; `None` if they are not valid."""

@@ -125,6 +125,9 @@ class Reply:
     tokens. `None` if the provider does not say."""
     logprobs: tuple[tuple[str, float], ...] | None = None
     """Token and natural logarithm of its probability, for each token of the text; if requested."""
+    top_logprobs: tuple[tuple[tuple[str, float], ...], ...] | None = None
+    """For each token of `logprobs` the most probable tokens there with theirs, the most probable
+    one first; if requested."""
     options: tuple[ScoredOption, ...] | None = None
     """From `score`: the options in the order of the request; `text` is the most probable one."""
 
@@ -140,6 +143,13 @@ class Reply:
             with suppress(TypeError, ValueError, AttributeError):
                 logprobs = tuple((_storable(token), logprob) for token, logprob in self.logprobs)
                 object.__setattr__(self, "logprobs", logprobs)
+        if self.top_logprobs is not None:
+            with suppress(TypeError, ValueError, AttributeError):
+                top = tuple(
+                    tuple((_storable(token), logprob) for token, logprob in place)
+                    for place in self.top_logprobs
+                )
+                object.__setattr__(self, "top_logprobs", top)
 
 
 class Facts(Protocol):
@@ -303,6 +313,8 @@ class ModelSettings:
     """The vendor's tier to ask for, `default` or `flex`; `None` leaves it to the vendor."""
     logprobs: bool = False
     """Whether replies carry the probabilities of their tokens."""
+    top_logprobs: int = 0
+    """How many of the most probable tokens at each place replies carry; only with `logprobs`."""
     model_args: tuple[str, ...] = ()
     """`KEY=VALUE` for the library that loads the model."""
     server_args: tuple[str, ...] = ()
@@ -333,7 +345,7 @@ class ModelSettings:
 
 _SETTINGS = {
     **{name: name for name in ("temperature", "api", "system", "effort", "thinking", "params")},
-    **{name: name for name in ("tier", "logprobs")},
+    **{name: name for name in ("tier", "logprobs", "top_logprobs")},
     "base_urls": "base_url",
     "model_args": "model_args",
     "server_args": "server_args",

@@ -57,6 +57,10 @@ def reply_problems(reply: object) -> dict[str, str]:
         problems["sent"] = f"sent {shown(reply.sent)}, which is no mapping that JSON can have"
     if reply.logprobs is not None and not _are_logprobs(reply.logprobs):
         problems["logprobs"] = "a log probability that is above 0 or no number"
+    if reply.top_logprobs is not None and not _are_top_logprobs(reply):
+        problems["top_logprobs"] = (
+            "top_logprobs that are not tokens with log probabilities for each token of logprobs"
+        )
     return problems | ({} if reply.usage is None else _usage_problems(reply.usage))
 
 
@@ -66,6 +70,14 @@ def _is_document(given: Any) -> bool:
     except (TypeError, ValueError, RecursionError):
         return False
     return isinstance(given, Mapping)
+
+
+def _are_top_logprobs(reply: Reply) -> bool:
+    given: Any = reply.top_logprobs
+    try:
+        return len(given) == len(reply.logprobs or ()) and all(map(_are_logprobs, given))
+    except TypeError:
+        return False
 
 
 def _are_logprobs(given: Any) -> bool:

@@ -72,8 +72,8 @@ class Descriptor:
     needs: Callable[[Environment], str] = lambda _environ: NOTHING
     """What it needs, in the same line; of a key only whether it is set."""
     opens: str = ""
-    """`module:function`, which takes `ModelSettings` and returns a `Provider`; empty for a provider
-    whose models can only be probed."""
+    """`module:function`, which takes `ModelSettings` and returns a `Provider`; empty for a plugin.
+    """
     batch_form: str = ""
     """`module:function`, which takes `ModelSettings` and returns a `BatchForm`."""
     batch_service: str = ""
@@ -88,6 +88,12 @@ class Descriptor:
     read_model: Callable[[str], str] | None = None
     """The name of a model as tables and folders have it, from the given one, which may follow a
     colon too; raises `SetupError`. `None`: as it is given, after a slash."""
+    read_label: Callable[[str], str] | None = None
+    """The name of a model in tables and folders, after that of the provider, from the name by which
+    it is asked; `None`: they are the same."""
+    models_are_files: bool = False
+    """Whether a model's name is a path on this machine: then the facts of its weights say which
+    model it is, and the user may give it another name."""
     model_args: Callable[[Sequence[str]], str] | None = None
     """What `--model-arg` adds to the name of a model; raises `SetupError`. `None`: it takes none.
     """

@@ -10,7 +10,8 @@ import os
 from eyechart.providers import anthropic_descriptor, oracle, scripted
 from eyechart.providers.base import SetupError
 from eyechart.providers.catalog.endpoints import ITS_OWN, USER_FILE, endpoints
-from eyechart.providers.descriptor import Descriptor, Destination, Environment, extra_needed
+from eyechart.providers.descriptor import Descriptor, Destination, Environment
+from eyechart.providers.hf import descriptor as hf
 from eyechart.providers.lm_eval import descriptor as lm_eval
 from eyechart.providers.openai.descriptor import AZURE, COMPATIBLE, vendor
 from eyechart.providers.plugins import Plugin
@@ -25,11 +26,8 @@ BUILT_IN: dict[str, Descriptor] = {
         anthropic_descriptor.DESCRIPTOR,
         vllm.DESCRIPTOR,
         lm_eval.DESCRIPTOR,
-        Descriptor(
-            name="hf",
-            title="a model of Hugging Face in a folder, for 'bench probe'",
-            needs=lambda _environ: f"its folder, {extra_needed('probe', 'torch')}",
-        ),
+        hf.HF,
+        hf.GGUF,
         AZURE,
         scripted.DESCRIPTOR,
     )

@@ -46,7 +46,7 @@ class ModelName:
     plugin: Plugin | None = None
     """What adds the provider, if it is not built in."""
     called: str = ""
-    """The user's name for it in tables and folders; empty for `asked_as`."""
+    """Its name in tables and folders: that of the user, or of the files; empty for `asked_as`."""
 
     @property
     def label(self) -> str:
@@ -115,7 +115,7 @@ def _parse(given: str, *, has_server: bool) -> ModelName:
         raise SetupError(f"model {given!r} is not of the form provider/model")
     known = [*BUILT_IN, *vendors()]
     if slash and (provider in known or plugins.find(INSIDES, provider) is not None):
-        return ModelName(provider, model)
+        return _labelled(ModelName(provider, model))
     if slash or not has_server:
         plugin = plugins.find(PROVIDERS, provider)
         if plugin is not None and not slash:
@@ -126,6 +126,12 @@ def _parse(given: str, *, has_server: bool) -> ModelName:
         return ModelName(LOCAL, given.removeprefix(f"{LOCAL}/"))
     _refuse_unknown(given, [*known, *plugins.installed(PROVIDERS, known).usable])
     return ModelName(DEFAULT, given)
+
+
+def _labelled(name: ModelName) -> ModelName:
+    """The model with the label that its provider gives it, if that is not its name."""
+    read = name.descriptor.read_label
+    return name if read is None else replace(name, called=f"{name.provider}/{read(name.model)}")
 
 
 def _built_in(given: str) -> ModelName | None:
@@ -181,7 +187,6 @@ def open_model(name: ModelName, settings: ModelSettings | None = None) -> Provid
         SetupError: a package, key or file that the provider needs is missing, or it does not
             support the settings.
     """
-    has_replies(name)
     settings = checked(name, settings or ModelSettings(name.model))
     if name.plugin is not None:
         return plugins.open_plugin(name.plugin, settings)
@@ -201,17 +206,6 @@ def open_batch_form(name: ModelName, settings: ModelSettings) -> BatchForm:
             "OpenAI-compatible vendors, and vllm/NAME, the name under which vLLM serves the model"
         )
     return cast("BatchForm", _load(function)(checked(name, settings)))
-
-
-def has_replies(name: ModelName) -> None:
-    """Raises `SetupError` if the model is one that can be probed only."""
-    if name.plugin is None and not name.descriptor.opens:
-        raise SetupError(
-            f"{name.label} is a model for 'bench probe'; ask it with "
-            f"{named('model', 'lm-eval/hf')} "
-            f"{named('model_args', f'pretrained={name.model}')}, or "
-            f"{named('model', f'vllm/{name.model}')}"
-        )
 
 
 def has_batches(name: ModelName) -> None:
@@ -324,6 +318,7 @@ REFUSED_PARAMS = {
     "seed": f"{named('seed')} sets it",
     "system": f"{named('system')} sets it",
     "logprobs": f"{named('logprobs')} sets it",
+    "top_logprobs": f"{named('top_logprobs')} sets it",
     "reasoning_effort": f"{named('effort')} sets it",
     "service_tier": f"{named('tier')} sets it",
 }

@@ -146,7 +146,10 @@ def masked_fields(record: Mapping[str, Any], names: Iterable[str]) -> Mapping[st
     changed: dict[str, Any] = {}
     for name in names:
         if value := record.get(name):
-            new = _masked_tokens(value) if name == "logprobs" else masked(value)
+            if name == "top_logprobs":
+                new = _masked_tops(value, record.get("logprobs") or ())
+            else:
+                new = _masked_tokens(value) if name == "logprobs" else masked(value)
             if new != value:
                 changed[name] = new
     return {**record, **changed} if changed else record
@@ -156,6 +159,25 @@ def _masked_tokens(logprobs: Sequence[tuple[str, float]]) -> Sequence[tuple[str,
     """The pairs with each token masked that is a part of a secret."""
     clean = _KNOWN.in_replies.leave_out_of_parts([token for token, _ in logprobs])
     return tuple((token, value) for token, (_, value) in zip(clean, logprobs, strict=True))
+
+
+def _masked_tops(tops: Sequence[Any], logprobs: Sequence[tuple[str, float]]) -> Sequence[Any]:
+    """The most probable tokens at each place. Where the token of the reply there, or one of the
+    same rank, is a part of a secret, all are masked.
+    """
+    ranks = max(map(len, tops), default=0)
+    rows = [[token for token, _ in logprobs]]
+    rows += [[top[rank][0] if rank < len(top) else "" for top in tops] for rank in range(ranks)]
+    hidden: set[int] = set()
+    for row in rows:
+        clean = _KNOWN.in_replies.leave_out_of_parts(row)
+        hidden |= {
+            place for place, pair in enumerate(zip(row, clean, strict=True)) if len({*pair}) > 1
+        }
+    return tuple(
+        tuple((HIDDEN, value) for _, value in top) if place in hidden else top
+        for place, top in enumerate(tops)
+    )
 
 
 def watch_environment() -> None:

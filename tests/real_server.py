@@ -79,8 +79,10 @@ class Server:
 
 
 @contextmanager
-def serving(folder: Path, *arguments: str) -> Iterator[Server]:
-    """Serves until the block ends, then ends the whole process group; the log is in `folder`."""
+def serving(folder: Path, *arguments: str, model: Path = MODEL) -> Iterator[Server]:
+    """Serves a model until the block ends, then ends the whole process group; the log is in
+    `folder`.
+    """
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
@@ -88,7 +90,7 @@ def serving(folder: Path, *arguments: str) -> Iterator[Server]:
     names = ("--served-model-name", "tiny", "my-name")
     with (folder / "serving.log").open("wb") as log:
         process = subprocess.Popen(
-            [str(VLLM), "serve", str(MODEL), *place, *names, "--dtype", "float32", *arguments],
+            [str(VLLM), "serve", str(model), *place, *names, "--dtype", "float32", *arguments],
             env=ENVIRONMENT,
             cwd=folder,
             stdout=log,

@@ -43,17 +43,18 @@ class TestRuns:
 
     def test_a_real_difference(self, lab: Lab) -> None:
         """Per line both accuracies and the corrected p; then effective length and area."""
-        sharp, blind = run(lab, "scripted/sharp"), run(lab, "scripted/blind", wrong_from(5))
+        sharp = run(lab, "scripted/sharp", samples=40)
+        blind = run(lab, "scripted/blind", wrong_from(5), samples=40)
         done = lab.bench("compare", sharp, blind, "-o", lab.folder / "c.csv")
         assert done.code == 0
         assert str(lab.folder / "c.csv") in done.out.splitlines()
         with (lab.folder / "c.csv").open() as file:
             three, five, length, area, *whole = csv.DictReader(file)
-        assert (three["length"], three["p_holm"], three["n"]) == ("3", "1.0", "20")
-        assert (five["only_first"], five["only_second"]) == ("15", "0")
-        assert float(five["p"]) == pytest.approx(2 / 2**15)
-        assert float(five["p_holm"]) == pytest.approx(4 / 2**15)
-        assert (five["value_first"], five["value_second"]) == ("1.0", "0.25")
+        assert (three["length"], three["p_holm"], three["n"]) == ("3", "1.0", "40")
+        assert (five["only_first"], five["only_second"]) == ("35", "0")
+        assert float(five["p"]) == pytest.approx(2 / 2**35)
+        assert float(five["p_holm"]) == pytest.approx(4 / 2**35)
+        assert (five["value_first"], five["value_second"]) == ("1.0", "0.125")
         assert (length["measure"], length["length"]) == ("effective_length", "")
         assert (length["value_first"], length["value_first_bound"]) == ("5.0", ">")
         assert length["value_second_bound"] == ""
@@ -82,8 +83,8 @@ class TestRuns:
         sharp, blind = (
             read_run(folder)
             for folder in (
-                run(lab, "scripted/sharp"),
-                run(lab, "scripted/blind", wrong_from(5)),
+                run(lab, "scripted/sharp", samples=40),
+                run(lab, "scripted/blind", wrong_from(5), samples=40),
             )
         )
         forth, back = compare_runs(sharp, blind), compare_runs(blind, sharp)
@@ -172,7 +173,7 @@ class TestChange:
             measures = [row["measure"] for row in csv.DictReader(file)]
         assert measures == ["accuracy", "accuracy", "effective_length", "effective_length"]
         assert "| area" not in done.out
-        assert "at least one side is adaptive, so only the 240 samples that both sides" in done.out
+        assert "at least one side is adaptive, so lines are compared on the 240 samples" in done.out
         assert "whether the two are equivalent is not tested" in done.out
         worse = run(lab, "scripted/c", wrong_from(5), samples=120)
         back = compare_runs(chosen, read_run(worse))
@@ -187,7 +188,8 @@ class TestChange:
         options = () if fail_if is None else ("--fail-if", fail_if)
         done = lab.bench("compare", *folders, *options, "-o", lab.folder / "c.csv")
         assert done.code == code
-        assert "scripted/b is worse than scripted/a" in done.out
+        assert "scripted/a sees further than scripted/b on lab/ones" in done.out
+        assert ("scripted/b is worse" in done.err) == (fail_if is not None)
         back = lab.bench(
             "compare", *reversed(folders), "--fail-if", "worse", "-o", lab.folder / "c.csv"
         )
@@ -276,7 +278,7 @@ class TestConditions:
     """Two values of an axis, on the same rows."""
 
     def folder(self, lab: Lab) -> Path:
-        wanted = lab.wanted(samples=20, axes={"separator": ["all"]})
+        wanted = lab.wanted(samples=40, axes={"separator": ["all"]})
         lab.asked(
             wanted,
             lambda request: (

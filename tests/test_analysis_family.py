@@ -223,21 +223,33 @@ class TestSentence:
         assert said.endswith(") on lab/ones.")
         assert " symbols (95 % interval " in said
 
-    def test_the_best_condition_is_compared_with_the_others(self, lab: Lab) -> None:
-        """It is named by the axes that vary."""
+    def test_the_default_is_the_headline(self, lab: Lab) -> None:
+        """The longest of several is only the longest seen, and is compared with the others."""
         separators = ("none", "space", "comma")
         said = run_finding(run(lab, "a", sees_to(2, "none"), separators=separators))
-        assert "The longest effective length of scripted/a on lab/ones is more than 16" in said
+        assert said.startswith("scripted/a sees to ")
         assert (
-            "with separator=space, and as long with separator=comma; that is further than" in said
-        )
+            " on lab/ones with separator=none, the default; the longest length seen under 3 "
+            "conditions is more than 16 symbols, with separator=space, and as long with "
+            "separator=comma; that is further than"
+        ) in said
         assert "further than with 1 of the 2 other conditions" in said
         assert said.endswith("(same rows, Holm's correction for 3 pairs).")
 
     def test_several_of_equal_length_are_counted(self, lab: Lab) -> None:
-        """One other is named."""
+        """Where the default is one of them, it is the only one that is named."""
         said = run_finding(run(lab, "a", sees_to(4), separators=("none", "space", "comma")))
-        assert "with separator=none, and as long under 2 other conditions; no difference" in said
+        assert (
+            " on lab/ones with separator=none, the default, the longest length seen under 3 "
+            "conditions; no difference"
+        ) in said
+
+    def test_without_the_default_the_longest_is_one_that_was_seen(self, lab: Lab) -> None:
+        """Nothing is the headline."""
+        said = run_finding(run(lab, "a", sees_to(4), separators=("space", "comma")))
+        assert said.startswith(
+            "The longest length seen under 2 conditions by scripted/a on lab/ones is "
+        )
 
     def test_no_difference(self, lab: Lab) -> None:
         """Is said to be none."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from itertools import product
 
 import numpy as np
 import pytest
@@ -104,6 +105,40 @@ class TestPairs:
             0, [one.difference for one in areas], [one.difference_ci for one in areas]
         )
         assert found / rounds <= 0.05 + 3 * math.sqrt(0.95 * 0.05 / rounds)
+
+    def test_the_label_test_is_that_of_all_exchanges(self) -> None:
+        """Of eight rows there are 2^8. An interval leaves out 0 exactly where it is significant."""
+        rng = np.random.default_rng(3)
+        significant = 0
+        for _ in range(40):
+            sides = [answers(rng.random((8, 7)) < share) for share in (0.9, 0.6)]
+            pair = paired(*sides)
+            assert pair is not None
+            first, second = pair
+            rows = [
+                areas_under(first.lengths, (one - other)[None])[0]
+                for one, other in zip(first.correct, second.correct, strict=True)
+            ]
+            flips = np.array(list(product((1, -1), repeat=8)))
+            exact = (abs(flips @ rows) >= abs(sum(rows)) - 1e-9).mean()
+            area = mean_area([pair])
+            assert area.p == pytest.approx(exact, abs=4 * math.sqrt(exact / 2000) + 1e-3)
+            low, high = area.difference_ci
+            assert (low > 0 or high < 0) == (area.p < 0.05) == (area.larger != 0)
+            significant += area.p < 0.05
+        assert 5 < significant < 40
+
+    def test_labels_are_exchanged_in_whole_rows(self) -> None:
+        """Rows that go together make the test no surer than their number: five show nothing."""
+        rows = np.ones((5, 7))
+        pair = paired(answers(rows > 0), answers(rows < 0))
+        assert pair is not None
+        area = mean_area([pair] * 3)
+        assert area.p == pytest.approx(2 / 2**5, abs=0.02)
+        assert area.difference == pytest.approx(1)
+        assert area.larger == 0
+        same = mean_area([(pair[0], pair[0])])
+        assert (same.p, same.difference) == (1.0, 0.0)
 
     def test_a_difference_is_covered(self) -> None:
         """Of areas, at the nominal rate."""

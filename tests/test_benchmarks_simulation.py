@@ -18,11 +18,13 @@ from eyechart.harness.spec import Line
 from tests.benchmarks.every_length import Truth, exact_lengths, truth_of
 from tests.benchmarks.simulation import (
     adaptive,
+    asked,
     coverage,
     early_line,
     equivalence,
     further,
     ranges,
+    unequal,
     unpaired,
 )
 from tests.benchmarks.simulation.draws import (
@@ -182,8 +184,30 @@ class TestMeasures:
 
     def test_a_side_whose_crossing_is_four_times_longer_is_seen_to_see_further(self) -> None:
         case = further.Case(Setting("slope 4", 0.0, 40), 0.0)
-        assert [further._said(case, run, 4.0) for run in range(3)] == [1, 1, 1]
-        assert [further._said(case, run, 0.25) for run in range(3)] == [-1, -1, -1]
+        assert [further._said(case, run, 4.0) for run in range(3)] == 3 * [(1, True)]
+        assert [further._said(case, run, 0.25) for run in range(3)] == 3 * [(-1, True)]
+
+    @pytest.mark.parametrize("name", [name for name in unequal.KINDS if name != "rows fail"])
+    def test_shapes_with_other_curves_cross_at_the_same_length(self, name: str) -> None:
+        truth = unequal.KINDS[name].draw(5)
+        before, behind = math.floor(truth.crossing), math.ceil(truth.crossing)
+        assert truth.accuracies[before] >= THRESHOLD > truth.accuracies[behind]
+
+    def test_rows_that_always_fail_are_part_of_the_crossing(self) -> None:
+        truth = unequal.KINDS["rows fail"].draw(5)
+        at = (1 - unequal.FAILING) * truth.accuracies
+        assert at[math.floor(truth.crossing)] >= THRESHOLD > at[math.ceil(truth.crossing)]
+        case = unequal.Case("rows fail", "window", 0.0, 400)
+        first, second = unequal.draw_pair(case, 0)
+        assert (first.correct.sum(axis=1) == 0).mean() == pytest.approx(0.12, abs=0.05)
+        assert second.correct[:, 0].all()
+
+    def test_asking_on_stays_within_the_price(self) -> None:
+        case = unequal.Case("slope 4", "slope 4", 0.0, asked.SAMPLES)
+        result = asked.compared(case, 1, 1.5)
+        assert 0 <= result.requests <= asked.FULL
+        more = sum(line.n for line, _ in result.after.lines)
+        assert more == asked.FULL + result.requests // 2
 
     def test_a_lower_side_has_an_area_less_by_exactly_the_margin(self) -> None:
         truth = SHAPES["guess 20 %"].draw(2)

@@ -304,7 +304,14 @@ def test_logprobs_that_do_not_come() -> None:
         async def complete(self, request: Request) -> Reply:
             return Reply(request.prompt, logprobs=(("a", -0.5),))
 
-    assert check_provider(lambda _: WithLogprobs(), ModelSettings("m"))
+    with pytest.raises(ProviderCheckError, match="asked for top_logprobs, a reply has none"):
+        check_provider(lambda _: WithLogprobs(), ModelSettings("m"))
+
+    def plain(settings: ModelSettings) -> Sound:
+        settings.refuse_all_but("logprobs")
+        return WithLogprobs()
+
+    assert check_provider(plain, ModelSettings("m"))
 
 
 def test_an_error_in_passing() -> None:

@@ -176,7 +176,7 @@ def test_models_without_likelihood(lab: Lab) -> None:
     lab.bench_run("--model", "gpt-4o", *LIKELIHOOD).one_line(
         2,
         "openai/gpt-4o does not say how probable",
-        "tiny, vllm/… and lm-eval/…",
+        "gguf/…, vllm/… and lm-eval/…",
         "--api completions",
     )
     lab.bench_run("--model", "m", "--base-url", "http://127.0.0.1:9/v1", *LIKELIHOOD).one_line(

@@ -21,7 +21,12 @@ from eyechart.harness.satellites.probe.measures.catalogue import (
     check_measures,
     quantity_of,
 )
-from eyechart.harness.satellites.probe.measures.collapse import LINE, distances, weights_apart
+from eyechart.harness.satellites.probe.measures.collapse import (
+    LINE,
+    ROUNDED,
+    distances,
+    weights_apart,
+)
 from eyechart.harness.satellites.probe.measures.counter import counter_readings, position_readings
 from eyechart.harness.satellites.probe.measures.residual import (
     Residual,
@@ -56,7 +61,8 @@ def attention_of(scores: Floats, row: Iterable[int]) -> dict[Any, float]:
     weights = softmax(scores).astype(np.float32)[None]
     watcher = Attention(list(row), len(scores))
     for first in range(0, len(scores), 7):
-        watcher.attention(0, first, weights[:, first : first + 7])
+        at = np.arange(first, min(first + 7, len(scores)))
+        watcher.attention(0, at, weights[:, at])
     return values(watcher.readings())
 
 
@@ -89,7 +95,7 @@ def test_alternating_weights_stay_apart() -> None:
     def alternating(count: int) -> States:
         scores = np.arange(count)[::-1] % 2
         kept = States([0, 0], frozenset())
-        kept.attention(0, 0, (np.exp(scores) / np.exp(scores).sum())[None, None])
+        kept.attention(0, np.zeros(1, int), (np.exp(scores) / np.exp(scores).sum())[None, None])
         return kept
 
     limit = 2 * (math.e - 1) / (math.e + 1)
@@ -103,8 +109,8 @@ def test_alternating_weights_stay_apart() -> None:
 
 def test_tokens_behind_the_row_stand_in_for_each_other() -> None:
     shorter, longer = States([0, 0], frozenset()), States([0, 0], frozenset())
-    shorter.attention(0, 0, np.array([[[0.2, 0.3, 0.5]]], np.float32))
-    longer.attention(0, 0, np.array([[[0.2, 0.3, 0.1, 0.4]]], np.float32))
+    shorter.attention(0, np.array([2]), np.array([[[0.2, 0.3, 0.5]]], np.float32))
+    longer.attention(0, np.array([3]), np.array([[[0.2, 0.3, 0.1, 0.4]]], np.float32))
     found = values(weights_apart(shorter, longer, 2))
     assert found["weights_l1_end", 0, 0] == pytest.approx(0.2)
 
@@ -219,7 +225,9 @@ def test_ranks_of_known_matrices() -> None:
 def test_residual_reads_the_row_only() -> None:
     states = np.vstack([np.full((3, 4), 100.0), np.eye(4)]).astype(np.float32)
     watcher = Residual([3, 4, 5, 6])
-    watcher.residual(2, states)
+    seen = Several([watcher])
+    for at in (np.arange(5), np.arange(5, 7)):  # in two passes
+        seen.residual(2, at, states[at])
     found = values(watcher.readings())
     assert found["norm", 2, None] == pytest.approx(1)
     assert found["effective_rank", 2, None] == pytest.approx(4)
@@ -231,7 +239,7 @@ def test_rotary_pairs() -> None:
     queries[2, :, 1], queries[2, :, 3] = 3, 4  # a pair of a width of 4
     queries[2, :, 5] = 100
     watcher = Rotary([2], 4)
-    watcher.projections(1, queries, 2 * queries, queries)
+    Several([watcher]).projections(1, np.arange(5), queries, 2 * queries, queries)
     found = values(watcher.readings())
     assert found["query_norm", 1, 1] == pytest.approx(5)
     assert found["query_norm", 1, 0] == 0
@@ -243,12 +251,12 @@ def test_equal_rotary_pairs_give_the_faster_half_a_half() -> None:
     for pairs in (1, 5, 8):
         watcher = Rotary([0], 2 * pairs)
         equal = np.ones((1, 3, 2 * pairs), np.float32)
-        watcher.projections(0, equal, equal, equal)
+        watcher.projections(0, np.zeros(1, int), equal, equal, equal)
         assert values(watcher.readings())["key_norm_fast", 0, None] == pytest.approx(0.5)
     queries = np.ones((1, 1, 8), np.float32)
     queries[:, :, [0, 4]] = 9  # the fastest of 4 pairs
     watcher = Rotary([0], 8)
-    watcher.projections(0, queries, queries, queries)
+    watcher.projections(0, np.zeros(1, int), queries, queries, queries)
     assert values(watcher.readings())["query_norm_fast", 0, None] == pytest.approx(10 / 12)
 
 
@@ -336,16 +344,17 @@ def every_reading() -> dict[str, list[Reading]]:
     }
     one, other = (States([24, 29], EVENTS) for _ in range(2))
     watching = Several([*measures.values(), one, other])
+    at = np.arange(count)
     for layer in range(2):
-        watching.residual(layer, states)
-        watching.projections(layer, heads, heads, heads)
-        watching.attention(layer, 0, weights)
-        watching.heads(layer, heads)
-    watching.final(states)
+        watching.residual(layer, at, states)
+        watching.projections(layer, at, heads, heads, heads)
+        watching.attention(layer, at, weights)
+        watching.heads(layer, at, heads)
+    watching.final(at, states)
     found = {name: list(watcher.readings()) for name, watcher in measures.items()}
     found["collapse"] = [
         reading
-        for suffix in ("", "_bfloat16")
+        for suffix in ("", ROUNDED)
         for readings in (distances(one, other, suffix), weights_apart(one, other, 25, suffix))
         for reading in readings
     ]

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from eyechart.harness.satellites.probe.inside import Array, Event
+from eyechart.harness.satellites.probe.inside import Array, Positions, Wants
 from eyechart.harness.satellites.probe.tiny import TinyInside, open_inside
 from eyechart.harness.satellites.probe.tiny_layers import Layers, to_bfloat16
 from eyechart.providers.base import ModelSettings, PromptOverflowError
@@ -22,7 +22,7 @@ IDS = [int(one) for one in np.random.default_rng(5).integers(0, 60, 40)]
 class Keeper:
     """Keeps everything that happens in a pass."""
 
-    wants: frozenset[Event] = frozenset(["residual", "final", "projections", "attention", "heads"])
+    wants: Wants = dict.fromkeys(("residual", "final", "projections", "attention", "heads"))
 
     def __init__(self) -> None:
         self.streams: dict[int, Array] = {}
@@ -31,21 +31,27 @@ class Keeper:
         self.weights: dict[int, list[Array]] = {}
         self.outputs: dict[int, Array] = {}
 
-    def residual(self, layer: int, states: Array) -> None:
+    def residual(self, layer: int, at: Positions, states: Array) -> None:
+        assert len(at) == len(states)
         self.streams[layer] = states.copy()
 
-    def final(self, states: Array) -> None:
+    def final(self, at: Positions, states: Array) -> None:
+        assert len(at) == len(states)
         self.ended.append(states.copy())
 
-    def projections(self, layer: int, queries: Array, keys: Array, values: Array) -> None:
+    def projections(
+        self, layer: int, at: Positions, queries: Array, keys: Array, values: Array
+    ) -> None:
+        assert len(at) == len(queries)
         self.keys[layer] = (queries.copy(), keys.copy(), values.copy())
 
-    def attention(self, layer: int, first: int, weights: Array) -> None:
+    def attention(self, layer: int, at: Positions, weights: Array) -> None:
         blocks = self.weights.setdefault(layer, [])
-        assert first == sum(block.shape[1] for block in blocks)
         blocks.append(weights.copy())
+        assert at[-1] + 1 - at[0] == len(at) == weights.shape[1]
 
-    def heads(self, layer: int, outputs: Array) -> None:
+    def heads(self, layer: int, at: Positions, outputs: Array) -> None:
+        assert len(at) == len(outputs)
         self.outputs[layer] = outputs.copy()
 
 

@@ -237,6 +237,20 @@ def test_tokens_of_a_key_go_together() -> None:
     assert [token for token, _ in clean["logprobs"]] == expected
 
 
+def test_tokens_of_a_key_go_together_among_the_most_probable_ones() -> None:
+    """As the token of the reply, and as its rival at each place."""
+    keep_secret(KEY)
+    tokens = ["The", f" {KEY[:5]}", KEY[5:20], f"{KEY[20:]}.", " Bye"]
+    rivals = ["a", "b", "c", "d", "e"]
+    for chosen, others in ((tokens, rivals), (rivals, tokens)):
+        pairs = [((one, -0.5), (two, -2.0)) for one, two in zip(chosen, others, strict=True)]
+        record = {"logprobs": tuple((one, -0.5) for one in rivals), "top_logprobs": tuple(pairs)}
+        clean = masked_fields(record, ("logprobs", "top_logprobs"))
+        assert clean["top_logprobs"][0] == pairs[0]
+        assert clean["top_logprobs"][2] == (("***", -0.5), ("***", -2.0))
+        assert KEY not in "".join(top[0][0] for top in clean["top_logprobs"])
+
+
 def test_a_log_is_scrubbed_from_where_it_began(tmp_path: Path) -> None:
     """Other bytes stay as they are, also those that are no UTF-8."""
     keep_secret(KEY)

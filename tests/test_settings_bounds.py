@@ -31,6 +31,7 @@ NUMBERS: dict[str, tuple[list[Any], list[Any]]] = {
     "samples": ([1, 1_000_000], [0, -1, 1_000_001, 1.5]),
     "seed": ([0, 2**63 - 1], [-1, -5, 2**63, 1.5]),
     "temperature": ([0, 2.5], [-1, -0.5, math.nan, math.inf]),
+    "top_logprobs": ([1, 20], [0, -1, 21, 1.5]),
     "tpm": ([0.5, 10_000], [0, -1, math.nan, math.inf]),
 }
 """Numbers that each option takes, and that it refuses."""
@@ -64,7 +65,8 @@ def command_line(lab: Lab, name: str, value: Any) -> str:
 
 
 def run(lab: Lab, *more: str) -> str:
-    done = lab.bench("run", "--task", str(lab.plain), "--model", MODEL, "--adaptive", *more)
+    given = ("--task", str(lab.plain), "--model", MODEL, "--adaptive", "--logprobs")
+    done = lab.bench("run", *given, *more)
     assert done.code == 2
     return done.err
 
@@ -82,11 +84,11 @@ def file(lab: Lab, name: str, value: Any) -> str:
 
 def of_study(lab: Lab, name: str, value: Any) -> str:
     given = {"nan": ".nan", "inf": ".inf"}.get(str(value), str(value))
-    of_model = name in ("max_connections", "rpm", "tpm")
+    of_model = name in ("max_connections", "rpm", "top_logprobs", "tpm")
     line = f"{name}: {[value] if name == 'lengths' else given}\n"
     (lab.folder / "s.yaml").write_text(
         f"name: s\ntitle: s\ntasks: [lab/plain.yaml]\nadaptive: true\n{'' if of_model else line}"
-        f"models:\n  - name: {MODEL}\n{'    ' + line if of_model else ''}"
+        f"models:\n  - name: {MODEL}\n    logprobs: true\n{'    ' + line if of_model else ''}"
     )
     done = lab.bench("run", "s.yaml", "--trust")
     assert done.code == 2
@@ -95,6 +97,7 @@ def of_study(lab: Lab, name: str, value: Any) -> str:
 
 def python(lab: Lab, name: str, value: Any) -> str:
     given: dict[str, Any] = {name: [value] if name == "lengths" else value, "adaptive": True}
+    given["logprobs"] = True
     with pytest.raises(eyechart.EyechartError) as caught:
         eyechart.run(lab.plain, MODEL, out=lab.out, warn=lambda _line: None, **given)
     return str(caught.value)

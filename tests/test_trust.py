@@ -319,7 +319,7 @@ def test_where_models_are_asked() -> None:
     )
     named = destination("lm-eval", model_args=["base_url=http://c.example"])
     assert str(named) == "http://c.example, with the key that lm-eval reads"
-    for name in ("tiny", "oracle", "scripted", "hf", "vllm", "lm-eval"):
+    for name in ("tiny", "oracle", "scripted", "hf", "gguf", "vllm", "lm-eval"):
         assert destination(name, environ={}) is None
 
 

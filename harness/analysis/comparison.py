@@ -14,9 +14,9 @@ from eyechart.harness.analysis.comparability import (
     names_of,
     same_targets,
 )
-from eyechart.harness.analysis.curve import Threshold
+from eyechart.harness.analysis.curve import SIGNIFICANT, Threshold
+from eyechart.harness.analysis.effective_length import EffectiveLength
 from eyechart.harness.analysis.further import (
-    SIGNIFICANT,
     LengthDifference,
     Side,
     Sides,
@@ -42,6 +42,8 @@ from eyechart.harness.spec import Condition
 from eyechart.harness.spec.unit import TOKENS
 
 AnyLength: TypeAlias = PairedLength | UnpairedLength
+MARGIN = 0.05
+"""Difference of areas up to which two sides are equivalent, unless the user says otherwise."""
 Change: TypeAlias = Literal["worse", "better", "equivalent", "undecided"]
 
 
@@ -67,6 +69,8 @@ class ConditionComparison:
     """Whether at least one side is adaptive, see `JudgedCondition.adaptive`."""
     has_same_rows: bool = False
     """Whether a sample has the same row of symbols at all lengths."""
+    estimates: tuple[EffectiveLength | None, EffectiveLength | None] = (None, None)
+    """Both effective lengths as the tables of the two runs have them."""
 
     @property
     def rows(self) -> int | None:
@@ -81,6 +85,17 @@ class ConditionComparison:
         return isinstance(self.paired, Paired)
 
     @property
+    def is_on_shared(self) -> bool:
+        """Whether a length is none of its run's table, because it is that of the samples that both
+        sides have.
+        """
+        lengths = self.length.first, self.length.second
+        return any(
+            one is not None and one.length != length
+            for one, length in zip(self.estimates, lengths, strict=True)
+        )
+
+    @property
     def area(self) -> PairedArea | None:
         """The areas under both curves; `None` if a side is adaptive or the rows differ."""
         return self.paired.area if isinstance(self.paired, Paired) and not self.adaptive else None
@@ -93,6 +108,7 @@ class ConditionComparison:
             paired=self.paired.swapped,
             length=self.length.swapped,
             tokens=self.tokens.swapped,
+            estimates=self.estimates[::-1],
         )
 
     @property
@@ -326,20 +342,26 @@ def _compare(
             check_tokens(both)
     of_writing = writes_rows(run.spec, axis)
     corrected = iter(holm([row.p for _, result, _, _ in matched for row in result.lengths]))
-    compared = tuple(
-        ConditionComparison(
-            condition,
-            result,
-            tuple(next(corrected) for _ in result.lengths),
-            same_targets(first, second),
-            first.control or second.control,
-            _length(first, second, result, sides, threshold, in_tokens=in_tokens),
-            PairTokens(first.tokens_a_symbol, second.tokens_a_symbol, axis, of_writing),
-            first.adaptive or second.adaptive,
-            len(result.lengths) > 1 and not first.run.has_given_rows,
+    compared = []
+    for condition, result, first, second in matched:
+        is_paired = isinstance(result, Paired)
+        pair = sides_of(first, second, sides, other_rows=not is_paired, in_tokens=in_tokens)
+        assert pair is not None  # their lines are compared
+        estimates = [seen(judged, threshold, in_tokens=in_tokens) for judged in (first, second)]
+        compared.append(
+            ConditionComparison(
+                condition,
+                result,
+                tuple(next(corrected) for _ in result.lengths),
+                same_targets(first, second),
+                first.control or second.control,
+                _length(estimates, pair, paired=is_paired),
+                PairTokens(first.tokens_a_symbol, second.tokens_a_symbol, axis, of_writing),
+                first.adaptive or second.adaptive,
+                len(result.lengths) > 1 and not first.run.has_given_rows,
+                (estimates[0], estimates[1]),
+            )
         )
-        for condition, result, first, second in matched
-    )
     manifest = run.manifest
     length = mean_difference([condition.length for condition in compared])
     return Comparison(
@@ -350,40 +372,31 @@ def _compare(
         first=names[0],
         second=names[1],
         threshold=threshold,
-        conditions=compared,
+        conditions=tuple(compared),
         length=length,
         in_tokens=in_tokens,
     )
 
 
 def _length(
-    first: JudgedCondition,
-    second: JudgedCondition,
-    compared: Paired | Unpaired,
-    sides: Sides,
-    threshold: Threshold,
+    estimates: Sequence[EffectiveLength | None],
+    pair: tuple[Side, Side],
     *,
-    in_tokens: bool,
+    paired: bool,
 ) -> LengthDifference:
-    """The difference of the effective lengths. A length that something else than sight limits is
-    that of the whole condition.
+    """The difference of the effective lengths. A length that something else than sight limits is a
+    lower bound.
     """
-    pair = [
-        sides.of(curve, judged.tokens_a_symbol if in_tokens else None)
-        for judged, curve in zip((first, second), compared.pair, strict=True)
+    difference = sides_difference(*pair, paired=paired)
+    limits = [Limit() if one is None else one.limit for one in estimates]
+    lengths = [
+        found if one is None or one.limit.is_ranked else one.length
+        for one, found in zip(estimates, (difference.first, difference.second), strict=True)
     ]
-    difference = sides_difference(pair[0], pair[1], paired=isinstance(compared, Paired))
-    estimates = [seen(judged, threshold, in_tokens=in_tokens) for judged in (first, second)]
-    lengths, limits = zip(
-        *(
-            (found if one is None or one.limit.is_ranked else one.length, one and one.limit)
-            for one, found in zip(estimates, (difference.first, difference.second), strict=True)
-        ),
-        strict=True,
+    p = difference.p if all(limit.is_ranked for limit in limits) else None
+    return replace(
+        difference, first=lengths[0], second=lengths[1], limits=(limits[0], limits[1]), p=p
     )
-    both = limits[0] or Limit(), limits[1] or Limit()
-    p = difference.p if all(limit.is_ranked for limit in both) else None
-    return replace(difference, first=lengths[0], second=lengths[1], limits=both, p=p)
 
 
 def sides_of(
@@ -394,15 +407,21 @@ def sides_of(
     other_rows: bool,
     in_tokens: bool = False,
 ) -> tuple[Side, Side] | None:
-    """Both sides on the samples that both have, and with `other_rows`, see `have_other_rows`, on
-    all of their own; `None` where no sample is scored on both sides. With `in_tokens` their lengths
-    are in tokens of the row.
+    """Both sides, each with all of its own samples, so that its length is that of its run; `None`
+    where no sample is scored on both sides, unless `other_rows`, see `have_other_rows`. With
+    `in_tokens` their lengths are in tokens of the row.
+
+    Only a relative threshold is taken on the samples that both have, if their shortest lines
+    differ: it is a share of the accuracy there.
     """
     if first.curve is None or second.curve is None:
         return None
-    pair = (first.curve, second.curve) if other_rows else paired(first.curve, second.curve)
+    curves = first.curve, second.curve
+    pair = curves if other_rows else paired(*curves)
     if pair is None:
         return None
+    if not (sides.is_relative and curves[0].lines[0] != curves[1].lines[0]):
+        pair = curves
     tokens = [one.tokens_a_symbol if in_tokens else None for one in (first, second)]
     return sides.of(pair[0], tokens[0]), sides.of(pair[1], tokens[1])
 

@@ -146,6 +146,7 @@ def _of_area(area: PairedArea, pairs: int) -> dict[str, Any]:
         "ci_high": area.difference_ci[1],
         "ci90_low": area.equivalence_ci[0],
         "ci90_high": area.equivalence_ci[1],
+        "p": area.p,
     }
 
 

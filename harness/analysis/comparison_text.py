@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from eyechart.harness.analysis.comparison import Change, Comparison
+from eyechart.harness.analysis.comparison import MARGIN, Comparison
 from eyechart.harness.analysis.effective_length import limited_by
 from eyechart.harness.analysis.factor import factors, number_text
 from eyechart.harness.analysis.further import LengthDifference
@@ -15,57 +15,105 @@ from eyechart.harness.analysis.signed import signed
 from eyechart.harness.analysis.tokens_text import tokens_text
 from eyechart.harness.spec import varied_label
 
+_LEAST_P = 0.001
 UNPAIRED = "unpaired: the replies are to different rows"
-_CHANGES: dict[Change, str] = {
-    "worse": "{second} is worse than {first}",
-    "better": "{second} is better than {first}",
-    "equivalent": "{second} and {first} are equivalent",
-    "undecided": "It is open whether {second} is worse than {first}",
-}
 
 
-def finding(comparison: Comparison) -> str:
-    """One sentence: who sees further, has the larger area, or that no difference was found.
+def finding(comparison: Comparison, margin: float | None = MARGIN) -> str:
+    """The verdict in one sentence: who sees further, that the two differ, that they are equivalent,
+    or that this is open; then the numbers that it follows from. `None` as `margin` leaves out
+    whether they are equivalent.
 
     An area alone is no reason to say that a model sees further: a model whose accuracy is 80 % at
     all lengths may have a larger area than one that is perfect to 70 symbols.
     """
+    first, second = comparison.first, comparison.second
     length, area = comparison.length, comparison.area
-    open_ends = _unlimited(comparison)
     larger = 0 if area is None else area.larger
-    ahead, behind = comparison.first, comparison.second
-    if (length.further or larger) < 0:
-        ahead, behind, length = behind, ahead, length.swapped
-        area = None if area is None else area.swapped
-    count = len(comparison.conditions)
-    where = comparison.task + (f" (mean of {count} conditions)" if count > 1 else "")
-    model = comparison.model
+    is_equivalent = margin is not None and comparison.change(margin) == "equivalent"
+    within = "" if margin is None else _within(comparison, margin)
+    no_further = _no_further(length, _unlimited(comparison), is_equivalent=is_equivalent)
+    areas = "" if area is None else area_text(area)
+    sign = length.further or larger
+    ahead, behind = (second, first) if sign < 0 else (first, second)
+    of_model = "" if comparison.model is None else f" for {comparison.model}"
+    where = comparison.task
+    if (count := len(comparison.conditions)) > 1:
+        where += f" (mean of {count} conditions)"
     if limited := _limits(comparison):
-        sentence = (
-            f"{comparison.first} and {comparison.second} cannot be compared on {where}: {limited}"
-        )
+        said = [
+            f"{first} and {second} cannot be compared on {where}: {limited}",
+            "failures of another kind than sight are no difference of the models",
+        ]
     elif length.further:
+        seen = _lengths(length if sign > 0 else length.swapped, count, comparison.length_unit)
         verb = f"{ahead} sees further than {behind}"
-        if model is not None:
-            verb = f"{model} sees further with {ahead} than with {behind}"
-        sentence = f"{verb} on {where}: {_lengths(length, count, comparison.length_unit)}"
-    elif area is not None and larger:
-        verb = f"{ahead} has a larger area than {behind}"
-        if model is not None:
-            verb = f"{model} has a larger area with {ahead} than with {behind}"
-        sentence = f"{verb} on {where}: {area_text(area)}; {_no_further(length, open_ends)}"
+        if comparison.model is not None:
+            verb = f"{comparison.model} sees further with {ahead} than with {behind}"
+        said = [f"{verb} on {where}: {seen}", areas, _despite(is_equivalent, within)]
+    elif larger:
+        differ = f"{first} and {second} differ{of_model} on {where}"
+        said = [f"{differ}, and {ahead} has the larger area: {areas}", no_further]
+        said.append(_despite(is_equivalent, within))
+    elif is_equivalent:
+        said = [
+            f"{first} and {second} are equivalent{of_model} on {where}: {within}",
+            no_further,
+            areas,
+        ]
+    elif comparison.significant:
+        said = [f"{first} and {second} differ{of_model} on {where} at single lengths", no_further]
+        said += [areas, within]
     else:
-        of_model = "" if model is None else f" for {model}"
-        sentence = (
-            f"No difference found between {ahead} and {behind}{of_model} on {where}: "
-            f"{_no_further(length, open_ends)}"
+        said = [
+            f"It is open whether {first} and {second} differ{of_model} on {where}: {no_further}",
+            *(areas, within),
+        ]
+    rows = "" if comparison.is_paired else UNPAIRED
+    said += [_of_lines(comparison), _each_way(comparison), _of_adaptive(comparison), rows]
+    said.append(tokens_text(comparison))
+    return f"{_on_shared(comparison)}{'; '.join(filter(None, said))}."
+
+
+def _within(comparison: Comparison, margin: float) -> str:
+    """How the difference of the areas lies to the margin, or why that is not tested."""
+    if not comparison.is_paired:
+        return (
+            "areas are compared on the same rows only, so whether the two are equivalent is not "
+            "tested"
         )
-        if area is not None:
-            sentence += f"; {area_text(area)}"
-    rows = "" if comparison.is_paired else f"; {UNPAIRED}"
-    tokens = tokens_text(comparison)
-    tokens = tokens and f"; {tokens}"
-    return f"{sentence}; {_of_lines(comparison)}{_of_adaptive(comparison)}{rows}{tokens}."
+    if comparison.area is None:
+        return (
+            "adaptive samples have no area, so whether the two are equivalent is not tested; full "
+            "runs of both can show it"
+        )
+    low, high = (signed(100 * end, 1) for end in comparison.area.equivalence_ci)
+    return (
+        f"their areas differ by {low} to {high} points ({comparison.first} minus "
+        f"{comparison.second}, 90 % interval), and the margin is {100 * margin:g} points"
+    )
+
+
+def _despite(is_equivalent: bool, within: str) -> str:  # noqa: FBT001  of one sentence
+    """That a difference that was found counts as none; empty if it does not."""
+    return f"it counts as none, because {within}" if is_equivalent else ""
+
+
+def _each_way(comparison: Comparison) -> str:
+    """That each side is better somewhere; empty if it is not so."""
+    is_worse = {line.difference > 0 for line in comparison.significant}
+    is_worse |= {comparison.length.further > 0} if comparison.length.further else set()
+    return "each is better somewhere, which counts as worse" if len(is_worse) > 1 else ""
+
+
+def _on_shared(comparison: Comparison) -> str:
+    """Why lengths differ from those of the two runs, before the sentence; empty if they do not."""
+    if not any(compared.is_on_shared for compared in comparison.conditions):
+        return ""
+    return (
+        "on the samples that both have, since the threshold is a share of the accuracy at the "
+        "shortest length, and that differs between the two: "
+    )
 
 
 def _limits(comparison: Comparison) -> str:
@@ -87,38 +135,12 @@ def _limits(comparison: Comparison) -> str:
     return "; ".join(texts)
 
 
-def change_sentence(comparison: Comparison, margin: float) -> str:
-    """One sentence: whether second is worse than, better than or equivalent to first."""
-    change = comparison.change(margin)
-    equivalent, differing = change == "equivalent", comparison.significant
-    verdict = _CHANGES[change].format(first=comparison.first, second=comparison.second)
-    if comparison.length.is_limited:
-        return f"{verdict}: failures of another kind than sight are no difference of the models."
-    if not comparison.is_paired:
-        return (
-            f"{verdict}: areas are compared on the same rows only, so whether the two are "
-            "equivalent is not tested."
-        )
-    if comparison.area is None:
-        return (
-            f"{verdict}: adaptive samples have no area, so whether the two are equivalent is not "
-            "tested; full runs of both can show it."
-        )
-    low, high = (signed(100 * end, 1) for end in comparison.area.equivalence_ci)
-    return (
-        f"{verdict}: their areas differ by {low} to {high} points (first minus second, "
-        f"90 % interval), and the margin is {100 * margin:g} points"
-        + (", also on every line that differs significantly" if equivalent and differing else "")
-        + "."
-    )
-
-
 def area_text(area: PairedArea) -> str:
     """Both areas and their difference with its interval."""
     low, high = (signed(end, 2) for end in area.difference_ci)
     return (
         f"area {area.first:.2f} against {area.second:.2f}, difference "
-        f"{signed(area.difference, 2)} (95 % interval {low} to {high})"
+        f"{signed(area.difference, 2)} (95 % interval {low} to {high}, p {p_text(area.p)})"
     )
 
 
@@ -175,13 +197,17 @@ def _lengths(length: LengthDifference, conditions: int, unit: str) -> str:
     return f"to {first} against {second}, {factor_text(length)}"
 
 
-def _no_further(length: LengthDifference, unlimited: str) -> str:
-    """Why the sentence does not say that one side sees further."""
+def _no_further(length: LengthDifference, unlimited: str, *, is_equivalent: bool) -> str:
+    """Why the sentence does not say that one side sees further. Where the areas are shown to be
+    equivalent, the factor may still be wide: a length is a point of a curve, an area all of it.
+    """
     if not length.one_threshold:
         return "no effective lengths to compare, since at least one side has no single threshold"
     if unlimited:
         return unlimited
     text = f"no difference in effective length was found, {factor_text(length)}"
+    if is_equivalent:
+        text = f"effective lengths are known less exactly, with {factor_text(length)}"
     if math.isfinite(length.detectable):
         text += f", where {length.detectable:.1f} would have been found with a power of 80 %"
     return text
@@ -197,7 +223,7 @@ def _of_lines(comparison: Comparison) -> str:
         lengths = ", ".join(map(str, significant))
         return (
             f"accuracy differs at length{'s' * (len(significant) > 1)} {lengths} "
-            f"(p {_at_least(least)}, exact {test} with Holm's correction for {len(tests)} "
+            f"(p {_from(least)}, exact {test} with Holm's correction for {len(tests)} "
             f"test{'s' * (len(tests) > 1)})"
         )
     if not tests:
@@ -234,10 +260,15 @@ def _of_adaptive(comparison: Comparison) -> str:
     pairs = sum(line.n for compared in adaptive for line in compared.paired.lengths)
     which = f" under {len(adaptive)} of {len(conditions)} conditions" * (len(conditions) > 1)
     return (
-        f"; at least one side is adaptive{which}, so only the {pairs:,} samples that both sides "
-        "have there are compared, and no areas"
+        f"at least one side is adaptive{which}, so lines are compared on the {pairs:,} samples "
+        "that both have there, and areas not at all"
     )
 
 
-def _at_least(p: float) -> str:
-    return "< 0.001" if p < 0.001 else f"from {p:.3f}"  # noqa: PLR2004  as is usual
+def _from(p: float) -> str:
+    return p_text(p) if p < _LEAST_P else f"from {p:.3f}"
+
+
+def p_text(p: float) -> str:
+    """`0.012`, `< 0.001`."""
+    return f"< {_LEAST_P:g}" if p < _LEAST_P else f"{p:.3f}"

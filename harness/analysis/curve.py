@@ -34,6 +34,10 @@ RESAMPLES = 2000
 TAILS = (0.025, 0.975)
 
 
+SIGNIFICANT = 0.05
+"""Level of every test, after the correction."""
+
+
 NEARLY = 1e-9
 """Accuracies that differ by less are equal: 0.85 has no exact binary form."""
 

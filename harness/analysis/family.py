@@ -15,7 +15,7 @@ from eyechart.harness.analysis.effective_length import EffectiveLength
 from eyechart.harness.analysis.further import LengthDifference, Sides
 from eyechart.harness.analysis.in_tokens import check_tokens, seen
 from eyechart.harness.analysis.interval import Bound
-from eyechart.harness.analysis.judged_run import JudgedRun
+from eyechart.harness.analysis.judged_run import JudgedCondition, JudgedRun
 from eyechart.harness.analysis.paired import holm
 from eyechart.harness.errors import CompareError
 from eyechart.harness.spec import Condition
@@ -51,6 +51,12 @@ def in_family(comparisons: Sequence[Comparison]) -> list[Comparison]:
         )
         for comparison, length in zip(comparisons, lengths, strict=True)
     ]
+
+
+def is_default(judged: JudgedCondition) -> bool:
+    """Whether every axis has its default value; of several default values the first counts."""
+    axes = judged.run.spec.axes
+    return all(axes[axis].default[0] == value for axis, value in judged.condition.items())
 
 
 def ranked_lengths(estimates: Iterable[EffectiveLength | None]) -> list[Bound]:

@@ -11,7 +11,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from eyechart.harness.analysis.curve import Curve, Floats, Threshold
+from eyechart.harness.analysis.curve import SIGNIFICANT, Curve, Floats, Threshold
 from eyechart.harness.analysis.effective_length import (
     certified_length,
     crossing,
@@ -28,17 +28,18 @@ _NORMAL = np.linspace(-4.8, 4.8, 161)
 """Standard normal quantiles at which each crossing is taken; their pairs make up the distribution
 of the difference. They reach far out, since p-values corrected for many tests depend on the tails.
 """
-_LEVELS = np.unique([*np.geomspace(1e-6, 0.5, 400), TAILS[0], 0.5])
-"""One-sided levels at which the ends of the difference are known."""
+_CAUTION = 4
+"""A difference is significant at a level where the posterior leaves out 0 at one that is so many
+times smaller. Where the shapes of both curves differ, and their lengths do not, the posterior alone
+is wrong in up to 10 % of the runs, not in 5 %: see `docs/simulations.md`."""
+_TAIL = TAILS[0] / _CAUTION
+_LEVELS = np.unique([*np.geomspace(1e-6, 0.5, 400), _TAIL, 0.5])
+"""One-sided levels of the posterior at which the ends of the difference are known."""
 _ROWS = np.arange(len(_NORMAL))
 _SHARES = [NormalDist().cdf(quantile) for quantile in _NORMAL]
-_AT_INTERVAL = int(np.searchsorted(_LEVELS, TAILS[0]))
-SIGNIFICANT = 0.05
-"""Level of every test, after the correction."""
+_AT_INTERVAL = int(np.searchsorted(_LEVELS, _TAIL))
 _MOST_CORRELATION = 0.95
-_POWER_OVER_CONFIDENCE = (NormalDist().inv_cdf(0.8) + NormalDist().inv_cdf(0.975)) / (
-    NormalDist().inv_cdf(0.975)
-)
+_POWER_OVER_CONFIDENCE = 1 - NormalDist().inv_cdf(0.8) / NormalDist().inv_cdf(_TAIL)
 """A difference of so many half widths of a 95 % interval is found with a power of 80 %."""
 
 
@@ -174,6 +175,7 @@ class Sides:
 
     def __init__(self, threshold: Threshold, fitted: Iterable[tuple[Curve, Fit]] = ()) -> None:
         self._threshold = threshold
+        self.is_relative = threshold.relative
         self._of = {curve.digest: Side(curve, known, threshold) for curve, known in fitted}
         self._in_tokens: dict[tuple[bytes, TokensASymbol], Side] = {}
 
@@ -192,7 +194,7 @@ class Sides:
 
 
 def length_difference(first: Curve, second: Curve, threshold: Threshold) -> LengthDifference:
-    """The difference of the effective lengths of two curves of equal shape, whose rows are pairs.
+    """The difference of the effective lengths of two curves in which row i is the same row.
 
     See `Joined`.
     """
@@ -200,11 +202,13 @@ def length_difference(first: Curve, second: Curve, threshold: Threshold) -> Leng
 
 
 def sides_difference(first: Side, second: Side, *, paired: bool = True) -> LengthDifference:
-    """The difference of the effective lengths of two sides that are fitted already. Without
-    `paired` their rows and lines may differ: their posteriors are independent.
+    """The difference of the effective lengths of two sides that are fitted already. Each side has
+    all of its own samples. Without `paired` their rows may differ: their posteriors are
+    independent.
     """
-    ends = joined(first, second, paired=paired).ends
+    pair = joined(first, second, paired=paired)
     single = first.one_threshold and second.one_threshold
+    ends = pair.ends
     return _of_ends((first.length, second.length), _middle(ends), ends, one_threshold=single)
 
 
@@ -252,8 +256,7 @@ def _level(lower: Floats) -> float:
 
 
 def _two_sided(level: float) -> float:
-    level *= 1 - 1e-9
-    return 2 * level if level < 0.5 * (1 - 1e-9) else 1.0
+    return min(1.0, 2 * _CAUTION * level * (1 - 1e-9))
 
 
 LEAST_P = _two_sided(float(_LEVELS[0]))
@@ -284,7 +287,11 @@ def _worst(limits: Iterable[Limit]) -> Limit:
 
 
 def _correlation(first: Floats, second: Floats) -> float:
-    """The correlation of two sets of row sums, less its standard error; 0 to 0.95."""
+    """The correlation of two sets of row sums, less its standard error; 0 to 0.95. A row that one
+    side alone has is 0 on the other.
+    """
+    rows = max(len(first), len(second))
+    first, second = (np.pad(sums, (0, rows - len(sums))) for sums in (first, second))
     size = math.sqrt(float((first**2).sum() * (second**2).sum()))
     rows = int(((first != 0) | (second != 0)).sum())
     if not size or not rows:
@@ -293,12 +300,10 @@ def _correlation(first: Floats, second: Floats) -> float:
     return min(max(correlation, 0.0), _MOST_CORRELATION)
 
 
-def octaves_between(first: Fit, second: Fit) -> tuple[float, float, float]:
+def octaves_between(first: Side, second: Side) -> tuple[float, float, float]:
     """Lower end, median and upper end of the difference of two crossings, in octaves."""
-    correlation = _correlation(first.row_sums, second.row_sums)
-    ends = Joined(_crossings(first), _crossings(second), correlation).ends
-    low, high = ends[:, _AT_INTERVAL]
-    return float(low), _middle(ends), float(high)
+    difference = sides_difference(first, second)
+    return difference.low, difference.octaves, difference.high
 
 
 def _middle(ends: Floats) -> float:
@@ -383,10 +388,12 @@ def _weights(correlation: float) -> tuple[Floats, Floats]:
 def _crossings(side: Fit) -> Crossings:
     """Quantiles of the crossing in octaves above 1, twice: as low and as high as they may be.
 
-    A crossing below the tested range may lie anywhere below it, and likewise above.
+    A crossing below the tested range may lie anywhere below it, and likewise above; it is not as
+    near to one within the range as `MARGIN`.
     """
     places = np.array([side.place(share) for share in _SHARES])
+    is_below, is_above = places == -math.inf, places == math.inf
     octaves = math.log2(side.bins.shortest) + side.bins.octaves(places)
-    low = np.where(places == -math.inf, places, octaves)
-    high = np.where(places == math.inf, places, octaves)
+    low = np.where(is_below, places, octaves + MARGIN * is_above)
+    high = np.where(is_above, places, octaves - MARGIN * is_below)
     return low, high

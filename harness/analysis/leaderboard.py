@@ -16,11 +16,12 @@ from typing import Any
 
 from eyechart.harness.analysis.capacity import STATISTIC, capacity
 from eyechart.harness.analysis.curve import Threshold
+from eyechart.harness.analysis.family import is_default
 from eyechart.harness.analysis.in_tokens import token_columns
 from eyechart.harness.analysis.judged_run import JudgedCondition, JudgedRun
 from eyechart.harness.analysis.leaderboard_file import Leaderboard, LeftOut, Row, lengths_of
 from eyechart.harness.analysis.limit import RANKED
-from eyechart.harness.analysis.standing import Standing, is_default
+from eyechart.harness.analysis.standing import Standing
 from eyechart.harness.analysis.tables import (
     cost_columns,
     estimate_columns,

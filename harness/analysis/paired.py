@@ -13,6 +13,7 @@ import numpy as np
 from eyechart.harness.analysis.curve import (
     NEARLY,
     RESAMPLES,
+    SIGNIFICANT,
     TAILS,
     Curve,
     Floats,
@@ -24,6 +25,10 @@ from eyechart.harness.spec import Line
 _FLIPS = 9_999
 _EQUIVALENCE_TAIL = 0.05
 """Level of each of the two one-sided tests of equivalence."""
+_MOST_FLIPS = 2_000_000
+"""Most numbers of flips in memory at a time."""
+_DIGITS = 12
+"""Decimals of a row's difference: values that should be equal differ by rounding."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,9 +81,11 @@ class PairedArea:
     first: float
     second: float
     difference_ci: tuple[float, float]
-    """95 % interval of first minus second."""
+    """95 % interval of first minus second; it leaves out 0 where `p` is below 0.05."""
     equivalence_ci: tuple[float, float]
     """90 % interval: two one-sided tests at 5 % go by it."""
+    p: float
+    """Two-sided p-value of no difference between the sides, see `label_test`."""
 
     @property
     def difference(self) -> float:
@@ -88,14 +95,15 @@ class PairedArea:
     @property
     def larger(self) -> int:
         """1 if first has the larger area, -1 if second has it, 0 if neither is shown."""
-        low, high = self.difference_ci
-        return int(low > 0) - int(high < 0)
+        if self.p >= SIGNIFICANT:
+            return 0
+        return 1 if self.difference > 0 else -1
 
     @property
     def swapped(self) -> PairedArea:
         """The same with first and second exchanged."""
-        intervals = [(-high, -low) for low, high in (self.difference_ci, self.equivalence_ci)]
-        return PairedArea(self.second, self.first, *intervals)
+        wide, narrow = ((-high, -low) for low, high in (self.difference_ci, self.equivalence_ci))
+        return PairedArea(self.second, self.first, wide, narrow, self.p)
 
 
 Pair: TypeAlias = tuple[Curve, Curve]
@@ -235,11 +243,58 @@ def _accuracies(counts: tuple[int, int, int, int], resamples: int, seed: int) ->
     first, second = (
         Curve((Line.exact(1),), answers[:, [side]], scored, scored) for side in range(2)
     )
-    return mean_area([(first, second)], resamples=resamples, seed=seed)
+    areas, (wide, narrow) = _areas([(first, second)], resamples, seed)
+    return PairedArea(*areas, wide, narrow, mcnemar(counts[1], counts[2]))
 
 
 def mean_area(pairs: Sequence[Pair], *, resamples: int = RESAMPLES, seed: int = 0) -> PairedArea:
-    """The mean areas of several pairs, and the interval of their difference.
+    """The mean areas of several pairs, the interval of their difference, and its test.
+
+    The interval is that of the draws; where it and the test disagree about 0, its end on that side
+    is 0, or that of the test.
+    """
+    (first, second), (wide, narrow) = _areas(pairs, resamples, seed)
+    p, least = label_test(pairs, resamples=resamples, seed=seed)
+    difference, (low, high) = first - second, wide
+    if p >= SIGNIFICANT:
+        low, high = min(low, 0.0), max(high, 0.0)
+    elif low <= 0 <= high:
+        low, high = (difference - least, high) if difference > 0 else (low, difference + least)
+    return PairedArea(first, second, (low, high), narrow, p)
+
+
+def label_test(
+    pairs: Sequence[Pair], *, resamples: int = RESAMPLES, seed: int = 0
+) -> tuple[float, float]:
+    """The p-value of no difference between the two sides, and the least difference of the mean
+    areas, in size, that is significant.
+
+    A permutation test (Fisher 1935, The Design of Experiments, section 21): if the sides do not
+    differ, their labels can be exchanged within a row, at all lengths and in all pairs together.
+    The p-value is the share of such exchanges, drawn at random, whose difference is as large. It
+    makes no assumption about the shapes of the curves, nor about how a row's answers go together.
+    """
+    rows = np.zeros(max(len(first.correct) for first, _ in pairs))
+    for first, second in pairs:
+        of_line = areas_under(first.lengths, np.eye(len(first.lines))) / first.n
+        rows[: len(first.correct)] += (first.correct - second.correct) @ of_line / len(pairs)
+    observed = abs(float(rows.sum()))
+    values, counts = np.unique(np.round(abs(rows), _DIGITS), return_counts=True)
+    rng, sums = np.random.default_rng(seed), np.empty(resamples)
+    chunk = max(1, _MOST_FLIPS // len(counts))
+    for start in range(0, resamples, chunk):
+        part = slice(start, min(start + chunk, resamples))
+        kept = rng.binomial(counts, 0.5, (part.stop - part.start, len(counts)))
+        sums[part] = abs((2 * kept - counts) @ values)
+    larger = int((sums >= observed - 10.0**-_DIGITS * len(rows)).sum())
+    outside = max(math.ceil(SIGNIFICANT * (1 + resamples)) - 1, 1)
+    return (1 + larger) / (1 + resamples), float(np.sort(sums)[-min(outside, resamples)])
+
+
+def _areas(
+    pairs: Sequence[Pair], resamples: int, seed: int
+) -> tuple[tuple[float, float], tuple[tuple[float, float], tuple[float, float]]]:
+    """The mean areas of several pairs, and the 95 % and the 90 % interval of their difference.
 
     In each draw a row has the same weight in all pairs, so the correlation of conditions that share
     rows is kept. Half of the draws are made with first and second exchanged and their sign
@@ -254,8 +309,10 @@ def mean_area(pairs: Sequence[Pair], *, resamples: int = RESAMPLES, seed: int = 
     exchanged = [(right, left) for left, right in pairs]
     draws = [_area_differences(pairs, half, seed), -_area_differences(exchanged, half, seed)]
     both = np.concatenate(draws)
-    intervals = [_even_ends(both, first - second, tail) for tail in (TAILS[0], _EQUIVALENCE_TAIL)]
-    return PairedArea(first, second, *intervals)
+    wide, narrow = (
+        _even_ends(both, first - second, tail) for tail in (TAILS[0], _EQUIVALENCE_TAIL)
+    )
+    return (first, second), (wide, narrow)
 
 
 def _area_differences(pairs: Sequence[Pair], resamples: int, seed: int) -> Floats:

@@ -15,8 +15,12 @@ import numpy as np
 import numpy.typing as npt
 
 from eyechart.harness.analysis.curve import Curve, Floats, Threshold
-from eyechart.harness.analysis.fit import Fit, fit
-from eyechart.harness.analysis.further import detectable_factor, octaves_between
+from eyechart.harness.analysis.further import (
+    Side,
+    detectable_factor,
+    fitted_side,
+    octaves_between,
+)
 from eyechart.harness.spec import Line
 
 POWER = 0.8
@@ -128,8 +132,8 @@ def smallest_factor(lines: tuple[tuple[Line, int], ...]) -> float | None:
     return factor if factor <= lines[-1][0].high / lines[0][0].low else None
 
 
-def _simulated(lines: tuple[tuple[Line, int], ...], rng: np.random.Generator) -> Fit:
-    """The fit of answers whose accuracy is a logistic curve over log length, with lapses."""
+def _simulated(lines: tuple[tuple[Line, int], ...], rng: np.random.Generator) -> Side:
+    """The side with answers whose accuracy is a logistic curve over log length, with lapses."""
     threshold = Threshold()
     rows = min(max(samples for _, samples in lines), _MOST_SAMPLES)
     lengths = np.array(
@@ -146,4 +150,4 @@ def _simulated(lines: tuple[tuple[Line, int], ...], rng: np.random.Generator) ->
     curve = Curve(
         tuple(line for line, _ in lines), correct.astype(float), scored.astype(float), lengths
     )
-    return fit(curve, threshold)
+    return fitted_side(curve, threshold)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from eyechart.harness.journal.record import Record
 from eyechart.harness.score.forced_choice import Ranked, ranked
 
@@ -25,8 +27,20 @@ def options_text(record: Record) -> str:
 
 
 def logprobs_text(record: Record) -> str:
-    """A line for each token of the reply with its log-probability; "" where none is kept."""
+    """A line for each token of the reply with its log-probability, and the most probable tokens
+    there, where they are kept; "" where no log-probability is.
+    """
+    tops = record.top_logprobs or ()
     return "\n".join(
-        f"{'':8}  {token!r}" if value is None else f"{value:8.2f}  {token!r}"
-        for token, value in record.logprobs or ()
+        f"{_line(token, value)}{_beside(tops[place]) if place < len(tops) else ''}"
+        for place, (token, value) in enumerate(record.logprobs or ())
     )
+
+
+def _line(token: str, value: float | None) -> str:
+    return f"{'':8}  {token!r}" if value is None else f"{value:8.2f}  {token!r}"
+
+
+def _beside(top: Sequence[tuple[str, float | None]]) -> str:
+    """`   of -0.02 'a', -4.10 'b'`: the most probable tokens at a place."""
+    return "   of " + ", ".join(_line(token, value).strip() for token, value in top)

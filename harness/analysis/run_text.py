@@ -11,7 +11,7 @@ from eyechart.harness.analysis.comparability import have_other_rows
 from eyechart.harness.analysis.comparison import sides_of
 from eyechart.harness.analysis.curve import Threshold
 from eyechart.harness.analysis.effective_length import NOT_KNOWN, EffectiveLength
-from eyechart.harness.analysis.family import Ranked, Ranking, corrected, longest
+from eyechart.harness.analysis.family import Ranked, Ranking, corrected, is_default, longest
 from eyechart.harness.analysis.further import LengthDifference, Sides, sides_difference
 from eyechart.harness.analysis.interval import Sign
 from eyechart.harness.analysis.judged_run import JudgedCondition, JudgedRun
@@ -31,8 +31,10 @@ def run_finding(
     *,
     name: str = "",
 ) -> str:
-    """Under which condition a run sees farthest, and whether tests on the same rows show it; then
-    the conditions under which this is not known, and why.
+    """How far a model sees under the default condition; the longest length that was seen under
+    several, and whether tests on the same rows show that it is longer; then the conditions under
+    which this is not known, and why. The longest of several lengths is too long by chance, so it is
+    no headline.
 
     Controls are left out, unless there is nothing else. The best condition is compared with each
     other one, corrected for all pairs, because it is chosen by the answers. The model is called
@@ -112,9 +114,19 @@ def _finding(
     pairs = comb(len(single), 2)
     shorter = sum(one.further > 0 for one in _differences(best, others, threshold, pairs))
     how = "; ".join(filter(None, (correction(pairs, _unpaired(single)), controls)))
+    tail = f"{_shown(shorter, len(others), 'condition')} ({how})."
+    usual = next((one for one in ranked if is_default(one[0])), None)
+    if usual is not None and (usual[0] is best or usual[2] == length):
+        default = f"{_label(usual[0], judged)}, the default"
+        headline = f"{model} sees to {_length(usual[1], unit)} on {task} with {default}"
+        return f"{headline}, the longest length seen under {len(ranked)} conditions; {tail}"
+    seen = f"longest length seen under {len(ranked)} conditions"
+    best_one = f"{_length(estimate, unit)}, with {label}{also}"
+    if usual is None:
+        return f"The {seen} by {model} on {task} is {best_one}; {tail}"
     return (
-        f"The longest effective length of {model} on {task} is {_length(estimate, unit)}, with "
-        f"{label}{also}; {_shown(shorter, len(others), 'condition')} ({how})."
+        f"{model} sees to {_length(usual[1], unit)} on {task} with {_label(usual[0], judged)}, the "
+        f"default; the {seen} is {best_one}; {tail}"
     )
 
 

@@ -14,10 +14,16 @@ from eyechart.harness.analysis.comparability import (
     have_other_rows,
 )
 from eyechart.harness.analysis.comparison import Comparison, compare_runs, sides_of
-from eyechart.harness.analysis.curve import Threshold
+from eyechart.harness.analysis.curve import SIGNIFICANT, Threshold
 from eyechart.harness.analysis.effective_length import EffectiveLength
-from eyechart.harness.analysis.family import Ranked, Ranking, in_family, ranked_lengths
-from eyechart.harness.analysis.further import LEAST_P, SIGNIFICANT, Side, Sides, joined
+from eyechart.harness.analysis.family import (
+    Ranked,
+    Ranking,
+    in_family,
+    is_default,
+    ranked_lengths,
+)
+from eyechart.harness.analysis.further import LEAST_P, Side, Sides, joined
 from eyechart.harness.analysis.in_tokens import no_tokens, seen
 from eyechart.harness.analysis.interval import Bound
 from eyechart.harness.analysis.judged_run import JudgedCondition, JudgedRun
@@ -258,12 +264,6 @@ def _comparable(first: JudgedCondition, second: JudgedCondition, *, other_rows: 
     except CompareError:
         return False
     return True
-
-
-def is_default(judged: JudgedCondition) -> bool:
-    """Whether every axis has its default value; of several default values the first counts."""
-    axes = judged.run.spec.axes
-    return all(axes[axis].default[0] == value for axis, value in judged.condition.items())
 
 
 def _condition(runs: Sequence[JudgedRun]) -> Condition:

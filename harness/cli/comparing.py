@@ -15,6 +15,7 @@ from eyechart.harness.analysis.comparison import (
     compare_runs,
 )
 from eyechart.harness.analysis.comparison_table import DIGITS, comparison_table
+from eyechart.harness.analysis.comparison_text import finding
 from eyechart.harness.analysis.curve import Threshold
 from eyechart.harness.analysis.drift import drift_notes
 from eyechart.harness.analysis.factor import factors
@@ -28,9 +29,13 @@ from eyechart.harness.analysis.tables import estimate_columns, threshold_columns
 from eyechart.harness.cli.comparison_tables import print_comparison, print_ranking
 from eyechart.harness.cli.documents import print_document, rows_of
 from eyechart.harness.cli.following import after_comparison
-from eyechart.harness.cli.terminal import echo, tell, warn
+from eyechart.harness.cli.progress import LiveDisplay
+from eyechart.harness.cli.terminal import echo, say, take_logs, tell, warn
 from eyechart.harness.cli.verbs import check_output
 from eyechart.harness.errors import COMPLETE, INCOMPLETE, UsageError
+from eyechart.harness.face.asked_pair import AskedPair, Limits
+from eyechart.harness.face.engine import Talk
+from eyechart.harness.run.event_loop import run_in_loop
 from eyechart.harness.settings.run_settings import SETTINGS
 from eyechart.harness.spec.columns import COMPARISON
 
@@ -55,6 +60,7 @@ def compare(
     run_kept_code: bool = False,
     as_json: bool = False,
     in_tokens: bool = False,
+    asking: Limits | None = None,
 ) -> int:
     """Prints the differences between runs, or between two conditions of each run, and writes them
     to `output` if that is given; returns the exit code.
@@ -63,14 +69,10 @@ def compare(
     run compared with the first run, or on the second condition compared with the first. With
     `in_tokens` effective lengths are in tokens of the row.
     """
-    check_output("-o", output)
-    if output is not None and output.suffix != ".csv":
-        raise UsageError(f"-o {str(output)!r} is no .csv file, the only kind that is written")
-    if output is not None and output.exists() and not _is_comparison(output):
-        raise UsageError(
-            f"-o {str(output)!r} is no comparison, and would be lost; name another file"
-        )
+    _check_file(output)
     _check(len(folders), axis, margin, fail_if)
+    if asking is not None:
+        _ask(folders, axis, asking, threshold, margin)
     runs = [read_run(folder, warn, tasks=tasks, run_kept_code=run_kept_code) for folder in folders]
     several = axis is None and len(runs) > _TWO
     ranking = rank_runs(runs, threshold, in_tokens=in_tokens) if several else None
@@ -103,6 +105,35 @@ def compare(
     for line in failing:
         warn(f"--fail-if {fail_if}: {line}")
     return INCOMPLETE if failing else COMPLETE
+
+
+def _check_file(output: Path | None) -> None:
+    """Raises `UsageError` for a file that cannot be written, or would be lost."""
+    check_output("-o", output)
+    if output is not None and output.suffix != ".csv":
+        raise UsageError(f"-o {str(output)!r} is no .csv file, the only kind that is written")
+    if output is not None and output.exists() and not _is_comparison(output):
+        raise UsageError(
+            f"-o {str(output)!r} is no comparison, and would be lost; name another file"
+        )
+
+
+def _ask(
+    folders: Sequence[Path], axis: str | None, asking: Limits, threshold: Threshold, margin: float
+) -> None:
+    """Asks two runs until their comparison is decided; says before what it may cost."""
+    if axis is not None or len(folders) != _TWO:
+        raise UsageError("--ask takes two runs, and no --axis")
+    pair = AskedPair(folders, asking, threshold, margin, warn)
+    say(pair.before())
+    take_logs()
+    try:
+        why = pair.ask(Talk(LiveDisplay(), say, warn, announce=say), run_in_loop)
+    except KeyboardInterrupt:
+        say("interrupted; what was answered is saved, and the same command goes on")
+        raise
+    waves = f"{pair.waves} wave{'s' * (pair.waves != 1)}"
+    say(f"asked {pair.asked:,} samples in {waves}: {why}" if pair.waves else why)
 
 
 def _is_comparison(path: Path) -> bool:
@@ -247,6 +278,7 @@ def pair_document(comparison: Comparison, margin: float) -> dict[str, Any]:
         "p_holm": length.p,
         **_area(comparison.area),
         "second_is": comparison.change(margin),
+        "finding": finding(comparison, margin),
         "paired": comparison.is_paired,
         "known_not_said": known_finding(comparison) or None,
         "rows": rows_of(comparison_table([comparison], margin)),
@@ -255,8 +287,15 @@ def pair_document(comparison: Comparison, margin: float) -> dict[str, Any]:
 
 def _area(area: PairedArea | None) -> dict[str, float | None]:
     """The difference of two areas; empty if there are no areas."""
-    names = ("area_difference", "area_ci_low", "area_ci_high", "area_ci90_low", "area_ci90_high")
+    names = (
+        "area_difference",
+        "area_ci_low",
+        "area_ci_high",
+        "area_ci90_low",
+        "area_ci90_high",
+        "area_p",
+    )
     if area is None:
         return dict.fromkeys(names)
-    values = (area.difference, *area.difference_ci, *area.equivalence_ci)
+    values = (area.difference, *area.difference_ci, *area.equivalence_ci, area.p)
     return {name: round(value, DIGITS) for name, value in zip(names, values, strict=True)}

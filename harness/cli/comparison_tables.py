@@ -8,7 +8,9 @@ from collections.abc import Iterable, Iterator
 from rich.text import Text
 
 from eyechart.harness.analysis.comparison import AnyLength, Comparison, ConditionComparison
-from eyechart.harness.analysis.comparison_text import change_sentence, finding
+from eyechart.harness.analysis.comparison_text import finding
+from eyechart.harness.analysis.comparison_text import p_text as in_text
+from eyechart.harness.analysis.curve import SIGNIFICANT
 from eyechart.harness.analysis.effective_length import (
     NO_SINGLE_THRESHOLD,
     few,
@@ -17,7 +19,7 @@ from eyechart.harness.analysis.effective_length import (
 )
 from eyechart.harness.analysis.factor import NOTE, differs_from_ratio, factors, number_text
 from eyechart.harness.analysis.family import Ranking
-from eyechart.harness.analysis.further import SIGNIFICANT, LengthDifference
+from eyechart.harness.analysis.further import LengthDifference
 from eyechart.harness.analysis.in_tokens import no_tokens
 from eyechart.harness.analysis.interval import Bound, wilson
 from eyechart.harness.analysis.limit import Limit
@@ -31,7 +33,6 @@ from eyechart.harness.cli.tables import INTERVAL, bold, interval_text, sees_text
 from eyechart.harness.cli.terminal import show, tell
 from eyechart.harness.spec import varied_axes
 
-_LEAST_P = 0.001
 _NOT_COMPARABLE = "not comparable"
 
 
@@ -52,8 +53,7 @@ def print_comparison(comparison: Comparison, margin: float) -> None:
         if compared.is_paired and (note := few(pairs, compared.rows)):
             tell(f"Each of the two effective lengths is {note}.")
     _tell_of_factors(compared.length for compared in comparison.conditions)
-    tell(finding(comparison))
-    tell(change_sentence(comparison, margin))
+    tell(finding(comparison, margin))
 
 
 def _lines(compared: ConditionComparison) -> list[Column]:
@@ -98,8 +98,7 @@ def p_text(p: float | None) -> Text:
     """A corrected p-value, bold where it is significant; a dash without one."""
     if p is None:
         return Text("-")
-    text = f"< {_LEAST_P:g}" if p < _LEAST_P else f"{p:.3f}"
-    return Text(text, "bold" if p < SIGNIFICANT else "")
+    return Text(in_text(p), "bold" if p < SIGNIFICANT else "")
 
 
 def _lengths(comparison: Comparison, compared: ConditionComparison) -> list[Column]:

@@ -6,11 +6,12 @@ Options are parsed before slow modules are imported, as in `harness.cli.app`.
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from eyechart.harness.cli.completion import complete_runs
+from eyechart.harness.cli.numbers import whole
 from eyechart.harness.cli.options import (
     AtOption,
     JsonOption,
@@ -23,7 +24,11 @@ from eyechart.harness.cli.options import (
     ThresholdOption,
     UnitOption,
     examples,
+    settings_of,
+    takes,
 )
+from eyechart.harness.errors import UsageError
+from eyechart.harness.settings.run_settings import SETTINGS
 
 SCORE_EXAMPLES = examples(
     "bench run --task counting/ones --model tiny",
@@ -38,6 +43,7 @@ COMPARE_EXAMPLES = examples(
     "bench compare results/runs/tiny/counting/ones@1-* --axis separator=none,comma",
     "bench compare results/runs/tiny/counting/ones@1-* --axis separator=none,comma --unit tokens",
     "bench compare results/runs/*/counting/ones@1-* -o compare.csv",
+    "bench compare RUN RUN --ask --max-requests 200",
     "bench compare BASE NEW --fail-if worse --margin 0.05",
 )
 LEADERBOARD_EXAMPLES = examples(
@@ -84,6 +90,11 @@ def score(
     )
 
 
+_ASKING = ("base_url", "budget", "max_connections")
+"""Settings of a run that `compare --ask` has."""
+
+
+@takes(*_ASKING, max_connections=None)
 def compare(
     runs: RunsArgument,
     *,
@@ -106,25 +117,58 @@ def compare(
             help="Exit with 1 where one of the others is that, compared with the first run.",
         ),
     ] = None,
+    ask: Annotated[
+        bool,
+        typer.Option("--ask", help="Ask both runs more, until their comparison is decided."),
+    ] = False,
+    max_requests: Annotated[
+        int | None,
+        typer.Option(
+            metavar="N",
+            parser=whole(1),
+            help="With --ask: samples to ask, at most; default: as many as a full run has.",
+        ),
+    ] = None,
     tasks: OwnTasksOption = "",
     run_kept_code: RunKeptCodeOption = False,
     as_json: Annotated[
         bool, typer.Option("--json", help="Print one JSON document, of all pairs.")
     ] = False,
+    **given: Any,
 ) -> None:
     """Compare runs, or two conditions of each run, on the same samples.
 
     Of two: for each line both accuracies, the difference (first minus second) with its interval,
     and the p-value of McNemar's exact test with Holm's correction; then both effective lengths and
-    areas. One sentence says who sees further, a second one whether the second is worse, better or
-    equivalent. A factor between two lengths is the median of their ratio. Recorded replies to
-    different rows are compared unpaired: by Fisher's exact test, and without areas.
+    areas. One sentence is the verdict: who sees further, that the two differ, that they are
+    equivalent, or that this is open. A factor between two lengths is the median of their ratio.
+    Recorded replies to different rows are compared unpaired: by Fisher's exact test, and without
+    areas.
+
+    --ask asks first what one run lacks of the other, then rows where the two differ most likely,
+    in up to four waves; it says before what that may cost. Replies are added to the folders of the
+    runs, and the same command goes on after an interrupt. Models at a server need --base-url, one
+    for both runs.
 
     Of three or more: the runs by effective length; each pair of them, Holm's correction for all
     pairs; and whether each run is worse, better or equivalent, compared with the first one named.
     """
     from eyechart.harness.cli import comparing, results
+    from eyechart.harness.face import asked_pair
 
+    options = {SETTINGS[name].option: given[name] for name in _ASKING}
+    options |= {"max-requests": max_requests}
+    if not ask and (named := [option for option, value in options.items() if value]):
+        raise UsageError(f"--{named[0]} is for --ask; add it")
+    settings = settings_of(given)
+    asking = asked_pair.Limits(
+        requests=max_requests,
+        budget=settings.budget,
+        base_url=settings.base_url,
+        max_connections=settings.max_connections,
+        tasks=tasks,
+        run_kept_code=run_kept_code,
+    )
     raise typer.Exit(
         comparing.compare(
             runs,
@@ -137,6 +181,7 @@ def compare(
             run_kept_code=run_kept_code,
             as_json=as_json,
             in_tokens=results.read_unit(unit),
+            asking=asking if ask else None,
         )
     )
 

@@ -87,6 +87,7 @@ def run(
     label: str | None = None,
     intervention: str | None = None,
     logprobs: bool = False,
+    top_logprobs: int | None = None,
     base_url: str | Sequence[str] = (),
     accept_server: bool = False,
     server_args: Sequence[str] = (),

@@ -12,13 +12,14 @@ from typing import TYPE_CHECKING
 import pandas as pd
 
 from eyechart.harness.analysis.comparison import (
+    MARGIN,
     Change,
     Comparison,
     compare_conditions,
     compare_runs,
 )
 from eyechart.harness.analysis.comparison_table import comparison_table
-from eyechart.harness.analysis.comparison_text import change_sentence, finding
+from eyechart.harness.analysis.comparison_text import finding
 from eyechart.harness.analysis.confidence_text import confidence_finding
 from eyechart.harness.analysis.curve import THRESHOLD, Threshold, threshold_problem
 from eyechart.harness.analysis.details import Prompts, prompts_of
@@ -54,9 +55,6 @@ from eyechart.harness.task.catalogue import Task
 
 if TYPE_CHECKING:
     import altair as alt
-
-MARGIN = 0.05
-"""Difference of areas up to which two runs are equivalent, unless a call says otherwise."""
 
 
 def read_threshold(threshold: float, *, relative: bool) -> Threshold:
@@ -333,8 +331,10 @@ class RunComparison:
 
     @property
     def finding(self) -> str:
-        """One sentence: which one sees further, or that no difference was found."""
-        return finding(self.comparison)
+        """The verdict in one sentence: who sees further, that they differ, that they are
+        equivalent, or that this is open.
+        """
+        return finding(self.comparison, self.margin)
 
     @property
     def known_not_said(self) -> str:
@@ -349,7 +349,7 @@ class RunComparison:
         return self.comparison.change(self.margin)
 
     def __repr__(self) -> str:
-        said = (self.finding, change_sentence(self.comparison, self.margin), self.known_not_said)
+        said = (self.finding, self.known_not_said)
         return "\n".join(filter(None, said))
 
     def _repr_html_(self) -> str:

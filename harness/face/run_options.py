@@ -36,7 +36,6 @@ from eyechart.providers.registry import (
     check_params,
     check_tier,
     has_batches,
-    has_replies,
     open_model,
     parse_model,
     takes_temperature,
@@ -128,6 +127,7 @@ class RunOptions:
             intervention=self.intervention,
             tier=given.request_tier,
             logprobs=given.logprobs,
+            top_logprobs=given.top_logprobs or 0,
             server_args=given.server_args,
             model_args=given.model_args,
             server_log=log,
@@ -213,7 +213,7 @@ def _check_read(given: RunSettings, name: ModelName, plans: Sequence[Plan]) -> N
     if not apis:
         raise UsageError(
             f"{name.label} does not say how probable a given answer is, which {read} needs; "
-            "tiny, vllm/… and lm-eval/… do, and so does a server of your own with "
+            "tiny, hf/…, gguf/…, vllm/… and lm-eval/… do, and so does a server of your own with "
             f"{named('base_url')} and {named('api', 'completions')}"
         )
     if given.api not in apis:
@@ -250,9 +250,8 @@ def _name_of(given: RunSettings, model: str) -> ModelName:
     refuse_variant(model, urls)
     name = parse_model(model, given.model_args, urls)
     if given.name is not None:
-        check_name(given.name, urls)
+        check_name(given.name, urls, is_file=name.descriptor.models_are_files)
         name = replace(name, called=given.name)
-    has_replies(name)
     if given.is_batch:
         has_batches(name)
     check_tier(name, given.request_tier, urls)

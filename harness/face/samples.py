@@ -134,6 +134,11 @@ class ShownSample:
             "rank": None if place is None else place.rank,
             "margin": None if place is None else round(place.margin, 6),
             "logprobs": None if record.logprobs is None else list(map(list, record.logprobs)),
+            "top_logprobs": (
+                None
+                if record.top_logprobs is None
+                else [list(map(list, place)) for place in record.top_logprobs]
+            ),
             "recorded_verdict": record.recorded_verdict,
             "finish_reason": record.finish_reason,
             "prompt_tokens": record.prompt_tokens,

@@ -23,7 +23,7 @@ _FIELDS = (
     ),
     *("target", "answer"),
     *("answer_start", "answer_end", "outcome", "why", "options", "rank", "margin", "logprobs"),
-    *("recorded_verdict", "finish_reason"),
+    *("top_logprobs", "recorded_verdict", "finish_reason"),
     *("prompt_tokens", "output_tokens", "thinking_tokens", "thinking_characters", "latency_s"),
 )
 _COUNTS = (

@@ -22,11 +22,11 @@ _VERSION = re.compile(r"[0-9]+|default|latest")
 _NAME = re.compile(r"(?=.{1,100}$)[A-Za-z0-9][\w.+=-]*(/[A-Za-z0-9][\w.+=-]*)*", re.ASCII)
 
 
-def check_name(name: str, base_urls: Sequence[str]) -> None:
+def check_name(name: str, base_urls: Sequence[str], *, is_file: bool = False) -> None:
     """Raises `UsageError` where the user's name for a model is no folder's name or another model's,
-    or where the model is not at a server of the user's.
+    or where the model is neither at a server of the user's nor in a file.
     """
-    if not base_urls:
+    if not (base_urls or is_file):
         raise UsageError(
             f"{named('name')} needs the server of the model, {named('base_url')}; add it"
         )

@@ -46,7 +46,7 @@ class Manifest:
     variant: str = ""
     """How the model was served or asked: the last part of `model`."""
     served_as: str = ""
-    """`provider/model` as it was asked, if `model` is a name that the user gave it."""
+    """`provider/model` as it was asked, if `model` is another name, of the user or of files."""
     shard: str = ""
     """The rows of a shard, such as `3/16`; "" for a run that is no shard. Fingerprints cover these
     rows; the other rows of the cells are in other shards.

@@ -32,7 +32,8 @@ else:
 
 _HASH = re.compile(r"[0-9a-f]{1,16}")
 _MASKED = (
-    *("reply", "reasoning", "refusal", "model", "logprobs", "failure", "batch", "tier", "prompt"),
+    *("reply", "reasoning", "refusal", "model", "logprobs", "top_logprobs"),
+    *("failure", "batch", "tier", "prompt"),
 )
 """Fields with text from servers, in which keys are masked."""
 
@@ -111,6 +112,8 @@ class Record(msgspec.Struct, kw_only=True, omit_defaults=True, gc=False):
     """Parameters that were left out because the model does not take them."""
     logprobs: tuple[tuple[str, float | None], ...] | None = None
     """Each token of the reply with its log probability."""
+    top_logprobs: tuple[tuple[tuple[str, float | None], ...], ...] | None = None
+    """For each of these tokens the most probable ones there, the most probable one first."""
     batch: str | None = None
     """Id of the batch that the reply came from."""
     prompt: str | None = None

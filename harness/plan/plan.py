@@ -52,7 +52,10 @@ class Plan:
     """Samples of each cell; in an adaptive run the most."""
     seed: int
     counts: Mapping[CellKey, int] | None = None
-    """Cell -> its samples, in an adaptive run; `None` if every cell has `samples`."""
+    """Cell -> its samples; `None` if every cell has `samples`."""
+    is_adaptive: bool = True
+    """Whether `counts` are those of an adaptive run; otherwise adaptive conditions stay adaptive,
+    and the others full."""
     shard: Shard = WHOLE
     """The rows that are asked."""
     draws: int = 1

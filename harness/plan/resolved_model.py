@@ -9,6 +9,7 @@ from eyechart.harness.spec import VARIANT
 from eyechart.providers.catalog.model_facts import EFFORTS, ModelFacts, model_facts
 from eyechart.providers.catalog.price_list import offer
 from eyechart.providers.catalog.prices import DEFAULT, Prices
+from eyechart.providers.descriptors import descriptor_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,12 +27,17 @@ class ResolvedModel:
     variant: str = ""
     """How the model is served or asked; "" if nothing says so."""
     served_as: str = ""
-    """`provider/model`, if the label has a name of the user's instead; else empty."""
+    """`provider/model`, if the label has another name instead; else empty."""
 
     @property
     def provider(self) -> str:
         """The provider's name."""
         return (self.served_as or self.label).partition("/")[0]
+
+    @property
+    def is_file(self) -> bool:
+        """Whether it is asked by a path on this machine, which does not say which model it is."""
+        return descriptor_of(self.provider).models_are_files
 
     @property
     def think_tokens(self) -> int:

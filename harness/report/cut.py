@@ -46,6 +46,7 @@ def cut_detail(detail: Detail) -> Detail:
         failure=failure,
         options=None,
         logprobs=None,
+        top_logprobs=None,
     )
     options, logprobs = (
         shortened(text(detail.record), MOST, _WHERE) for text in (options_text, logprobs_text)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 
 from eyechart.harness.analysis.comparison import (
     Comparison,
@@ -13,11 +12,10 @@ from eyechart.harness.analysis.comparison import (
     compare_runs,
 )
 from eyechart.harness.analysis.comparison_text import finding as finding_of
-from eyechart.harness.analysis.curve import Threshold
+from eyechart.harness.analysis.curve import SIGNIFICANT, Threshold
 from eyechart.harness.analysis.details import RunDetails
-from eyechart.harness.analysis.effective_length import EffectiveLength, effective_length, limited_by
+from eyechart.harness.analysis.effective_length import EffectiveLength, limited_by
 from eyechart.harness.analysis.family import Ranked, corrected, in_family
-from eyechart.harness.analysis.further import SIGNIFICANT
 from eyechart.harness.analysis.interval import span_text
 from eyechart.harness.analysis.known import known_finding
 from eyechart.harness.analysis.paired import PairedArea
@@ -47,19 +45,15 @@ class Effect:
     compared: ConditionComparison
     """The comparison of the value, which is first, with the baseline, which is second."""
 
-    @cached_property
+    @property
     def before(self) -> EffectiveLength:
-        """The effective length with the baseline, as the comparison has it, where nothing else than
-        sight limits it; with its interval on the paired samples.
-        """
-        on_pairs = effective_length(self.compared.paired.pair[1], self.threshold)
-        return replace(on_pairs, length=self.compared.length.second)
+        """The effective length with the baseline."""
+        return _known(self.compared.estimates[1])
 
-    @cached_property
+    @property
     def after(self) -> EffectiveLength:
-        """The same with the value."""
-        on_pairs = effective_length(self.compared.paired.pair[0], self.threshold)
-        return replace(on_pairs, length=self.compared.length.first)
+        """The effective length with the value."""
+        return _known(self.compared.estimates[0])
 
     @property
     def where(self) -> str:
@@ -110,6 +104,11 @@ class Effect:
         """The intervals of both effective lengths as text, each with its note."""
         spans = " \u2192 ".join(map(span_text, (self.before.length_ci, self.after.length_ci)))
         return ", ".join(filter(None, (spans, self.before.note or self.after.note)))
+
+
+def _known(estimate: EffectiveLength | None) -> EffectiveLength:
+    assert estimate is not None  # samples are scored on both sides
+    return estimate
 
 
 def effects(section: Section) -> list[Effect]:

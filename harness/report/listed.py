@@ -233,7 +233,7 @@ def pairs_table(section: Section, all_effects: Sequence[Effect]) -> ReportTable:
                     "difference": round(effect.area.difference, 4),
                     "low": round(low, 4),
                     "high": round(high, 4),
-                    "p": None,
+                    "p": _p_value(effect.area.p),
                     "Holm p": None,
                 }
             )

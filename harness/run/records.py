@@ -41,6 +41,7 @@ def answered(
     record.latency_s = None if latency_s is None else round(latency_s, 4)
     record.dropped_params = reply.dropped_params or None
     record.logprobs = reply.logprobs
+    record.top_logprobs = reply.top_logprobs
     if reply.options is not None:
         record.options = tuple(
             Option(one.text, round(one.logprob, _DIGITS), one.tokens) for one in reply.options

@@ -11,7 +11,6 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any, TypeAlias
 
 from eyechart.harness.errors import JournalError
@@ -119,7 +118,10 @@ class PlannedRun:
 
     def _chosen_conditions(self) -> Collection[Condition]:
         """The conditions whose samples the answers chose."""
-        return self.request.plan.conditions if self.request.plan.counts is not None else ()
+        plan = self.request.plan
+        if plan.counts is None:
+            return ()
+        return plan.conditions if plan.is_adaptive else tuple(self.manifest.adaptive)
 
     @property
     def pending(self) -> int:
@@ -154,6 +156,7 @@ class PlannedRun:
             self._accept(unknown_addresses(manifest.server, server), server)
             server = together(manifest.server, server)
         manifest.server = server
+        manifest.served_as = self.request.model.served_as  # files may have been moved
         self.save()
 
     def _accept(self, addresses: Sequence[str], server: Mapping[str, Any]) -> None:
@@ -180,7 +183,7 @@ class PlannedRun:
         """
         if self.answered:
             known = {} if whole else self.manifest.server
-            _check_server(self.manifest, {**known, **facts}, self.request.folder)
+            _check_server(self.request, self.manifest, {**known, **facts})
 
     async def find_overflows(self, counter: Facts | None) -> None:
         """Finds the cells that are too long for the model's window, and tells the user. `counter`
@@ -402,7 +405,7 @@ def _manifest(request: RunRequest) -> Manifest:
                 f"{folder} holds recorded replies, which asked ones never join; use another "
                 f"{named('out')}"
             )
-        if manifest.served_as != request.model.served_as:
+        if manifest.served_as != request.model.served_as and not request.model.is_file:
             now = request.model.served_as or manifest.model_name
             raise JournalError(
                 f"{folder} holds a run of {manifest.model}, which was {manifest.asked_as} at its "
@@ -447,13 +450,15 @@ def _manifest(request: RunRequest) -> Manifest:
     return manifest
 
 
-def _check_server(manifest: Manifest, facts: dict[str, Any], folder: Path) -> None:
+def _check_server(request: RunRequest, manifest: Manifest, facts: dict[str, Any]) -> None:
     """Raises `JournalError` if the facts belong to another model or server."""
     before = manifest.server
     if before and (changed := differences(before, facts)):
         name = changed[0]
+        remedy = f"another {named('out')} or {turned_on('fresh')}"
+        if request.model.is_file:
+            remedy = f"another {named('name')} for these files, {remedy}"
         raise JournalError(
-            f"{folder} was answered by another model or server ({name} was "
-            f"{before.get(name)!r}, is {facts.get(name)!r}); use another {named('out')} or "
-            f"{turned_on('fresh')}"
+            f"{request.folder} was answered by another model or server ({name} was "
+            f"{before.get(name)!r}, is {facts.get(name)!r}); use {remedy}"
         )

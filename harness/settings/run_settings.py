@@ -88,9 +88,10 @@ class RunSettings:
     )
     name: str | None = setting(
         full_text,
-        f"Name of the model at {named('base_url')} in tables, folders and pages, as lab/m8.",
+        f"Name of the model at {named('base_url')}, or in files, in tables, folders and pages, as "
+        "lab/m8.",
         "NAME",
-        form="a name for the [model at `base-url`](running.md#a-server-of-your-own)",
+        form="a name for the [model at `base-url`](running.md#a-server-of-your-own) or in files",
         key="called",
         parts=("model",),
         identity="model",
@@ -265,6 +266,12 @@ class RunSettings:
         repeats=True,
     )
     logprobs: bool = on_or_off("Keep the probabilities of the replies' tokens.", parts=("model",))
+    top_logprobs: int | None = setting(
+        Bound(1, 20),
+        f"With {turned_on('logprobs')}: keep the N most probable tokens at each place too.",
+        "N",
+        parts=("model",),
+    )
     base_url: tuple[str, ...] = setting(
         texts,
         "Server to ask; several are replicas.",
@@ -427,6 +434,14 @@ def _check_adaptive(given: RunSettings) -> None:
             )
 
 
+def _check_top_logprobs(given: RunSettings) -> None:
+    if given.top_logprobs is not None and not given.logprobs:
+        raise UsageError(
+            f"{named('top_logprobs')} stands beside {turned_on('logprobs')}; add it",
+            setting="top_logprobs",
+        )
+
+
 def _check_shard(given: RunSettings) -> None:
     if given.shard.is_whole:
         return
@@ -479,7 +494,10 @@ def _check_read(given: RunSettings) -> None:
         )
 
 
-_CHECKS = (_check_tier, _check_adaptive, _check_shard, _check_ray, _check_read)
+_CHECKS = (
+    *(_check_tier, _check_adaptive, _check_shard, _check_ray, _check_read),
+    _check_top_logprobs,
+)
 
 
 def _read_field(name: str, facts: Mapping[str, Any]) -> Setting:

@@ -68,10 +68,11 @@ def body_of(request: Request, settings: ModelSettings) -> dict[str, Any]:
             "prompt": as_document(request.prompt),
             "stop": stops(request.prompt),
         }
-        return body | ({"logprobs": 1} if settings.logprobs else {})
+        return body | ({"logprobs": settings.top_logprobs or 1} if settings.logprobs else {})
     system = [{"role": "system", "content": settings.system}] if settings.system else []
     body = {"messages": [*system, {"role": "user", "content": request.prompt}]}
-    return body | ({"logprobs": True} if settings.logprobs else {})
+    top = {"top_logprobs": settings.top_logprobs} if settings.top_logprobs else {}
+    return body | ({"logprobs": True, **top} if settings.logprobs else {})
 
 
 class OpenAIForm:
@@ -249,6 +250,7 @@ def reply_of(read: Any) -> Reply:
         refusal=message.get("refusal") if isinstance(message.get("refusal"), str) else None,
         reasoning=reasoning if isinstance(reasoning, str) else None,
         logprobs=_logprobs(choices[0].get("logprobs")),
+        top_logprobs=_top_logprobs(choices[0].get("logprobs")),
     )
 
 
@@ -280,6 +282,34 @@ def _logprobs(given: object) -> tuple[tuple[str, float], ...] | None:
             return None
         return tuple((token, float(value)) for token, value in pairs)
     except (KeyError, OverflowError, TypeError, ValueError):
+        return None
+
+
+def _top_logprobs(given: object) -> tuple[tuple[tuple[str, float], ...], ...] | None:
+    """The most probable tokens at each place, if the server sent some: of a chat objects, of
+    completions a mapping for each place. `None` where they do not belong to `_logprobs`.
+    """
+    if not isinstance(given, dict):
+        return None
+    try:
+        if isinstance(given.get("content"), list):
+            places = [
+                [(one["token"], one["logprob"]) for one in place["top_logprobs"]]
+                for place in given["content"]
+            ]
+        else:
+            places = [list(place.items()) for place in given["top_logprobs"]]
+        if not any(places) or len(places) != len(_logprobs(given) or ()):
+            return None
+        if not all(isinstance(token, str) for place in places for token, _ in place):
+            return None
+        return tuple(
+            tuple(
+                sorted(((token, float(value)) for token, value in place), key=lambda one: -one[1])
+            )
+            for place in places
+        )
+    except (AttributeError, KeyError, OverflowError, TypeError, ValueError):
         return None
 
 

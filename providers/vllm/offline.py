@@ -198,7 +198,7 @@ class OfflinePlan:
         if self.settings.api == "completions":
             parameters["stop"] = stops(request.prompt)
         if self.settings.logprobs:
-            parameters["logprobs"] = 0
+            parameters["logprobs"] = self.settings.top_logprobs
         fields = asked_fields(self.settings, OPEN_SERVER)
         fields.pop("chat_template_kwargs", None)
         return parameters | fields
@@ -213,6 +213,7 @@ class OfflinePlan:
             usage=Usage(asked, len(tokens)),
             model=self.settings.model,
             logprobs=_logprobs(row.get("logprobs"), tokens) if self.settings.logprobs else None,
+            top_logprobs=_top(row.get("logprobs"), self.settings.top_logprobs),
         )
 
     def _finish(self, tokens: Sequence[int], asked: int, max_tokens: int) -> FinishReason:
@@ -240,3 +241,18 @@ def _logprobs(given: Any, tokens: Sequence[int]) -> tuple[tuple[str, float], ...
             return None
         pairs.append((str(one["decoded_token"]), float(one["logprob"])))
     return tuple(pairs)
+
+
+def _top(given: Any, most: int) -> tuple[tuple[tuple[str, float], ...], ...] | None:
+    """The most probable tokens at each place of the reply."""
+    if given is None or not most:
+        return None
+    return tuple(
+        tuple(
+            sorted(
+                ((str(one["decoded_token"]), float(one["logprob"])) for one in candidates.values()),
+                key=lambda pair: -pair[1],
+            )[:most]
+        )
+        for candidates in given
+    )

@@ -22,7 +22,7 @@ from eyechart.harness.plan.plan import make_sample, plan
 from eyechart.harness.satellites.probe.counts import running_counts
 from eyechart.harness.satellites.probe.engine import Probe
 from eyechart.harness.satellites.probe.measures.counter import _ridge
-from eyechart.harness.satellites.probe.passes import _RowStates, measure
+from eyechart.harness.satellites.probe.passes import Row, _RowStates, measure
 from eyechart.harness.satellites.probe.tiny import open_inside
 from eyechart.harness.spec import Line
 from eyechart.harness.task.catalogue import built_in_files, open_task
@@ -67,7 +67,8 @@ def main() -> None:
                 sample = make_sample(task, condition, Line.exact(length), index, 0)
                 scene = probe._scene(sample)
                 assert scene is not None
-                found = measure(inside, scene, None, ["answer"]).readings["answer"]
+                (measured,) = measure(inside, [Row(scene, None, ["answer"])])
+                found = measured.readings["answer"]
                 right += next(one.value for one in found if one.quantity == "greedy")
             known = np.concatenate([row[:length] for row in counts[: ROWS // 2]])
             asked = [row[:length] for row in counts[ROWS // 2 :]]

@@ -64,7 +64,7 @@ def identify(
 def _identify(manifest: Manifest) -> ModelIdentity:
     server, hosts = manifest.server, _hosts(manifest.server)
     provider, _, model_name = manifest.asked_as.partition("/")
-    published = manifest.model_name if manifest.served_as else model_name or provider
+    published = manifest.model_name.removeprefix(f"{provider}/") or provider
     known = ModelIdentity(manifest.model, *_developer_and_model(published))
     service = descriptor_of(provider, {}).service
     is_there = hosts == {service.host}

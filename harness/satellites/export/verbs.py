@@ -37,7 +37,7 @@ export_app = typer.Typer(
 )
 
 
-_SHAPING = ("temperature", "max_tokens", "api", "system", "logprobs", "out")
+_SHAPING = ("temperature", "max_tokens", "api", "system", "logprobs", "top_logprobs", "out")
 
 
 @export_app.command(

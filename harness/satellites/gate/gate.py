@@ -8,7 +8,7 @@ from functools import cached_property
 
 from eyechart.harness.analysis.comparability import setting_text
 from eyechart.harness.analysis.comparison import Comparison, compare_runs
-from eyechart.harness.analysis.comparison_text import change_sentence, finding
+from eyechart.harness.analysis.comparison_text import finding
 from eyechart.harness.analysis.curve import Threshold
 from eyechart.harness.analysis.drift import drift_notes
 from eyechart.harness.analysis.further import mean_difference
@@ -69,9 +69,8 @@ class Gated:
     def sentences(self) -> list[str]:
         """What was found, why, and what is missing."""
         shown = self.by_sight if self.verdict == "worse" and self.by_sight else self.comparison
-        said = [self._capital(finding(shown))]
-        if self.verdict not in (INCOMPLETE, NOT_COMPARABLE):
-            said.append(self._capital(change_sentence(shown, self.margin)))
+        is_judged = self.verdict not in (INCOMPLETE, NOT_COMPARABLE)
+        said = [self._capital(finding(shown, self.margin if is_judged else None))]
         if self.without:
             said.append(
                 f"{self.without:,} of {self.samples:,} samples of the baseline have no partner in "

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from time import perf_counter
 
@@ -20,10 +20,12 @@ from eyechart.harness.satellites.probe.inside import Inside
 from eyechart.harness.satellites.probe.passes import (
     COUNTER,
     MAPS,
+    Row,
     Scene,
     measure,
     measure_counts,
     measure_maps,
+    told_by_position,
 )
 from eyechart.harness.satellites.probe.places import places_of, symbol_spans
 from eyechart.harness.satellites.probe.reading import Reading
@@ -34,6 +36,7 @@ Progress = Callable[[int, int], None]
 """Gets the number of finished samples, and of all."""
 _DIGITS = 6
 """Significant digits of a value in the folder."""
+BY_POSITION = "the position of a symbol alone says its count, so states show nothing of counting"
 NO_ROW = "its prompt does not show the row symbol by symbol"
 
 
@@ -65,10 +68,11 @@ class Probe:
 
     def run(self, progress: Progress) -> None:
         """Measures what the folder does not have yet."""
-        total = self._plan.size
-        for number, sample in enumerate(self._plan):
-            progress(number, total)
-            self._measure_sample(sample)
+        total, done = self._plan.size, 0
+        for samples in self._families():
+            for _ in self._measure_family(samples):
+                progress(done, total)
+            done += len(samples)
         if COUNTER in self._measures:
             for condition in self._plan.conditions:
                 self._measure_counts(condition)
@@ -76,8 +80,30 @@ class Probe:
             self._measure_maps()
         progress(total, total)
 
-    def _measure_sample(self, sample: Sample) -> None:
-        """Takes the measures of one sample that it does not have yet."""
+    def _families(self) -> Iterator[list[Sample]]:
+        """The samples of each row: its lengths, ascending, begin alike."""
+        of_row: dict[tuple[Condition, int], list[Sample]] = {}
+        for sample in self._plan:
+            of_row.setdefault((sample.condition, sample.index), []).append(sample)
+        for samples in of_row.values():
+            yield sorted(samples, key=lambda sample: sample.length)
+
+    def _measure_family(self, samples: Sequence[Sample]) -> Iterator[None]:
+        """Takes the measures that some samples of one row do not have yet; stops at each."""
+        started = perf_counter()
+        rows = [(sample, self._row_of(sample)) for sample in samples]
+        chosen = [(sample, row) for sample, row in rows if row is not None]
+        results = measure(self._inside, [row for _, row in chosen])
+        for (sample, row), found in zip(chosen, results, strict=True):
+            seconds, started = perf_counter() - started, perf_counter()
+            for name, readings in found.readings.items():
+                self._append((name, *_place(sample)), row.scene, readings, seconds / len(row.names))
+            self.result.left_out.update(found.left_out)
+            self.result.samples += 1
+            yield
+
+    def _row_of(self, sample: Sample) -> Row | None:
+        """What is left to measure of a sample; `None` if that is nothing, or impossible."""
         names = [
             name
             for name in self._measures
@@ -85,23 +111,17 @@ class Probe:
         ]
         limit = self.result.too_long.get(sample.condition)
         if not names or (limit is not None and sample.length >= limit):
-            return
-        started = perf_counter()
+            return None
         try:
             scene = self._scene(sample)
             twin = self._twin(sample) if "collapse" in names else None
         except PromptOverflowError:
             self._note_overflow(sample)
-            return
+            return None
         if scene is None:
             self.result.left_out.update((name, NO_ROW) for name in names)
-            return
-        found = measure(self._inside, scene, twin, names)
-        seconds = (perf_counter() - started) / len(names)
-        for name, readings in found.readings.items():
-            self._append((name, *_place(sample)), scene, readings, seconds)
-        self.result.left_out.update(found.left_out)
-        self.result.samples += 1
+            return None
+        return Row(scene, twin, names)
 
     def _scene(self, sample: Sample) -> Scene | None:
         """The sample's prompt and its places; `None` if the prompt does not show the row.
@@ -151,6 +171,7 @@ class Probe:
         ]
         if all(key in self._done for key in keys):
             return
+        keys = [key for key in keys if key not in self._done]
         started = perf_counter()
         scenes: list[Scene] = []
         counts: list[list[int | None]] = []
@@ -165,11 +186,15 @@ class Probe:
                 return
             scenes.append(scene)
             counts.append(running)
-        found = measure_counts(self._inside, scenes, counts, [line.high for line in lines])
-        seconds = (perf_counter() - started) / len(lines)
+        if told := {key[2] for key in keys} & told_by_position(counts, [key[2] for key in keys]):
+            keys = [key for key in keys if key[2] not in told]
+            rows = " and ".join(f"{limit:,}" for limit in sorted(told))
+            self.result.left_out[COUNTER, f"{BY_POSITION} (rows of {rows} symbols)"] += 1
+        if not keys:
+            return
+        found = measure_counts(self._inside, scenes, counts, [key[2] for key in keys])
+        seconds = (perf_counter() - started) / len(keys)
         for key in keys:
-            if key in self._done:
-                continue
             if not found[key[2]]:
                 self.result.left_out[COUNTER, f"too few states in rows of {key[2]} symbols"] += 1
                 continue

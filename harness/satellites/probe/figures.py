@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -27,8 +27,14 @@ from eyechart.harness.report.panels import (
 )
 from eyechart.harness.report.section import Section, Series, key_of
 from eyechart.harness.satellites.probe.folder import is_probe, read_manifest
-from eyechart.harness.satellites.probe.shown import SHOWN, Shown, rows_with, shown_values
-from eyechart.harness.satellites.probe.table import probe_frame
+from eyechart.harness.satellites.probe.shown import (
+    SHOWN,
+    Shown,
+    rows_with,
+    shown_changes,
+    shown_values,
+)
+from eyechart.harness.satellites.probe.table import probe_rows
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,7 +46,7 @@ class ProbeOfRun:
     seed: int
     """Seed of its samples."""
     frame: pd.DataFrame
-    """The rows of `probe.csv`."""
+    """The rows of `probe_rows`."""
 
 
 def read_probe(folder: Path) -> ProbeOfRun:
@@ -51,7 +57,7 @@ def read_probe(folder: Path) -> ProbeOfRun:
     """
     manifest = read_manifest(folder)
     return ProbeOfRun(
-        manifest["model"], manifest["task_digest"], manifest["seed"], probe_frame(folder)
+        manifest["model"], manifest["task_digest"], manifest["seed"], probe_rows(folder)
     )
 
 
@@ -102,9 +108,9 @@ def _draw(section: Section, probes: Sequence[ProbeOfRun]) -> list[Figure]:
     in the section is drawn under the conditions of the first run.
     """
     digest = section.runs[0].run.manifest.task_digest
-    frames = {
-        probe.model: shown_values(probe.frame) for probe in probes if probe.task_digest == digest
-    }
+    rows = {probe.model: probe.frame for probe in probes if probe.task_digest == digest}
+    frames = {model: shown_values(frame) for model, frame in rows.items()}
+    changes = {model: shown_changes(frame) for model, frame in rows.items()}
     asked = [run_details.name for run_details in section.runs]
     others = [model for model in frames if model not in asked]
     look = look_of(section)
@@ -126,8 +132,21 @@ def _draw(section: Section, probes: Sequence[ProbeOfRun]) -> list[Figure]:
                 )
             ]
         if panels:
-            found.append(_figure(section, shown, look, panels))
+            said = _said(section, shown, changes)
+            found.append(_figure(section, shown, look, panels, " ".join([shown.note, *said])))
     return found
+
+
+def _said(section: Section, shown: Shown, changes: Mapping[str, pd.DataFrame]) -> Iterator[str]:
+    """What is said of a shown measure with length: a sentence for each model and condition."""
+    conditions = {series.label(section.varied): series.condition for series in section.series}
+    for model, frame in changes.items():
+        of_shown = frame[
+            (frame["measure"] == shown.measure) & (frame["quantity"] == shown.quantity)
+        ]
+        for label, condition in conditions.items():
+            for said in rows_with(of_shown, condition)["said"]:
+                yield f"{', '.join(filter(None, (model, label)))}: {said}."
 
 
 def _panel(
@@ -161,7 +180,9 @@ def _panel(
     )
 
 
-def _figure(section: Section, shown: Shown, look: Look, panels: Sequence[Panel]) -> Figure:
+def _figure(
+    section: Section, shown: Shown, look: Look, panels: Sequence[Panel], note: str
+) -> Figure:
     spec = charts.inside_chart(
         look,
         section.lengths,
@@ -170,7 +191,7 @@ def _figure(section: Section, shown: Shown, look: Look, panels: Sequence[Panel])
         is_log=shown.is_log,
         is_share=shown.is_share,
     )
-    return Figure("inside", shown.title, spec, tuple(panels), look, note=shown.note)
+    return Figure("inside", shown.title, spec, tuple(panels), look, note=note)
 
 
 def _rows(

@@ -1,14 +1,15 @@
 """The interface between a probe and a model whose inner states can be read.
 
-Letters in shape comments: T tokens of one prompt, L layers, C hidden width, H query heads, K key
-heads, D width of a head, V vocabulary. All arrays are float32, whatever the model computes in.
+Letters in shape comments: T tokens of one prompt, P positions that are shown, L layers, C hidden
+width, H query heads, K key heads, D width of a head, V vocabulary. All arrays are float32, whatever
+the model computes in.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias, cast
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, cast
 
 from eyechart.providers import plugins
 from eyechart.providers.base import ModelSettings, SetupError, Tokens
@@ -20,11 +21,14 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 Array: TypeAlias = "NDArray[np.float32]"
+Positions: TypeAlias = "NDArray[np.intp]"
 
 Precision: TypeAlias = Literal["float32", "bfloat16"]
 """`bfloat16`: weights, and the result of every operation, are rounded to bfloat16."""
 Event: TypeAlias = Literal["residual", "final", "projections", "attention", "heads"]
 """What a watcher may ask for: the names of its methods."""
+Wants: TypeAlias = Mapping[Event, "Sequence[int] | None"]
+"""The methods to call -> the positions of the prompt to show, ascending; `None` for all."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,38 +55,67 @@ class Anatomy:
     """Sentences about what cannot be read from this architecture."""
     unavailable: frozenset[Event | Literal["gradients", "matrices"]] = frozenset()
     """The events and methods that therefore never occur."""
+    shares: bool = True
+    """Whether a pass can go on from the keys and values of another one."""
 
 
 class Watcher(Protocol):
     """Is called during one forward pass, layer by layer.
 
-    A watcher must copy an array that it keeps, and must not change it.
+    It is shown what the pass computes at the positions that it wants. `at`, (P,), are their places
+    in the prompt, ascending. A watcher must copy an array that it keeps, and must not change it.
     """
 
-    wants: frozenset[Event]
-    """The methods to call; the others are never called."""
+    @property
+    def wants(self) -> Wants:
+        """The methods to call, and where; the others are never called."""
 
-    def residual(self, layer: int, states: Array) -> None:
-        """(T, C): the residual stream before `layer`, counted from 0; with `layer` = L the stream
+    def residual(self, layer: int, at: Positions, states: Array) -> None:
+        """(P, C): the residual stream before `layer`, counted from 0; with `layer` = L the stream
         after the last one, before the final norm.
         """
 
-    def final(self, states: Array) -> None:
-        """(T, C): the stream after the final norm, its weights multiplied in."""
+    def final(self, at: Positions, states: Array) -> None:
+        """(P, C): the stream after the final norm, its weights multiplied in."""
 
-    def projections(self, layer: int, queries: Array, keys: Array, values: Array) -> None:
-        """(T, H, D), (T, K, D) and (T, K, D), with their positions turned in, which leaves the norm
+    def projections(
+        self, layer: int, at: Positions, queries: Array, keys: Array, values: Array
+    ) -> None:
+        """(P, H, D), (P, K, D) and (P, K, D), with their positions turned in, which leaves the norm
         of each pair. Pair i is at places i and i + rotary_width / 2.
         """
 
-    def attention(self, layer: int, first: int, weights: Array) -> None:
-        """(H, rows, T): weights of the positions from `first` on, in blocks of ascending positions;
-        0 where a position does not attend. A block holds at most 2^24 numbers if it has more than
-        one row.
+    def attention(self, layer: int, at: Positions, weights: Array) -> None:
+        """(H, P, T): weights in blocks of ascending positions; 0 where a position does not attend.
+        A block holds at most 2^24 numbers if it has more than one position.
         """
 
-    def heads(self, layer: int, outputs: Array) -> None:
-        """(T, H, D): each head's weighted values, before the output matrix."""
+    def heads(self, layer: int, at: Positions, outputs: Array) -> None:
+        """(P, H, D): each head's weighted values, before the output matrix."""
+
+
+@dataclass(slots=True)
+class Trunk:
+    """The keys and values of one prompt. A pass over another prompt that begins alike goes on from
+    them, so that the beginning is computed once. Of one model, in one precision.
+    """
+
+    ids: tuple[int, ...] = ()
+    """The tokens of the prompt; empty before its pass."""
+    kept: Any = field(default=None, repr=False)
+    """What the model keeps."""
+
+    def start(self, ids: Sequence[int], last: int = 1) -> int:
+        """The first position that a pass over `ids` computes; at least the `last` ones are."""
+        return min(shared(self.ids, ids), len(ids) - last)
+
+
+def shared(one: Sequence[int], other: Sequence[int]) -> int:
+    """The number of tokens with which both begin."""
+    for place, (mine, its) in enumerate(zip(one, other, strict=False)):
+        if mine != its:
+            return place
+    return min(len(one), len(other))
 
 
 class Inside(Protocol):
@@ -108,8 +141,13 @@ class Inside(Protocol):
         *,
         precision: Precision = "float32",
         last: int = 1,
+        trunk: Trunk | None = None,
     ) -> Array:
         """(last, V): one forward pass over a prompt; the logits of its last positions.
+
+        With an empty `trunk` the pass fills it. With a filled one the pass begins at
+        `trunk.start(ids, last)`, and shows no position before. A model whose anatomy says that it
+        shares nothing leaves the trunk empty.
 
         Memory does not grow with T² unless `watcher` asks for more: attention is computed in
         blocks of positions.
@@ -148,7 +186,7 @@ def open_inside(name: ModelName, settings: ModelSettings) -> Inside:
     if plugin is None:
         raise SetupError(
             f"{name.label} has no inside that can be read: bench probe is for tiny, tiny/FOLDER, "
-            "and hf/FOLDER, a model of Hugging Face in a local folder"
+            "hf/FOLDER, a model of Hugging Face in a local folder, and gguf/FILE"
         )
     open_it = cast("Callable[[ModelSettings], Inside]", plugin.load())
     return open_it(replace(settings, model=name.model, provider=name.provider))

@@ -3,23 +3,28 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from eyechart.harness.satellites.probe.inside import Array, Event, Inside, Precision
+from eyechart.harness.satellites.probe.family import Prompt, run
+from eyechart.harness.satellites.probe.inside import Array, Event, Inside, Positions, Wants
 from eyechart.harness.satellites.probe.measures.attention import Attention
-from eyechart.harness.satellites.probe.measures.collapse import distances, weights_apart
+from eyechart.harness.satellites.probe.measures.collapse import (
+    ROUNDED,
+    distances,
+    weights_apart,
+)
 from eyechart.harness.satellites.probe.measures.counter import counter_readings, position_readings
 from eyechart.harness.satellites.probe.measures.residual import Residual, spectral_norm
 from eyechart.harness.satellites.probe.measures.rotary import Rotary
 from eyechart.harness.satellites.probe.measures.squashing import along_the_row, largest_slope
-from eyechart.harness.satellites.probe.measures.states import Several, States, Watch
+from eyechart.harness.satellites.probe.measures.states import States, Watch
 from eyechart.harness.satellites.probe.places import Places
-from eyechart.harness.satellites.probe.reading import Reading
+from eyechart.harness.satellites.probe.reading import ROUNDING, Reading
 
 COUNTER, MAPS = "counter", "maps"
 """Measures of a whole condition, and of the model."""
@@ -52,58 +57,124 @@ class Scene:
         return self.places.ends[-1], len(self.ids) - 1
 
 
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One row of a family."""
+
+    scene: Scene
+    twin: Scene | None
+    """The same row with one symbol more, where a measure needs it and the task has it."""
+    names: Sequence[str]
+    """The measures to take."""
+
+
 @dataclass(slots=True)
 class Found:
-    """The values that were measured on one sample."""
+    """The values that were measured on one row."""
 
     readings: dict[str, list[Reading]] = field(default_factory=dict)
     left_out: Counter[tuple[str, str]] = field(default_factory=Counter)
     """Measure, and the reason why it could not be taken."""
 
 
-def measure(inside: Inside, scene: Scene, twin: Scene | None, names: Sequence[str]) -> Found:
-    """Takes the measures of one sample; `twin` is the same row with one symbol more.
+def measure(inside: Inside, rows: Sequence[Row]) -> Iterator[Found]:
+    """Takes the measures of rows that begin alike; gives one result for each, in order.
 
-    Memory: the stream of one layer, one block of attention, and what a measure keeps.
+    What they begin with is computed once in float32, and once in bfloat16, whose difference is how
+    far rounding alone moves a value. Memory: keys and values of the longest prompt in both
+    precisions, the stream of one layer, one block of attention, and what a measure keeps.
     """
-    found = Found()
-    wanted = []
-    for name in names:
-        if why := _why_not(inside, name, twin):
-            found.left_out[name, why] += 1
-        else:
-            wanted.append(name)
-    watchers = _watchers(inside, scene, wanted)
-    collapses = twin is not None and "collapse" in wanted
-    states = _states(inside, scene)
-    if watchers or collapses:
-        own: list[Watch] = [*watchers.values()]
-        inside.forward(scene.ids, Several([*own, *([states] if collapses else [])]))
-    for name, watcher in watchers.items():
-        found.readings[name] = list(watcher.readings())
-    if twin is not None and collapses:
-        found.readings["collapse"] = _collapse(inside, scene, twin, states)
-    if "answer" in wanted:
-        found.readings["answer"] = _answer(inside, scene)
-    if "squashing" in wanted:
-        slopes = inside.gradients(scene.ids, _one_hot(inside, scene.answer[0]))
-        found.readings["squashing"] = list(along_the_row(slopes, scene.places.ends))
-    if "lipschitz" in wanted:
-        found.readings["lipschitz"] = [Reading("largest_slope", _largest_slope(inside, scene))]
+    results = []
+    wanted: list[list[str]] = []
+    for row in rows:
+        reasons = {name: _why_not(inside, name, row.twin) for name in row.names}
+        results.append(Found(left_out=Counter((one, why) for one, why in reasons.items() if why)))
+        wanted.append([name for name, why in reasons.items() if not why])
+    exact, rounded = (
+        [_Watched(inside, row, names) for row, names in zip(rows, wanted, strict=True)]
+        for _ in range(2)
+    )
+    for _ in run(inside, [prompt for one in exact for prompt in one.prompts], "float32"):
+        pass
+    passes = run(inside, [prompt for one in rounded for prompt in one.prompts], "bfloat16")
+    made: set[int] = set()
+    for row, names, found, *both in zip(rows, wanted, results, exact, rounded, strict=True):
+        while not all(id(prompt) in made for prompt in both[1].prompts):
+            made.add(id(next(passes)))
+        found.readings = _of_passes(row, *both)
+        if "squashing" in names:
+            slopes = inside.gradients(row.scene.ids, _one_hot(inside, row.scene.answer[0]))
+            found.readings["squashing"] = list(along_the_row(slopes, row.scene.places.ends))
+        if "lipschitz" in names:
+            slope = _largest_slope(inside, row.scene)
+            found.readings["lipschitz"] = [Reading("largest_slope", slope)]
+        yield found
+
+
+class _Watched:
+    """What is watched in the passes of one row in one precision."""
+
+    def __init__(self, inside: Inside, row: Row, names: Sequence[str]) -> None:
+        scene, twin = row.scene, row.twin
+        self.watchers: dict[str, Residual | Rotary | Attention] = {}
+        if "attention" in names:
+            self.watchers["attention"] = Attention(scene.places.row, len(scene.ids))
+        if "residual" in names:
+            self.watchers["residual"] = Residual(scene.places.row)
+        if "rotary" in names:
+            self.watchers["rotary"] = Rotary(scene.places.row, inside.anatomy.rotary_width)
+        self.states = [
+            States(one.at, _STATES - inside.anatomy.unavailable)
+            for one in (scene, twin)
+            if one is not None and "collapse" in names
+        ]
+        self.answers = "answer" in names
+        self.prompts: list[Prompt] = []
+        attention = self.watchers.get("attention")
+        own = [one for name, one in self.watchers.items() if name != "attention"]
+        if self.watchers or self.states or self.answers:
+            said = scene.answer if self.answers else ()
+            self.prompts = [
+                Prompt(
+                    (*scene.ids, *said[:-1]),
+                    max(1, len(said)),
+                    [*own, *self.states[:1]],
+                    attention if isinstance(attention, Attention) else None,
+                )
+            ]
+        if twin is not None and self.states:
+            self.prompts.append(Prompt(twin.ids, watchers=[self.states[1]]))
+
+    def readings(self, scene: Scene) -> dict[str, list[Reading]]:
+        """The values of all measures but collapse."""
+        found = {name: list(watcher.readings()) for name, watcher in self.watchers.items()}
+        if self.answers:
+            logits = self.prompts[0].logits
+            found["answer"] = [] if logits is None else _answer(scene, logits)
+        return found
+
+
+def _of_passes(row: Row, exact: _Watched, rounded: _Watched) -> dict[str, list[Reading]]:
+    """The values in float32, and how far rounding to bfloat16 moves each."""
+    found = exact.readings(row.scene)
+    for name, readings in rounded.readings(row.scene).items():
+        others = {(one.quantity, one.layer, one.head): one.value for one in readings}
+        found[name] += [
+            Reading(one.quantity + ROUNDING, abs(one.value - other), one.layer, one.head)
+            for one in found[name]
+            if (other := others.get((one.quantity, one.layer, one.head))) is not None
+        ]
+    if exact.states:
+        compared: list[tuple[States, States, str]] = [
+            (exact.states[0], exact.states[1], ""),
+            (rounded.states[0], rounded.states[1], ROUNDED),
+            (exact.states[0], rounded.states[0], ROUNDING),
+        ]
+        found["collapse"] = []
+        for this, that, suffix in compared:
+            found["collapse"] += distances(this, that, suffix)
+            found["collapse"] += weights_apart(this, that, row.scene.at[0] + 1, suffix)
     return found
-
-
-def _watchers(
-    inside: Inside, scene: Scene, wanted: Sequence[str]
-) -> dict[str, Attention | Residual | Rotary]:
-    """The measures that one float32 pass over the sample gives."""
-    row, width = scene.places.row, inside.anatomy.rotary_width
-    watchers: dict[str, Attention | Residual | Rotary] = {
-        "attention": Attention(row, len(scene.ids)),
-        "residual": Residual(row),
-        "rotary": Rotary(row, width),
-    }
-    return {name: watcher for name, watcher in watchers.items() if name in wanted}
 
 
 def _why_not(inside: Inside, name: str, twin: Scene | None) -> str:
@@ -118,29 +189,9 @@ def _why_not(inside: Inside, name: str, twin: Scene | None) -> str:
     return ""
 
 
-def _states(inside: Inside, scene: Scene) -> States:
-    return States(scene.at, _STATES - inside.anatomy.unavailable)
-
-
-def _collapse(inside: Inside, scene: Scene, twin: Scene, states: States) -> list[Reading]:
-    """The distances of both rows, in float32 and in bfloat16; `states` are float32."""
-    readings: list[Reading] = []
-    precisions: tuple[tuple[Precision, str], ...] = (("float32", ""), ("bfloat16", "_bfloat16"))
-    for precision, suffix in precisions:
-        one, other = states, _states(inside, twin)
-        if suffix:
-            one = _states(inside, scene)
-            inside.forward(scene.ids, one, precision=precision)
-        inside.forward(twin.ids, other, precision=precision)
-        readings += distances(one, other, suffix)
-        readings += weights_apart(one, other, scene.at[0] + 1, suffix)
-    return readings
-
-
-def _answer(inside: Inside, scene: Scene) -> list[Reading]:
-    """Whether the model gives the right answer, if it answers at once."""
-    answer = np.array(scene.answer)
-    logits = inside.forward([*scene.ids, *scene.answer[:-1]], last=len(answer)).astype(float)
+def _answer(scene: Scene, logits: Array) -> list[Reading]:
+    """Whether the model gives the right answer, if it answers at once, from (answer, V) logits."""
+    answer, logits = np.array(scene.answer), logits.astype(float)
     of_answer = logits[np.arange(len(answer)), answer]
     largest = logits.max(axis=1)
     sums = largest + np.log(np.exp(logits - largest[:, None]).sum(axis=1))
@@ -166,13 +217,28 @@ def _largest_slope(inside: Inside, scene: Scene) -> float:
 class _RowStates(Watch):
     """The stream at some positions, passed on layer by layer."""
 
-    wants: frozenset[Event] = frozenset(["residual"])
-
     def __init__(self, positions: Sequence[int], keep: Callable[[int, Array], None]) -> None:
-        self._positions, self._keep = list(positions), keep
+        self._at, self._keep = np.array(positions), keep
+        self.wants: Wants = {"residual": sorted(set(positions))}
 
-    def residual(self, layer: int, states: Array) -> None:
-        self._keep(layer, states[self._positions])
+    def residual(self, layer: int, at: Positions, states: Array) -> None:
+        self._keep(layer, states[np.searchsorted(at, self._at)])
+
+
+def told_by_position(counts: Sequence[Sequence[int | None]], limits: Sequence[int]) -> set[int]:
+    """The lengths, of `limits`, in rows of which the position alone gives every count, as in a row
+    of equal symbols: there the states cannot show that the model counts.
+    """
+    numbers = [place for running in counts for place, one in enumerate(running) if one is not None]
+    known = [one for running in counts for one in running if one is not None]
+    places: NDArray[np.float64] = np.array(numbers, float)
+    target: NDArray[np.float64] = np.array(known, float)
+    return {
+        limit
+        for limit in limits
+        for one in position_readings(target[places < limit], places[places < limit])
+        if one.quantity == "position_within_half" and one.value == 1
+    }
 
 
 def measure_counts(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import closing
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -24,8 +24,9 @@ from eyechart.harness.satellites.probe.folder import ProbeFolder, probe_folder
 from eyechart.harness.satellites.probe.inside import open_inside
 from eyechart.harness.satellites.probe.measures.catalogue import check_measures
 from eyechart.harness.satellites.probe.shown import SHOWN, rows_with, shown_values
-from eyechart.harness.satellites.probe.table import TABLE, write_table
+from eyechart.harness.satellites.probe.table import CHANGES, TABLE, write_tables
 from eyechart.harness.spec import Settings
+from eyechart.providers.naming import named
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -67,12 +68,14 @@ def probe(
                 folder = probe_folder(out, model.label, planned.task, settings)
                 manifest = _manifest(planned, model, inside, command)
                 code = max(code, _probe_one(planned, inside, folder, chosen, manifest))
-                frame = write_table(folder)
+                rows, frame, changes = write_tables(folder)
                 if as_json:
-                    documents.append({"folder": folder, "rows": rows_of(frame)})
+                    documents.append(
+                        {"folder": folder, "rows": rows_of(frame), "changes": rows_of(changes)}
+                    )
                 else:
-                    _show(frame, model.label, planned)
-                    echo(str(folder / TABLE))
+                    _show(rows, changes, model.label, planned)
+                    echo(str(folder / CHANGES), str(folder / TABLE))
                 if code == INTERRUPTED:
                     return code
     if as_json:
@@ -108,6 +111,7 @@ def _probe_one(
             say("interrupted; what was measured is saved, and the same command continues")
             return INTERRUPTED
     _warn_of(name, probing.result)
+    _warn_of_rows(planned, measures)
     return COMPLETE
 
 
@@ -142,9 +146,25 @@ def _warn_of(task: str, result: Probed) -> None:
         warn(f"{task}: {measure} is left out: {why}{times}")
 
 
-def _show(frame: pd.DataFrame, label: str, planned: Plan) -> None:
-    """Prints a table for each condition: a row for each length, a column for each shown measure."""
-    values = shown_values(frame)
+def _warn_of_rows(planned: Plan, measures: Sequence[str]) -> None:
+    """Warns where the rows cannot show how far a value would be off by chance."""
+    if all(planned.cell_size(*cell) == 1 for cell in planned.sizes):
+        warn(
+            f"{planned.task.name}: one row a length gives no interval and no verdict: "
+            f"{named('samples', '3')} or more"
+        )
+    elif "collapse" in measures and all(line.low == line.high for line in planned.lines):
+        warn(
+            f"{planned.task.name}: all rows of a line have the same length; the distance of n and "
+            f"n + 1 may differ more from one length to the next: {named('spread', 'bands')}"
+        )
+
+
+def _show(rows: pd.DataFrame, changes: pd.DataFrame, label: str, planned: Plan) -> None:
+    """Prints a table for each condition: a row for each length, a column for each shown measure;
+    and below it what is said of each measure's change with length.
+    """
+    values = shown_values(rows)
     for condition in planned.conditions:
         of_condition = rows_with(values, condition)
         if of_condition.empty:
@@ -158,6 +178,22 @@ def _show(frame: pd.DataFrame, label: str, planned: Plan) -> None:
         show(bold(f"{planned.task.name}  {label}  {condition.label.replace(',', ', ')}"))
         for block in blocks([Column(["length"], [f"{length:,}" for length in lengths])], columns):
             show(table(block))
+        for line in _said(rows_with(changes, condition)):
+            echo(line)
+
+
+def _said(changes: pd.DataFrame) -> Iterator[str]:
+    """A line for each measure that changes, and one for all others of which the same is said."""
+    titles = {(one.measure, one.quantity): " ".join(one.header) for one in SHOWN}
+    alike: dict[str, list[str]] = {}
+    for row in changes.to_dict("records"):
+        title = titles[row["measure"], row["quantity"]]
+        if row["from_length"] is None:
+            alike.setdefault(row["said"], []).append(title)
+        else:
+            yield f"{title}: {row['said']}"
+    for said, names in alike.items():
+        yield f"{said}: {', '.join(names)}"
 
 
 def _cell(values: pd.DataFrame, name: str, length: int) -> str:

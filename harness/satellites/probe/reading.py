@@ -4,6 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+ROUNDING = "_rounding"
+"""The end of the name of a quantity whose value is how far rounding to bfloat16 alone moves the
+quantity of the name before it, on the same row.
+"""
+
 
 @dataclass(frozen=True, slots=True)
 class Reading:

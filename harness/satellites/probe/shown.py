@@ -8,7 +8,9 @@ from typing import Literal
 
 import pandas as pd
 
+from eyechart.harness.satellites.probe.change import AtLength, Change, change_with_length
 from eyechart.harness.satellites.probe.measures.collapse import LINE
+from eyechart.harness.satellites.probe.passes import COUNTER
 from eyechart.harness.spec import Condition
 
 
@@ -180,22 +182,99 @@ def rows_with(frame: pd.DataFrame, condition: Condition) -> pd.DataFrame:
     return frame
 
 
-def shown_values(frame: pd.DataFrame) -> pd.DataFrame:
-    """The rows of `probe.csv` that are shown, with a column `shown`; one for each condition and
-    line. Of heads and layers the values are means, and so are `low` and `high`.
+def shown_rows(rows: pd.DataFrame) -> pd.DataFrame:
+    """The shown values of each sample, with a column `shown`; from the rows of `probe_rows`. One
+    for each condition, line and sample: of heads and layers the mean.
     """
-    parts = [_values(frame, shown) for shown in SHOWN]
-    return pd.concat(parts, ignore_index=True)
+    return pd.concat([_rows_of(rows, shown) for shown in SHOWN], ignore_index=True)
 
 
-def _values(frame: pd.DataFrame, shown: Shown) -> pd.DataFrame:
-    chosen = frame[(frame["measure"] == shown.measure) & (frame["quantity"] == shown.quantity)]
+def shown_values(rows: pd.DataFrame) -> pd.DataFrame:
+    """The values that are shown, with a column `shown`; one for each condition and line, with the
+    columns of `probe_frame`.
+    """
+    frames = shown_rows(rows)
+    keys = [name for name in frames.columns if name not in _VALUES]
+    grouped = frames.groupby(keys, sort=False, dropna=False)
+    ones = grouped["one"]
+    found = pd.DataFrame(
+        {"n": ones.count(), "value": ones.mean(), "low": ones.min(), "high": ones.max()}
+    )
+    whole = dict.fromkeys(("length", "length_low", "length_high", "n"), int)
+    return found.reset_index().astype(whole)
+
+
+_VALUES = ("tokens", "index", "one", "rounding")
+_PLACES = ("measure", "quantity", "unit", "layer", "head")
+
+
+def _rows_of(rows: pd.DataFrame, shown: Shown) -> pd.DataFrame:
+    chosen = rows[(rows["measure"] == shown.measure) & (rows["quantity"] == shown.quantity)]
     if shown.layers == "last" and chosen["layer"].notna().any():
         chosen = chosen[chosen["layer"] == chosen["layer"].max()]
-    places = ("measure", "quantity", "unit", "layer", "head", "value", "low", "high")
-    keys = [name for name in chosen.columns if name not in places]
+    lines = [name for name in chosen.columns if name not in (*_PLACES, *_VALUES)]
     if shown.layers == "best":
-        chosen = chosen.sort_values("value", ascending=False).drop_duplicates(keys)
-    means = chosen.groupby(keys, sort=False, dropna=False)[["value", "low", "high"]].mean()
-    whole = dict.fromkeys(("length", "length_low", "length_high", "n"), int)
-    return means.reset_index().assign(shown=shown.name).astype(whole)
+        means = chosen.groupby([*lines, "layer"], sort=False, dropna=False)["one"].transform("mean")
+        chosen = chosen.assign(mean=means).sort_values("mean", ascending=False, kind="stable")
+        best = chosen.drop_duplicates(lines)[[*lines, "layer"]]
+        chosen = chosen.drop(columns="mean").merge(best, on=[*lines, "layer"])
+    grouped = chosen.groupby([*lines, "index"], sort=False, dropna=False)
+    return grouped[["one", "rounding"]].mean().reset_index().assign(shown=shown.name)
+
+
+def shown_changes(rows: pd.DataFrame) -> pd.DataFrame:
+    """`changes.csv`, from the rows of `probe_rows`: for each condition and shown measure, whether
+    it changes with length.
+
+    `from_length` and `to_length` are those of the largest change, `change` is its size (the end as
+    a multiple of the start where `is_ratio` is `yes`), with an interval that holds for all pairs
+    of lengths together; empty where nothing changes. `said` is the verdict in words.
+    """
+    frame = shown_rows(rows)
+    axes = [name for name in frame.columns if name not in (*_VALUES, *_OF_LINE, "shown")]
+    said = []
+    for keys, of_condition in frame.groupby([*axes, "shown"], sort=False, dropna=False):
+        shown = next(one for one in SHOWN if one.name == keys[-1])
+        found = _change_of(of_condition, shown)
+        leg = found.largest
+        of_leg = (
+            (None,) * 5
+            if leg is None
+            else (
+                leg.start.length,
+                leg.end.length,
+                leg.change,
+                leg.low,
+                leg.high,
+            )
+        )
+        ratio = None if leg is None else "yes" if leg.is_ratio else "no"
+        said.append(
+            (*keys[:-1], shown.measure, shown.quantity, found.rows, *of_leg, ratio, found.words)
+        )
+    return pd.DataFrame(said, columns=[*axes, *_CHANGES], dtype=object)
+
+
+_OF_LINE = ("length", "length_low", "length_high")
+_CHANGES = (
+    *("measure", "quantity", "rows", "from_length", "to_length"),
+    *("change", "change_low", "change_high", "is_ratio", "said"),
+)
+
+
+def _change_of(rows: pd.DataFrame, shown: Shown) -> Change:
+    """What is said of one shown measure under one condition."""
+    if shown.measure == COUNTER:
+        return Change((), "fitted on all rows together: no verdict", 0)
+    lengths = []
+    for length in sorted(set(rows["length"])):
+        known = rows[rows["length"] == length].dropna(subset=["one"])
+        rounding = known["rounding"].mean()
+        lengths.append(
+            AtLength(
+                int(length),
+                dict(zip(known["index"].astype(int), known["one"].astype(float), strict=True)),
+                None if pd.isna(rounding) else float(rounding),
+            )
+        )
+    return change_with_length(lengths, is_ratio=shown.is_log)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from eyechart.harness.satellites.probe.inside import Anatomy, Precision, Watcher
+from eyechart.harness.satellites.probe.inside import Anatomy, Precision, Trunk, Watcher
 from eyechart.harness.satellites.probe.tiny_layers import Layers
 from eyechart.providers.base import ModelSettings, PromptOverflowError, SetupError, Tokens
 from eyechart.providers.intervention import read_intervention
@@ -90,9 +90,10 @@ class TinyInside:
         *,
         precision: Precision = "float32",
         last: int = 1,
+        trunk: Trunk | None = None,
     ) -> Array:
         """(last, V): one pass over a prompt; the logits of its last positions."""
-        return self._at(precision).forward(ids, watcher, last)
+        return self._at(precision).forward(ids, watcher, last, trunk)
 
     def embedded(self, ids: Sequence[int]) -> Array:
         """(T, C): the embeddings of a prompt's tokens."""

@@ -12,7 +12,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from eyechart.harness.satellites.probe.inside import Event, Precision, Watcher
+from eyechart.harness.satellites.probe.inside import (
+    Event,
+    Positions,
+    Precision,
+    Trunk,
+    Watcher,
+)
+from eyechart.harness.satellites.probe.measures.states import shown_of
 from eyechart.providers.intervention import Intervention
 from eyechart.providers.tiny.weights import Array, Config, Tensors
 
@@ -85,36 +92,59 @@ class Layers:
             config.rope_theta, config.head_width, config.window
         )
 
-    def forward(self, ids: Sequence[int], watcher: Watcher | None, last: int) -> Array:
-        """(last, V): the logits of the last positions."""
-        return self.forward_from(self.embedding[np.asarray(ids)], watcher, last)
+    def forward(
+        self, ids: Sequence[int], watcher: Watcher | None, last: int, trunk: Trunk | None = None
+    ) -> Array:
+        """(last, V): the logits of the last positions; `trunk` as in `Inside.forward`."""
+        start = 0 if trunk is None else trunk.start(ids, last)
+        embedded = self.embedding[np.asarray(ids[start:])]
+        if trunk is None:
+            return self.forward_from(embedded, watcher, last)
+        if trunk.kept is not None:
+            earlier = [(keys[:start], values[:start]) for keys, values in trunk.kept]
+            return self.forward_from(embedded, watcher, last, earlier)
+        kept: list[tuple[Array, Array]] = []
+        logits = self.forward_from(embedded, watcher, last, keep=kept)
+        trunk.ids, trunk.kept = tuple(ids), kept
+        return logits
 
-    def forward_from(self, embedded: Array, watcher: Watcher | None, last: int) -> Array:
-        """(last, V): the logits of the last positions, from (T, C) embeddings."""
-        wants: frozenset[Event] = frozenset() if watcher is None else watcher.wants
-        to, x, count = self._round, embedded, len(embedded)
-        turns = self._turns(count)
+    def forward_from(
+        self,
+        embedded: Array,
+        watcher: Watcher | None,
+        last: int,
+        earlier: Sequence[tuple[Array, Array]] = (),
+        keep: list[tuple[Array, Array]] | None = None,
+    ) -> Array:
+        """(last, V): the logits of the last positions, from (S, C) embeddings.
+
+        `earlier`: for each layer keys and values, (T - S, K, D), of the positions before them. Keys
+        and values of all positions are added to `keep`.
+        """
+        to, x = self._round, embedded
+        start = len(earlier[0][0]) if earlier else 0
+        count = start + len(embedded)
+        show = _Show(watcher, start, count)
+        turns = self._turns(count, start)
         for layer, block in enumerate(self.blocks):
-            if watcher is not None and "residual" in wants:
-                watcher.residual(layer, x)
+            show("residual", layer, x)
             q, k, v = self._projected(x, block)
-            q, k = self._placed(q, k, turns)
-            if watcher is not None and "projections" in wants:
-                watcher.projections(layer, q, k, v)
-            mixed = np.empty_like(q)  # (T, H, D)
+            q, k = self._placed(q, k, turns, start)
+            show("projections", layer, q, k, v)
+            if earlier:
+                k, v = (np.concatenate(pair) for pair in zip(earlier[layer], (k, v), strict=True))
+            if keep is not None:
+                keep.append((k, v))
+            mixed = np.empty_like(q)  # (S, H, D)
             for first, weights in self._weights(q, k):
+                show.attention(layer, first, weights)
                 end = first + weights.shape[1]
-                if watcher is not None and "attention" in wants:
-                    watcher.attention(layer, first, self._wide(weights, count))
-                mixed[first:end] = to(_mix(weights, v[:end]))
-            if watcher is not None and "heads" in wants:
-                watcher.heads(layer, mixed)
-            x = to(x + to(mixed.reshape(count, -1) @ block.o))
+                mixed[first - start : end - start] = to(_mix(weights, v[:end]))
+            show("heads", layer, mixed)
+            x = to(x + to(mixed.reshape(len(x), -1) @ block.o))
             x = to(x + self._fed(self._normed(x, block.before_feed_forward), block))
-        if watcher is not None and "residual" in wants:
-            watcher.residual(self.config.layers, x)
-        if watcher is not None and "final" in wants:
-            watcher.final(self._normed(x, self._final))
+        show("residual", self.config.layers, x)
+        show.final(lambda rows: self._normed(x[rows], self._final))
         logits: Array = to(self._normed(x[-last:], self._final) @ self._head.T)
         return logits
 
@@ -200,21 +230,25 @@ class Layers:
         )
         return q, k, v
 
-    def _turns(self, count: int) -> tuple[Array, Array]:
-        """(T, 1, D / 2) each: cosine and sine of the angle of each pair at each position."""
-        angles = np.arange(count, dtype=np.float32)[:, None, None] * self._frequencies
+    def _turns(self, count: int, start: int = 0) -> tuple[Array, Array]:
+        """(T - start, 1, D / 2) each: cosine and sine of the angle of each pair at each position
+        from `start` on.
+        """
+        angles = np.arange(start, count, dtype=np.float32)[:, None, None] * self._frequencies
         size = np.float32(self._intervention.rotary_size)
         return self._round(np.cos(angles) * size), self._round(np.sin(angles) * size)
 
-    def _times(self, count: int) -> Array:
-        """(T, 1, 1): what the scores of each position are multiplied by."""
-        return self._intervention.temperature(np.arange(1, count + 1))[:, None, None]
+    def _times(self, count: int, start: int = 0) -> Array:
+        """(T - start, 1, 1): what the scores of each position are multiplied by."""
+        return self._intervention.temperature(np.arange(start + 1, count + 1))[:, None, None]
 
-    def _placed(self, q: Array, k: Array, turns: tuple[Array, Array]) -> tuple[Array, Array]:
+    def _placed(
+        self, q: Array, k: Array, turns: tuple[Array, Array], start: int = 0
+    ) -> tuple[Array, Array]:
         """Queries, with their temperature, and keys, with their positions turned in."""
         turned = self._turned(q, turns)
         if self._intervention.log_n is not None:
-            turned = self._round(turned * self._times(len(q)))
+            turned = self._round(turned * self._times(start + len(q), start))
         return turned, self._turned(k, turns)
 
     def _turned(self, heads: Array, turns: tuple[Array, Array]) -> Array:
@@ -231,16 +265,21 @@ class Layers:
 
     def _weights(self, q: Array, k: Array) -> Iterator[tuple[int, Array]]:
         """First position and attention weights (H, b, end) of blocks of positions, each with the
-        keys up to the block's end.
+        keys up to the block's end; queries (S, H, D) are those of the last S of T keys.
         """
-        to, (count, heads, width) = self._round, q.shape
+        to, (_, heads, width) = self._round, q.shape
+        count, start = len(k), len(k) - len(q)
         group = heads // k.shape[1]
         scale = np.float32(width**-0.5)
         keys = k.transpose(1, 2, 0)  # (K, D, T)
         step = max(1, min(count, _BLOCK // (heads * count)))
-        for first in range(0, count, step):
+        for first in range(start, count, step):
             end = min(count, first + step)
-            queries = q[first:end].transpose(1, 0, 2).reshape(-1, group * (end - first), width)
+            queries = (
+                q[first - start : end - start]
+                .transpose(1, 0, 2)
+                .reshape(-1, group * (end - first), width)
+            )
             scores = to(to(queries @ keys[..., :end]) * scale).reshape(heads, end - first, end)
             positions = np.arange(first, end)
             ahead = positions[:, None] < positions
@@ -248,13 +287,6 @@ class Layers:
             if self._intervention.window is not None:
                 scores[:, self._intervention.hides(positions[:, None], np.arange(end))] = -np.inf
             yield first, to(_softmax(scores, one=self._intervention.softmax_one))
-
-    @staticmethod
-    def _wide(weights: Array, count: int) -> Array:
-        """(H, b, T): the weights with zeros for the positions after the block."""
-        wide: Array = np.zeros((*weights.shape[:2], count), np.float32)
-        wide[..., : weights.shape[-1]] = weights
-        return wide
 
     def _fed(self, normed: Array, block: Block) -> Array:
         """(T, C): the output of the feed-forward part, SwiGLU."""
@@ -280,6 +312,33 @@ class Layers:
         along = (scaled * x).mean(axis=1, keepdims=True) * inverse**2
         back: Array = inverse * (scaled - x * along)
         return back
+
+
+class _Show:
+    """Shows a watcher what a pass over the positions from `start` to `count` computes."""
+
+    def __init__(self, watcher: Watcher | None, start: int, count: int) -> None:
+        self._watcher, self._start, self._count = watcher, start, count
+        self._at = {} if watcher is None else shown_of(watcher.wants, start, count)
+
+    def __call__(self, event: Event, layer: int, *values: Array) -> None:
+        """Shows the rows of some values, (S, …)."""
+        if (at := self._at.get(event)) is not None:
+            getattr(self._watcher, event)(layer, at, *(one[at - self._start] for one in values))
+
+    def final(self, normed: Callable[[Positions], Array]) -> None:
+        if self._watcher is not None and (at := self._at.get("final")) is not None:
+            self._watcher.final(at, normed(at - self._start))
+
+    def attention(self, layer: int, first: int, weights: Array) -> None:
+        """Shows a block (H, b, end), with zeros for the positions after it."""
+        if self._watcher is None or (at := self._at.get("attention")) is None:
+            return
+        at = at[(first <= at) & (at < first + weights.shape[1])]
+        if len(at):
+            wide: Array = np.zeros((len(weights), len(at), self._count), np.float32)
+            wide[..., : weights.shape[-1]] = weights[:, at - first]
+            self._watcher.attention(layer, at, wide)
 
 
 def _softmax(scores: Array, *, one: bool) -> Array:

@@ -110,7 +110,7 @@ def probe(
             "--model",
             "-m",
             metavar="NAME[,NAME]",
-            help="tiny, tiny/FOLDER, or hf/FOLDER with a model of Hugging Face.",
+            help="tiny, tiny/FOLDER, hf/FOLDER with a model of Hugging Face, or gguf/FILE.",
         ),
     ],
     measure: Annotated[
@@ -123,7 +123,9 @@ def probe(
     ] = None,
     device: Annotated[
         str | None,
-        typer.Option(metavar="NAME", help="Where a model of hf/ runs: cpu, cuda, mps, cuda:1."),
+        typer.Option(
+            metavar="NAME", help="Where a model of hf/ or gguf/ runs: cpu, cuda, mps, cuda:1."
+        ),
     ] = None,
     trust_remote_code: Annotated[
         bool,

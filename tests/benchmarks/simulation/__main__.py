@@ -2,7 +2,7 @@
 
     python -m tests.benchmarks.simulation
         coverage|ranges|further|equivalence|adaptive|early_line|unpaired|limits|drift|at_length|capped
-        |chance|confidence|several_draws
+        |chance|changes|confidence|unequal|asked|several_draws
         [--runs 500] [--shape NAME,…] [--jobs 2] [--out results.csv] [--docs]
 
 `--docs` renews the table in `docs/simulations.md`, which says what its columns are. Each run has a
@@ -24,9 +24,11 @@ from time import perf_counter
 
 from tests.benchmarks.simulation import (
     adaptive,
+    asked,
     at_length,
     capped,
     chance,
+    changes,
     confidence,
     coverage,
     drift,
@@ -36,6 +38,7 @@ from tests.benchmarks.simulation import (
     limits,
     ranges,
     several_draws,
+    unequal,
     unpaired,
 )
 from tests.benchmarks.simulation.shapes import SHAPES
@@ -51,11 +54,14 @@ from tests.benchmarks.simulation.table import (
 
 PAGE = Path(__file__).resolve().parents[3] / "docs" / "simulations.md"
 SIMULATIONS: Mapping[str, Simulation] = {
+    "changes": changes.SIMULATION,
     "capped": capped.SIMULATION,
     "coverage": coverage.SIMULATION,
     "ranges": ranges.SIMULATION,
     "further": further.SIMULATION,
     "equivalence": equivalence.SIMULATION,
+    "unequal": unequal.SIMULATION,
+    "asked": asked.SIMULATION,
     "adaptive": adaptive.SIMULATION,
     "at_length": at_length.SIMULATION,
     "early_line": early_line.SIMULATION,

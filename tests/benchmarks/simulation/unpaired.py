@@ -8,8 +8,8 @@ from itertools import product
 
 import numpy as np
 
-from eyechart.harness.analysis.curve import Curve, Threshold
-from eyechart.harness.analysis.further import SIGNIFICANT, fitted_side, sides_difference
+from eyechart.harness.analysis.curve import SIGNIFICANT, Curve, Threshold
+from eyechart.harness.analysis.further import fitted_side, sides_difference
 from eyechart.harness.analysis.paired import holm
 from eyechart.harness.analysis.unpaired import compare_unpaired
 from eyechart.harness.spec import Line, line_start

@@ -6,7 +6,7 @@ transformers calls it for every model whose attention goes through `AttentionInt
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Iterator
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Any
@@ -15,9 +15,10 @@ import numpy as np
 import torch
 from torch.utils.checkpoint import checkpoint
 from transformers import AttentionInterface
-from transformers.masking_utils import AttentionMaskInterface, eager_mask
+from transformers.masking_utils import AttentionMaskInterface, sdpa_mask
 
-from eyechart.harness.satellites.probe.inside import Watcher
+from eyechart.harness.satellites.probe.inside import Positions, Watcher
+from eyechart.harness.satellites.probe.measures.states import shown_of
 from eyechart.providers.intervention import Intervention
 
 NAME = "eyechart"
@@ -60,83 +61,132 @@ def _attention(  # noqa: PLR0917  the interface of transformers
     dropout: float = 0.0,
     **others: Any,
 ) -> tuple[Any, None]:
-    """(1, T, H, D): weighted values; query (1, H, T, D), key and value (1, K, T, D)."""
+    """(1, S, H, D): weighted values; query (1, H, S, D) of the last S positions, key and value
+    (1, K, T, D).
+    """
     del dropout  # models are in evaluation
     current = CURRENT.get() or Pass(Intervention())
     layer = int(getattr(module, "layer_idx", len(current.called)))
     current.called.add(layer)
     current.ignored.update(name for name in _IGNORED if others.get(name) is not None)
     watcher, change = current.watcher, current.intervention
-    wants = frozenset() if watcher is None else watcher.wants
     _, heads, count, width = query.shape
-    scale = width**-0.5 if scaling is None else scaling
-    if watcher is not None and "projections" in wants:
+    span = start, end = key.shape[2] - count, key.shape[2]
+    shown = {} if watcher is None else shown_of(watcher.wants, *span)
+    if watcher is not None and (at := shown.get("projections")) is not None:
+        own = (query, key[:, :, start:], value[:, :, start:])
         watcher.projections(
-            layer, *(to_numpy(one[0].transpose(0, 1)) for one in (query, key, value))
+            layer, at, *(to_numpy(one[0].transpose(0, 1)[at - start]) for one in own)
         )
     if change.log_n is not None:
-        times = change.temperature(np.arange(1, count + 1))
+        times = change.temperature(np.arange(start + 1, end + 1))
         query = query * torch.from_numpy(times).to(query)[:, None]
+    scale = width**-0.5 if scaling is None else scaling
     group = heads // key.shape[1]
-    keys, values = (one[0].repeat_interleave(group, dim=0) for one in (key, value))
-    step = max(1, min(count, _BLOCK // (heads * count)))
-    mixed = []
-    for first in range(0, count, step):
-        end = min(count, first + step)
-        weigh = _weigher(change, scale, attention_mask, (first, end, count), others)
-        queries = query[0, :, first:end]
-        if torch.is_grad_enabled() and query.requires_grad:
-            part = checkpoint(_mixed, weigh, queries, keys, values, use_reentrant=False)
-        else:
-            weights = weigh(queries, keys)
-            if watcher is not None and "attention" in wants:
-                watcher.attention(layer, first, to_numpy(weights))
-            part = weights.to(values.dtype) @ values
-        mixed.append(part)
-    whole = torch.cat(mixed, dim=1).transpose(0, 1)  # (T, H, D)
-    if watcher is not None and "heads" in wants:
-        watcher.heads(layer, to_numpy(whole))
+    queries, keys, values = (
+        query[0],
+        *(one[0].repeat_interleave(group, dim=0) if group > 1 else one[0] for one in (key, value)),
+    )
+    weigh = _Weigh(change, scale, attention_mask, span, others)
+    if weigh.is_plain:
+        hidden = None if start == 0 and weigh.is_causal else ~weigh.hidden(start, end, query.device)
+        whole = torch.nn.functional.scaled_dot_product_attention(
+            queries[None],
+            keys[None],
+            values[None],
+            attn_mask=hidden,
+            is_causal=hidden is None,
+            scale=scale,
+        )[0]
+    else:
+        blocks = _blocks(np.arange(start, end), heads * end)
+        whole = torch.cat([weigh.mixed(queries, keys, values, block) for block in blocks], dim=1)
+    if watcher is not None and (at := shown.get("attention")) is not None:
+        for block in _blocks(at, heads * end):
+            weights = weigh.weights(queries[:, block - start], keys, block)
+            watcher.attention(layer, block, to_numpy(weights))
+    whole = whole.transpose(0, 1)  # (S, H, D)
+    if watcher is not None and (at := shown.get("heads")) is not None:
+        watcher.heads(layer, at, to_numpy(whole[at - start]))
     return whole[None].contiguous(), None
 
 
-Weigh = Callable[[Any, Any], Any]
+def _blocks(at: Positions, size: int) -> Iterator[Positions]:
+    """The positions in blocks, each of which has `size` weights."""
+    step = max(1, _BLOCK // size)
+    for first in range(0, len(at), step):
+        yield at[first : first + step]
 
 
-def _mixed(weigh: Weigh, queries: Any, keys: Any, values: Any) -> Any:
-    return weigh(queries, keys).to(values.dtype) @ values
+@dataclass(frozen=True, slots=True)
+class _Weigh:
+    """The weights of one layer, with what its architecture and an intervention change of them."""
 
+    change: Intervention
+    scale: float
+    mask: Any
+    """What transformers hides or adds, (1, 1, S, T); `None` for nothing but later positions."""
+    span: tuple[int, int]
+    """The positions of the pass: the first one, and the one behind the last."""
+    others: Any
 
-def _weigher(
-    change: Intervention, scale: float, mask: Any, block: tuple[int, int, int], others: Any
-) -> Weigh:
-    """The function that makes the weights (H, b, T) of a block of queries (H, b, D), with the
-    positions `first` to `end` of `count`.
-    """
-    first, end, count = block
+    @property
+    def is_plain(self) -> bool:
+        """Whether the weights are a softmax of products, so that torch's own attention has them."""
+        added = self.mask is not None and self.mask.dtype != torch.bool
+        other = any(self.others.get(name) is not None for name in ("softcap", "s_aux"))
+        return not (self.change.softmax_one or added or other)
 
-    def weigh(queries: Any, keys: Any) -> Any:
-        scores = queries @ keys.transpose(1, 2) * scale
-        if (cap := others.get("softcap")) is not None:
+    @property
+    def is_causal(self) -> bool:
+        """Whether nothing but later positions is hidden."""
+        return self.mask is None and self.change.window is None
+
+    def hidden(self, first: int, end: int, device: Any) -> Any:
+        """(end - first, T): whether each of these positions may not attend to each key."""
+        return self._hidden(np.arange(first, end), device)
+
+    def _hidden(self, at: Positions, device: Any) -> Any:
+        keys = np.arange(self.span[1])
+        hidden = at[:, None] < keys
+        if self.change.window is not None:
+            hidden = hidden | self.change.hides(at[:, None], keys)
+        found = torch.from_numpy(hidden).to(device)
+        if self.mask is not None and self.mask.dtype == torch.bool:
+            found = found | ~self.mask[0, 0, at - self.span[0], : self.span[1]]
+        return found
+
+    def mixed(self, queries: Any, keys: Any, values: Any, at: Positions) -> Any:
+        """(H, P, D): weighted values of a block of positions; queries (H, S, D) are all. Where a
+        derivative is wanted, weights are computed again on the way back.
+        """
+        chosen = queries[:, at - self.span[0]]
+        if torch.is_grad_enabled() and queries.requires_grad:
+            return checkpoint(self._mixed, chosen, keys, values, at, use_reentrant=False)
+        return self._mixed(chosen, keys, values, at)
+
+    def _mixed(self, queries: Any, keys: Any, values: Any, at: Positions) -> Any:
+        return self.weights(queries, keys, at).to(values.dtype) @ values
+
+    def weights(self, queries: Any, keys: Any, at: Positions) -> Any:
+        """(H, P, T): the weights of a block of queries, (H, P, D)."""
+        scores = queries @ keys.transpose(1, 2) * self.scale
+        if (cap := self.others.get("softcap")) is not None:
             scores = torch.tanh(scores / cap) * cap
-        if mask is not None:
-            scores = scores + mask[0, :, first:end, :count]
-        positions = np.arange(first, end)[:, None]
-        hidden = positions < np.arange(count)
-        if change.window is not None:
-            hidden = hidden | change.hides(positions, np.arange(count))
-        scores = scores.masked_fill(torch.from_numpy(hidden).to(scores.device), -torch.inf).float()
+        if self.mask is not None and self.mask.dtype != torch.bool:
+            scores = scores + self.mask[0, :, at - self.span[0], : self.span[1]]
+        hidden = self._hidden(at, scores.device)
+        scores = scores.masked_fill(hidden, -torch.inf).float()
         aside = []
-        if change.softmax_one:
+        if self.change.softmax_one:
             aside.append(torch.zeros_like(scores[..., :1]))
-        if (sinks := others.get("s_aux")) is not None:  # a learned score that takes weight
+        if (sinks := self.others.get("s_aux")) is not None:  # a learned score that takes weight
             aside.append(sinks.float().reshape(-1, 1, 1).expand(-1, scores.shape[1], 1))
-        weights = torch.softmax(torch.cat([scores, *aside], dim=-1), dim=-1)[..., :count]
-        return weights.to(queries.dtype)
-
-    return weigh
+        weights = torch.softmax(torch.cat([scores, *aside], dim=-1) if aside else scores, dim=-1)
+        return weights[..., : self.span[1]].to(queries.dtype)
 
 
 def register() -> None:
-    """Makes this attention known to transformers, with masks that it can add."""
+    """Makes this attention known to transformers, with masks of what may be attended to."""
     AttentionInterface.register(NAME, _attention)
-    AttentionMaskInterface.register(NAME, eager_mask)
+    AttentionMaskInterface.register(NAME, sdpa_mask)

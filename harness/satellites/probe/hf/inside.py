@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
+from copy import copy
+from dataclasses import replace
+from inspect import signature
 from typing import Any, Literal
 
 import numpy as np
@@ -19,11 +22,22 @@ try:
 except ImportError as error:
     from eyechart.providers.base import SetupError, install
 
-    raise SetupError(f"models of hf/ need torch and transformers: {install('probe')}") from error
+    raise SetupError(
+        f"models of hf/ and gguf/ need torch and transformers: {install('probe')}"
+    ) from error
 
-from eyechart.harness.satellites.probe.inside import Anatomy, Array, Event, Precision, Watcher
+from eyechart.harness.satellites.probe.inside import (
+    Anatomy,
+    Array,
+    Event,
+    Precision,
+    Trunk,
+    Watcher,
+)
+from eyechart.harness.satellites.probe.measures.states import shown_of
 from eyechart.providers.base import ModelSettings, PromptOverflowError, SetupError
 from eyechart.providers.documents import as_document
+from eyechart.providers.hf.files import ModelFiles, file_at, files_in
 from eyechart.providers.intervention import read_intervention
 from eyechart.providers.model_files import check_ids, check_rendered, rendering, tokenizing
 from eyechart.providers.naming import named
@@ -38,24 +52,33 @@ def open_inside(settings: ModelSettings) -> HfInside:
     Raises:
         SetupError: it cannot be loaded, or not be changed as the settings ask.
     """
-    return HfInside(settings)
+    files = files_in(settings.model, trust_remote_code=settings.trust_remote_code)
+    return HfInside(files, settings)
+
+
+def open_file(settings: ModelSettings) -> HfInside:
+    """Loads the model in a GGUF file; raises `SetupError` like `open_inside`."""
+    return HfInside(file_at(settings.model), settings)
 
 
 class HfInside:
     """A causal language model of Hugging Face, one prompt at a time."""
 
-    def __init__(self, settings: ModelSettings) -> None:
-        self._folder = loading.folder_of(settings)
-        model, self._tokenizer, self._is_watched = loading.load(self._folder, settings)
+    def __init__(self, files: ModelFiles, settings: ModelSettings) -> None:
+        self._files, self._folder = files, files.place
+        model, self._tokenizer, self._is_watched = loading.load(files, settings)
         self._models: dict[Precision, Any] = {"float32": model}
         self._config = model.config.get_text_config()
         self._settings = settings
         self._change = read_intervention(settings.intervention)
         self._layers = _layers_of(model, self._config)
+        self._keeps_logits = "logits_to_keep" in signature(type(model).forward).parameters
         self.anatomy = self._anatomy(model)
         self._apply(model)
+        if not self._can_share():
+            self.anatomy = replace(self.anatomy, shares=False)
         tokens = len(self._tokenizer)
-        self._sha256 = loading.weights_sha256(self._folder)
+        self._sha256 = files.weights_sha256()
         self._vocabulary = tokens
 
     def facts(self) -> dict[str, object]:
@@ -130,22 +153,28 @@ class HfInside:
         *,
         precision: Precision = "float32",
         last: int = 1,
+        trunk: Trunk | None = None,
     ) -> Array:
         """(last, V): one pass over a prompt; the logits of its last positions."""
         model = self._at(precision)
-        with torch.no_grad(), ExitStack() as hooks:
+        trunk = trunk if self.anatomy.shares else None
+        start = 0 if trunk is None else trunk.start(ids, last)
+        cache = None if trunk is None else _beginning(trunk, start)
+        with torch.inference_mode(), ExitStack() as hooks:
             if watcher is not None:
-                for handle in self._hooks(model, watcher):
+                for handle in self._hooks(model, watcher, start, len(ids)):
                     hooks.callback(handle.remove)
-            given = torch.tensor([list(ids)], device=model.device)
-            logits = self._run(model, watcher, input_ids=given)
+            given = torch.tensor([list(ids[start:])], device=model.device)
+            logits = self._run(model, watcher, last, cache, input_ids=given)
+        if trunk is not None and trunk.kept is None:
+            trunk.ids, trunk.kept = tuple(ids), cache
         rows: Array = to_numpy(logits[0, -last:])
         return rows
 
     def embedded(self, ids: Sequence[int]) -> Array:
         """(T, C): the embeddings of a prompt's tokens."""
         model = self._at("float32")
-        with torch.no_grad():
+        with torch.inference_mode():
             rows: Array = to_numpy(
                 model.get_input_embeddings()(torch.tensor(list(ids), device=model.device))
             )
@@ -154,7 +183,7 @@ class HfInside:
     def logits_of(self, embedded: Array) -> Array:
         """(V,): the logits after the last position of (T, C) embeddings."""
         model = self._at("float32")
-        with torch.no_grad():
+        with torch.inference_mode():
             given = torch.from_numpy(embedded).to(model.device)[None]
             row: Array = to_numpy(self._run(model, None, inputs_embeds=given)[0, -1])
         return row
@@ -190,43 +219,66 @@ class HfInside:
     def _at(self, precision: Precision) -> Any:
         """The model in this precision; that in bfloat16 is made when it is first asked for."""
         if precision not in self._models:
-            model = loading.rounded(self._folder, self._settings, is_watched=self._is_watched)
+            model = loading.rounded(self._files, self._settings, is_watched=self._is_watched)
             self._apply(model)
             self._models[precision] = model
         return self._models[precision]
 
-    def _run(self, model: Any, watcher: Watcher | None, **given: Any) -> Any:
-        """(1, T, V): the logits of one pass."""
+    def _run(
+        self, model: Any, watcher: Watcher | None, last: int = 1, cache: Any = None, **given: Any
+    ) -> Any:
+        """(1, last, V): the logits of one pass; of all positions where the model knows no other."""
+        if self._keeps_logits:
+            given["logits_to_keep"] = last
+        if cache is not None:
+            given["past_key_values"] = cache
         token = attention.CURRENT.set(Pass(self._change, watcher))
         try:
-            return model(**given, use_cache=False).logits
+            return model(**given, use_cache=cache is not None).logits
         finally:
             attention.CURRENT.reset(token)
 
-    def _hooks(self, model: Any, watcher: Watcher) -> Iterator[Any]:
-        """Hooks that pass the residual stream to a watcher."""
+    def _hooks(self, model: Any, watcher: Watcher, start: int, count: int) -> Iterator[Any]:
+        """Hooks that pass the residual stream at the positions from `start` on to a watcher."""
         layers = _layers_of(model, self._config)
         norm = _final_norm_of(model, layers)
-        if layers is not None and "residual" in watcher.wants:
+        shown = shown_of(watcher.wants, start, count)
+        if layers is not None and (at := shown.get("residual")) is not None:
+
+            def pass_on(number: int, states: Any) -> None:
+                watcher.residual(number, at, to_numpy(states[0, at - start]))
+
             for number, layer in enumerate(layers):
 
                 def enter(_module: Any, args: Any, kwargs: Any, number: int = number) -> None:
-                    states = args[0] if args else kwargs["hidden_states"]
-                    watcher.residual(number, to_numpy(states[0]))
+                    pass_on(number, args[0] if args else kwargs["hidden_states"])
 
                 yield layer.register_forward_pre_hook(enter, with_kwargs=True)
 
             def leave(_module: Any, _args: Any, output: Any) -> None:
-                states = output[0] if isinstance(output, tuple) else output
-                watcher.residual(len(layers), to_numpy(states[0]))
+                pass_on(len(layers), output[0] if isinstance(output, tuple) else output)
 
             yield layers[-1].register_forward_hook(leave)
-        if norm is not None and "final" in watcher.wants:
+        if norm is not None and (of_norm := shown.get("final")) is not None:
 
             def normed(_module: Any, _args: Any, output: Any) -> None:
-                watcher.final(to_numpy(output[0]))
+                watcher.final(of_norm, to_numpy(output[0, of_norm - start]))
 
             yield norm.register_forward_hook(normed)
+
+    def _can_share(self) -> bool:
+        """Whether passes that go on from the keys and values of another one give the same logits:
+        tried, since architectures keep what they like.
+        """
+        ids = [token % self.anatomy.vocabulary for token in (5, 7, 5, 6, 5, 9)]
+        trunk = Trunk()
+        try:
+            self.forward([*ids[:4], 8 % self.anatomy.vocabulary], trunk=trunk)
+            found = self.forward(ids, trunk=trunk)
+            plain = self.forward(ids)
+        except Exception:  # noqa: BLE001  each architecture fails in its own way
+            return False
+        return bool(np.allclose(found, plain, rtol=1e-3, atol=1e-3 * float(np.ptp(plain))))
 
     def _anatomy(self, model: Any) -> Anatomy:
         config = self._config
@@ -288,6 +340,18 @@ class HfInside:
             module.attention_scaling = (
                 getattr(module, "attention_scaling", 1.0) * change.rotary_size
             )
+
+
+def _beginning(trunk: Trunk, start: int) -> Any:
+    """The cache for a pass from the position `start` on, with what the trunk keeps before it."""
+    cache = transformers.DynamicCache()  # without a config it drops nothing that is out of a window
+    if trunk.kept is None:
+        return cache
+    for known in trunk.kept.layers:
+        layer = copy(known)
+        layer.keys, layer.values = (one[..., :start, :] for one in (known.keys, known.values))
+        cache.layers.append(layer)
+    return cache
 
 
 def _layers_of(model: Any, config: Any) -> Any | None:

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from eyechart.harness.satellites.probe.inside import Array, Event
+from eyechart.harness.satellites.probe.inside import Array, Positions, Wants
 from eyechart.harness.satellites.probe.measures.states import Watch
 from eyechart.harness.satellites.probe.reading import Reading
 
@@ -20,74 +20,94 @@ SINKS = (0.3, 0.8)
 
 
 class Attention(Watch):
-    """Sums of the weights of each head; no matrix of weights is kept."""
-
-    wants: frozenset[Event] = frozenset(["attention"])
+    """Some numbers of the weights of each head and position; no matrix of weights is kept."""
 
     def __init__(self, row: Sequence[int], count: int) -> None:
         """`row`: places of the row's tokens; `count`: tokens of the prompt."""
-        self._in_row = np.zeros(count, bool)
-        self._in_row[list(row)] = True
+        self._row = np.array([place for place in row if place > 0], int)
+        """Without the prompt's first position, which only attends to itself."""
+        self._in_row = np.isin(np.arange(count), row)
         self._count = count
-        self._of_layer: dict[int, _Sums] = {}
+        self.wants: Wants = {"attention": range(count)}
+        self._of_layer: dict[int, _Layer] = {}
 
-    def attention(self, layer: int, first: int, weights: Array) -> None:
-        sums = self._of_layer.setdefault(layer, _Sums(len(weights)))
-        sums.add(first, weights, self._in_row)
+    def resume(self, earlier: Attention, upto: int) -> None:
+        """Takes over what another one has seen before the position `upto`, where both prompts are
+        equal.
+        """
+        for layer, known in earlier._of_layer.items():
+            self._of_layer.setdefault(layer, _Layer(self._count)).take(known, upto)
+        self.wants = {"attention": range(upto, self._count)}
+
+    def attention(self, layer: int, at: Positions, weights: Array) -> None:
+        mine = self._of_layer.setdefault(layer, _Layer(self._count))
+        mine.add(at, weights)
+        if at[-1] == self._count - 1:
+            mine.in_row = weights[:, -1, : self._count][:, self._in_row].sum(axis=1, dtype=float)
 
     def readings(self) -> Iterator[Reading]:
         """The values for each layer and head, as far as the row has positions for them."""
         others = self._count - 1
-        if others and self._of_layer:
-            on_first = np.concatenate([sums.on_first for sums in self._of_layer.values()]) / others
+        layers = self._of_layer
+        if others and layers:
+            on_first = np.concatenate([one.of["first"][:, 1:].mean(1) for one in layers.values()])
             for limit in SINKS:
                 yield Reading(f"sinks_{limit}", float((on_first > limit).mean()))
-        for layer, sums in self._of_layer.items():
-            of_heads = dict(sums.at_the_end)
+        for layer, mine in layers.items():
+            of_heads = mine.at_the_end()
             if others:
-                of_heads["first_token"] = sums.on_first / others
-            if sums.rows:
-                of_heads |= {name: total / sums.rows for name, total in sums.of_row.items()}
+                of_heads["first_token"] = mine.of["first"][:, 1:].mean(axis=1)
+            if len(self._row):
+                of_heads |= mine.over(self._row)
             for name, values in of_heads.items():
                 for head, value in enumerate(values):
                     yield Reading(name, float(value), layer, head)
 
 
-class _Sums:
-    """The sums of one layer, (H,) each."""
+_KEPT = ("first", "previous", "diagonal", "entropy", "largest")
 
-    def __init__(self, heads: int) -> None:
-        self.on_first: NDArray[np.float64] = np.zeros(heads)
-        """Weight on the first token, summed over all positions but the first."""
-        self.of_row: dict[str, NDArray[np.float64]] = {
-            name: np.zeros(heads)
-            for name in ("previous", "diagonal", "entropy", "entropy_share", "largest")
-        }
-        """Sums over the row, without the prompt's first position, which only attends to itself."""
-        self.at_the_end: dict[str, NDArray[np.float64]] = {}
-        """Values at the last position that was added."""
-        self.rows = 0
 
-    def add(self, first: int, weights: Array, in_row: NDArray[np.bool_]) -> None:
-        """Adds a block (H, b, T) of positions from `first` on."""
-        positions = np.arange(first, first + weights.shape[1])
-        self.on_first += weights[:, positions > 0, 0].sum(axis=1, dtype=float)
-        entropy = _entropy(weights)  # (H, b)
-        largest = weights.max(axis=-1)
-        chosen = in_row[positions] & (positions > 0)
-        self.rows += int(chosen.sum())
-        places, at = np.flatnonzero(chosen), positions[chosen]
-        of_row = self.of_row
-        of_row["diagonal"] += weights[:, places, at].sum(axis=1, dtype=float)
-        of_row["previous"] += weights[:, places, at - 1].sum(axis=1, dtype=float)
-        of_row["entropy"] += entropy[:, chosen].sum(axis=1)
-        of_row["entropy_share"] += (entropy[:, chosen] / np.log(at + 1)).sum(axis=1)
-        of_row["largest"] += largest[:, chosen].sum(axis=1, dtype=float)
-        self.at_the_end = {
-            "largest_end": largest[:, -1].astype(float),
-            "entropy_end": entropy[:, -1],
-            "attended_end": np.exp(entropy[:, -1]),
-            "row_weight_end": weights[:, -1, in_row].sum(axis=1, dtype=float),
+class _Layer:
+    """What is kept of one layer: (H, T) each."""
+
+    def __init__(self, count: int) -> None:
+        self._count = count
+        self.of: dict[str, NDArray[np.float64]] = {}
+        self.in_row: NDArray[np.float64] = np.zeros(0)
+        """(H,): the weight of the end on the row."""
+
+    def _room(self, heads: int) -> None:
+        if not self.of:
+            self.of = {name: np.zeros((heads, self._count)) for name in _KEPT}
+
+    def take(self, known: _Layer, upto: int) -> None:
+        self._room(len(known.of["first"]))
+        for name, values in self.of.items():
+            values[:, :upto] = known.of[name][:, :upto]
+
+    def add(self, at: Positions, weights: Array) -> None:
+        """Adds a block (H, P, T) of positions."""
+        self._room(len(weights))
+        rows = np.arange(len(at))
+        self.of["first"][:, at] = weights[:, :, 0]
+        self.of["diagonal"][:, at] = weights[:, rows, at]
+        self.of["previous"][:, at] = weights[:, rows, np.maximum(at - 1, 0)]
+        self.of["entropy"][:, at] = _entropy(weights)
+        self.of["largest"][:, at] = weights.max(axis=-1)
+
+    def over(self, row: NDArray[np.intp]) -> dict[str, NDArray[np.float64]]:
+        """(H,) each: means over the row."""
+        chosen = {name: values[:, row] for name, values in self.of.items() if name != "first"}
+        chosen["entropy_share"] = chosen["entropy"] / np.log(row + 1)
+        return {name: values.mean(axis=1) for name, values in chosen.items()}
+
+    def at_the_end(self) -> dict[str, NDArray[np.float64]]:
+        entropy = self.of["entropy"][:, -1]
+        return {
+            "largest_end": self.of["largest"][:, -1],
+            "entropy_end": entropy,
+            "attended_end": np.exp(entropy),
+            "row_weight_end": self.in_row,
         }
 
 

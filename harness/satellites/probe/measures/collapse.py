@@ -15,6 +15,8 @@ from eyechart.harness.satellites.probe.reading import Reading
 
 LINE = 2.0**-7
 """Two numbers of bfloat16 between 1 and 2 are at least so far apart."""
+ROUNDED = "_bfloat16"
+"""The end of the names of distances in a pass that is rounded to bfloat16."""
 AT = ("symbol", "end")
 """The last symbol of the row, and the end of the prompt: the places of `States` of a collapse."""
 
@@ -58,6 +60,6 @@ def _of_vectors(
         if size[place] > 0:
             relative = float(apart[place].max() / size[place])
             yield Reading(f"{what}_relative_{at}{suffix}", relative, layer)
-        if suffix:
+        if suffix == ROUNDED:
             equal = float((apart[place] == 0).mean())
             yield Reading(f"{what}_equal_{at}{suffix}", equal, layer)

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from eyechart.harness.satellites.probe.inside import Array, Event
+from eyechart.harness.satellites.probe.inside import Array, Positions, Wants
 from eyechart.harness.satellites.probe.measures.states import Watch
 from eyechart.harness.satellites.probe.reading import Reading
 
@@ -20,14 +20,19 @@ Matrix = NDArray[np.float64]
 class Residual(Watch):
     """The stream before each layer, and after the last one, at the tokens of the row."""
 
-    wants: frozenset[Event] = frozenset(["residual"])
-
     def __init__(self, row: Sequence[int]) -> None:
-        self._row = list(row)
+        self.wants: Wants = {"residual": row}
+        self._row = row
+        self._parts: dict[int, list[Array]] = {}
         self._readings: list[Reading] = []
 
-    def residual(self, layer: int, states: Array) -> None:
-        values = states[self._row].astype(float)
+    def residual(self, layer: int, at: Positions, states: Array) -> None:
+        parts = self._parts.setdefault(layer, [])
+        parts.append(states)
+        if at[-1] < self._row[-1]:
+            parts[-1] = states.copy()  # the rest comes from another pass
+            return
+        values = np.concatenate(self._parts.pop(layer)).astype(float)
         norms = np.linalg.norm(values, axis=1)
         found = {"norm": float(norms.mean()), "effective_rank": effective_rank(values)}
         size = float(np.linalg.norm(values))

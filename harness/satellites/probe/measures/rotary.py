@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from eyechart.harness.satellites.probe.inside import Array, Event
+from eyechart.harness.satellites.probe.inside import Array, Positions, Wants
 from eyechart.harness.satellites.probe.measures.states import Watch
 from eyechart.harness.satellites.probe.reading import Reading
 
@@ -21,27 +21,30 @@ class Rotary(Watch):
     Pairs come from the one that turns fastest to the slowest.
     """
 
-    wants: frozenset[Event] = frozenset(["projections"])
-
     def __init__(self, row: Sequence[int], width: int) -> None:
         """`width`: numbers of a head that are turned."""
-        self._row, self._width = list(row), width
-        self._readings: list[Reading] = []
+        self.wants: Wants = {"projections": row}
+        self._row, self._width = row, width
+        self._sums: dict[tuple[int, str], NDArray[np.float64]] = {}
+        """(pairs,): sums over the row of the mean norm of the heads."""
 
-    def projections(self, layer: int, queries: Array, keys: Array, values: Array) -> None:
-        del values
+    def projections(
+        self, layer: int, at: Positions, queries: Array, keys: Array, values: Array
+    ) -> None:
+        del at, values
         for name, heads in (("query_norm", queries), ("key_norm", keys)):
-            turned = heads[self._row][..., : self._width]
-            norms = np.hypot(*np.split(turned, 2, axis=-1)).mean(axis=(0, 1), dtype=float)
-            self._readings += [
-                Reading(name, float(norm), layer, pair) for pair, norm in enumerate(norms)
-            ]
-            if norms.any():
-                share = float((norms * _fast(len(norms))).sum() / norms.sum())
-                self._readings.append(Reading(f"{name}_fast", share, layer))
+            turned = heads[..., : self._width]
+            norms = np.hypot(*np.split(turned, 2, axis=-1)).mean(axis=1, dtype=float).sum(axis=0)
+            self._sums[layer, name] = self._sums.get((layer, name), 0) + norms
 
     def readings(self) -> Iterator[Reading]:
-        yield from self._readings
+        for (layer, name), sums in self._sums.items():
+            norms = sums / len(self._row)
+            for pair, norm in enumerate(norms):
+                yield Reading(name, float(norm), layer, pair)
+            if norms.any():
+                share = float((norms * _fast(len(norms))).sum() / norms.sum())
+                yield Reading(f"{name}_fast", share, layer)
 
 
 def _fast(pairs: int) -> NDArray[np.float64]:

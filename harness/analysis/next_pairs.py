@@ -1,0 +1,149 @@
+"""Which samples two runs are asked next, so that the comparison of them is decided.
+
+First each run is asked what it lacks of the other. Then rows are added on the lines where the two
+differ most likely, or whose accuracy is near the threshold. `docs/simulations.md`
+shows how often a comparison that looks after each wave is wrong.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TypeAlias
+
+import numpy as np
+
+from eyechart.harness.analysis.comparison import Comparison
+from eyechart.harness.analysis.curve import Floats
+from eyechart.harness.analysis.dispersion import nearness
+from eyechart.harness.analysis.fit import Fit
+from eyechart.harness.analysis.judged_run import JudgedRun
+from eyechart.harness.score.outcomes import Outcome
+from eyechart.harness.spec import CellKey, Line
+
+WAVES = 4
+"""Rows are added in so many waves, at most; a comparison is looked at after each."""
+SURE = 0.02
+"""Level at which a look ends the asking; the verdict goes by 5 %, as always. Each look may be wrong
+by chance, so they must be surer than a single one."""
+_WIDER = 2.0537 / 1.6449
+"""An interval of 90 % is made one of 96 %, for the same reason."""
+_LEAST = 1e-6
+"""Least accuracy, so that it has a logit."""
+_LIKELY = 0.5
+"""Share of the best line's weight from which a line is asked."""
+
+Counts: TypeAlias = Mapping[CellKey, int]
+"""Cell -> its samples."""
+
+
+def is_decided(comparison: Comparison, margin: float) -> bool:
+    """Whether one side sees further, or both are equivalent, so surely that no more is asked; or
+    whether something else than sight limits a length, so that more samples do not help.
+    """
+    length, area = comparison.length, comparison.area
+    if length.is_limited or (length.further and length.p is not None and length.p < SURE):
+        return True
+    if area is None or comparison.change(margin) != "equivalent":
+        return False
+    ends = (area.difference + _WIDER * (end - area.difference) for end in area.equivalence_ci)
+    return all(abs(end) < margin for end in ends)
+
+
+Both: TypeAlias = tuple[Counts, Counts]
+"""What each of two runs is to have: all of its cells."""
+
+
+def missing_pairs(first: JudgedRun, second: JudgedRun) -> Both:
+    """Each run with the samples that only the other one has, under the conditions of both."""
+    return _with((first, second), _both(first, second))
+
+
+def lacking(runs: tuple[JudgedRun, JudgedRun], wanted: Both) -> tuple[int, int]:
+    """How many of the wanted samples have no reply, in each run."""
+    first, second = (_lacks(*one) for one in zip(runs, wanted, strict=True))
+    return first, second
+
+
+def _lacks(run: JudgedRun, wanted: Counts) -> int:
+    replied = run.samples[run.samples["outcome"] != Outcome.ERROR.place]
+    planned = np.array([wanted[cell.key] for cell in run.manifest.cells])
+    answered = replied["index"].to_numpy() < planned[replied["cell"].to_numpy()]
+    return draws_of(run) * sum(wanted.values()) - int(answered.sum())
+
+
+def draws_of(run: JudgedRun) -> int:
+    """How often each sample of a run is asked."""
+    return max(cell.draws for cell in run.manifest.cells)
+
+
+def more_pairs(first: JudgedRun, second: JudgedRun, comparison: Comparison, requests: int) -> Both:
+    """Rows more on the lines that tell most, for at most so many requests."""
+    wanted = dict(_both(first, second))
+    weights: dict[CellKey, float] = {}
+    for compared in comparison.conditions:
+        estimates = compared.estimates
+        if estimates[0] is None or estimates[1] is None or compared.length.is_limited:
+            continue
+        condition = compared.condition
+        lines = [line for at, line in wanted if at == condition]
+        found = line_weights(estimates[0].fit, estimates[1].fit, lines)
+        weights |= zip(((condition, line) for line in lines), found.tolist(), strict=True)
+    keys = list(weights)
+    for place, rows in rows_more(np.array(list(weights.values())), requests).items():
+        wanted[keys[place]] += rows
+    return _with((first, second), wanted)
+
+
+def line_weights(first: Fit, second: Fit, lines: Sequence[Line]) -> Floats:
+    """How much a pair on each line tells: the difference of both accuracies, as fitted, and how
+    near they are to the threshold; shape (L,).
+    """
+    lengths = [line.length for line in lines]
+    accuracies, near = [], []
+    for fitted in (first, second):
+        places = np.clip(fitted.bins.places(lengths), 0, fitted.bins.count - 1)
+        accuracies.append(np.clip(fitted.accuracy[places], _LEAST, 1 - _LEAST))
+        near.append(nearness(accuracies[-1], fitted.required))
+    weights: Floats = abs(accuracies[0] - accuracies[1]) + (near[0] + near[1]) / 2
+    return weights
+
+
+def rows_more(weights: Floats, requests: int) -> dict[int, int]:
+    """Place of a line -> the rows that it gets more, for at most so many requests of both runs: as
+    many for each line that tells about as much as the best one.
+    """
+    best_first = np.argsort(-weights, kind="stable").tolist()
+    most = weights.max(initial=0)
+    likely = [place for place in best_first if weights[place] >= _LIKELY * most]
+    likely = likely[: requests // 2]
+    return {place: requests // (2 * len(likely)) for place in likely}
+
+
+def next_wave(left: int, done: int) -> int:
+    """The requests of the next wave of rows, if so many are `left` and `done` waves were asked."""
+    return left // (WAVES - done) if done < WAVES else 0
+
+
+def _both(first: JudgedRun, second: JudgedRun) -> Counts:
+    """The cells of both runs under the conditions that both have, each with the more samples."""
+    common = set(first.conditions) & set(second.conditions)
+    wanted: dict[CellKey, int] = {}
+    for cell in (*first.manifest.cells, *second.manifest.cells):
+        if cell.condition in common:
+            wanted[cell.key] = max(cell.samples, wanted.get(cell.key, 0))
+    return dict(sorted(wanted.items(), key=lambda item: item[0][1]))
+
+
+def _with(runs: tuple[JudgedRun, JudgedRun], wanted: Counts) -> Both:
+    first, second = (
+        {cell.key: cell.samples for cell in run.manifest.cells} | dict(wanted) for run in runs
+    )
+    return first, second
+
+
+def full_run(run: JudgedRun) -> int:
+    """The requests of a full run: as many samples on every line as on the largest one."""
+    cells = run.manifest.cells
+    conditions = {cell.condition for cell in cells}
+    lines = {cell.line for cell in cells}
+    return len(conditions) * len(lines) * max(cell.samples for cell in cells) * draws_of(run)

@@ -1,0 +1,1 @@
+"""Causal language models of Hugging Face on this machine: a folder, or a GGUF file."""

@@ -1,0 +1,161 @@
+"""The provider of models that transformers computes on this machine: `hf/FOLDER`, `gguf/FILE`.
+
+Requests that wait at the same time form batches, on one thread. torch and transformers are imported
+when the model or its tokenizer is loaded, not before; the network is never asked.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import threading
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from eyechart.providers.base import (
+    BadRequestError,
+    ModelSettings,
+    ProviderError,
+    Reply,
+    Request,
+    SampleError,
+    SetupError,
+    StopRunError,
+)
+from eyechart.providers.hf.descriptor import file_name, folder_name
+from eyechart.providers.hf.files import ModelFiles, file_at, files_in
+from eyechart.providers.model_files import one_line
+from eyechart.providers.naming import named
+from eyechart.providers.one_thread import Job, OneThread
+
+if TYPE_CHECKING:
+    from eyechart.providers.hf.model import HfModel
+    from eyechart.providers.hf.prompts import Prompts
+
+_PATIENCE_S = 10.0
+"""Seconds to wait for the end of the thread, which stops at the next token."""
+
+
+def open_folder(settings: ModelSettings) -> HfProvider:
+    """Opens the model in a folder; loads nothing yet.
+
+    Raises:
+        SetupError: the folder or a file in it is missing or damaged.
+    """
+    files = files_in(settings.model, trust_remote_code=settings.trust_remote_code or None)
+    return HfProvider(files, folder_name(settings.model), settings)
+
+
+def open_file(settings: ModelSettings) -> HfProvider:
+    """Opens the model in a GGUF file; loads nothing yet. Raises `SetupError` if there is none."""
+    return HfProvider(file_at(settings.model), file_name(settings.model), settings)
+
+
+class HfProvider:
+    """One model of transformers. Safe to call from many asyncio tasks."""
+
+    def __init__(self, files: ModelFiles, name: str, settings: ModelSettings) -> None:
+        if settings.temperature is not None and settings.temperature < 0:
+            raise SetupError(f"{named('temperature')} is {settings.temperature}, and at least 0")
+        self._files = files
+        self._name = name
+        self._settings = settings
+        self._thread = OneThread("transformers", self._answer, self._error)
+        self._loading = threading.Lock()
+        self._tokenizer: Any = None
+        self._prompts: Prompts | None = None
+        self._model: HfModel | None = None
+        self._facts: dict[str, object] | None = None
+
+    async def complete(self, request: Request) -> Reply:
+        """The model's reply; raises a `ProviderError` and nothing else."""
+        if request.max_tokens < 1:
+            raise BadRequestError(f"max_tokens is {request.max_tokens!r}; it must be at least 1")
+        return await self._thread.reply(request)
+
+    async def score(self, request: Request) -> Reply:
+        """The probabilities of the options; raises a `ProviderError` and nothing else."""
+        return await self._thread.reply(request)
+
+    async def facts(self) -> Mapping[str, object]:
+        """The libraries, and the model's hashes, window and size; loads the model."""
+        return await asyncio.to_thread(self._read_facts)
+
+    async def count_tokens(self, prompts: Sequence[str]) -> list[int] | None:
+        """Counts with the model's own tokenizer and template; the weights are not loaded."""
+
+        def count() -> list[int]:
+            loaded = self._load_prompts()
+            return list(map(len, loaded.ids([loaded.text(prompt) for prompt in prompts])))
+
+        return await asyncio.to_thread(count)
+
+    async def aclose(self) -> None:
+        """Stops the thread before the next token; requests without a reply get `StopRunError`."""
+        await self._thread.aclose(_PATIENCE_S)
+        self._model = self._prompts = self._tokenizer = None
+        gc.collect()
+
+    def _read_facts(self) -> dict[str, object]:
+        if self._facts is None:
+            model, prompts = self._load(), self._load_prompts()
+            import torch  # noqa: PLC0415  heavy
+            import transformers  # noqa: PLC0415  heavy
+
+            template = prompts.template_sha256
+            self._facts = {
+                "engine": "transformers",
+                "transformers": transformers.__version__,
+                "torch": str(torch.__version__),
+                "weights_sha256": self._files.weights_sha256()[:16],
+                "chat_template_sha256": None if template is None else template[:16],
+                **model.facts(),
+            }
+        return self._facts
+
+    def _load_prompts(self) -> Prompts:
+        """The tokenizer, loaded on the first call; raises `SetupError` if it cannot be."""
+        from eyechart.providers.hf.loading import load_tokenizer  # noqa: PLC0415  imports torch
+        from eyechart.providers.hf.prompts import Prompts  # noqa: PLC0415
+
+        with self._loading:
+            if self._prompts is None:
+                self._tokenizer = load_tokenizer(self._files, self._settings)
+                self._prompts = Prompts(self._tokenizer, self._files.place, self._settings)
+                if self._prompts.lacks_template:
+                    self._settings.notify(
+                        f"{self._name} has no chat template, so its prompts are texts to continue, "
+                        f"as with {named('api', 'completions')}"
+                    )
+            return self._prompts
+
+    def _load(self) -> HfModel:
+        """The model, loaded on the first call; raises `SetupError` if it cannot be loaded."""
+        prompts = self._load_prompts()
+        from eyechart.providers.hf.loading import load_model  # noqa: PLC0415  imports torch
+        from eyechart.providers.hf.model import HfModel, end_tokens  # noqa: PLC0415
+
+        with self._loading:
+            if self._model is None:
+                model = load_model(self._files, self._settings)
+                self._model = HfModel(
+                    model,
+                    prompts,
+                    self._name,
+                    self._settings,
+                    ends=end_tokens(model, self._tokenizer),
+                    closed=lambda: self._thread.closed,
+                )
+            return self._model
+
+    def _answer(self, jobs: list[Job]) -> None:
+        """Settles all jobs, on the thread."""
+        self._load().answer(jobs)
+
+    def _error(self, cause: BaseException | None) -> ProviderError:
+        """The error of a job after `cause`; `None` means that the provider was closed."""
+        if cause is None:
+            return StopRunError(f"{self._name} was closed before it answered; open it again")
+        if isinstance(cause, SetupError):
+            return SetupError(str(cause))
+        return SampleError(f"{self._name} failed with {one_line(cause)}")

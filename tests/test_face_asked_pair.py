@@ -1,0 +1,207 @@
+"""`bench compare --ask`: two runs are asked until their comparison is decided."""
+
+from __future__ import annotations
+
+import json
+import sys
+import types
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from eyechart.harness.analysis.judged_run import read_run
+from eyechart.harness.face.asked_pair import _variant
+from eyechart.harness.journal.manifest import MANIFEST, read_manifest
+from eyechart.harness.spec import Settings
+from eyechart.providers.base import AuthError, Request
+from eyechart.providers.scripted import ScriptedProvider
+from tests.conftest import Done, Lab, records
+from tests.test_analysis_family import sees_to
+
+
+class Pair:
+    """Two models, a run of each, and what each was asked."""
+
+    def __init__(self, lab: Lab) -> None:
+        self.lab = lab
+        self.asked: dict[str, list[str]] = {}
+        self.folders: list[Path] = []
+
+    def model(self, name: str, script: Callable[[Request], Any]) -> None:
+        """Makes `name/x` known, with this script, or gives it another one."""
+        self.asked.setdefault(name, [])
+
+        def answer(request: Request) -> Any:
+            self.asked[name].append(request.sample_id)
+            return script(request)
+
+        module = types.ModuleType(f"fake_{name}")
+        module.__dict__["open_provider"] = lambda _settings: ScriptedProvider(answer)
+        self.lab.monkeypatch.setitem(sys.modules, f"fake_{name}", module)
+        self.lab.add_provider(name, f"fake_{name}:open_provider")
+
+    def run(self, name: str, script: Callable[[Request], Any], *options: str) -> None:
+        """Makes the run of a model."""
+        self.model(name, script)
+        known = {path.parent for path in self.lab.out.rglob(MANIFEST)}
+        command = ("--model", f"{name}/x", "--axis", "separator=none", *options)
+        assert self.lab.bench_run(*command).code == 0
+        (folder,) = {path.parent for path in self.lab.out.rglob(MANIFEST)} - known
+        self.folders.append(folder)
+        self.asked[name].clear()
+
+    def ask(self, *options: str) -> Done:
+        """`bench compare --ask` of both."""
+        return self.lab.bench("compare", *self.folders, "--ask", "-t", self.lab.ones, *options)
+
+
+@pytest.fixture
+def pair(lab: Lab) -> Pair:
+    """Nothing is asked yet."""
+    return Pair(lab)
+
+
+def lengths_of(identifiers: list[str]) -> set[int]:
+    """The lengths of samples."""
+    return {int(one.split("|length=")[1].split("|")[0]) for one in identifiers}
+
+
+LINES = ("--lengths", "2,4,8,16", "--samples", "20")
+
+
+def test_missing_pairs_come_first(pair: Pair) -> None:
+    """What one run lacks of the other, and no more than the price; said before."""
+    pair.run("far", sees_to(8), *LINES)
+    pair.run("near", sees_to(8), "--lengths", "2,4", "--samples", "20")
+    done = pair.ask("--max-requests", "30")
+    assert done.code == 0
+    said = " ".join(done.err.split())
+    assert "asking at most 30 samples: first 40 of near/x, which the other run has; then" in said
+    assert "asked 30 samples in 1 wave: the 30 samples are asked" in said
+    assert (len(pair.asked["far"]), len(pair.asked["near"])) == (0, 30)
+    assert lengths_of(pair.asked["near"]) == {8, 16}
+    assert read_run(pair.folders[1]).missing == 10
+
+
+def test_the_same_command_goes_on(pair: Pair) -> None:
+    """Nothing that was answered is lost, or asked again."""
+    pair.run("far", sees_to(16), *LINES)
+    pair.run("near", sees_to(16), "--lengths", "2,4", "--samples", "20")
+
+    def dies(request: Request) -> str:
+        if len(pair.asked["near"]) > 12:
+            raise AuthError("the key is gone")
+        return sees_to(16)(request)
+
+    pair.model("near", dies)
+    done = pair.ask("--max-requests", "40")
+    assert done.code == 1
+    assert "the key is gone" in done.err
+    answered = [one["id"] for one in records(pair.folders[1]) if "error" not in one]
+    pair.model("near", sees_to(16))
+    pair.asked["near"].clear()
+    assert pair.ask("--max-requests", "40").code == 0
+    assert not set(answered) & set(pair.asked["near"])
+    assert read_run(pair.folders[1]).missing == 0
+
+
+def test_it_ends_once_one_sees_further(pair: Pair) -> None:
+    """Rows are added on the lines that tell most; both runs stay full ones, with areas."""
+    pair.run("far", sees_to(16), "--lengths", "2,4,8,16,32,64", "--samples", "5")
+    pair.run("near", sees_to(8), "--lengths", "2,4,8,16,32,64", "--samples", "5")
+    before = json.loads(pair.lab.bench("compare", *pair.folders, "--json").out)["pairs"][0]
+    done = pair.ask("--max-requests", "120", "--json")
+    found = json.loads(done.out)["pairs"][0]
+    assert (before["sees_further"], found["sees_further"]) == (None, "far/x")
+    assert found["finding"].startswith("far/x sees further than near/x on lab/ones: to ")
+    assert "the comparison is decided" in done.err
+    asked = pair.asked["far"] + pair.asked["near"]
+    assert 0 < len(asked) < 120
+    assert len(pair.asked["far"]) == len(pair.asked["near"])
+    assert 64 not in lengths_of(asked)
+    assert found["area_difference"] is not None
+    assert [read_manifest(folder).adaptive for folder in pair.folders] == [[], []]
+    assert all((folder / "table.csv").exists() for folder in pair.folders)
+
+
+def test_a_decided_comparison_asks_nothing(pair: Pair) -> None:
+    """Two runs that are equivalent."""
+    pair.run("far", sees_to(8), *LINES)
+    pair.run("near", sees_to(8), *LINES)
+    done = pair.ask()
+    assert "asking at most 80 samples" in done.err
+    assert done.err.rstrip().endswith("the comparison is decided")
+    assert pair.asked == {"far": [], "near": []}
+    assert "far/x and near/x are equivalent on lab/ones" in " ".join(done.out.split())
+
+
+def test_adaptive_runs_stay_adaptive(pair: Pair) -> None:
+    """Their missing pairs are asked all the same."""
+    pair.run("far", sees_to(8), "--adaptive", "--max-requests", "20", "--lengths", "2,4,8,16")
+    pair.run("near", sees_to(2), "--adaptive", "--max-requests", "12", "--lengths", "2,4,8,16")
+    pair.ask("--max-requests", "60")
+    manifests = [read_manifest(folder) for folder in pair.folders]
+    assert [len(manifest.adaptive) for manifest in manifests] == [1, 1]
+    sizes = [{cell.key: cell.samples for cell in manifest.cells} for manifest in manifests]
+    assert sizes[0] == sizes[1]
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (("--axis", "separator=none,comma"), ("--ask takes two runs",)),
+        (("--budget", "1"), ("--budget", "prices")),
+        (("--max-requests", "0"), ("--max-requests", "1")),
+    ],
+)
+def test_what_does_not_go_together(
+    pair: Pair, options: tuple[str, ...], words: tuple[str, ...]
+) -> None:
+    """One line, and nothing is asked."""
+    pair.run("far", sees_to(8), *LINES)
+    pair.run("near", sees_to(8), *LINES)
+    done = pair.ask(*options)
+    assert done.code == 2
+    assert all(word in done.err for word in words), done.err
+    assert pair.asked == {"far": [], "near": []}
+
+
+def test_limits_are_for_asking(pair: Pair) -> None:
+    """They would be ignored otherwise."""
+    pair.run("far", sees_to(8), *LINES)
+    done = pair.lab.bench("compare", *pair.folders, *pair.folders, "--max-requests", "3")
+    done.one_line(2, "--max-requests is for --ask; add it")
+
+
+def test_a_folder_that_was_renamed_is_not_asked_into_another(pair: Pair) -> None:
+    """The replies would be in a new folder."""
+    pair.run("far", sees_to(8), *LINES)
+    pair.run("near", sees_to(8), *LINES)
+    pair.folders[1] = pair.folders[1].rename(pair.folders[1].with_name("mine"))
+    pair.ask().one_line(2, "mine cannot be asked again: it would be asked as", "the command that")
+
+
+def test_the_parts_of_a_variant() -> None:
+    """A label, and changes of attention that the embedded model takes."""
+    settings = Settings(effort="low")
+    assert _variant("fp8+low", "tiny", settings, ()) == ("fp8", None)
+    assert _variant("window=64:4", "tiny", Settings(), ()) == (None, "window=64:4")
+    change = "rope_scaling=yarn:2+window=64:4"
+    assert _variant(f"mine+{change}", "tiny", Settings(), ()) == ("mine", change)
+    assert _variant("low", "tiny", settings, ()) == (None, None)
+
+
+def test_the_embedded_model(lab: Lab) -> None:
+    """It is asked again as its run was."""
+    for model in ("tiny", "oracle:12"):
+        command = ("--task", "counting/words", "--model", model, "--samples", "5", "--out", lab.out)
+        assert lab.bench("run", *command, "--lengths", "5,10,20,40").code == 0
+    folders = sorted(path.parent for path in lab.out.rglob(MANIFEST))
+    before = [len(records(folder)) for folder in folders]
+    done = lab.bench("compare", *folders, "--ask", "--max-requests", "40")
+    assert done.code == 0, done.err
+    more = [len(records(folder)) - count for folder, count in zip(folders, before, strict=True)]
+    assert more[0] == more[1] > 0
+    assert sum(more) <= 40
