@@ -67,12 +67,14 @@ class TestChance:
         assert curve_of([4], [0], [True], chances=np.zeros(1)).guessed is None
 
     def test_guesses_reach_a_threshold_below_chance(self) -> None:
-        """Such a threshold is refused; a share of the model's own accuracy is not."""
+        """Such a threshold is refused, also as a share of the model's own accuracy: that is 1 at
+        most, so that the share is no more than chance either.
+        """
         half = self.samples(0.5, 0.5)
-        with pytest.raises(UsageError, match=r"is not above chance: .* right in 50 %"):
-            check_chance(half, Threshold(0.5))
-        check_chance(half, Threshold(0.6))
-        check_chance(half, Threshold(0.5, relative=True))
+        for relative in (False, True):
+            with pytest.raises(UsageError, match=r"is not above chance: .* right in 50 %"):
+                check_chance(half, Threshold(0.5, relative=relative))
+            check_chance(half, Threshold(0.6, relative=relative))
         check_chance(replace(half, guessed=None), Threshold(0.5))
 
     def test_the_simulation_knows_its_crossing(self) -> None:

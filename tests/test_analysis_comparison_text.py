@@ -41,7 +41,7 @@ def test_no_difference_says_what_could_have_been_found(lab: Lab) -> None:
     first, second = (read_run(run(lab, f"scripted/{name}", samples=4)) for name in "ab")
     sentence = finding(compare_runs(first, second))
     assert sentence.startswith(
-        "it is open whether scripted/a and scripted/b differ on lab/ones: both effective lengths "
+        "It is open whether scripted/a and scripted/b differ on lab/ones: both effective lengths "
         "lie beyond the longest line; area 1.00 against 1.00"
     )
     assert "4 pairs and 2 tests can show nothing" in sentence
@@ -148,7 +148,7 @@ def test_a_relative_threshold_on_other_lines_says_why_lengths_differ(lab: Lab) -
         read_run(one.folder), read_run(other.folder), Threshold(0.8, relative=True)
     )
     assert compared.conditions[0].is_on_shared
-    assert finding(compared).startswith("on the samples that both have, since the threshold is a ")
+    assert finding(compared).startswith("On the samples that both have, since the threshold is a ")
     plain = compare_runs(read_run(one.folder), read_run(other.folder))
     assert not plain.conditions[0].is_on_shared
     assert "on the samples" not in finding(plain)

@@ -187,8 +187,8 @@ def rows(path: Path) -> list[dict[str, str]]:
 
 
 BLIND = (
-    "It is sure where it is blind: at 5 symbols and beyond it gives its first choice 93 % and is "
-    "right in 0 %"
+    "It is sure where it is blind: at 5 symbols (10 choices) it is 93 % sure of its first choice "
+    "on average, and right in 0 %."
 )
 
 
@@ -200,7 +200,7 @@ def test_every_door_says_where_a_model_is_sure_and_blind(
     run = lab.the_run()
     said = confidence_finding(read_run(run))
     assert BLIND in said
-    assert " gives its first choice 96 % on average and is right in 50 %" in said
+    assert " is 96 % sure of its first choice on average, and right in 50 %" in said
     assert "(expected calibration error 0.4" in said
     assert said in " ".join(done.out.split())
     document = lab.bench("score", run, "--task", lab.ones, "--json")
@@ -226,10 +226,22 @@ def test_every_door_says_where_a_model_is_sure_and_blind(
 
 
 def test_the_worst_of_several_conditions_is_named(lab: Lab, asked: Callable[..., Any]) -> None:
-    """And how many are so."""
+    """With its own numbers, and how many are so."""
     asked(answers(0.99, 0.93), "--samples", "10", "--axis", "separator=all")
     said = confidence_finding(read_run(lab.the_run()))
-    assert said.endswith("right in 0 % with separator=none (it is so under 3 of 3 conditions).")
+    assert "at 5 symbols with separator=none (10 choices) it is 93 % sure" in said
+    assert said.endswith(
+        "It is so under 3 of 3 conditions; these numbers are those of the largest difference."
+    )
+
+
+def test_lengths_that_were_not_asked_are_not_claimed(lab: Lab, asked: Callable[..., Any]) -> None:
+    """The sentence names the shortest and the longest row, and the number of choices."""
+    wanted = ("--samples", "5", "--axis", "separator=none", "--lengths", "3,5,9")
+    asked(answers(0.99, 0.93), *wanted)
+    said = confidence_finding(read_run(lab.the_run()))
+    assert "from 5 to 9 symbols (10 choices) it is 93 % sure" in said
+    assert "beyond" not in said
 
 
 @pytest.mark.parametrize(("long", "samples"), [(0.4, 10), (0.93, 1)])

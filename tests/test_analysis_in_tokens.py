@@ -16,6 +16,7 @@ from eyechart.harness.analysis.curve import Threshold
 from eyechart.harness.analysis.family import rank_runs
 from eyechart.harness.analysis.further import Sides, sides_difference
 from eyechart.harness.analysis.in_tokens import seen, token_columns, unit_problem
+from eyechart.harness.analysis.interval import span_text
 from eyechart.harness.analysis.judged_run import JudgedRun, read_run
 from eyechart.harness.analysis.results import write_results
 from eyechart.harness.analysis.run_text import ranking_finding
@@ -23,6 +24,7 @@ from eyechart.harness.analysis.standing import MOST_IN_PAIRS, standing
 from eyechart.harness.analysis.tokens_of_row import TokensASymbol
 from eyechart.harness.analysis.tokens_text import notes_of_runs, table_notes, unit_note
 from eyechart.harness.errors import CompareError, EyechartError
+from eyechart.harness.report.accuracy import accuracy_figure
 from eyechart.harness.report.listed import estimates_table
 from eyechart.harness.report.section import sections
 from eyechart.harness.report.standings import standing_notes
@@ -68,6 +70,23 @@ class TestColumns:
         found = python.tokens_a_symbol["separator=comma"]
         assert found is not None
         assert found.value == pytest.approx(2)
+
+    def test_every_door_rounds_a_length_in_tokens_alike(self, lab: Lab) -> None:
+        """The chart as the terminal; the ends of the tested range are those of the length."""
+        run = asked(lab, "a", {"none": 1.3, "comma": 1.3}, sees={"none": 4, "comma": 99})
+        (section,) = sections([run], Threshold())
+        for panel in accuracy_figure(section).panels:
+            for row, judged in zip(panel.data["estimate"], run.conditions.values(), strict=True):
+                estimate = seen(judged, Threshold(), in_tokens=True)
+                assert estimate is not None
+                assert row["label@tokens"] == estimate.length_text
+                assert row["span@tokens"].startswith(span_text(estimate.length_ci))
+        assert "." in accuracy_figure(section).panels[0].data["estimate"][0]["label@tokens"]
+        _, comma = run.conditions.values()
+        beyond = seen(comma, Threshold(), in_tokens=True)
+        assert beyond is not None
+        assert beyond.length == beyond.length_ci[1]
+        assert str(beyond.length).startswith("> ")
 
     def test_a_leaderboard_has_them_and_an_older_file_reads(self, lab: Lab) -> None:
         """Rows without columns of tokens have empty ones."""
@@ -148,7 +167,8 @@ class TestCompare:
         assert said.finding in " ".join(done.out.split())
         assert (
             "effective lengths are in tokens (a symbol is 1.00 tokens with separator=none and 2.00 "
-            "with separator=comma, estimated from usage)."
+            "with separator=comma, estimated from usage), so the effect of separator is confounded "
+            "with that of the tokenizer."
         ) in said.finding
         assert "sees to (85 %), tokens" in done.out
         of_file = [row for row in rows(lab.out / "c.csv") if row["measure"] == "effective_length"]
@@ -161,7 +181,7 @@ class TestCompare:
         assert document["pairs"][0]["unit"] == "tokens"
 
     def test_an_axis_that_moves_tokens_is_confounded(self, lab: Lab) -> None:
-        """In the task's unit the sentence says so; not where tokens are equal or of two models."""
+        """In the task's unit the sentence says so, and in tokens; not where they are equal."""
         run = asked(lab, "a", TOKENS, sees={"none": 8, "comma": 16})
         said = finding(compare_conditions(run, "separator", ["none", "comma"]))
         assert said.endswith(
@@ -169,12 +189,24 @@ class TestCompare:
             "estimated from usage, so the effect of separator is confounded with that of the "
             "tokenizer."
         )
-        equal = asked(lab, "b", {"none": 1, "comma": 1})
+        equal, other = (asked(lab, name, {"none": 1, "comma": 1}) for name in "bc")
         for found in (
             compare_conditions(equal, "separator", ["none", "comma"]),
-            compare_runs(run, equal),
+            compare_runs(equal, other),
         ):
             assert "token" not in finding(found)
+
+    @pytest.mark.parametrize("in_tokens", [False, True])
+    def test_models_with_other_tokenizers_are_confounded_with_them(
+        self, lab: Lab, in_tokens: bool
+    ) -> None:
+        """In both units, with the tokens of a symbol of each."""
+        first, second = asked(lab, "a", {"none": 1}), asked(lab, "b", {"none": 0.5})
+        said = finding(compare_runs(first, second, in_tokens=in_tokens))
+        assert "a symbol is 1.00 tokens for scripted/a and 0.50 for scripted/b, estimated" in said
+        assert said.endswith(
+            ", so the effect of the model is confounded with that of its tokenizer."
+        )
 
     def test_separators_without_known_tokens_are_confounded(self, lab: Lab) -> None:
         """Nobody can say whether they are."""
@@ -194,9 +226,20 @@ class TestCompare:
             (first.folder, "--axis", "separator=none,comma"),
         ):
             done = lab.bench("compare", *given, "--task", lab.ones, "--unit", "tokens")
-            done.one_line(2, str(first.folder), "no lengths in tokens under", "usage")
+            done.one_line(2, str(first.folder), "no lengths in tokens under", "five replies")
         with pytest.raises(CompareError, match="no lengths in tokens"):
             eyechart.compare(first.folder, second.folder, unit="tokens")
+
+    @pytest.mark.parametrize("a_symbol", [0, -0.5])
+    def test_usage_that_does_not_grow_is_the_reason(self, lab: Lab, a_symbol: float) -> None:
+        """All replies have usage: in the line of a comparison, and under a leaderboard."""
+        first, second = (asked(lab, name, {"none": a_symbol}) for name in "ab")
+        board = lab.folder / "board.csv"
+        said = "it is not shown that the prompt tokens of replies grow with the row"
+        arguments = (first.folder, second.folder, "--task", lab.ones, "--unit", "tokens")
+        assert "five" not in lab.bench("compare", *arguments).one_line(2, said)
+        printed = " ".join(lab.bench("leaderboard", *arguments, "-o", board).out.split())
+        assert f"tokens a symbol are not known: {said}." in printed
 
     def test_another_unit_is_refused(self, lab: Lab) -> None:
         """Both doors name the two that there are."""
@@ -330,4 +373,9 @@ class TestNotes:
             "Effective lengths are in tokens of the row; tokens a word are estimated from usage or "
             "counted by the tokenizer."
         )
-        assert unit_note([None], "symbols").endswith("; tokens a symbol are not known.")
+        assert unit_note(["it is a test"], "symbols").endswith(
+            "; tokens a symbol are not known: it is a test."
+        )
+        assert unit_note([usage, "it is a test"], "symbols").endswith(
+            " estimated from usage, and not known for 1 of 2 runs: it is a test."
+        )

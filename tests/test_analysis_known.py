@@ -12,6 +12,7 @@ import eyechart
 from eyechart.harness.analysis.comparison import compare_runs
 from eyechart.harness.analysis.judged_run import read_run
 from eyechart.harness.analysis.known import Known, known, known_finding
+from eyechart.harness.journal.manifest import MANIFEST
 from eyechart.providers import descriptors
 from eyechart.providers.likelihood import scored_reply
 
@@ -24,12 +25,12 @@ if TYPE_CHECKING:
 
 SAID = (
     "model knows what it does not say at length 5: of the 10 replies there that are not right the "
-    "likelihood has 10 right, and guesses have 1; of 20 pairs both readings are right in 10, only "
-    "the reply in 0, only the likelihood in 10, neither in 0"
+    "likelihood has 10 right, and guessing would have 1 right; of 20 pairs both readings are right "
+    "in 10, only the reply in 0, only the likelihood in 10, neither in 0"
 )
 
 
-def model(knows: Callable[[str], bool]) -> Callable[[Request], Any]:
+def answering(knows: Callable[[str], bool]) -> Callable[[Request], Any]:
     """Says what is right at length 3 alone; by likelihood it has right what it `knows`."""
 
     def answer(request: Request) -> Any:
@@ -48,7 +49,7 @@ def readings(lab: Lab) -> Callable[..., tuple[Path, Path]]:
     """Both readings of a model: the folders of its replies and of its likelihoods."""
 
     def asked(knows: Callable[[str], bool], *arguments: str) -> tuple[Path, Path]:
-        name = lab.fake(model(knows))
+        name = lab.fake(answering(knows))
         apis: tuple[Api, ...] = ("chat",)
         able = replace(descriptors.BUILT_IN["fake"], likelihood=lambda _addresses: apis)
         lab.monkeypatch.setitem(descriptors.BUILT_IN, "fake", able)
@@ -87,6 +88,21 @@ def test_every_door_says_what_is_known_and_not_said(
     assert sentence in page.read_text(encoding="utf-8")
 
 
+def test_the_model_has_the_name_that_tables_give_it(
+    readings: Callable[..., tuple[Path, Path]],
+) -> None:
+    """`--name` renames the model in the sentence too, in either order of the runs."""
+    folders = readings(lambda _id: True)
+    for folder in folders:
+        path = folder / MANIFEST
+        fields = json.loads(path.read_text()) | {"served_as": "fake/served"}
+        path.write_text(json.dumps(fields))
+    said, chosen = map(read_run, folders)
+    assert said.manifest.asked_as == "fake/served"
+    for pair in ((said, chosen), (chosen, said)):
+        assert known_finding(compare_runs(*pair)).startswith("fake/model knows what it does not")
+
+
 def test_the_page_has_the_pairs_as_a_chart_and_a_table(
     lab: Lab, readings: Callable[..., tuple[Path, Path]]
 ) -> None:
@@ -111,8 +127,8 @@ def test_as_many_as_guesses_are_no_knowledge(readings: Callable[..., tuple[Path,
         (row.length, row.both, row.only_said, row.only_known, row.neither)
         for row in known(compared)
     ] == [(3, 10, 0, 0, 0), (5, 0, 0, 1, 9)]
-    assert "it is not shown that " in known_finding(compared)
-    assert "the likelihood has 1 right, and guesses have 1;" in known_finding(compared)
+    assert "It is not shown that " in known_finding(compared)
+    assert "the likelihood has 1 right, and guessing would have 1 right;" in known_finding(compared)
 
 
 @pytest.mark.parametrize(("most", "is_shown"), [(5, False), (6, True)])
@@ -140,18 +156,28 @@ def test_conditions_are_counted_together(readings: Callable[..., tuple[Path, Pat
     assert "by its replies" not in known_finding(compared)
 
 
+def test_one_reply_is_no_plural(readings: Callable[..., tuple[Path, Path]]) -> None:
+    """One row of one condition, whose reply is wrong."""
+    wanted = ("--samples", "1", "--axis", "separator=none")
+    said, chosen = readings(lambda _id: True, *wanted)
+    found = known_finding(compare_runs(read_run(said), read_run(chosen)))
+    assert "of the one reply that is not right the likelihood has 1 right, and" in found
+
+
 def test_other_comparisons_have_no_such_sentence(
     lab: Lab, readings: Callable[..., tuple[Path, Path]]
 ) -> None:
     """Of two models, also where one is read by likelihood."""
     said, chosen = readings(lambda _id: True)
-    other = lab.fake(model(lambda _id: True)).replace("model", "other")
+    other = lab.fake(answering(lambda _id: True)).replace("model", "other")
     lab.bench_run("--model", other, "--samples", "10", "--axis", "separator=none")
     theirs = next((lab.out / "runs" / other / "lab").iterdir())
     for first, second in ((theirs, chosen), (said, theirs)):
         compared = compare_runs(read_run(first), read_run(second))
         assert known(compared) == []
         assert known_finding(compared) == ""
+    (pair,) = json.loads(lab.bench("compare", said, theirs, "--json").out)["pairs"]
+    assert pair["known_not_said"] is None
 
 
 @pytest.mark.parametrize(

@@ -6,11 +6,12 @@ from typing import Any
 
 import pytest
 
-from eyechart.harness.analysis.remedies import Remedies
+from eyechart.harness.analysis.remedies import Remedies, context_of
 from eyechart.harness.journal.record import Record
 from eyechart.harness.plan.resolved_model import resolve_model
 from eyechart.harness.score.outcomes import Cause
 from eyechart.providers.naming import in_python
+from tests.test_plan_estimate import planned
 from tests.test_run_room import record
 
 MODEL = resolve_model("vllm/m")
@@ -34,10 +35,11 @@ def said(
     *records: Record,
     settings: dict[str, object] | None = None,
     window: int | None = None,
+    context: str = "",
 ) -> str:
     """The remedy for one cause, as Python's messages spell it."""
     server = {} if window is None else {"max_model_len": window}
-    found = Remedies(MODEL, settings or {}, server).of([cause], records)
+    found = Remedies(MODEL, settings or {}, server, context).of([cause], records)
     return in_python(" / ".join(found))
 
 
@@ -100,3 +102,14 @@ def test_other_causes_depend_on_the_settings() -> None:
     assert "max_tokens" not in said(Cause.WINDOW)
     assert "fewer tokens with max_tokens" in said(Cause.WINDOW, settings={"max_tokens": 900})
     assert said(Cause.SIGHT) == ""
+
+
+def test_a_prompt_of_mostly_other_text_needs_less_of_it() -> None:
+    """Where the axis adds nothing, shorter rows help."""
+    smaller = "ask for a smaller value of the axis context with axes, or use a larger window"
+    assert said(Cause.WINDOW, context="context") == smaller
+    assert said(Cause.ROOM, cut(900, 900), window=1000, context="context").startswith(smaller)
+    for task, expected in (("context/ones", ["", "context"]), ("counting/ones", ["", ""])):
+        plan = planned(task)
+        found = {context_of(plan.task.spec, one) for one in plan.conditions}
+        assert sorted(found) == sorted(set(expected))

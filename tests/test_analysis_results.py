@@ -12,6 +12,7 @@ from statistics import median
 import orjson
 import pytest
 
+from eyechart.harness.analysis.diagnosis import error_growth
 from eyechart.harness.analysis.results import DIAGNOSES, EFFECTIVE_LENGTHS, VERDICTS
 from eyechart.harness.journal.record import SAMPLES
 from eyechart.harness.score.outcomes import Outcome
@@ -252,3 +253,11 @@ class TestDiagnosis:
         (row,) = rows(lab.the_run() / DIAGNOSES)
         assert row["collapsed"] == "1.0"
         assert 0 < float(row["mean_first_divergence"]) < 20
+
+
+def test_an_error_that_does_not_grow_has_no_sign() -> None:
+    """A slope of -9e-17 is 0, and not -0."""
+    lengths = [5 * 2**place for place in range(6)]
+    growth = error_growth(lengths, [3.0] * 6)
+    assert growth is not None
+    assert str(growth) == "0.0"

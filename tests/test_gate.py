@@ -20,6 +20,8 @@ from tests.conftest import DEFAULTS, Lab, right
 from tests.test_analysis_family import LENGTHS, run, sees_to
 from tests.test_imports import ROOT
 
+_READINGS = ("tiny", "tiny@likelihood")
+
 
 @pytest.fixture
 def before(lab: Lab) -> Path:
@@ -96,10 +98,58 @@ def test_a_fall_is_found_beside_another_limit(lab: Lab) -> None:
 
 
 def test_other_settings_are_said(lab: Lab, before: Path) -> None:
-    """A system prompt is no part of the prompts that are compared."""
-    other = run(lab, "d", sees_to(8), settings=replace(DEFAULTS, system="Look twice.")).folder
-    done = lab.bench("gate", before, other)
-    assert "The run was asked with another system than the baseline." in " ".join(done.out.split())
+    """With both values: a system prompt is no part of the prompts that are compared."""
+    settings = replace(DEFAULTS, system="Look twice.", max_tokens=9000)
+    other = run(lab, "d", sees_to(8), settings=settings).folder
+    printed = " ".join(lab.bench("gate", before, other).out.split())
+    said = "asked with max_tokens=9000, system=Look twice., and the baseline with max_tokens=auto, "
+    assert f"The run was {said}system=none." in printed
+
+
+class TestReadings:
+    """Replies and forced choices are two measures of a model."""
+
+    @pytest.fixture
+    def readings(self, lab: Lab) -> tuple[Path, Path]:
+        """Both readings of the embedded model."""
+        asked = ("--axis", "separator=none", "--lengths", "5,10", "--samples", "4")
+        for reading in ("reply", "likelihood"):
+            wanted = ("--task", "counting/ones", "--model", "tiny", *asked, "--read", reading)
+            assert lab.bench("run", *wanted, "--out", lab.out).code == 0
+        said, chosen = (next((lab.out / "runs" / n / "counting").iterdir()) for n in _READINGS)
+        return said, chosen
+
+    @pytest.mark.parametrize("first", [0, 1])
+    def test_one_is_no_baseline_of_the_other(
+        self, lab: Lab, readings: tuple[Path, Path], first: int
+    ) -> None:
+        """In one line, with the code of runs that cannot be compared."""
+        base, other = readings[first], readings[1 - first]
+        path = lab.folder / "base.json"
+        assert lab.bench("gate", "--save", path, base).code == 0
+        done = lab.bench("gate", path, other)
+        line = done.one_line(2, "replies", "forced choices (--read likelihood)", "one reading")
+        assert done.out == ""
+        assert str(other) in line
+        assert lab.bench("gate", path, base, other).code == 0
+
+    def test_the_reading_and_chance_are_said(self, lab: Lab, readings: tuple[Path, Path]) -> None:
+        """As everywhere else."""
+        path = lab.folder / "base.json"
+        lab.bench("gate", "--save", path, readings[1])
+        printed = " ".join(lab.bench("gate", path, readings[1]).out.split())
+        assert "Read by likelihood over 11 options (9 % are right by chance)" in printed
+
+    def test_a_threshold_that_guesses_reach_saves_nothing(
+        self, lab: Lab, readings: tuple[Path, Path]
+    ) -> None:
+        """Nor as a share of the model's own accuracy."""
+        path = lab.folder / "base.json"
+        for extra in ((), ("--relative",)):
+            wanted = ("--threshold", "0.05", *extra)
+            done = lab.bench("gate", "--save", path, readings[1], *wanted)
+            done.one_line(2, "--threshold 0.05 is not above chance")
+            assert not path.exists()
 
 
 def test_what_pipelines_read(lab: Lab, before: Path) -> None:

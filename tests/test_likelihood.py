@@ -15,7 +15,7 @@ from eyechart.harness.analysis.judged_run import read_run
 from eyechart.harness.errors import UsageError
 from eyechart.harness.face.variant import refuse_variant, variant_of
 from eyechart.harness.journal.manifest import read_manifest
-from eyechart.harness.journal.record import decode
+from eyechart.harness.journal.record import SAMPLES, decode
 from eyechart.harness.score.answer_type import PlainAnswerForm
 from eyechart.harness.score.forced_choice import choice_verdict, ranked
 from eyechart.harness.settings.spelling import as_option
@@ -279,3 +279,61 @@ def test_the_embedded_model_knows_what_it_says(tmp_path: Path) -> None:
     accuracies = [run.judged.cells["accuracy"].tolist() for run in (said, read)]
     assert accuracies == [[1.0] * 4, [1.0] * 4]
     assert all(math.exp(one[0]["logprob"]) > 0.5 for one in read.samples["options"])
+
+
+@pytest.mark.parametrize("options", ["gone", None])
+def test_a_line_without_options_is_no_answer(
+    lab: Lab, ask: Callable[..., str], options: str | None
+) -> None:
+    """Its reply says nothing of probabilities: one line, and the same command asks it again."""
+    asked = ("--model", ask(sees), *LIKELIHOOD)
+    lab.bench_run(*asked)
+    path = lab.the_run() / SAMPLES
+    first, *others = path.read_text(encoding="utf-8").splitlines()
+    fields = json.loads(first)
+    fields["options"] = None
+    if options == "gone":
+        del fields["options"]
+    path.write_text("\n".join([json.dumps(fields), *others, ""]), encoding="utf-8")
+    done = lab.bench("score", lab.the_run(), "--task", lab.ones)
+    assert f"{path}:1: no options of a forced choice; its sample counts as not asked" in done.err
+    assert done.code == 1
+    assert read_run(lab.the_run()).missing == 1
+    assert lab.bench_run(*asked).code == 0
+    assert len(path.read_text(encoding="utf-8").splitlines()) == len(others) + 2
+    assert read_run(lab.the_run()).missing == 0
+
+
+def test_a_published_record_says_what_was_chosen_from(lab: Lab, ask: Callable[..., str]) -> None:
+    """The method, the options with their log-probabilities, chance; other names than of replies."""
+    lab.bench_run("--model", ask(sees), *LIKELIHOOD)
+    folder = lab.folder / "eee"
+    arguments = ("every-eval-ever", lab.the_run(), "--task", lab.folder / "lab", "-o", folder)
+    assert lab.bench("export", *arguments).code == 0
+    (aggregate,) = (folder / "data").rglob("*.json")
+    samples = aggregate.with_name(f"{aggregate.stem}_samples.jsonl")
+    by_id = {record["id"]: record for record in records(lab.the_run())}
+    rows = list(map(json.loads, samples.read_text().splitlines()))
+    assert len(rows) == len(by_id)
+    for row in rows:
+        record = by_id[row["sample_id"]]
+        count = len(record["options"])
+        method = row["answer_attribution"][0]["extraction_method"]
+        assert method.startswith(f"eyechart: most probable of {count} options after ")
+        assert json.loads(row["metadata"]["options"]) == record["options"]
+        assert float(row["metadata"]["chance"]) == pytest.approx(1 / count, abs=1e-6)
+        assert "/read=likelihood/" in row["evaluation_name"]
+    for result in json.loads(aggregate.read_text())["evaluation_results"]:
+        assert result["score_details"]["details"]["read"] == "likelihood"
+        assert "/read=likelihood/" in result["evaluation_name"]
+
+
+def test_a_dry_run_counts_no_replies(lab: Lab, ask: Callable[..., str]) -> None:
+    """None is written, and nothing is thought."""
+    asked = ("--model", ask(sees), *LIKELIHOOD, "--dry-run")
+    printed = lab.bench_run(*asked).out
+    assert "the options of each are not counted, and no reply is written" in printed
+    assert "of replies" not in printed
+    assert "thinking" not in printed
+    (run,) = json.loads(lab.bench_run(*asked, "--json").out)["runs"]
+    assert (run["output_tokens"], run["most_output_tokens"]) == (0, 0)

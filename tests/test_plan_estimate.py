@@ -17,6 +17,7 @@ from eyechart.harness.spec import Line
 from eyechart.harness.task.catalogue import built_in_files, open_task
 from eyechart.providers.catalog.model_facts import ModelFacts
 from eyechart.providers.scripted import ScriptedProvider
+from tests.conftest import Lab
 
 
 class Counting(ScriptedProvider):
@@ -195,6 +196,26 @@ def test_the_room_for_a_reply_is_counted_as_the_prompt_is() -> None:
         f"at least {estimated.longest.tokens:,} tokens of the prompt and at least "
         f"{estimated.longest.answer:,} of a right reply have no room in the window of 250; not sent"
     )
+
+
+def test_a_prompt_that_is_probably_too_long_is_said(lab: Lab) -> None:
+    """Where no tokenizer counts, it is sent all the same."""
+    wanted = planned(
+        "context/ones", samples=1, lengths=[5], axes={"context": ["none", "tokens_1k"]}
+    )
+    model = resolve_model("vllm/m")
+    fits = asyncio.run(context_fits(wanted, model, {"max_model_len": 1000}, None))
+    assert not any(map(str, fits.values()))
+    ((key, fit),) = [one for one in fits.items() if one[1].may_be_too_long]
+    assert key[0]["context"] == "tokens_1k"
+    assert fit.may_be_too_long.startswith("about 1,0")
+    assert fit.may_be_too_long.endswith(" of a right reply are more than the window of 1,000")
+    models = lab.folder / "models.yaml"
+    models.write_text("openai/m: {window: 1000}\n")
+    lab.monkeypatch.setenv("EYECHART_MODELS", str(models))
+    arguments = ("--model", "openai/m", "--axis", "context=tokens_1k", "--lengths", "5")
+    done = lab.bench("run", "--task", "context/ones", *arguments, "--dry-run")
+    assert fit.may_be_too_long in done.out
 
 
 def test_a_reply_is_asked_to_be_no_longer_than_the_model_gives(

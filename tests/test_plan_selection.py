@@ -9,8 +9,9 @@ import pytest
 import eyechart
 from eyechart.harness.errors import PlanError, TaskError
 from eyechart.harness.journal.manifest import read_manifest
-from eyechart.harness.plan.selection import plans, repeats
+from eyechart.harness.plan.selection import plans, repeats, twins
 from eyechart.harness.settings.run_settings import RunSettings
+from eyechart.harness.task.catalogue import built_in_files
 from eyechart.providers.naming import in_python
 from tests.conftest import right
 
@@ -169,3 +170,18 @@ def test_shown_tasks_have_their_lines(lab: Lab) -> None:
     """Before their prompts."""
     done = lab.bench("tasks", "show", "separators/letters")
     assert "# lines: 10, 12 (11–13), 15 (14–16), 18 (17–19), 22 (20–24)" in done.out
+
+
+def test_conditions_with_equal_prompts_are_said(lab: Lab) -> None:
+    """Nothing is around a row, whatever it would be and where; by name of a pair, once a task."""
+    axes = ("--axis", "context=none,tokens_1k", "--axis", "filler=text,blank")
+    sizes = ("--lengths", "5,9", "--spread", "bands", "--samples", "2")
+    arguments = ("run", "--task", "context/ones", "--model", "tiny", *sizes, *axes, "--dry-run")
+    (line,) = lab.bench(*arguments).lines
+    assert "context/ones: 1 of 4 conditions have the same prompts as another one, such as " in line
+    assert "such as [context=none, filler=blank] as [context=none, filler=text]; --axis " in line
+
+
+def test_no_built_in_task_asks_the_same_twice() -> None:
+    """Unless it is asked to."""
+    assert [name for name in built_in_files() if twins(planned(name))] == []

@@ -8,7 +8,11 @@ import numpy as np
 
 from eyechart.harness.analysis.asked import in_both
 from eyechart.harness.analysis.judged_run import JudgedCondition, JudgedRun
+from eyechart.harness.analysis.shortened import shortened
 from eyechart.harness.errors import CompareError
+
+_MOST_OF_A_SETTING = 60
+"""Characters of a setting's value in a sentence."""
 
 
 def check_same_prompts(first: JudgedCondition, second: JudgedCondition) -> None:
@@ -97,7 +101,7 @@ def names_of_all(runs: Sequence[JudgedRun]) -> list[str]:
     for manifest in manifests:
         same = [other.settings for other in manifests if other.model == manifest.model]
         differ = [
-            f"{key}={_setting(key, manifest.settings.get(key))}"
+            setting_text(key, manifest.settings.get(key))
             for key in dict.fromkeys(key for settings in same for key in settings)
             if any(settings.get(key) != manifest.settings.get(key) for settings in same)
         ]
@@ -108,8 +112,9 @@ def names_of_all(runs: Sequence[JudgedRun]) -> list[str]:
     ]
 
 
-def _setting(name: str, value: object) -> object:
-    """A setting as written on the command line."""
-    if value is None:
-        return "auto" if name == "max_tokens" else "none"
-    return value
+def setting_text(name: str, value: object) -> str:
+    """A setting of a manifest as the command line has it: `max_tokens=auto`; long texts are
+    shortened.
+    """
+    unset = {"max_tokens": "auto", "read": "reply"}.get(name, "none")
+    return f"{name}={unset if value is None else shortened(str(value), _MOST_OF_A_SETTING)}"

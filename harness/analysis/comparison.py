@@ -140,7 +140,7 @@ class Comparison:
     in_tokens: bool = False
     """Whether effective lengths are in tokens of the row, and not in the task's unit."""
     readings_of: str = ""
-    """The model, where one side is its replies and the other one its likelihoods."""
+    """The model as tables name its replies, where the other side is its likelihoods; else empty."""
 
     @property
     def length_unit(self) -> str:
@@ -259,9 +259,11 @@ def compare_runs(
 
 def _readings_of(first: JudgedRun, second: JudgedRun) -> str:
     """See `Comparison.readings_of`."""
-    models = {run.manifest.asked_as for run in (first, second)}
-    is_other = bool(first.options) != bool(second.options)
-    return models.pop() if is_other and len(models) == 1 else ""
+    if bool(first.options) == bool(second.options):
+        return ""
+    if first.manifest.asked_as != second.manifest.asked_as:
+        return ""
+    return (second if first.options else first).manifest.model_name
 
 
 def _labels(run: JudgedRun) -> str:

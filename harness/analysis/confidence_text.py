@@ -19,6 +19,10 @@ class SureAndBlind:
     judged: JudgedCondition
     shortest: int
     """Symbols in the shortest row of these lines."""
+    longest: int
+    """Symbols in the longest row that was asked."""
+    choices: int
+    """Forced choices on these lines."""
     confidence: float
     accuracy: float
 
@@ -55,6 +59,8 @@ def sure_and_blind(
     return SureAndBlind(
         judged,
         int(cells["length_low"].iloc[first]),
+        int(cells["length_high"].iloc[-1]),
+        len(chosen.right),
         float(chosen.confidence.mean()),
         float(chosen.right.mean()),
     )
@@ -88,7 +94,7 @@ def confidence_finding(
     if len(errors) == 1:
         span += f", 95 % interval {errors[0].low:.2f} to {errors[0].high:.2f}"
     said = (
-        f"{model} gives its first choice {100 * sure:.0f} % on average and is right in "
+        f"{model} is {100 * sure:.0f} % sure of its first choice on average, and right in "
         f"{100 * right:.0f} % (expected calibration error {span})."
     )
     found = [blind for one in judged if (blind := sure_and_blind(one, threshold))]
@@ -96,16 +102,22 @@ def confidence_finding(
 
 
 def _blind(found: Sequence[SureAndBlind], judged: Sequence[JudgedCondition], unit: str) -> str:
-    """The sentence about the condition where confidence is farthest from accuracy."""
+    """Sentences about the condition where confidence is farthest from accuracy."""
     worst = max(found, key=lambda one: one.overconfidence)
-    where = ""
+    low, high = worst.shortest, worst.longest
+    lengths = f"at {low} {unit}" if low == high else f"from {low} to {high} {unit}"
+    count = f"{worst.choices:,} choice{'s' * (worst.choices != 1)}"
+    where = more = ""
     if len(judged) > 1:
         label = varied_label(worst.judged.condition, [one.condition for one in judged])
         where = f" with {label}"
-        if len(found) > 1:
-            where += f" (it is so under {len(found)} of {len(judged)} conditions)"
+    if len(found) > 1:
+        more = (
+            f" It is so under {len(found)} of {len(judged)} conditions; these numbers are those of "
+            "the largest difference."
+        )
     return (
-        f"It is sure where it is blind: at {worst.shortest} {unit} and beyond it gives its first "
-        f"choice {100 * worst.confidence:.0f} % and is right in "
-        f"{100 * worst.accuracy:.0f} %{where}."
+        f"It is sure where it is blind: {lengths}{where} ({count}) it is "
+        f"{100 * worst.confidence:.0f} % sure of its first choice on average, and right in "
+        f"{100 * worst.accuracy:.0f} %.{more}"
     )

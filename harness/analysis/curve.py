@@ -147,9 +147,11 @@ class Curve:
 
 
 def check_chance(curve: Curve, threshold: Threshold) -> None:
-    """Raises `UsageError` where guesses alone reach an accuracy that is asked for."""
+    """Raises `UsageError` where guesses alone reach an accuracy that is asked for; also as a share
+    of the model's own accuracy, which is 1 at most.
+    """
     chance = curve.mean_chance
-    if not threshold.relative and 0 < threshold.share <= chance:
+    if 0 < threshold.share <= chance:
         raise UsageError(
             f"{named('threshold', f'{threshold.share:g}')} is not above chance: guesses among the "
             f"options are right in {100 * chance:.0f} %"

@@ -91,4 +91,4 @@ def error_growth(lengths: Any, median_errors: Any) -> float | None:
     if len(np.unique(lengths[wrong])) < 2:  # noqa: PLR2004  a straight line has two points
         return None
     slope, _ = np.polyfit(np.log(lengths[wrong]), np.log(errors[wrong]), 1)
-    return float(slope)
+    return round(float(slope), 9) + 0.0  # never -0

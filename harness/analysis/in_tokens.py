@@ -9,12 +9,11 @@ from typing import Any
 from eyechart.harness.analysis.curve import Threshold
 from eyechart.harness.analysis.effective_length import EffectiveLength
 from eyechart.harness.analysis.judged_run import JudgedCondition
+from eyechart.harness.analysis.tokens_of_row import why_unknown
 from eyechart.harness.errors import CompareError
 from eyechart.harness.spec import columns
 from eyechart.harness.spec.unit import TOKENS
 
-NEEDED = "five replies with usage or more, at two lengths or more"
-"""What tokens a symbol are estimated from."""
 OWN = "task"
 """The unit of effective lengths in which a task has its lengths; the other one is `TOKENS`."""
 
@@ -50,12 +49,20 @@ def seen(
     )
 
 
+def no_tokens(judged: JudgedCondition | None) -> str:
+    """Why tokens a symbol are not known, as the end of a sentence; empty where they are."""
+    if judged is None:
+        return "the condition was not asked"
+    lengths, tokens, _ = judged.prompt_tokens
+    return "" if judged.tokens_a_symbol else why_unknown(lengths, tokens)
+
+
 def check_tokens(judged: Iterable[JudgedCondition]) -> None:
     """Raises `CompareError` where tokens a symbol are not known."""
     for one in judged:
         if one.tokens_a_symbol is None:
             raise CompareError(
-                f"{one.run.folder} has no lengths in tokens under {one.label}: they need {NEEDED}"
+                f"{one.run.folder} has no lengths in tokens under {one.label}: {no_tokens(one)}"
             )
 
 

@@ -15,6 +15,7 @@ from functools import cached_property
 from pathlib import Path
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
 from eyechart.harness.analysis.asked import Asked, asked_of
@@ -26,15 +27,15 @@ from eyechart.harness.analysis.confidence import (
     chosen_of,
     confidence_table,
 )
-from eyechart.harness.analysis.curve import Curve, Threshold, check_chance
+from eyechart.harness.analysis.curve import Curve, Floats, Threshold, check_chance
 from eyechart.harness.analysis.diagnosis import diagnosis, error_growth
 from eyechart.harness.analysis.draws import Drawn, drawn, mean_pass_at, rows_of
 from eyechart.harness.analysis.effective_length import EffectiveLength
 from eyechart.harness.analysis.judged_samples import judged_samples, target_mark
 from eyechart.harness.analysis.judging import Judge, judge_of_run
 from eyechart.harness.analysis.limits import Scored, scored_length
-from eyechart.harness.analysis.remedies import MOST_RECORDS, Remedies
-from eyechart.harness.analysis.tokens_of_row import TokensASymbol, fitted, of_prompts
+from eyechart.harness.analysis.remedies import MOST_RECORDS, Remedies, context_of
+from eyechart.harness.analysis.tokens_of_row import Source, TokensASymbol, fitted, of_prompts
 from eyechart.harness.errors import JournalError
 from eyechart.harness.journal.manifest import Manifest, read_manifest
 from eyechart.harness.journal.record import Record, Warn, read_records
@@ -228,9 +229,7 @@ class JudgedRun:
 
     @property
     def has_nothing_readable(self) -> bool:
-        """Whether there are replies, and none can be read: the first ones stopped the run, and the
-        same command stops again.
-        """
+        """Whether there are replies, and none can be read: the same command stops again."""
         cells = self.cells
         return bool(cells["n"].any()) and not cells[list(ANSWERED)].any(axis=None)
 
@@ -331,8 +330,12 @@ class JudgedCondition:
     def tokens_a_symbol(self) -> TokensASymbol | None:
         """By how many tokens a prompt grows with each symbol; `None` where it is not known."""
         prompts = counted.read(self.run.manifest.counted.get(self.label, ""))
-        if (known := of_prompts(prompts)) is not None:
-            return known
+        source: Source = "scored" if self.run.options else "usage"
+        return of_prompts(prompts) or fitted(*self.prompt_tokens, source)
+
+    @cached_property
+    def prompt_tokens(self) -> tuple[Floats, Floats, npt.NDArray[np.int64]]:
+        """The length, the prompt tokens (NaN where unknown) and the row of each reply."""
         row = "record" if self.run.has_given_rows else "index"
         cells, records, lengths, tokens, rows = (
             self.run.samples[name].to_numpy()
@@ -340,9 +343,8 @@ class JudgedCondition:
         )
         first_draw = self.run.samples["draw"].to_numpy() == 1
         places = np.flatnonzero(np.isin(cells, self.places) & first_draw)
-        _, firsts = np.unique(records[places], return_index=True)
-        once = places[firsts]
-        return fitted(lengths[once].astype(float), tokens[once], rows[once], "usage")
+        once = places[np.unique(records[places], return_index=True)[1]]
+        return lengths[once].astype(float), tokens[once], rows[once]
 
     @cached_property
     def calibration(self) -> Calibration | None:
@@ -379,9 +381,9 @@ class JudgedCondition:
             if scored is not None:
                 check_chance(scored.curve, threshold)
             estimate = None if scored is None else scored_length(scored, threshold)
-            if estimate is not None and not estimate.limit.is_ranked:
-                remedies = self._remedies(estimate.limit.causes)
-                estimate = replace(estimate, limit=replace(estimate.limit, remedies=remedies))
+            if estimate is not None and not (limit := estimate.limit).is_ranked:
+                limit = replace(limit, remedies=self._remedies(limit.causes))
+                estimate = replace(estimate, limit=limit)
             self._estimates[key] = estimate
         return self._estimates[key]
 
@@ -394,7 +396,8 @@ class JudgedCondition:
         failed = samples["cell"].isin(self.places) & samples["outcome"].isin(of_causes)
         places = [int(place) for place in np.flatnonzero(failed)[-MOST_RECORDS:]]
         records = [record for _, record in each_counted(self.run, places)]
-        asked = Remedies(model_of(manifest), manifest.settings, manifest.server)
+        context = context_of(self.run.spec, self.condition)
+        asked = Remedies(model_of(manifest), manifest.settings, manifest.server, context)
         return asked.of(causes, records)
 
     @property

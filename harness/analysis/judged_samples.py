@@ -16,7 +16,13 @@ from eyechart.harness.analysis.diagnosis import collapsed
 from eyechart.harness.analysis.judging import Judge
 from eyechart.harness.journal.line_finder import LineFinder
 from eyechart.harness.journal.manifest import Manifest
-from eyechart.harness.journal.record import Record, Warn, read_records
+from eyechart.harness.journal.record import (
+    Record,
+    Warn,
+    chosen_records,
+    is_chosen,
+    read_records,
+)
 from eyechart.harness.journal.thoughts import thinking_tokens
 from eyechart.harness.plan.cost import whole_cost
 from eyechart.harness.plan.resolved_model import ResolvedModel
@@ -100,7 +106,11 @@ def judged_samples(
     table = bytearray()
     answers: dict[int, int] = {}
     first_s, last_s = math.inf, -math.inf
-    for number, record in enumerate(read_records(folder, warn)):
+    is_read = is_chosen(manifest.settings)
+    records = chosen_records(folder, warn) if is_read else read_records(folder, warn)
+    for number, record in enumerate(records):
+        if record is None:
+            continue
         if record.at is not None:
             first_s, last_s = min(first_s, record.at), max(last_s, record.at)
         condition, length, index = record.condition, record.length, record.index

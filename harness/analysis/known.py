@@ -103,7 +103,7 @@ def known_finding(comparison: Comparison) -> str:
         said = f"{model} knows what it does not say at length{'s' * (len(shown) > 1)} {lengths}: "
     else:
         there = whole
-        said = f"it is not shown that {model} knows what it does not say: "
+        said = f"It is not shown that {model} knows what it does not say: "
     cases = (
         f"of {whole.both + whole.only_said + whole.not_said:,} pairs both readings are right in "
         f"{whole.both:,}, only the reply in {whole.only_said:,}, only the likelihood in "
@@ -117,9 +117,11 @@ def _wrong(there: Known, where: str) -> str:
     """How many of the replies that are not right the likelihood has right, and guesses."""
     if not there.not_said:
         return "all replies are right"
+    replies = "the one reply" if there.not_said == 1 else f"the {there.not_said:,} replies"
+    verb = "is" if there.not_said == 1 else "are"
     return (
-        f"of the {there.not_said:,} replies{where} that are not right the likelihood has "
-        f"{there.only_known:,} right, and guesses have {there.guesses:.0f}"
+        f"of {replies}{where} that {verb} not right the likelihood has "
+        f"{there.only_known:,} right, and guessing would have {there.guesses:.0f} right"
     )
 
 

@@ -6,6 +6,7 @@ itself, and nothing helps replies that were recorded by somebody else.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
@@ -14,12 +15,25 @@ from eyechart.harness.journal.record import Record
 from eyechart.harness.journal.thoughts import shows_thinking
 from eyechart.harness.plan.resolved_model import ResolvedModel
 from eyechart.harness.score.outcomes import Cause
+from eyechart.harness.spec import Condition, TaskSpec
 from eyechart.providers.naming import named
 
 MOST_RECORDS = 200
 """Records that are enough to choose a remedy by."""
 _ENDLESS = 3
 """After so many requests with more tokens each time, a reply does not end."""
+
+
+_AROUND = re.compile(r"\bamid\(\s*(\w+)")
+"""The filter that writes text or blank space around rows, and the axis of its size."""
+
+
+def context_of(spec: TaskSpec, condition: Condition) -> str:
+    """The axis whose value says how much is around the rows of a condition; empty for nothing."""
+    for axis in _AROUND.findall(spec.prompt):
+        if axis in condition and spec.axes[axis].values[condition[axis]]:
+            return str(axis)
+    return ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +45,8 @@ class Remedies:
     """Those of the run, by name."""
     server: Mapping[str, object]
     """Facts about the model's server."""
+    context: str = ""
+    """See `context_of`."""
 
     def of(self, causes: Iterable[Cause], records: Sequence[Record]) -> tuple[str, ...]:
         """A remedy for each cause; `records` are some of the replies that failed."""
@@ -55,10 +71,19 @@ class Remedies:
         if cause is Cause.REFUSAL:
             return "change the prompt of the task, or ask another model"
         if cause is Cause.WINDOW:
-            shorter = f"ask for shorter rows with {named('lengths')}, or use a larger window"
+            shorter = f"{self._shorter}, or use a larger window"
             fewer = f", or ask for fewer tokens with {named('max_tokens')}"
             return shorter + (fewer if self.settings.get("max_tokens") else "")
         return ""
+
+    @property
+    def _shorter(self) -> str:
+        """How to make prompts shorter: most of a prompt is what is around the rows, where that is
+        any.
+        """
+        if self.context:
+            return f"ask for a smaller value of the axis {self.context} with {named('axes')}"
+        return f"ask for shorter rows with {named('lengths')}"
 
     def _of_room(self, cut: Sequence[Record]) -> str:
         """The remedy for replies that were cut off."""
@@ -81,10 +106,7 @@ class Remedies:
             look = "look at the replies ('bench samples')"
             return f"{look}: some were asked with up to {asked:,} tokens, and did not end"
         if asked and asked >= self._most(cut):
-            return (
-                f"ask for shorter rows with {named('lengths')}, or use a larger window: a reply "
-                f"has at most {asked:,} tokens"
-            )
+            return f"{self._shorter}, or use a larger window: a reply has at most {asked:,} tokens"
         return f"give replies more tokens with {named('max_tokens')}"
 
     def _most(self, cut: Sequence[Record]) -> float:

@@ -24,7 +24,7 @@ from eyechart.harness.analysis.family import (
     ranked_lengths,
 )
 from eyechart.harness.analysis.further import LEAST_P, Side, Sides, joined
-from eyechart.harness.analysis.in_tokens import seen
+from eyechart.harness.analysis.in_tokens import no_tokens, seen
 from eyechart.harness.analysis.interval import Bound
 from eyechart.harness.analysis.judged_run import JudgedCondition, JudgedRun
 from eyechart.harness.analysis.paired import holm
@@ -55,8 +55,8 @@ class Place:
     ranks: tuple[int, int] | None
     """The best and the last rank that the tests allow; `None` where the effective length is not
     known, or something else than sight limits it."""
-    tokens: TokensASymbol | None
-    """Its tokens a symbol under that condition; `None` where they are not known."""
+    tokens: TokensASymbol | str
+    """Its tokens a symbol under that condition, or why they are not known."""
     adaptive: bool
     by_test: tuple[int, int, int] | None
     """How many models it is shown to see further than, how many see further by test, and of how
@@ -317,7 +317,7 @@ def _place(
         condition,
         one.estimates[condition],
         None if by_test is None else (1 + by_test[1], 1 + by_test[2] - by_test[0]),
-        judged.tokens_a_symbol if judged else None,
+        (judged and judged.tokens_a_symbol) or no_tokens(judged),
         judged is not None and judged.adaptive,
         by_test,
         median_length(lengths),

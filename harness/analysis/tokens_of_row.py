@@ -19,10 +19,11 @@ from eyechart.harness.analysis.interval import Z95, Bound, Span, student95
 from eyechart.harness.spec import Separator, TaskSpec
 from eyechart.harness.spec.counted import CountedPrompt
 
-Source: TypeAlias = Literal["usage", "tokenizer"]
-"""`usage`: estimated from the prompt tokens that came back. `tokenizer`: from prompts that the
-model's tokenizer counted before they were asked."""
-_LEAST = 5
+Source: TypeAlias = Literal["usage", "scored", "tokenizer"]
+"""`usage`: estimated from the prompt tokens that came back. `scored`: from those of the prompts
+whose options were scored. `tokenizer`: from prompts that the model's tokenizer counted before they
+were asked."""
+_LEAST, _LEAST_WORD = 5, "five"
 """Fewest samples with known tokens; with fewer an interval would say little."""
 _MOST_RATIO = 1.1
 """Tokens a symbol that differ by more than this factor make two rows different tasks."""
@@ -62,13 +63,14 @@ class TokensASymbol:
 
     def of_span(self, span: Span) -> Span:
         """An interval in tokens of the row. Its low end is the low end of the length, multiplied by
-        the low end of tokens a symbol; its high end likewise.
+        the low end of tokens a symbol; its high end likewise. An end outside the tested range is
+        that of the range, in the tokens that `of` gives it.
         """
-        low, high = span
-        return (
-            Bound(low.sign, low.length * self.low),
-            Bound(high.sign, high.length * self.high),
+        low, high = (
+            Bound(end.sign, end.length * (tokens if end.sign == "=" else self.value))
+            for end, tokens in zip(span, (self.low, self.high), strict=True)
         )
+        return low, high
 
     def __str__(self) -> str:
         return f"{self.value:.2f}"
@@ -98,6 +100,14 @@ def fitted(
     half = max(_usual(residuals, squares), _of_rows(x * residuals, rows, squares))
     low, high = (round(end, _DIGITS) for end in (value - half, value + half))
     return None if low <= 0 else TokensASymbol(round(value, _DIGITS), low, high, source)
+
+
+def why_unknown(lengths: Floats, tokens: Floats) -> str:
+    """Why `fitted` finds nothing, as the end of a sentence: arrays of shape (N,)."""
+    known = np.isfinite(tokens)
+    if known.sum() >= _LEAST and np.ptp(lengths[known]):
+        return "it is not shown that the prompt tokens of replies grow with the row"
+    return f"they need {_LEAST_WORD} replies with usage or more, at two lengths or more"
 
 
 def of_prompts(prompts: Sequence[CountedPrompt]) -> TokensASymbol | None:

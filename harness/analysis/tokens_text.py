@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from eyechart.harness.analysis.comparison import Comparison
-from eyechart.harness.analysis.in_tokens import NEEDED
 from eyechart.harness.analysis.judged_run import JudgedCondition, JudgedRun
 from eyechart.harness.analysis.tokens_of_row import PairTokens, TokensASymbol, differ, writes_rows
 from eyechart.harness.spec import Condition
 from eyechart.harness.spec.unit import singular
 
-HOW = {"usage": "estimated from usage", "tokenizer": "counted by the tokenizer"}
+HOW = {
+    "usage": "estimated from usage",
+    "scored": "estimated from the tokens of scored prompts",
+    "tokenizer": "counted by the tokenizer",
+}
 """The source of tokens a symbol, in words."""
 
 
@@ -26,45 +29,58 @@ def how(tokens: Iterable[TokensASymbol | None]) -> str:
 
 
 def tokens_text(comparison: Comparison) -> str:
-    """In which unit its lengths are, if that is tokens; else what `confounded` says."""
+    """In which unit its lengths are, if that is tokens, and what `confounded` says."""
     pairs = [compared.tokens for compared in comparison.conditions]
     names = comparison.first, comparison.second
-    if comparison.in_tokens:
-        sides = _sides(pairs, names, comparison.unit, "with" if comparison.model else "for")
-        return f"effective lengths are in tokens ({sides})"
-    return confounded(pairs, names, comparison.unit)
+    if not comparison.in_tokens:
+        return confounded(pairs, names, comparison.unit)
+    said = f"effective lengths are in tokens ({_sides(pairs, names, comparison.unit)})"
+    return f"{said}, {_same(pairs[0].axis)}" if _differ(pairs) else said
 
 
 def confounded(pairs: Sequence[PairTokens], names: tuple[str, str], unit: str) -> str:
-    """That a comparison of two values of an axis is also one of tokens a symbol, with both values;
-    or that this is not known, for an axis that says how rows are written. Empty otherwise. `pairs`
-    are the tokens under each condition.
+    """That a comparison of two models, or of two values of an axis, is also one of tokens a symbol,
+    with both values; or that this is not known, for an axis that says how rows are written. Empty
+    otherwise. `pairs` are the tokens under each condition.
     """
-    axis = pairs[0].axis
-    if not axis:
-        return ""
-    same = f"so {_of_tokenizer([axis])}"
-    if any(differ([pair.first, pair.second]) for pair in pairs if pair.is_known):
-        return f"{_sides(pairs, names, unit, 'with')}, {same}"
+    same = _same(pairs[0].axis)
+    if _differ(pairs):
+        return f"{_sides(pairs, names, unit)}, {same}"
     if any(pair.is_of_writing and not pair.is_known for pair in pairs):
         return f"tokens a {singular(unit)} are not known, {same}"
     return ""
 
 
-def unit_note(tokens: Sequence[TokensASymbol | None], unit: str) -> str:
+def _differ(pairs: Sequence[PairTokens]) -> bool:
+    """Whether the sides differ in tokens a symbol under a condition."""
+    return any(differ([pair.first, pair.second]) for pair in pairs if pair.is_known)
+
+
+def _same(axis: str) -> str:
+    """What cannot be told apart: the effect of an axis, or that of the model, which is empty."""
+    if axis:
+        return f"so {_of_tokenizer([axis])}"
+    return "so the effect of the model is confounded with that of its tokenizer"
+
+
+def unit_note(tokens: Sequence[TokensASymbol | str], unit: str) -> str:
     """The note beside a ranking by tokens of the row: where tokens a symbol come from, and how many
-    runs have none.
+    runs have none. `tokens` are those of each run, or why they are not known.
     """
-    symbol, source = singular(unit), how(tokens)
-    known = f"tokens a {symbol} are {source}" if source else f"tokens a {symbol} are not known"
-    note = f"Effective lengths are in tokens of the row; {known}"
-    if source and (missing := tokens.count(None)):
-        note += f", and not known for {missing} of {len(tokens)} runs: they need {NEEDED}"
-    return f"{note}."
+    known = [one for one in tokens if not isinstance(one, str)]
+    reasons = dict.fromkeys(one for one in tokens if isinstance(one, str))
+    source, symbol = how(known), singular(unit)
+    unknown = "not known"
+    if known and reasons:
+        unknown += f" for {len(tokens) - len(known)} of {len(tokens)} runs"
+    parts = [source, f"{unknown}: {'; '.join(reasons)}" if reasons else ""]
+    said = ", and ".join(filter(None, parts))
+    return f"Effective lengths are in tokens of the row; tokens a {symbol} are {said}."
 
 
-def _sides(pairs: Sequence[PairTokens], names: tuple[str, str], unit: str, word: str) -> str:
+def _sides(pairs: Sequence[PairTokens], names: tuple[str, str], unit: str) -> str:
     """`a symbol is 2.00 tokens with A and 0.34 with B, estimated from usage`."""
+    word = "with" if pairs[0].axis else "for"
     known = [pair for pair in pairs if pair.is_known]
     first, second = _range([one.first for one in known]), _range([one.second for one in known])
     source = how([*(one.first for one in known), *(one.second for one in known)])

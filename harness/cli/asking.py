@@ -107,7 +107,7 @@ def run(
 
         chooser = adaptive_chooser(settings, further=not settings.chooses_lines)
     for planned in plans:
-        if warning := selection.repeats(planned):
+        for warning in selection.warnings_of(planned):
             warn(warning)
     if dry_run:
         raise typer.Exit(show_plan(plans, models, chooser, asks_server=ask_server, as_json=as_json))

@@ -280,7 +280,7 @@ def pair_document(comparison: Comparison, margin: float) -> dict[str, Any]:
         "second_is": comparison.change(margin),
         "finding": finding(comparison, margin),
         "paired": comparison.is_paired,
-        "known_not_said": known_finding(comparison),
+        "known_not_said": known_finding(comparison) or None,
         "rows": rows_of(comparison_table([comparison], margin)),
     }
 

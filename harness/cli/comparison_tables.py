@@ -20,6 +20,7 @@ from eyechart.harness.analysis.effective_length import (
 from eyechart.harness.analysis.factor import NOTE, differs_from_ratio, factors, number_text
 from eyechart.harness.analysis.family import Ranking
 from eyechart.harness.analysis.further import LengthDifference
+from eyechart.harness.analysis.in_tokens import no_tokens
 from eyechart.harness.analysis.interval import Bound, wilson
 from eyechart.harness.analysis.limit import Limit
 from eyechart.harness.analysis.paired import PairedArea
@@ -211,11 +212,12 @@ def print_ranking(ranking: Ranking, margin: float) -> None:
     _tell_of_factors(comparison.length for comparison in ranking.comparisons.values())
     tell(ranking_finding(ranking))
     if pairs[0][1].in_tokens:
-        tokens = [
-            ranked.run.conditions[condition].tokens_a_symbol
+        judged = [
+            ranked.run.conditions[condition]
             for ranked in ranking.runs
             for condition in ranking.conditions
         ]
+        tokens = [one.tokens_a_symbol or no_tokens(one) for one in judged]
         tell(unit_note(tokens, ranking.runs[0].run.spec.unit))
     for note in ranking_notes(ranking):
         tell(note)

@@ -99,10 +99,12 @@ def _show(preview: Preview, options: RunOptions) -> None:
     drawn = f", each asked {plan.draws:,} times" if plan.draws > 1 else ""
     thought = run_forecast.thought_tokens
     of_them = f" ({thought:,} of them for thinking)" if thought else ""
-    replies = (
-        f"about {run_forecast.output_tokens:,}{of_them} and at most "
-        f"{run_forecast.most_output_tokens:,} of replies"
-    )
+    replies = "the options of each are not counted, and no reply is written"
+    if preview.writes_replies:
+        replies = (
+            f"about {run_forecast.output_tokens:,}{of_them} and at most "
+            f"{run_forecast.most_output_tokens:,} of replies"
+        )
     rows = [
         ("model", request.model.label),
         ("conditions", str(len(plan.conditions))),
@@ -116,7 +118,7 @@ def _show(preview: Preview, options: RunOptions) -> None:
         ),
         ("characters", f"{run_forecast.characters:,}"),
         ("tokens", f"{run_forecast.prompt_tokens:,} of prompts ({rule}), {replies}"),
-        *([("read", read)] if (read := _read(request, first)) else []),
+        *([] if preview.writes_replies else [("read", _read(request, first))]),
         *([("thinking", thinking)] if (thinking := _thinking(preview, options)) else []),
     ]
     if request.model.prices is not None:
@@ -127,6 +129,11 @@ def _show(preview: Preview, options: RunOptions) -> None:
         ("too long", f"{condition.label} at length {line}: {fit}")
         for (condition, line), fit in preview.fits.items()
         if str(fit)
+    ]
+    rows += [
+        ("too long", f"{condition.label} at length {line}: {fit.may_be_too_long}")
+        for (condition, line), fit in preview.fits.items()
+        if fit.may_be_too_long
     ]
     rows += [
         ("cut off", f"{condition.label} at length {line}: {fit.may_be_cut}")
@@ -140,15 +147,15 @@ def _show(preview: Preview, options: RunOptions) -> None:
 
 
 def _read(request: RunRequest, first: Sample) -> str:
-    """Among how many options the first sample is read; "" where replies are."""
-    if request.settings.read != "likelihood":
-        return ""
+    """Among how many options the first sample is read."""
     options = ForcedChoice(request.plan.task, request.plan.seed).options(first)
     return f"by likelihood, the first sample over {len(options)} options"
 
 
 def _thinking(preview: Preview, options: RunOptions) -> str:
-    """How much thinking is in the forecast; "" where the model does not think."""
+    """How much thinking is in the forecast; "" where it does not think, or writes nothing."""
+    if not preview.writes_replies:
+        return ""
     found = preview.thinking
     if not found.is_known:
         return f"not counted; a model that shows it gets up to {MOST:,} tokens" * may_think(options)

@@ -43,7 +43,7 @@ def _model(options: RunOptions, previews: Sequence[Preview]) -> dict[str, Any]:
 def _run(preview: Preview, *, is_fresh: bool) -> dict[str, Any]:
     request, forecast, waves = preview.request, preview.forecast, preview.waves
     plan, prices = request.plan, request.model.prices
-    sample = next(iter(plan))
+    sample, writes = next(iter(plan)), preview.writes_replies
     dollars = (None, None) if prices is None else forecast.dollars(prices)
     return {
         "model": request.model.label,
@@ -60,9 +60,9 @@ def _run(preview: Preview, *, is_fresh: bool) -> dict[str, Any]:
         "characters": forecast.characters,
         "tokens_are_counted": forecast.exact,
         "prompt_tokens": forecast.prompt_tokens,
-        "output_tokens": forecast.output_tokens,
-        "thought_tokens": forecast.thought_tokens,
-        "most_output_tokens": forecast.most_output_tokens,
+        "output_tokens": forecast.output_tokens if writes else 0,
+        "thought_tokens": forecast.thought_tokens if writes else 0,
+        "most_output_tokens": forecast.most_output_tokens if writes else 0,
         "thinking": asdict(preview.thinking) if preview.thinking.is_known else None,
         "dollars": dollars[0],
         "most_dollars": dollars[1],
@@ -88,5 +88,6 @@ def _cell(preview: Preview, key: CellKey, size: int) -> dict[str, Any]:
         "high": line.high,
         "samples": size,
         "too_long": "" if fit is None else str(fit),
+        "may_be_too_long": "" if fit is None else fit.may_be_too_long,
         "may_be_cut": "" if fit is None else fit.may_be_cut,
     }

@@ -28,6 +28,7 @@ from eyechart.harness.analysis.leaderboard_file import (
 from eyechart.harness.analysis.run_text import reading_note, recorded_note
 from eyechart.harness.analysis.standing import Place, Standing
 from eyechart.harness.analysis.tables import estimate_columns
+from eyechart.harness.analysis.tokens_of_row import TokensASymbol
 from eyechart.harness.analysis.tokens_text import unit_note
 from eyechart.harness.cli.documents import print_document
 from eyechart.harness.cli.layout import Column, blocks, fits, joined, table
@@ -280,6 +281,11 @@ def print_standings(
         echo("")
 
 
+def _known(tokens: TokensASymbol | str) -> str:
+    """Tokens a symbol, or a dash."""
+    return "-" if isinstance(tokens, str) else str(tokens)
+
+
 def print_notes(alone: Sequence[Section]) -> None:
     """Prints why the only model of each task is not ranked, and what helps."""
     for section in alone:
@@ -383,7 +389,7 @@ def _show_places(
         Column([INTERVAL], [*map(_interval, places)], "left"),
     ]
     if in_tokens:
-        columns.append(Column(["tokens a symbol"], [str(place.tokens or "-") for place in places]))
+        columns.append(Column(["tokens a symbol"], [_known(place.tokens) for place in places]))
     if any(place.estimate and not place.estimate.limit.is_ranked for place in places):
         limits = [place.estimate.limit.by if place.estimate else "" for place in places]
         columns.append(Column(["limited by"], limits, "left"))

@@ -82,6 +82,11 @@ class Preview:
     """What follows the requests, in an adaptive run."""
 
     @property
+    def writes_replies(self) -> bool:
+        """Whether the model writes replies, or says how probable given ones are."""
+        return self.request.settings.read == "reply"
+
+    @property
     def answered(self) -> int:
         """How many planned samples have answers."""
         plan = self.request.plan

@@ -27,8 +27,8 @@ from eyechart.harness.plan.plan import Plan
 from eyechart.harness.plan.selection import (
     check_axes,
     open_tasks,
-    repeats,
     task_plan,
+    warnings_of,
 )
 from eyechart.harness.run.event_loop import MAX_INTERRUPTS, loop_factory
 from eyechart.harness.run.run_request import RunRequest
@@ -142,7 +142,7 @@ def run(
         options, *others = models_of(settings, [planned], notify=notify)
         if others:
             raise UsageError("the arguments name several models; ask each with a call of its own")
-        if warning := repeats(planned):
+        for warning in warnings_of(planned):
             notify(warning)
         (request,) = options.requests([planned])
         request = replace(request, command=_command(planned, options))

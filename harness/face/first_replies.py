@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from eyechart.harness.analysis.judging import judge_of_task
-from eyechart.harness.analysis.remedies import Remedies
+from eyechart.harness.analysis.remedies import Remedies, context_of
 from eyechart.harness.analysis.unread import SHOWN, reply_line
 from eyechart.harness.errors import TaskError
 from eyechart.harness.journal.manifest import read_manifest
@@ -56,7 +56,8 @@ def check_first(request: RunRequest, records: Sequence[Record]) -> FirstVerdict:
     said = ", ".join(f"{count} {reason}" for reason, count in reasons.most_common(SHOWN))
     replies = [record for record, _ in pairs if record.failure is None]
     server = read_manifest(request.folder).server or request.known_facts
-    remedies = Remedies(request.model, request.settings.given(), server)
+    context = context_of(request.plan.task.spec, pairs[0][0].condition)
+    remedies = Remedies(request.model, request.settings.given(), server, context)
     return FirstVerdict(
         (
             f"{first} answer that can be read: {said}",

@@ -9,10 +9,26 @@ from functools import cached_property
 from pathlib import Path
 
 from eyechart.harness.errors import JournalError
+from eyechart.harness.journal.files import open_regular
 from eyechart.harness.journal.line_finder import LineFinder
-from eyechart.harness.journal.record import Record, Warn, read_records
+from eyechart.harness.journal.manifest import MANIFEST
+from eyechart.harness.journal.record import (
+    Record,
+    Warn,
+    chosen_records,
+    is_chosen,
+    read_records,
+)
 from eyechart.harness.settings.shard import WHOLE, Shard
-from eyechart.harness.spec import MAX_SAMPLES, Cell, CellKey, Condition, Line, Sample
+from eyechart.harness.spec import (
+    MAX_SAMPLES,
+    Cell,
+    CellKey,
+    Condition,
+    Line,
+    Sample,
+    exact_json,
+)
 from eyechart.harness.spec.answer import Target
 from eyechart.providers.naming import turned_on
 
@@ -163,8 +179,9 @@ def answered(folder: Path, warn: Warn, lines: Iterable[Line], start: int) -> Ans
     `lines` are those of the cells that will be asked; `start`: see `Line.length_of`.
     """
     index = Answered(LineFinder(lines, start))
-    for record in read_records(folder, warn):
-        if record.index >= MAX_SAMPLES:
+    records = chosen_records(folder, warn) if _is_chosen(folder) else read_records(folder, warn)
+    for record in records:
+        if record is None or record.index >= MAX_SAMPLES:
             continue
         failure = record.failure
         if failure is not None and failure.kind == "error":
@@ -173,3 +190,13 @@ def answered(folder: Path, warn: Warn, lines: Iterable[Line], start: int) -> Ans
         unsent = failure is not None and failure.kind == "overflow" and record.attempts == 0
         (index.unsent if unsent else index).note_record(record)
     return index
+
+
+def _is_chosen(folder: Path) -> bool:
+    """Whether a run is read by likelihood; false where its manifest cannot be read."""
+    try:
+        with open_regular(folder / MANIFEST) as file:
+            settings = exact_json.loads(file.read())["settings"]
+        return bool(is_chosen(settings))
+    except (OSError, ValueError, LookupError, TypeError, AttributeError):
+        return False

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, Literal, TypeAlias, get_type_hints
@@ -285,6 +285,23 @@ def read_records(folder: Path, warn: Warn | None = None) -> Iterator[Record]:
         JournalError: the journal cannot be read.
     """
     return (record for _, record in numbered_records(folder, warn))
+
+
+def is_chosen(settings: Mapping[str, object]) -> bool:
+    """Whether a run with these settings is read by likelihood."""
+    return settings.get("read") == "likelihood"
+
+
+def chosen_records(folder: Path, warn: Warn | None = None) -> Iterator[Record | None]:
+    """The records of a run that is read by likelihood; `None` and a message for a reply without its
+    options, which says nothing of their probabilities.
+    """
+    for number, record in numbered_records(folder, warn):
+        lacks = record.options is None and record.failure is None
+        if lacks and warn is not None:
+            why = "no options of a forced choice; its sample counts as not asked"
+            warn(f"{folder / SAMPLES}:{number}: {why}")
+        yield None if lacks else record
 
 
 def numbered_records(folder: Path, warn: Warn | None = None) -> Iterator[tuple[int, Record]]:

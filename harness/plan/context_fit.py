@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypeVar
 
-from eyechart.harness.plan.cost import PHRASE_TOKENS, likely_answer
+from eyechart.harness.plan.cost import PHRASE_TOKENS, estimate_tokens, likely_answer
 from eyechart.harness.plan.plan import make_sample, output_budget
 from eyechart.harness.spec import CellKey, Condition, Line, Sample
 
@@ -45,6 +45,8 @@ class ContextFit:
     """Most tokens of a reply, without thinking."""
     likely_answer: int = 0
     """Estimated tokens of a right reply."""
+    likely_prompt: int = 0
+    """Estimated tokens of the prompt."""
 
     @property
     def fits(self) -> bool:
@@ -69,6 +71,16 @@ class ContextFit:
         return (
             f"about {self.likely_answer:,} tokens of a right reply are more than the "
             f"{self.max_reply:,} that the model gives"
+        )
+
+    @property
+    def may_be_too_long(self) -> str:
+        """Why the prompt is probably too long, where no tokenizer counts; empty if it is not."""
+        if self.window is None or self.likely_prompt + self.likely_answer <= self.window:
+            return ""
+        return (
+            f"about {self.likely_prompt:,} tokens of the prompt and {self.likely_answer:,} of a "
+            f"right reply are more than the window of {self.window:,}"
         )
 
     def at_most(self, budget: int) -> int:
@@ -112,6 +124,9 @@ class CellFit:
             likely_answer=round(
                 short.likely_answer + share * (long.likely_answer - short.likely_answer)
             ),
+            likely_prompt=round(
+                short.likely_prompt + share * (long.likely_prompt - short.likely_prompt)
+            ),
         )
 
     @property
@@ -119,6 +134,11 @@ class CellFit:
         """Why right replies to the sent samples are probably cut off; empty if none is."""
         sent = self.longest if self.longest.fits else self.shortest
         return sent.may_be_cut if sent.fits else ""
+
+    @property
+    def may_be_too_long(self) -> str:
+        """Why sent prompts are probably too long; empty if they are not, or are not sent."""
+        return self.longest.may_be_too_long if self.longest.fits else ""
 
     def __str__(self) -> str:
         """Why samples are too long; empty if all fit."""
@@ -159,6 +179,7 @@ async def context_fits(
                 exact=counts is not None,
                 max_reply=max_reply,
                 likely_answer=likely_answer(sample) if counts is None else answer,
+                likely_prompt=estimate_tokens(sample.prompt) if counts is None else prompt,
             )
             for sample, (prompt, answer) in zip(samples, sizes, strict=True)
         }

@@ -9,7 +9,7 @@ from typing import TypeAlias
 from eyechart.harness.errors import TaskFileError, UsageError
 from eyechart.harness.plan.plan import Plan, item_of, make_sample, plan
 from eyechart.harness.settings.run_settings import RunSettings
-from eyechart.harness.spec import Line, lines_of
+from eyechart.harness.spec import Condition, Line, lines_of, varied_label
 from eyechart.harness.task.catalogue import Task, find, open_task
 from eyechart.providers.close_match import did_you_mean
 from eyechart.providers.naming import named
@@ -141,6 +141,31 @@ def system_prompt(planned: Sequence[Plan], given: str | None) -> str | None:
             f"give all the same with {named('system')}"
         )
     return next(iter(by_prompt), None)
+
+
+def warnings_of(planned: Plan) -> list[str]:
+    """What is equal in a plan and is asked all the same; mostly nothing."""
+    return [*filter(None, (repeats(planned), twins(planned)))]
+
+
+def twins(planned: Plan) -> str | None:
+    """A warning if conditions have equal prompts; else `None`. The longest rows are compared."""
+    line = planned.lines[-1]
+    first_of: dict[tuple[object, ...], Condition] = {}
+    pairs = []
+    for condition in planned.conditions:
+        count = min(_COMPARED, planned.cell_size(condition, line))
+        samples = (planned.sample(condition, line, index) for index in range(count))
+        asked = tuple((one.prompt_hash, one.target) for one in samples)
+        if (before := first_of.setdefault(asked, condition)) != condition:
+            pairs.append((condition, before))
+    if not pairs:
+        return None
+    one, other = (varied_label(condition, planned.conditions) for condition in pairs[0])
+    return (
+        f"{planned.task.name}: {len(pairs)} of {len(planned.conditions)} conditions have the same "
+        f"prompts as another one, such as [{one}] as [{other}]; {named('axes')} leaves values out"
+    )
 
 
 def repeats(planned: Plan) -> str | None:

@@ -149,7 +149,7 @@ def _estimate_rows(section: Section, series: Series, marks: Marks, row: int) -> 
             if bound is not None and (name, bound.sign) in _BEYOND:
                 end = bound.length * charts.air_around(section.lengths) ** _BEYOND[name, bound.sign]
             values |= units_of({unit: end}, name)
-        length, *ends = map(_text, bounds)
+        length, *ends = ("" if bound is None else str(bound) for bound in bounds)
         values[f"label@{unit}"] = length + "*" * bool(estimate.note)
         span = " to ".join(dict.fromkeys(ends))
         values[f"span@{unit}"] = ", ".join(filter(None, (span, estimate.note)))
@@ -167,7 +167,7 @@ def _in_units(
     return {
         own: in_task,
         characters: [
-            None if bound is None or value is None else Bound(bound.sign, value)
+            None if bound is None or value is None else Bound(bound.sign, round(value))
             for bound, value in zip(in_task, values, strict=True)
         ],
         tokens: [None] * 3 if in_tokens is None else [in_tokens.length, *in_tokens.length_ci],
@@ -188,13 +188,6 @@ def _fit_rows(section: Section, series: Series, marks: Marks) -> Rows:
         }
         for place, accuracy in enumerate(estimate.fit.accuracy)
     ]
-
-
-def _text(bound: Bound | None) -> str:
-    if bound is None:
-        return ""
-    text = f"{bound.length:,.0f}"
-    return text if bound.sign == "=" else f"{bound.sign} {text}"
 
 
 def _thresholds(section: Section, panel_series: Sequence[Series]) -> Rows:

@@ -49,7 +49,7 @@ def gate(baseline: Path, folders: Sequence[Path], wanted: Wanted) -> int:
         for folder in folders
     ]
     if wanted.save:
-        return _save(baseline, runs)
+        return _save(baseline, runs, threshold)
     gated = verdicts_of(before, runs, threshold, wanted.margin)
     code = exit_code(gated, fails_undecided=wanted.fail_if is not None)
     _show(gated, wanted, code)
@@ -87,14 +87,21 @@ def _show(gated: Sequence[Gated], wanted: Wanted, code: int) -> None:
         echo("")
 
 
-def _save(baseline: Path, runs: Sequence[JudgedRun]) -> int:
+def _save(baseline: Path, runs: Sequence[JudgedRun], threshold: Threshold) -> int:
+    """Raises `UsageError`, before anything is written, for a threshold that guesses reach."""
     check_output("BASELINE", baseline)
+    limits = [
+        {
+            estimate.limit.said
+            for one in run.conditions.values()
+            if (estimate := one.effective_length(threshold)) and not estimate.limit.is_ranked
+        }
+        for run in runs
+    ]
     save_baseline(baseline, runs)
-    for run in runs:
+    for run, by in zip(runs, limits, strict=True):
         if run.missing:
             warn(f"{run.folder}: {run.missing:,} samples have no reply, and are not compared")
-        estimates = [one.effective_length(Threshold()) for one in run.conditions.values()]
-        by = {one.limit.said for one in estimates if one and not one.limit.is_ranked}
         if by:
             why = " and ".join(sorted(by))
             warn(f"{run.folder} is limited by {why}, so no run can be compared with it")

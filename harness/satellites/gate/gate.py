@@ -6,13 +6,15 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
+from eyechart.harness.analysis.comparability import setting_text
 from eyechart.harness.analysis.comparison import Comparison, compare_runs
 from eyechart.harness.analysis.comparison_text import finding
 from eyechart.harness.analysis.curve import Threshold
 from eyechart.harness.analysis.drift import drift_notes
 from eyechart.harness.analysis.further import mean_difference
 from eyechart.harness.analysis.judged_run import JudgedRun
-from eyechart.harness.errors import COMPLETE, UsageError
+from eyechart.harness.analysis.run_text import reading_note
+from eyechart.harness.errors import COMPLETE, CompareError, UsageError
 
 WORSE, UNDECIDED = 3, 4
 """Exit codes of their own: a run is worse than the baseline; it is open whether one is."""
@@ -74,7 +76,7 @@ class Gated:
                 f"{self.without:,} of {self.samples:,} samples of the baseline have no partner in "
                 "the run; ask it with the same lengths, conditions and samples."
             )
-        return [*said, *self.notes]
+        return [*said, *filter(None, self.notes)]
 
     def _capital(self, sentence: str) -> str:
         """The sentence with a capital, unless it begins with the name of the run."""
@@ -97,13 +99,15 @@ def gate(
     found = []
     for before in baseline:
         now = _partner(before, runs)
+        _check_reading(before, now)
         comparison = compare_runs(
             before, now, threshold, names=("the baseline", now.manifest.model)
         )
         scored = [one.curve.scored.sum() for one in before.conditions.values() if one.curve]
         paired = sum(one.paired.pair[0].scored.sum() for one in comparison.conditions)
         samples = int(sum(scored))
-        notes = (*_other_settings(before, now), *drift_notes([(now.manifest.model, now)]))
+        named = [(now.manifest.model, now)]
+        notes = (*_other_settings(before, now), reading_note(named), *drift_notes(named))
         found.append(Gated(comparison, margin, samples - int(paired), samples, notes))
     return found
 
@@ -119,12 +123,29 @@ def exit_code(gated: Sequence[Gated], *, fails_undecided: bool) -> int:
     return UNDECIDED if verdicts & failing else COMPLETE
 
 
+def _check_reading(before: JudgedRun, now: JudgedRun) -> None:
+    """Raises `CompareError` where one has replies and the other forced choices: a difference would
+    be one of the readings, and say nothing of a change of the model.
+    """
+    if bool(before.options) != bool(now.options):
+        names = "replies", "forced choices (--read likelihood)"
+        had, has = names if now.options else names[::-1]
+        raise CompareError(
+            f"{before.folder} has {had} to {before.manifest.task}, and {now.folder} has {has}: a "
+            "gate compares one reading; ask the run as the baseline was, or save a baseline of its "
+            "reading"
+        )
+
+
 def _other_settings(before: JudgedRun, now: JudgedRun) -> Iterator[str]:
-    """What the run was asked otherwise than the baseline."""
+    """What the run was asked otherwise than the baseline, with both values."""
     old, new = before.manifest.settings, now.manifest.settings
     differ = [name for name in {**old, **new} if old.get(name) != new.get(name)]
     if differ:
-        yield f"The run was asked with another {' and '.join(differ)} than the baseline."
+        mine, theirs = (
+            ", ".join(setting_text(name, of.get(name)) for name in differ) for of in (new, old)
+        )
+        yield f"The run was asked with {mine}, and the baseline with {theirs}."
 
 
 def _partner(before: JudgedRun, runs: Sequence[JudgedRun]) -> JudgedRun:

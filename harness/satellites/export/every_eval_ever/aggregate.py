@@ -118,10 +118,14 @@ class Evaluation:
 
     def name_of(self, label: str, line: str | None = None) -> str:
         """`eyechart.counting.ones/separator=none,strategy=direct/length=5`: the name of the results
-        of one condition, or of one line of it; `line`: see `JudgedRun.line_names`.
+        of one condition, or of one line of it; of forced choices with `read=likelihood`. `line`:
+        see `JudgedRun.line_names`.
         """
         condition = [] if label == Condition().label else [label]
-        return "/".join([self.name, *condition, *([] if line is None else [f"length={line}"])])
+        read = ["read=likelihood"] if self.publishable.run.options else []
+        return "/".join(
+            [self.name, *read, *condition, *([] if line is None else [f"length={line}"])]
+        )
 
     def aggregate(self, samples: Mapping[str, object] | None = None) -> Json:
         """The record; `samples` is its `detailed_evaluation_results`: where the samples are."""
@@ -336,6 +340,7 @@ class Evaluation:
                 },
                 "details": {
                     **strings(condition=judged.label, control=judged.control or None),
+                    **self._reading(judged),
                     **strings(
                         **{f"axis.{axis}": value for axis, value in judged.condition.items()}
                     ),
@@ -344,6 +349,12 @@ class Evaluation:
             },
             "generation_config": self._generation(),
         }
+
+    def _reading(self, judged: JudgedCondition) -> dict[str, str]:
+        """That answers are forced choices, and the accuracy of guesses; empty for replies."""
+        if not self.publishable.run.options or judged.curve is None:
+            return {}
+        return strings(read="likelihood", chance=round(judged.curve.mean_chance, 6))
 
     def _source_data(self) -> Json:
         """The source of the samples: a task file; there is no data set to download."""

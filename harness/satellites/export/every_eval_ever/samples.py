@@ -13,6 +13,7 @@ import json
 from collections.abc import Iterable, Iterator
 
 from eyechart.harness.analysis.details import Detail
+from eyechart.harness.journal.record import Record
 from eyechart.harness.satellites.export.every_eval_ever.aggregate import (
     SCHEMA_VERSION,
     Evaluation,
@@ -20,8 +21,10 @@ from eyechart.harness.satellites.export.every_eval_ever.aggregate import (
     result_id,
     strings,
 )
+from eyechart.harness.score.forced_choice import ranked
 from eyechart.harness.score.outcomes import Outcome
 from eyechart.harness.spec import exact_json
+from eyechart.harness.spec.answer import Answer
 
 _LINE_ENDS = {
     character.encode(): f"\\u{ord(character):04x}".encode() for character in "\x85\u2028\u2029"
@@ -71,7 +74,7 @@ def _row(evaluation: Evaluation, detail: Detail, prompt: str) -> Json:
                 "turn_idx": 0,
                 "source": "output.raw",
                 "extracted_value": str(verdict.answer),
-                "extraction_method": f"eyechart {answer.type} after {answer.phrase!r}",
+                "extraction_method": _method(answer, record),
                 "is_terminal": True,
             }
         ]
@@ -90,6 +93,13 @@ def _row(evaluation: Evaluation, detail: Detail, prompt: str) -> Json:
     if record.latency_s is not None:
         row["performance"] = {"latency_ms": round(1000 * record.latency_s, 3)}
     return row
+
+
+def _method(answer: Answer, record: Record) -> str:
+    """How the answer was read: from a reply, or by the probabilities of options."""
+    if record.options is None:
+        return f"eyechart {answer.type} after {answer.phrase!r}"
+    return f"eyechart: most probable of {len(record.options)} options after {answer.phrase!r}"
 
 
 def _metadata(evaluation: Evaluation, detail: Detail) -> dict[str, str]:
@@ -116,7 +126,20 @@ def _metadata(evaluation: Evaluation, detail: Detail) -> dict[str, str]:
             similarity=verdict.similarity,
             first_divergence=verdict.first_divergence,
         ),
+        **_choice(record),
     }
+
+
+def _choice(record: Record) -> dict[str, str]:
+    """What was chosen from, with log-probabilities; the right option is the first one."""
+    if record.options is None:
+        return {}
+    found = ranked(record.options)
+    options = [
+        {"text": one.text, "logprob": one.logprob, "tokens": one.tokens} for one in record.options
+    ]
+    chance = round(1 / found.of, 6)
+    return strings(options=options, rank=found.rank, margin=found.margin, chance=chance)
 
 
 def _error(detail: Detail) -> str:
