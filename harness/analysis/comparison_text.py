@@ -65,11 +65,8 @@ def finding(comparison: Comparison, margin: float | None = MARGIN) -> str:
         said = [f"{first} and {second} differ{of_model} on {where} at single lengths", no_further]
         said += [areas, within]
     else:
-        said = [
-            f"{'it' if shared else 'It'} is open whether {first} and {second} differ{of_model} on "
-            f"{where}: {no_further}",
-            *(areas, within),
-        ]
+        open_is = f"{'it' if shared else 'It'} is open whether {first} and {second} differ"
+        said = [f"{open_is}{of_model} on {where}: {no_further}", areas, within]
     rows = "" if comparison.is_paired else UNPAIRED
     said += [_of_lines(comparison), _each_way(comparison), _of_adaptive(comparison), rows]
     said.append(tokens_text(comparison))
