@@ -148,7 +148,7 @@ def test_a_relative_threshold_on_other_lines_says_why_lengths_differ(lab: Lab) -
         read_run(one.folder), read_run(other.folder), Threshold(0.8, relative=True)
     )
     assert compared.conditions[0].is_on_shared
-    assert finding(compared).startswith("on the samples that both have, since the threshold is a ")
+    assert finding(compared).startswith("On the samples that both have, since the threshold is a ")
     plain = compare_runs(read_run(one.folder), read_run(other.folder))
     assert not plain.conditions[0].is_on_shared
     assert "on the samples" not in finding(plain)

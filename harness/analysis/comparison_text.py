@@ -28,7 +28,7 @@ def finding(comparison: Comparison, margin: float | None = MARGIN) -> str:
     all lengths may have a larger area than one that is perfect to 70 symbols.
     """
     first, second = comparison.first, comparison.second
-    length, area = comparison.length, comparison.area
+    length, area, shared = comparison.length, comparison.area, _on_shared(comparison)
     larger = 0 if area is None else area.larger
     is_equivalent = margin is not None and comparison.change(margin) == "equivalent"
     within = "" if margin is None else _within(comparison, margin)
@@ -65,14 +65,12 @@ def finding(comparison: Comparison, margin: float | None = MARGIN) -> str:
         said = [f"{first} and {second} differ{of_model} on {where} at single lengths", no_further]
         said += [areas, within]
     else:
-        said = [
-            f"It is open whether {first} and {second} differ{of_model} on {where}: {no_further}",
-            *(areas, within),
-        ]
+        open_is = f"{'it' if shared else 'It'} is open whether {first} and {second} differ"
+        said = [f"{open_is}{of_model} on {where}: {no_further}", areas, within]
     rows = "" if comparison.is_paired else UNPAIRED
     said += [_of_lines(comparison), _each_way(comparison), _of_adaptive(comparison), rows]
     said.append(tokens_text(comparison))
-    return f"{_on_shared(comparison)}{'; '.join(filter(None, said))}."
+    return f"{shared}{'; '.join(filter(None, said))}."
 
 
 def _within(comparison: Comparison, margin: float) -> str:
@@ -111,7 +109,7 @@ def _on_shared(comparison: Comparison) -> str:
     if not any(compared.is_on_shared for compared in comparison.conditions):
         return ""
     return (
-        "on the samples that both have, since the threshold is a share of the accuracy at the "
+        "On the samples that both have, since the threshold is a share of the accuracy at the "
         "shortest length, and that differs between the two: "
     )
 
