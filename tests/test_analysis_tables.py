@@ -43,6 +43,10 @@ MEANS = (
     *("accuracy", "ci_low", "ci_high", "accuracy_of_answered", "mean_abs_error"),
     *("mean_signed_error", "off_by_one", "prompt_tokens", "output_tokens", "thinking_tokens"),
 )
+DRAWS = (
+    *("draws", "pass_at_draws", "majority", "majority_ties"),
+    *("row_variance", "draw_variance"),
+)
 Said = str | Reply | ProviderError
 
 
@@ -85,6 +89,7 @@ class TestColumns:
             *("length", "length_low", "length_high", "n"),
             *OUTCOMES,
             *MEANS,
+            *DRAWS,
             "row_tokens",
             "reaches",
         )
@@ -95,7 +100,8 @@ class TestColumns:
         (row,) = table(lab.wanted(lab.plain))
         lengths = ("length", "length_low", "length_high")
         run = ("model", "task", "task_version")
-        assert tuple(row) == (*run, *lengths, "n", *OUTCOMES, *MEANS, "row_tokens", "reaches")
+        last = *DRAWS, "row_tokens", "reaches"
+        assert tuple(row) == (*run, *lengths, "n", *OUTCOMES, *MEANS, *last)
         assert list(row.values())[:7] == ["scripted/test", "lab/plain", "3", *("4",) * 3, "3"]
 
     def test_two_axes_are_two_columns_in_the_tasks_order(self, lab: Lab) -> None:

@@ -180,18 +180,18 @@ class TestDryRun:
         assert lab.the_run() == folder
 
     @pytest.mark.parametrize(
-        ("samples", "at_length", "in_length"),
+        ("samples", "lengths", "at_length", "in_length"),
         [
-            ("4", "no fall from 90 %: these are too few samples", "no factor within"),
-            ("50", "a fall from 90 % to 59 % or lower", "no factor within"),
-            ("5000", "a fall from 90 % to 87.8 % or lower", "a factor of about 1."),
+            ("4", "3,5", "no fall from 90 %: these are too few samples", "no factor within"),
+            ("50", "3,5", "a fall from 90 % to 59 % or lower", "no factor within"),
+            ("5000", "3,9", "a fall from 90 % to 87.8 % or lower", "a factor of about 1."),
         ],
     )
     def test_what_so_many_samples_can_show(
-        self, lab: Lab, samples: str, at_length: str, in_length: str
+        self, lab: Lab, samples: str, lengths: str, at_length: str, in_length: str
     ) -> None:
         """By the tests of two lengths and two conditions, between two models."""
-        said = lab.bench_run("--dry-run", "--samples", samples).out
+        said = lab.bench_run("--dry-run", "--samples", samples, "--lengths", lengths).out
         assert (
             "  can show    with a power of 80 %, as 'bench compare' corrects for 4 tests:\n"
             f"              at one length {at_length}" in said
