@@ -184,7 +184,7 @@ class TestDryRun:
         [
             ("4", "3,5", "no fall from 90 %: these are too few samples", "no factor within"),
             ("50", "3,5", "a fall from 90 % to 59 % or lower", "no factor within"),
-            ("5000", "3,9", "a fall from 90 % to 87.8 % or lower", "a factor of about 1."),
+            ("5000", "3,6,12", "a fall from 90 % to 87.7 % or lower", "a factor of about 2."),
         ],
     )
     def test_what_so_many_samples_can_show(
@@ -193,7 +193,8 @@ class TestDryRun:
         """By the tests of two lengths and two conditions, between two models."""
         said = lab.bench_run("--dry-run", "--samples", samples, "--lengths", lengths).out
         assert (
-            "  can show    with a power of 80 %, as 'bench compare' corrects for 4 tests:\n"
+            "  can show    with a power of 80 %, as 'bench compare' corrects for "
+            f"{2 * (lengths.count(',') + 1)} tests:\n"
             f"              at one length {at_length}" in said
         )
         assert f"\n              in effective length {in_length}" in said
