@@ -157,3 +157,16 @@ def test_the_phrase_comes_before_the_option() -> None:
     task = open_task("counting/ones", built_in_files()["counting/ones"])
     sample = next(iter(plan(task, samples=1)))
     assert ForcedChoice(task, seed=0).opening(sample) == "Final answer:"
+
+
+def test_the_value_of_a_key_stands_among_the_values_of_the_others() -> None:
+    """All options are words of the prompt, so that no value is right because it was seen."""
+    task = open_task("memory/key_values", built_in_files()["memory/key_values"])
+    choice = ForcedChoice(task, 0)
+    counts = {}
+    for sample in plan(task, lengths=(2, 8, 32), samples=3, axes={"asked": ["one"]}):
+        found = choice.options(sample)
+        assert found[0] == sample.target
+        assert set(found) <= set(sample.prompt.replace(",", " ").split())
+        counts[sample.length] = len(found)
+    assert counts == {2: 2, 8: 8, 32: MOST_OPTIONS}

@@ -480,7 +480,7 @@ def test_descriptors_say_who_can() -> None:
     """Vendors cannot; a server of the user's can for texts."""
     here = ("http://127.0.0.1:1/v1",)
     able = {name for name, one in BUILT_IN.items() if one.likelihood(())}
-    assert able == {"tiny", "oracle", "scripted", "vllm", "lm-eval"}
+    assert able == {"tiny", "oracle", "scripted", "vllm", "lm-eval", "hf", "gguf"}
     assert descriptor_of("openai").likelihood(()) == ()
     assert descriptor_of("openai").likelihood(here) == ("completions",)
     assert descriptor_of("lmstudio").likelihood(()) == ("completions",)

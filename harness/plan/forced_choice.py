@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import islice
@@ -12,6 +13,7 @@ from eyechart.harness.plan.plan import item_of
 from eyechart.harness.spec import Condition, Item, Sample
 from eyechart.harness.task.catalogue import Task
 
+_WORD = re.compile(r"[^\s,;:.!?()\"']+")
 _DRAWN = 200
 """Items whose targets are the options of a task that has a list of them."""
 
@@ -35,7 +37,7 @@ class ForcedChoice:
             sample.target,
             answer,
             sample.accept,
-            others=self._others(sample.condition) if answer.kind.listed else (),
+            others=self._others(sample.condition) if answer.kind.listed else _rivals(sample),
             rng=random.Random(f"options|{sample.id}"),
         )
         if len(found) < 2:  # noqa: PLR2004  a choice
@@ -65,3 +67,23 @@ class ForcedChoice:
             available = self.task.items_at(length)
             for index in range(_DRAWN if available is None else available):
                 yield item_of(self.task, condition, length, index, self.seed)
+
+
+def _rivals(sample: Sample) -> tuple[str, ...]:
+    """The other words of the prompt that look like the target, sorted; none where the target is no
+    word of the prompt.
+    """
+    right = {str(sample.target), *sample.accept}
+    words = set(_WORD.findall(sample.prompt))
+    if str(sample.target) not in words:
+        return ()
+    look = _look(str(sample.target))
+    return tuple(sorted(word for word in words - right if _look(word) == look))
+
+
+def _look(word: str) -> str:
+    """The kinds of a word's characters: `7a-B` and `4x-Q` look alike."""
+    return "".join(
+        "0" if one.isdigit() else "a" if one.islower() else "A" if one.isupper() else one
+        for one in word
+    )

@@ -100,6 +100,9 @@ class AnswerType:
 
     listed: ClassVar[bool] = False
     """Whether the wrong answers are those of a list: the task's, or the targets of its samples."""
+    in_prompt: ClassVar[bool] = False
+    """Whether a right answer that is a word of the prompt stands among others that look like it, if
+    there are any. Beside words that it has not seen, a model would know the right one by that."""
 
     def value(self, given: Target | Sequence[str]) -> Target:
         """The target of a sample, from an item: a list's items joined by commas."""
@@ -172,13 +175,17 @@ class AnswerType:
 
         No two of them are the same answer. None is the beginning of another: a text is never less
         probable than one that goes on after it, so the longer one could not win. `others` are the
-        targets of other samples, and `rng` draws where there are more wrong answers than are asked.
+        targets of other samples, or for `in_prompt` the words of the prompt that look like the
+        target, which are then all there are; `rng` draws where there are more than are asked.
         Without a wrong answer the right one stands alone.
         """
         kept = [self.written(target, form)]
         values = [target, *accept]
         most = _MOST_LISTED if self.listed else MOST_OPTIONS
-        for text in self.wrong_options(target, form, accept, others, rng):
+        candidates = self.wrong_options(target, form, accept, others, rng)
+        if others and self.in_prompt:
+            candidates = rng.sample(others, len(others))
+        for text in candidates:
             if len(kept) == most:
                 break
             if any(one.startswith(text) or text.startswith(one) for one in kept):

@@ -172,6 +172,7 @@ class Code(AnswerType):
     nothing = NO_CODE
     fields = ("case",)
     accepts = True
+    in_prompt = True
 
     def problem(self, target: object, form: AnswerForm, name: str = "target") -> str | None:
         if isinstance(target, str) and len(target.split()) > 1:
@@ -226,6 +227,7 @@ class Text(AnswerType):
     right = "is the same words in the same order"
     accepts = True
     free = True
+    in_prompt = True
 
     def extract(
         self, form: AnswerForm, text: str, bare: str, phrases: Phrases, *, first_line: bool
@@ -324,6 +326,7 @@ class List(AnswerType):
     right = "has the same items"
     fields = ("ordered",)
     free = True
+    in_prompt = True
 
     def problem(self, target: object, form: AnswerForm, name: str = "target") -> str | None:
         items = target.split(",") if isinstance(target, str) else target
