@@ -21,7 +21,7 @@ from eyechart.harness.run.limits import RayOptions, RunLimits
 from eyechart.harness.run.records import failed
 from eyechart.harness.run.room import Room
 from eyechart.harness.satellites.ray import fleet, rows
-from eyechart.harness.satellites.ray.cluster import Cluster, JobError
+from eyechart.harness.satellites.ray.cluster import Cluster, JobError, connect
 from eyechart.harness.satellites.ray.rows import Asked, Back
 from eyechart.harness.satellites.ray.worker import Order, Worker
 from eyechart.harness.spec import Condition, Line, Sample
@@ -548,3 +548,31 @@ def test_the_real_cluster_has_what_the_stand_in_has() -> None:
     """The tests above are about the same interface."""
     used = ("call", "answers", "close", "nodes", "resources", "logs")
     assert all(hasattr(Cluster, name) for name in used)
+
+
+class SlowRay:
+    """Ray whose cluster is ready at the start with this number."""
+
+    def __init__(self, ready: int) -> None:
+        self.ready, self.starts, self.ends = ready, 0, 0
+
+    def init(self, **_given: Any) -> None:
+        self.starts += 1
+        if self.starts < self.ready:
+            raise RuntimeError("The current node timed out during startup.")
+
+    def shutdown(self) -> None:
+        self.ends += 1
+
+
+def test_a_cluster_of_our_own_is_started_up_to_three_times() -> None:
+    """Ray gives up after 30 s; a cluster of somebody else's is asked once."""
+    busy, dead, theirs = SlowRay(3), SlowRay(9), SlowRay(2)
+    connect(busy, "local", {})
+    assert (busy.starts, busy.ends) == (3, 2)
+    with pytest.raises(SetupError, match=r"no Ray cluster at local: .*timed out"):
+        connect(dead, "local", {})
+    assert dead.starts == 3
+    with pytest.raises(SetupError, match="no Ray cluster at auto"):
+        connect(theirs, "auto", {})
+    assert theirs.starts == 1

@@ -23,6 +23,10 @@ _LOCAL_SPARE = 8
 """Logical processors of a cluster on this machine, besides one for each worker. Every stage of a
 job holds one, and a job with too few would wait for ever.
 """
+_STARTS = 3
+"""How often a cluster on this machine is started: Ray gives up after 30 s, and a busy machine may
+need more.
+"""
 _CONNECT_S = 10.0
 _END_S = 5.0
 _ERROR_CHARS = 400
@@ -53,6 +57,27 @@ class JobError(Exception):
     """A job ended before all of it came back; the message is one line."""
 
 
+def connect(ray: Any, address: str, options: Mapping[str, Any]) -> None:
+    """Connects Ray to the cluster at an address, or starts one on this machine for `local`.
+
+    Raises:
+        SetupError: there is none at the address, or it could not be started in three trials.
+    """
+    for left in reversed(range(_STARTS)):
+        try:
+            with _quiet_stderr():
+                ray.init(
+                    address=address, log_to_driver=False, logging_level=logging.ERROR, **options
+                )
+        except Exception as error:
+            is_late = address == "local" and "timed out during startup" in str(error)
+            if left and is_late:
+                ray.shutdown()
+                continue
+            raise SetupError(f"no Ray cluster at {address}: {_line(error)}") from error
+        return
+
+
 class Cluster:
     """A connection to a Ray cluster, or a cluster on this machine that ends with the command."""
 
@@ -77,13 +102,7 @@ class Cluster:
             options = {"num_cpus": cpus, "include_dashboard": False}
         logging.disable(logging.WARNING)  # Ray sets its levels anew with each job
         _check_address(address)
-        try:
-            with _quiet_stderr():
-                ray.init(
-                    address=address, log_to_driver=False, logging_level=logging.ERROR, **options
-                )
-        except Exception as error:
-            raise SetupError(f"no Ray cluster at {address}: {_line(error)}") from error
+        connect(ray, address, options)
         context = ray.data.DataContext.get_current()
         context.enable_progress_bars = False
         self._ray = ray
