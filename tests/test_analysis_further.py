@@ -195,7 +195,7 @@ def test_what_could_have_been_found_shrinks_with_samples() -> None:
 
 
 def p_of(found: LengthDifference) -> float:
-    """The p-value of two sides that can be compared."""
+    """The p-value of a difference; fails if the two sides could not be compared."""
     assert found.p is not None
     return found.p
 

@@ -170,3 +170,15 @@ def test_the_value_of_a_key_stands_among_the_values_of_the_others() -> None:
         assert set(found) <= set(sample.prompt.replace(",", " ").split())
         counts[sample.length] = len(found)
     assert counts == {2: 2, 8: 8, 32: MOST_OPTIONS}
+
+
+def test_words_of_the_question_are_no_options() -> None:
+    """A row of one word stands among words with one character replaced, as before."""
+    task = open_task("copying/verbatim", built_in_files()["copying/verbatim"])
+    choice = ForcedChoice(task, 0)
+    asked = list(plan(task, lengths=(1,), samples=9, axes={"content": ["words"]}))
+    for sample in asked:
+        others = choice.options(sample)[1:]
+        assert len(others) == MOST_OPTIONS - 1
+        assert not set(others) & set(sample.prompt.split())
+    assert asked

@@ -439,7 +439,7 @@ class TestLmEval:
         return asyncio.run(main())
 
     def test_all_options_are_asked_together(self, fake: FakeLmEval) -> None:
-        """Each as a pair of what comes before it and itself, as lm-eval has them."""
+        """lm-eval gets one pair for each option: the text before the option, and the option."""
         (reply,) = self.ask(COUNT, api="completions")
         before = "How many?\nFinal answer:"
         assert fake.engine().scored[-1] == [(before, " 7"), (before, " 81")]

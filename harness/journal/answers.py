@@ -111,7 +111,9 @@ class Answered:
         return any(map(any, self._hashes.values()))
 
     def has_record_of_all(self, cell: Cell, shard: Shard = WHOLE) -> bool:
-        """Whether each sample of a cell, in a shard, has a record of any kind for each draw."""
+        """Whether every draw of every sample of a cell has a record, of a reply or of a failure. Of
+        other shards none is needed.
+        """
         rows = shard.rows(cell.samples)
         if self.count_in(cell, shard) == len(rows) * cell.draws:
             return True

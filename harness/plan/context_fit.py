@@ -137,7 +137,7 @@ class CellFit:
 
     @property
     def may_be_too_long(self) -> str:
-        """Why sent prompts are probably too long; empty if they are not, or are not sent."""
+        """Why the longest prompt is probably too long although it is sent; otherwise empty."""
         return self.longest.may_be_too_long if self.longest.fits else ""
 
     def __str__(self) -> str:

@@ -71,13 +71,12 @@ class ForcedChoice:
 
 def _rivals(sample: Sample) -> tuple[str, ...]:
     """The other words of the prompt that look like the target, sorted; none where the target is no
-    word of the prompt.
+    word of the prompt, or has no digit: words of letters may belong to the question.
     """
     right = {str(sample.target), *sample.accept}
-    words = set(_WORD.findall(sample.prompt))
-    if str(sample.target) not in words:
+    words, look = set(_WORD.findall(sample.prompt)), _look(str(sample.target))
+    if "0" not in look or str(sample.target) not in words:
         return ()
-    look = _look(str(sample.target))
     return tuple(sorted(word for word in words - right if _look(word) == look))
 
 

@@ -81,7 +81,7 @@ class Plan:
 
     @property
     def cells(self) -> list[Cell]:
-        """The cells of the plan, as a manifest has them."""
+        """Every cell of the plan with its number of samples, in the form that a manifest stores."""
         return [Cell(*key, size, draws=self.draws) for key, size in self.sizes.items()]
 
     def cell_size(self, condition: Condition, line: Line) -> int:

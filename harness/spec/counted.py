@@ -29,7 +29,9 @@ def read(text: str) -> list[CountedPrompt]:
 
 
 MOST_TOKENS = 10**12
-"""Most tokens of one request with its reply; a larger number is an error of the server."""
+"""The most tokens that a request and its reply can have together. A server that reports more has
+counted wrong.
+"""
 
 
 def token_count(value: object) -> int | None:

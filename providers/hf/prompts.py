@@ -80,6 +80,6 @@ class Prompts:
             return str(self._tokenizer.decode(list(ids), skip_special_tokens=True))
 
     def token_text(self, token: int) -> str:
-        """The text of one token, also of a special one."""
+        """The text of one token. A special token, such as the end of a text, has a text too."""
         with tokenizing(self._place):
             return str(self._tokenizer.decode([token]))

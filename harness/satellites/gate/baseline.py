@@ -40,7 +40,7 @@ _NOT_ASKED = Outcome.NOT_RUN.about.letter
 
 
 def save_baseline(path: Path, runs: Sequence[JudgedRun]) -> None:
-    """Writes the verdicts of some runs to a file.
+    """Writes a baseline: a file with the verdict on every sample of `runs`, without the replies.
 
     Raises:
         UsageError: the file is there and is no baseline, or two runs are the same but for their
