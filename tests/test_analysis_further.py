@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from math import comb
 from statistics import NormalDist
 
 import numpy as np
 import pytest
 
 from eyechart.harness.analysis.bins import Bins
-from eyechart.harness.analysis.curve import Curve, Floats, Threshold
+from eyechart.harness.analysis.curve import SIGNIFICANT, Curve, Floats, Threshold
 from eyechart.harness.analysis.fit import Fit, fit
 from eyechart.harness.analysis.further import (
+    LEAST_P,
     LengthDifference,
     Side,
     detectable_factor,
@@ -45,6 +47,14 @@ def test_a_factor_of_four_is_found_and_measured() -> None:
     assert found.low < 2 < found.high
     assert found.high - found.low < 2.5
     assert found.octaves == pytest.approx(2, abs=0.7)
+
+
+def test_the_best_of_200_models_can_be_told_from_the_worst() -> None:
+    """The smallest p-value is significant after Holm's correction over all their pairs."""
+    sides = [fitted_side(simulated(logistic(length), 200, 1), Threshold()) for length in (2000, 6)]
+    p = joined(sides[0], sides[1], paired=True).p
+    assert p == LEAST_P
+    assert p * comb(200, 2) < SIGNIFICANT
 
 
 def test_it_is_symmetric() -> None:

@@ -16,6 +16,8 @@ LIKELY = 0.95
 """From this probability on a model is said to reach the threshold, or to miss it."""
 _HIGH, _OPEN, _LOW = VERDICTS = ("yes", "open", "no")
 """Whether a model reaches the threshold at a length."""
+_DIGITS = 6
+"""Decimals of a probability: those behind them depend on the processor."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +110,7 @@ def at_length(estimate: EffectiveLength, length: int) -> AtLength:
     if bound != "=" and not estimate.one_threshold:
         return AtLength(length, None, (None, None), None, by, bound)
     mean, low, high = fitted.accuracy_at(nearest)
-    reaches = float(fitted.reaches(np.array(nearest))) if limit.is_ranked else None
+    reaches = round(float(fitted.reaches(np.array(nearest))), _DIGITS) if limit.is_ranked else None
     if bound == "=":
         return AtLength(length, mean, (low, high), reaches, by)
     ends = (None, high) if bound == "<" else (low, None)

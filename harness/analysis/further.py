@@ -24,7 +24,7 @@ from eyechart.harness.analysis.tokens_of_row import TokensASymbol
 
 Crossings: TypeAlias = tuple[Floats, Floats]
 """See `_crossings`."""
-_NORMAL = np.linspace(-4.8, 4.8, 161)
+_NORMAL = np.linspace(-5.4, 5.4, 181)
 """Standard normal quantiles at which each crossing is taken; their pairs make up the distribution
 of the difference. They reach far out, since p-values corrected for many tests depend on the tails.
 """
@@ -33,8 +33,9 @@ _CAUTION = 4
 times smaller. Where the shapes of both curves differ, and their lengths do not, the posterior alone
 is wrong in up to 10 % of the runs, not in 5 %: see `docs/simulations.md`."""
 _TAIL = TAILS[0] / _CAUTION
-_LEVELS = np.unique([*np.geomspace(1e-6, 0.5, 400), _TAIL, 0.5])
-"""One-sided levels of the posterior at which the ends of the difference are known."""
+_LEVELS = np.unique([*np.geomspace(1e-6 / _CAUTION, 0.5, 442), _TAIL, 0.5])
+"""One-sided levels of the posterior at which the ends of the difference are known. The lowest one
+leaves p-values that are significant after Holm's correction over the pairs of 200 models."""
 _ROWS = np.arange(len(_NORMAL))
 _SHARES = [NormalDist().cdf(quantile) for quantile in _NORMAL]
 _AT_INTERVAL = int(np.searchsorted(_LEVELS, _TAIL))
