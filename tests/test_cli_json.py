@@ -266,6 +266,8 @@ def test_verbs_that_write_files_name_them(lab: Lab) -> None:
         ("report", run, *own),
         ("export", "batch", *own, "--model", "gpt-4o", "-o", "x.jsonl"),
         ("export", "lm-eval", "--task", "counting/ones", "-o", "tasks", "--samples", "1"),
+        ("export", "verifiers", "--task", "counting/ones", "-o", "rows", "--samples", "1"),
+        ("tasks", "new", "marks"),
         ("export", "every-eval-ever", run, *own),
     ):
         files = document(lab, *command)["files"]

@@ -74,7 +74,9 @@ def test_the_items_are_items(tmp_path: Path) -> None:
 
 
 def test_the_tasks_are_sound(lab: Lab) -> None:
-    """The first example, those of a generator, one amid text, and the one of a scorer."""
+    """The first example, those of a generator, one with an axis, one amid text, one with a
+    scorer.
+    """
     folder = lab.folder / "mine"
     folder.mkdir()
     for name, text in FILES.items():
@@ -85,8 +87,9 @@ def test_the_tasks_are_sound(lab: Lab) -> None:
     prompt = "prompt: 'How many in {{ label }}: {{ sequence }}? {{ phrase }}'\nanswer: integer\n"
     head = "version: 1\ntitle: Marks\n"
     (folder / "marks.yaml").write_text(f"{head}{part('generator:')}{part('presets:')}{prompt}")
-    amid = f"{head}{part('generator:')}{part('axes:')}answer: integer\n"
-    (folder / "amid.yaml").write_text(amid)
+    generator, amid, separated = map(part, ("generator:", "axes:\n  context:", "axes:\n  sep"))
+    (folder / "amid.yaml").write_text(f"{head}{generator}{amid}answer: integer\n")
+    (folder / "separated.yaml").write_text(f"{head}{generator}{separated}{prompt}")
     done = lab.bench("tasks", "check", folder)
     assert (done.code, done.err) == (0, "")
-    assert done.out.count(": sound (") == 5
+    assert done.out.count(": sound (") == 6

@@ -346,6 +346,15 @@ def test_only_what_inspect_itself_loads_imports_inspect() -> None:
         assert name in theirs or not imported(name) & theirs, name
 
 
+def test_only_what_is_exported_imports_verifiers() -> None:
+    """One file does, which nothing of ours imports: it is copied into the exported package."""
+    copied = "harness.satellites.export.verifiers.taskset"
+    for name, path in modules().items():
+        wants = {one for one in imports(path) if one.partition(".")[0] == "verifiers"}
+        assert bool(wants) == (name == copied), name
+        assert copied not in imported(name), name
+
+
 def test_the_house_is_drawn_the_same_everywhere() -> None:
     """CONTRIBUTING draws every package; README has the lines of the top level."""
     short, long = (

@@ -80,9 +80,9 @@ def test_the_command_says_it_once_for_each_task(lab: Lab) -> None:
 
 
 def test_a_wrong_spread_is_one_line(lab: Lab) -> None:
-    """For `run` and both exports."""
+    """For `run` and the exports of tasks."""
     lab.bench_run("--spread", "all").one_line(2, "--spread must be bands, fifth or none, not 'all'")
-    for form in ("batch", "lm-eval"):
+    for form in ("batch", "lm-eval", "verifiers"):
         command = ["export", form, "--task", lab.ones, "--spread", "all", "-o", lab.folder / "x"]
         model = ["--model", lab.model()] if form == "batch" else []
         lab.bench(*command, *model).one_line(2, "--spread must be bands, fifth or none, not 'all'")

@@ -6,7 +6,7 @@ from typing import Any
 
 from eyechart.harness.cli.documents import print_document
 from eyechart.harness.cli.terminal import warn
-from eyechart.harness.cli.verbs import check_task, installed_tasks, shown_samples
+from eyechart.harness.cli.verbs import check_task, installed_tasks, shown_samples, write_task
 from eyechart.harness.errors import COMPLETE, USAGE
 from eyechart.harness.plan.plan import plan
 from eyechart.harness.plan.selection import open_tasks
@@ -101,6 +101,13 @@ def check_tasks(names: str) -> int:
         }
     )
     return USAGE if any(one.problems for _, one in checked.values()) else COMPLETE
+
+
+def new_task(name: str, generator: str) -> int:
+    """Prints what `bench tasks new` has written; returns the exit code."""
+    written = write_task(name, generator)
+    print_document({"files": written.files, "problems": written.problems, "next": written.commands})
+    return USAGE if written.problems else COMPLETE
 
 
 def list_models() -> None:

@@ -5,6 +5,8 @@ Options are parsed before slow modules are imported, as in `harness.cli.app`.
 
 from __future__ import annotations
 
+from typing import Annotated
+
 import typer
 
 from eyechart.harness.cli.looking import TASK_SAMPLE_EXAMPLES, sample
@@ -12,7 +14,7 @@ from eyechart.harness.cli.options import JsonOption, TaskArgument, examples
 from eyechart.harness.errors import UsageError
 
 tasks_app = typer.Typer(
-    help="List the tasks; show one; check a task file; make a sample again.",
+    help="List the tasks; show one; write a new one; check a task file; make a sample again.",
     invoke_without_command=True,
     rich_markup_mode=None,
 )
@@ -48,3 +50,30 @@ def check(name: TaskArgument, *, as_json: JsonOption = False) -> None:
     from eyechart.harness.cli import task_documents, verbs
 
     raise typer.Exit((task_documents if as_json else verbs).check_tasks(name))
+
+
+@tasks_app.command(
+    epilog=examples(
+        "bench tasks new my_task",
+        "bench tasks check my_task.yaml",
+        "bench run --task my_task.yaml --model tiny",
+    ),
+)
+def new(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="Name of the task.")],
+    *,
+    generator: Annotated[
+        str,
+        typer.Option(
+            metavar="FILE.py:FUNCTION", help="A generator that you have already; none is written."
+        ),
+    ] = "",
+    as_json: JsonOption = False,
+) -> None:
+    """Write a task of your own into this folder: NAME.yaml, and NAME.py with its generator.
+
+    It can be checked and run as it is. No file is replaced.
+    """
+    from eyechart.harness.cli import task_documents, verbs
+
+    raise typer.Exit((task_documents if as_json else verbs).new_task(name, generator))

@@ -172,6 +172,47 @@ def check_tasks(names: str) -> int:
     return code
 
 
+@dataclass(frozen=True, slots=True)
+class Written:
+    """A new task of the user's."""
+
+    files: list[Path]
+    """The task's file first."""
+    problems: list[str]
+    """Why the task cannot be used yet, where its generator was there before."""
+
+    @property
+    def commands(self) -> list[str]:
+        """What can be done with it next."""
+        name = self.files[0]
+        return [f"bench tasks check {name}", f"bench run --task {name} --model tiny"]
+
+
+def write_task(name: str, generator: str) -> Written:
+    """Writes a new task into the current folder, and opens it."""
+    from eyechart.harness.task.new_task import new_task
+
+    files = new_task(name, generator=generator, folder=Path())
+    ((full_name, path),) = find(str(files[0])).items()
+    try:
+        open_task(full_name, path)
+    except TaskFileError as error:
+        return Written(files, [*error.lines])
+    return Written(files, [])
+
+
+def new_task(name: str, generator: str) -> int:
+    """Writes a new task; prints its files and what can be done next; returns the exit code."""
+    written = write_task(name, generator)
+    echo(*map(str, written.files), "")
+    if written.problems:
+        warn(f"{written.files[0]} is written, and {generator} needs changes in it:")
+        say(*written.problems)
+        return USAGE
+    echo(*(f"next: {command}" for command in written.commands))
+    return COMPLETE
+
+
 def update_prices() -> None:
     """Fetches the newest list of prices, and prints where it is stored.
 

@@ -1,4 +1,4 @@
-"""Scores a reply whose finish reason is unknown.
+"""Scores replies for other engines, by the fields of an exported sample.
 
 The same scoring as in `bench`, copied from eyechart; these modules need only Python.
 """
@@ -16,8 +16,23 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 
+def outcome_of(
+    doc: Mapping[str, Any], text: str, *, finish_reason: str = "stop", failure: str | None = None
+) -> Outcome:
+    """The outcome of a reply to the sample `doc`; `finish_reason` and `failure` as for `judge`."""
+    return judge(
+        text=text,
+        finish_reason=finish_reason,
+        refusal=None,
+        failure=failure,
+        target=doc["target"],
+        answer=_form(doc),
+        accept=doc.get("accept") or (),
+    ).outcome
+
+
 def is_correct(doc: Mapping[str, Any], text: str) -> bool:
-    """Whether `text` is a correct reply to the sample `doc`.
+    """Whether `text` is a correct reply to the sample `doc`, where its finish reason is unknown.
 
     `text` is first cut at the first of the `stops` of `doc`. If it has none of them and at least as
     many bytes as its `budget` of tokens, it may have been cut off, since a token has at least one
@@ -26,8 +41,17 @@ def is_correct(doc: Mapping[str, Any], text: str) -> bool:
     """
     places = [place for stop in doc.get("stops") or () if (place := text.find(stop)) >= 0]
     text = text[: min(places, default=len(text))]
+    ends = ["stop"]
+    if not places and len(text.encode(errors="replace")) >= doc["budget"]:
+        if not extract(text, _form(doc)).by_phrase:
+            return False
+        ends = ["stop", "length"]
+    return any(outcome_of(doc, text, finish_reason=end) is Outcome.CORRECT for end in ends)
+
+
+def _form(doc: Mapping[str, Any]) -> PlainAnswerForm:
     options = doc.get("options")
-    answer = PlainAnswerForm(
+    return PlainAnswerForm(
         doc["answer"],
         doc["phrase"],
         tolerance=doc.get("tolerance"),
@@ -37,22 +61,4 @@ def is_correct(doc: Mapping[str, Any], text: str) -> bool:
         ordered=doc.get("ordered"),
         case=doc.get("case"),
         read=doc.get("read"),
-    )
-    ends = ["stop"]
-    if not places and len(text.encode(errors="replace")) >= doc["budget"]:
-        if not extract(text, answer).by_phrase:
-            return False
-        ends = ["stop", "length"]
-    return any(
-        judge(
-            text=text,
-            finish_reason=end,
-            refusal=None,
-            failure=None,
-            target=doc["target"],
-            answer=answer,
-            accept=doc.get("accept") or (),
-        ).outcome
-        is Outcome.CORRECT
-        for end in ends
     )

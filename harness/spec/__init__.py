@@ -7,30 +7,25 @@ and samples are plain frozen values.
 from __future__ import annotations
 
 import hashlib
-import json
 import math
-import re
 from collections.abc import ItemsView, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import lru_cache
 from itertools import pairwise
-from typing import Annotated, Any, Literal, TypeAlias, final
+from typing import Any, Literal, TypeAlias, final
 
-from pydantic import (
-    Discriminator,
-    Field,
-    JsonValue,
-    Tag,
-    model_validator,
-)
+from pydantic import JsonValue
 
-from eyechart.harness.score.extraction import FIRST
 from eyechart.harness.settings.checks import MAX_LENGTH as MAX_LENGTH
 from eyechart.harness.settings.checks import MAX_SAMPLES as MAX_SAMPLES
 from eyechart.harness.settings.run_settings import Spread as Spread
-from eyechart.harness.spec.answer import Answer, Part, Target
-from eyechart.harness.spec.columns import table_of
-from eyechart.harness.spec.unit import SYMBOLS
+from eyechart.harness.spec.answer import Target
+from eyechart.harness.spec.task_file import Axis as Axis
+from eyechart.harness.spec.task_file import Preset as Preset
+from eyechart.harness.spec.task_file import Separator as Separator
+from eyechart.harness.spec.task_file import TaskSpec as TaskSpec
+from eyechart.harness.spec.task_file import taken_by as taken_by
+from eyechart.harness.spec.task_file import write_row as write_row
 
 
 @final
@@ -185,205 +180,6 @@ class Item:
     """Other correct answers, for a symbol, a text or a choice."""
     metadata: Mapping[str, int | float | str] = field(default_factory=dict)
     """What results can be grouped by, see `bench score --by`: name -> value."""
-
-
-class Separator(Part):
-    """How a row of symbols is written where one string between all neighbours is not enough."""
-
-    inside: str = ""
-    """The text between neighbours."""
-    between: str = ""
-    """The text between groups, in place of `inside`; needs `every`."""
-    every: Annotated[int, Field(ge=1)] | None = None
-    """Number of symbols in a group."""
-    quote: str = ""
-    """The text on both sides of each symbol."""
-    open: str = ""
-    """The text before the row."""
-    close: str = ""
-    """The text after the row."""
-
-    @model_validator(mode="after")
-    def _groups_are_whole(self) -> Separator:
-        if bool(self.between) != (self.every is not None):
-            msg = "'between' and 'every' need each other: give both or neither"
-            raise ValueError(msg)
-        return self
-
-
-def _axis_value_tag(value: object) -> str:
-    return "separator" if isinstance(value, dict | Separator) else "text"
-
-
-AxisValue: TypeAlias = Annotated[
-    Annotated[str | bool | int | float, Tag("text")] | Annotated[Separator, Tag("separator")],
-    Discriminator(_axis_value_tag),
-]
-"""What a prompt sees under the axis's name; so does a generator with a parameter of that name."""
-
-_TAKEN = {
-    **dict.fromkeys(("sequence", "symbols", "phrase", "options"), "a name that every prompt has"),
-    **dict.fromkeys(("rng", "index", "eyechart"), "a name that every sample has"),
-}
-
-
-def taken_by(axis: str) -> str | None:
-    """What already has the name `axis`, in words; `None` if the name is free."""
-    table = table_of(axis)
-    return _TAKEN.get(axis) if table is None else f"a column of {table}"
-
-
-Length = Annotated[int, Field(gt=0, le=MAX_LENGTH)]
-Name = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*$", max_length=40)]
-
-
-CodeReference = Annotated[str, Field(pattern=r"^[^:]+\.py:[A-Za-z_]\w*$")]
-
-
-class Axis(Part):
-    """One thing a task varies besides length."""
-
-    default: Annotated[list[str], Field(min_length=1)]
-    """The value names that run unless `--axis` says otherwise."""
-    values: Annotated[dict[Name, AxisValue], Field(min_length=1)]
-    """Value name -> what the prompt sees."""
-
-
-class Preset(Part):
-    """Named settings of a task, such as those of a paper, for `--preset NAME`.
-
-    A field that a preset does not give keeps the task's default. Options of the command line
-    override the preset.
-    """
-
-    title: Annotated[str, Field(min_length=1)]
-    """What the preset asks, and whose settings they are."""
-    lengths: Annotated[list[Length], Field(min_length=1)] | None = None
-    """Numbers of symbols, in place of the task's `lengths`."""
-    spread: Spread | None = None
-    """In place of the task's `spread`."""
-    samples: Annotated[int, Field(gt=0, le=MAX_SAMPLES)] | None = None
-    """Samples per cell, in place of the task's `samples`."""
-    axes: dict[Name, Annotated[list[str], Field(min_length=1)]] = Field(default_factory=dict)
-    """Axis -> the value names that run, in place of its `default`."""
-
-
-_PHRASE_AT_END = re.compile(r"\{\{-?\s*phrase\s*-?\}\}\s*\Z")
-
-
-def _ends_with_phrase(template: object, answer: Mapping[str, object]) -> bool:
-    """Whether a prompt ends with the answer phrase, so that the reply begins with the answer."""
-    phrase = answer.get("phrase") or Answer.model_fields["phrase"].default
-    return isinstance(template, str) and (
-        bool(_PHRASE_AT_END.search(template)) or template.rstrip().endswith(str(phrase).strip())
-    )
-
-
-class TaskSpec(Part):
-    """One task file, as `tasks/task.schema.json` describes it to an editor."""
-
-    version: Annotated[int, Field(gt=0, le=10**9)]
-    """Raised by any change of prompt, data or scoring."""
-    title: Annotated[str, Field(min_length=1)]
-    source: str | None = None
-    """The paper or tool the task is taken from."""
-    generator: CodeReference | None = None
-    """`file.py:function`, the file relative to the task file."""
-    items: Annotated[str, Field(pattern=r"\.jsonl$")] | None = None
-    """A file of ready items instead of a generator, relative to the task file: one JSON object a
-    line with `variables`, `target` and `length`, and if wanted `accept` (a list of other correct
-    answers) and `metadata` (names with texts or numbers, for `bench score --by`)."""
-    params: dict[str, JsonValue] = Field(default_factory=dict)
-    """Keyword arguments of the generator."""
-    unit: Annotated[str, Field(pattern=r"^[a-z]+( [a-z]+)*$", max_length=24)] = SYMBOLS
-    """What a length counts, in the plural: `symbols`, `tokens`, `words`, `items`, or another plain
-    word. Every sentence, axis and export that has a length names it."""
-    lengths: list[Length] | None = None
-    """Numbers of symbols, or of what `unit` names, to show. With `items` the file's own
-    lengths, unless given."""
-    spread: Spread | None = None
-    """`bands`: the samples of a line have lengths around its nominal length, and the bands of
-    neighbouring lengths meet. `fifth`: lengths from 0.8 to 1.2 times the nominal one, so that bands
-    may overlap. `none`: exactly the lengths, as always with `items`. Default: `bands` with a
-    generator."""
-    samples: Annotated[int, Field(gt=0, le=MAX_SAMPLES)] | None = None
-    """Samples per cell. With `items` all of them, unless given."""
-    axes: dict[Name, Axis] = Field(default_factory=dict)
-    """What the task varies besides length; the prompt, and a generator that has a parameter of the
-    axis's name, see the value. `separator` is also what `{{ sequence }}` is written with."""
-    presets: dict[Name, Preset] = Field(default_factory=dict)
-    """Settings under a name, for `--preset`."""
-    prompt: Annotated[str, Field(min_length=1)]
-    """A Jinja2 template."""
-    system: Annotated[str, Field(pattern=r"\S")] | None = None
-    """A system prompt, sent as it is before each prompt; `--system` overrides it."""
-    answer: Answer
-    """One of the types alone, as `answer: integer`, or a mapping with a `type` and what it
-    needs."""
-
-    scorer: CodeReference | None = None
-    """`file.py:function`, the file relative to the task file: a function that judges replies in
-    place of the rules of `answer`; `answer` still gives the phrase and the targets' type. The
-    function takes the reply and the item, and returns `correct`, `incorrect` or `unparsed`, or a
-    pair of that and a reason.
-    """
-
-    statistics: list[Literal["capacity"]] = Field(default_factory=list)
-    """A statistic besides the effective length. `capacity`, for integers: the longest line at which
-    every reply can be read and the mean relative error is at most 5 % (Dai & Fan 2026, arXiv
-    2605.02028).
-    """
-
-    @model_validator(mode="before")
-    @classmethod
-    def _whole_answer(cls, data: object) -> object:
-        """The mapping of a short answer, with the default of `read`."""
-        if not isinstance(data, dict):
-            return data
-        given = data.get("answer")
-        answer = {"type": given} if isinstance(given, str) else given
-        if not isinstance(answer, dict):
-            return data
-        if answer.get("read") is None and _ends_with_phrase(data.get("prompt"), answer):
-            answer = {**answer, "read": FIRST}
-        return {**data, "answer": answer}
-
-    @property
-    def usual_spread(self) -> Spread:
-        """`spread`, or its default."""
-        return self.spread or ("bands" if self.items is None else "none")
-
-    def default_conditions(self) -> dict[str, list[str]]:
-        """Axis -> the value names that run by default."""
-        return {name: list(axis.default) for name, axis in self.axes.items()}
-
-    def digest(self) -> str:
-        """Hash of what determines prompts and verdicts: no defaults, presets or descriptions."""
-        without_defaults = self.model_copy(
-            update={"axes": {k: a.model_copy(update={"default": []}) for k, a in self.axes.items()}}
-        )
-        described = {
-            *("title", "source", "unit", "lengths", "spread", "samples", "statistics", "presets"),
-        }
-        content = without_defaults.model_dump(mode="json", exclude=described)
-        content["answer"] = self.answer.given()
-        return hashlib.sha256(json.dumps(content).encode()).hexdigest()
-
-
-def write_row(symbols: Sequence[str], separator: object = "") -> str:
-    """`symbols` as the prompt shows them; `separator` is a string or a `Separator`."""
-    if not isinstance(separator, Separator):
-        return str(separator).join(symbols)
-    if separator.quote:
-        symbols = [f"{separator.quote}{symbol}{separator.quote}" for symbol in symbols]
-    if separator.every is None:
-        row = separator.inside.join(symbols)
-    else:
-        row = separator.between.join(
-            separator.inside.join(symbols[start : start + separator.every])
-            for start in range(0, len(symbols), separator.every)
-        )
-    return f"{separator.open}{row}{separator.close}"
 
 
 _OPTION_TOKENS = 64

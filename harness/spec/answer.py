@@ -37,22 +37,31 @@ class Answer(Part):
 
     type: Annotated[
         AnswerName,
-        Field(description=" ".join(f"`{kind.name}`: {kind.meaning}." for kind in TYPES.values())),
+        Field(
+            description=" ".join(f"`{kind.name}`: {kind.meaning}." for kind in TYPES.values()),
+            examples=["integer"],
+        ),
     ]
-    phrase: Annotated[str, Field(min_length=3, pattern=r"\S")] = "Final answer:"
+    phrase: Annotated[str, Field(min_length=3, pattern=r"\S")] = Field(
+        default="Final answer:", examples=["Answer ="]
+    )
     """The fixed words that come before the answer on the reply's last line."""
-    phrase_asked: Literal[False] | None = None
+    phrase_asked: Literal[False] | None = Field(default=None, examples=[False])
     """`false` where the prompts never ask for the phrase, as in replies that were recorded
     elsewhere: prompts are then shown as they were, and replies are read without the phrase too.
     """
-    read: Literal["first", "last"] | None = None
+    read: Literal["first", "last"] | None = Field(default=None, examples=["last"])
     """Which answer of a reply is read: the `last` one, or the one that stands `first`, where the
     reply goes on with what the prompt began. Default: `first` where the prompt ends with the
     phrase.
     """
-    tolerance: Annotated[float, Field(ge=0, allow_inf_nan=False)] | None = None
+    tolerance: Annotated[float, Field(ge=0, allow_inf_nan=False)] | None = Field(
+        default=None, examples=[0.5]
+    )
     """For `number`: the largest allowed difference from the target."""
-    relative_tolerance: Annotated[float, Field(ge=0, lt=1)] | None = None
+    relative_tolerance: Annotated[float, Field(ge=0, lt=1)] | None = Field(
+        default=None, examples=[0.01]
+    )
     """For `number`: the largest allowed difference, as a share of the target. If both tolerances
     are given, the larger difference holds; if neither is, only rounding in the tenth digit is
     allowed.
@@ -64,15 +73,15 @@ class Answer(Part):
             BeforeValidator(_frozen),
         ]
         | None
-    ) = None
+    ) = Field(default=None, examples=[["red", "green", "not sure"]])
     """For `choice`: the texts to choose from."""
-    letters: bool | None = None
+    letters: bool | None = Field(default=None, examples=[True])
     """For `choice`: whether the letters A, B, C … stand for the options in their order, as
     `{{ options }}` shows them. A reply may then give the letter, the text, or both.
     """
-    ordered: bool | None = None
+    ordered: bool | None = Field(default=None, examples=[False])
     """For `list`: whether the order of the items counts. Default: `true`."""
-    case: bool | None = None
+    case: bool | None = Field(default=None, examples=[False])
     """For `code`: whether upper and lower case differ. Default: `true`."""
 
     @model_validator(mode="after")

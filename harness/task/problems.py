@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from pydantic import ValidationError
 
 from eyechart.harness.errors import UsageError
+from eyechart.harness.spec.task_file import NAME_FORM
 from eyechart.harness.task.source import Position, Problem, YamlFile
 from eyechart.providers.close_match import did_you_mean
 
@@ -84,7 +85,7 @@ def _unknown_key(file: YamlFile, path: Sequence[str | int], fields_at: FieldsAt)
 def _name_demand(detail: ErrorDetails) -> str:
     if detail["type"] == "string_too_long":
         return f"must have at most {detail.get('ctx', {}).get('max_length')} characters"
-    return "must be lower case letters, digits and _"
+    return f"must be {NAME_FORM}"
 
 
 _DEMANDS = {

@@ -14,12 +14,14 @@ from tests.docs.commands import commands_page
 from tests.docs.prompts import prompts_page
 from tests.docs.python_reference import python_page
 from tests.docs.settings_table import settings_page
+from tests.docs.task_file import task_file_page
 
 GENERATED: Mapping[str, Callable[[], str]] = {
     "api.md": python_page,
     "commands.md": commands_page,
     "prompts.md": prompts_page,
     "settings.md": settings_page,
+    "task-file.md": task_file_page,
 }
 """Name of a file in docs/ -> its text, without what commands print."""
 

@@ -128,6 +128,47 @@ def lm_eval(
 
 
 @export_app.command(
+    cls=AskingVerb,
+    epilog=examples(
+        "bench export verifiers --task counting/ones -o environments/ones",
+        "pip install -e environments/ones",
+        "vf-validate eyechart-counting-ones --runtime.type subprocess",
+    ),
+)
+@takes("task", *PLANNED, task=...)
+def verifiers(
+    context: typer.Context,
+    *,
+    output: Annotated[
+        Path, typer.Option("--output", "-o", metavar="DIR", parser=folder, help="Folder to write.")
+    ],
+    trust: TrustOption = False,  # noqa: ARG001  `Verb` reads it
+    as_json: JsonOption = False,
+    **given: Any,
+) -> None:
+    """Write tasks as an environment of the library verifiers, to train or evaluate a model in it.
+
+    A folder that 'pip install' takes, with a row for each sample. The reward is 1 for a reply that
+    'bench score' judges correct, else 0; other outcomes are metrics.
+    """
+    from eyechart.harness.cli.documents import print_document
+    from eyechart.harness.plan import selection
+    from eyechart.harness.satellites.export.verifiers import writer
+
+    settings = settings_of(given)
+    plans = selection.plans(settings, leave_out=warner_for_default_axes(context), notify=warn)
+    name = writer.export(plans, output)
+    if as_json:
+        print_document({"files": [output], "environment": name})
+    else:
+        echo(str(output))
+    say(
+        f"{sum(plan.size for plan in plans):,} rows: pip install -e {output}",
+        f"vf-eval {name} --env.agent.harness.id null --env.agent.runtime.type subprocess --model …",
+    )
+
+
+@export_app.command(
     "every-eval-ever",
     epilog=examples(
         "bench run --task counting/ones --model tiny",

@@ -13,30 +13,26 @@ from __future__ import annotations
 
 import json
 import re
-import shutil
-import sys
-import tempfile
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import yaml
 
-from eyechart.harness import score
-from eyechart.harness.analysis.cells import escaped
 from eyechart.harness.errors import UsageError
 from eyechart.harness.journal.software import software
 from eyechart.harness.plan.plan import Plan, output_budget
+from eyechart.harness.satellites.export.exported_folder import (
+    ExportedFolder,
+    exported_folder,
+    maker,
+)
 from eyechart.harness.spec import CellKey, Sample
 from eyechart.providers.base import Api
 from eyechart.providers.documents import as_document, stops
-from eyechart.providers.secrets import redact
 
-STAMP = "eyechart.json"
-"""File that marks a folder as an export and lists the files of the export."""
 _TASK_CODE = Path(__file__).with_name("task.py")
-_SCORE = Path(score.__file__).parent
 _END = "<|endoftext|>"
 """A stop that no right answer contains. Without a stop lm-eval uses a blank line, and some servers
 reject an empty list."""
@@ -87,28 +83,17 @@ class _Form:
 
 @dataclass(slots=True)
 class _Folder:
-    """The temporary folder that the export is written to before it is moved to its place."""
+    """The folder of an export, with the names in it."""
 
-    path: Path
-    files: list[str] = field(default_factory=list)
+    folder: ExportedFolder
     names: dict[str, str] = field(default_factory=dict)
     """Name in lm-eval -> the task, group or condition that has it."""
-
-    def write(self, name: str, text: str) -> None:
-        self.open(name).write_text(text, encoding="utf-8")
 
     def write_yaml(self, name: str, config: Mapping[str, Any]) -> None:
         text = yaml.dump(
             dict(config), Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=100
         )
-        self.write(name, f"# {_maker()}\n{text}")
-
-    def open(self, name: str) -> Path:
-        """The path of a new file, whose folder is created."""
-        self.files.append(name)
-        path = self.path / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        return path
+        self.folder.write(name, f"# {maker()}\n{text}")
 
     def claim(self, name: str, owner: str) -> str:
         """Reserves `name` for `owner` and returns it; names that differ only in signs are the same
@@ -149,66 +134,14 @@ def export(
                 f"task {name!r} has a system prompt, and lm-eval has none per task; leave it out "
                 "of the task file and give lm-eval --system_instruction"
             )
-    old_files = _files_of(output)
-    output.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=output.parent, prefix=f".{output.name}-") as temporary:
-        folder = _Folder(Path(temporary))
-        tops = _write(folder, plans, _Form(api, max_tokens))
-        _place(folder, output, old_files)
-    return tops
-
-
-def _files_of(output: Path) -> list[str]:
-    """The files that an earlier export wrote there."""
-    if output.exists() and not output.is_dir():
-        raise UsageError(f"{str(output)!r} is a file; name a folder")
-    stamp = output / STAMP
-    if stamp.is_file():
-        try:
-            files = json.loads(stamp.read_text(encoding="utf-8"))["files"]
-            return [name for name in files if isinstance(name, str) and ".." not in name]
-        except (KeyError, TypeError, ValueError):
-            raise UsageError(f"{stamp} cannot be read; name an empty folder") from None
-    if output.exists() and any(output.iterdir()):
-        raise UsageError(f"folder {str(output)!r} has files of another origin; name an empty one")
-    return []
-
-
-def _place(folder: _Folder, output: Path, old_files: Sequence[str]) -> None:
-    """Moves the export to its place; files there that are not of an export stay.
-
-    The stamp is written first and names all files, old and new, so that the next command can
-    complete a folder that an interrupted command left.
-    """
-    output.mkdir(exist_ok=True)
-
-    def stamp(files: Iterable[str]) -> None:
-        content = {"written_by": _maker(), "files": sorted({*files, STAMP})}
-        (output / STAMP).write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
-
-    stamp([*old_files, *folder.files])
-    for name in old_files:
-        if name != STAMP:
-            (output / name).unlink(missing_ok=True)
-    for name in folder.files:
-        (output / name).parent.mkdir(parents=True, exist_ok=True)
-        shutil.move(folder.path / name, output / name)
-    for parent in {(output / name).parent for name in old_files} - {output}:
-        if parent.is_dir() and not any(parent.iterdir()):
-            parent.rmdir()
-    stamp(folder.files)
-
-
-def _maker() -> str:
-    command = " ".join(map(redact, ["bench", *sys.argv[1:]]))
-    line = escaped(f"eyechart {software()['eyechart']}: {command}")
-    return line.encode(errors="backslashreplace").decode()
+    with exported_folder(output) as folder:
+        return _write(_Folder(folder), plans, _Form(api, max_tokens))
 
 
 def _write(folder: _Folder, plans: Sequence[Plan], form: _Form) -> list[str]:
     """Writes all files; returns the names of the topmost groups."""
-    folder.write("utils.py", _stamped(_TASK_CODE))
-    _write_scoring(folder)
+    folder.folder.copy("utils.py", _TASK_CODE)
+    folder.folder.write_scoring("eyechart_scoring")
     folder.write_yaml(_SHARED_NAME, _SHARED)
     tops: dict[str, list[str]] = {}
     for plan in plans:
@@ -223,16 +156,6 @@ def _write(folder: _Folder, plans: Sequence[Plan], form: _Form) -> list[str]:
         )
         names.append(name)
     return names
-
-
-def _write_scoring(folder: _Folder) -> None:
-    """Copies the package `harness.score`; it imports nothing outside itself."""
-    for source in sorted(_SCORE.glob("*.py")):
-        folder.write(f"eyechart_scoring/{source.name}", _stamped(source))
-
-
-def _stamped(source: Path) -> str:
-    return f"# {_maker()}\n{source.read_text(encoding='utf-8')}"
 
 
 def _write_task(folder: _Folder, plan: Plan, form: _Form) -> str:
@@ -267,7 +190,7 @@ def _write_cell(folder: _Folder, plan: Plan, cell: CellKey, *, form: _Form, inne
     name = folder.claim(f"{inner}__{length:07}", f"{plan.task.name} {label} at {length}")
     file = f"{place}/{name.removeprefix(f'eyechart_{place}__')}"
     budget, until = 0, None
-    with folder.open(f"{file}.jsonl").open("w", encoding="utf-8") as rows:
+    with folder.folder.open(f"{file}.jsonl").open("w", encoding="utf-8") as rows:
         for sample in _samples(plan, cell):
             row = _row(plan, sample, form)
             rows.write(json.dumps(row, ensure_ascii=False) + "\n")

@@ -1,0 +1,1 @@
+"""Tasks for verifiers, the library of environments for reinforcement learning."""
