@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 from eyechart.harness.analysis.at_length import at_length
 from eyechart.harness.analysis.curve import Threshold
 from eyechart.harness.analysis.drift import drift_notes
-from eyechart.harness.analysis.effective_length import NO_SINGLE_THRESHOLD, limited_by
 from eyechart.harness.analysis.in_tokens import token_columns
 from eyechart.harness.analysis.interval import span_text
 from eyechart.harness.analysis.judged_run import JudgedRun, part_of, read_run
@@ -32,7 +31,15 @@ from eyechart.harness.analysis.tokens_of_row import TokensASymbol
 from eyechart.harness.analysis.tokens_text import unit_note
 from eyechart.harness.cli.documents import print_document
 from eyechart.harness.cli.layout import Column, blocks, fits, joined, table
-from eyechart.harness.cli.tables import INTERVAL, at_texts, bold, sees_text, threshold_text
+from eyechart.harness.cli.tables import (
+    INTERVAL,
+    STAR,
+    at_texts,
+    bold,
+    chart_title,
+    length_text,
+    sees_text,
+)
 from eyechart.harness.cli.terminal import echo, show, tell, warn
 from eyechart.harness.cli.verbs import check_output
 from eyechart.harness.errors import COMPLETE, INCOMPLETE, JournalError, UsageError
@@ -63,7 +70,6 @@ from eyechart.harness.spec.columns import (
 if TYPE_CHECKING:
     from eyechart.harness.face.study import StudyRuns
 
-_STAR = f"*: {NO_SINGLE_THRESHOLD}, so the length is what the lines certify."
 _NUMBERS = {"task_version", "n", "not_scored", "threshold", "parameters_billion", "capacity"}
 _NUMBERS |= {*ESTIMATE, *TOKENS, *BY_TEST, *COST[:1], COST_A_REPLY}
 _NUMBERS -= {*ESTIMATE_TEXTS, *TOKEN_TEXTS}
@@ -305,12 +311,7 @@ def print_chart(of_tasks: Sequence[Section]) -> None:
     ]
 
     def cell(section: Section, condition: Condition, model: str) -> str:
-        estimate = section.estimates.get((model, condition.label))
-        if estimate is None:
-            return "-"
-        inside = filter(None, (span_text(estimate.length_ci), limited_by(estimate.limit.by)))
-        star = "" if estimate.one_threshold else " *"
-        return f"{estimate.length_text} ({', '.join(inside)}){star}"
+        return length_text(section.estimates.get((model, condition.label)))
 
     def keys(rows: Sequence[tuple[Section, Condition]]) -> list[Column]:
         return [
@@ -319,8 +320,7 @@ def print_chart(of_tasks: Sequence[Section]) -> None:
         ]
 
     columns = [Column([model], [cell(*row, model) for row in rows], "left") for model in models]
-    title = f"sees to ({threshold_text(of_tasks[0].threshold)}), with 95 % interval"
-    _show_title([title])
+    _show_title([chart_title(of_tasks[0].threshold)])
     if fits([*keys(rows), *columns]):
         show(table([*keys(rows), *columns]))
     else:
@@ -332,7 +332,7 @@ def print_chart(of_tasks: Sequence[Section]) -> None:
         parts = range(len(models), len(long), len(models))
         show(table([*keys([row for row, _ in long]), *columns], parts))
     if any(not one.one_threshold for section in of_tasks for one in section.estimates.values()):
-        tell(_STAR)
+        tell(STAR)
     echo("")
 
 
@@ -399,7 +399,7 @@ def _show_places(
     for block in blocks(keys, columns):
         show(table(block))
     if any(place.estimate and not place.estimate.one_threshold for place in places):
-        tell(_STAR)
+        tell(STAR)
 
 
 def _length(place: Place) -> str:

@@ -85,10 +85,13 @@ def run_models(
     if as_json:
         documents = [run.document for run in shown]
         print_document({"models": [asdict(result) for result in results], "runs": documents})
-    elif shown and not failed:
+    elif shown:
+        from eyechart.harness.cli.ending import print_headlines
         from eyechart.harness.cli.following import after_runs
 
-        echo(after_runs([run.followed for run in shown], asked=True))
+        print_headlines([run.headline for run in shown])
+        if not failed:
+            echo(after_runs([run.followed for run in shown], asked=True))
     if failed and len(models) > 1:
         say(
             f"{len(results) - len(failed)} of {len(models)} models are complete; not:",

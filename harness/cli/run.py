@@ -22,6 +22,7 @@ from eyechart.harness.spec import Cell
 
 if TYPE_CHECKING:
     from eyechart.harness.analysis.judged_run import JudgedRun
+    from eyechart.harness.cli.ending import Headline
     from eyechart.harness.cli.following import Followed
     from eyechart.harness.face.adaptive import AdaptiveChooser, Unknown
 
@@ -35,6 +36,7 @@ class Shown:
     followed: Followed
     document: dict[str, Any] | None
     """What `--json` prints about the run; `None` without `--json`."""
+    headline: Headline
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +72,6 @@ def show_asked(
     if interrupted:
         saved = "batches go on" if options.given.is_batch else "what was answered is saved"
         say(f"interrupted; {saved}, and {same_command} continues")
-    _say_how_it_went(asked.outcomes)
     begun = asked.begun
     try:
         _share_log([request.server_log for request in begun.values()])
@@ -78,6 +79,7 @@ def show_asked(
         runs = [
             _show(request, as_json=is_quiet, is_stopped=is_stopped) for request in begun.values()
         ]
+        _say_how_it_went(asked.outcomes)
         if budget.spent > spent_before:
             say(f"cost about ${budget.spent - spent_before:.4f} at {budget.prices}")
     except Exception:
@@ -154,6 +156,7 @@ def _show(request: RunRequest, *, as_json: bool, is_stopped: bool) -> Shown:
     from eyechart.harness.analysis.results import write_results
     from eyechart.harness.analysis.unread import unread_lines
     from eyechart.harness.cli.documents import run_document
+    from eyechart.harness.cli.ending import headline
     from eyechart.harness.cli.following import followed
     from eyechart.harness.cli.results import show_run
 
@@ -169,7 +172,8 @@ def _show(request: RunRequest, *, as_json: bool, is_stopped: bool) -> Shown:
         write_results(run)
     else:
         show_run(run, conditions=request.plan.conditions, shows_unread=not is_stopped)
-    return Shown(_missing(request.plan, run), followed(run), document)
+    missing = _missing(request.plan, run)
+    return Shown(missing, followed(run), document, headline(run, request.plan.conditions))
 
 
 def _more_than_asked(plan: Plan, run: JudgedRun) -> str | None:

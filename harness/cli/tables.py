@@ -15,6 +15,7 @@ from eyechart.harness.analysis.curve import Threshold
 from eyechart.harness.analysis.effective_length import (
     NO_SINGLE_THRESHOLD,
     EffectiveLength,
+    limited_by,
 )
 from eyechart.harness.analysis.interval import span_text
 from eyechart.harness.analysis.judged_run import JudgedCondition, JudgedRun
@@ -36,6 +37,7 @@ ACCURACY = "accuracy, %"
 _SCORED = "n"
 """The header of the number of scored samples, beside an accuracy."""
 INTERVAL = "95 % interval"
+STAR = f"*: {NO_SINGLE_THRESHOLD}, so the length is what the lines certify."
 _MOST_BLOCKS = 4
 """Most blocks of accuracies under letters that a reader can follow."""
 
@@ -134,6 +136,20 @@ def threshold_text(threshold: Threshold) -> str:
 def sees_text(threshold: Threshold, *, in_tokens: bool = False) -> str:
     """`sees to (85 %)`, `sees to (85 %), tokens`: the name of an effective length."""
     return f"sees to ({threshold_text(threshold)}){', tokens' if in_tokens else ''}"
+
+
+def chart_title(threshold: Threshold) -> str:
+    """The line above a table of `length_text`."""
+    return f"{sees_text(threshold)}, with {INTERVAL}"
+
+
+def length_text(estimate: EffectiveLength | None) -> str:
+    """`24 (10 to 40)`, with what limits the length and a star, see `STAR`; `-` for none."""
+    if estimate is None:
+        return "-"
+    inside = filter(None, (span_text(estimate.length_ci), limited_by(estimate.limit.by)))
+    star = "" if estimate.one_threshold else " *"
+    return f"{estimate.length_text} ({', '.join(inside)}){star}"
 
 
 def at_texts(

@@ -1,0 +1,62 @@
+"""The last table of a command that made several runs: one row each."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+
+from eyechart.harness.analysis.curve import Threshold
+from eyechart.harness.analysis.family import is_default
+from eyechart.harness.analysis.judged_run import JudgedRun
+from eyechart.harness.cli.layout import Column, blocks, table
+from eyechart.harness.cli.tables import STAR, bold, chart_title, length_text, shown_conditions
+from eyechart.harness.cli.terminal import echo, show, tell
+from eyechart.harness.spec import Condition, varied_label
+
+
+@dataclass(frozen=True, slots=True)
+class Headline:
+    """The effective length of a run under its default condition; without one under the first
+    condition that is no control.
+    """
+
+    task: str
+    model: str
+    condition: str
+    """Its values on the axes that vary in the run; `-` if none does."""
+    seen: str
+    """See `length_text`."""
+    is_certified: bool
+    """Whether the curve has no single threshold."""
+
+
+def headline(run: JudgedRun, conditions: Collection[Condition]) -> Headline:
+    """The headline of a run, of which a command asked these conditions."""
+    shown = shown_conditions(run, conditions)
+    judged = min(shown, key=lambda one: (not is_default(one), one.control), default=None)
+    estimate = judged and judged.effective_length(Threshold())
+    label = varied_label(judged.condition, [one.condition for one in shown]) if judged else ""
+    return Headline(
+        run.manifest.task,
+        run.manifest.model,
+        label or "-",
+        length_text(estimate or None),
+        bool(estimate and not estimate.one_threshold),
+    )
+
+
+def print_headlines(headlines: Sequence[Headline]) -> None:
+    """Prints the headlines of several runs; of one run its own table is the last."""
+    if len(headlines) == 1:
+        return
+    columns = [
+        Column([name], [getattr(one, name) for one in headlines], "left")
+        for name in ("task", "model", "condition")
+    ]
+    seen = Column(["sees to"], [one.seen for one in headlines], "left")
+    show(bold(chart_title(Threshold())))
+    for block in blocks(columns, [seen]):
+        show(table(block))
+    if any(one.is_certified for one in headlines):
+        tell(STAR)
+    echo("")
