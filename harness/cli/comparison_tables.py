@@ -24,12 +24,13 @@ from eyechart.harness.analysis.in_tokens import no_tokens
 from eyechart.harness.analysis.interval import Bound, wilson
 from eyechart.harness.analysis.limit import Limit
 from eyechart.harness.analysis.paired import PairedArea
+from eyechart.harness.analysis.paper_text import interval_text
 from eyechart.harness.analysis.run_text import ranking_finding, ranking_notes
 from eyechart.harness.analysis.signed import signed
 from eyechart.harness.analysis.tokens_text import unit_note
 from eyechart.harness.analysis.unpaired import UnpairedLength
 from eyechart.harness.cli.layout import Column, blocks, joined, letters, table
-from eyechart.harness.cli.tables import INTERVAL, bold, interval_text, sees_text
+from eyechart.harness.cli.tables import INTERVAL, bold, sees_text
 from eyechart.harness.cli.terminal import show, tell
 from eyechart.harness.spec import varied_axes
 

@@ -25,6 +25,7 @@ from eyechart.harness.analysis.leaderboard_file import (
     right_at_length,
     write_leaderboard,
 )
+from eyechart.harness.analysis.paper_text import threshold_text
 from eyechart.harness.analysis.run_text import reading_note, recorded_note
 from eyechart.harness.analysis.standing import Place, Standing
 from eyechart.harness.analysis.tables import estimate_columns
@@ -32,7 +33,7 @@ from eyechart.harness.analysis.tokens_of_row import TokensASymbol
 from eyechart.harness.analysis.tokens_text import unit_note
 from eyechart.harness.cli.documents import print_document
 from eyechart.harness.cli.layout import Column, blocks, fits, joined, table
-from eyechart.harness.cli.tables import INTERVAL, at_texts, bold, sees_text, threshold_text
+from eyechart.harness.cli.tables import INTERVAL, at_texts, bold, sees_text
 from eyechart.harness.cli.terminal import echo, show, tell, warn
 from eyechart.harness.cli.verbs import check_output
 from eyechart.harness.errors import COMPLETE, INCOMPLETE, JournalError, UsageError
