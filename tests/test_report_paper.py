@@ -16,6 +16,8 @@ import eyechart
 from eyechart.harness.cli import verbs
 from eyechart.harness.errors import UsageError
 from eyechart.harness.report.files import drawn
+from eyechart.harness.report.looks import Look
+from eyechart.harness.report.paper.charts import accuracy_spec
 from eyechart.harness.report.paper.files import DOTS
 from eyechart.harness.report.paper.tables import PaperTable, latex_text
 from eyechart.harness.settings.figure import INCH, KINDS, WIDTH, FigureStyle
@@ -106,7 +108,7 @@ class TestFiles:
         monkeypatch.chdir(lab.folder)
         done = lab.bench("figure", "lengths", runs["tiny"], "--json")
         assert json.loads(done.out) == {"files": ["lengths.pdf"]}
-        assert "counting/words: † tiny, direct: of 6 rows only" in done.err
+        assert "counting/words: † of 6 rows only" in done.err
         assert (lab.folder / "lengths.pdf").read_bytes().startswith(b"%PDF-")
 
     @pytest.mark.parametrize(
@@ -168,6 +170,24 @@ class TestLooks:
         shapes = marks["encoding"]["shape"]["scale"]["range"]
         assert len({tuple(dash) for dash in dashes}) == len(set(shapes)) == 2
         assert marks["encoding"]["shape"]["legend"]["title"] == "strategy"
+
+    def test_legends_stay_within_the_width(self) -> None:
+        """Entries without room stand below each other; two axes have a legend each."""
+        names = [f"a-model-with-a-long-name-{place}" for place in range(4)]
+        rows: list[dict[str, Any]] = []
+        for look in (Look(tuple(names), (), "model"), Look(("a", "b"), ("x", "y"), "one", "two")):
+            spec = accuracy_spec(
+                look, [5, 50], {"curve": rows, "threshold": []}, FigureStyle(), "length"
+            )
+            legends = {
+                channel: encoded["legend"]
+                for layer in spec["layer"]
+                for channel, encoded in layer["encoding"].items()
+                if channel in ("shape", "strokeDash") and encoded["legend"]
+            }
+            assert legends["shape"]["columns"] == (1 if look.colours == tuple(names) else 2)
+            assert ("strokeDash" in legends) == bool(look.dashes)
+        assert legends["strokeDash"]["symbolType"] == "stroke"
 
     @pytest.mark.parametrize("style", [{}, {"width": 6.75, "font_size": 10}, {"height": 2}])
     def test_every_figure_is_valid_and_fits(
@@ -302,7 +322,7 @@ class TestTables:
         assert (
             f"    sees to (85 \\%) & {seen.length} ({low}--{high})$^{{\\dagger}}$ symbols" in text
         )
-        assert r"\par\footnotesize $^{\dagger}$ direct: of 6 rows only" in text
+        assert r"\par\footnotesize $^{\dagger}$ of 6 rows only" in text
         printed = lab.bench("score", runs["tiny"], "--format", "latex")
         assert (printed.code, printed.out) == (0, f"{text}\n")
 

@@ -38,9 +38,13 @@ def threshold_text(threshold: Threshold) -> str:
 
 
 def notes(estimates: Mapping[str, EffectiveLength | None]) -> list[str]:
-    """What each name's length has a note for: `† tiny: of 5 rows only`."""
-    return [
-        f"{NOTED} {name}: {estimate.note}"
-        for name, estimate in estimates.items()
-        if estimate is not None and estimate.note
-    ]
+    """What the lengths of these names have notes for: `† tiny, comma: of 5 rows only`; without
+    names where it is all of them.
+    """
+    by_note: dict[str, list[str]] = {}
+    for name, estimate in estimates.items():
+        if estimate is not None and estimate.note:
+            by_note.setdefault(estimate.note, []).append(name)
+    if len(by_note) == 1 and len(next(iter(by_note.values()))) == len(estimates):
+        return [f"{NOTED} {note}" for note in by_note]
+    return [f"{NOTED} {'; '.join(names)}: {note}" for note, names in by_note.items()]

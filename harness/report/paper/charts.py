@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import copy
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
 from typing import Any
 
 import altair as alt
@@ -16,8 +17,13 @@ from eyechart.harness.report.panels import Rows
 from eyechart.harness.report.paper.style import INKS, config
 from eyechart.harness.settings.figure import FigureStyle
 
-_APART = 0.014
-"""Between marks of two series at one length, as a share of the axis."""
+_APART, _LANES = 0.014, 0.6
+"""Between marks of two series at one length, as a share of the axis, at most; and the share of the
+room between two lengths that the marks of all series may use."""
+_DASH = 2.2
+"""Length of a line of a legend, in font sizes."""
+_LETTER = 0.54
+"""Width of a letter of a legend, in font sizes, rather too wide."""
 _MARK = 0.42
 """Area of a mark, as a share of its area on a page."""
 _PADDING = 2
@@ -45,7 +51,7 @@ def accuracy_spec(
         "height": style.points_high(),
         "autosize": {"type": "fit", "contains": "padding"},
     }
-    show_legends(spec, look)
+    _add_legends(spec, look, style)
     return _finished(spec, _curve_data(data, ticks), style)
 
 
@@ -74,7 +80,10 @@ def _curves(look: Look, ticks: Sequence[int], over: str | None) -> alt.TopLevelM
 def _curve_data(data: Mapping[str, Rows], ticks: Sequence[int]) -> dict[str, Rows]:
     """The rows of curves, each moved sideways to its lane, with smaller marks."""
     low, high = _ends(ticks)
-    lane = (high / low) ** _APART
+    lanes = {row["lane"] for row in data["curve"]}
+    ratios = (long / short for short, long in pairwise(sorted(set(ticks))))
+    nearest = min(ratios, default=high / low)
+    lane = min((high / low) ** _APART, nearest ** (_LANES / max(1, len(lanes))))
     rows = _small(in_task_unit(data["curve"]))
     curve: Rows = [row | {"x": row["x"] * lane ** row["lane"]} for row in rows]
     return {"curve": curve, "threshold": list(data["threshold"])}
@@ -135,7 +144,7 @@ def lengths_spec(
         "height": style.points_high((len(models) * len(lanes) * _ROW + 5) * style.font_size),
         "autosize": {"type": "fit", "contains": "padding"},
     }
-    show_legends(spec, look)
+    _add_legends(spec, look, style)
     placed: Rows = [_with_text(row, low, high) for row in _small(rows)]
     return _finished(spec, {"estimate": placed}, style)
 
@@ -163,7 +172,7 @@ def above_spec(
     width = style.points_wide - left - 2 * _PADDING
     high = style.points_high(style.points_wide) - rest - _GAP - 2 * _PADDING
     upper = spec_of(_curves(look, ticks, None))
-    show_legends(upper, look)
+    _add_legends(upper, look, style)
     lower = copy.deepcopy(below[0])
     for part, share in ((upper, _ABOVE), (lower, 1 - _ABOVE)):
         part.pop("$schema", None)
@@ -174,6 +183,37 @@ def above_spec(
     finished = _finished(spec, shown, style)
     finished["config"]["axisY"] = {"minExtent": extent, "maxExtent": extent, "labelLimit": extent}
     return finished
+
+
+def _add_legends(spec: Spec, look: Look, style: FigureStyle) -> None:
+    """Adds the legends, of dashes below the chart, and in as many rows as the width asks for."""
+    show_legends(spec, look)
+    for field, values in (("colour", look.colours), ("dash", look.dashes)):
+        for encoded in _encodings(spec):
+            legend = encoded.get("legend")
+            if legend and encoded.get("field") == field:
+                legend["columns"] = _columns(str(legend["title"]), values, style)
+                if field == "dash":  # a line that is long enough to show its dashes
+                    size = round((_DASH * style.font_size) ** 2)
+                    legend |= {"symbolType": "stroke", "symbolSize": size, "orient": "bottom"}
+
+
+def _encodings(spec: Spec) -> Iterator[dict[str, Any]]:
+    """The encodings of scales that have legends, in the layers of a chart."""
+    for layer in spec["layer"]:
+        for channel in ("color", "shape", "strokeDash"):
+            if channel in layer["encoding"]:
+                yield layer["encoding"][channel]
+
+
+def _columns(title: str, values: Sequence[str], style: FigureStyle) -> int:
+    """How many entries of a legend stand side by side."""
+    letter, mark = _LETTER * style.font_size, 2.2 * style.font_size
+    room = style.points_wide - letter * len(title) - 2 * style.font_size
+    widths = [mark + letter * len(value) for value in values]
+    if sum(widths) <= room:
+        return len(values)
+    return max(1, min(len(values), int(room / max(widths))))
 
 
 def _small(rows: Rows) -> Rows:
