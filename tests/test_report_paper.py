@@ -340,6 +340,40 @@ class TestTables:
         assert sum(part.startswith("Accuracy in % of ") for part in rest) == len(runs)
         assert eyechart.load_run(runs["oracle"]).to_markdown() in done.out
 
+    def test_a_comparison_has_its_differences_and_its_verdict(
+        self, lab: Lab, runs: dict[str, Path]
+    ) -> None:
+        """Those of `bench compare`, at both doors."""
+        first, second = eyechart.load_run(runs["tiny"]), eyechart.load_run(runs["oracle"])
+        compared = eyechart.compare(first, second)
+        text = compared.to_latex()
+        done = lab.bench("compare", runs["tiny"], runs["oracle"], "--format", "latex")
+        assert (done.code, done.out) == (0, f"{text}\n")
+        (here, there) = (one.effective_length for one in (first, second))
+        for table, label in zip(text.split("% needs")[1:], here, strict=True):
+            ends = (here[label], there[label])
+            assert all(end is not None and f" & {end.length} (" in table for end in ends)
+            lines = compared.comparison.conditions[list(here).index(label)].lines
+            row, p = next(iter(lines))
+            low, high = (round(100 * end) for end in row.difference_ci)
+            difference = f"{round(100 * row.difference):+d} ({low:+d} to {high:+d})"
+            assert f" & {difference.replace('-', '$-$')} & {p:.3f} \\\\" in table
+        assert latex_text(compared.finding) in text
+        assert compared.to_markdown().count("| --- | ---: |") == len(here)
+        both = lab.bench("compare", runs["tiny"], "--axis", "strategy=direct,cot_few_shot")
+        paper = lab.bench(
+            *("compare", runs["tiny"], "--axis", "strategy=direct,cot_few_shot"),
+            *("--format", "markdown"),
+        )
+        assert "| length | strategy=direct | strategy=cot_few_shot | difference | p |" in paper.out
+        assert both.code == paper.code == 0
+        wrong = lab.bench("compare", runs["tiny"], runs["oracle"], "--format", "html")
+        wrong.one_line(2, "--format is one of latex, markdown, not 'html'")
+
+    def test_a_minus_is_a_minus(self) -> None:
+        """Before a number, and not in a name."""
+        assert latex_text("-3 to (-1) of gpt-4 and x--1") == "$-$3 to ($-$1) of gpt-4 and x--1"
+
     def test_names_are_escaped(self) -> None:
         """For LaTeX and for Markdown; nothing that a name has is executed or lost."""
         name = "a_b&c%d$e#f{g}\\h~i^j<k>|l\n\\input{x}"

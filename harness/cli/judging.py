@@ -21,6 +21,7 @@ from eyechart.harness.cli.options import (
     RelativeOption,
     RunKeptCodeOption,
     RunsArgument,
+    TableFormOption,
     ThresholdOption,
     UnitOption,
     examples,
@@ -28,7 +29,7 @@ from eyechart.harness.cli.options import (
     takes,
 )
 from eyechart.harness.errors import UsageError
-from eyechart.harness.settings.figure import FONT, FONT_SIZE, KINDS, TABLE_FORMS, WIDTH, FigureStyle
+from eyechart.harness.settings.figure import FONT, FONT_SIZE, KINDS, WIDTH, FigureStyle
 from eyechart.harness.settings.run_settings import SETTINGS
 
 SCORE_EXAMPLES = examples(
@@ -78,15 +79,7 @@ def score(
     at: AtOption = None,
     tasks: OwnTasksOption = "",
     run_kept_code: RunKeptCodeOption = False,
-    form: Annotated[
-        str | None,
-        typer.Option(
-            "--format",
-            metavar="|".join(TABLE_FORMS),
-            help="Print tables for a paper in place of those for the terminal.",
-            autocompletion=one_of(*TABLE_FORMS),
-        ),
-    ] = None,
+    form: TableFormOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Judge runs again from their journals, without a model, and rewrite their tables.
@@ -96,9 +89,7 @@ def score(
     from eyechart.harness.cli import documents, paper, results
 
     if form is not None:
-        others = {"--json": as_json, "--by": by, "--at": at}
-        if wrong := next((option for option, value in others.items() if value), None):
-            raise UsageError(f"--format does not go together with {wrong}; leave out one of them")
+        paper.check_form(form, {"--json": as_json, "--by": by, "--at": at})
         of_threshold = results.read_threshold(threshold, relative=relative)
         raise typer.Exit(
             paper.tables(runs, form, of_threshold, tasks=tasks, run_kept_code=run_kept_code)
@@ -157,6 +148,7 @@ def compare(
     ] = None,
     tasks: OwnTasksOption = "",
     run_kept_code: RunKeptCodeOption = False,
+    form: TableFormOption = None,
     as_json: Annotated[
         bool, typer.Option("--json", help="Print one JSON document, of all pairs.")
     ] = False,
@@ -208,6 +200,7 @@ def compare(
             as_json=as_json,
             in_tokens=results.read_unit(unit),
             asking=asking if ask else None,
+            form=form,
         )
     )
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -15,9 +15,7 @@ from eyechart.harness.cli.terminal import echo, say, warn
 from eyechart.harness.cli.verbs import DRAWN, check_drawing
 from eyechart.harness.errors import COMPLETE, INCOMPLETE, UsageError
 from eyechart.harness.face.panels import sorted_out
-from eyechart.harness.report.paper.figures import paper_figures
-from eyechart.harness.report.paper.files import write_figures
-from eyechart.harness.report.paper.tables import paper_tables
+from eyechart.harness.report.paper.tables import PaperTable, paper_tables
 from eyechart.harness.report.section import sections
 from eyechart.harness.settings.figure import TABLE_FORMS, FigureStyle
 
@@ -34,6 +32,9 @@ def figure(
     run_kept_code: bool,
 ) -> int:
     """Draws the figures of a kind, prints their paths, and what their captions must say."""
+    from eyechart.harness.report.paper.figures import paper_figures
+    from eyechart.harness.report.paper.files import write_figures
+
     stem, kinds = _files(output or Path(kind), formats)
     for one in kinds:
         check_drawing("--format", one)
@@ -54,21 +55,31 @@ def tables(
 ) -> int:
     """Judges runs again and rewrites their tables, as `bench score` does, and prints them in LaTeX
     or Markdown.
-
-    Raises:
-        UsageError: there is no such form.
     """
-    if form not in TABLE_FORMS:
-        raise UsageError(f"--format is one of {', '.join(TABLE_FORMS)}, not {form!r}")
     unread: list[str] = []
     read = partial(read_run, warn=warn, tasks=tasks, run_kept_code=run_kept_code)
     runs = [*each_readable(dict.fromkeys(folders), read, unread)]
     for run in runs:
         say(*change_lines(run))
         write_results(run, threshold)
-    shown = [table for section in sections(runs, threshold) for table in paper_tables(section)]
-    echo(*"\n\n".join(table.text(form) for table in shown).split("\n"))
+    print_tables(map(paper_tables, sections(runs, threshold)), form)
     return INCOMPLETE if unread or any(run.missing for run in runs) else COMPLETE
+
+
+def check_form(form: str, others: Mapping[str, object]) -> None:
+    """Raises `UsageError` if tables have no such form, or for another option that is given, of
+    which there can be only one.
+    """
+    if wrong := next((option for option, value in others.items() if value), None):
+        raise UsageError(f"--format does not go together with {wrong}; leave out one of them")
+    if form not in TABLE_FORMS:
+        raise UsageError(f"--format is one of {', '.join(TABLE_FORMS)}, not {form!r}")
+
+
+def print_tables(groups: Iterable[Iterable[PaperTable]], form: str) -> None:
+    """Prints tables with an empty line between."""
+    texts = [table.text(form) for tables in groups for table in tables]
+    echo(*"\n\n".join(texts).split("\n"))
 
 
 def _files(output: Path, formats: Sequence[str]) -> tuple[Path, list[str]]:

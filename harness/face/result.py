@@ -366,6 +366,22 @@ class RunComparison:
         """The verdict on the second side: worse, better, equivalent or undecided."""
         return self.comparison.change(self.margin)
 
+    def to_latex(self) -> str:
+        """The table of a paper, in LaTeX with the lines of the package booktabs: both sides on each
+        line, their difference with its interval and test, and the verdict.
+        """
+        return self._paper_tables("latex")
+
+    def to_markdown(self) -> str:
+        """The table of `to_latex` in Markdown."""
+        return self._paper_tables("markdown")
+
+    def _paper_tables(self, form: str) -> str:
+        from eyechart.harness.report.paper.tables import comparison_tables  # noqa: PLC0415
+
+        tables = comparison_tables(self.comparison, self.margin)
+        return "\n\n".join(table.text(form) for table in tables)
+
     def __repr__(self) -> str:
         said = (self.finding, self.known_not_said)
         return "\n".join(filter(None, said))

@@ -2,12 +2,23 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 
 from eyechart.harness.analysis.banded import Shown, shown_lines
 from eyechart.harness.analysis.cells import escaped, markdown_text
+from eyechart.harness.analysis.comparison import Comparison, ConditionComparison
+from eyechart.harness.analysis.comparison_cells import (
+    accuracy_cell,
+    area_rows,
+    factor_cell,
+    points_cell,
+    scored_second,
+    seen_cell,
+)
+from eyechart.harness.analysis.comparison_text import finding, p_text
 from eyechart.harness.analysis.effective_length import EffectiveLength
 from eyechart.harness.analysis.judged_run import JudgedCondition
 from eyechart.harness.analysis.paper_text import interval_text, length_cell, notes, threshold_text
@@ -25,12 +36,14 @@ _LATEX = str.maketrans(
         ">": "$>$",
         "|": r"\textbar{}",
         "–": "--",
+        "−": "$-$",
         "†": r"$^{\dagger}$",
         '"': r"\textquotedbl{}",
     }
 )
 """Characters that mean something in LaTeX, or are not there in its usual fonts -> how to write
 them."""
+_MINUS = re.compile(r"(?<![\w-])-(?=\d)")
 _DASH = "–"
 
 
@@ -89,7 +102,7 @@ class PaperTable:
 
 def latex_text(text: str) -> str:
     """`text` for LaTeX: as it is read, with all of LaTeX's own signs escaped."""
-    return escaped(text).translate(_LATEX)
+    return _MINUS.sub("−", escaped(text)).translate(_LATEX)
 
 
 def _latex_row(cells: Sequence[str]) -> str:
@@ -108,6 +121,50 @@ def paper_tables(section: Section) -> Iterator[PaperTable]:
         judged = list(details.run.conditions.values())
         if judged:
             yield _accuracies(section, details.name, judged)
+
+
+def comparison_tables(comparison: Comparison, margin: float) -> Iterator[PaperTable]:
+    """For each condition both sides on each line, their difference with its test, and both
+    effective lengths and areas; the verdict is a note.
+    """
+    for compared in comparison.conditions:
+        of = ", ".join(f"{axis} {value}" for axis, value in compared.condition.items())
+        test = "McNemar's" if compared.is_paired else "Fisher's"
+        lines = [
+            (
+                str(row.line),
+                accuracy_cell(row.first, row.n),
+                accuracy_cell(row.second, scored_second(row)),
+                points_cell(row),
+                p_text(p),
+            )
+            for row, p in compared.lines
+        ]
+        length = compared.length
+        seen = "sees to (" + threshold_text(comparison.threshold)
+        seen += ")" if not comparison.in_tokens else "), tokens"
+        ends = [(seen, *_both(comparison, compared), factor_cell(length), "")]
+        ends += [(*row, "") for row in area_rows(compared.area)]
+        yield PaperTable(
+            f"Accuracy in % of {comparison.first} and {comparison.second} on {comparison.task}"
+            f"{f' with {of}' if of else ''}, and the difference in points, with 95 % intervals; "
+            f"p is that of {test} exact test with Holm's correction.",
+            ("length", comparison.first, comparison.second, "difference", "p"),
+            (*lines, *ends),
+            1,
+            last=len(ends) if lines else 0,
+            notes=(finding(comparison, margin),),
+        )
+
+
+def _both(comparison: Comparison, compared: ConditionComparison) -> tuple[str, str]:
+    """Both effective lengths: with their intervals if they are those of the runs' own tables."""
+    length = compared.length
+    if comparison.in_tokens or compared.is_on_shared:
+        first, second = zip((length.first, length.second), length.limits, strict=True)
+        return seen_cell(*first), seen_cell(*second)
+    first_length, second_length = map(length_cell, compared.estimates)
+    return first_length, second_length
 
 
 def _lengths(section: Section) -> PaperTable:
