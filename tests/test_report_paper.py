@@ -320,7 +320,7 @@ class TestTables:
         assert seen is not None
         low, high = seen.length_ci
         assert (
-            f"    sees to (85 \\%) & {seen.length} ({low}--{high})$^{{\\dagger}}$ symbols" in text
+            f"    sees to (85 \\%) & {seen.length} ({low}--{high}) symbols$^{{\\dagger}}$" in text
         )
         assert r"\par\footnotesize $^{\dagger}$ of 6 rows only" in text
         printed = lab.bench("score", runs["tiny"], "--format", "latex")

@@ -21,7 +21,13 @@ from eyechart.harness.analysis.comparison_cells import (
 from eyechart.harness.analysis.comparison_text import finding, p_text
 from eyechart.harness.analysis.effective_length import EffectiveLength
 from eyechart.harness.analysis.judged_run import JudgedCondition
-from eyechart.harness.analysis.paper_text import interval_text, length_cell, notes, threshold_text
+from eyechart.harness.analysis.paper_text import (
+    NOTED,
+    interval_text,
+    length_cell,
+    notes,
+    threshold_text,
+)
 from eyechart.harness.report.section import Section, key_of
 from eyechart.harness.spec import varied_axes
 from eyechart.harness.spec.unit import counted
@@ -233,10 +239,13 @@ def _accuracies(section: Section, model: str, judged: Sequence[JudgedCondition])
 
 
 def _with_unit(estimate: EffectiveLength | None, unit: str) -> str:
-    """`38 (27–42) symbols`."""
+    """`38 (27–42) symbols`, `6 (5–20) symbols†`."""
+    text = length_cell(estimate)
     if estimate is None or estimate.length is None:
-        return length_cell(estimate)
-    return counted(length_cell(estimate), unit, is_one=estimate.length.length == 1)
+        return text
+    number = text.removesuffix(NOTED)
+    said = counted(number, unit, is_one=estimate.length.length == 1)
+    return said + text.removeprefix(number)
 
 
 def _accuracy(cell: Shown | None) -> str:
