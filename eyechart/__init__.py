@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from eyechart.harness.errors import EyechartError
     from eyechart.harness.face.ask import load_task, run
+    from eyechart.harness.face.figure import figures
     from eyechart.harness.face.result import Run, RunComparison, compare, list_runs, load_run
     from eyechart.harness.score.verdict import Target
     from eyechart.harness.spec import Item
@@ -28,6 +29,7 @@ __all__ = [
     "Target",
     "Task",
     "compare",
+    "figures",
     "list_runs",
     "load_run",
     "load_task",
@@ -43,6 +45,7 @@ _PLACES = {
     "Target": "eyechart.harness.score.verdict",
     "Task": "eyechart.harness.task.catalogue",
     "compare": "eyechart.harness.face.result",
+    "figures": "eyechart.harness.face.figure",
     "list_runs": "eyechart.harness.face.result",
     "load_run": "eyechart.harness.face.result",
     "load_task": "eyechart.harness.face.ask",

@@ -1,5 +1,6 @@
 """Entry points: providers and folders of tasks of other distributions; and verbs, engines, panels
-of the page and insides of models, by which our own satellites join as well as other distributions.
+of the page, insides of models and trackers, by which our own satellites join as well as other
+distributions.
 
 They are read if a name is not built in, and for lists. A package is imported when its name is used.
 A package that fails, or returns something wrong, is named in one line.
@@ -34,6 +35,7 @@ VERBS = "eyechart.verbs"
 ENGINES = "eyechart.engines"
 PANELS = "eyechart.panels"
 INSIDES = "eyechart.insides"
+TRACKERS = "eyechart.trackers"
 """Groups of entry points."""
 OURS = "eyechart"
 """The distribution whose entry points no other one can replace."""

@@ -264,6 +264,7 @@ def test_verbs_that_write_files_name_them(lab: Lab) -> None:
     run, own = lab.the_run(), ("--task", str(lab.ones))
     for command in (
         ("report", run, *own),
+        ("figure", "accuracy", run, *own),
         ("export", "batch", *own, "--model", "gpt-4o", "-o", "x.jsonl"),
         ("export", "lm-eval", "--task", "counting/ones", "-o", "tasks", "--samples", "1"),
         ("export", "verifiers", "--task", "counting/ones", "-o", "rows", "--samples", "1"),

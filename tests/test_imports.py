@@ -51,7 +51,7 @@ ARROWS = {
     "harness.study": ["harness.task"],
     "harness.face": [
         *("harness.study", "harness.task", "harness.plan", "harness.journal", "harness.run"),
-        *("harness.analysis", "providers"),
+        *("harness.analysis", "harness.report", "providers"),
     ],
     "harness.cli": [
         *("harness.task", "harness.plan", "harness.journal", "harness.run", "harness.study"),

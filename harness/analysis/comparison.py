@@ -254,11 +254,11 @@ def compare_runs(
         unpaired=unpaired,
         in_tokens=in_tokens,
     )
-    return replace(compared, readings_of=_readings_of(first, second))
+    return replace(compared, readings_of=readings_of(first, second))
 
 
-def _readings_of(first: JudgedRun, second: JudgedRun) -> str:
-    """See `Comparison.readings_of`."""
+def readings_of(first: JudgedRun, second: JudgedRun) -> str:
+    """The model of which these are both readings; empty if they are not."""
     if bool(first.options) == bool(second.options):
         return ""
     if first.manifest.asked_as != second.manifest.asked_as:

@@ -18,10 +18,12 @@ from eyechart.harness.cli.failures import FAILURES, explain, said_of_parsing
 from eyechart.harness.cli.interrupts import raise_in_work
 from eyechart.harness.cli.judging import (
     COMPARE_EXAMPLES,
+    FIGURE_EXAMPLES,
     LEADERBOARD_EXAMPLES,
     REPORT_EXAMPLES,
     SCORE_EXAMPLES,
     compare,
+    figure,
     leaderboard,
     report,
     score,
@@ -141,6 +143,7 @@ for _verb, _name, _short, _examples, _class in (
     (score, "score", "Judge runs again, without a model.", SCORE_EXAMPLES, Verb),
     (compare, "compare", "Compare runs, or two conditions of each.", COMPARE_EXAMPLES, Verb),
     (report, "report", "Write a page about runs.", REPORT_EXAMPLES, Verb),
+    (figure, "figure", "Draw a figure for a paper.", FIGURE_EXAMPLES, Verb),
     (
         leaderboard,
         "leaderboard",

@@ -114,7 +114,7 @@ def run(
     raise typer.Exit(run_models(plans, models, chooser, debug=debug, as_json=as_json))
 
 
-_BESIDE_STUDY = ("out", "model", "budget", "fresh", "keep_going", "accept_server")
+_BESIDE_STUDY = ("out", "model", "budget", "fresh", "keep_going", "accept_server", "log_to")
 """Settings that a command may give together with a study."""
 
 

@@ -61,16 +61,22 @@ def compare(
     as_json: bool = False,
     in_tokens: bool = False,
     asking: Limits | None = None,
+    form: str | None = None,
 ) -> int:
     """Prints the differences between runs, or between two conditions of each run, and writes them
     to `output` if that is given; returns the exit code.
 
     Of several runs each pair is compared. The code is `INCOMPLETE` if `fail_if` is the verdict on a
     run compared with the first run, or on the second condition compared with the first. With
-    `in_tokens` effective lengths are in tokens of the row.
+    `in_tokens` effective lengths are in tokens of the row. With `form` the tables are those of a
+    paper, alone.
     """
     _check_file(output)
     _check(len(folders), axis, margin, fail_if)
+    if form is not None:
+        from eyechart.harness.cli.paper import check_form
+
+        check_form(form, {"--json": as_json})
     if asking is not None:
         _ask(folders, axis, asking, threshold, margin)
     runs = [read_run(folder, warn, tasks=tasks, run_kept_code=run_kept_code) for folder in folders]
@@ -83,18 +89,14 @@ def compare(
         comparisons = of_interest = _comparisons(runs, axis, threshold, in_tokens=in_tokens)
     if as_json:
         print_document(_document(comparisons, ranking, threshold, margin))
+    elif form is not None:
+        _print_for_paper(comparisons, margin, form)
     else:
         _print(comparisons, ranking, margin)
-        names = names_of_all(runs) if axis is None else [run.manifest.model for run in runs]
-        named_runs = list(zip(names, runs, strict=True))
-        notes = (recorded_note(named_runs), reading_note(named_runs), *drift_notes(named_runs))
-        for note in filter(None, notes):
-            tell(note)
-        if note := _lines_apart(runs, names) if axis is None else "":
-            tell(note)
+        _tell_notes(runs, axis)
     if output is not None:
         to_csv(comparison_table(comparisons, margin), output)
-    if not as_json:
+    if not as_json and form is None:
         written = [] if output is None else [str(output)]
         echo("", *written, after_comparison(runs))
     failing = [
@@ -210,6 +212,22 @@ def _print(comparisons: Sequence[Comparison], ranking: Ranking | None, margin: f
             print_comparison(comparison, margin)
     for sentence in filter(None, map(known_finding, comparisons)):
         tell(sentence)
+
+
+def _print_for_paper(comparisons: Sequence[Comparison], margin: float, form: str) -> None:
+    from eyechart.harness.cli.paper import print_tables
+    from eyechart.harness.report.paper.tables import comparison_tables
+
+    print_tables((comparison_tables(one, margin) for one in comparisons), form)
+
+
+def _tell_notes(runs: Sequence[JudgedRun], axis: str | None) -> None:
+    names = names_of_all(runs) if axis is None else [run.manifest.model for run in runs]
+    named_runs = list(zip(names, runs, strict=True))
+    apart = _lines_apart(runs, names) if axis is None else ""
+    notes = (recorded_note(named_runs), reading_note(named_runs), *drift_notes(named_runs), apart)
+    for note in filter(None, notes):
+        tell(note)
 
 
 def _document(

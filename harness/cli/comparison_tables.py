@@ -2,38 +2,40 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Iterator
 
 from rich.text import Text
 
 from eyechart.harness.analysis.comparison import AnyLength, Comparison, ConditionComparison
+from eyechart.harness.analysis.comparison_cells import (
+    NOT_COMPARABLE,
+    accuracy_cell,
+    area_rows,
+    factor_cell,
+    factor_span,
+    factor_text,
+    points_cell,
+    scored_second,
+    seen_cell,
+)
 from eyechart.harness.analysis.comparison_text import finding
 from eyechart.harness.analysis.comparison_text import p_text as in_text
 from eyechart.harness.analysis.curve import SIGNIFICANT
 from eyechart.harness.analysis.effective_length import (
-    NO_SINGLE_THRESHOLD,
     few,
-    length_text,
-    limited_by,
 )
-from eyechart.harness.analysis.factor import NOTE, differs_from_ratio, factors, number_text
+from eyechart.harness.analysis.factor import NOTE, differs_from_ratio
 from eyechart.harness.analysis.family import Ranking
 from eyechart.harness.analysis.further import LengthDifference
 from eyechart.harness.analysis.in_tokens import no_tokens
-from eyechart.harness.analysis.interval import Bound, wilson
-from eyechart.harness.analysis.limit import Limit
 from eyechart.harness.analysis.paired import PairedArea
 from eyechart.harness.analysis.run_text import ranking_finding, ranking_notes
 from eyechart.harness.analysis.signed import signed
 from eyechart.harness.analysis.tokens_text import unit_note
-from eyechart.harness.analysis.unpaired import UnpairedLength
 from eyechart.harness.cli.layout import Column, blocks, joined, letters, table
-from eyechart.harness.cli.tables import INTERVAL, bold, interval_text, sees_text
+from eyechart.harness.cli.tables import INTERVAL, bold, sees_text
 from eyechart.harness.cli.terminal import show, tell
 from eyechart.harness.spec import varied_axes
-
-_NOT_COMPARABLE = "not comparable"
 
 
 def print_comparison(comparison: Comparison, margin: float) -> None:
@@ -60,38 +62,23 @@ def _lines(compared: ConditionComparison) -> list[Column]:
     rows = [row for row, _ in compared.lines]
     counts = ["pairs", *map(str, (row.n for row in rows))]
     if not compared.is_paired:
-        counts = ["n", *(f"{row.n}, {_second(row)}" for row in rows)]
+        counts = ["n", *(f"{row.n}, {scored_second(row)}" for row in rows)]
     elif _pairs(rows) is not None:
         counts = []
     return [
         Column(["length"], [str(row.line) for row in rows]),
         *([Column(counts[:1], counts[1:])] if counts else []),
-        Column(["first, %"], [_accuracy(row.first, row.n) for row in rows]),
-        Column(["second, %"], [_accuracy(row.second, _second(row)) for row in rows]),
-        Column(["difference, points"], [_points(row) for row in rows]),
+        Column(["first, %"], [accuracy_cell(row.first, row.n) for row in rows]),
+        Column(["second, %"], [accuracy_cell(row.second, scored_second(row)) for row in rows]),
+        Column(["difference, points"], [points_cell(row) for row in rows]),
         Column(["p (Holm)"], [p_text(p) for _, p in compared.lines]),
     ]
-
-
-def _second(row: AnyLength) -> int:
-    """Scored samples of the second side."""
-    return row.n_second if isinstance(row, UnpairedLength) else row.n
 
 
 def _pairs(rows: list[AnyLength]) -> int | None:
     """The number of pairs on every line; `None` if it differs between lines."""
     counts = {row.n for row in rows}
     return counts.pop() if len(counts) == 1 else None
-
-
-def _accuracy(share: float, n: int) -> str:
-    low, high = wilson(round(share * n), n) or (math.nan, math.nan)
-    return interval_text(share, low, high)
-
-
-def _points(row: AnyLength) -> str:
-    low, high = row.difference_ci
-    return f"{signed(100 * row.difference)} ({signed(100 * low)} to {signed(100 * high)})"
 
 
 def p_text(p: float | None) -> Text:
@@ -106,11 +93,11 @@ def _lengths(comparison: Comparison, compared: ConditionComparison) -> list[Colu
     rows = [
         (
             sees_text(comparison.threshold, in_tokens=comparison.in_tokens),
-            _seen(length.first, length.limits[0]),
-            _seen(length.second, length.limits[1]),
-            _factor_cell(length),
+            seen_cell(length.first, length.limits[0]),
+            seen_cell(length.second, length.limits[1]),
+            factor_cell(length),
         ),
-        *_areas(compared.area),
+        *area_rows(compared.area),
     ]
     pairs = _pairs([row for row, _ in compared.lines]) if compared.is_paired else None
     header = "" if pairs is None else f"{pairs} pair{'s' * (pairs != 1)} a line"
@@ -120,46 +107,6 @@ def _lengths(comparison: Comparison, compared: ConditionComparison) -> list[Colu
         Column([name], cells, "right" if place else "left")
         for place, (name, cells) in enumerate(zip(names, zip(*rows, strict=True), strict=True))
     ]
-
-
-def _seen(length: Bound | None, limit: Limit) -> str:
-    """`28`, `> 20, limited by room`."""
-    return ", ".join(filter(None, (length_text(length), limited_by(limit.by))))
-
-
-def _areas(area: PairedArea | None) -> list[tuple[str, str, str, str]]:
-    """A row with both areas and their difference, if there are areas."""
-    if area is None:
-        return []
-    low, high = area.difference_ci
-    difference = f"{signed(area.difference, 2)} ({signed(low, 2)} to {signed(high, 2)})"
-    return [("area", f"{area.first:.2f}", f"{area.second:.2f}", difference)]
-
-
-def _factor_cell(length: LengthDifference) -> str:
-    """The factor between two lengths with its interval."""
-    if length.is_limited:
-        return _NOT_COMPARABLE
-    if not length.one_threshold:
-        return NO_SINGLE_THRESHOLD
-    middle, span = factor_text(length), factor_span(length)
-    return f"factor {span}" if middle == "-" else f"{middle} times ({span})"
-
-
-def factor_text(length: LengthDifference) -> str:
-    """The factor between two lengths; a dash if it is not limited."""
-    middle = factors(length)[0]
-    return "-" if middle is None else number_text(middle)
-
-
-def factor_span(length: LengthDifference) -> str:
-    """The interval of the factor between two lengths."""
-    _, low, high = factors(length)
-    if low is not None and high is not None:
-        return f"{number_text(low)} to {number_text(high)}"
-    if low is not None:
-        return f"at least {number_text(low)}"
-    return "not limited" if high is None else f"at most {number_text(high)}"
 
 
 def _tell_of_factors(lengths: Iterable[LengthDifference]) -> None:
@@ -251,7 +198,7 @@ def _pair_columns(names: list[str], ranking: Ranking) -> list[Column]:
     verdicts = [
         {1: f"{names[left]} sees further", -1: f"{names[right]} sees further"}.get(
             comparison.length.further,
-            "no difference found" if comparison.length.is_comparable else _NOT_COMPARABLE,
+            "no difference found" if comparison.length.is_comparable else NOT_COMPARABLE,
         )
         for (left, right), comparison in pairs
     ]

@@ -1,4 +1,4 @@
-"""The options of the verbs that judge runs: `score`, `compare`, `leaderboard`, `report`.
+"""The options of the verbs that judge runs: `score`, `compare`, `leaderboard`, `report`, `figure`.
 
 Options are parsed before slow modules are imported, as in `harness.cli.app`.
 """
@@ -10,8 +10,8 @@ from typing import Annotated, Any
 
 import typer
 
-from eyechart.harness.cli.completion import complete_runs
-from eyechart.harness.cli.numbers import whole
+from eyechart.harness.cli.completion import complete_runs, one_of
+from eyechart.harness.cli.numbers import number, whole
 from eyechart.harness.cli.options import (
     AtOption,
     JsonOption,
@@ -21,6 +21,7 @@ from eyechart.harness.cli.options import (
     RelativeOption,
     RunKeptCodeOption,
     RunsArgument,
+    TableFormOption,
     ThresholdOption,
     UnitOption,
     examples,
@@ -28,6 +29,7 @@ from eyechart.harness.cli.options import (
     takes,
 )
 from eyechart.harness.errors import UsageError
+from eyechart.harness.settings.figure import FONT, FONT_SIZE, KINDS, WIDTH, FigureStyle
 from eyechart.harness.settings.run_settings import SETTINGS
 
 SCORE_EXAMPLES = examples(
@@ -36,6 +38,7 @@ SCORE_EXAMPLES = examples(
     "bench score --threshold 0.5 results/runs/tiny/counting/ones@1-*",
     "bench score --by topic RUN",
     "bench score --at 20,200 RUN",
+    "bench score --format latex results/runs/*/counting/ones@1-* > tables.tex",
 )
 COMPARE_EXAMPLES = examples(
     "bench run --task counting/ones --model tiny,oracle:50",
@@ -56,6 +59,12 @@ REPORT_EXAMPLES = examples(
     "bench report results/runs/tiny/*/* results/runs/oracle/50/*/* -o report.html",
     "bench report results/runs/tiny/counting/ones@1-* -o ones.html --format html,svg",
 )
+FIGURE_EXAMPLES = examples(
+    "bench run --task counting/ones --model tiny,oracle:50",
+    "bench figure accuracy results/runs/tiny/counting/ones@1-* -o accuracy.pdf",
+    "bench figure lengths results/runs/*/counting/ones@1-* -o lengths --format pdf,svg",
+    "bench figure probe results/runs/tiny/*/* results/probes/tiny/*/* --width 6.75",
+)
 
 
 def score(
@@ -70,13 +79,21 @@ def score(
     at: AtOption = None,
     tasks: OwnTasksOption = "",
     run_kept_code: RunKeptCodeOption = False,
+    form: TableFormOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Judge runs again from their journals, without a model, and rewrite their tables.
 
     Prints which samples are now judged differently, and why.
     """
-    from eyechart.harness.cli import documents, results
+    from eyechart.harness.cli import documents, paper, results
+
+    if form is not None:
+        paper.check_form(form, {"--json": as_json, "--by": by, "--at": at})
+        of_threshold = results.read_threshold(threshold, relative=relative)
+        raise typer.Exit(
+            paper.tables(runs, form, of_threshold, tasks=tasks, run_kept_code=run_kept_code)
+        )
 
     raise typer.Exit(
         (documents if as_json else results).score(
@@ -131,6 +148,7 @@ def compare(
     ] = None,
     tasks: OwnTasksOption = "",
     run_kept_code: RunKeptCodeOption = False,
+    form: TableFormOption = None,
     as_json: Annotated[
         bool, typer.Option("--json", help="Print one JSON document, of all pairs.")
     ] = False,
@@ -182,6 +200,7 @@ def compare(
             as_json=as_json,
             in_tokens=results.read_unit(unit),
             asking=asking if ask else None,
+            form=form,
         )
     )
 
@@ -285,3 +304,80 @@ def report(
         )
 
     raise typer.Exit(documents.files(work, as_json=as_json))
+
+
+def figure(
+    kind: Annotated[
+        str,
+        typer.Argument(
+            metavar="|".join(KINDS), help="What it shows.", autocompletion=one_of(*KINDS)
+        ),
+    ],
+    runs: RunsArgument,
+    *,
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "--output", "-o", metavar="FILE", help="File to write; default: the kind, as a PDF."
+        ),
+    ] = None,
+    formats: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--format", metavar="pdf,png,svg", help="Formats to write; default: the ending of -o."
+        ),
+    ] = None,
+    width: Annotated[
+        float,
+        typer.Option(
+            metavar="INCHES", parser=number(), help="Width with all labels: a column of a paper."
+        ),
+    ] = WIDTH,
+    height: Annotated[
+        float | None,
+        typer.Option(
+            metavar="INCHES", parser=number(), help="Height; default: what the figure needs."
+        ),
+    ] = None,
+    font: Annotated[
+        str, typer.Option(metavar="NAME[,NAME]", help="Fonts; the first that is there is used.")
+    ] = FONT,
+    font_size: Annotated[
+        float, typer.Option(metavar="POINTS", parser=number(), help="Size of all text.")
+    ] = FONT_SIZE,
+    tasks: OwnTasksOption = "",
+    run_kept_code: RunKeptCodeOption = False,
+    threshold: ThresholdOption = 0.85,
+    relative: RelativeOption = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Draw a figure for a paper, without a title and readable in grey, and print its files.
+
+    KINDS
+
+    Folders of probes stand beside those of their runs. Where there are several figures of a kind,
+    each has a file. Lines on stderr say what a caption must say.
+    """
+    from eyechart.harness.cli import documents, paper, results
+
+    style = FigureStyle(width, height, font, font_size)
+    of_threshold = results.read_threshold(threshold, relative=relative)
+
+    def work() -> int:
+        return paper.figure(
+            kind,
+            runs,
+            output,
+            formats or [],
+            style,
+            threshold=of_threshold,
+            tasks=tasks,
+            run_kept_code=run_kept_code,
+        )
+
+    raise typer.Exit(documents.files(work, as_json=as_json))
+
+
+figure.__doc__ = str(figure.__doc__).replace(
+    "KINDS", " ".join(f"{kind}: {what}." for kind, what in KINDS.items())
+)

@@ -12,10 +12,11 @@ from typing import Annotated, Any, TypeVar
 
 import typer
 
-from eyechart.harness.cli.completion import complete_runs, complete_tasks, completion_of
+from eyechart.harness.cli.completion import complete_runs, complete_tasks, completion_of, one_of
 from eyechart.harness.cli.numbers import number, wholes
 from eyechart.harness.cli.terminal import warn
 from eyechart.harness.settings.checks import number_of, path
+from eyechart.harness.settings.figure import TABLE_FORMS
 from eyechart.harness.settings.run_settings import SETTINGS, RunSettings
 from eyechart.harness.settings.setting import Setting
 from eyechart.harness.settings.spelling import as_option
@@ -188,6 +189,15 @@ TrustOption = Annotated[
         "--trust",
         help="Use what a study or bench.toml names and may be another's: addresses, code, files "
         "elsewhere.",
+    ),
+]
+TableFormOption = Annotated[
+    str | None,
+    typer.Option(
+        "--format",
+        metavar="|".join(TABLE_FORMS),
+        help="Print tables for a paper in place of those for the terminal.",
+        autocompletion=one_of(*TABLE_FORMS),
     ),
 ]
 JsonOption = Annotated[

@@ -19,7 +19,6 @@ from eyechart.harness.analysis.tokens_text import table_notes
 from eyechart.harness.analysis.unread import unread_lines
 from eyechart.harness.cli.following import Followed, after_runs, followed
 from eyechart.harness.cli.readable import each_readable
-from eyechart.harness.cli.satellites import panel_sources
 from eyechart.harness.cli.tables import print_groups, print_table, shown_conditions
 from eyechart.harness.cli.terminal import echo, say, tell, warn
 from eyechart.harness.cli.verbs import DRAWN, check_drawing, check_output
@@ -144,6 +143,7 @@ def report(
     run_kept_code: bool,
 ) -> int:
     """Writes the page of some runs, and its charts as pictures if `formats` asks for them."""
+    from eyechart.harness.face.panels import sorted_out
     from eyechart.harness.report.page import write_report
 
     kinds = [kind.strip() for option in formats for kind in option.split(",")]
@@ -152,17 +152,7 @@ def report(
             raise UsageError(f"--format is one of {', '.join(FORMATS)}, not {kind!r}")
         check_drawing("--format", kind)
     check_output("-o", output)
-    named = list(dict.fromkeys(folders))
-    beside = [
-        (source, mine)
-        for source in panel_sources()
-        if (mine := [folder for folder in named if source.has(folder)])
-    ]
-    named = [folder for folder in named if not any(folder in mine for _, mine in beside)]
-    if not named:
-        raise UsageError(
-            f"{folders[0]} is {beside[0][0].what}: name its run too, which stands under 'runs'"
-        )
+    named, beside = sorted_out(folders, warn)
     unread: list[str] = []
     read = partial(read_run, warn=warn, tasks=tasks, run_kept_code=run_kept_code)
     runs = [*each_readable(named, read, unread)]

@@ -12,6 +12,7 @@ from eyechart.harness.cli.terminal import say, tell_apart, warn
 from eyechart.harness.errors import COMPLETE, INCOMPLETE, INTERRUPTED
 from eyechart.harness.face.engine import Asked, reached_limit
 from eyechart.harness.face.run_options import RunOptions
+from eyechart.harness.face.tracking import log_run
 from eyechart.harness.plan.cost import Budget
 from eyechart.harness.plan.plan import Plan
 from eyechart.harness.run.first_replies import FirstRepliesError
@@ -77,7 +78,8 @@ def show_asked(
         _share_log([request.server_log for request in begun.values()])
         is_stopped = isinstance(asked.ended_by, FirstRepliesError)
         runs = [
-            _show(request, as_json=is_quiet, is_stopped=is_stopped) for request in begun.values()
+            _show(request, options, as_json=is_quiet, is_stopped=is_stopped)
+            for request in begun.values()
         ]
         _say_how_it_went(asked.outcomes)
         if budget.spent > spent_before:
@@ -148,9 +150,9 @@ def _share_log(logs: Sequence[Path]) -> None:
                 log.hardlink_to(logs[0])
 
 
-def _show(request: RunRequest, *, as_json: bool, is_stopped: bool) -> Shown:
-    """Judges a run; writes its result files and shows its tables, unless `as_json`. If the first
-    replies have stopped it, the message about that shows them.
+def _show(request: RunRequest, options: RunOptions, *, as_json: bool, is_stopped: bool) -> Shown:
+    """Judges a run; writes its result files, shows its tables, unless `as_json`, and logs it to
+    trackers. If the first replies have stopped it, the message about that shows them.
     """
     from eyechart.harness.analysis.judged_run import read_run
     from eyechart.harness.analysis.results import write_results
@@ -172,6 +174,7 @@ def _show(request: RunRequest, *, as_json: bool, is_stopped: bool) -> Shown:
         write_results(run)
     else:
         show_run(run, conditions=request.plan.conditions, shows_unread=not is_stopped)
+    log_run(options.trackers, run, warn, say)
     missing = _missing(request.plan, run)
     return Shown(missing, followed(run), document, headline(run, request.plan.conditions))
 

@@ -1,21 +1,17 @@
-"""What joins the command line by entry points: verbs, and panels of the page."""
+"""What joins the command line by entry points: verbs."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any
 
 import typer
 from typer.main import get_command
 
 from eyechart.harness.cli.terminal import warn
 from eyechart.providers import plugins
-from eyechart.providers.plugins import PANELS, VERBS, PluginError
-
-if TYPE_CHECKING:
-    from eyechart.harness.report.panels import PanelSource
-
+from eyechart.providers.plugins import VERBS, PluginError
 
 _OF_PROGRAMS = ("install_completion", "show_completion")
 
@@ -52,21 +48,6 @@ def verbs(built_in: Collection[str], load: Callable[[str], object]) -> list[str]
     for error in found.refused.values():
         warn(str(error))
     return names
-
-
-def panel_sources() -> list[PanelSource]:
-    """What satellites and other packages draw on a page; warns of packages that cannot be used."""
-    found = plugins.installed(PANELS, ())
-    sources = []
-    for plugin in found.usable.values():
-        with _warned():
-            source = plugin.load()
-            if lacks := [part for part in ("what", "has", "read") if not hasattr(source, part)]:
-                raise plugin.error(f"it has no {', '.join(lacks)}")
-            sources.append(cast("PanelSource", source))
-    for error in found.refused.values():
-        warn(str(error))
-    return sources
 
 
 @contextmanager

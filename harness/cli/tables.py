@@ -20,6 +20,7 @@ from eyechart.harness.analysis.effective_length import (
 from eyechart.harness.analysis.interval import span_text
 from eyechart.harness.analysis.judged_run import JudgedCondition, JudgedRun
 from eyechart.harness.analysis.overall import overall
+from eyechart.harness.analysis.paper_text import interval_text, threshold_text
 from eyechart.harness.analysis.results import TABLE
 from eyechart.harness.analysis.tokens_of_row import differ
 from eyechart.harness.cli.layout import CellText, Column, blocks, fits, joined, letters, table
@@ -128,11 +129,6 @@ def bold(title: str) -> Text:
     return Text(one_line(title), "bold")
 
 
-def threshold_text(threshold: Threshold) -> str:
-    """`85 %`, `85 % of own`."""
-    return f"{100 * threshold.share:g} %{' of own' if threshold.relative else ''}"
-
-
 def sees_text(threshold: Threshold, *, in_tokens: bool = False) -> str:
     """`sees to (85 %)`, `sees to (85 %), tokens`: the name of an effective length."""
     return f"sees to ({threshold_text(threshold)}){', tokens' if in_tokens else ''}"
@@ -165,11 +161,6 @@ def at_texts(
         likely = f"P(≥ {threshold_text(threshold)} at {length:,})"
         texts[likely] = "–" if found is None else found.reaches_text
     return texts
-
-
-def interval_text(accuracy: float, low: float, high: float) -> str:
-    """`100 (87–100)`: an accuracy in percent with the ends of its interval."""
-    return f"{100 * accuracy:.0f} ({100 * low:.0f}–{100 * high:.0f})"
 
 
 def accuracy_text(cell: Mapping[Any, Any]) -> Text:

@@ -21,6 +21,7 @@ from eyechart.harness.face.arguments import argument, knows_its_arguments
 from eyechart.harness.face.engine import Job, Talk, ask, reached_limit
 from eyechart.harness.face.result import Run, read_threshold
 from eyechart.harness.face.run_options import RunOptions, models_of
+from eyechart.harness.face.tracking import log_run
 from eyechart.harness.journal.record import Warn
 from eyechart.harness.plan.cost import Budget
 from eyechart.harness.plan.plan import Plan
@@ -102,6 +103,7 @@ def run(
     ray_address: str | None = None,
     ray_workers: int | None = None,
     out: str | Path = "results",
+    log_to: str | Sequence[str] = (),
     keep_going: bool = False,
     fresh: bool = False,
     threshold: float = THRESHOLD,
@@ -206,7 +208,9 @@ def _ask(
     asked = ask(job, Talk(_NoDisplay(), notify, notify), run_anywhere)
     try:
         for folder in asked.begun:
-            write_results(read_run(folder))
+            judged = read_run(folder)
+            write_results(judged)
+            log_run(options.trackers, judged, notify)
     finally:
         if asked.ended_by is not None:  # also where the tables cannot be written
             raise asked.ended_by

@@ -254,7 +254,8 @@ class Run:
         return wide
 
     def plot(self) -> alt.TopLevelMixin:
-        """A chart of accuracy over length, with the effective lengths: the one of `bench report`.
+        """A chart of accuracy over length with the effective lengths, for the screen; its data are
+        the `datasets` of its `to_dict()`. `eyechart.figures` draws for papers.
 
         Raises:
             UsageError: nothing is scored yet.
@@ -264,6 +265,23 @@ class Run:
         if not self.judged.cells["n"].any():
             raise UsageError(f"{self.folder}: no sample is scored, so there is nothing to draw")
         return accuracy_chart(self.judged, self.threshold)
+
+    def to_latex(self) -> str:
+        """The table of a paper: accuracies in percent by length and condition, and the effective
+        lengths, with 95 % intervals; in LaTeX with the lines of the package booktabs.
+        """
+        return self._paper_table("latex")
+
+    def to_markdown(self) -> str:
+        """The table of `to_latex` in Markdown."""
+        return self._paper_table("markdown")
+
+    def _paper_table(self, form: str) -> str:
+        from eyechart.harness.report.paper.tables import paper_tables  # noqa: PLC0415  slow, as altair
+        from eyechart.harness.report.section import sections  # noqa: PLC0415
+
+        of_run = sections([self.judged], self.threshold)
+        return "\n\n".join(table.text(form) for one in of_run for table in paper_tables(one))
 
     def compare(
         self, axis: str, first: str, second: str, *, margin: float = MARGIN, unit: str = OWN
@@ -347,6 +365,22 @@ class RunComparison:
     def change(self) -> Change:
         """The verdict on the second side: worse, better, equivalent or undecided."""
         return self.comparison.change(self.margin)
+
+    def to_latex(self) -> str:
+        """The table of a paper, in LaTeX with the lines of the package booktabs: both sides on each
+        line, their difference with its interval and test, and the verdict.
+        """
+        return self._paper_tables("latex")
+
+    def to_markdown(self) -> str:
+        """The table of `to_latex` in Markdown."""
+        return self._paper_tables("markdown")
+
+    def _paper_tables(self, form: str) -> str:
+        from eyechart.harness.report.paper.tables import comparison_tables  # noqa: PLC0415
+
+        tables = comparison_tables(self.comparison, self.margin)
+        return "\n\n".join(table.text(form) for table in tables)
 
     def __repr__(self) -> str:
         said = (self.finding, self.known_not_said)

@@ -9,6 +9,7 @@ from itertools import product
 from pathlib import Path
 
 from eyechart.harness.errors import UsageError
+from eyechart.harness.face.tracking import OpenTracker, open_trackers
 from eyechart.harness.face.variant import (
     check_name,
     refuse_other_arguments,
@@ -63,6 +64,8 @@ class RunOptions:
     """A change of the model's attention, see `providers.intervention`."""
     notify: Warn = as_warning
     """Takes what the provider says."""
+    trackers: Sequence[OpenTracker] = ()
+    """Where the results of its runs are logged too."""
     command: str = ""
     """The call that asked for the run; "" for the command line of this process."""
 
@@ -166,6 +169,7 @@ def models_of(
             f"{named('name')} names one model, and {named('model')} has {len(given.model)}; give "
             "each a command"
         )
+    trackers = open_trackers(given.log_to)
     settings = shaping(given, system_prompt(plans, given.system))
     found = {}
     for name, effort, thinking, intervention in product(
@@ -190,6 +194,7 @@ def models_of(
                 known_facts=name.descriptor.known_facts(given.model_args),
                 intervention=changed,
                 notify=notify,
+                trackers=trackers,
                 command=command,
             )
     return list(found.values())

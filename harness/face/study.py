@@ -117,7 +117,7 @@ def _of_model(study: Study, model: StudyModel, command: RunSettings) -> RunSetti
     if "," in model.name:
         raise UsageError(f"{model.name!r} names several models; give each an item")
     given = study.spec.settings | model.settings
-    for name in ("out", "fresh", "keep_going", "accept_server", "budget"):
+    for name in ("out", "fresh", "keep_going", "accept_server", "budget", "log_to"):
         if value := getattr(command, name):
             given[name] = value
     return RunSettings.read(**given, model=[model.name])

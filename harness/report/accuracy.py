@@ -74,7 +74,7 @@ def _together(section: Section, condition: Condition, models: Sequence[str], of:
     values = condition.only(section.varied)
     title = ", ".join(f"{axis.replace('_', ' ')} {value}" for axis, value in values.items())
     which = "all models" if len(models) == of else f"the first {len(models)} of {of} models"
-    panel = Panel(which, title, _panel_rows(section, marked))
+    panel = Panel(which, title, panel_rows(section, marked))
     spec = _spec(section, look, len(models))
     return Figure("together", "Accuracy by length", spec, (panel,), look)
 
@@ -87,7 +87,7 @@ def accuracy_figure(section: Section) -> Figure:
     for model, title, panel_series in panels_of(section):
         marked = [(series, marks_of(section, series)) for series in panel_series]
         most = max(most, len(marked))
-        panels.append(Panel(model, title, _panel_rows(section, marked)))
+        panels.append(Panel(model, title, panel_rows(section, marked)))
     return Figure("accuracy", "Accuracy by length", _spec(section, look, most), tuple(panels), look)
 
 
@@ -103,7 +103,7 @@ def _spec(section: Section, look: Look, rows: int) -> Spec:
     )
 
 
-def _panel_rows(section: Section, marked: Sequence[tuple[Series, Marks]]) -> dict[str, Rows]:
+def panel_rows(section: Section, marked: Sequence[tuple[Series, Marks]]) -> dict[str, Rows]:
     """The rows of one panel, of each series with its marks."""
     data: dict[str, Rows] = {
         "curve": [],

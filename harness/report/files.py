@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import copy
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import count
 from pathlib import Path
+from typing import Any
 
-from eyechart.harness.report.looks import LIGHT, Spec, config, inked
+from eyechart.harness.report.looks import LIGHT, Look, Spec, config, inked
 from eyechart.harness.report.panels import Figure, Panel
 from eyechart.harness.report.section import UNITS
 
@@ -27,7 +28,7 @@ def write_charts(
     if it shows several; returns the paths.
     """
     written = []
-    names = _Names()
+    names = Names()
     for name, figures in sections if formats else ():
         for figure in figures:
             for panel in figure.panels:
@@ -42,8 +43,8 @@ def write_charts(
 
 
 @dataclass(frozen=True)
-class _Names:
-    """The paths of the files, a different path for each name in a folder."""
+class Names:
+    """The paths of files, a different path for each name in a folder."""
 
     paths: dict[tuple[Path, str], Path] = field(default_factory=dict)
     taken: set[str] = field(default_factory=set)
@@ -72,18 +73,24 @@ def _safe(name: str) -> str:
 
 
 def _write(spec: Spec, path: Path, kind: str) -> Path:
+    target = path.with_name(f"{path.name}.{kind}")
+    target.write_bytes(drawn(spec, kind, scale=_SCALE))
+    return target
+
+
+def drawn(spec: Spec, kind: str, *, scale: float = 1, dots: float = 72) -> bytes:
+    """The chart as a file of this kind: `pdf`, `png` or `svg`. Of 72 units of the drawing a PNG has
+    `scale` times `dots` pixels.
+    """
     import vl_convert  # noqa: PLC0415  an extra
 
-    target = path.with_name(f"{path.name}.{kind}")
     compiled = vl_convert.vegalite_to_vega(spec)
     _outline_legends(compiled)
     if kind == "svg":
-        target.write_text(vl_convert.vega_to_svg(compiled), encoding="utf-8")
-    elif kind == "pdf":
-        target.write_bytes(vl_convert.vega_to_pdf(compiled))
-    else:
-        target.write_bytes(vl_convert.vega_to_png(compiled, scale=_SCALE))
-    return target
+        return vl_convert.vega_to_svg(compiled).encode()
+    if kind == "pdf":
+        return vl_convert.vega_to_pdf(compiled)
+    return vl_convert.vega_to_png(compiled, scale=scale, ppi=dots)
 
 
 def _outline_legends(compiled: object) -> None:
@@ -102,7 +109,7 @@ def _outline_legends(compiled: object) -> None:
 def complete_spec(section: str, figure: Figure, panel: Panel) -> Spec:
     """The spec of a panel with its rows, title, legends and colours."""
     spec = copy.deepcopy(figure.spec)
-    spec["datasets"] = {name: _in_task_unit(rows) for name, rows in panel.data.items()}
+    spec["datasets"] = {name: in_task_unit(rows) for name, rows in panel.data.items()}
     spec["title"] = {
         "text": f"{section}: {figure.title[0].lower()}{figure.title[1:]}",
         "subtitle": _subtitle(figure, panel),
@@ -111,7 +118,7 @@ def complete_spec(section: str, figure: Figure, panel: Panel) -> Spec:
     }
     spec["config"] = {**config(_FONT), "background": "white"}
     spec["padding"] = {"left": 12, "top": 12, "bottom": 12, "right": 24}
-    _show_legends(spec, figure)
+    show_legends(spec, figure.look)
     return inked(spec, LIGHT)
 
 
@@ -121,7 +128,8 @@ def _subtitle(figure: Figure, panel: Panel) -> str | list[str]:
     return [*filter(None, [shown]), f"grey: {figure.source}"] if figure.source else shown
 
 
-def _in_task_unit(rows: Sequence[dict[str, object]]) -> list[dict[str, object]]:
+def in_task_unit(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The rows with lengths in the task's unit alone."""
     return [
         {
             name.removesuffix(f"@{UNITS[0]}"): value
@@ -132,20 +140,25 @@ def _in_task_unit(rows: Sequence[dict[str, object]]) -> list[dict[str, object]]:
     ]
 
 
-def _show_legends(spec: object, figure: Figure) -> None:
+def show_legends(spec: object, look: Look | None) -> None:
     """Adds legends to the scales that distinguish the series; the page draws legends of its own."""
     titles = {"outcome": "outcome", "reading": "right"}
-    if figure.look is not None and len(figure.look.colours) > 1:
-        titles["colour"] = figure.look.colour_title.replace("_", " ")
-        if figure.look.dashes:
-            titles["dash"] = figure.look.dash_title.replace("_", " ")
+    if look is not None and len(look.colours) > 1:
+        titles["colour"] = look.colour_title.replace("_", " ")
+        if look.dashes:
+            titles["dash"] = look.dash_title.replace("_", " ")
+    _add_legends(spec, titles)
+
+
+def _add_legends(spec: object, titles: Mapping[str, str]) -> None:
+    """Adds a legend to each scale of a field of `titles`."""
     if isinstance(spec, dict):
         for channel in ("color", "shape", "strokeDash"):
             encoded = spec.get("encoding", {}).get(channel)
             if isinstance(encoded, dict) and encoded.get("field") in titles:
                 encoded["legend"] = {"title": titles[encoded["field"]], "symbolOpacity": 1}
         for value in spec.values():
-            _show_legends(value, figure)
+            _add_legends(value, titles)
     elif isinstance(spec, list):
         for value in spec:
-            _show_legends(value, figure)
+            _add_legends(value, titles)

@@ -364,6 +364,15 @@ class RunSettings:
         form="a folder",
         begins="Where it is kept, and how it goes on",
     )
+    log_to: tuple[str, ...] = setting(
+        matching(r"[a-z0-9][a-z0-9_-]*", "is a tracker such as mlflow, trackio or wandb", names),
+        "Also log results and settings of each run to a tracker: mlflow, trackio, wandb.",
+        "NAME[,NAME]",
+        (),
+        form=f"names of [trackers](publishing.md#trackers-of-experiments) {_LISTED}",
+        usual=("mlflow", "trackio", "wandb"),
+        parts=("study",),
+    )
     keep_going: bool = on_or_off(
         "Ask on, even if none of the first replies can be used.", parts=("study",)
     )

@@ -19,7 +19,7 @@ The public names of `import eyechart`, with their arguments and docstrings.
 
 """
 _NAMES = (
-    *("run", "load_run", "list_runs", "compare", "load_task"),
+    *("run", "load_run", "list_runs", "compare", "figures", "load_task"),
     *("Run", "RunComparison", "Task", "Item"),
     *("Target", "ScorerResult", "EyechartError", "ProviderError"),
 )

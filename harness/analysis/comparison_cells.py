@@ -1,0 +1,79 @@
+"""The texts of comparisons in tables, of the terminal and of papers."""
+
+from __future__ import annotations
+
+import math
+
+from eyechart.harness.analysis.comparison import AnyLength
+from eyechart.harness.analysis.effective_length import (
+    NO_SINGLE_THRESHOLD,
+    length_text,
+    limited_by,
+)
+from eyechart.harness.analysis.factor import factors, number_text
+from eyechart.harness.analysis.further import LengthDifference
+from eyechart.harness.analysis.interval import Bound, wilson
+from eyechart.harness.analysis.limit import Limit
+from eyechart.harness.analysis.paired import PairedArea
+from eyechart.harness.analysis.paper_text import interval_text
+from eyechart.harness.analysis.signed import signed
+from eyechart.harness.analysis.unpaired import UnpairedLength
+
+NOT_COMPARABLE = "not comparable"
+
+
+def scored_second(row: AnyLength) -> int:
+    """Scored samples of the second side."""
+    return row.n_second if isinstance(row, UnpairedLength) else row.n
+
+
+def accuracy_cell(share: float, n: int) -> str:
+    """`100 (87–100)`, in percent."""
+    low, high = wilson(round(share * n), n) or (math.nan, math.nan)
+    return interval_text(share, low, high)
+
+
+def points_cell(row: AnyLength) -> str:
+    """`+10 (-3 to +27)`, in points."""
+    low, high = row.difference_ci
+    return f"{signed(100 * row.difference)} ({signed(100 * low)} to {signed(100 * high)})"
+
+
+def seen_cell(length: Bound | None, limit: Limit) -> str:
+    """`28`, `> 20, limited by room`."""
+    return ", ".join(filter(None, (length_text(length), limited_by(limit.by))))
+
+
+def area_rows(area: PairedArea | None) -> list[tuple[str, str, str, str]]:
+    """A row with both areas and their difference, if there are areas."""
+    if area is None:
+        return []
+    low, high = area.difference_ci
+    difference = f"{signed(area.difference, 2)} ({signed(low, 2)} to {signed(high, 2)})"
+    return [("area", f"{area.first:.2f}", f"{area.second:.2f}", difference)]
+
+
+def factor_cell(length: LengthDifference) -> str:
+    """The factor between two lengths with its interval."""
+    if length.is_limited:
+        return NOT_COMPARABLE
+    if not length.one_threshold:
+        return NO_SINGLE_THRESHOLD
+    middle, span = factor_text(length), factor_span(length)
+    return f"factor {span}" if middle == "-" else f"{middle} times ({span})"
+
+
+def factor_text(length: LengthDifference) -> str:
+    """The factor between two lengths; a dash if it is not limited."""
+    middle = factors(length)[0]
+    return "-" if middle is None else number_text(middle)
+
+
+def factor_span(length: LengthDifference) -> str:
+    """The interval of the factor between two lengths."""
+    _, low, high = factors(length)
+    if low is not None and high is not None:
+        return f"{number_text(low)} to {number_text(high)}"
+    if low is not None:
+        return f"at least {number_text(low)}"
+    return "not limited" if high is None else f"at most {number_text(high)}"

@@ -1,0 +1,54 @@
+"""Runs together with the folders of satellites beside them, such as those of probes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TypeAlias, cast
+
+from eyechart.harness.errors import UsageError
+from eyechart.harness.journal.record import Warn
+from eyechart.harness.report.panels import PanelSource
+from eyechart.providers import plugins
+from eyechart.providers.plugins import PANELS, PluginError
+
+Beside: TypeAlias = Sequence[tuple[PanelSource, list[Path]]]
+"""Each satellite with those of the named folders that are its own."""
+
+
+def panel_sources(warn: Warn) -> list[PanelSource]:
+    """What satellites and other packages draw of runs; warns of packages that cannot be used."""
+    found = plugins.installed(PANELS, ())
+    sources = []
+    for plugin in found.usable.values():
+        try:
+            source = plugin.load()
+            if lacks := [part for part in ("what", "has", "read") if not hasattr(source, part)]:
+                raise plugin.error(f"it has no {', '.join(lacks)}")
+        except PluginError as error:
+            warn(str(error))
+            continue
+        sources.append(cast("PanelSource", source))
+    for refused in found.refused.values():
+        warn(str(refused))
+    return sources
+
+
+def sorted_out(folders: Sequence[Path], warn: Warn) -> tuple[list[Path], Beside]:
+    """The folders of runs, each once, and those of satellites.
+
+    Raises:
+        UsageError: there is no run.
+    """
+    named = list(dict.fromkeys(folders))
+    beside = [
+        (source, mine)
+        for source in panel_sources(warn)
+        if (mine := [folder for folder in named if source.has(folder)])
+    ]
+    runs = [folder for folder in named if not any(folder in mine for _, mine in beside)]
+    if not runs:
+        raise UsageError(
+            f"{folders[0]} is {beside[0][0].what}: name its run too, which stands under 'runs'"
+        )
+    return runs, beside

@@ -1,0 +1,223 @@
+"""The figures for papers, by kind: which rows of which runs each one shows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Any, TypeAlias
+
+from eyechart.harness.analysis.comparison import readings_of
+from eyechart.harness.analysis.paper_text import length_cell, notes
+from eyechart.harness.errors import UsageError
+from eyechart.harness.report.accuracy import accuracy_figure, accuracy_figures, panel_rows
+from eyechart.harness.report.looks import SERIES_LIGHT, Look, Spec
+from eyechart.harness.report.panels import DrawMore, Figure, Panel, Rows, look_of, told_apart
+from eyechart.harness.report.paper.charts import above_spec, accuracy_spec, lengths_spec
+from eyechart.harness.report.section import Section, Series, key_of
+from eyechart.harness.settings.figure import KINDS, FigureStyle
+from eyechart.harness.spec import Condition
+from eyechart.providers.close_match import did_you_mean
+
+_READINGS = ("free text", "forced choice")
+
+
+@dataclass(frozen=True, slots=True)
+class PaperFigure:
+    """One figure."""
+
+    task: str
+    name: str
+    """What tells it from others of its task: model, condition, measure; may be empty."""
+    spec: Spec
+    """Vega-Lite with its rows."""
+    notes: tuple[str, ...] = ()
+    """What a caption must say; also `notes` in the `usermeta` of the spec."""
+
+    @property
+    def title(self) -> str:
+        """`counting/ones: tiny`, which no figure shows."""
+        return ": ".join(filter(None, (self.task, self.name)))
+
+
+def paper_figures(
+    kind: str, sections: Sequence[Section], style: FigureStyle, draw_more: Sequence[DrawMore] = ()
+) -> list[PaperFigure]:
+    """The figures of this kind about the runs of each task; with `probe` also what `draw_more`
+    draws of them.
+
+    Raises:
+        UsageError: there is no such kind, or nothing to draw of it.
+    """
+    if kind not in KINDS:
+        raise UsageError(f"no figure {kind!r}; {did_you_mean(kind, KINDS)}")
+    if not any(section.estimates for section in sections):
+        raise UsageError("no sample of these runs is scored, so there is nothing to draw")
+    found = []
+    for section in sections:
+        if kind == "probe":
+            figures = list(_probe(section, style, draw_more))
+        else:
+            figures = list(_OF_KIND[kind](section, style))
+        found += [
+            PaperFigure(section.name, name, spec | {"usermeta": {"notes": list(said)}}, tuple(said))
+            for name, spec, said in figures
+        ]
+    if not found:
+        raise UsageError(_NOTHING[kind])
+    return found
+
+
+_NOTHING: Mapping[str, str] = {
+    "accuracy": "no length above 0 is scored, so there is nothing to draw",
+    "lengths": "no effective length is there, so there is nothing to draw",
+    "readings": "no model is here with both readings of one task, so there is nothing to draw; "
+    "'bench run --read likelihood' makes the second run: name both",
+    "probe": "no probe of these runs is here, so there is nothing to draw; name its folder too, "
+    "which 'bench probe' makes under 'probes'",
+}
+
+_Found: TypeAlias = Iterator[tuple[str, Spec, Sequence[str]]]
+"""Name, spec and notes of each figure."""
+
+
+def _accuracy(section: Section, style: FigureStyle) -> _Found:
+    for figure in accuracy_figures(section, section.standing):
+        look = _look(figure)
+        said = _too_many(look)
+        for panel in figure.panels:
+            if panel.data["curve"]:
+                data = _apart(panel)
+                spec = accuracy_spec(look, section.lengths, data, style, section.over)
+                yield ", ".join(filter(None, (panel.model, panel.title))), spec, said
+
+
+def _lengths(section: Section, style: FigureStyle) -> _Found:
+    look, varied = look_of(section), section.varied
+    labels = list(dict.fromkeys(series.label(varied) for series in section.series))
+    # one axis has colours and shapes; of two axes each pair of values has its own
+    shown = Look(tuple(labels), (), ", ".join(varied)) if len(varied) > 1 else look
+    order = [place.name for place in section.standing.places]
+    in_order = sorted(section.series, key=lambda series: order.index(series.run_details.name))
+    rows = [_estimate(section, series, shown, labels) for series in in_order]
+    by_name = {
+        ", ".join(filter(None, (series.run_details.name, series.label(varied)))): (
+            section.estimates.get(key_of(series))
+        )
+        for series in in_order
+    }
+    said = [*notes(by_name), *_too_many(shown)]
+    yield "", lengths_spec(shown, _around(section.lengths, rows), rows, style, section.over), said
+
+
+def _around(lengths: Sequence[int], rows: Rows) -> list[int]:
+    """The lengths asked that the intervals lie among, and one on each side."""
+    ends = [row[name] for row in rows for name in ("low", "high") if row[name] is not None]
+    if not ends:
+        return list(lengths)
+    first = max(0, sum(length <= min(ends) for length in lengths) - 2)
+    last = len(lengths) - max(0, sum(length >= max(ends) for length in lengths) - 2)
+    return list(lengths[first:last])
+
+
+def _estimate(
+    section: Section, series: Series, look: Look, labels: Sequence[str]
+) -> dict[str, Any]:
+    estimate = section.estimates.get(key_of(series))
+    label = series.label(section.varied)
+    colour = label or look.colours[0]
+    length = None if estimate is None else estimate.length
+    low, high = (None, None) if estimate is None else estimate.length_ci
+    is_known = length is not None and low is not None and high is not None
+    return {
+        "model": series.run_details.name,
+        "condition": label,
+        "lane": labels.index(label),
+        "colour": colour,
+        "dash": colour,
+        "size": look.size(colour),
+        "solid": 1.0 if length is not None and length.sign == "=" else 0.0,
+        "x": length.length if is_known and length else None,
+        "low": low.length if is_known and low else None,
+        "high": high.length if is_known and high else None,
+        "is_below": is_known and low is not None and low.sign == "<",
+        "is_above": is_known and high is not None and high.sign == ">",
+        "label": length_cell(estimate),
+        "note": "" if estimate is None else estimate.note,
+    }
+
+
+def _readings(section: Section, style: FigureStyle) -> _Found:
+    look = Look(_READINGS, (), "reading")
+    for first, second in combinations(section.runs, 2):
+        model = readings_of(first.run, second.run)
+        if not model:
+            continue
+        written, forced = (second, first) if first.run.options else (first, second)
+        conditions = [one for one in written.run.conditions if one in forced.run.conditions]
+        for condition in conditions:
+            series = [_series(section, details.name, condition) for details in (written, forced)]
+            marks = [_marks(look, name) for name in _READINGS]
+            panel = Panel(model, "", panel_rows(section, list(zip(series, marks, strict=True))))
+            if panel.data["curve"]:
+                values = condition.only(section.varied)
+                name = ", ".join([model, *(f"{axis} {value}" for axis, value in values.items())])
+                data = _apart(panel)
+                yield name, accuracy_spec(look, section.lengths, data, style, section.over), ()
+
+
+def _series(section: Section, model: str, condition: Condition) -> Series:
+    return next(
+        series
+        for series in section.series
+        if series.run_details.name == model and series.condition == condition
+    )
+
+
+def _marks(look: Look, name: str) -> dict[str, str | float]:
+    return {"colour": name, "dash": name, "size": look.size(name), "solid": 1.0, "where": name}
+
+
+def _probe(section: Section, style: FigureStyle, draw_more: Sequence[DrawMore]) -> _Found:
+    """Each measure below the curve of the run that it belongs to."""
+    curves = accuracy_figure(section)
+    look = _look(curves)
+    of_model = {(panel.model, panel.title): panel for panel in curves.panels}
+    for draw in draw_more:
+        for figure in draw(section):
+            for panel in figure.panels:
+                upper = of_model.get((panel.model, panel.title))
+                if upper is None or not upper.data["curve"]:
+                    continue
+                spec = above_spec(
+                    look, section.lengths, _apart(upper), (figure.spec, panel.data), style
+                )
+                name = ", ".join(filter(None, (panel.model, panel.title, figure.title)))
+                yield name, spec, [figure.note]
+
+
+_OF_KIND: Mapping[str, Callable[[Section, FigureStyle], _Found]] = {
+    "accuracy": _accuracy,
+    "lengths": _lengths,
+    "readings": _readings,
+}
+
+
+def _look(figure: Figure) -> Look:
+    if figure.look is None:
+        raise TypeError(f"a figure {figure.kind!r} of curves has a look")
+    return figure.look
+
+
+def _apart(panel: Panel) -> dict[str, Rows]:
+    """Its rows, with a lane for each series, so that no interval hides another."""
+    renamed: Rows = [row | {"x": row["x@length"]} for row in panel.data["curve"]]
+    return dict(panel.data) | {"curve": told_apart(renamed, always=True)}
+
+
+def _too_many(look: Look) -> list[str]:
+    most, many = len(SERIES_LIGHT), len(look.colours)
+    if many <= most:
+        return []
+    of = look.colour_title
+    return [f"{of} has {many} values, of which {most} can be told apart by colour and mark"]

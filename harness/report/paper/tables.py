@@ -1,0 +1,255 @@
+"""Tables for papers, in LaTeX or in Markdown: numbers with their intervals and units."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+from eyechart.harness.analysis.banded import Shown, shown_lines
+from eyechart.harness.analysis.cells import escaped, markdown_text
+from eyechart.harness.analysis.comparison import Comparison, ConditionComparison
+from eyechart.harness.analysis.comparison_cells import (
+    accuracy_cell,
+    area_rows,
+    factor_cell,
+    points_cell,
+    scored_second,
+    seen_cell,
+)
+from eyechart.harness.analysis.comparison_text import finding, p_text
+from eyechart.harness.analysis.effective_length import EffectiveLength
+from eyechart.harness.analysis.judged_run import JudgedCondition
+from eyechart.harness.analysis.paper_text import (
+    NOTED,
+    interval_text,
+    length_cell,
+    notes,
+    threshold_text,
+)
+from eyechart.harness.report.section import Section, key_of
+from eyechart.harness.spec import varied_axes
+from eyechart.harness.spec.unit import counted
+
+_LATEX = str.maketrans(
+    {
+        **{sign: f"\\{sign}" for sign in "&%$#_{}"},
+        "\\": r"\textbackslash{}",
+        "~": r"\textasciitilde{}",
+        "^": r"\textasciicircum{}",
+        "<": "$<$",
+        ">": "$>$",
+        "|": r"\textbar{}",
+        "–": "--",
+        "−": "$-$",
+        "†": r"$^{\dagger}$",
+        '"': r"\textquotedbl{}",
+    }
+)
+"""Characters that mean something in LaTeX, or are not there in its usual fonts -> how to write
+them."""
+_MINUS = re.compile(r"(?<![\w-])-(?=\d)")
+_DASH = "–"
+
+
+@dataclass(frozen=True, slots=True)
+class PaperTable:
+    """A table as texts, which `latex` and `markdown` escape."""
+
+    caption: str
+    header: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    keys: int
+    """Columns at the left that say what a row is."""
+    last: int = 0
+    """Rows at the end that stand below a line of their own."""
+    notes: tuple[str, ...] = ()
+
+    def latex(self) -> str:
+        """A `table` with the lines of the package booktabs."""
+        lines = [_latex_row(row) for row in self.rows]
+        if self.last:
+            lines.insert(len(lines) - self.last, r"\midrule")
+        body = [r"\toprule", _latex_row(self.header), r"\midrule", *lines, r"\bottomrule"]
+        numbers = len(self.header) - self.keys
+        return "\n".join(
+            [
+                "% needs \\usepackage{booktabs}",
+                r"\begin{table}",
+                r"  \centering",
+                rf"  \caption{{{latex_text(self.caption)}}}",
+                rf"  \begin{{tabular}}{{{'l' * self.keys}{'r' * numbers}}}",
+                *(f"    {line}" for line in body),
+                r"  \end{tabular}",
+                *(rf"  \par\footnotesize {latex_text(note)}" for note in self.notes),
+                r"\end{table}",
+            ]
+        )
+
+    def markdown(self) -> str:
+        """A table of Markdown, with its caption above and its notes below."""
+        numbers = len(self.header) - self.keys
+        parts = [
+            [markdown_text(self.caption)],
+            [
+                _markdown_row(self.header),
+                f"| {' | '.join(['---'] * self.keys + ['---:'] * numbers)} |",
+                *map(_markdown_row, self.rows),
+            ],
+            *([markdown_text(note)] for note in self.notes),
+        ]
+        return "\n\n".join("\n".join(lines) for lines in parts)
+
+    def text(self, form: str) -> str:
+        """The table in one of `TABLE_FORMS`."""
+        return self.latex() if form == "latex" else self.markdown()
+
+
+def latex_text(text: str) -> str:
+    """`text` for LaTeX: as it is read, with all of LaTeX's own signs escaped."""
+    return _MINUS.sub("−", escaped(text)).translate(_LATEX)
+
+
+def _latex_row(cells: Sequence[str]) -> str:
+    return " & ".join(map(latex_text, cells)) + r" \\"
+
+
+def _markdown_row(cells: Sequence[str]) -> str:
+    return f"| {' | '.join(map(markdown_text, cells))} |"
+
+
+def paper_tables(section: Section) -> Iterator[PaperTable]:
+    """The effective lengths of several runs in one table, and the accuracies of each."""
+    if len(section.runs) > 1:
+        yield _lengths(section)
+    for details in section.runs:
+        judged = list(details.run.conditions.values())
+        if judged:
+            yield _accuracies(section, details.name, judged)
+
+
+def comparison_tables(comparison: Comparison, margin: float) -> Iterator[PaperTable]:
+    """For each condition both sides on each line, their difference with its test, and both
+    effective lengths and areas; the verdict is a note.
+    """
+    for compared in comparison.conditions:
+        of = ", ".join(f"{axis} {value}" for axis, value in compared.condition.items())
+        test = "McNemar's" if compared.is_paired else "Fisher's"
+        lines = [
+            (
+                str(row.line),
+                accuracy_cell(row.first, row.n),
+                accuracy_cell(row.second, scored_second(row)),
+                points_cell(row),
+                p_text(p),
+            )
+            for row, p in compared.lines
+        ]
+        length = compared.length
+        seen = "sees to (" + threshold_text(comparison.threshold)
+        seen += ")" if not comparison.in_tokens else "), tokens"
+        ends = [(seen, *_both(comparison, compared), factor_cell(length), "")]
+        ends += [(*row, "") for row in area_rows(compared.area)]
+        yield PaperTable(
+            f"Accuracy in % of {comparison.first} and {comparison.second} on {comparison.task}"
+            f"{f' with {of}' if of else ''}, and the difference in points, with 95 % intervals; "
+            f"p is that of {test} exact test with Holm's correction.",
+            ("length", comparison.first, comparison.second, "difference", "p"),
+            (*lines, *ends),
+            1,
+            last=len(ends) if lines else 0,
+            notes=(finding(comparison, margin),),
+        )
+
+
+def _both(comparison: Comparison, compared: ConditionComparison) -> tuple[str, str]:
+    """Both effective lengths: with their intervals if they are those of the runs' own tables."""
+    length = compared.length
+    if comparison.in_tokens or compared.is_on_shared:
+        first, second = zip((length.first, length.second), length.limits, strict=True)
+        return seen_cell(*first), seen_cell(*second)
+    first_length, second_length = map(length_cell, compared.estimates)
+    return first_length, second_length
+
+
+def _lengths(section: Section) -> PaperTable:
+    """A row for each model and condition, in the order of the standing."""
+    order = [place.name for place in section.standing.places]
+    series = sorted(section.series, key=lambda one: order.index(one.run_details.name))
+    estimates = [section.estimates.get(key_of(one)) for one in series]
+    axes = section.varied
+    return PaperTable(
+        f"Effective lengths at an accuracy of {threshold_text(section.threshold)}, "
+        f"and areas, on {section.name}, with 95 % intervals.",
+        ("model", *axes, f"effective length ({section.unit})", "area"),
+        tuple(
+            (
+                one.run_details.name,
+                *(one.condition[axis] for axis in axes),
+                length_cell(estimate),
+                _area(one.judged, estimate),
+            )
+            for one, estimate in zip(series, estimates, strict=True)
+        ),
+        1 + len(axes),
+        notes=tuple(
+            notes(
+                {
+                    ", ".join(filter(None, (one.run_details.name, one.label(axes)))): estimate
+                    for one, estimate in zip(series, estimates, strict=True)
+                }
+            )
+        ),
+    )
+
+
+def _area(judged: JudgedCondition, estimate: EffectiveLength | None) -> str:
+    if estimate is None or judged.adaptive:
+        return _DASH
+    low, high = estimate.area_ci
+    return f"{estimate.area:.2f} ({low:.2f}–{high:.2f})"
+
+
+def _accuracies(section: Section, model: str, judged: Sequence[JudgedCondition]) -> PaperTable:
+    """Lengths as rows and conditions as columns; the last row has the effective lengths."""
+    by_line = shown_lines(judged)
+    lines = sorted({line for of_part in by_line for line in of_part})
+    estimates = [part.effective_length(section.threshold) for part in judged]
+    axes = varied_axes([part.condition for part in judged])
+    headers = [", ".join(part.condition[axis] for axis in axes) or "accuracy, %" for part in judged]
+    unit = partial(_with_unit, unit=section.unit)
+    seen = (f"sees to ({threshold_text(section.threshold)})", *map(unit, estimates))
+    of_axes = f" by {', '.join(axes)}" if axes else ""
+    return PaperTable(
+        f"Accuracy in % of {model} on {section.name}{of_axes}, and its effective length, with "
+        "95 % intervals.",
+        (section.over, *headers),
+        (
+            *(
+                (str(line), *(_accuracy(of_part.get(line)) for of_part in by_line))
+                for line in lines
+            ),
+            seen,
+        ),
+        1,
+        last=1,
+        notes=tuple(notes(dict(zip(headers, estimates, strict=True)))),
+    )
+
+
+def _with_unit(estimate: EffectiveLength | None, unit: str) -> str:
+    """`38 (27–42) symbols`, `6 (5–20) symbols†`."""
+    text = length_cell(estimate)
+    if estimate is None or estimate.length is None:
+        return text
+    number = text.removesuffix(NOTED)
+    said = counted(number, unit, is_one=estimate.length.length == 1)
+    return said + text.removeprefix(number)
+
+
+def _accuracy(cell: Shown | None) -> str:
+    """`95 (76–99)`; a dash where nothing was scored."""
+    if cell is None or not cell["n"]:
+        return _DASH
+    return interval_text(cell["accuracy"], cell["ci_low"], cell["ci_high"])

@@ -1,0 +1,70 @@
+"""The kinds of figures and tables for papers, and the settings of a figure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from eyechart.harness.errors import UsageError
+from eyechart.harness.settings.checks import Bound
+
+KINDS = {
+    "accuracy": "accuracy over length with 95 % intervals, by condition and by model",
+    "lengths": "the effective lengths of all models with their intervals",
+    "readings": "free text and forced choice of one model",
+    "probe": "each measure of a probe below the curve of its run",
+}
+"""Kind -> what it shows."""
+TABLE_FORMS = ("latex", "markdown")
+"""The languages of tables for papers."""
+INCH = 72
+"""Units of a drawing in an inch: one is a point of a PDF."""
+WIDTH = 3.25
+"""Inches: a column of a paper in two columns."""
+FONT = "Liberation Sans, Arial, Helvetica, sans-serif"
+FONT_SIZE = 8.0
+_GOLDEN = 0.62
+"""Height of a figure, as a share of its width."""
+_INCHES = Bound(1, 20, is_whole=False, unit=" inches")
+_POINTS = Bound(4, 24, is_whole=False, unit=" points")
+
+
+@dataclass(frozen=True, slots=True)
+class FigureStyle:
+    """The size and the font of a figure for a paper. A size that no figure can have raises
+    `UsageError`.
+    """
+
+    width: float = WIDTH
+    """Inches, with all labels."""
+    height: float | None = None
+    """Inches, with all labels; `None` is what the figure needs."""
+    font: str = FONT
+    """Names of fonts, with commas between; the first that is there is used."""
+    font_size: float = FONT_SIZE
+    """Points."""
+
+    def __post_init__(self) -> None:
+        checked: tuple[tuple[str, Any, Bound], ...] = (
+            ("width", self.width, _INCHES),
+            ("height", WIDTH if self.height is None else self.height, _INCHES),
+            ("font size", self.font_size, _POINTS),
+        )
+        for name, value, bound in checked:
+            try:
+                bound(value)
+            except ValueError as error:
+                raise UsageError(f"the {name} {error}") from None
+        if not self.font.strip():
+            raise UsageError("the font must have a name")
+
+    @property
+    def points_wide(self) -> float:
+        """The width in points."""
+        return self.width * INCH
+
+    def points_high(self, usual: float | None = None) -> float:
+        """The height in points; without one of its own `usual`, and else a share of the width."""
+        if self.height is not None:
+            return self.height * INCH
+        return self.points_wide * _GOLDEN if usual is None else usual

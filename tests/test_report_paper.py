@@ -1,0 +1,423 @@
+"""Figures and tables for papers: their size, their looks, and the numbers of every other door."""
+
+from __future__ import annotations
+
+import json
+import re
+import struct
+import warnings
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import altair as alt
+import pytest
+
+import eyechart
+from eyechart.harness.cli import verbs
+from eyechart.harness.errors import UsageError
+from eyechart.harness.report.files import drawn
+from eyechart.harness.report.looks import Look
+from eyechart.harness.report.paper.charts import accuracy_spec
+from eyechart.harness.report.paper.files import DOTS
+from eyechart.harness.report.paper.tables import PaperTable, latex_text
+from eyechart.harness.settings.figure import INCH, KINDS, WIDTH, FigureStyle
+from eyechart.providers.base import BadRequestError, Request
+from tests.conftest import right
+
+if TYPE_CHECKING:
+    from tests.conftest import Lab
+
+PDF_BOX = re.compile(rb"/MediaBox ?\[ ?0 0 ([\d.]+) ([\d.]+) ?\]")
+TITLES = ("Accuracy by length", "Effective length and its", "counting/words")
+"""Texts of charts for the page, and of titles."""
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """`tiny`, the same read by likelihood, and an oracle, on one task under two conditions."""
+    asked: dict[str, Any] = {
+        "axes": {"strategy": ["direct", "cot_few_shot"]},
+        "samples": 6,
+        "lengths": [5, 20, 40, 80],
+        "out": tmp_path_factory.mktemp("paper"),
+    }
+    return {
+        "tiny": eyechart.run("counting/words", "tiny", **asked).folder,
+        "tiny@likelihood": eyechart.run(
+            "counting/words", "tiny", reading="likelihood", **asked
+        ).folder,
+        "oracle": eyechart.run("counting/words", "oracle:30", **asked).folder,
+    }
+
+
+def figure(lab: Lab, *arguments: str | Path) -> list[Path]:
+    """The files that `bench figure` writes."""
+    done = lab.bench("figure", *arguments)
+    assert done.code == 0, done
+    return [Path(line) for line in done.out.splitlines()]
+
+
+def charts(kind: str, *named: Path, **style: Any) -> dict[str, Any]:
+    return {
+        title: chart.to_dict(validate=False)
+        for title, chart in eyechart.figures(kind, named, **style).items()
+    }
+
+
+class TestFiles:
+    """`bench figure`."""
+
+    def test_each_format_has_the_width_of_a_column(
+        self, lab: Lab, runs: dict[str, Path], tmp_path: Path
+    ) -> None:
+        """In inches, with all labels; nothing is beyond the edge."""
+        stem = tmp_path / "new" / "lengths"
+        written = figure(
+            lab, "lengths", runs["tiny"], runs["oracle"], "-o", stem, "--format", "pdf,svg,png"
+        )
+        assert [path.name for path in written] == ["lengths.pdf", "lengths.svg", "lengths.png"]
+        pdf, svg, png = (path.read_bytes() for path in written)
+        box = PDF_BOX.search(pdf)
+        assert box is not None
+        assert float(box[1]) == WIDTH * INCH
+        assert struct.unpack(">II", png[16:24])[0] == pytest.approx(WIDTH * DOTS, abs=1)
+        assert f'width="{WIDTH:g}in" height="'.encode() in svg
+        assert f'viewBox="0 0 {WIDTH * INCH:g} '.encode() in svg
+
+    def test_several_figures_have_a_file_each(self, lab: Lab, runs: dict[str, Path]) -> None:
+        """All models under one condition, and each under all of its own."""
+        stem = lab.folder / "accuracy.svg"
+        written = figure(lab, "accuracy", runs["tiny"], runs["oracle"], "-o", stem)
+        assert [path.name for path in written] == [
+            "accuracy-all-models-strategy-direct.svg",
+            "accuracy-tiny.svg",
+            "accuracy-oracle-30.svg",
+        ]
+        texts = [path.read_text(encoding="utf-8") for path in written]
+        assert not [title for title in TITLES for text in texts if title in text]
+        assert all(">length (symbols)<" in text and ">accuracy<" in text for text in texts)
+        assert ">cot_few_shot<" in texts[1]
+        (again,) = figure(lab, "accuracy", runs["tiny"], "-o", stem, "--width", "6.75")
+        assert again == stem
+        assert 'width="6.75in"' in again.read_text(encoding="utf-8")
+
+    def test_a_document_names_the_files(
+        self, lab: Lab, runs: dict[str, Path], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """Without `-o` the file is named by its kind; notes are not on stdout."""
+        monkeypatch.chdir(lab.folder)
+        done = lab.bench("figure", "lengths", runs["tiny"], "--json")
+        assert json.loads(done.out) == {"files": ["lengths.pdf"]}
+        assert "counting/words: † of 6 rows only" in done.err
+        assert (lab.folder / "lengths.pdf").read_bytes().startswith(b"%PDF-")
+
+    @pytest.mark.parametrize(
+        ("arguments", "said"),
+        [
+            (("acuracy", "RUN"), ["no figure 'acuracy'", "'accuracy'"]),
+            (("accuracy", "RUN", "--format", "eps"), ["--format is one of pdf, png, svg", "'eps'"]),
+            (("accuracy", "RUN", "-o", "a.eps"), ["-o 'a.eps' must end in .pdf, .png or .svg"]),
+            (("accuracy", "RUN", "--width", "0.2"), ["the width must be", "1 to 20 inches"]),
+            (("accuracy", "RUN", "--height", "90"), ["the height must be", "1 to 20 inches"]),
+            (("accuracy", "RUN", "--font-size", "2"), ["the font size", "4 to 24 points"]),
+            (("accuracy", "RUN", "--font", " "), ["the font must have a name"]),
+            (("readings", "RUN"), ["no model is here with both readings", "--read likelihood"]),
+            (("probe", "RUN"), ["no probe of these runs is here", "'bench probe'"]),
+        ],
+    )
+    def test_a_mistake_is_one_line(self, lab: Lab, arguments: list[str], said: list[str]) -> None:
+        """What is wrong and what helps."""
+        assert lab.bench_run("--lengths", "3", "--samples", "2").code == 0
+        named = [lab.the_run() if one == "RUN" else one for one in arguments]
+        lab.bench("figure", *named).one_line(2, *said)
+
+    def test_what_cannot_be_written_is_one_line(self, lab: Lab) -> None:
+        """A folder in the place of the file, and a file in the place of the folder."""
+        assert lab.bench_run("--lengths", "3", "--samples", "2").code == 0
+        (lab.folder / "taken.pdf").mkdir()
+        (lab.folder / "file").write_text("")
+        place = lab.folder / "taken.pdf"
+        lab.bench("figure", "accuracy", lab.the_run(), "-o", place).one_line(2, "is a folder")
+        below = lab.folder / "file" / "a.pdf"
+        lab.bench("figure", "accuracy", lab.the_run(), "-o", below).one_line(1, "cannot write")
+
+    def test_without_scored_samples_nothing_is_drawn(self, lab: Lab) -> None:
+        """Neither a file nor an empty chart."""
+        lab.bench_run("--lengths", "3", "--samples", "2", "--model", lab.fake(_no_reply))
+        done = lab.bench("figure", "accuracy", lab.the_run(), "-o", lab.folder / "a.pdf")
+        done.one_line(2, "no sample of these runs is scored, so there is nothing to draw")
+        assert not (lab.folder / "a.pdf").exists()
+
+    def test_a_missing_extra_is_named(self, lab: Lab) -> None:
+        """Before anything is read or written."""
+        lab.monkeypatch.setitem(vars(verbs), "find_spec", lambda _name: None)
+        done = lab.bench("figure", "accuracy", lab.folder, "-o", lab.folder / "a.svg")
+        done.one_line(2, "--format svg needs the package vl-convert-python: ", "[charts]")
+
+
+def _no_reply(_request: object) -> str:
+    raise BadRequestError("no")
+
+
+class TestLooks:
+    """Readable in grey and for the colour-blind."""
+
+    def test_series_differ_without_colour(self, runs: dict[str, Path]) -> None:
+        """By mark and by dash."""
+        (spec,) = charts("accuracy", runs["tiny"]).values()
+        *_, lines, marks = spec["layer"]
+        dashes = lines["encoding"]["strokeDash"]["scale"]["range"]
+        shapes = marks["encoding"]["shape"]["scale"]["range"]
+        assert len({tuple(dash) for dash in dashes}) == len(set(shapes)) == 2
+        assert marks["encoding"]["shape"]["legend"]["title"] == "strategy"
+
+    def test_legends_stay_within_the_width(self) -> None:
+        """Entries without room stand below each other; two axes have a legend each."""
+        names = [f"a-model-with-a-long-name-{place}" for place in range(4)]
+        rows: list[dict[str, Any]] = []
+        for look in (Look(tuple(names), (), "model"), Look(("a", "b"), ("x", "y"), "one", "two")):
+            spec = accuracy_spec(
+                look, [5, 50], {"curve": rows, "threshold": []}, FigureStyle(), "length"
+            )
+            legends = {
+                channel: encoded["legend"]
+                for layer in spec["layer"]
+                for channel, encoded in layer["encoding"].items()
+                if channel in ("shape", "strokeDash") and encoded["legend"]
+            }
+            assert legends["shape"]["columns"] == (1 if look.colours == tuple(names) else 2)
+            assert ("strokeDash" in legends) == bool(look.dashes)
+        assert legends["strokeDash"]["symbolType"] == "stroke"
+
+    @pytest.mark.parametrize("style", [{}, {"width": 6.75, "font_size": 10}, {"height": 2}])
+    def test_every_figure_is_valid_and_fits(
+        self, runs: dict[str, Path], style: dict[str, Any]
+    ) -> None:
+        """It has the width that was asked for, and the height where one was."""
+        wanted = FigureStyle(**style)
+        for kind in ("accuracy", "lengths", "readings"):
+            for spec in charts(kind, *runs.values(), **style).values():
+                if not style:
+                    alt.Chart.from_dict(spec, validate=True)
+                wide, high = _size(spec)
+                assert wide == pytest.approx(wanted.points_wide, abs=0.5)
+                if wanted.height:
+                    assert high == pytest.approx(wanted.points_high(), abs=0.5)
+                assert "title" not in spec
+                assert spec["config"]["font"] == wanted.font
+
+    def test_a_measure_of_a_probe_stands_below_the_curve(
+        self, lab: Lab, runs: dict[str, Path]
+    ) -> None:
+        """Over the same lengths, of the same width as other figures."""
+        asked = ("--task", "counting/words", "--lengths", "5,20", "--samples", "2")
+        measures = ("--measure", "attention,residual", "--out", lab.out)
+        assert lab.bench("probe", *asked, *measures, "--model", "tiny").code == 0
+        probe = next((lab.out / "probes" / "tiny" / "counting").iterdir())
+        found = charts("probe", runs["tiny"], probe)
+        assert "counting/words: tiny, Attention sinks" in found
+        alt.Chart.from_dict(found["counting/words: tiny, Attention sinks"], validate=True)
+        for spec in found.values():
+            assert _size(spec)[0] == pytest.approx(WIDTH * INCH, abs=1.5)
+            upper, lower = spec["vconcat"]
+            assert upper["width"] == lower["width"]
+            assert {"curve", "inside"} <= set(spec["datasets"])
+            assert spec["usermeta"]["notes"]
+        written = figure(lab, "probe", runs["tiny"], probe, "-o", lab.folder / "p.pdf")
+        assert len(written) == len(found)
+        assert lab.folder / "p-tiny-attention-sinks.pdf" in written
+        lab.bench("figure", "probe", probe).one_line(2, "is a probe: name its run too")
+
+
+def _size(spec: dict[str, Any]) -> tuple[float, float]:
+    """Width and height of the drawing in points."""
+    found = re.search(r'width="([\d.]+)" height="([\d.]+)"', drawn(spec, "svg").decode())
+    assert found is not None
+    return float(found[1]), float(found[2])
+
+
+class TestNumbers:
+    """Those of every other door."""
+
+    def test_curves_are_the_cells(self, runs: dict[str, Path]) -> None:
+        """Accuracies, intervals and numbers of samples of `table.csv`."""
+        run = eyechart.load_run(runs["tiny"])
+        (spec,) = charts("accuracy", runs["tiny"]).values()
+        drawn_rows = {
+            (row["where"], row["length"]): (row["y"], row["low"], row["high"], row["n"])
+            for row in spec["datasets"]["curve"]
+        }
+        cells = run.cells[["accuracy", "ci_low", "ci_high", "n"]].itertuples(index=False)
+        keys = zip(run.cells["strategy"], run.cells["length"], strict=True)
+        assert drawn_rows == {
+            key: tuple(row) for key, row in zip(keys, cells, strict=True) if row.n
+        }
+        assert spec["datasets"]["threshold"] == [{"y": 0.85}]
+
+    def test_effective_lengths_are_those_of_the_table(self, runs: dict[str, Path]) -> None:
+        """With their intervals; an open end is an arrow at the end of the lengths asked."""
+        ((_, spec),) = charts("lengths", runs["tiny"], runs["oracle"]).items()
+        rows = spec["datasets"]["estimate"]
+        for name in ("tiny", "oracle"):
+            run = eyechart.load_run(runs[name])
+            for label, estimate in run.effective_length.items():
+                assert estimate is not None
+                assert estimate.length is not None
+                (row,) = (
+                    row
+                    for row in rows
+                    if row["model"] == run.model and f"strategy={row['condition']}" in label
+                )
+                low, high = estimate.length_ci
+                assert (row["x"], row["low"], row["high"]) == (
+                    *(estimate.length.length, low.length, high.length),
+                )
+                assert row["is_below"] is (low.sign == "<")
+                assert row["is_above"] is (high.sign == ">")
+                assert row["label"].startswith(str(estimate.length))
+                assert row["label"].endswith("†") is bool(estimate.note)
+
+    def test_both_readings_are_in_one_figure(self, runs: dict[str, Path]) -> None:
+        """Of each condition that both have, with the accuracies of each run."""
+        found = charts("readings", *runs.values())
+        assert list(found) == [
+            "counting/words: tiny, strategy direct",
+            "counting/words: tiny, strategy cot_few_shot",
+        ]
+        spec = found["counting/words: tiny, strategy direct"]
+        for reading, name in (("free text", "tiny"), ("forced choice", "tiny@likelihood")):
+            cells = eyechart.load_run(runs[name]).cells.query("strategy == 'direct'")
+            shown = [row["y"] for row in spec["datasets"]["curve"] if row["colour"] == reading]
+            assert shown == list(cells["accuracy"])
+
+    def test_the_threshold_is_that_of_the_run(self, runs: dict[str, Path]) -> None:
+        """And that of the command."""
+        run = eyechart.load_run(runs["tiny"], threshold=0.5)
+        (chart,) = eyechart.figures("accuracy", run).values()
+        assert chart.to_dict()["datasets"]["threshold"] == [{"y": 0.5}]
+
+    def test_python_says_mistakes_too(self) -> None:
+        """As the command does."""
+        with pytest.raises(UsageError, match="runs must name a run"):
+            eyechart.figures("accuracy", [])
+        with pytest.raises(UsageError, match="the width must be a number from 1 to 20 inches"):
+            eyechart.figures("accuracy", "results", width=0)
+
+
+class TestTables:
+    """`bench score --format` and `Run.to_latex`."""
+
+    def test_a_table_has_the_numbers_of_the_run(self, lab: Lab, runs: dict[str, Path]) -> None:
+        """Each accuracy with its interval, and each effective length with its unit."""
+        run = eyechart.load_run(runs["tiny"])
+        text = run.to_latex()
+        assert r"\toprule" in text
+        assert r"length (symbols) & direct & cot\_few\_shot \\" in text
+        first = run.cells.iloc[0]
+        ends = f"{100 * first['accuracy']:.0f} ({100 * first['ci_low']:.0f}--"
+        assert f"    5 & {ends}{100 * first['ci_high']:.0f}) & " in text
+        seen = next(iter(run.effective_length.values()))
+        assert seen is not None
+        low, high = seen.length_ci
+        assert (
+            f"    sees to (85 \\%) & {seen.length} ({low}--{high}) symbols$^{{\\dagger}}$" in text
+        )
+        assert r"\par\footnotesize $^{\dagger}$ of 6 rows only" in text
+        printed = lab.bench("score", runs["tiny"], "--format", "latex")
+        assert (printed.code, printed.out) == (0, f"{text}\n")
+
+    def test_several_runs_have_one_table_of_lengths(self, lab: Lab, runs: dict[str, Path]) -> None:
+        """In the order of the standing, and then the table of each."""
+        done = lab.bench("score", *runs.values(), "--format", "markdown")
+        first, *rest = done.out.split("\n\n")
+        assert first.startswith(
+            "Effective lengths at an accuracy of 85 % and areas, on".replace(" and", ", and")
+        )
+        rows = rest[0].splitlines()
+        assert rows[0] == "| model | strategy | effective length (symbols) | area |"
+        assert rows[1] == "| --- | --- | ---: | ---: |"
+        assert len(rows) == 2 + 2 * len(runs)
+        assert sum(part.startswith("Accuracy in % of ") for part in rest) == len(runs)
+        assert eyechart.load_run(runs["oracle"]).to_markdown() in done.out
+
+    def test_a_comparison_has_its_differences_and_its_verdict(
+        self, lab: Lab, runs: dict[str, Path]
+    ) -> None:
+        """Those of `bench compare`, at both doors."""
+        first, second = eyechart.load_run(runs["tiny"]), eyechart.load_run(runs["oracle"])
+        compared = eyechart.compare(first, second)
+        text = compared.to_latex()
+        done = lab.bench("compare", runs["tiny"], runs["oracle"], "--format", "latex")
+        assert (done.code, done.out) == (0, f"{text}\n")
+        (here, there) = (one.effective_length for one in (first, second))
+        for table, label in zip(text.split("% needs")[1:], here, strict=True):
+            ends = (here[label], there[label])
+            assert all(end is not None and f" & {end.length} (" in table for end in ends)
+            lines = compared.comparison.conditions[list(here).index(label)].lines
+            row, p = next(iter(lines))
+            low, high = (round(100 * end) for end in row.difference_ci)
+            difference = f"{round(100 * row.difference):+d} ({low:+d} to {high:+d})"
+            assert f" & {difference.replace('-', '$-$')} & {p:.3f} \\\\" in table
+        assert latex_text(compared.finding) in text
+        assert compared.to_markdown().count("| --- | ---: |") == len(here)
+        both = lab.bench("compare", runs["tiny"], "--axis", "strategy=direct,cot_few_shot")
+        paper = lab.bench(
+            *("compare", runs["tiny"], "--axis", "strategy=direct,cot_few_shot"),
+            *("--format", "markdown"),
+        )
+        assert "| length | strategy=direct | strategy=cot_few_shot | difference | p |" in paper.out
+        assert both.code == paper.code == 0
+        wrong = lab.bench("compare", runs["tiny"], runs["oracle"], "--format", "html")
+        wrong.one_line(2, "--format is one of latex, markdown, not 'html'")
+
+    def test_a_minus_is_a_minus(self) -> None:
+        """Before a number, and not in a name."""
+        assert latex_text("-3 to (-1) of gpt-4 and x--1") == "$-$3 to ($-$1) of gpt-4 and x--1"
+
+    def test_names_are_escaped(self) -> None:
+        """For LaTeX and for Markdown; nothing that a name has is executed or lost."""
+        name = "a_b&c%d$e#f{g}\\h~i^j<k>|l\n\\input{x}"
+        shown = latex_text(name)
+        assert shown == (
+            r"a\_b\&c\%d\$e\#f\{g\}\textbackslash{}h\textasciitilde{}i\textasciicircum{}j$<$k$>$"
+            r"\textbar{}l\textbackslash{}n\textbackslash{}input\{x\}"
+        )
+        table = PaperTable("caption", ("model", "area"), ((name, "1"),), 1)
+        assert table.latex().count("\n") == 11
+        assert r"\|l\\n\\input" in table.markdown()
+        assert "&lt;k&gt;" in table.markdown()
+
+    @pytest.mark.parametrize(
+        ("arguments", "said"),
+        [
+            (("--format", "html"), "--format is one of latex, markdown, not 'html'"),
+            (("--format", "latex", "--json"), "--format does not go together with --json"),
+            (("--format", "latex", "--at", "4"), "--format does not go together with --at"),
+        ],
+    )
+    def test_a_mistake_is_one_line(self, lab: Lab, arguments: list[str], said: str) -> None:
+        """What is wrong and what helps."""
+        lab.bench("score", lab.folder, *arguments).one_line(2, said)
+
+    def test_what_is_not_known_has_a_dash_or_says_so(self, lab: Lab) -> None:
+        """A length without a scored sample, and a crossing that may be anywhere."""
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            run = eyechart.run(
+                lab.ones, lab.fake(_some_reply), out=lab.out, lengths=[3, 5], samples=1
+            )
+        rows = run.to_markdown().splitlines()
+        assert "| 5 | – | – |" in rows
+        assert any(row.startswith("| sees to (85 %) | not known (") for row in rows)
+
+
+def _some_reply(request: Request) -> str:
+    if "length=5" in request.sample_id:
+        raise BadRequestError("no")
+    return right(request)
+
+
+def test_the_kinds_are_those_of_the_help(lab: Lab) -> None:
+    """Each with what it shows."""
+    said = " ".join(lab.bench("figure", "--help").out.split())
+    assert all(f"{kind}: {what}." in said for kind, what in KINDS.items())
