@@ -37,6 +37,27 @@ class TestChance:
         assert ignored.accuracy[-1] < 0.4
         assert (known.accuracy > 0.5).all()
 
+    def test_a_line_below_chance_counts_as_guesses(self) -> None:
+        """A model that always prefers the wrong one of two options sees no line. Its answers fit no
+        curve that ends at chance, and the interval had 5 to 80 symbols.
+        """
+        never = replace(self.samples(0.0, 0.5, 20), correct=np.zeros((20, 5)))
+        assert never.below_chance.all()
+        found = effective_length(never)
+        assert (str(found.length), *map(str, found.length_ci)) == ("< 4", "< 4", "< 4")
+        assert (never.not_below_chance().correct == 0.5).all()
+
+    def test_guesses_stay_as_they_are(self) -> None:
+        """Bad luck is no preference: of 2,000 lines of guesses less than 1 % count as below."""
+        rng = np.random.default_rng(0)
+        curves = [
+            replace(self.samples(0.0, 0.5, 20), correct=(rng.random((20, 5)) < 0.5).astype(float))
+            for _ in range(400)
+        ]
+        assert 0 <= np.mean([curve.below_chance for curve in curves]) < 0.01
+        assert curves[0].not_below_chance() is curves[0]
+        assert not replace(curves[0], guessed=None).below_chance.any()
+
     def test_the_threshold_is_an_accuracy(self) -> None:
         """85 % with two options are 70 % of the samples seen, with eleven 83.5 %."""
         assert seen_share(0.85, 0.5) == pytest.approx(0.7)

@@ -273,6 +273,16 @@ def test_a_model_that_is_right_more_often_than_guesses_is_not_blind(
     assert sure_and_blind(judged) is None
 
 
+def test_a_model_that_prefers_wrong_options_is_said_to(lab: Lab, asked: Callable[..., Any]) -> None:
+    """Where it is right less often than guesses would be, it follows a rule of its own."""
+    asked(answers(0.99, 0.01), "--samples", "60", "--axis", "separator=none")
+    said = confidence_finding(read_run(lab.the_run()))
+    assert (
+        "On 1 of 2 lines (5 symbols) it is right less often than by guessing (0 % " in said
+    )
+    assert "prefers wrong options by a rule of its own" in said
+
+
 def test_replies_have_no_confidence(lab: Lab) -> None:
     """The sentence and the columns are empty."""
     wanted = lab.wanted()

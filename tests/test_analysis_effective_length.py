@@ -14,12 +14,11 @@ import pytest
 from eyechart.harness.analysis.curve import Threshold, areas_under, curve
 from eyechart.harness.analysis.effective_length import (
     EffectiveLength,
-    at_most,
     effective_length,
     few,
     passing_lengths,
 )
-from eyechart.harness.analysis.interval import Bound
+from eyechart.harness.analysis.interval import Bound, at_most
 from tests.curves import LENGTHS, answers, banded, falling, hold_95_percent, shares
 
 Shape = Callable[[float], float]

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from tests.conftest import Lab
 
 ASKED = ("--lengths", "5,20", "--samples", "3")
@@ -18,7 +16,7 @@ def table_of(out: str) -> list[list[str]]:
 def test_several_runs_end_in_one_table(lab: Lab) -> None:
     """A row for each, under the default condition; what follows is the next command."""
     models = ("--model", "oracle:10,oracle:30")
-    done = lab.bench("run", "--task", "counting/ones,counting/sum", *models, *ASKED)
+    done = lab.bench_run("--task", "counting/ones,counting/sum", *models, *ASKED)
     head, *rows = table_of(done.out)
     assert head == ["task", "model", "condition", "sees to"]
     assert [row[:3] for row in rows] == [
@@ -28,7 +26,7 @@ def test_several_runs_end_in_one_table(lab: Lab) -> None:
         ["counting/sum", "oracle/30", "-"],
     ]
     for task, model, _, seen in rows:
-        (folder,) = Path("results/runs", model).glob(f"{task}*")
+        (folder,) = (lab.out / "runs" / model).glob(f"{task}*")
         shown = lab.bench("score", folder).out
         assert seen.split(" (")[0] in shown
     assert done.out.rstrip().splitlines()[-1].startswith("next: ")
@@ -36,7 +34,7 @@ def test_several_runs_end_in_one_table(lab: Lab) -> None:
 
 def test_one_run_has_no_such_table(lab: Lab) -> None:
     """Its own table is the last."""
-    done = lab.bench("run", "--task", "counting/sum", "--model", "oracle:10", *ASKED)
+    done = lab.bench_run("--task", "counting/sum", "--model", "oracle:10", *ASKED)
     assert "with 95 % interval" not in done.out
 
 
@@ -45,7 +43,7 @@ def test_what_limits_a_length_is_said_there(lab: Lab) -> None:
     replies = lab.folder / "replies.txt"
     replies.write_text("Let me think about it.\n")
     models = ("--model", f"oracle:10,scripted/{replies}")
-    done = lab.bench("run", "--task", "counting/sum", *models, *ASKED, "--keep-going")
+    done = lab.bench_run("--task", "counting/sum", *models, *ASKED, "--keep-going")
     oracle, unreadable = (row[-1] for row in table_of(done.out)[1:])
     assert "limited" not in oracle
     assert unreadable == "not known (< 5 to > 20, limited by form)"

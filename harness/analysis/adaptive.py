@@ -21,9 +21,8 @@ import numpy as np
 
 from eyechart.harness.analysis.bins import BINS_AN_OCTAVE
 from eyechart.harness.analysis.curve import Curve, Threshold
-from eyechart.harness.analysis.effective_length import at_most
 from eyechart.harness.analysis.fit import Fit, Tails, fit
-from eyechart.harness.analysis.interval import span_text
+from eyechart.harness.analysis.interval import at_most, span_text
 from eyechart.harness.analysis.judged_run import JudgedRun
 from eyechart.harness.spec import CellKey, Condition, Line
 from eyechart.providers.naming import named

@@ -98,7 +98,37 @@ def confidence_finding(
         f"{100 * right:.0f} % (expected calibration error {span})."
     )
     found = [blind for one in judged if (blind := sure_and_blind(one, threshold))]
-    return f"{said} {_blind(found, judged, run.spec.unit)}" if found else said
+    if found:
+        said += f" {_blind(found, judged, run.spec.unit)}"
+    return " ".join(filter(None, (said, _below_chance(judged, run.spec.unit))))
+
+
+def _below_chance(judged: Sequence[JudgedCondition], unit: str) -> str:
+    """A sentence on the lines with fewer right choices than guesses would have; or empty."""
+    found = [
+        (one, one.curve) for one in judged if one.curve is not None and one.curve.below_chance.any()
+    ]
+    if not found:
+        return ""
+    worst, curve = max(found, key=lambda pair: pair[1].n[pair[1].below_chance].sum())
+    places = curve.below_chance
+    lines = [line for line, is_below in zip(curve.lines, places, strict=True) if is_below]
+    low, high = lines[0].low, lines[-1].high
+    lengths = f"{low} {unit}" if low == high else f"{low} to {high} {unit}"
+    n = curve.n[places]
+    right, guessed = (
+        100 * float(share[places] @ n / n.sum()) for share in (curve.accuracies, curve.chance)
+    )
+    where = more = ""
+    if len(judged) > 1:
+        where = f" with {varied_label(worst.condition, [one.condition for one in judged])}"
+    if len(found) > 1:
+        more = f" It is so under {len(found)} of {len(judged)} conditions."
+    return (
+        f"On {len(lines)} of {len(curve.lines)} lines ({lengths}){where} it is right less often "
+        f"than by guessing ({right:.0f} % against {guessed:.0f} %): it prefers wrong options by a "
+        f"rule of its own, which can also make choices right elsewhere.{more}"
+    )
 
 
 def _blind(found: Sequence[SureAndBlind], judged: Sequence[JudgedCondition], unit: str) -> str:

@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
+from eyechart.harness.analysis.interval import at_most
 from eyechart.harness.errors import UsageError
 from eyechart.harness.spec import Line
 from eyechart.providers.naming import named
@@ -40,6 +41,10 @@ SIGNIFICANT = 0.05
 
 NEARLY = 1e-9
 """Accuracies that differ by less are equal: 0.85 has no exact binary form."""
+
+
+_BELOW = 0.005
+"""Level of the test of each line against guesses."""
 
 
 _MOST_WEIGHTS = 2_000_000
@@ -115,6 +120,25 @@ class Curve:
     def chance(self) -> Floats:
         """`guessed`, or 0 at each line."""
         return np.zeros(len(self.lines)) if self.guessed is None else self.guessed
+
+    @cached_property
+    def below_chance(self) -> npt.NDArray[np.bool_]:
+        """Where significantly fewer samples are right than guesses would be, by an exact binomial
+        test at each line: shape (L,).
+        """
+        correct = np.ceil(self.correct.sum(axis=0))
+        counts = zip(correct, self.n, self.chance, strict=True)
+        return np.array([at_most(int(right), int(n), p) < _BELOW for right, n, p in counts], bool)
+
+    def not_below_chance(self) -> Curve:
+        """The curve with the accuracy of guesses at the lines `below_chance`. A model that prefers
+        wrong options by some rule sees no more there than one that guesses, and no curve with the
+        accuracy of guesses as its lowest fits its answers.
+        """
+        if not self.below_chance.any():
+            return self
+        correct = np.where(self.below_chance & (self.scored > 0), self.chance, self.correct)
+        return replace(self, correct=correct)
 
     @property
     def mean_chance(self) -> float:

@@ -19,7 +19,7 @@ from eyechart.harness.analysis.curve import (
     drawn_accuracies,
 )
 from eyechart.harness.analysis.fit import TAILS, Fit, fit
-from eyechart.harness.analysis.interval import Bound, Span, span_text
+from eyechart.harness.analysis.interval import Bound, Span, at_most, span_text
 from eyechart.harness.analysis.limit import LENGTHS, Limit
 from eyechart.harness.score.outcomes import Cause
 from eyechart.harness.spec import Line
@@ -290,23 +290,6 @@ def _before_a_failure(samples: Curve, required: float) -> int:
         if at_most(math.ceil(correct), int(n), required) < TAILS[0]:
             return place
     return len(samples.n)
-
-
-def at_most(successes: int, n: int, share: float) -> float:
-    """Probability of `successes` or fewer in `n` independent trials with probability `share`."""
-    if successes >= n or share <= 0:
-        return 1.0
-    if share >= 1:
-        return 0.0
-    log_terms = [
-        math.lgamma(n + 1)
-        - math.lgamma(count + 1)
-        - math.lgamma(n - count + 1)
-        + count * math.log(share)
-        + (n - count) * math.log1p(-share)
-        for count in range(successes + 1)
-    ]
-    return min(1.0, math.fsum(map(math.exp, log_terms)))
 
 
 def _passed(lengths: Floats, shortest: float, count: int) -> Bound:

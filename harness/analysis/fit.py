@@ -196,8 +196,10 @@ def fit(samples: Curve, threshold: Threshold, *, longest: float = 0.0) -> Fit:
 
     A first fit counts each answer as independent; the dispersion around it weakens the likelihood
     of the second. A relative threshold is a share of the first fit's accuracy at the shortest
-    length, and is treated as known exactly. In a forced choice the accuracy of guesses is fixed.
+    length, and is treated as known exactly. In a forced choice the accuracy of guesses is fixed,
+    and no line counts as below it.
     """
+    samples = samples.not_below_chance()
     scored = samples.scored > 0
     lengths = samples.true_lengths[scored]
     bins = Bins.of(samples.lines, longest)

@@ -31,6 +31,23 @@ def wilson(successes: float, n: float) -> tuple[float, float] | None:
     return low, high
 
 
+def at_most(successes: int, n: int, share: float) -> float:
+    """Probability of `successes` or fewer in `n` independent trials with probability `share`."""
+    if successes >= n or share <= 0:
+        return 1.0
+    if share >= 1:
+        return 0.0
+    log_terms = [
+        math.lgamma(n + 1)
+        - math.lgamma(count + 1)
+        - math.lgamma(n - count + 1)
+        + count * math.log(share)
+        + (n - count) * math.log1p(-share)
+        for count in range(successes + 1)
+    ]
+    return min(1.0, math.fsum(map(math.exp, log_terms)))
+
+
 def student95(free: int) -> float:
     """Student's t at 0.975, by the expansion of Fisher & Cornish (1960): within 0.2 % from three
     degrees of freedom on, and 10 % too small at one.

@@ -22,9 +22,9 @@ import numpy as np
 import numpy.typing as npt
 
 from eyechart.harness.analysis.curve import Curve, Threshold, curve
-from eyechart.harness.analysis.effective_length import EffectiveLength, at_most, effective_length
+from eyechart.harness.analysis.effective_length import EffectiveLength, effective_length
 from eyechart.harness.analysis.fit import fit
-from eyechart.harness.analysis.interval import Bound
+from eyechart.harness.analysis.interval import Bound, at_most
 from eyechart.harness.analysis.limit import LENGTHS, MIXED, Limit
 from eyechart.harness.score.outcomes import Cause, Outcome
 from eyechart.harness.score.readings import Reading
