@@ -21,6 +21,7 @@ from pydantic import (
     Field,
     JsonValue,
     Tag,
+    WithJsonSchema,
     model_validator,
 )
 
@@ -170,8 +171,14 @@ def taken_by(axis: str) -> str | None:
 
 
 Length = Annotated[int, Field(gt=0, le=MAX_LENGTH)]
-Name = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*$", max_length=40)]
-ValueName = Annotated[str, Field(pattern=r"^([a-z][a-z0-9_]*|[0-9]{1,3})$", max_length=40)]
+_NAME = r"^[a-z][a-z0-9_]*$"
+Name = Annotated[str, Field(pattern=_NAME, max_length=40)]
+ValueName = Annotated[
+    str,
+    Field(pattern=r"^([a-z][a-z0-9_]*|[0-9])$", max_length=40),
+    WithJsonSchema({"type": "string", "pattern": _NAME, "maxLength": 40}),
+]
+"""A digit names a value of the axis `examples` alone; `task.check` refuses it in a file."""
 
 
 CodeReference = Annotated[str, Field(pattern=r"^[^:]+\.py:[A-Za-z_]\w*$")]

@@ -11,7 +11,7 @@ from eyechart.harness.errors import TaskFileError
 from eyechart.harness.spec import MAX_LENGTH, Axis, Preset, Separator, TaskSpec, taken_by
 from eyechart.harness.spec.answer import TYPES, Answer
 from eyechart.harness.task import prompt
-from eyechart.harness.task.problems import file_error, problems_of, read_text
+from eyechart.harness.task.problems import NAME_DEMAND, file_error, problems_of, read_text
 from eyechart.harness.task.source import Position, Problem, YamlFile, parse
 from eyechart.harness.task.trial import trial_problems
 from eyechart.providers.close_match import did_you_mean
@@ -203,6 +203,9 @@ def _value_problems(
 ) -> Iterator[Problem]:
     phrase = _phrase(data)
     for value, text in values.items():
+        if isinstance(value, str) and value.isdecimal() and len(value) == 1:
+            place = file.position(["axes", axis, "values", value], of_key=True)
+            yield Problem(place, f"name {value!r} {NAME_DEMAND}")
         if not isinstance(text, str):
             continue
         place = file.position(["axes", axis, "values", value])

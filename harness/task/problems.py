@@ -81,10 +81,14 @@ def _unknown_key(file: YamlFile, path: Sequence[str | int], fields_at: FieldsAt)
     return Problem(position, f"unknown key {path[-1]!r}; {remedy}")
 
 
+NAME_DEMAND = "must be lower case letters, digits and _"
+"""What a name of an axis, a value or a preset is made of, a letter first."""
+
+
 def _name_demand(detail: ErrorDetails) -> str:
     if detail["type"] == "string_too_long":
         return f"must have at most {detail.get('ctx', {}).get('max_length')} characters"
-    return "must be lower case letters, digits and _"
+    return NAME_DEMAND
 
 
 _DEMANDS = {
