@@ -24,7 +24,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -74,6 +74,19 @@ def sent_of(body: Mapping[str, object]) -> dict[str, object]:
     seed, since each draw has another.
     """
     return {name: value for name, value in body.items() if not _NO_PARAM.fullmatch(name)}
+
+
+_SAMPLING = re.compile(r"temperature|top_[kp]|min_p|\w+_penalty")
+
+
+def resampled(before: Mapping[str, object], now: Mapping[str, object]) -> list[str]:
+    """The parameters of two requests by which their replies are drawn otherwise, sorted."""
+    return [name for name in sampling_of({*before, *now}) if before.get(name) != now.get(name)]
+
+
+def sampling_of(names: Iterable[str]) -> list[str]:
+    """Those of the parameters by which replies are drawn, sorted."""
+    return sorted(filter(_SAMPLING.fullmatch, names))
 
 
 @dataclass(frozen=True, slots=True)

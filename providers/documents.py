@@ -9,7 +9,17 @@ _WORDS = 3
 
 def as_document(prompt: str) -> str:
     """The text to continue."""
-    return prompt if prompt.rstrip().endswith(":") else f"{prompt}{CUE}"
+    ends = prompt.rstrip().endswith(":") or _has_examples(prompt)
+    return prompt if ends else f"{prompt}{CUE}"
+
+
+def _has_examples(prompt: str) -> bool:
+    """Whether the prompt has worked examples: its last line begins another line, with an answer
+    after it and an empty line before the next question.
+    """
+    before, _, last = prompt.rpartition("\n")
+    _, begins, answered = before.partition(f"\n{last} ")
+    return bool(last.strip() and begins) and "\n\n" in answered
 
 
 def opened(prompt: str, opening: str) -> str:
@@ -19,12 +29,14 @@ def opened(prompt: str, opening: str) -> str:
 
 def stops(prompt: str) -> list[str]:
     """Stop sequences, which show that a model has begun another question after its answer: the
-    prompt's first words, the label of its last line, and the cue.
+    prompt's first words, the label of its last line, the cue, and after worked examples an empty
+    line.
     """
     lines = prompt.split("\n")
     label = lines[-1].partition(":")[0].split(" ")[0]
     beginnings = (" ".join(lines[0].split(" ")[:_WORDS]), label, CUE.strip())
-    return list(dict.fromkeys(f"\n{beginning}" for beginning in beginnings if beginning))
+    found = dict.fromkeys(f"\n{beginning}" for beginning in beginnings if beginning)
+    return [*found, *(["\n\n"] if _has_examples(prompt) else [])]
 
 
 def until_stop(text: str, prompt: str) -> str | None:

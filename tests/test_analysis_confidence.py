@@ -277,9 +277,7 @@ def test_a_model_that_prefers_wrong_options_is_said_to(lab: Lab, asked: Callable
     """Where it is right less often than guesses would be, it follows a rule of its own."""
     asked(answers(0.99, 0.01), "--samples", "60", "--axis", "separator=none")
     said = confidence_finding(read_run(lab.the_run()))
-    assert (
-        "On 1 of 2 lines (5 symbols) it is right less often than by guessing (0 % " in said
-    )
+    assert "On 1 of 2 lines (5 symbols) it is right less often than by guessing (0 % " in said
     assert "prefers wrong options by a rule of its own" in said
 
 

@@ -139,7 +139,7 @@ def test_a_misspelt_axis_says_which_axes_there_are(home: Lab) -> None:
     said = "bench: bench.toml:2: axis {} is left out for lab/ones: no such axis there; {}"
     assert [line for line in done.err.splitlines() if "left out" in line] == [
         said.format("'separatr'", "did you mean 'separator'?"),
-        said.format("'colour'", "known: separator"),
+        said.format("'colour'", "known: examples, separator"),
     ]
 
 

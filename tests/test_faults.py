@@ -385,7 +385,9 @@ class TestPermanent:
             with unasked(server, bed):
                 assert bed.run(server) == table
             asked = server.counters.requests - before
-            assert asked == {key: 1 for key, kind in expected.items() if kind == "error"}
+            assert asked.keys() == {key for key, kind in expected.items() if kind == "error"}
+            # before any reply the fault may be what makes sampling neutral: asked without, once
+            assert set(asked.values()) <= {1, 1 + (bed.provider == "openai")}
         assert list(server.counters.answers.values()) == [1] * (SIZE - len(expected))
 
 

@@ -23,7 +23,7 @@ from eyechart.providers.base import (
     SetupError,
     environment_key,
 )
-from eyechart.providers.catalog.endpoints import endpoint_of, thinking_fields
+from eyechart.providers.catalog.endpoints import NEUTRAL, endpoint_of, thinking_fields
 from eyechart.providers.catalog.model_facts import ModelFacts
 from eyechart.providers.openai.form import OpenAIForm, plain_body
 from eyechart.providers.registry import checked, parse_model
@@ -37,7 +37,9 @@ SERVER = ("http://127.0.0.1:9/v1",)
 
 
 def body_of(model: str, thinking: str, urls: tuple[str, ...] = (), **more: Any) -> dict[str, Any]:
-    """The fields of a body besides those that every request has."""
+    """The fields of a body besides those that every request has: a prompt, a limit, and what makes
+    sampling neutral.
+    """
     name = parse_model(model, base_urls=urls)
     settings = checked(name, ModelSettings("", base_urls=urls, thinking=thinking, **more))
     endpoint = endpoint_of(name.provider, urls)
@@ -47,6 +49,7 @@ def body_of(model: str, thinking: str, urls: tuple[str, ...] = (), **more: Any) 
         field: value
         for field, value in body.items()
         if field not in ("messages", "max_tokens", "max_completion_tokens")
+        and value not in NEUTRAL.get(field, ())
     }
 
 

@@ -12,6 +12,7 @@ import pytest
 
 from eyechart.providers import base
 from eyechart.providers.base import ModelSettings, Reply, Request, SetupError, Usage
+from eyechart.providers.catalog.endpoints import VLLM_NEUTRAL
 from eyechart.providers.registry import open_model, parse_model
 from eyechart.providers.vllm.client import VllmProvider
 from tests.fake_server import Asked, Response, chat, fake_server
@@ -83,6 +84,7 @@ def test_an_ordinary_exchange(monkeypatch: pytest.MonkeyPatch) -> None:
         "messages": [{"role": "user", "content": "How many?\nRow A: 11"}],
         "max_tokens": 40,
         "temperature": 0.0,
+        **{name: values[0] for name, values in VLLM_NEUTRAL.items()},
     }
 
 

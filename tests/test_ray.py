@@ -37,6 +37,7 @@ from eyechart.providers.base import (
     StopRunError,
     Usage,
 )
+from eyechart.providers.catalog.endpoints import VLLM_NEUTRAL
 from eyechart.providers.openai.form import template_fields
 from eyechart.providers.registry import parse_model
 from eyechart.providers.scripted import ScriptedProvider
@@ -511,10 +512,12 @@ class TestOfflineVllm:
         }
         assert self.PLAN.reply(row, Request("p", 4)).logprobs == (("4", -0.5), ("", -0.1))
 
-    def test_the_defaults_of_the_model_hold(self) -> None:
-        """As at `vllm serve`, unless the run says otherwise."""
-        assert self.PLAN.sampling(Request("p", 4)) == {
-            "repetition_penalty": 1.05,
+    def test_sampling_is_neutral_whatever_the_model_has(self) -> None:
+        """As at `vllm serve`, unless the run says otherwise; other defaults of the model hold."""
+        plan = replace(self.PLAN, defaults={"repetition_penalty": 1.05, "min_tokens": 1})
+        assert plan.sampling(Request("p", 4)) == {
+            **{name: values[0] for name, values in VLLM_NEUTRAL.items()},
+            "min_tokens": 1,
             "max_tokens": 4,
             "temperature": 0.0,
             "seed": None,

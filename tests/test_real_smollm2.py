@@ -46,8 +46,8 @@ def requests() -> list[Request]:
         task = open_task(name, built_in_files()[name])
         axes = {"separator": ["comma"]} if "separator" in task.spec.axes else {}
         for sample in plan(task, lengths=LENGTHS, samples=1, axes=axes):
-            found.append(request_of(sample, MAX_TOKENS, 0.0, 0))
-            found.append(request_of(sample, 1, 0.0, 0, ForcedChoice(task, 0)))
+            found.append(request_of(sample, MAX_TOKENS, 0.0, 0, api="chat"))
+            found.append(request_of(sample, 1, 0.0, 0, ForcedChoice(task, 0), api="chat"))
     return found
 
 

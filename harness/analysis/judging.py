@@ -13,14 +13,15 @@ from eyechart.harness.errors import JournalError, TaskError, TaskFileError, Usag
 from eyechart.harness.journal.manifest import Manifest
 from eyechart.harness.journal.record import Record
 from eyechart.harness.plan.own_tasks import remembered
-from eyechart.harness.plan.plan import item_of
+from eyechart.harness.plan.plan import item_of, make_sample
 from eyechart.harness.score.answer_type import AnswerForm
 from eyechart.harness.score.extraction import FIRST
 from eyechart.harness.score.forced_choice import choice_verdict
 from eyechart.harness.score.judge import OwnScorer, judge
 from eyechart.harness.score.verdict import Verdict
-from eyechart.harness.spec import Item, TaskSpec, prompt_hash
+from eyechart.harness.spec import Item, Line, TaskSpec
 from eyechart.harness.spec.answer import Target
+from eyechart.harness.spec.worked import answer_read
 from eyechart.harness.task.catalogue import Task, reopen
 from eyechart.harness.task.functions import ItemError
 from eyechart.harness.task.prompt import before_question, question_starts
@@ -74,7 +75,8 @@ class Judge:
 
 def judge_of_task(task: Task, seed: int, api: str) -> Judge:
     """The judge of replies that are asked now."""
-    return Judge(task.spec.answer, ends_of(task.spec, api), task.scorer, _items_of(task, seed))
+    answer = answer_read(task.spec, api)
+    return Judge(answer, ends_of(task.spec, api), task.scorer, _items_of(task, seed))
 
 
 def judge_of_run(
@@ -83,7 +85,8 @@ def judge_of_run(
     """The judge of the run in `folder`; the arguments are those of `scorer_of`, which may raise."""
     spec = manifest.task_spec()
     scorer = scorer_of(folder, manifest, others, run_kept_code=run_kept_code)
-    judge = Judge(spec.answer, ends_of(spec, str(manifest.settings.get("api"))), scorer)
+    api = str(manifest.settings.get("api"))
+    judge = Judge(answer_read(spec, api), ends_of(spec, api), scorer)
     if scorer is None:
         return judge
     with suppress(NoTaskError, UsageError, TaskFileError):
@@ -106,8 +109,9 @@ def _items_of(task: Task, seed: int) -> Callable[[Record], Item | None]:
         condition, length, index = record.condition, record.length, record.index
         with suppress(TaskError):
             made = item_of(task, condition, length, index, seed)
-            prompt = task.prompt(made, condition, length, index)
-            return made if prompt_hash(prompt) == record.prompt_hash else None
+            line = Line.exact(length)
+            sample = make_sample(task, condition, line, index, seed, drawn={length: made})
+            return made if sample.prompt_hash == record.prompt_hash else None
         return None
 
     return item

@@ -235,6 +235,15 @@ def reading_note(runs: Sequence[tuple[str, JudgedRun]]) -> str:
     )
 
 
+def refused_notes(runs: Sequence[tuple[str, JudgedRun]]) -> list[str]:
+    """A sentence for each of the named runs whose server samples in a way of its own."""
+    return [
+        f"{name}: its server does not take {', '.join(refused)}, so the server's own values hold."
+        for name, run in runs
+        if (refused := run.manifest.refused_sampling)
+    ]
+
+
 def ranking_finding(ranking: Ranking) -> str:
     """Which runs see how far, and which of the others they are shown to see further than."""
     first = ranking.runs[0]

@@ -33,6 +33,7 @@ def joined(parts: Sequence[Part]) -> Manifest:
         server=_server(parts),
         accepted=sorted({address for one in manifests for address in one.accepted}),
         answered_by=_answered_by(parts),
+        refused=sorted({name for one in manifests for name in one.refused}),
         software=max(manifests, key=lambda manifest: manifest.updated).software,
         counted={label: text for one in reversed(manifests) for label, text in one.counted.items()},
         cells=[],

@@ -22,11 +22,12 @@ from eyechart.harness.journal.record import SAMPLES
 from eyechart.harness.journal.recorded import Recorded
 from eyechart.harness.journal.shards import SHARDS, is_shard
 from eyechart.harness.spec import VARIANT, Cell, CellKey, Condition, Settings, TaskSpec, exact_json
+from eyechart.providers.base import sampling_of
 from eyechart.providers.naming import turned_on
 from eyechart.providers.secrets import masked_fields
 
 MANIFEST = "manifest.json"
-_MASKED = ("server", "accepted", "answered_by", "sent", "commands", "recorded")
+_MASKED = ("server", "accepted", "answered_by", "sent", "refused", "commands", "recorded")
 """Fields with text from outside, such as a server's, in which keys are masked."""
 _MOST_PROBLEM = 200
 """Characters of a message about a manifest, which may quote a value from it."""
@@ -68,6 +69,8 @@ class Manifest:
     sent: dict[str, Any] = field(default_factory=dict)
     """The parameters of the latest kind of request, as they were sent: the body without model,
     prompt and limit of tokens. Empty where the provider does not say."""
+    refused: list[str] = field(default_factory=list)
+    """Parameters that replies were asked without, because the server does not take them."""
     software: dict[str, str] = field(default_factory=dict)
     counted: dict[str, str] = field(default_factory=dict)
     """Label of a condition -> tokens of some of its prompts, see `spec.counted`. Empty where the
@@ -99,6 +102,11 @@ class Manifest:
     def shard_text(self) -> str:
         """`shard 3/16`, or `a whole run`."""
         return f"shard {self.shard}" if self.shard else "a whole run"
+
+    @property
+    def refused_sampling(self) -> list[str]:
+        """The parameters among `refused` by which replies are drawn."""
+        return sampling_of(self.refused)
 
     def task_spec(self) -> TaskSpec:
         """The task's spec at the time of the run."""

@@ -116,6 +116,7 @@ class ManifestFields(_InFile):
     accepted: list[str] = []
     answered_by: list[str] = []
     sent: dict[str, JsonValue] = {}
+    refused: list[str] = []
     software: dict[str, str] = {}
     counted: dict[str, Annotated[str, Field(pattern=PATTERN)]] = {}
     cells: list[_CellInFile]

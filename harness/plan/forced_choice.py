@@ -70,11 +70,12 @@ class ForcedChoice:
 
 
 def _rivals(sample: Sample) -> tuple[str, ...]:
-    """The other words of the prompt that look like the target, sorted; none where the target is no
-    word of the prompt, or has no digit: words of letters may belong to the question.
+    """The other words of the question that look like the target, sorted; none where the target is
+    no word of it, or has no digit: words of letters may belong to the question. Words of worked
+    examples are none, so that all numbers of examples have the same options.
     """
     right = {str(sample.target), *sample.accept}
-    words, look = set(_WORD.findall(sample.prompt)), _look(str(sample.target))
+    words, look = set(_WORD.findall(sample.question)), _look(str(sample.target))
     if "0" not in look or str(sample.target) not in words:
         return ()
     return tuple(sorted(word for word in words - right if _look(word) == look))

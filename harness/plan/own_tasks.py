@@ -18,7 +18,7 @@ from typing import Any
 import orjson
 
 from eyechart.harness.errors import EyechartError
-from eyechart.harness.task.catalogue import Task, open_task
+from eyechart.harness.task.catalogue import Task, of_digest, open_task
 from eyechart.providers.catalog.price_list import cache_folder
 
 _MOST = 500
@@ -51,9 +51,10 @@ def remembered(name: str, digest: str) -> Task | None:
     for record in sorted(records, key=lambda file: file.name):
         with suppress(OSError, ValueError, TypeError, KeyError, EyechartError):
             read: Mapping[str, Any] = orjson.loads(record.read_bytes())
-            task = open_task(name, Path(read["path"]), trial=False)
-            now = {str(file): _hash(file.read_bytes()) for file in _code(task)}
-            if task.spec.digest() == digest and now == read["files"]:
+            task = of_digest(open_task(name, Path(read["path"]), trial=False), digest)
+            if task is None:
+                continue
+            if {str(file): _hash(file.read_bytes()) for file in _code(task)} == read["files"]:
                 return task
     return None
 

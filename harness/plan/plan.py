@@ -18,6 +18,7 @@ from eyechart.harness.errors import PlanError
 from eyechart.harness.settings.run_settings import Spread
 from eyechart.harness.settings.shard import WHOLE, Shard
 from eyechart.harness.spec import (
+    EXAMPLES,
     Cell,
     CellKey,
     Condition,
@@ -28,6 +29,7 @@ from eyechart.harness.spec import (
     line_start,
     lines_of,
 )
+from eyechart.harness.spec.worked import has_examples
 
 if TYPE_CHECKING:
     from eyechart.harness.task.catalogue import Task
@@ -131,6 +133,7 @@ def plan(
     Given `lengths` are exact unless `spread` says otherwise; without them the spread of the preset
     or of the task holds. `axes` maps an axis to value names, or to `["all"]`; axes that the task
     lacks are ignored here, since tasks of a group may have different axes; the caller checks them.
+    With `examples` among them the plan is of the task with this axis.
 
     Raises:
         PlanError: the task lacks the preset or an axis value, its items file lacks a
@@ -143,6 +146,8 @@ def plan(
         samples = samples or chosen.samples
         if not lengths:
             lengths, own_spread = chosen.lengths, chosen.spread or own_spread
+    if EXAMPLES in (axes or {}):
+        task = task.with_examples()
     conditions = _conditions(_chosen_values(task, axes or {}))
     if spread in ("bands", "fifth") and task.spec.items is not None:
         raise PlanError(
@@ -235,15 +240,22 @@ def make_sample(
         item = item_of(task, condition, length, index, seed)
         if drawn is not None:
             drawn[length] = item
+    before, cue, phrase = "", "", task.spec.answer.phrase
+    prompt = task.prompt(item, condition, length, index)
+    if has_examples(task.spec):
+        before = task.examples.before(item, condition, index, seed)
+        cue = "" if prompt.rstrip().endswith(phrase.strip()) else phrase.rstrip()
     return Sample(
         id=sample_id(task, condition, length, index, seed),
         condition=condition,
         line=line,
         length=length,
         index=index,
-        prompt=task.prompt(item, condition, length, index),
+        prompt=f"{before}{prompt}",
         target=task.spec.answer.kind.value(item.target),
         accept=tuple(item.accept),
+        before=len(before),
+        cue=cue,
     )
 
 
@@ -270,7 +282,10 @@ def sample_from_id(task: Task, identifier: str) -> Sample:
         raise PlanError(f"not a sample id: {identifier!r}")
     if (match["task"], int(match["version"])) != (task.name, task.spec.version):
         raise PlanError(f"{identifier!r} is not of task {task.name}@{task.spec.version}")
-    condition, axes = Condition.read(match["condition"]), task.spec.axes
+    condition = Condition.read(match["condition"])
+    if EXAMPLES in condition:
+        task = task.with_examples()
+    axes = task.spec.axes
     is_known = list(condition) == list(axes) and all(
         value in axes[axis].values for axis, value in condition.items()
     )

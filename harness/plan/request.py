@@ -5,7 +5,7 @@ from __future__ import annotations
 from eyechart.harness.plan.forced_choice import ForcedChoice
 from eyechart.harness.plan.plan import output_budget
 from eyechart.harness.spec import Sample
-from eyechart.providers.base import Request
+from eyechart.providers.base import Api, Request
 
 
 def seed_of(seed: int, draw: int) -> int:
@@ -21,10 +21,13 @@ def request_of(
     temperature: float | None,
     seed: int,
     choice: ForcedChoice | None = None,
+    *,
+    api: Api,
 ) -> Request:
     """The request with so many tokens for the whole reply, or for the probabilities of a choice."""
+    continued = api == "completions" and choice is None
     return Request(
-        prompt=sample.prompt,
+        prompt=sample.document if continued else sample.prompt,
         max_tokens=max_tokens,
         temperature=temperature,
         seed=seed_of(seed, sample.draw) if temperature else None,

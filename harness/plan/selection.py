@@ -54,7 +54,7 @@ def plans(
         check_axes(given.axes, tasks, names)
         return [task_plan(task, given) for task in tasks]
     for axis in given.axes:
-        if without := [task.name for task in tasks if axis not in task.spec.axes]:
+        if without := [task.name for task in tasks if axis not in task.axes]:
             remedy = f"; {_known_axes(axis, tasks)}" if len(without) == len(tasks) else ""
             leave_out(f"axis {axis!r} is left out for {_some(without)}: no such axis there{remedy}")
     return [task_plan(task, given) for task in tasks]
@@ -85,7 +85,7 @@ def task_plan(task: Task, given: RunSettings) -> Plan:
     )
     for condition, line in planned.sizes:  # a length that the task cannot make is found here
         for length in sorted({line.low, line.length, line.high}):
-            make_sample(task, condition, Line.exact(length), 0, planned.seed)
+            make_sample(planned.task, condition, Line.exact(length), 0, planned.seed)
     return replace(planned, draws=given.draws)
 
 
@@ -110,14 +110,14 @@ def _with_preset(tasks: Sequence[Task], preset: str, names: str, notify: Warn | 
 def check_axes(axes: Iterable[str], tasks: Sequence[Task], names: str) -> None:
     """Raises `UsageError` for an axis that no task has; `names` is the value of `--task`."""
     for axis in axes:
-        if not any(axis in task.spec.axes for task in tasks):
+        if not any(axis in task.axes for task in tasks):
             remedy = _known_axes(axis, tasks)
             raise UsageError(f"no axis {axis!r} in {names!r}; {remedy}", setting="axes")
 
 
 def _known_axes(given: str, tasks: Sequence[Task]) -> str:
     """The axis that was probably meant, or else all axes of the tasks."""
-    known = sorted({axis for task in tasks for axis in task.spec.axes})
+    known = sorted({axis for task in tasks for axis in task.axes})
     return did_you_mean(given, known)
 
 

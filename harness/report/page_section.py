@@ -9,7 +9,7 @@ from itertools import chain
 
 from eyechart.harness.analysis.confidence_text import confidence_finding
 from eyechart.harness.analysis.drift import drift_notes
-from eyechart.harness.analysis.run_text import reading_note, run_finding
+from eyechart.harness.analysis.run_text import reading_note, refused_notes, run_finding
 from eyechart.harness.analysis.standing import Standing
 from eyechart.harness.analysis.tokens_text import notes_of_runs
 from eyechart.harness.report import figures, listed
@@ -90,6 +90,7 @@ class PageSection:
         notes = (
             *standing_notes(self.standing),
             *drift_notes(runs),
+            *refused_notes(runs),
             *filter(None, (read, *sure, *several)),
             *notes_of_runs(runs),
         )

@@ -22,7 +22,7 @@ from eyechart.harness.run.progress import Progress
 from eyechart.harness.run.retry import RetryingClient
 from eyechart.harness.run.room import Room
 from eyechart.harness.spec import Sample
-from eyechart.providers.base import Provider, ProviderError, StopRunError
+from eyechart.providers.base import Api, Provider, ProviderError, StopRunError
 
 Append = Callable[[Record], None]
 
@@ -37,6 +37,7 @@ async def ask_all(
     meter: UsageMeter | None = None,
     room: Room | None = None,
     choice: ForcedChoice | None = None,
+    api: Api = "chat",
     limits: RunLimits = RunLimits(),  # noqa: B008  frozen
     rates: RateLimiter | None = None,
     progress: Progress | None = None,
@@ -66,7 +67,7 @@ async def ask_all(
     meter = meter or UsageMeter(progress.budget, paced=limits.tpm is not None, say=say)
     client = RetryingClient(provider, limits, progress, meter, limiter, sleep, clock, say=say)
     client.room = room or client.room
-    pool = WorkerPool(samples, client, append, temperature, seed, choice)
+    pool = WorkerPool(samples, client, append, temperature, seed, choice, api)
     work = asyncio.create_task(pool.work())
     try:
         await asyncio.shield(work)
@@ -104,6 +105,7 @@ class WorkerPool:
     temperature: float | None
     seed: int
     choice: ForcedChoice | None = None
+    api: Api = "chat"
     sample_error: Exception | None = None
     """The error of a sample that could not be made."""
     reported: set[str] = field(default_factory=set)
@@ -149,7 +151,9 @@ class WorkerPool:
         try:
             for sample, max_tokens in samples:
                 tokens = self.client.room.tokens(sample.prompt, max_tokens)
-                request = request_of(sample, tokens, self.temperature, self.seed, self.choice)
+                request = request_of(
+                    sample, tokens, self.temperature, self.seed, self.choice, api=self.api
+                )
                 record = await self.client.ask(sample, request)
                 if record is None:
                     self._cancel_waiting()

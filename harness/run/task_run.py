@@ -214,6 +214,7 @@ class TaskRun:
             meter=self._meter,
             room=self.room,
             choice=self._choice,
+            api=settings.api,
             limits=limits,
             rates=self._rates,
             progress=self.progress,

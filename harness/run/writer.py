@@ -38,7 +38,7 @@ from eyechart.harness.run.progress import Progress
 from eyechart.harness.run.records import overflow
 from eyechart.harness.run.run_request import RunRequest
 from eyechart.harness.spec import CellKey, Condition, Sample, counted, exact_json, line_start
-from eyechart.providers.base import Facts, StopRunError
+from eyechart.providers.base import Facts, StopRunError, resampled
 from eyechart.providers.naming import named, turned_on
 from eyechart.providers.secrets import mask, masked, redact
 
@@ -341,6 +341,7 @@ class RunWriter:
         self._manifest = manifest
         self._warn = warn
         self._before = tuple(manifest.answered_by)
+        self._sent_before = dict(manifest.sent)
         self._said_all = False
         self._progress = progress or Progress()
         self._judge = judge
@@ -349,9 +350,7 @@ class RunWriter:
 
     def __call__(self, record: Record) -> None:
         """Writes a record; raises `StopRunError` if another model answers than before."""
-        if (sent := self._progress.sent) is not None and sent != self._manifest.sent:
-            self._manifest.sent = dict(sent)
-            write_manifest(self._journal.folder, self._manifest)
+        self._note_sent(self._progress.sent, record.dropped_params or ())
         if record.model is not None:
             self._note_model(mask(record.model)[:_NAME_CHARS])
         self._journal.append(record)
@@ -361,6 +360,26 @@ class RunWriter:
         if self._judge is not None and (correct := self._judge(record)) is not None:
             self._progress.judged += 1
             self._progress.correct += correct
+
+    def _note_sent(self, sent: Mapping[str, Any] | None, refused: Sequence[str]) -> None:
+        """Notes how the model was asked; warns once where its sampling differs from that of replies
+        that were there before.
+        """
+        manifest = self._manifest
+        new = [name for name in refused if name not in manifest.refused]
+        is_other = sent is not None and sent != manifest.sent
+        if not new and not is_other:
+            return
+        manifest.refused += new
+        if sent is not None and is_other:
+            manifest.sent = dict(sent)
+            if self._sent_before and (names := resampled(self._sent_before, sent)):
+                self._warn(
+                    f"earlier replies of this run were asked with another {' and '.join(names)}; "
+                    f"{turned_on('fresh')} asks all again"
+                )
+            self._sent_before = {}
+        write_manifest(self._journal.folder, manifest)
 
     def _note_model(self, name: str) -> None:
         """Notes the name of a model that answered; warns where several models answer."""

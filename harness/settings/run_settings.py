@@ -120,7 +120,8 @@ class RunSettings:
     )
     axes: Mapping[str, tuple[str, ...]] = setting(
         axes,
-        "Values to run; 'all' for all.",
+        "Values to run; 'all' for all. Every task takes examples=0,2,4,8: worked examples before "
+        "the question.",
         "AXIS=VALUE[,VALUE]",
         {},
         form=f"`AXIS=VALUE,VALUE`, {_SEVERAL}; in the file a list of them, or a table",

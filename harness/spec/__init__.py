@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import ItemsView, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import lru_cache
 from itertools import pairwise
-from typing import Any, Literal, TypeAlias, final
+from typing import Any, Literal, TypeAlias
 
 from pydantic import JsonValue
 
@@ -20,80 +20,16 @@ from eyechart.harness.settings.checks import MAX_LENGTH as MAX_LENGTH
 from eyechart.harness.settings.checks import MAX_SAMPLES as MAX_SAMPLES
 from eyechart.harness.settings.run_settings import Spread as Spread
 from eyechart.harness.spec.answer import Target
+from eyechart.harness.spec.condition import EXAMPLES as EXAMPLES
+from eyechart.harness.spec.condition import Condition as Condition
+from eyechart.harness.spec.condition import varied_axes as varied_axes
+from eyechart.harness.spec.condition import varied_label as varied_label
 from eyechart.harness.spec.task_file import Axis as Axis
 from eyechart.harness.spec.task_file import Preset as Preset
 from eyechart.harness.spec.task_file import Separator as Separator
 from eyechart.harness.spec.task_file import TaskSpec as TaskSpec
 from eyechart.harness.spec.task_file import taken_by as taken_by
 from eyechart.harness.spec.task_file import write_row as write_row
-
-
-@final
-class Condition(Mapping[str, str]):
-    """The name of one value on each axis, in the order of the task file; hashable."""
-
-    __slots__ = ("_hash", "_values", "label")
-
-    label: str
-    """`separator=comma,strategy=direct`, or `-` for a task without axes: for files and the
-    screen."""
-
-    def __init__(self, values: Mapping[str, str] | Iterable[tuple[str, str]] = ()) -> None:
-        self._values = dict(values)
-        self._hash = hash(frozenset(self._values.items()))
-        self.label = ",".join(f"{axis}={value}" for axis, value in self._values.items()) or "-"
-
-    def __getitem__(self, axis: str) -> str:
-        return self._values[axis]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._values)
-
-    def __len__(self) -> int:
-        return len(self._values)
-
-    def __hash__(self) -> int:
-        return self._hash
-
-    def __eq__(self, other: object) -> bool:
-        if isinstance(other, Condition):
-            return self._values == other._values
-        return isinstance(other, dict) and self._values == other
-
-    def __repr__(self) -> str:
-        return f"Condition({self._values!r})"
-
-    def items(self) -> ItemsView[str, str]:
-        """Each axis with its value; faster than what `Mapping` has."""
-        return self._values.items()
-
-    @classmethod
-    def read(cls, label: str) -> Condition:
-        """The condition of a label in a file; axes and values have no `,` or `=` in their names."""
-        pairs = () if label == "-" else (pair.partition("=") for pair in label.split(","))
-        return cls((axis, value) for axis, _, value in pairs)
-
-    def with_value(self, axis: str, value: str) -> Condition:
-        return Condition({**self._values, axis: value})
-
-    def without(self, axis: str) -> Condition:
-        return Condition({name: value for name, value in self._values.items() if name != axis})
-
-    def only(self, axes: Iterable[str]) -> Condition:
-        """The condition restricted to `axes`, in their order."""
-        return Condition({axis: self._values[axis] for axis in axes})
-
-
-def varied_axes(conditions: Sequence[Condition]) -> list[str]:
-    """The axes on which the conditions differ."""
-    first, *others = conditions
-    return [axis for axis in first if any(other[axis] != first[axis] for other in others)]
-
-
-def varied_label(condition: Condition, conditions: Sequence[Condition]) -> str:
-    """`separator=comma, strategy=direct`: its values on the axes on which `conditions` differ."""
-    return ", ".join(f"{axis}={condition[axis]}" for axis in varied_axes(conditions))
-
 
 _TURN = 2**64
 _GOLDEN = 0x9E3779B97F4A7C15
@@ -273,6 +209,20 @@ class Sample:
     """Other correct answers."""
     draw: int = 1
     """Which of several replies to the prompt is asked for, from 1."""
+    before: int = 0
+    """Characters of the prompt before its question: those of worked examples."""
+    cue: str = ""
+    """The words with which the prompt ends as a text to continue; empty if the provider's do."""
+
+    @property
+    def question(self) -> str:
+        """The prompt without worked examples."""
+        return self.prompt[self.before :]
+
+    @property
+    def document(self) -> str:
+        """The prompt as a text to continue."""
+        return f"{self.prompt}\n{self.cue}" if self.cue else self.prompt
 
     @property
     def key(self) -> CellKey:

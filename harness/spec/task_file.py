@@ -12,7 +12,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Literal, TypeAlias
 
-from pydantic import Discriminator, Field, JsonValue, Tag, model_validator
+from pydantic import Discriminator, Field, JsonValue, Tag, WithJsonSchema, model_validator
 
 from eyechart.harness.score.extraction import FIRST
 from eyechart.harness.settings.checks import MAX_LENGTH, MAX_SAMPLES
@@ -70,7 +70,14 @@ def taken_by(axis: str) -> str | None:
 
 Length = Annotated[int, Field(gt=0, le=MAX_LENGTH)]
 NAME_FORM = "lower case letters, digits and _"
-Name = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*$", max_length=40)]
+_NAME = r"^[a-z][a-z0-9_]*$"
+Name = Annotated[str, Field(pattern=_NAME, max_length=40)]
+ValueName = Annotated[
+    str,
+    Field(pattern=r"^([a-z][a-z0-9_]*|[0-9])$", max_length=40),
+    WithJsonSchema({"type": "string", "pattern": _NAME, "maxLength": 40}),
+]
+"""A digit names a value of the axis `examples` alone; `task.check` refuses it in a file."""
 """The name of an axis, of one of its values, or of a preset."""
 CodeReference = Annotated[str, Field(pattern=r"^[^:]+\.py:[A-Za-z_]\w*$")]
 
@@ -85,7 +92,7 @@ class Axis(Part):
     these values are the default conditions.
     """
     values: Annotated[
-        dict[Name, AxisValue],
+        dict[ValueName, AxisValue],
         Field(
             min_length=1,
             examples=[

@@ -17,9 +17,11 @@ import orjson
 from pydantic import JsonValue
 
 from eyechart.harness.errors import AbsentTaskError, ChangedTaskError, TaskError, UnknownTaskError
-from eyechart.harness.spec import Condition, Item, TaskSpec
+from eyechart.harness.spec import EXAMPLES, Condition, Item, TaskSpec
+from eyechart.harness.spec.worked import has_examples, with_examples
 from eyechart.harness.task import prompt
 from eyechart.harness.task.check import read_spec
+from eyechart.harness.task.examples import WorkedExamples
 from eyechart.harness.task.files import SUFFIXES, named_files
 from eyechart.harness.task.functions import ItemError, describe
 from eyechart.harness.task.generator import (
@@ -142,7 +144,35 @@ class Task:
     @cached_property
     def paired(self) -> bool:
         """Whether all conditions show the same item: no axis is a parameter of the generator."""
-        return self._generator is None or not self._generator.keywords & set(self.spec.axes)
+        return not self.row_axes
+
+    @cached_property
+    def row_axes(self) -> frozenset[str]:
+        """The axes that are parameters of the generator."""
+        keywords = frozenset() if self._generator is None else self._generator.keywords
+        return keywords & self._own_axes
+
+    @cached_property
+    def _own_axes(self) -> frozenset[str]:
+        """The axes of the task's file."""
+        taken = {EXAMPLES} if has_examples(self.spec) else set()
+        return frozenset(self.spec.axes) - taken
+
+    @property
+    def axes(self) -> tuple[str, ...]:
+        """The axes that a run can have: those of its file, and `examples`."""
+        return tuple(dict.fromkeys((*self.spec.axes, EXAMPLES)))
+
+    def with_examples(self) -> Task:
+        """The task with the axis `examples`, unless its file has one of this name."""
+        if EXAMPLES in self.spec.axes:
+            return self
+        return Task(self.name, self.path, with_examples(self.spec))
+
+    @cached_property
+    def examples(self) -> WorkedExamples:
+        """The worked examples that can stand before its questions."""
+        return WorkedExamples(self)
 
     def _params(self) -> dict[str, JsonValue]:
         """A copy of the params, so that a generator cannot change those of the next draw."""
@@ -160,9 +190,16 @@ class Task:
             return None
 
     def prompt(
-        self, item: Item, condition: Condition, length: int, index: int | None = None
+        self,
+        item: Item,
+        condition: Condition,
+        length: int,
+        index: int | None = None,
+        *,
+        around: bool = True,
     ) -> str:
-        """The prompt that shows `item` under `condition`; errors name the sample `index`.
+        """The prompt that shows `item` under `condition`, without worked examples and, without
+        `around`, with no text around its row; errors name the sample `index`.
 
         Raises:
             TaskError: the template fails for this item, or the prompt is not valid UTF-8.
@@ -172,7 +209,7 @@ class Task:
         where = f"task {self.name!r} at length {length}"
         where += "" if index is None else f", sample {index}"
         try:
-            text = prompt.render(self.spec.prompt, names)
+            text = prompt.render(self.spec.prompt, names, around=around)
         except Exception as error:  # a template's expressions may raise anything
             line = prompt.failing_line(error)
             raise TaskError(f"{where}, line {line} of the prompt: {describe(error)}") from error
@@ -181,11 +218,13 @@ class Task:
         return text
 
     def _shown(self, condition: Condition) -> Mapping[str, object]:
-        """Axis -> value, which is the same for each sample."""
+        """Axis of the file -> value, which is the same for each sample."""
         if condition not in self._values:
             axes = self.spec.axes
             self._values[condition] = {
-                axis: axes[axis].values[name] for axis, name in condition.items()
+                axis: axes[axis].values[name]
+                for axis, name in condition.items()
+                if axis in self._own_axes
             }
         return self._values[condition]
 
@@ -291,14 +330,19 @@ def reopen(name: str, digest: str, *, others: str = "") -> Task:
         why = str(error)
     if file is None or not file.is_file():
         for path in files.values():  # it may have been renamed
-            task = open_task(name, path, trial=False)
-            if task.spec.digest() == digest:
+            if (task := of_digest(open_task(name, path, trial=False), digest)) is not None:
                 return task
         raise AbsentTaskError(f"{why}; name it with {named('tasks')}")
-    task = open_task(name, file, trial=False)
-    if task.spec.digest() != digest:
+    task = of_digest(open_task(name, file, trial=False), digest)
+    if task is None:
         raise ChangedTaskError(f"{name} has changed since this run; name the file as it was")
     return task
+
+
+def of_digest(task: Task, digest: str) -> Task | None:
+    """The task with or without the axis `examples`, whichever has this `digest` of its spec."""
+    both = (task, task.with_examples())
+    return next((one for one in both if one.spec.digest() == digest), None)
 
 
 def _find_part(part: str) -> Iterator[tuple[str, Path]]:

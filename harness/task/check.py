@@ -10,6 +10,7 @@ from pydantic import BaseModel, ValidationError
 from eyechart.harness.errors import TaskFileError
 from eyechart.harness.spec import MAX_LENGTH, Axis, Preset, Separator, TaskSpec, taken_by
 from eyechart.harness.spec.answer import TYPES, Answer
+from eyechart.harness.spec.task_file import NAME_FORM
 from eyechart.harness.task import prompt
 from eyechart.harness.task.problems import file_error, problems_of, read_text
 from eyechart.harness.task.source import Position, Problem, YamlFile, parse
@@ -203,6 +204,9 @@ def _value_problems(
 ) -> Iterator[Problem]:
     phrase = _phrase(data)
     for value, text in values.items():
+        if isinstance(value, str) and value.isdecimal() and len(value) == 1:
+            place = file.position(["axes", axis, "values", value], of_key=True)
+            yield Problem(place, f"name {value!r} must be {NAME_FORM}")
         if not isinstance(text, str):
             continue
         place = file.position(["axes", axis, "values", value])

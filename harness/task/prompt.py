@@ -32,10 +32,12 @@ class TemplateProblem:
 
 
 @cache
-def environment() -> jinja2.Environment:
-    """The Jinja environment of all prompts; created on first use."""
+def environment(*, around: bool = True) -> jinja2.Environment:
+    """The Jinja environment of all prompts; created on first use. Without `around` the filter
+    `amid` leaves rows as they are.
+    """
     env = sandbox.Sandbox()
-    env.filters |= {"separated": write_row, "amid": _amid}
+    env.filters |= {"separated": write_row, "amid": _amid if around else _alone}
     return env
 
 
@@ -46,10 +48,15 @@ def _amid(rows: str, tokens: int, depth: float | str, filler: str, key: str) -> 
     return text
 
 
+def _alone(rows: str, _tokens: int, depth: float | str, filler: str, key: str) -> str:
+    """The filter `amid` with nothing around the rows."""
+    return amid(rows, 0, depth, filler, key)
+
+
 @cache
-def compiled(template: str) -> jinja2.Template:
+def compiled(template: str, *, around: bool = True) -> jinja2.Template:
     """The compiled `template`; each is compiled once."""
-    return environment().from_string(template)
+    return environment(around=around).from_string(template)
 
 
 def names(
@@ -67,9 +74,11 @@ def names(
     }
 
 
-def render(template: str, names: Mapping[str, object]) -> str:
-    """The prompt. Raises `jinja2.TemplateError`, or any error of the template's expressions."""
-    ready, env = compiled(template), environment()
+def render(template: str, names: Mapping[str, object], *, around: bool = True) -> str:
+    """The prompt, without `around` with no text around its rows. Raises `jinja2.TemplateError`, or
+    any error of the template's expressions.
+    """
+    ready, env = compiled(template, around=around), environment(around=around)
     sandbox.start()
     try:
         # as `Template.render`, but without merging globals: half of the time of a short prompt

@@ -43,6 +43,32 @@ OPEN_SERVER: Thinking = {
 """The forms of vLLM, SGLang and llama.cpp. Chat templates have one of the two switches and ignore
 the other. vLLM keeps to `thinking_token_budget` if it was started with a reasoning config; in
 SGLang the budget is up to the template."""
+Neutral: TypeAlias = Mapping[str, Sequence[JsonValue]]
+"""Fields of a body that ask for the probabilities of the model itself, without penalties and
+without leaving tokens out; each with the values that mean it, of which a server takes one."""
+REPEATS = ("repeat_penalty", "repetition_penalty")
+"""The two names of the penalty on tokens that came before."""
+NEUTRAL: Neutral = {
+    "top_p": [1.0],
+    "top_k": [0, -1],
+    "min_p": [0.0],
+    "repeat_penalty": [1.0],
+    "repetition_penalty": [1.0],
+    "presence_penalty": [0.0],
+    "frequency_penalty": [0.0],
+}
+"""For a server that is not known: its own defaults may be others, as the penalty of 1.1 in
+llama-cpp-python. vLLM, SGLang and llama.cpp ignore the names that they do not know. No more than
+one of `REPEATS` is known to any of them."""
+VLLM_NEUTRAL: Neutral = {
+    "top_p": [1.0],
+    "top_k": [-1],
+    "min_p": [0.0],
+    "repetition_penalty": [1.0],
+    "presence_penalty": [0.0],
+    "frequency_penalty": [0.0],
+}
+"""vLLM takes what is not sent from the `generation_config.json` of the model."""
 ITS_OWN: Thinking = {"on": {}, "off": {}, "tokens": {}}
 """For a provider whose own code makes the fields of all three kinds."""
 
@@ -87,6 +113,10 @@ class Endpoint(BaseModel):
     tiers: Mapping[str, str | None] = {}
     """Our word for a tier -> the vendor's `service_tier`; `None` where that is left out."""
     thinking: Thinking = Field(default_factory=dict)
+    neutral: Neutral = {}
+    """What makes its sampling neutral; empty for a vendor that refuses unknown parameters."""
+    forced: tuple[str, ...] = ()
+    """Parameters of sampling that it cannot be told, so that its own values hold."""
     uncached: Mapping[str, Mapping[str, str]] = {}
     """Fields of a request that keep its prompt out of a cache to which writing costs more."""
     prices: str | None = None
@@ -159,10 +189,18 @@ def endpoint_of(
     provider: str, base_urls: Sequence[str] = (), environ: Mapping[str, str] = os.environ
 ) -> Endpoint:
     """The endpoint of a provider. At the user's own addresses the vendor's rules do not apply; only
-    the key is the same.
+    the key is the same. What such a server takes of sampling is known where it is a known one.
     """
     known = endpoints(environ)
     endpoint = known.get(provider) or known[DEFAULT]
     if not base_urls:
         return endpoint
-    return Endpoint(base_url=base_urls[0], key=endpoint.key, thinking=OPEN_SERVER)
+    places = {urlsplit(one.base_url).netloc: one for one in known.values()}
+    there = [places[place] for url in base_urls if (place := urlsplit(url).netloc) in places]
+    return Endpoint(
+        base_url=base_urls[0],
+        key=endpoint.key,
+        thinking=OPEN_SERVER,
+        neutral=there[0].neutral if there else NEUTRAL,
+        forced=there[0].forced if there else (),
+    )

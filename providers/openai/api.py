@@ -83,32 +83,64 @@ class OpenAIProvider:
 
     async def complete(self, request: Request) -> Reply:
         """The model's reply; a parameter that the server rejects is left out of all later requests.
+        Where it does not say which one, the request is tried once without the neutral ones.
 
         Raises:
             ProviderError: as `Provider.complete` says.
         """
+        refusal: ProviderError | None = None
         while True:
-            body = self._form.body(request)
+            body = self._form.body(request, bare=refusal is not None)
             try:
                 with self._clients.use(request.prefix) as client:
                     reply = await self._send(client, body)
                 usage = reply.usage
                 if usage is not None and usage.tier is None and self._settings.tier is not None:
                     usage = replace(usage, tier=self._settings.tier)  # not all vendors say it
+                self._note_taken(is_bare=refusal is not None)
                 dropped = tuple(sorted(self._form.dropped))
                 return replace(reply, usage=usage, dropped_params=dropped, sent=sent_of(body))
             except ProviderError as error:
-                if not isinstance(error.__cause__, _REJECTED):
+                if self._adapted(error, body):
+                    continue
+                if refusal is not None:
+                    self._form.neutral.is_cleared = True
+                    raise refusal from error
+                cause = error.__cause__
+                if not isinstance(cause, _REJECTED):
                     raise
-                text = error.__cause__.response.text
-                name = rejected_parameter(text, body)
-                if "service_tier" in body and "service_tier" in text:
-                    raise SetupError(
-                        f"{self._settings.model} has no tier {self._settings.tier!r}; leave out "
-                        f"{named('tier')} ({error})"
-                    ) from error
-                if name is None or not self._form.adapt(name, text):
+                if not self._form.neutral.may_be_refused(error, cause.response.text, body):
                     raise
+                refusal = error
+
+    def _adapted(self, error: ProviderError, body: Mapping[str, Any]) -> bool:
+        """Whether the next body is another one, after the server's reply to this one; raises
+        `SetupError` where the model does not have the tier.
+        """
+        if not isinstance(error.__cause__, _REJECTED):
+            return False
+        text = error.__cause__.response.text
+        name = rejected_parameter(text, body)
+        if "service_tier" in body and "service_tier" in text:
+            raise SetupError(
+                f"{self._settings.model} has no tier {self._settings.tier!r}; leave out "
+                f"{named('tier')} ({error})"
+            ) from error
+        if name is not None:
+            return self._form.adapt(name, text)
+        if (name := self._form.neutral.named_in(error, text, body)) is None:
+            return False
+        self._form.next_value(name, body)
+        return True
+
+    def _note_taken(self, *, is_bare: bool) -> None:
+        """Notes that a request was answered; a bare one shows which fields the server refuses."""
+        neutral = self._form.neutral
+        if is_bare and not neutral.is_taken:
+            self._form.refuse_neutral()
+        neutral.is_taken = True
+        if note := neutral.new_note(self._settings.model):
+            self._settings.notify(note)
 
     async def score(self, request: Request) -> Reply:
         """The probabilities of the options, from a server that repeats a prompt with them."""

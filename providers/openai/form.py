@@ -21,11 +21,18 @@ from eyechart.providers.base import (
     Request,
     Usage,
 )
-from eyechart.providers.catalog.endpoints import OPEN_SERVER, Endpoint, Thinking, thinking_fields
+from eyechart.providers.catalog.endpoints import (
+    OPEN_SERVER,
+    VLLM_NEUTRAL,
+    Endpoint,
+    Thinking,
+    thinking_fields,
+)
 from eyechart.providers.catalog.model_facts import ModelFacts
 from eyechart.providers.catalog.price_list import offer
 from eyechart.providers.documents import as_document, stops
 from eyechart.providers.http.errors import as_text, error_of
+from eyechart.providers.openai.neutral import NeutralFields, neutral_of
 from eyechart.providers.secrets import redact
 
 _FINISH: dict[str, FinishReason] = {
@@ -99,16 +106,17 @@ class OpenAIForm:
             self._more["service_tier"] = word
         self._endpoint = endpoint
         self._facts = facts
-        self.dropped: set[str] = set()
-        """Parameters that the server has rejected."""
+        self.dropped: set[str] = {*endpoint.forced} - settings.params.keys()
+        """Parameters that the server has rejected, or cannot be told."""
+        self.neutral = NeutralFields(neutral_of(endpoint.neutral, settings.params))
         self._renamed: dict[str, str] = {}
         asked_for = () if settings.effort is None else ("reasoning_effort",)
         self._kept = {*_OTHER_NAMES, *_OTHER_NAMES.values(), "service_tier", *asked_for}
         self._kept |= wanted.keys()
         """Parameters that are never left out."""
 
-    def body(self, request: Request) -> dict[str, Any]:
-        """The body without the model."""
+    def body(self, request: Request, *, bare: bool = False) -> dict[str, Any]:
+        """The body without the model; a `bare` one leaves the sampling to the server."""
         body: dict[str, Any] = {
             "max_tokens": request.max_tokens,
             "reasoning_effort": self._facts.effort,
@@ -119,11 +127,29 @@ class OpenAIForm:
         rename = {**self._endpoint.rename, **self._renamed}
         renamed = {
             rename.get(name, name): value
-            for name, value in (body_of(request, self._settings) | body | self._more).items()
+            for name, value in (
+                body_of(request, self._settings)
+                | ({} if bare else self.neutral.fields)
+                | body
+                | self._more
+            ).items()
         }
         for name in (*self._endpoint.drop, *self.dropped):
             renamed.pop(name, None)
         return renamed
+
+    def refuse_neutral(self, *names: str) -> None:
+        """From now on leaves out these neutral fields; without names all of them."""
+        self.neutral.refuse_all(names or tuple(self.neutral.fields))
+        self.dropped |= self.neutral.refused
+
+    def next_value(self, name: str, sent: Mapping[str, object]) -> None:
+        """From now on sends a neutral field with another value than in the body `sent`, or not at
+        all.
+        """
+        if self.neutral.fields.get(name) == sent[name]:  # no other request has changed it meanwhile
+            self.neutral.refuse(name)
+            self.dropped |= self.neutral.refused
 
     def adapt(self, name: str, message: str) -> bool:
         """From now on leaves out the parameter `name`, or sends it under the other name in the
@@ -134,6 +160,9 @@ class OpenAIForm:
         """
         if name in self.dropped or name in self._renamed:
             return True  # the reply to another request has changed it meanwhile
+        if name in self.neutral.fields:
+            self.refuse_neutral(name)
+            return True
         other = next(
             (new for old, new in _OTHER_NAMES.items() if old == name and new in message), None
         )
@@ -164,6 +193,7 @@ def plain_body(request: Request, settings: ModelSettings) -> dict[str, Any]:
         "max_tokens": request.max_tokens,
         "temperature": request.temperature,
         **body_of(request, settings),
+        **NeutralFields(neutral_of(VLLM_NEUTRAL, settings.params)).fields,
         **asked_fields(settings, OPEN_SERVER),
     }
     if request.seed is not None:

@@ -29,10 +29,11 @@ from eyechart.providers.base import (
     install,
     redact,
 )
-from eyechart.providers.catalog.endpoints import OPEN_SERVER
+from eyechart.providers.catalog.endpoints import OPEN_SERVER, VLLM_NEUTRAL
 from eyechart.providers.documents import as_document, stops
 from eyechart.providers.naming import named
 from eyechart.providers.openai.form import asked_fields, body_of, template_fields
+from eyechart.providers.openai.neutral import NeutralFields, neutral_of
 from eyechart.providers.vllm.server import check_arguments, check_folder
 
 _ERROR_CHARS = 400
@@ -191,6 +192,7 @@ class OfflinePlan:
     def sampling(self, request: Request) -> dict[str, Any]:
         parameters = {
             **self.defaults,
+            **NeutralFields(neutral_of(VLLM_NEUTRAL, self.settings.params)).fields,
             "max_tokens": request.max_tokens,
             "temperature": request.temperature,
             "seed": request.seed,

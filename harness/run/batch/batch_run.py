@@ -163,7 +163,9 @@ class BatchRun:
         for sample, answer in samples:
             max_tokens = self._room.tokens(sample.prompt, answer)
             if self.progress.sent is None:
-                request = request_of(sample, max_tokens, settings.temperature, settings.seed)
+                request = request_of(
+                    sample, max_tokens, settings.temperature, settings.seed, api=settings.api
+                )
                 self.progress.sent = sent_of(self._context.form.body(request))
             line = request_line(self._tag, sample, max_tokens, self._context.form, settings)
             yield line, self._context.budget.worst(self._meter.max_usage(sample.prompt, max_tokens))

@@ -30,7 +30,16 @@ from eyechart.harness.spec import exact_json
 FORMAT = "eyechart baseline 1"
 _HEX = 16
 """Digits of the mark of a prompt."""
-_LEFT_OUT = ("commands", "server", "accepted", "sent", "answered_by", "software", "completed")
+_LEFT_OUT = (
+    "commands",
+    "server",
+    "accepted",
+    "sent",
+    "refused",
+    "answered_by",
+    "software",
+    "completed",
+)
 """Fields of a manifest that no comparison needs, some with addresses of servers."""
 _LISTS = {"lengths": "true_length", "targets": "target", "options": "options"}
 """Name of a list in the file -> the column of `JudgedRun.samples` that it holds."""

@@ -27,7 +27,8 @@ def symbol_spans(planned: Plan, sample: Sample) -> tuple[Span, ...]:
     task, length = planned.task, sample.length
     item = item_of(task, sample.condition, length, sample.index, planned.seed)
     marked = replace(item, symbols=[f"{_OPEN}{symbol}{_CLOSE}" for symbol in item.symbols])
-    text = task.prompt(marked, sample.condition, length, sample.index)
+    question = task.prompt(marked, sample.condition, length, sample.index)
+    text = f"{sample.prompt[: sample.before]}{question}"
     if _MARKS.sub("", text) != sample.prompt:
         return ()
     starts = [match.start() for match in re.finditer(_OPEN, text)]

@@ -18,6 +18,7 @@ from eyechart.harness.satellites.ray.rows import (
     MAX_TOKENS,
     RUN,
     SAMPLE,
+    Asked,
     Back,
     read_asked,
     read_stop,
@@ -25,7 +26,7 @@ from eyechart.harness.satellites.ray.rows import (
 )
 from eyechart.harness.satellites.ray.worker import Facts, Order, Worker
 from eyechart.harness.spec import exact_json
-from eyechart.providers.base import ModelSettings, StopRunError
+from eyechart.providers.base import ModelSettings, Request, StopRunError
 from eyechart.providers.registry import ModelName
 from eyechart.providers.vllm.offline import OfflinePlan, OfflineVllm
 from eyechart.providers.vllm.server import first_error
@@ -218,20 +219,29 @@ class _Exchange:
     def before(self, row: dict[str, Any]) -> dict[str, Any]:
         """The columns that the engine needs."""
         asked = read_asked(row)
-        request = request_of(asked.sample, asked.max_tokens, self.temperature, self.seed)
+        request = self._request(asked)
         return {
-            "tokenized_prompt": self.plan.tokens(asked.sample.prompt),
+            "tokenized_prompt": self.plan.tokens(request.prompt),
             "sampling_params": self.plan.sampling(request),
         }
 
     def after(self, row: dict[str, Any]) -> dict[str, Any]:
         """The row of results."""
         asked = read_asked(row)
-        request = request_of(asked.sample, asked.max_tokens, self.temperature, self.seed)
+        request = self._request(asked)
         reply = self.plan.reply(row, request)
         seconds = float(row["time_taken_llm"])
         record = answered(asked.sample, reply, attempts=1, latency_s=seconds, seed=request.seed)
         return row_of(Back(asked.run, record))
+
+    def _request(self, asked: Asked) -> Request:
+        return request_of(
+            asked.sample,
+            asked.max_tokens,
+            self.temperature,
+            self.seed,
+            api=self.plan.settings.api,
+        )
 
     def failed(self, row: dict[str, Any]) -> dict[str, Any]:
         """The row of a result. A prompt that the engine refused gets its row here, since `after`

@@ -160,6 +160,7 @@ class Worker:
                 system=order.settings.system or "", paced=order.limits.tpm is not None
             ),
             room=self._room,
+            api=order.settings.api,
             limits=order.limits,
             rates=self._rates,
         )

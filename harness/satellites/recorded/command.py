@@ -26,6 +26,7 @@ from eyechart.harness.satellites.recorded.reader import (
 )
 from eyechart.harness.satellites.recorded.recorder import import_recorded
 from eyechart.harness.settings.checks import MAX_DRAWS
+from eyechart.harness.spec import EXAMPLES
 from eyechart.harness.task.catalogue import Task
 from eyechart.providers.base import BatchForm, ModelSettings
 from eyechart.providers.registry import open_batch_form, parse_model
@@ -51,7 +52,9 @@ def import_files(
     """Makes a run of `model` from recorded replies, judges it and prints its table. Without `model`
     it makes a run of each model that the rows name.
     """
-    task = _only_task(tasks)
+    task, fixed = _only_task(tasks), dict(_pairs("--axis", axes))
+    if EXAMPLES in fixed:
+        task = task.with_examples()
     _check_moment(at)
     for path in files:
         if path.is_dir():
@@ -66,7 +69,7 @@ def import_files(
         model=model.strip(),
         out=out,
         columns=Columns.read(fields, task.spec.axes),
-        fixed=dict(_pairs("--axis", axes)),
+        fixed=fixed,
         where=[_condition(text) for text in where],
         by=by,
         at=at,

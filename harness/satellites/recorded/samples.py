@@ -14,6 +14,7 @@ from eyechart.harness.errors import PlanError, TaskError, UsageError
 from eyechart.harness.plan.plan import item_of, make_sample, plan, sample_from_id
 from eyechart.harness.satellites.recorded.fields import RecordedReply, RowError, integer
 from eyechart.harness.spec import (
+    EXAMPLES,
     MAX_LENGTH,
     MAX_SAMPLES,
     Condition,
@@ -134,6 +135,11 @@ class SampleFinder:
             sample = sample_from_id(self._task, identifier)
         except (PlanError, TaskError) as error:
             raise RowError(str(error)) from None
+        if list(sample.condition) != list(self._task.spec.axes):
+            raise RowError(
+                f"{identifier!r} has worked examples; import such rows with --axis "
+                f"{EXAMPLES}={sample.condition[EXAMPLES]}"
+            )
         seed = int(identifier.rpartition("|seed=")[2].partition("|")[0])
         if self._has_id and seed != self.seed:
             raise RowError(f"{identifier!r} has seed {seed}, and earlier ids seed {self.seed}")

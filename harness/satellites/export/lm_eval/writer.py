@@ -29,6 +29,7 @@ from eyechart.harness.satellites.export.exported_folder import (
     maker,
 )
 from eyechart.harness.spec import CellKey, Sample
+from eyechart.harness.spec.worked import answer_read
 from eyechart.providers.base import Api
 from eyechart.providers.documents import as_document, stops
 
@@ -238,7 +239,7 @@ def _samples(plan: Plan, cell: CellKey) -> Iterator[Sample]:
 
 def _row(plan: Plan, sample: Sample, form: _Form) -> dict[str, Any]:
     """A sample as a document for lm-eval; its id is the id in a run's journal."""
-    answer = plan.task.spec.answer
+    answer = answer_read(plan.task.spec, form.api)
     row: dict[str, Any] = {
         "id": sample.id,
         "condition": sample.condition.label,
@@ -252,7 +253,8 @@ def _row(plan: Plan, sample: Sample, form: _Form) -> dict[str, Any]:
         **{name: value for name, value in answer.given().items() if name != "type"},
     }
     if form.api == "completions":
-        row |= {"prompt": as_document(sample.prompt), "stops": stops(sample.prompt)}
+        text = sample.document
+        row |= {"prompt": as_document(text), "stops": stops(text)}
     return row
 
 

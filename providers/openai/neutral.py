@@ -1,0 +1,82 @@
+"""Fields of a body that make sampling neutral, and what a server makes of them.
+
+Servers have defaults of their own: a penalty on what came before is one, and it makes a model count
+and copy worse than it can. So the neutral values are sent, as far as a server takes them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+from eyechart.providers.base import BadRequestError, ProviderError
+from eyechart.providers.catalog.endpoints import REPEATS, Neutral
+
+
+def neutral_of(neutral: Neutral, params: Mapping[str, object]) -> Neutral:
+    """The fields that the user has not given; one name of a penalty stands for both."""
+    given = {*params, *(REPEATS if params.keys() & {*REPEATS} else ())}
+    return {name: values for name, values in neutral.items() if name not in given}
+
+
+class NeutralFields:
+    """The neutral fields for one server, without those that it has refused."""
+
+    def __init__(self, neutral: Neutral) -> None:
+        self._values = {name: list(values) for name, values in neutral.items()}
+        self.refused: set[str] = set()
+        """Fields that the server takes with none of their values."""
+        self._said: set[str] = set()
+        self.is_taken = False
+        """Whether the server has answered a request that had them."""
+        self.is_cleared = False
+        """Whether a request failed without them as it had failed with them."""
+
+    @property
+    def fields(self) -> dict[str, object]:
+        """Each field with its value."""
+        return {name: values[0] for name, values in self._values.items()}
+
+    def refuse(self, name: str) -> None:
+        """From now on sends the next value of the field, or not the field."""
+        self._values[name].pop(0)
+        if not self._values[name]:
+            self.refuse_all((name,))
+
+    def refuse_all(self, names: tuple[str, ...]) -> None:
+        """From now on does not send these fields."""
+        for name in names:
+            self._values.pop(name, None)
+            self.refused.add(name)
+
+    def may_be_refused(self, error: ProviderError, text: str, sent: Mapping[str, object]) -> bool:
+        """Whether the `text` of a server's reply may be a refusal of the fields in the body `sent`:
+        it names nothing that was sent, and the server has not taken the fields before, nor failed
+        without them.
+        """
+        return (
+            not (self.is_taken or self.is_cleared)
+            and isinstance(error, BadRequestError)
+            and not self._values.keys().isdisjoint(sent)
+            and not any(re.search(rf"\b{re.escape(name)}\b", text) for name in sent)
+        )
+
+    def named_in(self, error: ProviderError, text: str, sent: Mapping[str, object]) -> str | None:
+        """The field of the body `sent` whose value the server refuses in the `text` of its reply;
+        `None` where it has taken the fields before, or refuses something else.
+        """
+        if self.is_taken or not isinstance(error, BadRequestError):
+            return None
+        names = (name for name in self._values if name in sent)
+        return next((name for name in names if re.search(rf"\b{name}\b", text)), None)
+
+    def new_note(self, model: str) -> str:
+        """A line for the user on the fields refused since the last one; empty if there are none."""
+        new = sorted(self.refused - self._said)
+        self._said |= self.refused
+        if not new:
+            return ""
+        names = ", ".join(map(repr, new))
+        return (
+            f"{model} does not take {names}; it is asked without, so its server's own values hold"
+        )
