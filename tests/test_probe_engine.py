@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 from pathlib import Path
 
 import pandas as pd
@@ -135,6 +136,21 @@ def test_all_measures_on_one_length(lab: Lab) -> None:
     assert right.set_index("length")["value"].to_dict() == {9: 1, 70: 0}
     collapse = table[table["quantity"] == "final_equal_symbol_bfloat16"]
     assert (collapse["value"] < 0.2).all()
+
+
+def test_a_measure_is_the_same_alone_and_beside_others(lab: Lab) -> None:
+    """The answer, of one to three tokens, stands behind the prompt in the passes of another one."""
+    asked = (*ONES[:4], "--axis", "separator=none", "--spread", "none", "--samples", "1")
+    found = []
+    for words in (("--measure", "collapse"), ("--measure", "collapse,answer")):
+        for length in ("9", "12", "120"):
+            probe(lab, *asked, "--lengths", length, *words)
+        table = pd.read_csv(probe_of(lab) / "probe.csv")
+        chosen = table[table["quantity"].str.startswith("weights_l1_end")]
+        assert set(chosen["length"]) == {9, 12, 120}
+        found.append(chosen.set_index(["quantity", "length", "layer", "head"])["value"].to_dict())
+        shutil.rmtree(probe_of(lab))
+    assert found[0] == pytest.approx(found[1], rel=1e-3, abs=1e-6)
 
 
 def test_interrupted(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -95,7 +95,9 @@ def test_alternating_weights_stay_apart() -> None:
     def alternating(count: int) -> States:
         scores = np.arange(count)[::-1] % 2
         kept = States([0, 0], frozenset())
-        kept.attention(0, np.zeros(1, int), (np.exp(scores) / np.exp(scores).sum())[None, None])
+        kept.attention(
+            0, np.array([count - 1]), (np.exp(scores) / np.exp(scores).sum())[None, None]
+        )
         return kept
 
     limit = 2 * (math.e - 1) / (math.e + 1)

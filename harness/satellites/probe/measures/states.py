@@ -121,7 +121,7 @@ class States(Watch):
         self.ended: Array | None = None
         """The states after the final norm."""
         self.weights: dict[int, Array] = {}
-        """(H, T): each layer's attention weights at the last position of the prompt."""
+        """(H, T): each layer's attention weights at the last position, over the places up to it."""
 
     def _put(self, kept: Array | None, at: Positions, shown: Array) -> Array:
         """Adds what is shown of some positions; a position may be wanted twice."""
@@ -141,5 +141,5 @@ class States(Watch):
         self.outputs[layer] = self._put(self.outputs.get(layer), at, outputs)
 
     def attention(self, layer: int, at: Positions, weights: Array) -> None:
-        del at  # the end alone is wanted
-        self.weights[layer] = weights[:, -1].copy()
+        end = int(at[-1]) + 1  # an answer may stand behind it
+        self.weights[layer] = weights[:, -1, :end].copy()
