@@ -329,6 +329,22 @@ def test_lists(written: str, items: str) -> None:
         assert of_bag.outcome == ("correct" if same else "incorrect")
 
 
+@pytest.mark.parametrize(
+    ("reply", "items"),
+    [
+        ("The value of key AB is 12.", "12"),
+        ("The value of the key that is asked is **12**.", "12"),
+        ("The values are: 12, 13, and 14.", "12, 13, 14"),
+        ("12, what is more", "12, what is more"),
+        ("The value is 12. The key is AB.", None),
+        ("The value is:", None),
+    ],
+)
+def test_a_sentence_may_state_a_list(reply: str, items: str | None) -> None:
+    """SmolLM2 answers so. Its sentences were read as lists, so that right values were wrong."""
+    assert judged(reply, LIST, "12").answer == items
+
+
 def test_errors_of_lists() -> None:
     """They are measured in items."""
     short = judged("Final answer: red tea, green", LIST, "red tea, green, blue")

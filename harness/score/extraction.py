@@ -17,7 +17,8 @@ other than the words a, A and I. Quotes, markup and a full stop around it are ig
 
 A text is all that follows the phrase, without the markup and quotes around it and without one full
 stop at its end. Without the phrase it is the last line if that is entirely quoted, boxed or fenced,
-or a reply of one paragraph.
+or a reply of one paragraph. Of a sentence that says what a list is, the list is what follows `is`
+or `are`.
 
 Markup is replaced by as many spaces, so that positions in the reply do not change. All of this
 takes time linear in the length of the reply: no pattern here backtracks.
@@ -293,17 +294,28 @@ def text_answer(
     return Extracted(*_tidied(text, bare, start, end))
 
 
+_STATED = re.compile(r"(?>[^\n,]*\b(?:is|are)\b)\s*+:?\s*+(?P<list>[^\s:][^\n]*+)\s*+\Z")
+"""A sentence that states a list, such as "The value of key AB is 12."."""
+
+
 def list_answer(text: str, bare: str, phrases: list[tuple[int, int]]) -> Extracted:
     """The list after the phrase."""
     for _, phrase_end in reversed(phrases):
         start, end, whole = lists.place_of(text, bare, phrase_end, len(bare))
         if start < end:
             start += len(text[start:end]) - len(text[start:end].lstrip())
+            if (stated := _STATED.match(bare, start, end)) and "\n" not in bare[start:end]:
+                start, end = stated.span("list")
             items = lists.items_of(text, bare, start, end)
             return Extracted(lists.SEPARATOR.join(items), start, end, by_phrase=True, whole=whole)
     if phrases:
         return Extracted(None, why="nothing after the answer phrase")
     start, end = _text_alone(text, bare)
+    if stated := _STATED.match(bare, start, end):
+        is_one = not _SENTENCE_END.search(bare.rstrip(), start, end)
+        start, end = stated.span("list") if is_one else (end, end)
+    elif bare[start:end].rstrip().endswith(":"):
+        start = end
     if start == end:
         return Extracted(None, why="no answer phrase, and more than the list")
     return Extracted(lists.SEPARATOR.join(lists.items_of(text, bare, start, end)), start, end)

@@ -1,0 +1,53 @@
+"""Replies of a real model are read as a reader would: `results/smollm2/replies.csv`."""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections import Counter
+from pathlib import Path
+
+from eyechart.harness.score.judge import judge
+from eyechart.harness.task.catalogue import built_in_files, open_task
+
+FILE = Path(__file__).parents[1] / "results" / "smollm2" / "replies.csv"
+
+
+def replies() -> list[dict[str, str]]:
+    """360 replies of SmolLM2-135M-Instruct to `memory/key_values`, of at most 48 tokens."""
+    with FILE.open(newline="", encoding="utf-8") as file:
+        return list(csv.DictReader(file))
+
+
+def stated(row: dict[str, str]) -> str:
+    """Which value the first sentence of a reply states of the key that was asked; or empty."""
+    found = re.match(rf"The value of key {row['key']} is (\d+)\.", row["reply"])
+    return found[1] if found else ""
+
+
+def test_they_are_judged_as_the_file_says() -> None:
+    """With the built-in task."""
+    answer = open_task("memory/key_values", built_in_files()["memory/key_values"]).spec.answer
+    rows = replies()
+    assert len(rows) == 360
+    for row in rows:
+        verdict = judge(
+            text=row["reply"],
+            finish_reason=row["finish_reason"],
+            refusal=None,
+            failure=None,
+            target=row["target"],
+            answer=answer,
+        )
+        assert (verdict.outcome, verdict.answer or "") == (row["outcome"], row["answer"]), row["id"]
+
+
+def test_the_reading_agrees_with_the_sentence() -> None:
+    """A reply that states another value is never correct; one that states the right value and ends
+    by itself is, but for those that go on with something else.
+    """
+    whole = [row for row in replies() if stated(row) and row["finish_reason"] == "stop"]
+    found = Counter((stated(row) == row["target"], row["outcome"]) for row in whole)
+    right = {outcome: n for (is_right, outcome), n in found.items() if is_right}
+    assert found[False, "correct"] == 0
+    assert right["correct"] / sum(right.values()) > 0.9
