@@ -284,8 +284,8 @@ class TestSentence:
         assert done.code == 0
         said = run_finding(read_run(lab.the_run()))
         assert said == (
-            "fake/model sees to less than 10 symbols on copying/first_last under both conditions "
-            "(controls are left out)."
+            "fake/model sees to less than 10 symbols (of 4 rows only) on copying/first_last under "
+            "both conditions (controls are left out)."
         )
 
         def first_only(request: Request) -> str:

@@ -163,3 +163,17 @@ def test_a_run_has_the_slope_of_its_usage(lab: Lab) -> None:
     run = asked(lab, "a", {"none": 1, "comma": 2})
     found = [judged.tokens_a_symbol for judged in run.conditions.values()]
     assert [one and round(one.value, 6) for one in found] == [1, 2]
+
+
+def test_texts_of_their_own_do_not_count() -> None:
+    """Worked examples of 20 to 90 tokens, other ones for each row, leave 2 tokens a symbol."""
+    rows = np.repeat(np.arange(8), 3)
+    lengths = np.array([5.0 + row % 3 for row in rows]) * np.tile([1, 4, 9], 8)
+    tokens = 2 * lengths + 10 * (rows + 2)
+    found = fitted(lengths, tokens, rows, "usage", own_texts=True)
+    assert found is not None
+    assert (found.value, found.low, found.high) == (2, 2, 2)
+    plain = fitted(lengths, tokens, rows, "usage")
+    assert plain is None or plain.low < plain.high
+    alone = np.arange(8)
+    assert fitted(lengths[:8], tokens[:8], alone, "usage", own_texts=True) is None

@@ -302,7 +302,7 @@ def compare_conditions(
             )
     if len(set(compared)) != 2 or len(compared) != 2:  # noqa: PLR2004  one against the other
         given = ", ".join(map(repr, compared))
-        raise CompareError(f"{axis} needs two different values to compare, not {given}")
+        raise CompareError(f"{axis} needs exactly two different values to compare, not {given}")
     value, other_value = compared
     pairs = [
         (condition.without(axis), judged, run.conditions[other])

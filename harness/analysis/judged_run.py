@@ -45,6 +45,7 @@ from eyechart.harness.plan.resolved_model import ResolvedModel, resolve_model
 from eyechart.harness.score.outcomes import ANSWERED, NOT_SCORED, Cause, Outcome
 from eyechart.harness.spec import Cell, Condition, TaskSpec, columns, counted
 from eyechart.harness.spec.columns import LINE
+from eyechart.harness.spec.worked import number_of
 
 _SCORED = [outcome.place for outcome in Outcome if outcome.about.scored]
 
@@ -331,7 +332,8 @@ class JudgedCondition:
         """By how many tokens a prompt grows with each symbol; `None` where it is not known."""
         prompts = counted.read(self.run.manifest.counted.get(self.label, ""))
         source: Source = "scored" if self.run.options else "usage"
-        return of_prompts(prompts) or fitted(*self.prompt_tokens, source)
+        own_texts = number_of(self.run.spec, self.condition) > 0
+        return of_prompts(prompts) or fitted(*self.prompt_tokens, source, own_texts=own_texts)
 
     @cached_property
     def prompt_tokens(self) -> tuple[Floats, Floats, npt.NDArray[np.int64]]:

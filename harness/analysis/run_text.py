@@ -100,7 +100,9 @@ def _finding(
     note = f" ({controls})" if controls else ""
     if len(ranked) > 1 and len(lengths) == 1 and length.sign != "=":
         which = _which(len(ranked), len(estimates))
-        return f"{model} sees to {length.counted(unit)} on {task} under {which}{note}."
+        texts = dict.fromkeys(_length(one, unit) for _, one, _ in ranked)
+        seen = next(iter(texts)) if len(texts) == 1 else length.counted(unit)
+        return f"{model} sees to {seen} on {task} under {which}{note}."
     others = [one for one, _, _ in ranked if one is not best]
     label = _label(best, judged)
     if not others:

@@ -77,7 +77,12 @@ class TokensASymbol:
 
 
 def fitted(
-    lengths: Floats, tokens: Floats, rows: npt.NDArray[np.int64], source: Source
+    lengths: Floats,
+    tokens: Floats,
+    rows: npt.NDArray[np.int64],
+    source: Source,
+    *,
+    own_texts: bool = False,
 ) -> TokensASymbol | None:
     """The slope of a straight line through the tokens over the lengths, by ordinary least squares;
     arrays of shape (N,). Unknown tokens are NaN.
@@ -87,17 +92,23 @@ def fitted(
     `rows` (Liang & Zeger 1986), since a row that is asked at several lengths has the same words in
     each. Both are 0 where a symbol always has the same tokens.
 
+    With `own_texts` the prompts of each row have a text of their own besides, such as worked
+    examples, at every length the same one: each row has its own intercept.
+
     `None` with fewer than five samples or one length only, and where the tokens do not grow.
     """
     known = np.isfinite(tokens)
     x, y, rows = lengths[known], tokens[known], rows[known]
     if len(x) < _LEAST or x.min() == x.max():
         return None
-    x = x - x.mean()
-    squares = float((x**2).sum())
+    groups = np.unique(rows, return_inverse=True)[1] if own_texts else np.zeros(len(x), np.int64)
+    x, y = (values - _means(values, groups)[groups] for values in (x, y))
+    squares, free = float((x**2).sum()), len(x) - 2 - int(groups.max())
+    if not squares or free < 1:
+        return None
     value = float((x * y).sum()) / squares
-    residuals = y - y.mean() - value * x
-    half = max(_usual(residuals, squares), _of_rows(x * residuals, rows, squares))
+    residuals = y - value * x
+    half = max(_usual(residuals, squares, free), _of_rows(x * residuals, rows, squares))
     low, high = (round(end, _DIGITS) for end in (value - half, value + half))
     return None if low <= 0 else TokensASymbol(round(value, _DIGITS), low, high, source)
 
@@ -118,9 +129,15 @@ def of_prompts(prompts: Sequence[CountedPrompt]) -> TokensASymbol | None:
     return fitted(lengths.astype(float), tokens.astype(float), rows, "tokenizer")
 
 
-def _usual(residuals: Floats, squares: float) -> float:
-    """The half width of the interval where the samples are independent."""
-    free = len(residuals) - 2
+def _means(values: Floats, groups: npt.NDArray[np.int64]) -> Floats:
+    means: Floats = np.bincount(groups, values) / np.bincount(groups)
+    return means
+
+
+def _usual(residuals: Floats, squares: float, free: int) -> float:
+    """The half width of the interval where the samples are independent, with so many degrees of
+    freedom.
+    """
     return student95(free) * math.sqrt(float((residuals**2).sum()) / free / squares)
 
 

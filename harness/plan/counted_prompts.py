@@ -30,7 +30,7 @@ async def counted_prompts(
     plan: Plan, counter: Facts, known: Collection[Condition]
 ) -> dict[Condition, list[CountedPrompt]]:
     """Condition -> some of its prompts with their tokens, without conditions in `known`; empty
-    where nothing counts tokens.
+    where nothing counts tokens. Worked examples are left out: they do not grow with the row.
     """
     conditions = [condition for condition in plan.conditions if condition not in known]
     samples = [
@@ -39,7 +39,7 @@ async def counted_prompts(
         for sample in _chosen(plan, condition)
     ]
     try:
-        counts = await counter.count_tokens([sample.prompt for sample in samples])
+        counts = await counter.count_tokens([sample.question for sample in samples])
     except ProviderError:  # asking says what is wrong
         return {}
     found: dict[Condition, list[CountedPrompt]] = {}
