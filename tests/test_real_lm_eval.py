@@ -204,7 +204,7 @@ class TestProvider:
         alone = bench(ours, *SMALL, *way, "--model", "tiny")
         done = bench(theirs, *SMALL, *way, *HF)
         assert_same(answers(ours), answers(theirs))
-        of_tables = ("|", "+", "counting/", "copying/", "  ", "/")
+        of_tables = ("|", "+", "counting/", "copying/", "sees to ", "  ", "/")
         ours_begin = (*of_tables, "lm-eval/hf/", "The longest", "Tokens a symbol ", "next: bench ")
         assert all(line.startswith(ours_begin) for line in done.out.splitlines() if line)
         # lm-eval and transformers add nothing; the words of --system are news to tiny alone
