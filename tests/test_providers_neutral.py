@@ -113,7 +113,7 @@ class TestBodies:
 
 
 class TestRefusals:
-    """Servers that do not know a field, or its value."""
+    """What is sent to a server that refuses a field or its value."""
 
     def test_fields_that_are_named_are_left_out_and_said_once(self) -> None:
         with fake_server(strict) as server:

@@ -336,6 +336,7 @@ def test_lists(written: str, items: str) -> None:
         ("The value of the key that is asked is **12**.", "12"),
         ("The values are: 12, 13, and 14.", "12, 13, 14"),
         ("12, what is more", "12, what is more"),
+        ("Final answer: what is more, 12", "what is more, 12"),
         ("The value is 12. The key is AB.", None),
         ("The value is:", None),
     ],

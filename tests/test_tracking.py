@@ -146,7 +146,7 @@ class TestHook:
     def test_a_missing_package_is_named(
         self, lab: Lab, monkeypatch: pytest.MonkeyPatch, name: str
     ) -> None:
-        """Before anything is asked, with the extra that has it."""
+        """The error comes before anything is asked, and names the extra to install."""
         monkeypatch.setitem(vars(missing), "find_spec", lambda _name: None)
         done = lab.bench_run(*ASKED, "--log-to", name)
         assert done.code != 0

@@ -1,4 +1,4 @@
-"""The last table of a command that made several runs: one row each."""
+"""The table at the end of a command that made several runs: a row for each run."""
 
 from __future__ import annotations
 

@@ -107,10 +107,12 @@ class Look:
         scale = alt.Scale(domain=list(values), range=ranges)
         return alt.StrokeDash("dash:N", scale=scale, legend=None)
 
-    def points(self, data: alt.Chart) -> alt.Chart:
-        """Marks, each colour's smaller than the one before, so that none hides another."""
+    def points(self, data: alt.Chart, *, stroke: float = 1.5) -> alt.Chart:
+        """Marks, each colour's smaller than the one before, so that none hides another; `stroke` is
+        the width of their line in pixels.
+        """
         colour = self.colour()
-        marks: alt.Chart = data.mark_point(filled=True, opacity=1, strokeWidth=1.5).encode(
+        marks: alt.Chart = data.mark_point(filled=True, opacity=1, strokeWidth=stroke).encode(
             colour,
             self.shape(),
             alt.Stroke("colour:N", scale=colour["scale"], legend=None),

@@ -294,8 +294,12 @@ def text_answer(
     return Extracted(*_tidied(text, bare, start, end))
 
 
-_STATED = re.compile(r"(?>[^\n,]*\b(?:is|are)\b)\s*+:?\s*+(?P<list>[^\s:][^\n]*+)\s*+\Z")
-"""A sentence that states a list, such as "The value of key AB is 12."."""
+_STATED = re.compile(
+    r"\s*+(?:the|its|their|it|they)\b(?>[^\n,]*\b(?:is|are)\b)"
+    r"\s*+:?\s*+(?P<list>[^\s:][^\n]*+)\s*+\Z",
+    re.IGNORECASE,
+)
+"""A sentence that states a list, such as "The value of key AB is 12.". An item may hold `is`."""
 
 
 def list_answer(text: str, bare: str, phrases: list[tuple[int, int]]) -> Extracted:

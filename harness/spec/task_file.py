@@ -123,7 +123,7 @@ class Preset(Part):
     axes: dict[Name, Annotated[list[str], Field(min_length=1)]] = Field(
         default_factory=dict, examples=[{"separator": ["comma"]}]
     )
-    """The names of the values that run, for each axis in place of its `default`."""
+    """For each axis, the names of the values that run in place of its `default`."""
 
 
 _PHRASE_AT_END = re.compile(r"\{\{-?\s*phrase\s*-?\}\}\s*\Z")

@@ -202,7 +202,9 @@ def _answers(rows: Sequence[_Row]) -> int:
 
 
 def _spread(rows: Sequence[_Row], wanted: int) -> list[_Row]:
-    """So many rows: each time the first one whose answer was taken least often."""
+    """`wanted` of the rows, one after the other: the next one is the first row whose answer was
+    chosen least often so far.
+    """
     taken: Counter[str] = Counter()
     left, chosen = list(rows), []
     for _ in range(wanted):

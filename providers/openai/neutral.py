@@ -38,13 +38,13 @@ class NeutralFields:
         return {name: values[0] for name, values in self._values.items()}
 
     def refuse(self, name: str) -> None:
-        """From now on sends the next value of the field, or not the field."""
+        """Later requests have the next value of the field; after the last value, no such field."""
         self._values[name].pop(0)
         if not self._values[name]:
             self.refuse_all((name,))
 
     def refuse_all(self, names: tuple[str, ...]) -> None:
-        """From now on does not send these fields."""
+        """Later requests are sent without these fields."""
         for name in names:
             self._values.pop(name, None)
             self.refused.add(name)

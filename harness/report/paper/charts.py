@@ -36,6 +36,8 @@ _ROW = 2.5
 """Height of a row of effective lengths, in font sizes; there is text above each mark."""
 _OUTER = 1 / 3
 """Text above a mark in this share of the axis, at either end, begins or ends at the mark."""
+_STROKE = 0.9
+"""Width of the line of a mark, in pixels."""
 
 
 def accuracy_spec(
@@ -73,7 +75,7 @@ def _curves(look: Look, ticks: Sequence[int], over: str | None) -> alt.TopLevelM
         _data("threshold").mark_rule(color=INKS["ghost"], strokeWidth=0.6).encode(y),
         curve.mark_rule(strokeWidth=0.8).encode(x, low, alt.Y2("high:Q"), colour),
         curve.mark_line(strokeWidth=1.1, strokeJoin="round").encode(x, y, colour, look.dash()),
-        _points(look, curve).encode(x, y),
+        look.points(curve, stroke=_STROKE).encode(x, y),
     )
 
 
@@ -136,7 +138,7 @@ def lengths_spec(
     layers = alt.layer(
         marked.mark_rule(strokeWidth=1.1).encode(along("low"), alt.X2("high:Q"), *place, colour),
         *arrows,
-        _points(look, marked).encode(along("x"), *place),
+        look.points(marked, stroke=_STROKE).encode(along("x"), *place),
         *texts,
     )
     spec = spec_of(layers) | {
@@ -233,15 +235,3 @@ def _ends(ticks: Sequence[int]) -> tuple[float, float]:
 
 def _data(name: str) -> alt.Chart:
     return alt.Chart(alt.NamedData(name=name))
-
-
-def _points(look: Look, data: alt.Chart) -> alt.Chart:
-    colour = look.colour()
-    marks: alt.Chart = data.mark_point(filled=True, opacity=1, strokeWidth=0.9).encode(
-        colour,
-        look.shape(),
-        alt.Stroke("colour:N", scale=colour["scale"], legend=None),
-        alt.FillOpacity("solid:Q", scale=None),
-        alt.Size("size:Q", scale=None),
-    )
-    return marks
