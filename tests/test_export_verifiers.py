@@ -185,7 +185,7 @@ def test_a_second_export_replaces_the_first(lab: Lab, exported: Path) -> None:
     """A file of somebody else stays, and a folder that is not ours is left alone."""
     (exported / "mine.txt").write_text("mine", encoding="utf-8")
     lab.bench("export", "verifiers", "--task", "counting/ones,counting/sum", "-o", exported)
-    assert not (exported / MODULE).exists()
+    assert not (exported / MODULE).exists()  # the folder inside it is removed before it
     assert (exported / "eyechart_counting" / "rows.jsonl").is_file()
     assert (exported / "mine.txt").read_text(encoding="utf-8") == "mine"
     other = lab.folder / "other"

@@ -107,7 +107,8 @@ def _place(folder: ExportedFolder, output: Path, old_files: Sequence[str]) -> No
     for name in folder.files:
         (output / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.move(folder.path / name, output / name)
-    for parent in {(output / name).parent for name in old_files} - {output}:
-        if parent.is_dir() and not any(parent.iterdir()):
-            parent.rmdir()
+    parents = {parent for name in old_files for parent in Path(name).parents}
+    for parent in sorted(parents - {Path()}, key=lambda path: len(path.parts), reverse=True):
+        if (output / parent).is_dir() and not any((output / parent).iterdir()):
+            (output / parent).rmdir()
     stamp(folder.files)
