@@ -29,6 +29,7 @@ from eyechart.providers.scripted import ScriptedProvider
 from eyechart.providers.tiny.chat import Chat
 from eyechart.providers.tiny.folder import model_folder
 from eyechart.providers.tiny.runtime import TinyModel
+from eyechart.providers.vllm.token_tree import TokenTree, token_tree
 from tests import fake_lm_eval
 from tests.fake_lm_eval import FakeLmEval
 from tests.fake_server import Asked, Response, fake_server
@@ -83,6 +84,10 @@ def echoing(asked: Asked, _number: int) -> Response:
 
 def listed(asked: Asked, _number: int) -> Response:
     """Says as vLLM does what the tokens of each prompt are, which may come as numbers."""
+    if "logprob_token_ids" in asked.body:  # unknown to older servers, which ignore it
+        return Response(body={"choices": [{"text": "!"} for _ in asked.body["prompt"]]})
+    if asked.path == "/tokenize" and "prompt" in asked.body:
+        return Response(404)
     if asked.path == "/tokenize":
         *_, user = (one for one in asked.body["messages"] if one["role"] == "user")
         said = "".join(
@@ -166,7 +171,7 @@ def test_vllm_lists_the_tokens_of_texts() -> None:
     """Without repeating the prompt."""
     with fake_server(listed) as server:
         reply = score("vllm/m", COUNT, base_urls=(server.base_url,), api="completions")
-    (asked,) = server.asked
+    *_, asked = server.asked
     assert (asked.body["prompt"], asked.body["prompt_logprobs"]) == (WHOLES, 0)
     check(reply)
 
@@ -182,6 +187,143 @@ def test_vllm_lists_the_tokens_of_chats() -> None:
     assert texts == [f"<How many? Final answer:>{rest}" for rest in ("", "7", "81")]
     assert reply.options is not None
     assert [one.tokens for one in reply.options] == [1, 2]
+
+
+class Choosing:
+    """vLLM that gives the probabilities of chosen next tokens; a token is a character."""
+
+    def __init__(self, *, is_local: bool = True) -> None:
+        self.is_local = is_local
+        """Whether a last digit is the same token with and without the question."""
+
+    def tokens(self, text: str) -> list[int]:
+        *tokens, last = map(ord, text)
+        is_other = not self.is_local and text.startswith("How") and chr(last).isdecimal()
+        return [*tokens, last + 1000 if is_other else last]
+
+    def __call__(self, asked: Asked, _number: int) -> Response:
+        if asked.path == "/tokenize":
+            text = asked.body.get("prompt")
+            if text is None:
+                return listed(asked, _number)
+            return Response(body={"tokens": self.tokens(text)})
+        chosen = asked.body["logprob_token_ids"]
+        assert len(chosen) == len(set(chosen)) <= 128
+        assert (asked.body["max_tokens"], asked.body["logprobs"]) == (1, 1)
+        assert asked.body["return_tokens_as_token_ids"]
+        table = {f"token_id:{one}": -one / 100 for one in chosen}
+        choices = [
+            {"index": at, "text": "!", "logprobs": {"top_logprobs": [{**table, "!": -9.0}]}}
+            for at in range(len(asked.body["prompt"]))
+        ]
+        usage = {"prompt_tokens": 99, "completion_tokens": len(choices)}
+        return Response(body={"choices": choices[::-1], "usage": usage})
+
+
+def paths(asked: Sequence[Asked]) -> list[str]:
+    return [one.path for one in asked]
+
+
+@pytest.mark.parametrize("api", ["completions", "chat"])
+def test_vllm_gives_chosen_next_tokens(api: str) -> None:
+    """One prompt for each beginning that options share, not one for each option."""
+    with fake_server(Choosing()) as server:
+        reply = score("vllm/m", COUNT, base_urls=(server.base_url,), api=api)
+    *_, asked = server.asked
+    text = WHOLES[0] if api == "completions" else "<How many?>Final answer:"
+    assert ["".join(map(chr, one)) for one in asked.body["prompt"]] == [
+        f"{text}{node}" for node in ("", " ", " 8")
+    ]
+    assert asked.body["logprob_token_ids"] == sorted(map(ord, " 718"))
+    check(reply)
+    assert reply.usage == Usage(len(text), 5)
+
+
+@pytest.mark.parametrize(("is_local", "times"), [(True, 1), (False, 3)])
+def test_a_text_is_tokenized_once_where_its_end_says_the_rest(is_local: bool, times: int) -> None:
+    """The ends of other samples are known; a tokenizer that looks further back than the end is
+    asked for each option.
+    """
+
+    async def main() -> list[str]:
+        settings = ModelSettings("m", base_urls=(server.base_url,), api="completions")
+        provider = open_model(parse_model("vllm/m"), settings)
+        assert isinstance(provider, Likelihood)
+        try:
+            first = await provider.score(COUNT)
+            known = len(server.asked)
+            second = await provider.score(replace(COUNT, prompt="How many more?"))
+        finally:
+            await provider.aclose()
+        assert first.options is not None
+        assert first.options == second.options
+        return paths(server.asked[known:])
+
+    with fake_server(Choosing(is_local=is_local)) as server:
+        assert asyncio.run(main()) == ["/tokenize"] * times + ["/v1/completions"]
+
+
+def test_a_server_without_chosen_tokens_is_asked_for_them_once() -> None:
+    """Then prompts are listed."""
+
+    async def main() -> None:
+        settings = ModelSettings("m", base_urls=(server.base_url,))
+        provider = open_model(parse_model("vllm/m"), settings)
+        assert isinstance(provider, Likelihood)
+        try:
+            for _ in range(2):
+                check(await provider.score(COUNT))
+        finally:
+            await provider.aclose()
+
+    for refuses in (False, True):
+
+        def answer(asked: Asked, number: int, refuses: bool = refuses) -> Response:
+            if refuses and "logprob_token_ids" in asked.body:
+                return Response(400, {"error": {"message": "logprob_token_ids"}})
+            return listed(asked, number)
+
+        with fake_server(answer) as server:
+            asyncio.run(main())
+        chosen = [
+            "logprob_token_ids" in one.body for one in server.asked if "completions" in one.path
+        ]
+        assert chosen == [True, False, False]
+
+
+def test_options_that_share_little_are_listed() -> None:
+    """A node costs as much as a prompt: long options, and more tokens than vLLM takes."""
+    assert token_tree([1, 2], [[1, 2, 3], [1, 2, 4, 5]]) == TokenTree((1, 2), ((3,), (4, 5)))
+    assert token_tree([1, 2], [[1, 2, 3, 4, 5], [1, 2, 4, 5]]) is None  # 4 nodes, 3 prompts
+    options = [[1, 2, 3 + at] for at in range(129)]
+    assert token_tree([1, 2], options[:128]) is not None
+    assert token_tree([1, 2], options) is None
+
+
+def test_chosen_tokens_that_are_missing_later() -> None:
+    """An error of the sample, not a reason to ask all others in another way."""
+    whole = Choosing()
+
+    def answer(asked: Asked, number: int) -> Response:
+        if "logprob_token_ids" in asked.body and paths(server.asked).count(asked.path) > 1:
+            asked.body["logprob_token_ids"] = [32]
+        return whole(asked, number)
+
+    async def main() -> None:
+        settings = ModelSettings("m", base_urls=(server.base_url,))
+        provider = open_model(parse_model("vllm/m"), settings)
+        assert isinstance(provider, Likelihood)
+        try:
+            check(await provider.score(COUNT))
+            await provider.score(COUNT)
+        finally:
+            await provider.aclose()
+
+    with (
+        fake_server(answer) as server,
+        pytest.raises(BadReplyError, match="probabilities of the options are missing: token"),
+    ):
+        asyncio.run(main())
 
 
 def spoiled(change: Callable[[dict[str, Any]], object]) -> Callable[[Asked, int], Response]:

@@ -63,7 +63,7 @@ def _body(
     return {"prompt": list(prompts), "max_tokens": 1, "temperature": 0.0, **settings.params}
 
 
-class _UnreadableError(Exception):
+class UnreadableError(Exception):
     """Options whose probabilities a reply does not have; the message says why."""
 
 
@@ -92,7 +92,7 @@ class OptionScores:
             if self._has_read:
                 raise
             raise SetupError(f"{_UNABLE} ({error}); {_INSTEAD}") from error
-        except _UnreadableError as error:
+        except UnreadableError as error:
             if self._has_read:
                 raise BadReplyError(
                     f"the probabilities of the options are missing: {error}"
@@ -106,9 +106,7 @@ def options_of(request: Request, read: Any, body: Mapping[str, Any]) -> Reply:
     """The reply to a request with this body."""
     whole = reply_of(read)
     prompts = body["prompt"]
-    choices = sorted(read["choices"], key=_index)
-    if len(choices) != len(prompts):
-        raise _UnreadableError(f"the reply has {len(choices)} of {len(prompts)} prompts")
+    choices = choices_of(read, len(prompts))
     if "prompt_logprobs" in body:
         each = [_listed(choice) for choice in choices]
     else:
@@ -117,7 +115,23 @@ def options_of(request: Request, read: Any, body: Mapping[str, Any]) -> Reply:
         each = [(one[:end], logs[:end]) for (one, logs), end in zip(each, ends, strict=True)]
     (tokens, _), *each = each
     shared = shared_tokens(tokens, [tokens for tokens, _ in each])
-    logprobs = [logprobs[shared:] for _, logprobs in each]
+    return reply_from(request, whole, body, shared, [logprobs[shared:] for _, logprobs in each])
+
+
+def reply_from(
+    request: Request,
+    whole: Reply,
+    body: Mapping[str, Any],
+    shared: int,
+    logprobs: Sequence[Sequence[float]],
+) -> Reply:
+    """The reply with the log-probabilities of the tokens of each option, after the `shared` first
+    tokens; `whole` is the server's reply to `body`.
+
+    Raises:
+        UnreadableError: no token of an option has a probability.
+        BadReplyError: a probability cannot be true.
+    """
     _check(logprobs)
     usage = None
     if whole.usage is not None:
@@ -126,10 +140,20 @@ def options_of(request: Request, read: Any, body: Mapping[str, Any]) -> Reply:
     return scored_reply(request, logprobs, usage=usage, model=whole.model, sent=sent_of(body))
 
 
+def choices_of(read: Any, prompts: int) -> list[Any]:
+    """The choices of a reply in the order of the prompts; raises `UnreadableError` if some are
+    missing.
+    """
+    choices = sorted(read["choices"], key=_index)
+    if len(choices) != prompts:
+        raise UnreadableError(f"the reply has {len(choices)} of {prompts} prompts")
+    return choices
+
+
 def _check(logprobs: Sequence[Sequence[float]]) -> None:
     values = [value for each in logprobs for value in each]
     if not any(map(math.isfinite, values)):
-        raise _UnreadableError("no token of an option has one")
+        raise UnreadableError("no token of an option has one")
     for value in values:
         if not math.isfinite(value) or value > _ROUNDING:
             what = "none" if math.isnan(value) else f"the log-probability {value}"
@@ -158,7 +182,7 @@ def _ends(
         generated = usage.output_tokens
         if usage.prompt_tokens + generated == sum(map(len, each)):
             return [len(tokens) - generated // len(prompts) for tokens in each]
-    raise _UnreadableError("the repeated tokens are not those of the prompt")
+    raise UnreadableError("the repeated tokens are not those of the prompt")
 
 
 def _end(prompt: str, tokens: Sequence[str]) -> int | None:
@@ -174,7 +198,7 @@ def _echoed(choice: Any) -> Tokens:
         logprobs = choice["logprobs"]
         return _typed(list(logprobs["tokens"]), list(logprobs["token_logprobs"]))
     except (KeyError, TypeError, ValueError) as error:
-        raise _UnreadableError("no logprobs") from error
+        raise UnreadableError("no logprobs") from error
 
 
 def _listed(choice: Any) -> Tokens:
@@ -186,7 +210,7 @@ def _listed(choice: Any) -> Tokens:
             ["", *(token for token, _ in pairs)], [first, *(v["logprob"] for _, v in pairs)]
         )
     except (KeyError, TypeError, ValueError, AttributeError, StopIteration) as error:
-        raise _UnreadableError("no prompt_logprobs") from error
+        raise UnreadableError("no prompt_logprobs") from error
 
 
 def _typed(tokens: list[Any], logprobs: list[Any]) -> Tokens:

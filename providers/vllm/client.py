@@ -47,10 +47,17 @@ from eyechart.providers.openai.form import (
     reply_of,
     template_fields,
 )
-from eyechart.providers.openai.scoring import OptionScores, listing_body, option_texts
+from eyechart.providers.openai.scoring import (
+    OptionScores,
+    UnreadableError,
+    listing_body,
+    option_texts,
+)
 from eyechart.providers.secrets import redact, redact_address
 from eyechart.providers.vllm.descriptor import VLLM_KEY
+from eyechart.providers.vllm.option_tokens import OptionTokens
 from eyechart.providers.vllm.server import VllmServer
+from eyechart.providers.vllm.token_tree import TokenTree, token_tree
 
 TIMEOUT_S = 600.0
 """Seconds for one reply."""
@@ -72,6 +79,9 @@ class VllmProvider:
     def __init__(self, settings: ModelSettings, server: VllmServer | None = None) -> None:
         self._settings = settings
         self._scores = OptionScores()
+        self._gives_chosen: bool | None = None
+        """Whether the servers give the probabilities of chosen next tokens; `None`: not known."""
+        self._tokens: dict[str, OptionTokens] = {}
         self._server = server
         self._replicas = Replicas[str]([url.rstrip("/") for url in settings.base_urls])
         self._path = path_of(settings)
@@ -88,29 +98,68 @@ class VllmProvider:
         return replace(reply, sent=sent_of(body))
 
     async def score(self, request: Request) -> Reply:
-        """The probabilities of the options. Of a chat the tokens come from `/tokenize`, with the
-        beginning of the assistant's message, since `/chat/completions` continues no such beginning.
+        """The probabilities of the options: of chosen next tokens where the server gives them, else
+        of the tokens of a prompt with each option.
         """
         await self._open()
         with self._replicas.use(request.prefix) as url:
-            body = listing_body(await self._prompts(url, request), self._settings)
+            each = await self._option_tokens(url, request)
+            if self._gives_chosen is not False and each is not None:
+                tree = token_tree(each[0], each[1:])
+                if tree is not None and (reply := await self._chosen(url, request, tree)):
+                    return reply
+            body = listing_body(each or option_texts(request), self._settings)
             send = partial(self._asked, url, "/completions", body)
             return await self._scores.of(request, body, send)
 
-    async def _prompts(self, url: str, request: Request) -> Sequence[str] | Sequence[list[int]]:
-        """What comes before the options, and that with each of them: texts, or tokens of chats."""
+    async def _chosen(self, url: str, request: Request, tree: TokenTree) -> Reply | None:
+        """The probabilities of chosen next tokens; `None` from servers that do not give them."""
+        body = tree.body(self._settings)
+        try:
+            reply = tree.reply(request, await self._asked(url, "/completions", body), body)
+        except (BadRequestError, UnreadableError) as error:
+            if not self._gives_chosen:
+                self._gives_chosen = False
+                return None
+            if isinstance(error, BadRequestError):
+                raise
+            raise BadReplyError(f"the probabilities of the options are missing: {error}") from error
+        self._gives_chosen = True
+        return reply
+
+    async def _option_tokens(self, url: str, request: Request) -> list[list[int]] | None:
+        """The tokens before the options, and those with each of them; `None` of texts, where the
+        server does not say them.
+
+        Those of a chat come with the beginning of the assistant's message, since
+        `/chat/completions` continues no such beginning.
+
+        Raises:
+            SetupError: the server does not say the tokens of a chat.
+        """
         if self._settings.api == "completions":
-            return option_texts(request)
-        begun = [request.opening, *texts_with(request.opening, request)[1]]
+            text, *wholes = option_texts(request)
+            bodies: list[dict[str, Any]] = [{"prompt": one} for one in (text, *wholes)]
+            return await self._tokens_at(url).of(bodies, text, wholes)
+        text, wholes = texts_with(request.opening, request)
+        begun = [request.opening, *wholes]
         bodies = [self._tokenize_body(request.prompt, one) for one in begun]
-        each = [await self._tokenized(url, body) for body in bodies]
-        tokens = [read["tokens"] for read in each if read and isinstance(read.get("tokens"), list)]
-        if len(tokens) < len(begun):
-            raise SetupError(
-                f"{redact_address(url)} gives no tokens of a chat, which reading by likelihood "
-                f"needs; use {named('api', 'completions')}"
-            )
-        return tokens
+        if tokens := await self._tokens_at(url).of(bodies, text, wholes):
+            return tokens
+        raise SetupError(
+            f"{redact_address(url)} gives no tokens of a chat, which reading by likelihood "
+            f"needs; use {named('api', 'completions')}"
+        )
+
+    def _tokens_at(self, url: str) -> OptionTokens:
+        if url not in self._tokens:
+            self._tokens[url] = OptionTokens(partial(self._token_list, url))
+        return self._tokens[url]
+
+    async def _token_list(self, url: str, body: Mapping[str, Any]) -> list[int] | None:
+        tokens = (await self._tokenized(url, body) or {}).get("tokens")
+        is_list = isinstance(tokens, list) and all(map(is_count, tokens))
+        return tokens if is_list else None
 
     async def _asked(self, url: str, path: str, body: Mapping[str, Any]) -> Any:
         """The JSON of a reply; a server of our own that has ended is an error of the run."""

@@ -1,0 +1,97 @@
+"""Options of a forced choice as a tree of tokens, for servers that give the probabilities of chosen
+next tokens (`logprob_token_ids` of vLLM).
+
+vLLM reads nothing from its cache of prefixes when it lists the tokens of a prompt
+(`prompt_logprobs`): it computes the whole prompt once for each option. Here one token is generated
+behind each inner node of the tree, so the prompt is computed once and read from the cache for all
+nodes. Eleven counts have one to four inner nodes in usual tokenizers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from eyechart.providers.base import ModelSettings, Reply, Request
+from eyechart.providers.likelihood import shared_tokens
+from eyechart.providers.openai.form import reply_of
+from eyechart.providers.openai.scoring import UnreadableError, choices_of, reply_from
+
+_MOST_IDS = 128
+"""Most tokens that vLLM takes in one request (`MAX_LOGPROB_TOKEN_IDS` of vLLM 0.32)."""
+_ID = "token_id:"
+"""Before the number of a token, where vLLM names tokens by number."""
+
+
+class TokenTree(NamedTuple):
+    """The tokens before the options, and those of each option after them."""
+
+    before: tuple[int, ...]
+    options: tuple[tuple[int, ...], ...]
+
+    @property
+    def nodes(self) -> list[tuple[int, ...]]:
+        """The beginnings of options that another token of an option follows, each once."""
+        return list(dict.fromkeys(one[:at] for one in self.options for at in range(len(one))))
+
+    @property
+    def following(self) -> list[int]:
+        """The tokens of all options, each once."""
+        return sorted({token for option in self.options for token in option})
+
+    def body(self, settings: ModelSettings) -> dict[str, Any]:
+        """The body for `/v1/completions`, with the model."""
+        return {
+            "model": settings.model,
+            "prompt": [[*self.before, *node] for node in self.nodes],
+            "max_tokens": 1,
+            "temperature": 0.0,
+            **settings.params,
+            "logprobs": 1,
+            "logprob_token_ids": self.following,
+            "return_tokens_as_token_ids": True,
+        }
+
+    def reply(self, request: Request, read: Any, body: dict[str, Any]) -> Reply:
+        """The reply to a request with this body.
+
+        Raises:
+            UnreadableError: the server does not give the probabilities of these tokens.
+            BadReplyError: a probability cannot be true.
+        """
+        choices = choices_of(read, len(self.nodes))
+        tables = dict(zip(self.nodes, map(_next_tokens, choices), strict=True))
+        try:
+            logprobs = [
+                [tables[option[:at]][token] for at, token in enumerate(option)]
+                for option in self.options
+            ]
+        except KeyError as error:
+            raise UnreadableError(f"token {error} is missing") from error
+        return reply_from(request, reply_of(read), body, len(self.before), logprobs)
+
+
+def token_tree(before: Sequence[int], wholes: Sequence[Sequence[int]]) -> TokenTree | None:
+    """The tree of the tokens before the options and of those with each; `None` where it has
+    more prompts than a list of them, as that of long options does, or too many tokens.
+
+    Raises:
+        BadReplyError: see `likelihood.shared_tokens`.
+    """
+    shared = shared_tokens(before, wholes)
+    tree = TokenTree(tuple(before[:shared]), tuple(tuple(one[shared:]) for one in wholes))
+    fits = len(tree.nodes) <= len(wholes) + 1 and len(tree.following) <= _MOST_IDS
+    return tree if fits else None
+
+
+def _next_tokens(choice: Any) -> dict[int, float]:
+    """Log-probabilities of the tokens that may come next, by their number."""
+    try:
+        table = choice["logprobs"]["top_logprobs"][0]
+        return {
+            int(name.removeprefix(_ID)): float(value)
+            for name, value in table.items()
+            if name.startswith(_ID)
+        }
+    except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
+        raise UnreadableError("no top_logprobs") from error
