@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import altair as alt
+import pandas as pd
 import pytest
 
 import eyechart
@@ -289,6 +290,25 @@ class TestNumbers:
             cells = eyechart.load_run(runs[name]).cells.query("strategy == 'direct'")
             shown = [row["y"] for row in spec["datasets"]["curve"] if row["colour"] == reading]
             assert shown == list(cells["accuracy"])
+
+    def test_what_a_probe_reads_is_beside_both_readings(self, lab: Lab) -> None:
+        """The share of counts that its table has, at the lengths of both readings."""
+        asked = ("--task", "counting/bernoulli", "--model", "tiny", "--lengths", "10,20,40")
+        few = ("--samples", "2", "--axis", "separator=none", "--out", lab.out)
+        for more in ((), ("--read", "likelihood")):
+            assert lab.bench("run", *asked, *few, *more).code == 0
+        assert lab.bench("probe", *asked, *few, "--measure", "counter").code == 0
+        (table,) = lab.out.rglob("probe.csv")
+        folders = [path.parent for path in (lab.out / "runs").rglob("manifest.json")]
+        (spec,) = charts("readings", *folders, table.parent).values()
+        frame = pd.read_csv(table).query("quantity == 'within_half'")
+        best = frame.groupby("length")["value"].max()
+        curve = [row for row in spec["datasets"]["curve"] if row["colour"] == "read off the states"]
+        assert [row["length"] for row in curve] == list(best.index)
+        assert len(curve) > 1
+        assert [row["y"] for row in curve] == pytest.approx(list(best))
+        (said,) = spec["usermeta"]["notes"]
+        assert said.startswith("read off the states: Share of the counts so far")
 
     def test_the_threshold_is_that_of_the_run(self, runs: dict[str, Path]) -> None:
         """And that of the command."""

@@ -44,6 +44,9 @@ class Figure:
     """A note on the samples that were compared, or on what is published."""
     source: str = ""
     """The source of what is published, for files."""
+    reading: str = ""
+    """What the values are called beside the accuracy of free text and forced choices, where they
+    are shares of answers too; else empty."""
 
     @property
     def least(self) -> int:

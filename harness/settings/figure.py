@@ -11,7 +11,7 @@ from eyechart.harness.settings.checks import Bound
 KINDS = {
     "accuracy": "accuracy over length with 95 % intervals, by condition and by model",
     "lengths": "the effective lengths of all models with their intervals",
-    "readings": "free text and forced choice of one model",
+    "readings": "free text and forced choice of one model, and what a probe reads off its states",
     "probe": "each measure of a probe below the curve of its run",
 }
 """Kind -> what it shows."""

@@ -12,7 +12,15 @@ from eyechart.harness.analysis.paper_text import length_cell, notes
 from eyechart.harness.errors import UsageError
 from eyechart.harness.report.accuracy import accuracy_figure, accuracy_figures, panel_rows
 from eyechart.harness.report.looks import SERIES_LIGHT, Look, Spec
-from eyechart.harness.report.panels import DrawMore, Figure, Panel, Rows, look_of, told_apart
+from eyechart.harness.report.panels import (
+    DrawMore,
+    Figure,
+    Panel,
+    Rows,
+    look_of,
+    marks_of,
+    told_apart,
+)
 from eyechart.harness.report.paper.charts import above_spec, accuracy_spec, lengths_spec
 from eyechart.harness.report.section import Section, Series, key_of
 from eyechart.harness.settings.figure import KINDS, FigureStyle
@@ -43,8 +51,8 @@ class PaperFigure:
 def paper_figures(
     kind: str, sections: Sequence[Section], style: FigureStyle, draw_more: Sequence[DrawMore] = ()
 ) -> list[PaperFigure]:
-    """The figures of this kind about the runs of each task; with `probe` also what `draw_more`
-    draws of them.
+    """The figures of this kind about the runs of each task; `readings` and `probe` also
+    show what `draw_more` draws of them.
 
     Raises:
         UsageError: there is no such kind, or nothing to draw of it.
@@ -55,10 +63,7 @@ def paper_figures(
         raise UsageError("no sample of these runs is scored, so there is nothing to draw")
     found = []
     for section in sections:
-        if kind == "probe":
-            figures = list(_probe(section, style, draw_more))
-        else:
-            figures = list(_OF_KIND[kind](section, style))
+        figures = list(_OF_KIND[kind](section, style, draw_more))
         found += [
             PaperFigure(section.name, name, spec | {"usermeta": {"notes": list(said)}}, tuple(said))
             for name, spec, said in figures
@@ -81,7 +86,7 @@ _Found: TypeAlias = Iterator[tuple[str, Spec, Sequence[str]]]
 """Name, spec and notes of each figure."""
 
 
-def _accuracy(section: Section, style: FigureStyle) -> _Found:
+def _accuracy(section: Section, style: FigureStyle, _: Sequence[DrawMore]) -> _Found:
     for figure in accuracy_figures(section, section.standing):
         look = _look(figure)
         said = _too_many(look)
@@ -92,7 +97,7 @@ def _accuracy(section: Section, style: FigureStyle) -> _Found:
                 yield ", ".join(filter(None, (panel.model, panel.title))), spec, said
 
 
-def _lengths(section: Section, style: FigureStyle) -> _Found:
+def _lengths(section: Section, style: FigureStyle, _: Sequence[DrawMore]) -> _Found:
     look, varied = look_of(section), section.varied
     labels = list(dict.fromkeys(series.label(varied) for series in section.series))
     # one axis has colours and shapes; of two axes each pair of values has its own
@@ -147,8 +152,9 @@ def _estimate(
     }
 
 
-def _readings(section: Section, style: FigureStyle) -> _Found:
-    look = Look(_READINGS, (), "reading")
+def _readings(section: Section, style: FigureStyle, draw_more: Sequence[DrawMore]) -> _Found:
+    """Free text and forced choice of one model, and what a probe reads off its states."""
+    drawn = [figure for draw in draw_more for figure in draw(section) if figure.reading]
     for first, second in combinations(section.runs, 2):
         model = readings_of(first.run, second.run)
         if not model:
@@ -157,13 +163,32 @@ def _readings(section: Section, style: FigureStyle) -> _Found:
         conditions = [one for one in written.run.conditions if one in forced.run.conditions]
         for condition in conditions:
             series = [_series(section, details.name, condition) for details in (written, forced)]
+            inside = [(figure, _inside(section, figure, series[0])) for figure in drawn]
+            inside = [(figure, rows) for figure, rows in inside if rows]
+            look = Look((*_READINGS, *(figure.reading for figure, _ in inside)), (), "reading")
             marks = [_marks(look, name) for name in _READINGS]
             panel = Panel(model, "", panel_rows(section, list(zip(series, marks, strict=True))))
             if panel.data["curve"]:
+                for figure, rows in inside:
+                    found = [row | _marks(look, figure.reading) for row in rows]
+                    panel.data["curve"].extend(found)
                 values = condition.only(section.varied)
                 name = ", ".join([model, *(f"{axis} {value}" for axis, value in values.items())])
                 data = _apart(panel)
-                yield name, accuracy_spec(look, section.lengths, data, style, section.over), ()
+                spec = accuracy_spec(look, section.lengths, data, style, section.over)
+                yield name, spec, [f"{figure.reading}: {figure.note}" for figure, _ in inside]
+
+
+def _inside(section: Section, figure: Figure, series: Series) -> Rows:
+    """The rows of a probe's figure of the model and condition of a series."""
+    where = marks_of(section, series)["where"]
+    return [
+        row
+        for panel in figure.panels
+        if panel.model == series.run_details.name
+        for row in panel.data["inside"]
+        if row["where"] == where
+    ]
 
 
 def _series(section: Section, model: str, condition: Condition) -> Series:
@@ -196,10 +221,11 @@ def _probe(section: Section, style: FigureStyle, draw_more: Sequence[DrawMore]) 
                 yield name, spec, [figure.note]
 
 
-_OF_KIND: Mapping[str, Callable[[Section, FigureStyle], _Found]] = {
+_OF_KIND: Mapping[str, Callable[[Section, FigureStyle, Sequence[DrawMore]], _Found]] = {
     "accuracy": _accuracy,
     "lengths": _lengths,
     "readings": _readings,
+    "probe": _probe,
 }
 
 

@@ -191,7 +191,9 @@ def _figure(
         is_log=shown.is_log,
         is_share=shown.is_share,
     )
-    return Figure("inside", shown.title, spec, tuple(panels), look, note=note)
+    return Figure(
+        "inside", shown.title, spec, tuple(panels), look, note=note, reading=shown.reading
+    )
 
 
 def _rows(

@@ -30,6 +30,8 @@ class Shown:
     is_log: bool = False
     is_share: bool = False
     """Whether the axis shows all from 0 to 1."""
+    reading: str = ""
+    """See `panels.Figure`."""
     line: float | None = None
     """A value to compare with."""
     note: str = ""
@@ -141,6 +143,7 @@ SHOWN = (
         ("count", "readable"),
         layers="best",
         is_share=True,
+        reading="read off the states",
         note="Share of the counts so far that a linear map reads off the states to within a half, "
         "in rows of at most this length, at the best layer.",
     ),
