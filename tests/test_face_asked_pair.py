@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from eyechart.harness.analysis.judged_run import read_run
-from eyechart.harness.face.asked_pair import _variant
+from eyechart.harness.face.asked_run import _variant
 from eyechart.harness.journal.manifest import MANIFEST, read_manifest
 from eyechart.harness.spec import Settings
 from eyechart.providers.base import AuthError, Request
@@ -42,12 +42,14 @@ class Pair:
         self.lab.monkeypatch.setitem(sys.modules, f"fake_{name}", module)
         self.lab.add_provider(name, f"fake_{name}:open_provider")
 
-    def run(self, name: str, script: Callable[[Request], Any], *options: str) -> None:
-        """Makes the run of a model."""
+    def run(
+        self, name: str, script: Callable[[Request], Any], *options: str, code: int = 0
+    ) -> None:
+        """Makes the run of a model, which ends with this exit code."""
         self.model(name, script)
         known = {path.parent for path in self.lab.out.rglob(MANIFEST)}
         command = ("--model", f"{name}/x", "--axis", "separator=none", *options)
-        assert self.lab.bench_run(*command).code == 0
+        assert self.lab.bench_run(*command).code == code
         (folder,) = {path.parent for path in self.lab.out.rglob(MANIFEST)} - known
         self.folders.append(folder)
         self.asked[name].clear()

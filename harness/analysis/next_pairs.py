@@ -58,16 +58,16 @@ def missing_pairs(first: JudgedRun, second: JudgedRun) -> Both:
     return _with((first, second), _both(first, second))
 
 
-def lacking(runs: tuple[JudgedRun, JudgedRun], wanted: Both) -> tuple[int, int]:
-    """How many of the wanted samples have no reply, in each run."""
-    first, second = (_lacks(*one) for one in zip(runs, wanted, strict=True))
-    return first, second
+def planned(run: JudgedRun) -> Counts:
+    """The samples of each cell of a run, answered or not."""
+    return {cell.key: cell.samples for cell in run.manifest.cells}
 
 
-def _lacks(run: JudgedRun, wanted: Counts) -> int:
+def lacking(run: JudgedRun, wanted: Counts) -> int:
+    """How many of the wanted samples have no reply."""
     replied = run.samples[run.samples["outcome"] != Outcome.ERROR.place]
-    planned = np.array([wanted[cell.key] for cell in run.manifest.cells])
-    answered = replied["index"].to_numpy() < planned[replied["cell"].to_numpy()]
+    most = np.array([wanted[cell.key] for cell in run.manifest.cells])
+    answered = replied["index"].to_numpy() < most[replied["cell"].to_numpy()]
     return draws_of(run) * sum(wanted.values()) - int(answered.sum())
 
 
@@ -92,6 +92,21 @@ def more_pairs(first: JudgedRun, second: JudgedRun, comparison: Comparison, requ
     for place, rows in rows_more(np.array(list(weights.values())), requests).items():
         wanted[keys[place]] += rows
     return _with((first, second), wanted)
+
+
+def more_of_baseline(baseline: JudgedRun, now: JudgedRun, waves: int) -> Counts:
+    """What a run is to have next of the rows of its baseline, if so many waves are left: as many
+    rows on each line, and all of them in the last wave.
+
+    On lines that tell most, as `more_pairs` adds them, a run that is equivalent is seldom found to
+    be: its area needs all lines.
+    """
+    wanted, has = dict(planned(now)), planned(baseline)
+    for key, most in has.items():
+        own = wanted.get(key, 0)
+        if waves and most > own and key[0] in now.conditions:
+            wanted[key] = own - (own - most) // waves
+    return wanted
 
 
 def line_weights(first: Fit, second: Fit, lines: Sequence[Line]) -> Floats:
@@ -135,9 +150,7 @@ def _both(first: JudgedRun, second: JudgedRun) -> Counts:
 
 
 def _with(runs: tuple[JudgedRun, JudgedRun], wanted: Counts) -> Both:
-    first, second = (
-        {cell.key: cell.samples for cell in run.manifest.cells} | dict(wanted) for run in runs
-    )
+    first, second = ({**planned(run), **wanted} for run in runs)
     return first, second
 
 

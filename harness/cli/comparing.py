@@ -33,7 +33,8 @@ from eyechart.harness.cli.progress import LiveDisplay
 from eyechart.harness.cli.terminal import echo, say, take_logs, tell, warn
 from eyechart.harness.cli.verbs import check_output
 from eyechart.harness.errors import COMPLETE, INCOMPLETE, UsageError
-from eyechart.harness.face.asked_pair import AskedPair, Limits
+from eyechart.harness.face.asked_pair import AskedPair, Asking
+from eyechart.harness.face.asked_run import Limits
 from eyechart.harness.face.engine import Talk
 from eyechart.harness.run.event_loop import run_in_loop
 from eyechart.harness.settings.run_settings import SETTINGS
@@ -126,16 +127,24 @@ def _ask(
     """Asks two runs until their comparison is decided; says before what it may cost."""
     if axis is not None or len(folders) != _TWO:
         raise UsageError("--ask takes two runs, and no --axis")
-    pair = AskedPair(folders, asking, threshold, margin, warn)
-    say(pair.before())
+    ask_until_decided(AskedPair(folders, asking, threshold, margin, warn))
+
+
+def ask_until_decided(asking: Asking) -> None:
+    """Asks until a comparison is decided; says before what it may cost, and at the end what it did.
+
+    Raises:
+        ProviderError: a model cannot be asked. What was answered is saved.
+    """
+    say(asking.before())
     take_logs()
     try:
-        why = pair.ask(Talk(LiveDisplay(), say, warn, announce=say), run_in_loop)
+        why = asking.ask(Talk(LiveDisplay(), say, warn, announce=say), run_in_loop)
     except KeyboardInterrupt:
         say("interrupted; what was answered is saved, and the same command goes on")
         raise
-    waves = f"{pair.waves} wave{'s' * (pair.waves != 1)}"
-    say(f"asked {pair.asked:,} samples in {waves}: {why}" if pair.waves else why)
+    waves = f"{asking.waves} wave{'s' * (asking.waves != 1)}"
+    say(f"asked {asking.asked:,} samples in {waves}: {why}" if asking.waves else why)
 
 
 def _is_comparison(path: Path) -> bool:

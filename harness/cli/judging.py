@@ -10,8 +10,9 @@ from typing import Annotated, Any
 
 import typer
 
+from eyechart.harness.cli.asking_more import ASKING, MostAskedOption, limits_of
 from eyechart.harness.cli.completion import complete_runs, one_of
-from eyechart.harness.cli.numbers import number, whole
+from eyechart.harness.cli.numbers import number
 from eyechart.harness.cli.options import (
     AtOption,
     JsonOption,
@@ -25,12 +26,9 @@ from eyechart.harness.cli.options import (
     ThresholdOption,
     UnitOption,
     examples,
-    settings_of,
     takes,
 )
-from eyechart.harness.errors import UsageError
 from eyechart.harness.settings.figure import FONT, FONT_SIZE, KINDS, WIDTH, FigureStyle
-from eyechart.harness.settings.run_settings import SETTINGS
 
 SCORE_EXAMPLES = examples(
     "bench run --task counting/ones --model tiny",
@@ -107,11 +105,7 @@ def score(
     )
 
 
-_ASKING = ("base_url", "budget", "max_connections")
-"""Settings of a run that `compare --ask` has."""
-
-
-@takes(*_ASKING, max_connections=None)
+@takes(*ASKING, max_connections=None)
 def compare(
     runs: RunsArgument,
     *,
@@ -138,14 +132,7 @@ def compare(
         bool,
         typer.Option("--ask", help="Ask both runs more, until their comparison is decided."),
     ] = False,
-    max_requests: Annotated[
-        int | None,
-        typer.Option(
-            metavar="N",
-            parser=whole(1),
-            help="With --ask: samples to ask, at most; default: as many as a full run has.",
-        ),
-    ] = None,
+    max_requests: MostAskedOption = None,
     tasks: OwnTasksOption = "",
     run_kept_code: RunKeptCodeOption = False,
     form: TableFormOption = None,
@@ -172,20 +159,9 @@ def compare(
     pairs; and whether each run is worse, better or equivalent, compared with the first one named.
     """
     from eyechart.harness.cli import comparing, results
-    from eyechart.harness.face import asked_pair
 
-    options = {SETTINGS[name].option: given[name] for name in _ASKING}
-    options |= {"max-requests": max_requests}
-    if not ask and (named := [option for option, value in options.items() if value]):
-        raise UsageError(f"--{named[0]} is for --ask; add it")
-    settings = settings_of(given)
-    asking = asked_pair.Limits(
-        requests=max_requests,
-        budget=settings.budget,
-        base_url=settings.base_url,
-        max_connections=settings.max_connections,
-        tasks=tasks,
-        run_kept_code=run_kept_code,
+    asking = limits_of(
+        given, ask=ask, requests=max_requests, tasks=tasks, run_kept_code=run_kept_code
     )
     raise typer.Exit(
         comparing.compare(
@@ -199,7 +175,7 @@ def compare(
             run_kept_code=run_kept_code,
             as_json=as_json,
             in_tokens=results.read_unit(unit),
-            asking=asking if ask else None,
+            asking=asking,
             form=form,
         )
     )

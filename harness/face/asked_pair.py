@@ -1,68 +1,143 @@
-"""Asks two runs until their comparison is decided; `bench compare --ask` uses it.
+"""Asks runs until a comparison is decided: both of a pair, or one against a saved baseline.
 
-All that was asked is in the folders of the two runs, as if `bench run` had asked it, and the next
-command goes on from there.
+`bench compare --ask` and `bench gate --ask` use it. The next command goes on from what was asked.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from contextlib import suppress
-from dataclasses import dataclass, replace
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from eyechart.harness.analysis.comparability import check_same_task, names_of_all
 from eyechart.harness.analysis.comparison import compare_runs
 from eyechart.harness.analysis.curve import Threshold
-from eyechart.harness.analysis.judged_run import JudgedRun, read_run
+from eyechart.harness.analysis.judged_run import JudgedRun
 from eyechart.harness.analysis.next_pairs import (
     WAVES,
-    Both,
     Counts,
-    draws_of,
     full_run,
     is_decided,
     lacking,
     missing_pairs,
+    more_of_baseline,
     more_pairs,
     next_wave,
+    planned,
 )
-from eyechart.harness.analysis.results import write_results
-from eyechart.harness.analysis.task_of_run import NoTaskError, task_of
-from eyechart.harness.errors import UsageError
-from eyechart.harness.face.engine import Job, Loop, Talk, ask
-from eyechart.harness.face.run_options import RunOptions, models_of
-from eyechart.harness.face.variant import variant_of
-from eyechart.harness.journal.manifest import folder_of
+from eyechart.harness.face.asked_run import AskedRun, Limits
+from eyechart.harness.face.engine import Loop, Talk
 from eyechart.harness.journal.record import Warn
 from eyechart.harness.plan.cost import Budget
-from eyechart.harness.plan.plan import Plan
-from eyechart.harness.run.run_request import RunRequest
-from eyechart.harness.settings.run_settings import RunSettings
-from eyechart.harness.spec import Settings
-from eyechart.harness.task.catalogue import Task
-from eyechart.providers.base import SetupError
 from eyechart.providers.naming import named
-from eyechart.providers.registry import check_intervention, parse_model
 
 
-@dataclass(frozen=True, kw_only=True)
-class Limits:
-    """What asking may cost, and how the models are reached."""
+class Asking(ABC):
+    """Runs that are asked until their comparison is decided, or the price is spent."""
 
-    requests: int | None = None
-    """Samples to ask, at most; `None`: as many as a full run of the larger one has."""
-    budget: float | None = None
-    """Dollars to spend, at most."""
-    base_url: tuple[str, ...] = ()
-    max_connections: int = 64
-    tasks: str = ""
-    run_kept_code: bool = False
+    def __init__(
+        self, asked_runs: Sequence[AskedRun], limits: Limits, threshold: Threshold, margin: float
+    ) -> None:
+        self._asked_runs, self._limits = asked_runs, limits
+        self._threshold, self._margin = threshold, margin
+        self.price = limits.requests or max(map(full_run, self.pair()))
+        self._budget = Budget(limit=limits.budget, requests=self.price)
+        self.asked = 0
+        self.waves = 0
+        self._rows_waves = 0
+        self.is_decided = False
+        """Whether asking ended because the comparison was decided."""
+
+    @abstractmethod
+    def pair(self) -> tuple[JudgedRun, JudgedRun]:
+        """Both sides as they are now."""
+
+    @abstractmethod
+    def _lacked(self, first: JudgedRun, second: JudgedRun) -> Sequence[Counts]:
+        """What each run that is asked is to have before the sides are compared."""
+
+    @abstractmethod
+    def _more(self, first: JudgedRun, second: JudgedRun) -> Sequence[Counts]:
+        """The same with the rows of the next wave."""
+
+    @abstractmethod
+    def _first(self) -> str:
+        """What is asked before anything else, and what after it."""
+
+    def before(self) -> str:
+        """What asking may cost, said before anything is sent."""
+        runs = [one.read() for one in self._asked_runs]
+        dollars = self.price * max(float(run.samples["cost"].mean()) for run in runs)
+        limits = [f"{self.price:,} samples"]
+        if self._limits.budget is not None:
+            limits.append(f"${self._limits.budget:g}")
+        cost = f", which is about ${dollars:.2f}" if math.isfinite(dollars) else ""
+        return (
+            f"asking at most {' and '.join(limits)}{cost}: {self._first()}, in "
+            f"{WAVES} waves; {named('max_requests')} sets another limit"
+        )
+
+    def ask(self, talk: Talk, loop: Loop) -> str:
+        """Asks wave after wave, and writes the tables of the runs; returns why it ended.
+
+        Raises:
+            ProviderError: a model cannot be asked. What was answered is saved.
+        """
+        while True:
+            wanted = self._next(*self.pair())
+            if isinstance(wanted, str):
+                return wanted
+            before = self._lacks(wanted)
+            self.waves += 1
+            for one, counts, lack in zip(self._asked_runs, wanted, before, strict=True):
+                if lack:
+                    self._budget = one.ask(counts, self._budget, talk, loop)
+            lacks = sum(self._lacks(wanted))
+            self.asked += sum(before) - lacks
+            if lacks:
+                again = "and the same command asks them again"
+                return self._limit() or f"{lacks:,} samples have no reply, {again}"
+
+    def left(self) -> Limits:
+        """What another comparison may still cost; without a limit of samples each has its own."""
+        given, budget = self._limits, self._budget
+        return replace(
+            given,
+            requests=None if given.requests is None else budget.requests,
+            budget=None if given.budget is None else given.budget - budget.spent,
+        )
+
+    def _lacks(self, wanted: Sequence[Counts]) -> list[int]:
+        """How many of the wanted samples have no reply, in each run that is asked."""
+        pairs = zip(self._asked_runs, wanted, strict=True)
+        return [lacking(one.read(), counts) for one, counts in pairs]
+
+    def _limit(self) -> str:
+        """The limit that is reached; empty where none is."""
+        if self._budget.exhausted:
+            return f"the budget of ${self._limits.budget:g} is spent"
+        return "" if self._budget.has_requests else f"the {self.price:,} samples are asked"
+
+    def _next(self, first: JudgedRun, second: JudgedRun) -> Sequence[Counts] | str:
+        """What the runs are to have next, or why nothing more is asked."""
+        wanted = self._lacked(first, second)
+        if not sum(self._lacks(wanted)):
+            if is_decided(compare_runs(first, second, self._threshold), self._margin):
+                self.is_decided = True
+                return "the comparison is decided"
+            wanted = self._more(first, second)
+            self._rows_waves += 1
+            if not (self._limit() or sum(self._lacks(wanted))):
+                is_over = self._rows_waves > WAVES
+                what = f"{WAVES} waves were asked" if is_over else "no line has more samples"
+                return f"{what}, and it is open"
+        return self._limit() or wanted
 
 
-class AskedPair:
-    """Two runs that are asked until their comparison is decided, or the price is spent."""
+class AskedPair(Asking):
+    """Both runs of a comparison."""
 
     def __init__(
         self,
@@ -71,8 +146,6 @@ class AskedPair:
         threshold: Threshold,
         margin: float,
         warn: Warn,
-        *,
-        command: str = "",
     ) -> None:
         """Nothing is sent yet.
 
@@ -80,178 +153,64 @@ class AskedPair:
             EyechartError: a run cannot be read or asked again, or both are of other tasks.
             SetupError: a model is not there.
         """
-        self._folders, self._limits, self._warn = folders, limits, warn
-        self._threshold, self._margin, self._command = threshold, margin, command
-        runs = self._read()
-        check_same_task(*runs)
-        self.names = names_of_all(runs)
-        self._models = [self._opened(run) for run in runs]
-        self.price = limits.requests or max(map(full_run, runs))
-        self._budget = Budget(limit=limits.budget, requests=self.price)
-        self.asked = 0
-        self.waves = 0
-        self._rows_waves = 0
+        asked = [AskedRun(folder, limits, warn) for folder in folders]
+        self._names = _names_of([one.read() for one in asked])
+        super().__init__(asked, limits, threshold, margin)
 
-    def _read(self) -> tuple[JudgedRun, JudgedRun]:
-        given = self._limits
-        first, second = (
-            read_run(folder, tasks=given.tasks, run_kept_code=given.run_kept_code)
-            for folder in self._folders
-        )
+    def pair(self) -> tuple[JudgedRun, JudgedRun]:
+        first, second = (one.read() for one in self._asked_runs)
         return first, second
 
-    def before(self) -> str:
-        """What asking may cost, said before anything is sent."""
-        runs = self._read()
-        lacks = lacking(runs, missing_pairs(*runs))
-        dollars = self.price * max(float(run.samples["cost"].mean()) for run in runs)
-        limits = [f"{self.price:,} samples"]
-        if self._limits.budget is not None:
-            limits.append(f"${self._limits.budget:g}")
-        cost = f", which is about ${dollars:.2f}" if math.isfinite(dollars) else ""
-        counts = " and ".join(
-            f"{lack:,} of {name}" for name, lack in zip(self.names, lacks, strict=True) if lack
-        )
+    def _first(self) -> str:
+        counts = " and ".join(self._counts())
         first = f"first {counts}, which the other run has; then " if counts else ""
-        return (
-            f"asking at most {' and '.join(limits)}{cost}: {first}those that tell most, in "
-            f"{WAVES} waves; {named('max_requests')} sets another limit"
-        )
+        return f"{first}those that tell most"
 
-    def ask(self, talk: Talk, loop: Loop) -> str:
-        """Asks wave after wave, and writes the tables of both runs; returns why it ended.
+    def _counts(self) -> Iterator[str]:
+        lacks = self._lacks(self._lacked(*self.pair()))
+        for name, lack in zip(self._names, lacks, strict=True):
+            if lack:
+                yield f"{lack:,} of {name}"
 
-        Raises:
-            ProviderError: a model cannot be asked. What was answered is saved.
-        """
-        while True:
-            runs = self._read()
-            wanted = self._next(*runs)
-            if isinstance(wanted, str):
-                return wanted
-            before = lacking(runs, wanted)
-            self.waves += 1
-            for place in range(2):
-                if before[place]:
-                    self._ask(place, wanted[place], talk, loop)
-            lacks = sum(lacking(self._read(), wanted))
-            self.asked += sum(before) - lacks
-            if lacks:
-                again = "and the same command asks them again"
-                return self._limit() or f"{lacks:,} samples have no reply, {again}"
+    def _lacked(self, first: JudgedRun, second: JudgedRun) -> Sequence[Counts]:
+        return missing_pairs(first, second)
 
-    def _limit(self) -> str:
-        """The limit that is reached; empty where none is."""
-        if self._budget.exhausted:
-            return f"the budget of ${self._limits.budget:g} is spent"
-        return "" if self._budget.has_requests else f"the {self.price:,} samples are asked"
-
-    def _next(self, first: JudgedRun, second: JudgedRun) -> Both | str:
-        """What both runs are to have next, or why nothing more is asked."""
-        wanted = missing_pairs(first, second)
-        if not sum(lacking((first, second), wanted)):
-            comparison = compare_runs(first, second, self._threshold)
-            if is_decided(comparison, self._margin):
-                return "the comparison is decided"
-            wave = next_wave(self._budget.requests or 0, self._rows_waves)
-            wanted = more_pairs(first, second, comparison, wave)
-            self._rows_waves += 1
-            if not (self._limit() or sum(lacking((first, second), wanted))):
-                what = f"{WAVES} waves were asked" if not wave else "no line has more samples"
-                return f"{what}, and it is open"
-        return self._limit() or wanted
-
-    def _ask(self, place: int, counts: Counts, talk: Talk, loop: Loop) -> None:
-        """Asks one run what it lacks, and writes its tables."""
-        options, task = self._models[place]
-        self._budget = replace(self._budget, prices=options.model.prices, full=False)
-        draws = draws_of(read_run(self._folders[place]))
-        request = _request(options, task, counts, draws)
-        asked = ask(Job([request], options, self._budget), talk, loop)
-        try:
-            write_results(read_run(request.folder))
-        finally:
-            if asked.ended_by is not None:  # also where the tables cannot be written
-                raise asked.ended_by
-
-    def _opened(self, run: JudgedRun) -> tuple[RunOptions, Task]:
-        """How the model of a run is asked, and its task."""
-        manifest, folder = run.manifest, run.folder
-        cannot = f"{folder} cannot be asked again"
-        if manifest.recorded is not None:
-            raise UsageError(f"{cannot}: its replies were recorded elsewhere")
-        if manifest.shard:
-            raise UsageError(f"{cannot}: it is a part of another run; name that one")
-        try:
-            task = task_of(
-                folder, manifest, self._limits.tasks, run_kept_code=self._limits.run_kept_code
-            )
-        except NoTaskError as error:
-            raise UsageError(
-                "; ".join(filter(None, (f"{cannot}: {error}", error.remedy)))
-            ) from None
-        given = self._settings(run)
-        (options,) = models_of(given, notify=self._warn, command=self._command)
-        counts = {cell.key: cell.samples for cell in manifest.cells}
-        request = _request(options, task, counts, draws_of(run))
-        if request.folder.resolve() != folder.resolve():
-            raise UsageError(
-                f"{cannot}: it would be asked as {request.folder}; ask it with the command that "
-                "made it"
-            )
-        return options, task
-
-    def _settings(self, run: JudgedRun) -> RunSettings:
-        """The settings with which the run was asked, and those of the command."""
-        manifest, limits = run.manifest, self._limits
-        settings = Settings(**manifest.settings)
-        label, change = _variant(manifest.variant, manifest.asked_as, settings, limits.base_url)
-        depth = len(folder_of(Path(), manifest).parts)
-        given = {
-            "model": [manifest.asked_as],
-            "name": manifest.model_name if manifest.served_as else None,
-            "seed": settings.seed,
-            "temperature": settings.temperature,
-            "max_tokens": settings.max_tokens,
-            "api": settings.api,
-            "reading": settings.read,
-            "system": settings.system,
-            "effort": settings.effort,
-            "thinking": settings.thinking,
-            "params": dict(settings.params),
-            "label": label,
-            "intervention": change,
-            "base_url": limits.base_url,
-            "max_connections": limits.max_connections,
-            "budget": limits.budget,
-            "out": run.folder.absolute().parents[depth - 1],
-        }
-        return RunSettings.read(**{name: value for name, value in given.items() if value})
+    def _more(self, first: JudgedRun, second: JudgedRun) -> Sequence[Counts]:
+        wave = next_wave(self._budget.requests or 0, self._rows_waves)
+        return more_pairs(first, second, compare_runs(first, second, self._threshold), wave)
 
 
-def _variant(
-    variant: str, model: str, settings: Settings, base_url: tuple[str, ...]
-) -> tuple[str | None, str | None]:
-    """The label and the intervention in a variant."""
-    asked = variant_of(None, None, settings.effort, settings.thinking, settings.read)
-    rest = variant.removesuffix(asked).removesuffix("+")
-    if not rest:
-        return None, None
-    parts = rest.split("+")
-    for place in range(len(parts)):
-        label, change = "+".join(parts[:place]), "+".join(parts[place:])
-        with suppress(UsageError, SetupError):
-            check_intervention(parse_model(model, (), base_url), change)
-            return label or None, change
-    return rest, None
+class AskedAgainstBaseline(Asking):
+    """A run that is asked rows of a saved baseline, of whose model nothing more can be had."""
+
+    def __init__(
+        self,
+        baseline: JudgedRun,
+        asked: AskedRun,
+        limits: Limits,
+        threshold: Threshold,
+        margin: float,
+    ) -> None:
+        """Nothing is sent yet; raises `CompareError` where both are of other tasks."""
+        self._baseline = baseline
+        _names_of([baseline, asked.read()])
+        super().__init__([asked], limits, threshold, margin)
+
+    def pair(self) -> tuple[JudgedRun, JudgedRun]:
+        (now,) = self._asked_runs
+        return self._baseline, now.read()
+
+    def _first(self) -> str:
+        return "samples of the baseline, as many on each line"
+
+    def _lacked(self, first: JudgedRun, second: JudgedRun) -> Sequence[Counts]:  # noqa: ARG002
+        return [planned(second)]
+
+    def _more(self, first: JudgedRun, second: JudgedRun) -> Sequence[Counts]:
+        return [more_of_baseline(first, second, max(0, WAVES - self._rows_waves))]
 
 
-def _request(options: RunOptions, task: Task, counts: Counts, draws: int) -> RunRequest:
-    """The request for so many samples of each cell, each asked `draws` times."""
-    conditions = list(dict.fromkeys(condition for condition, _ in counts))
-    lines = sorted({line for _, line in counts})
-    most = max(counts.values(), default=1)
-    seed = options.settings.seed
-    plan = Plan(task, conditions, lines, most, seed, counts, is_adaptive=False, draws=draws)
-    (request,) = options.requests([plan])
-    return request
+def _names_of(runs: Sequence[JudgedRun]) -> list[str]:
+    """Names that tell the runs apart; raises `CompareError` where they are of other tasks."""
+    check_same_task(*runs)
+    return names_of_all(runs)

@@ -8,7 +8,9 @@ both ways: where they differ, all samples are tokenized option by option.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import nullcontext
 from typing import Any, TypeAlias
 
 Tokenize: TypeAlias = Callable[[Mapping[str, Any]], Awaitable[list[int] | None]]
@@ -29,6 +31,7 @@ class OptionTokens:
         self._ends: dict[str, list[int]] = {}
         self._agrees: bool | None = None
         """Whether both ways gave the same tokens; `None` before they were compared."""
+        self._comparing = asyncio.Lock()
 
     async def of(
         self, bodies: Sequence[Mapping[str, Any]], text: str, wholes: Sequence[str]
@@ -38,21 +41,22 @@ class OptionTokens:
         `bodies` are those of `/tokenize`; `text` and `wholes` are the same without what a chat
         template writes before them.
         """
-        before = await self._tokenize(bodies[0])
-        if before is None:
-            return None
-        quick = None if self._agrees is False else await self._by_end(before, text, wholes)
-        if quick is not None and self._agrees:
-            return quick
-        each = [before]
-        for body in bodies[1:]:
-            tokens = await self._tokenize(body)
-            if tokens is None:
+        async with self._comparing if self._agrees is None else nullcontext():
+            before = await self._tokenize(bodies[0])
+            if before is None:
                 return None
-            each.append(tokens)
-        if quick is not None and self._agrees is None:
-            self._agrees = quick == each
-        return each
+            quick = None if self._agrees is False else await self._by_end(before, text, wholes)
+            if quick is not None and self._agrees:
+                return quick
+            each = [before]
+            for body in bodies[1:]:
+                tokens = await self._tokenize(body)
+                if tokens is None:
+                    return None
+                each.append(tokens)
+            if quick is not None:
+                self._agrees = quick == each
+            return each
 
     async def _by_end(
         self, before: list[int], text: str, wholes: Sequence[str]

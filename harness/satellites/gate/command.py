@@ -8,16 +8,19 @@ from pathlib import Path
 
 from eyechart.harness.analysis.curve import Threshold
 from eyechart.harness.analysis.judged_run import JudgedRun, read_run
-from eyechart.harness.cli.comparing import check_margin
+from eyechart.harness.cli.comparing import ask_until_decided, check_margin
 from eyechart.harness.cli.documents import print_document
 from eyechart.harness.cli.results import read_threshold
-from eyechart.harness.cli.terminal import echo, tell, warn
+from eyechart.harness.cli.terminal import echo, say, tell, warn
 from eyechart.harness.cli.verbs import check_output
 from eyechart.harness.errors import COMPLETE, UsageError
+from eyechart.harness.face.asked_pair import AskedAgainstBaseline
+from eyechart.harness.face.asked_run import AskedRun, Limits
 from eyechart.harness.journal.files import replace_file
+from eyechart.harness.journal.record import Warn
 from eyechart.harness.satellites.gate import outputs
 from eyechart.harness.satellites.gate.baseline import read_baseline, save_baseline
-from eyechart.harness.satellites.gate.gate import Gated, exit_code
+from eyechart.harness.satellites.gate.gate import Gated, exit_code, partner_of
 from eyechart.harness.satellites.gate.gate import gate as verdicts_of
 
 FAIL_IF = "undecided"
@@ -37,6 +40,8 @@ class Wanted:
     tasks: str
     run_kept_code: bool
     as_json: bool
+    asking: Limits | None
+    """What asking the runs more may cost; `None`: they are not asked."""
 
 
 def gate(baseline: Path, folders: Sequence[Path], wanted: Wanted) -> int:
@@ -44,13 +49,14 @@ def gate(baseline: Path, folders: Sequence[Path], wanted: Wanted) -> int:
     threshold = read_threshold(wanted.threshold, relative=wanted.relative)
     _check(wanted)
     before = [] if wanted.save else read_baseline(baseline)
-    runs = [
-        read_run(folder, warn, tasks=wanted.tasks, run_kept_code=wanted.run_kept_code)
-        for folder in folders
-    ]
+    runs = _read(folders, wanted, warn)
     if wanted.save:
         return _save(baseline, runs, threshold)
-    gated = verdicts_of(before, runs, threshold, wanted.margin)
+    decided: set[Path] = set()
+    if wanted.asking is not None:
+        decided = _ask(before, runs, wanted.asking, threshold, wanted.margin)
+        runs = _read(folders, wanted, None)  # its warnings were shown
+    gated = verdicts_of(before, runs, threshold, wanted.margin, decided)
     code = exit_code(gated, fails_undecided=wanted.fail_if is not None)
     _show(gated, wanted, code)
     tasks = {run.manifest.task for run in before}
@@ -60,8 +66,40 @@ def gate(baseline: Path, folders: Sequence[Path], wanted: Wanted) -> int:
     return code
 
 
+def _read(folders: Sequence[Path], wanted: Wanted, said: Warn | None) -> list[JudgedRun]:
+    return [
+        read_run(folder, said, tasks=wanted.tasks, run_kept_code=wanted.run_kept_code)
+        for folder in folders
+    ]
+
+
+def _ask(
+    before: Sequence[JudgedRun],
+    runs: Sequence[JudgedRun],
+    limits: Limits,
+    threshold: Threshold,
+    margin: float,
+) -> set[Path]:
+    """Asks the run of each task until it is decided; returns the folders of those that are."""
+    pairs = [(one, AskedRun(partner_of(one, runs).folder, limits, warn)) for one in before]
+    decided = set()
+    for one, run in pairs:
+        if limits.is_spent:
+            say(f"{one.manifest.task}: not asked, because nothing is left of what may be asked")
+            continue
+        asking = AskedAgainstBaseline(one, run, limits, threshold, margin)
+        say(f"{one.manifest.task}:")
+        ask_until_decided(asking)
+        limits = asking.left()
+        if asking.is_decided:
+            decided.add(run.folder)
+    return decided
+
+
 def _check(wanted: Wanted) -> None:
     """Raises `UsageError` for options that cannot be used."""
+    if wanted.save and wanted.asking is not None:
+        raise UsageError("--save compares no runs, which --ask is for; leave out one of them")
     check_margin(wanted.margin)
     if wanted.fail_if not in (None, FAIL_IF):
         raise UsageError(f"--fail-if is {FAIL_IF}, not {wanted.fail_if!r}")

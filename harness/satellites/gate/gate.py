@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from pathlib import Path
 
 from eyechart.harness.analysis.comparability import setting_text
 from eyechart.harness.analysis.comparison import Comparison, compare_runs
@@ -38,6 +39,8 @@ class Gated:
     """Scored samples of the baseline."""
     notes: tuple[str, ...] = ()
     """What else the reader should know."""
+    was_decided: bool = False
+    """Whether the run was asked until the comparison was decided, and no further."""
 
     @cached_property
     def by_sight(self) -> Comparison | None:
@@ -61,7 +64,7 @@ class Gated:
         found = "undecided" if by_sight is None else by_sight.change(self.margin)
         if found == "worse":
             return found
-        if self.without > MOST_WITHOUT * self.samples:
+        if self.without > MOST_WITHOUT * self.samples and not self.was_decided:
             return INCOMPLETE
         return found if by_sight is self.comparison else NOT_COMPARABLE
 
@@ -71,7 +74,12 @@ class Gated:
         shown = self.by_sight if self.verdict == "worse" and self.by_sight else self.comparison
         is_judged = self.verdict not in (INCOMPLETE, NOT_COMPARABLE)
         said = [self._capital(finding(shown, self.margin if is_judged else None))]
-        if self.without:
+        if self.without and self.was_decided:
+            said.append(
+                f"That was decided with {self.samples - self.without:,} of {self.samples:,} "
+                "samples of the baseline."
+            )
+        elif self.without:
             said.append(
                 f"{self.without:,} of {self.samples:,} samples of the baseline have no partner in "
                 "the run; ask it with the same lengths, conditions and samples."
@@ -89,8 +97,10 @@ def gate(
     runs: Sequence[JudgedRun],
     threshold: Threshold,
     margin: float,
+    decided: Collection[Path] = (),
 ) -> list[Gated]:
-    """The verdict on the run of each task of the baseline.
+    """The verdict on the run of each task of the baseline; `decided` are the folders of runs that
+    were asked until their comparison was decided.
 
     Raises:
         UsageError: the runs are not those of the baseline's tasks.
@@ -98,7 +108,7 @@ def gate(
     """
     found = []
     for before in baseline:
-        now = _partner(before, runs)
+        now = partner_of(before, runs)
         _check_reading(before, now)
         comparison = compare_runs(
             before, now, threshold, names=("the baseline", now.manifest.model)
@@ -108,7 +118,8 @@ def gate(
         samples = int(sum(scored))
         named = [(now.manifest.model, now)]
         notes = (*_other_settings(before, now), reading_note(named), *drift_notes(named))
-        found.append(Gated(comparison, margin, samples - int(paired), samples, notes))
+        without, was_decided = samples - int(paired), now.folder in decided
+        found.append(Gated(comparison, margin, without, samples, notes, was_decided))
     return found
 
 
@@ -148,7 +159,7 @@ def _other_settings(before: JudgedRun, now: JudgedRun) -> Iterator[str]:
         yield f"The run was asked with {mine}, and the baseline with {theirs}."
 
 
-def _partner(before: JudgedRun, runs: Sequence[JudgedRun]) -> JudgedRun:
+def partner_of(before: JudgedRun, runs: Sequence[JudgedRun]) -> JudgedRun:
     """The run of the same task; of several, the one with the same settings."""
     task = before.manifest.task
     of_task = [run for run in runs if run.manifest.task == task]

@@ -6,10 +6,11 @@ Options are parsed before slow modules are imported, as in `harness.cli.app`.
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
+from eyechart.harness.cli.asking_more import ASKING, MostAskedOption, limits_of
 from eyechart.harness.cli.options import (
     JsonOption,
     MarginOption,
@@ -19,6 +20,7 @@ from eyechart.harness.cli.options import (
     RunsArgument,
     ThresholdOption,
     examples,
+    takes,
 )
 
 gate_app = typer.Typer(rich_markup_mode=None)
@@ -31,8 +33,10 @@ gate_app = typer.Typer(rich_markup_mode=None)
         "bench gate --save baseline.json results/runs/tiny/*/*",
         "bench gate baseline.json results/runs/tiny/*/* --junit gate.xml",
         "bench gate baseline.json RUN --margin 0.03 --fail-if undecided",
+        "bench gate baseline.json RUN --ask --max-requests 500",
     ),
 )
+@takes(*ASKING, max_connections=None)
 def gate(
     baseline: Annotated[
         Path, typer.Argument(metavar="BASELINE", help="A file that --save has written.")
@@ -56,9 +60,17 @@ def gate(
         Path | None,
         typer.Option(metavar="FILE", help="File to which a summary in Markdown is appended."),
     ] = None,
+    ask: Annotated[
+        bool,
+        typer.Option(
+            "--ask", help="Ask the runs more samples of the baseline, until each is decided."
+        ),
+    ] = False,
+    max_requests: MostAskedOption = None,
     tasks: OwnTasksOption = "",
     run_kept_code: RunKeptCodeOption = False,
     as_json: JsonOption = False,
+    **given: Any,
 ) -> None:
     """Compare runs with a saved baseline on the same samples, and end with an exit code.
 
@@ -69,6 +81,10 @@ def gate(
 
     --save writes the file: the verdict on each sample, without replies. Each task of the baseline
     needs one run, which has the same rows: ask it with the same lengths, conditions and samples.
+
+    --ask asks each run more samples of the baseline, as many on each line, in up to four waves,
+    with a look after each; it says before what that may cost. So a run of few samples is enough to
+    begin with. Models at a server need --base-url.
     """
     from eyechart.harness.satellites.gate import command
 
@@ -87,6 +103,9 @@ def gate(
                 tasks=tasks,
                 run_kept_code=run_kept_code,
                 as_json=as_json,
+                asking=limits_of(
+                    given, ask=ask, requests=max_requests, tasks=tasks, run_kept_code=run_kept_code
+                ),
             ),
         )
     )

@@ -2,7 +2,7 @@
 
     python -m tests.benchmarks.simulation
         coverage|ranges|further|equivalence|adaptive|early_line|unpaired|limits|drift|at_length|capped
-        |chance|changes|confidence|unequal|asked|several_draws
+        |chance|changes|confidence|unequal|asked|gated|several_draws
         [--runs 500] [--shape NAME,…] [--jobs 2] [--out results.csv] [--docs]
 
 `--docs` renews the table in `docs/simulations.md`, which says what its columns are. Each run has a
@@ -35,6 +35,7 @@ from tests.benchmarks.simulation import (
     early_line,
     equivalence,
     further,
+    gated,
     limits,
     ranges,
     several_draws,
@@ -62,6 +63,7 @@ SIMULATIONS: Mapping[str, Simulation] = {
     "equivalence": equivalence.SIMULATION,
     "unequal": unequal.SIMULATION,
     "asked": asked.SIMULATION,
+    "gated": gated.SIMULATION,
     "adaptive": adaptive.SIMULATION,
     "at_length": at_length.SIMULATION,
     "early_line": early_line.SIMULATION,

@@ -32,9 +32,9 @@ FACTORS = (1.0, 1.5, 2.0)
 _MOST = 8 * SAMPLES
 
 
-def _asked(curve: Curve, counts: Sequence[int]) -> Curve:
-    """The curve with so many rows on each line."""
-    rows = max(counts)
+def with_rows(curve: Curve, counts: Sequence[int], rows: int = 0) -> Curve:
+    """The curve with so many rows on each line, and empty ones up to `rows`."""
+    rows = rows or max(counts)
     scored = (np.arange(rows)[:, None] < np.array(counts)).astype(float)
     lengths = np.where(scored > 0, curve.true_lengths[:rows], np.nan)
     correct = curve.correct[:rows] * scored
@@ -56,16 +56,16 @@ def compared(case: Case, run: int, factor: float) -> Result:
     """Asks as `bench compare --ask` does."""
     pair = draw_pair(case, run, factor, _MOST)
     counts, left = [SAMPLES] * len(LINES), FULL
-    before = after = compare(*(_asked(curve, counts) for curve in pair))
+    before = after = compare(*(with_rows(curve, counts) for curve in pair))
     for done in range(WAVES):
         if is_decided(after, MARGIN):
             break
-        first, second = (fit(_asked(curve, counts), after.threshold) for curve in pair)
+        first, second = (fit(with_rows(curve, counts), after.threshold) for curve in pair)
         more = rows_more(line_weights(first, second, LINES), next_wave(left, done))
         for place, rows in more.items():
             counts[place] += rows
             left -= 2 * rows
-        after = compare(*(_asked(curve, counts) for curve in pair))
+        after = compare(*(with_rows(curve, counts) for curve in pair))
     return Result(before, after, FULL - left)
 
 

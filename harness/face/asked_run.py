@@ -1,0 +1,166 @@
+"""A run that is asked more samples, with the settings it was asked with.
+
+All that was asked is in the folder of the run, as if `bench run` had asked it.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from eyechart.harness.analysis.judged_run import JudgedRun, read_run
+from eyechart.harness.analysis.next_pairs import Counts, draws_of
+from eyechart.harness.analysis.results import write_results
+from eyechart.harness.analysis.task_of_run import NoTaskError, task_of
+from eyechart.harness.errors import UsageError
+from eyechart.harness.face.engine import Job, Loop, Talk, ask
+from eyechart.harness.face.run_options import RunOptions, models_of
+from eyechart.harness.face.variant import variant_of
+from eyechart.harness.journal.manifest import folder_of
+from eyechart.harness.journal.record import Warn
+from eyechart.harness.plan.cost import Budget
+from eyechart.harness.plan.plan import Plan
+from eyechart.harness.run.run_request import RunRequest
+from eyechart.harness.settings.run_settings import RunSettings
+from eyechart.harness.spec import Settings
+from eyechart.harness.task.catalogue import Task
+from eyechart.providers.base import SetupError
+from eyechart.providers.registry import check_intervention, parse_model
+
+
+@dataclass(frozen=True, kw_only=True)
+class Limits:
+    """What asking may cost, and how the models are reached."""
+
+    requests: int | None = None
+    """Samples to ask, at most; `None`: as many as a full run of the larger one has."""
+    budget: float | None = None
+    """Dollars to spend, at most."""
+    base_url: tuple[str, ...] = ()
+    max_connections: int = 64
+    tasks: str = ""
+    run_kept_code: bool = False
+
+    @property
+    def is_spent(self) -> bool:
+        """Whether nothing may be asked."""
+        return self.requests == 0 or (self.budget is not None and self.budget <= 0)
+
+
+class AskedRun:
+    """A run that can be asked again."""
+
+    def __init__(self, folder: Path, limits: Limits, warn: Warn, command: str = "") -> None:
+        """Nothing is sent yet.
+
+        Raises:
+            EyechartError: the run cannot be read or asked again.
+            SetupError: the model is not there.
+        """
+        self.folder, self._limits, self._warn, self._command = folder, limits, warn, command
+        self._options, self._task = self._opened(self.read())
+
+    def read(self) -> JudgedRun:
+        """The run as it is now."""
+        given = self._limits
+        return read_run(self.folder, tasks=given.tasks, run_kept_code=given.run_kept_code)
+
+    def ask(self, counts: Counts, budget: Budget, talk: Talk, loop: Loop) -> Budget:
+        """Asks what the run lacks of so many samples a cell, and writes its tables; returns the
+        budget that is left.
+
+        Raises:
+            ProviderError: the model cannot be asked. What was answered is saved.
+        """
+        budget = replace(budget, prices=self._options.model.prices, full=False)
+        request = _request(self._options, self._task, counts, draws_of(self.read()))
+        asked = ask(Job([request], self._options, budget), talk, loop)
+        try:
+            write_results(self.read())
+        finally:
+            if asked.ended_by is not None:  # also where the tables cannot be written
+                raise asked.ended_by
+        return budget
+
+    def _opened(self, run: JudgedRun) -> tuple[RunOptions, Task]:
+        """How the model of a run is asked, and its task."""
+        manifest, folder = run.manifest, run.folder
+        cannot = f"{folder} cannot be asked again"
+        if manifest.recorded is not None:
+            raise UsageError(f"{cannot}: its replies were recorded elsewhere")
+        if manifest.shard:
+            raise UsageError(f"{cannot}: it is a part of another run; name that one")
+        try:
+            task = task_of(
+                folder, manifest, self._limits.tasks, run_kept_code=self._limits.run_kept_code
+            )
+        except NoTaskError as error:
+            raise UsageError(
+                "; ".join(filter(None, (f"{cannot}: {error}", error.remedy)))
+            ) from None
+        given = self._settings(run)
+        (options,) = models_of(given, notify=self._warn, command=self._command)
+        counts = {cell.key: cell.samples for cell in manifest.cells}
+        request = _request(options, task, counts, draws_of(run))
+        if request.folder.resolve() != folder.resolve():
+            raise UsageError(
+                f"{cannot}: it would be asked as {request.folder}; ask it with the command that "
+                "made it"
+            )
+        return options, task
+
+    def _settings(self, run: JudgedRun) -> RunSettings:
+        """The settings with which the run was asked, and those of the command."""
+        manifest, limits = run.manifest, self._limits
+        settings = Settings(**manifest.settings)
+        label, change = _variant(manifest.variant, manifest.asked_as, settings, limits.base_url)
+        depth = len(folder_of(Path(), manifest).parts)
+        given = {
+            "model": [manifest.asked_as],
+            "name": manifest.model_name if manifest.served_as else None,
+            "seed": settings.seed,
+            "temperature": settings.temperature,
+            "max_tokens": settings.max_tokens,
+            "api": settings.api,
+            "reading": settings.read,
+            "system": settings.system,
+            "effort": settings.effort,
+            "thinking": settings.thinking,
+            "params": dict(settings.params),
+            "label": label,
+            "intervention": change,
+            "base_url": limits.base_url,
+            "max_connections": limits.max_connections,
+            "budget": limits.budget,
+            "out": run.folder.absolute().parents[depth - 1],
+        }
+        return RunSettings.read(**{name: value for name, value in given.items() if value})
+
+
+def _variant(
+    variant: str, model: str, settings: Settings, base_url: tuple[str, ...]
+) -> tuple[str | None, str | None]:
+    """The label and the intervention in a variant."""
+    asked = variant_of(None, None, settings.effort, settings.thinking, settings.read)
+    rest = variant.removesuffix(asked).removesuffix("+")
+    if not rest:
+        return None, None
+    parts = rest.split("+")
+    for place in range(len(parts)):
+        label, change = "+".join(parts[:place]), "+".join(parts[place:])
+        with suppress(UsageError, SetupError):
+            check_intervention(parse_model(model, (), base_url), change)
+            return label or None, change
+    return rest, None
+
+
+def _request(options: RunOptions, task: Task, counts: Counts, draws: int) -> RunRequest:
+    """The request for so many samples of each cell, each asked `draws` times."""
+    conditions = list(dict.fromkeys(condition for condition, _ in counts))
+    lines = sorted({line for _, line in counts})
+    most = max(counts.values(), default=1)
+    seed = options.settings.seed
+    plan = Plan(task, conditions, lines, most, seed, counts, is_adaptive=False, draws=draws)
+    (request,) = options.requests([plan])
+    return request

@@ -1,0 +1,132 @@
+"""`bench gate --ask`: a run of few samples is asked rows of the baseline until it is decided."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from eyechart.harness.analysis.judged_run import read_run
+from eyechart.providers.base import BadRequestError, Request
+from tests.conftest import Done, Lab, right
+from tests.test_analysis_family import sees_to
+from tests.test_face_asked_pair import LINES, Pair, lengths_of
+
+FEW = ("--lengths", "2,4,8,16", "--samples", "3")
+OF_BASELINE = 80
+
+
+class Gate:
+    """A baseline of 20 rows on four lines by a model that sees 8 symbols, and runs of few."""
+
+    def __init__(self, lab: Lab) -> None:
+        self.lab, self.pair = lab, Pair(lab)
+        self.pair.run("old", sees_to(8), *LINES)
+        self.file = lab.folder / "baseline.json"
+        assert lab.bench("gate", "--save", self.file, self.pair.folders[0]).code == 0
+
+    @property
+    def now(self) -> Path:
+        return self.pair.folders[1]
+
+    def run(self, sees: int, *options: str) -> None:
+        """A run of few samples of the new model."""
+        self.pair.run("new", sees_to(sees), *(options or FEW))
+
+    def ask(self, *options: str) -> Done:
+        return self.lab.bench("gate", self.file, self.now, "--ask", "-t", self.lab.ones, *options)
+
+    @property
+    def asked(self) -> list[str]:
+        """The samples that the new model was asked since its run."""
+        return self.pair.asked["new"]
+
+
+@pytest.fixture
+def gate(lab: Lab) -> Gate:
+    return Gate(lab)
+
+
+@pytest.mark.parametrize(("sees", "verdict", "code"), [(2, "worse", 3), (8, "equivalent", 0)])
+def test_a_run_of_few_samples_is_asked_until_it_is_decided(
+    gate: Gate, sees: int, verdict: str, code: int
+) -> None:
+    """Only rows of the baseline, each once; a run that is worse needs few of them."""
+    gate.run(sees)
+    done = gate.ask()
+    assert (done.code, done.out.splitlines()[0].endswith(f"  {verdict}")) == (code, True)
+    said = " ".join(done.err.split())
+    assert "asking at most" in said
+    assert "samples of the baseline, as many on each line, in 4 waves" in said
+    assert "the comparison is decided" in said
+    assert len(gate.asked) == len(set(gate.asked)) <= OF_BASELINE - 12
+    if verdict == "worse":
+        assert len(gate.asked) < OF_BASELINE / 2
+        known = len(gate.asked) + 12
+        assert f"That was decided with {known} of 80 samples" in " ".join(done.out.split())
+    assert read_run(gate.now).missing == 0
+    again = len(gate.asked)
+    assert gate.ask().code == code
+    assert len(gate.asked) == again
+
+
+def test_lines_that_the_run_lacks_are_asked(gate: Gate) -> None:
+    """A run of the shortest line says nothing of the others."""
+    gate.run(2, "--lengths", "2", "--samples", "20")
+    assert gate.ask().code == 3
+    assert lengths_of(gate.asked) <= {4, 8, 16}
+
+
+def test_a_limit_leaves_the_run_incomplete(gate: Gate) -> None:
+    """A gate that asked too little passes nothing, and its remedy asks on."""
+    gate.run(8)
+    done = gate.ask("--max-requests", "10")
+    assert (done.code, done.out.splitlines()[0].endswith("  incomplete")) == (4, True)
+    assert "the 10 samples are asked" in " ".join(done.err.split())
+    assert len(gate.asked) == 10
+
+
+def test_samples_without_a_reply_are_asked_first(gate: Gate) -> None:
+    """Those of the run's own, however little they tell."""
+
+    def fails(request: Request) -> str:
+        if "length=2|" in request.sample_id:
+            raise BadRequestError("not now")
+        return right(request)
+
+    gate.pair.run("new", fails, *FEW, code=1)
+    gate.pair.asked["new"].clear()
+    gate.pair.model("new", right)
+    gate.ask("--max-requests", "3")
+    assert lengths_of(gate.asked) == {2}
+    assert len(gate.asked) == 3
+
+
+def test_asking_and_saving_contradict(gate: Gate) -> None:
+    """One line; options of asking are for asking alone."""
+    gate.run(8)
+    gate.lab.bench("gate", "--save", gate.lab.folder / "b.json", gate.now, "--ask").one_line(
+        2, "leave out one of them"
+    )
+    gate.lab.bench("gate", gate.file, gate.now, "--budget", "1").one_line(
+        2, "--budget is for --ask"
+    )
+
+
+def test_the_limit_is_that_of_all_tasks(gate: Gate) -> None:
+    """What one task was asked is not there for the next one."""
+    gate.run(8)
+    other = gate.lab.ones.with_name("other.yaml")
+    other.write_text(gate.lab.ones.read_text(encoding="utf-8"), encoding="utf-8")
+    folders = list(gate.pair.folders)
+    for name, lines in (("old", LINES), ("new", FEW)):
+        gate.pair.run(name, sees_to(8), *lines, "--task", str(other))
+    news = [folders[1], gate.pair.folders[-1]]
+    both = gate.lab.folder / "both.json"
+    olds = [folders[0], gate.pair.folders[-2]]
+    assert gate.lab.bench("gate", "--save", both, *olds).code == 0
+    files = ("-t", f"{gate.lab.ones},{other}")
+    done = gate.lab.bench("gate", both, *news, "--ask", *files, "--max-requests", "10")
+    assert len(gate.asked) == 10
+    said = " ".join(done.err.split())
+    assert "lab/other: not asked, because nothing is left" in said
