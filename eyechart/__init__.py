@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from eyechart.harness.errors import EyechartError
     from eyechart.harness.face.ask import load_task, run
+    from eyechart.harness.face.compare import compare
     from eyechart.harness.face.figure import figures
-    from eyechart.harness.face.result import Run, RunComparison, compare, list_runs, load_run
+    from eyechart.harness.face.result import Run, RunComparison, list_runs, load_run
     from eyechart.harness.score.verdict import Target
     from eyechart.harness.spec import Item
     from eyechart.harness.task.catalogue import Task
@@ -44,7 +45,7 @@ _PLACES = {
     "ScorerResult": "eyechart.harness.task.scorer",
     "Target": "eyechart.harness.score.verdict",
     "Task": "eyechart.harness.task.catalogue",
-    "compare": "eyechart.harness.face.result",
+    "compare": "eyechart.harness.face.compare",
     "figures": "eyechart.harness.face.figure",
     "list_runs": "eyechart.harness.face.result",
     "load_run": "eyechart.harness.face.result",

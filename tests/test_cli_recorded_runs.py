@@ -9,7 +9,7 @@ from pathlib import Path
 
 from eyechart.harness.analysis.judged_run import read_run
 from eyechart.harness.analysis.run_text import recorded_note
-from eyechart.harness.face.result import compare
+from eyechart.harness.face.compare import compare
 from eyechart.harness.report.readme import BEGIN, END
 from tests.conftest import Lab
 from tests.test_cli_comparing import cells_of

@@ -11,7 +11,9 @@ from typing import Any
 
 import pytest
 
+import eyechart
 from eyechart.harness.analysis.judged_run import read_run
+from eyechart.harness.errors import UsageError
 from eyechart.harness.face.asked_run import _variant
 from eyechart.harness.journal.manifest import MANIFEST, read_manifest
 from eyechart.harness.spec import Settings
@@ -207,3 +209,32 @@ def test_the_embedded_model(lab: Lab) -> None:
     more = [len(records(folder)) - count for folder, count in zip(folders, before, strict=True)]
     assert more[0] == more[1] > 0
     assert sum(more) <= 40
+
+
+def test_python_asks_too(pair: Pair) -> None:
+    """As the command does: the same samples, once; messages are those of a run."""
+    pair.run("far", sees_to(8), *LINES)
+    pair.run("near", sees_to(8), "--lengths", "2,4", "--samples", "20")
+    found = eyechart.compare(*pair.folders, ask=True, max_requests=40, tasks=pair.lab.ones)
+    assert (len(pair.asked["far"]), len(pair.asked["near"])) == (0, 40)
+    lines = found.table[found.table["length"].notna()]
+    assert list(lines["length"]) == [2, 4, 8, 16]
+    assert set(lines["n"]) == {20}
+    pair.asked["near"].clear()
+    again = eyechart.compare(*pair.folders, ask=True, max_requests=1, tasks=pair.lab.ones)
+    assert again.finding == found.finding
+    assert len(pair.asked["far"]) + len(pair.asked["near"]) <= 1
+
+
+def test_python_says_mistakes_of_asking(pair: Pair) -> None:
+    """By the names of its own arguments."""
+    for name in ("one", "two"):
+        pair.run(name, sees_to(8), *LINES)
+    with pytest.raises(UsageError, match="are for ask=True; add it"):
+        eyechart.compare(*pair.folders, budget=1.0)
+    with pytest.raises(UsageError, match="max_requests must be"):
+        eyechart.compare(*pair.folders, ask=True, max_requests=0)
+    with pytest.raises(
+        TypeError, match="has no argument 'max_request'; did you mean 'max_requests'"
+    ):
+        eyechart.compare(*pair.folders, max_request=1)  # type: ignore[call-arg]

@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 import threading
 import warnings
-from collections.abc import Coroutine, Mapping, Sequence
+from collections.abc import Coroutine, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
-from contextlib import AbstractContextManager, nullcontext, suppress
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -42,6 +42,8 @@ from eyechart.providers.naming import in_python
 TaskLike: TypeAlias = str | Path | Task
 """A task, its name, or its file."""
 _WAIT_S = 0.1
+_CALLER = 5
+"""Frames from `notices` to the caller: the end of its context, the function, its check of names."""
 
 
 def load_task(task: TaskLike) -> Task:
@@ -129,15 +131,7 @@ def run(
     """
     given = {name: value for name, value in locals().items() if name in SETTINGS}
     of_threshold = read_threshold(threshold, relative=relative)
-    if warn is not None and not callable(warn):
-        raise UsageError(f"warn must be a function that takes a text, not {shown(warn)}")
-    said: list[str] = []
-    told = said.append if warn is None else warn
-
-    def notify(line: str) -> None:
-        told(in_python(line))
-
-    try:
+    with notices(warn) as notify:
         argument("model", model, full_text)
         settings = RunSettings.read(**given | {"task": ()})
         planned = _plan(load_task(task), settings)
@@ -156,9 +150,25 @@ def run(
         if judged.missing:
             notify(f"{judged.missing:,} samples have no reply; the same call asks them again")
         return Run(judged, of_threshold, planned.task)
+
+
+@contextmanager
+def notices(warn: Warn | None) -> Iterator[Warn]:
+    """What takes messages while models are asked: `warn`, or Python warnings at the end, which name
+    the line that called the public function.
+
+    Raises:
+        UsageError: `warn` cannot be called.
+    """
+    if warn is not None and not callable(warn):
+        raise UsageError(f"warn must be a function that takes a text, not {shown(warn)}")
+    said: list[str] = []
+    told = said.append if warn is None else warn
+    try:
+        yield lambda line: told(in_python(line))
     finally:
         for line in said:
-            warnings.warn(line, stacklevel=3)
+            warnings.warn(line, stacklevel=_CALLER)
 
 
 def _plan(task: Task, settings: RunSettings) -> Plan:
@@ -187,7 +197,7 @@ def _command(planned: Plan, options: RunOptions) -> str:
     return f"eyechart.run({', '.join(arguments)})"
 
 
-class _NoDisplay:
+class NoDisplay:
     """The display of an engine that shows nothing."""
 
     def judge(self, request: RunRequest) -> Judge | None:  # noqa: ARG002  the protocol's
@@ -205,7 +215,7 @@ def _ask(
     """
     budget = Budget(options.model.prices, options.given.budget, options.given.max_requests)
     job = Job([request], options, budget, chooser)
-    asked = ask(job, Talk(_NoDisplay(), notify, notify), run_anywhere)
+    asked = ask(job, Talk(NoDisplay(), notify, notify), run_anywhere)
     try:
         for folder in asked.begun:
             judged = read_run(folder)

@@ -16,7 +16,6 @@ from eyechart.harness.analysis.comparison import (
     Change,
     Comparison,
     compare_conditions,
-    compare_runs,
 )
 from eyechart.harness.analysis.comparison_table import comparison_table
 from eyechart.harness.analysis.comparison_text import finding
@@ -38,7 +37,7 @@ from eyechart.harness.analysis.tables import (
     effective_length_table,
 )
 from eyechart.harness.analysis.tokens_of_row import TokensASymbol
-from eyechart.harness.errors import CompareError, UsageError
+from eyechart.harness.errors import UsageError
 from eyechart.harness.face.arguments import (
     argument,
     lengths_of,
@@ -424,30 +423,3 @@ def list_runs(out: str | Path = "results") -> pd.DataFrame:
     columns += ["answered", "planned", "updated"]
     rows = [run.row() for run in listed_runs(argument("out", out, path), as_warning)]
     return pd.DataFrame(rows, columns=[*columns, "folder"])
-
-
-def compare(
-    first: Run | str | Path,
-    second: Run | str | Path,
-    *,
-    margin: float = MARGIN,
-    unit: str = OWN,
-) -> RunComparison:
-    """Compares two runs, or the runs in two folders, on the same samples; recorded replies to
-    different rows are compared unpaired. With `unit="tokens"` effective lengths are in tokens of
-    the row.
-
-    Raises:
-        CompareError: they cannot be compared; the error says why.
-        JournalError: a folder has no run, or it cannot be read.
-    """
-    left, right = (
-        one if isinstance(one, Run) else load_run(argument(name, one, path))
-        for name, one in (("first", first), ("second", second))
-    )
-    if left.folder.resolve() == right.folder.resolve():
-        raise CompareError(f"{left.folder} is both runs; Run.compare compares its conditions")
-    compared = compare_runs(
-        left.judged, right.judged, left.threshold, unpaired=True, in_tokens=read_unit(unit)
-    )
-    return RunComparison(compared, margin)
