@@ -103,6 +103,15 @@ def test_what_is_not_there_is_said_with_a_remedy(
     lab.bench("run", "--task", asked, "--model", lab.model()).one_line(2, words)
 
 
+def test_a_file_named_without_its_ending_is_suggested(
+    lab: Lab, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Before a built-in task with a name that is alike."""
+    monkeypatch.chdir(lab.ones.parent)
+    with pytest.raises(UnknownTaskError, match=r"did you mean the file 'ones\.yaml'\?"):
+        find("ones")
+
+
 def test_a_users_file_is_named_by_its_folder_and_stem(
     lab: Lab, monkeypatch: pytest.MonkeyPatch
 ) -> None:

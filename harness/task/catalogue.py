@@ -389,6 +389,9 @@ def _part_of(files: Mapping[str, Path], part: str) -> dict[str, Path]:
 
 
 def _suggestion(part: str, known: Collection[str]) -> str:
+    for suffix in SUFFIXES:
+        if _is(Path(f"{part}{suffix}"), "file"):
+            return f"did you mean the file '{part}{suffix}'?"
     short = {name.rpartition("/")[2]: name for name in known}
     close = closest(part.lower(), [*known, *_groups(known), *short], likeness=0.5)
     return (
