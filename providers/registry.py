@@ -358,7 +358,7 @@ def check_no_field_twice(
 
 def _set_twice(first: Mapping[str, object], second: Mapping[str, object]) -> str:
     """A field that both mappings set, with dots between the names of fields in fields."""
-    for name in first.keys() & second.keys():
+    for name in (name for name in first if name in second):  # in an order that is always the same
         one, other = first[name], second[name]
         if not isinstance(one, Mapping) or not isinstance(other, Mapping):
             return name

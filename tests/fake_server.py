@@ -62,6 +62,8 @@ class FakeServer:
 class _Server(ThreadingHTTPServer):
     """Says nothing of clients that hang up."""
 
+    request_queue_size = 1024  # with the usual 5, who connects sixth waits a second and tries again
+
     def handle_error(self, request: Any, client_address: Any) -> None:
         if not isinstance(sys.exception(), ConnectionError):
             super().handle_error(request, client_address)

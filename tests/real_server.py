@@ -29,8 +29,13 @@ ENVIRONMENT = {
     "HF_HUB_OFFLINE": "1",
     "PYTHONPATH": str(ROOT),
     "VLLM_CPU_KVCACHE_SPACE": "1",
+    "VLLM_CPU_OMP_THREADS_BIND": "nobind",  # else all servers compute on the same core
     "VLLM_NO_USAGE_STATS": "1",
 }
+UNCOMPILED = "--enforce-eager"
+"""An argument of vLLM, which else compiles the model for a third of the time that it starts in.
+`test_real_batch.py` leaves it out.
+"""
 WINDOW = 4096
 Answers: TypeAlias = dict[str, tuple[object, ...]]
 """Sample id -> reply, finish reason, tokens of prompt and reply."""
@@ -88,9 +93,10 @@ def serving(folder: Path, *arguments: str, model: Path = MODEL) -> Iterator[Serv
         port = probe.getsockname()[1]
     place = ("--host", "127.0.0.1", "--port", str(port))
     names = ("--served-model-name", "tiny", "my-name")
+    how = ("--dtype", "float32", UNCOMPILED)
     with (folder / "serving.log").open("wb") as log:
         process = subprocess.Popen(
-            [str(VLLM), "serve", str(model), *place, *names, "--dtype", "float32", *arguments],
+            [str(VLLM), "serve", str(model), *place, *names, *how, *arguments],
             env=ENVIRONMENT,
             cwd=folder,
             stdout=log,

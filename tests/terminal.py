@@ -19,6 +19,7 @@ from pathlib import Path
 from unittest.mock import patch
 
 from eyechart.harness.cli import app
+from tests.remembered import remembered
 
 DOCS = Path(__file__).parent.parent / "docs"
 WIDTHS = (80, 120)
@@ -52,6 +53,7 @@ def _command(words: list[str], columns: int) -> Iterator[StringIO]:
     """Lets `app.main` see these words, and a terminal that is so wide, as a pipe."""
     out = StringIO()
     with (
+        remembered(),
         patch.object(sys, "argv", words),
         patch.dict(os.environ, {"COLUMNS": str(columns)}),
         redirect_stdout(out),

@@ -243,6 +243,13 @@ def test_python_knows_its_arguments() -> None:
         eyechart.run("counting/ones", "tiny", param={"top_p": 1})  # type: ignore[call-arg]
 
 
+def test_of_several_unknown_arguments_the_first_is_named() -> None:
+    """The same in each process: names in a set have another order in the next one."""
+    wrong: dict[str, Any] = {f"wrong_{letter}": 1 for letter in "zyxwvutsrq"}
+    with pytest.raises(TypeError, match="has no argument 'wrong_z'"):
+        eyechart.run("counting/ones", "tiny", **wrong)
+
+
 class TestIdentity:
     """What is sent makes the run; what is not sent does not."""
 

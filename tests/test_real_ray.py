@@ -26,6 +26,7 @@ from tests.conftest import records
 from tests.real_server import (
     ENVIRONMENT,
     MODEL,
+    UNCOMPILED,
     VLLM,
     WINDOW,
     answers,
@@ -244,7 +245,8 @@ def test_engines_of_vllm_say_what_the_embedded_runtime_says(
     small = ("--lengths", "5,10,20,50", "--samples", "4", *way)
     task = ("--task", "counting,copying/first_last")
     model = ("--model", f"vllm/{MODEL}")
-    arguments = ("--vllm-arg=--dtype=float32", f"--vllm-arg=--max-model-len={WINDOW}")
+    served = ("--dtype=float32", f"--max-model-len={WINDOW}", UNCOMPILED)
+    arguments = [f"--vllm-arg={one}" for one in served]
     tiny, engines = tmp_path / "tiny", tmp_path / "vllm"
     for out in (tiny, engines):
         out.mkdir()

@@ -22,6 +22,7 @@ from tests.conftest import Done, has_lines, records
 from tests.real_server import (
     MODEL,
     ROOT,
+    UNCOMPILED,
     VLLM,
     WINDOW,
     Answers,
@@ -239,7 +240,7 @@ class TestVariants:
             bench(
                 tmp_path,
                 *(*self.asked, "--model", f"vllm/{MODEL}", "--label", label),
-                *(*options, "--vllm-arg", f"--max-model-len={WINDOW}"),
+                *(*options, "--vllm-arg", UNCOMPILED, "--vllm-arg", f"--max-model-len={WINDOW}"),
             )
         by_label = {
             folder.parents[1].name.partition("@")[2]: load_run(folder) for folder in runs(tmp_path)
@@ -257,6 +258,7 @@ class TestManagedServer:
         *("--lengths", "20,50", "--samples", "600", "--max-connections", "4"),
         *("--model", f"vllm/{MODEL}"),
         *("--vllm-arg", "--dtype=float32", "--vllm-arg", "--max-model-len=512"),
+        *("--vllm-arg", UNCOMPILED),
     )
     size = 1200
     """Requests of that command: some seconds, the first of which a test interrupts."""

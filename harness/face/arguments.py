@@ -33,7 +33,7 @@ def knows_its_arguments(function: Callable[Given, Result]) -> Callable[Given, Re
 
     @wraps(function)
     def checked(*values: Given.args, **named: Given.kwargs) -> Result:
-        for name in named.keys() - known.keys():
+        for name in (name for name in named if name not in known):
             hint = did_you_mean(name, known, f"help(eyechart.{function.__name__}) lists them")
             raise TypeError(f"{function.__name__}() has no argument {name!r}; {hint}")
         return function(*values, **named)

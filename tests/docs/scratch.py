@@ -29,6 +29,7 @@ from eyechart.harness.errors import UsageError
 from eyechart.harness.settings.run_settings import SETTINGS
 from tests.docs.batch_replies import answer
 from tests.plugged import EXAMPLES, plug_example
+from tests.remembered import remembered
 
 _SHELL = ("cat", "cp", "echo", "head", "ls", "mkdir", "rm", "tail")
 """Commands besides `bench` that chapters run."""
@@ -131,6 +132,7 @@ def _bench(words: list[str]) -> tuple[object, str]:
     stream = io.TextIOWrapper(raw, encoding="utf-8", write_through=True)
     code: object = 0
     with (
+        remembered(),
         mock.patch.object(sys, "argv", words),
         contextlib.redirect_stdout(stream),
         contextlib.redirect_stderr(stream),

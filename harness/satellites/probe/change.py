@@ -155,7 +155,7 @@ class _Compared:
 def _compared(one: AtLength, other: AtLength, lengths: int, *, is_ratio: bool) -> _Compared:
     value = math.log if is_ratio else float
     differences = [
-        value(other.rows[row]) - value(one.rows[row]) for row in one.rows.keys() & other.rows
+        value(other.rows[row]) - value(one.rows[row]) for row in one.rows if row in other.rows
     ]
     level = LEVEL / math.comb(lengths, 2)
     mean = math.fsum(differences) / max(1, len(differences))
