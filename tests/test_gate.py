@@ -44,6 +44,23 @@ def test_exit_codes(lab: Lab, before: Path, sees: int, verdict: str, code: int) 
     assert lab.bench("gate", before, now, "--fail-if", "undecided").code == code
 
 
+def test_a_model_that_is_wrong_everywhere_is_no_baseline(lab: Lab) -> None:
+    """Nothing could be worse, so nothing is called equivalent; a model that sees is better."""
+    path = lab.folder / "baseline.json"
+    old, new = (run(lab, name, sees_to(0)).folder for name in ("a", "b"))
+    saved = lab.bench("gate", "--save", path, old)
+    assert saved.code == 0
+    assert "no run can be found worse" in saved.err
+    done = lab.bench("gate", path, new)
+    assert (done.code, done.out.splitlines()[0].endswith("  not comparable")) == (4, True)
+    for one in (done, lab.bench("compare", old, new)):
+        said = " ".join(one.out.split())
+        assert "nearly all answers of both are wrong, so equal areas show nothing" in said
+        assert "equivalent" not in said
+    better = lab.bench("gate", path, run(lab, "c", sees_to(8)).folder)
+    assert (better.code, better.out.splitlines()[0].endswith("  better")) == (0, True)
+
+
 def test_a_baseline_is_as_good_as_its_run(lab: Lab, before: Path) -> None:
     """The comparison has the same numbers."""
     old, new = run(lab, "a", sees_to(8)), run(lab, "b", sees_to(4))

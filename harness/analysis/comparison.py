@@ -14,7 +14,7 @@ from eyechart.harness.analysis.comparability import (
     names_of,
     same_targets,
 )
-from eyechart.harness.analysis.curve import SIGNIFICANT, Threshold
+from eyechart.harness.analysis.curve import SIGNIFICANT, Threshold, is_at_floor
 from eyechart.harness.analysis.effective_length import EffectiveLength
 from eyechart.harness.analysis.further import (
     LengthDifference,
@@ -182,12 +182,18 @@ class Comparison:
             length=self.length.swapped,
         )
 
+    def is_at_floor(self, margin: float) -> bool:
+        """Whether nearly all answers of both sides are wrong, so that no fall could be seen."""
+        pairs = [compared.paired.pair for compared in self.conditions]
+        return all(is_at_floor(side, margin) for side in zip(*pairs, strict=True))
+
     def change(self, margin: float) -> Change:
         """What became of second, compared with first; `undecided` where something else than sight
         limits an effective length.
 
         `equivalent`: the 90 % interval of the difference of the areas lies within `margin` on both
-        sides, and no single line differs significantly by more. Otherwise `worse` or `better` if an
+        sides, no single line differs significantly by more, and not both are at the floor.
+        Otherwise `worse` or `better` if an
         effective length, the area or a single line shows it; `worse` if both are shown. Without
         areas the result is never `equivalent`.
         """
@@ -200,7 +206,8 @@ class Comparison:
         if self.area is not None:
             low, high = self.area.equivalence_ci
             beyond = [line for line in self.significant if abs(line.difference) > margin]
-            if -margin < low and high < margin and not beyond:
+            is_within = -margin < low and high < margin and not beyond
+            if is_within and not self.is_at_floor(margin):
                 return "equivalent"
             signs.add(self.area.larger)
         return "worse" if 1 in signs else "better" if -1 in signs else "undecided"

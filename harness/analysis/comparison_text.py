@@ -85,6 +85,11 @@ def _within(comparison: Comparison, margin: float) -> str:
             "adaptive samples have no area, so whether the two are equivalent is not tested; full "
             "runs of both can show it"
         )
+    if comparison.is_at_floor(margin):
+        return (
+            "nearly all answers of both are wrong, so equal areas show nothing: ask shorter rows, "
+            "or an easier task"
+        )
     low, high = (signed(100 * end, 1) for end in comparison.area.equivalence_ci)
     return (
         f"their areas differ by {low} to {high} points ({comparison.first} minus "

@@ -145,6 +145,12 @@ class Curve:
         """Accuracy of guesses over all scored samples."""
         return float(self.chance @ self.n / self.n.sum())
 
+    @property
+    def area_above_guesses(self) -> float:
+        """The area under accuracy over log length that guesses would not have: 0 to 1."""
+        areas = areas_under(self.lengths, np.array([self.accuracies, self.chance]))
+        return float(areas[0] - areas[1])
+
     def at(self, columns: Any) -> Curve:
         """The curve restricted to these columns."""
         places = np.arange(len(self.lines))[columns]
@@ -229,6 +235,13 @@ def curve(
         guessed,
         draws if (draws > 1).any() else None,
     )
+
+
+def is_at_floor(curves: Sequence[Curve], margin: float) -> bool:
+    """Whether the mean area of these conditions is no larger than that of guesses and `margin`: so
+    nearly all answers are wrong, and no fall of more than `margin` could be seen.
+    """
+    return float(np.mean([curve.area_above_guesses for curve in curves])) <= margin
 
 
 def areas_under(lengths: Floats, accuracies: Floats) -> Floats:

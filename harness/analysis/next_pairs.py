@@ -38,9 +38,12 @@ Counts: TypeAlias = Mapping[CellKey, int]
 
 def is_decided(comparison: Comparison, margin: float) -> bool:
     """Whether one side sees further, or both are equivalent, so surely that no more is asked; or
-    whether something else than sight limits a length, so that more samples do not help.
+    whether more samples do not help, because something else than sight limits a length, or because
+    nearly all answers of both are wrong.
     """
     length, area = comparison.length, comparison.area
+    if comparison.is_at_floor(margin):
+        return True
     if length.is_limited or (length.further and length.p is not None and length.p < SURE):
         return True
     if area is None or comparison.change(margin) != "equivalent":

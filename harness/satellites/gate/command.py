@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from eyechart.harness.analysis.curve import Threshold
+from eyechart.harness.analysis.curve import Threshold, is_at_floor
 from eyechart.harness.analysis.judged_run import JudgedRun, read_run
 from eyechart.harness.cli.comparing import ask_until_decided, check_margin
 from eyechart.harness.cli.documents import print_document
@@ -51,7 +51,7 @@ def gate(baseline: Path, folders: Sequence[Path], wanted: Wanted) -> int:
     before = [] if wanted.save else read_baseline(baseline)
     runs = _read(folders, wanted, warn)
     if wanted.save:
-        return _save(baseline, runs, threshold)
+        return _save(baseline, runs, threshold, wanted.margin)
     decided: set[Path] = set()
     if wanted.asking is not None:
         decided = _ask(before, runs, wanted.asking, threshold, wanted.margin)
@@ -125,8 +125,10 @@ def _show(gated: Sequence[Gated], wanted: Wanted, code: int) -> None:
         echo("")
 
 
-def _save(baseline: Path, runs: Sequence[JudgedRun], threshold: Threshold) -> int:
-    """Raises `UsageError`, before anything is written, for a threshold that guesses reach."""
+def _save(baseline: Path, runs: Sequence[JudgedRun], threshold: Threshold, margin: float) -> int:
+    """Raises `UsageError`, before anything is written, for a threshold that guesses reach. Warns of
+    a run with which none can be compared.
+    """
     check_output("BASELINE", baseline)
     limits = [
         {
@@ -143,6 +145,12 @@ def _save(baseline: Path, runs: Sequence[JudgedRun], threshold: Threshold) -> in
         if by:
             why = " and ".join(sorted(by))
             warn(f"{run.folder} is limited by {why}, so no run can be compared with it")
+        curves = [one.curve for one in run.conditions.values() if one.curve is not None]
+        if curves and is_at_floor(curves, margin):
+            warn(
+                f"{run.folder}: nearly all answers are wrong, so no run can be found worse; ask "
+                "shorter rows, or an easier task"
+            )
     kilobytes = max(1, round(baseline.stat().st_size / 1000))
     echo(f"{baseline}: {len(runs)} run{'s' * (len(runs) > 1)}, {kilobytes:,} kB")
     return COMPLETE

@@ -21,7 +21,7 @@ WORSE, UNDECIDED = 3, 4
 """Exit codes of their own: a run is worse than the baseline; it is open whether one is."""
 INCOMPLETE, NOT_COMPARABLE = "incomplete", "not comparable"
 """Verdicts besides those of a comparison, which never pass: the run lacks samples of the baseline;
-something else than sight limits a length."""
+something else than sight limits a length, or nearly all answers of both are wrong."""
 MOST_WITHOUT = 0.05
 """Share of a baseline's samples that may lack a partner in a run."""
 
@@ -58,7 +58,8 @@ class Gated:
     @property
     def verdict(self) -> str:
         """What became of the model. A run that has a part of the baseline's samples, or whose
-        length something else than sight limits, may be worse, and is nothing else.
+        length something else than sight limits, may be worse, and is nothing else. Of a baseline
+        whose answers are nearly all wrong nothing can be worse.
         """
         by_sight = self.by_sight
         found = "undecided" if by_sight is None else by_sight.change(self.margin)
@@ -66,14 +67,16 @@ class Gated:
             return found
         if self.without > MOST_WITHOUT * self.samples and not self.was_decided:
             return INCOMPLETE
-        return found if by_sight is self.comparison else NOT_COMPARABLE
+        is_comparable = by_sight is self.comparison and not by_sight.is_at_floor(self.margin)
+        return found if is_comparable else NOT_COMPARABLE
 
     @property
     def sentences(self) -> list[str]:
         """What was found, why, and what is missing."""
         shown = self.by_sight if self.verdict == "worse" and self.by_sight else self.comparison
         is_judged = self.verdict not in (INCOMPLETE, NOT_COMPARABLE)
-        said = [self._capital(finding(shown, self.margin if is_judged else None))]
+        has_reason = is_judged or shown.is_at_floor(self.margin)
+        said = [self._capital(finding(shown, self.margin if has_reason else None))]
         if self.without and self.was_decided:
             said.append(
                 f"That was decided with {self.samples - self.without:,} of {self.samples:,} "
