@@ -408,7 +408,7 @@ class TestInterrupted:
         process.send_signal(signal.SIGINT)
         assert process.stderr is not None
         line = process.stderr.readline()
-        assert b"in flight and may be paid for: waiting up to 10 s for their replies" in line
+        assert b"They may be paid for: waiting up to 10 s for their replies" in line
         process.send_signal(signal.SIGINT)
         out, err = process.communicate(timeout=8)
         assert process.returncode == 130

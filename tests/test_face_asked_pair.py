@@ -83,7 +83,7 @@ def test_missing_pairs_come_first(pair: Pair) -> None:
     assert done.code == 0
     said = " ".join(done.err.split())
     assert "asking at most 30 samples: first 40 of near/x, which the other run has; then" in said
-    assert "asked 30 samples in 1 wave: the 30 samples are asked" in said
+    assert "asked 30 samples: the 30 samples are asked" in said
     assert (len(pair.asked["far"]), len(pair.asked["near"])) == (0, 30)
     assert lengths_of(pair.asked["near"]) == {8, 16}
     assert read_run(pair.folders[1]).missing == 10

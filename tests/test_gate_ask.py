@@ -56,8 +56,7 @@ def test_a_run_of_few_samples_is_asked_until_it_is_decided(
     done = gate.ask()
     assert (done.code, done.out.splitlines()[0].endswith(f"  {verdict}")) == (code, True)
     said = " ".join(done.err.split())
-    assert "asking at most" in said
-    assert "samples of the baseline, as many on each line, in 4 waves" in said
+    assert "asking at most 68 samples: samples of the baseline, the same number on each" in said
     assert "the comparison is decided" in said
     assert len(gate.asked) == len(set(gate.asked)) <= OF_BASELINE - 12
     if verdict == "worse":
@@ -65,9 +64,10 @@ def test_a_run_of_few_samples_is_asked_until_it_is_decided(
         known = len(gate.asked) + 12
         assert f"That was decided with {known} of 80 samples" in " ".join(done.out.split())
     assert read_run(gate.now).missing == 0
-    again = len(gate.asked)
-    assert gate.ask().code == code
-    assert len(gate.asked) == again
+    again, done = len(gate.asked), gate.ask()
+    assert (done.code, len(gate.asked)) == (code, again)
+    if again == OF_BASELINE - 12:
+        assert "nothing is asked: the run has all samples of the baseline" in done.err
 
 
 def test_lines_that_the_run_lacks_are_asked(gate: Gate) -> None:
@@ -100,6 +100,45 @@ def test_samples_without_a_reply_are_asked_first(gate: Gate) -> None:
     gate.ask("--max-requests", "3")
     assert lengths_of(gate.asked) == {2}
     assert len(gate.asked) == 3
+
+
+def test_nothing_is_asked_where_nothing_can_be_compared(gate: Gate) -> None:
+    """Another reading is refused before a request is sent."""
+    choices = ("--model", "tiny", "--read", "likelihood", "--axis", "separator=none", *FEW)
+    assert gate.lab.bench_run(*choices).code == 0
+    (folder,) = (gate.lab.out / "runs" / "tiny@likelihood" / "lab").iterdir()
+    done = gate.lab.bench("gate", gate.file, folder, "--ask", "-t", gate.lab.ones)
+    done.one_line(2, "a gate compares one reading")
+
+
+def test_a_run_that_fell_by_its_area_is_not_asked_on(gate: Gate) -> None:
+    """Though its effective length has no upper limit."""
+
+    def fails_half(request: Request) -> str:
+        is_odd = int(request.sample_id.rpartition("index=")[2]) % 2
+        return right(request) if is_odd else "Final answer: 99"
+
+    gate.pair.run("new", fails_half, "--lengths", "2,4,8,16", "--samples", "10")
+    done = gate.ask()
+    assert done.code == 3
+    assert len(gate.asked) < OF_BASELINE - 40
+
+
+def test_the_reason_of_samples_without_a_reply_is_said(gate: Gate) -> None:
+    """As `bench run` says it."""
+    gate.run(8)
+
+    def dead(request: Request) -> str:
+        if "length=16|" in request.sample_id:
+            raise BadRequestError("engine died")
+        return right(request)
+
+    gate.pair.model("new", dead)
+    done = gate.ask()
+    assert done.code == 4
+    assert "no reply (the last: engine died), and the same command asks again" in " ".join(
+        done.err.split()
+    )
 
 
 def test_asking_and_saving_contradict(gate: Gate) -> None:

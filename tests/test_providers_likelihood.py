@@ -16,6 +16,7 @@ from eyechart.providers.base import (
     Known,
     Likelihood,
     ModelSettings,
+    OverloadedError,
     PromptOverflowError,
     Reply,
     Request,
@@ -300,12 +301,17 @@ def test_options_that_share_little_are_listed() -> None:
     assert token_tree([1, 2], options) is None
 
 
-def test_chosen_tokens_that_are_missing_later() -> None:
-    """An error of the sample, not a reason to ask all others in another way."""
+@pytest.mark.parametrize("refused", [True, False])
+def test_chosen_tokens_that_are_missing_once(refused: bool) -> None:
+    """That sample is asked in the other way; the next one is not."""
     whole = Choosing()
 
     def answer(asked: Asked, number: int) -> Response:
-        if "logprob_token_ids" in asked.body and paths(server.asked).count(asked.path) > 1:
+        if "prompt_logprobs" in asked.body:
+            return listed(asked, number)
+        if "logprob_token_ids" in asked.body and paths(server.asked).count(asked.path) == 2:
+            if refused:
+                return Response(400, {"error": {"message": "unknown field logprob_token_ids"}})
             asked.body["logprob_token_ids"] = [32]
         return whole(asked, number)
 
@@ -314,16 +320,27 @@ def test_chosen_tokens_that_are_missing_later() -> None:
         provider = open_model(parse_model("vllm/m"), settings)
         assert isinstance(provider, Likelihood)
         try:
-            check(await provider.score(COUNT))
-            await provider.score(COUNT)
+            for _ in range(3):
+                check(await provider.score(COUNT))
         finally:
             await provider.aclose()
 
-    with (
-        fake_server(answer) as server,
-        pytest.raises(BadReplyError, match="probabilities of the options are missing: token"),
-    ):
+    with fake_server(answer) as server:
         asyncio.run(main())
+    asked = [one.body for one in server.asked if one.path == "/v1/completions"]
+    assert ["logprob_token_ids" in body for body in asked] == [True, True, False, True]
+
+
+def test_a_tokenizer_that_fails_is_tried_again() -> None:
+    """An overloaded server is no server without `/tokenize`."""
+
+    def answer(asked: Asked, number: int) -> Response:
+        if asked.path == "/tokenize":
+            return Response(503, {"error": {"message": "busy"}})
+        return listed(asked, number)
+
+    with fake_server(answer) as server, pytest.raises(OverloadedError, match="503: busy"):
+        score("vllm/m", COUNT, base_urls=(server.base_url,))
 
 
 def spoiled(change: Callable[[dict[str, Any]], object]) -> Callable[[Asked, int], Response]:
@@ -370,7 +387,7 @@ STRUCTURE = [
     (only_generated, "the repeated tokens are not those of the prompt"),
 ]
 VALUES = [
-    (with_last(None), "a token of an option has none"),
+    (with_last(None), "a token of an option has no log-probability"),
     (with_last(5.0), "a token of an option has the log-probability 5.0"),
     (with_last(-math.inf), "a token of an option has the log-probability -inf"),
     (shortened, "tokens have [0-9]+ log-probabilities"),

@@ -772,9 +772,7 @@ class TestDraining:
 
         asyncio.run(main())
         (line,) = said
-        assert line.startswith(
-            "3 requests are in flight and may be paid for: waiting up to 1 s for"
-        )
+        assert line.startswith("requests in flight: 3. They may be paid for: waiting up to 1 s for")
 
     def test_who_is_to_ask_again_is_not_waited_for(self) -> None:
         """A fault while the run ends has nothing to wait for."""

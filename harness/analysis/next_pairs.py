@@ -52,6 +52,12 @@ def is_decided(comparison: Comparison, margin: float) -> bool:
     return all(abs(end) < margin for end in ends)
 
 
+def is_surely_worse(comparison: Comparison) -> bool:
+    """Whether the area of second is smaller, so surely that no more is asked of it."""
+    area = comparison.area
+    return area is not None and area.larger > 0 and area.p < SURE
+
+
 Both: TypeAlias = tuple[Counts, Counts]
 """What each of two runs is to have: all of its cells."""
 

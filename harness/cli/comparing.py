@@ -137,14 +137,15 @@ def ask_until_decided(asking: Asking) -> None:
         ProviderError: a model cannot be asked. What was answered is saved.
     """
     say(asking.before())
+    if not asking.price:
+        return
     take_logs()
     try:
         why = asking.ask(Talk(LiveDisplay(), say, warn, announce=say), run_in_loop)
     except KeyboardInterrupt:
-        say("interrupted; what was answered is saved, and the same command goes on")
+        say("what was answered is saved, and the same command goes on")
         raise
-    waves = f"{asking.waves} wave{'s' * (asking.waves != 1)}"
-    say(f"asked {asking.asked:,} samples in {waves}: {why}" if asking.waves else why)
+    say(f"asked {asking.asked:,} samples: {why}" if asking.waves else why)
 
 
 def _is_comparison(path: Path) -> bool:

@@ -12,7 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from eyechart.harness.analysis.comparability import check_same_task, names_of_all
-from eyechart.harness.analysis.comparison import compare_runs
+from eyechart.harness.analysis.comparison import Comparison, compare_runs
 from eyechart.harness.analysis.curve import Threshold
 from eyechart.harness.analysis.judged_run import JudgedRun
 from eyechart.harness.analysis.next_pairs import (
@@ -20,6 +20,7 @@ from eyechart.harness.analysis.next_pairs import (
     Counts,
     full_run,
     is_decided,
+    is_surely_worse,
     lacking,
     missing_pairs,
     more_of_baseline,
@@ -42,7 +43,7 @@ class Asking(ABC):
     ) -> None:
         self._asked_runs, self._limits = asked_runs, limits
         self._threshold, self._margin = threshold, margin
-        self.price = limits.requests or max(map(full_run, self.pair()))
+        self.price = self._most(limits.requests)
         self._budget = Budget(limit=limits.budget, requests=self.price)
         self.asked = 0
         self.waves = 0
@@ -53,6 +54,10 @@ class Asking(ABC):
     @abstractmethod
     def pair(self) -> tuple[JudgedRun, JudgedRun]:
         """Both sides as they are now."""
+
+    @abstractmethod
+    def _most(self, limit: int | None) -> int:
+        """Samples to ask, at most; `limit` is that of the user, if there is one."""
 
     @abstractmethod
     def _lacked(self, first: JudgedRun, second: JudgedRun) -> Sequence[Counts]:
@@ -68,6 +73,8 @@ class Asking(ABC):
 
     def before(self) -> str:
         """What asking may cost, said before anything is sent."""
+        if not self.price:
+            return "nothing is asked: the run has all samples of the baseline"
         runs = [one.read() for one in self._asked_runs]
         dollars = self.price * max(float(run.samples["cost"].mean()) for run in runs)
         limits = [f"{self.price:,} samples"]
@@ -97,8 +104,13 @@ class Asking(ABC):
             lacks = sum(self._lacks(wanted))
             self.asked += sum(before) - lacks
             if lacks:
-                again = "and the same command asks them again"
-                return self._limit() or f"{lacks:,} samples have no reply, {again}"
+                return self._limit() or self._without_reply(lacks)
+
+    def _without_reply(self, count: int) -> str:
+        failures = [one.last_failure for one in self._asked_runs if one.last_failure]
+        why = f" (the last: {failures[-1]})" if failures else ""
+        samples = "1 sample has" if count == 1 else f"{count:,} samples have"
+        return f"{samples} no reply{why}, and the same command asks again"
 
     def left(self) -> Limits:
         """What another comparison may still cost; without a limit of samples each has its own."""
@@ -114,6 +126,16 @@ class Asking(ABC):
         pairs = zip(self._asked_runs, wanted, strict=True)
         return [lacking(one.read(), counts) for one, counts in pairs]
 
+    def _decided(self, comparison: Comparison) -> bool:
+        """Whether no more has to be asked."""
+        return is_decided(comparison, self._margin)
+
+    def _over(self) -> str:
+        """Why nothing more can be asked, though the comparison is not sure enough to end before."""
+        is_over = self._rows_waves > WAVES
+        what = f"all {WAVES} waves are asked" if is_over else "no line has more samples"
+        return f"{what}; the comparison is not so sure that it had ended before"
+
     def _limit(self) -> str:
         """The limit that is reached; empty where none is."""
         if self._budget.exhausted:
@@ -124,15 +146,13 @@ class Asking(ABC):
         """What the runs are to have next, or why nothing more is asked."""
         wanted = self._lacked(first, second)
         if not sum(self._lacks(wanted)):
-            if is_decided(compare_runs(first, second, self._threshold), self._margin):
+            if self._decided(compare_runs(first, second, self._threshold)):
                 self.is_decided = True
                 return "the comparison is decided"
             wanted = self._more(first, second)
             self._rows_waves += 1
             if not (self._limit() or sum(self._lacks(wanted))):
-                is_over = self._rows_waves > WAVES
-                what = f"{WAVES} waves were asked" if is_over else "no line has more samples"
-                return f"{what}, and it is open"
+                return self._over()
         return self._limit() or wanted
 
 
@@ -160,6 +180,9 @@ class AskedPair(Asking):
     def pair(self) -> tuple[JudgedRun, JudgedRun]:
         first, second = (one.read() for one in self._asked_runs)
         return first, second
+
+    def _most(self, limit: int | None) -> int:
+        return max(map(full_run, self.pair())) if limit is None else limit
 
     def _first(self) -> str:
         counts = " and ".join(self._counts())
@@ -200,8 +223,18 @@ class AskedAgainstBaseline(Asking):
         (now,) = self._asked_runs
         return self._baseline, now.read()
 
+    def _most(self, limit: int | None) -> int:
+        missing = sum(self._lacks([more_of_baseline(*self.pair(), waves=1)]))
+        return missing if limit is None else min(missing, limit)
+
     def _first(self) -> str:
-        return "samples of the baseline, as many on each line"
+        return "samples of the baseline, the same number on each line"
+
+    def _decided(self, comparison: Comparison) -> bool:
+        return is_decided(comparison, self._margin) or is_surely_worse(comparison)
+
+    def _over(self) -> str:
+        return "all samples of the baseline are asked"
 
     def _lacked(self, first: JudgedRun, second: JudgedRun) -> Sequence[Counts]:  # noqa: ARG002
         return [planned(second)]

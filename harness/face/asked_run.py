@@ -60,6 +60,9 @@ class AskedRun:
         """
         self.folder, self._limits, self._warn, self._command = folder, limits, warn, command
         self._options, self._task = self._opened(self.read())
+        self._is_announced = False
+        self.last_failure = ""
+        """Why the last sample that got no reply got none."""
 
     def read(self) -> JudgedRun:
         """The run as it is now."""
@@ -75,7 +78,12 @@ class AskedRun:
         """
         budget = replace(budget, prices=self._options.model.prices, full=False)
         request = _request(self._options, self._task, counts, draws_of(self.read()))
+        if self._is_announced:
+            talk = replace(talk, announce=_nothing)
         asked = ask(Job([request], self._options, budget), talk, loop)
+        self._is_announced = True
+        for outcome in asked.outcomes:
+            self.last_failure = outcome.progress.last_failure or self.last_failure
         try:
             write_results(self.read())
         finally:
@@ -136,6 +144,10 @@ class AskedRun:
             "out": run.folder.absolute().parents[depth - 1],
         }
         return RunSettings.read(**{name: value for name, value in given.items() if value})
+
+
+def _nothing(_: str) -> None:
+    """Where the requests go was said."""
 
 
 def _variant(

@@ -190,7 +190,7 @@ class WorkerPool:
         if number := len(self.client.in_flight):
             drain_s = self.client.limits.interrupt_drain_s
             self.client.say(
-                f"{number} requests are in flight and may be paid for: waiting up to {drain_s:.0f} "
+                f"requests in flight: {number}. They may be paid for: waiting up to {drain_s:.0f} "
                 "s for their replies; interrupt again to stop at once"
             )
 

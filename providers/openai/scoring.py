@@ -156,8 +156,12 @@ def _check(logprobs: Sequence[Sequence[float]]) -> None:
         raise UnreadableError("no token of an option has one")
     for value in values:
         if not math.isfinite(value) or value > _ROUNDING:
-            what = "none" if math.isnan(value) else f"the log-probability {value}"
+            what = "no log-probability" if math.isnan(value) else f"the log-probability {value}"
             raise BadReplyError(f"a token of an option has {what}")
+
+    for each in logprobs:
+        if not math.isfinite(sum(each)):
+            raise BadReplyError("the log-probabilities of an option add up to no number")
 
 
 def _index(choice: Any) -> int:

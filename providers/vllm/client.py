@@ -27,8 +27,10 @@ from eyechart.providers.base import (
     Reply,
     ReplyTimeoutError,
     Request,
+    SampleError,
     SetupError,
     StopRunError,
+    UnknownModelError,
     environment_key,
     sent_of,
 )
@@ -113,17 +115,15 @@ class VllmProvider:
             return await self._scores.of(request, body, send)
 
     async def _chosen(self, url: str, request: Request, tree: TokenTree) -> Reply | None:
-        """The probabilities of chosen next tokens; `None` from servers that do not give them."""
+        """The probabilities of chosen next tokens; `None` where the server does not give them. A
+        server that has never given them is not asked for them again.
+        """
         body = tree.body(self._settings)
         try:
             reply = tree.reply(request, await self._asked(url, "/completions", body), body)
-        except (BadRequestError, UnreadableError) as error:
-            if not self._gives_chosen:
-                self._gives_chosen = False
-                return None
-            if isinstance(error, BadRequestError):
-                raise
-            raise BadReplyError(f"the probabilities of the options are missing: {error}") from error
+        except (BadRequestError, UnreadableError):
+            self._gives_chosen = self._gives_chosen or False
+            return None
         self._gives_chosen = True
         return reply
 
@@ -157,7 +157,16 @@ class VllmProvider:
         return self._tokens[url]
 
     async def _token_list(self, url: str, body: Mapping[str, Any]) -> list[int] | None:
-        tokens = (await self._tokenized(url, body) or {}).get("tokens")
+        """The tokens that a server says; `None` from servers without `/tokenize`.
+
+        Raises:
+            ProviderError: the server failed this time.
+        """
+        try:
+            read = await self._tokenized(url, body)
+        except (SampleError, UnknownModelError, BadReplyError):
+            return None
+        tokens = read.get("tokens")
         is_list = isinstance(tokens, list) and all(map(is_count, tokens))
         return tokens if is_list else None
 
@@ -190,7 +199,7 @@ class VllmProvider:
         url = next(iter(self._replicas))
         counts = []
         for prompt in prompts:
-            read = await self._tokenized(url, self._tokenize_body(prompt))
+            read = await self._tokens_known(url, self._tokenize_body(prompt))
             if read is None or not is_count(read.get("count")):
                 return None
             counts.append(read["count"])
@@ -276,7 +285,7 @@ class VllmProvider:
     async def _template(self, url: str) -> str | None:
         """Hash of the tokens of a fixed message: servers do not show the template itself."""
         messages = body_of(_PROBE, replace(self._settings, api="chat"))["messages"]
-        read = await self._tokenized(url, {"messages": messages, "add_generation_prompt": True})
+        read = await self._tokens_known(url, {"messages": messages, "add_generation_prompt": True})
         try:
             tokens = orjson.dumps((read or {})["tokens"])
         except (KeyError, orjson.JSONEncodeError):  # none, or no tokens
@@ -295,14 +304,20 @@ class VllmProvider:
             more |= {"continue_final_message": True}
         return {"messages": messages, "add_generation_prompt": not begun, **more}
 
-    async def _tokenized(self, url: str, body: Mapping[str, Any]) -> dict[str, Any] | None:
-        """The reply of `/tokenize` to `body` with the model; `None` from servers without it."""
-        server, body = url.removesuffix("/v1"), {"model": self._settings.model, **body}
+    async def _tokens_known(self, url: str, body: Mapping[str, Any]) -> dict[str, Any] | None:
+        """The reply of `/tokenize`; `None` where there is none, for whatever reason."""
         try:
-            read = await self._post(await self._open(), server, "/tokenize", body)
+            return await self._tokenized(url, body)
         except ProviderError:
             return None
-        return read if isinstance(read, dict) else None
+
+    async def _tokenized(self, url: str, body: Mapping[str, Any]) -> dict[str, Any]:
+        """The reply of `/tokenize` to `body` with the model; raises a `ProviderError`."""
+        server, body = url.removesuffix("/v1"), {"model": self._settings.model, **body}
+        read = await self._post(await self._open(), server, "/tokenize", body)
+        if not isinstance(read, dict):
+            raise BadReplyError("the reply of /tokenize is no JSON object")
+        return read
 
 
 async def _read(

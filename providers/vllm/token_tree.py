@@ -57,8 +57,9 @@ class TokenTree(NamedTuple):
 
         Raises:
             UnreadableError: the server does not give the probabilities of these tokens.
-            BadReplyError: a probability cannot be true.
+            ProviderError: see `form.reply_of`; or a probability cannot be true.
         """
+        whole = reply_of(read)
         choices = choices_of(read, len(self.nodes))
         tables = dict(zip(self.nodes, map(_next_tokens, choices), strict=True))
         try:
@@ -68,7 +69,7 @@ class TokenTree(NamedTuple):
             ]
         except KeyError as error:
             raise UnreadableError(f"token {error} is missing") from error
-        return reply_from(request, reply_of(read), body, len(self.before), logprobs)
+        return reply_from(request, whole, body, len(self.before), logprobs)
 
 
 def token_tree(before: Sequence[int], wholes: Sequence[Sequence[int]]) -> TokenTree | None:

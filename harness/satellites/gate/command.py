@@ -54,6 +54,7 @@ def gate(baseline: Path, folders: Sequence[Path], wanted: Wanted) -> int:
         return _save(baseline, runs, threshold, wanted.margin)
     decided: set[Path] = set()
     if wanted.asking is not None:
+        verdicts_of(before, runs, threshold, wanted.margin)  # raises before anything is asked
         decided = _ask(before, runs, wanted.asking, threshold, wanted.margin)
         runs = _read(folders, wanted, None)  # its warnings were shown
     gated = verdicts_of(before, runs, threshold, wanted.margin, decided)

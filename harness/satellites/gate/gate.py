@@ -85,7 +85,7 @@ class Gated:
         elif self.without:
             said.append(
                 f"{self.without:,} of {self.samples:,} samples of the baseline have no partner in "
-                "the run; ask it with the same lengths, conditions and samples."
+                "the run; ask it with the same lengths, conditions and samples, or add --ask."
             )
         return [*said, *filter(None, self.notes)]
 

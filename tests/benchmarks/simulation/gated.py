@@ -11,6 +11,7 @@ from eyechart.harness.analysis.comparison import MARGIN, Comparison
 from eyechart.harness.analysis.next_pairs import (
     WAVES,
     is_decided,
+    is_surely_worse,
 )
 from tests.benchmarks.simulation.asked import EQUAL, FACTORS, with_rows
 from tests.benchmarks.simulation.draws import CORRELATION, LINES
@@ -40,7 +41,7 @@ def gated(case: Case, run: int, factor: float) -> Result:
     count = FEW
     asked = compare(baseline, with_rows(now, [count] * len(LINES), BASELINE))
     for done in range(WAVES):
-        if is_decided(asked, MARGIN):
+        if is_decided(asked, MARGIN) or is_surely_worse(asked):
             break
         count += -(-(BASELINE - count) // (WAVES - done))
         asked = compare(baseline, with_rows(now, [count] * len(LINES), BASELINE))
