@@ -34,6 +34,16 @@ def words(rows: Sequence[Row]) -> Words:
                 "working with a list: a model that fails here at 200 cannot be trusted to keep 200 "
                 "equal items apart, and one that passes has shown no more than that (see below)."
             ),
+            _beyond_chance(recorded),
+            (
+                "How to read the table: a model sees to the length up to which at least 85 % of "
+                "its answers are right, with a 95 % interval; < and > are beyond the rows asked. "
+                "P is the probability that at least 85 % are right at that length. Ahead of and "
+                "behind count the models than which it is shown to see further, or less far, after "
+                "a correction for all pairs; 0 means that nothing is shown. 1,000 replies is the "
+                "mean cost of the rows that each model was asked, and those that see further were "
+                "asked longer rows: do not compare these costs."
+            ),
         ),
         more=(
             (
@@ -51,6 +61,25 @@ def words(rows: Sequence[Row]) -> Words:
         ),
         first=FIRST,
     )
+
+
+def _beyond_chance(recorded: Sequence[Row]) -> str:
+    """What the probabilities leave out, with the largest factors that were seen."""
+    first = {row["model"]: row for row in recorded}
+    again = [
+        _factor([first[model], of[_USUAL]]) for model, of in _writings().items() if _USUAL in of
+    ]
+    writings = [_factor(list(of.values())) for of in _writings().values()]
+    return (
+        "The probabilities and intervals cover chance among these replies alone. Asked again, the "
+        f"same model saw up to {max(again):.1f} times as far; with another writing of the row, up "
+        f"to {max(writings):.0f} times."
+    )
+
+
+def _factor(rows: Sequence[Mapping[str, str]]) -> float:
+    lengths = [_length(row) for row in rows]
+    return max(lengths) / min(lengths)
 
 
 def _not_a_list() -> str:
@@ -130,7 +159,7 @@ def _of_nearness(recorded: Sequence[Row]) -> str:
         "Exact is stricter than nearly right. The capacity is the longest line with a mean error "
         f"of at most 5 %; {len(able)} of {len(recorded)} models have one, and there the median "
         f"model is exactly right in {share:.0f} % of its replies. Where being off by a few does no "
-        "harm, go by the capacity, which is in the file."
+        "harm, go by the capacity: the column of that name in models.csv."
     )
 
 
@@ -142,7 +171,7 @@ def _of_costs(recorded: Sequence[Row]) -> str:
         f"What 1,000 replies cost is known of {len(priced)} of {len(recorded)} models: the tokens "
         f"that were recorded, at catalog prices of {dates}. "
         "It is the mean of a model's own replies, and models that see further were asked longer "
-        "rows, so small differences say nothing."
+        "rows, so these costs cannot be compared."
     )
 
 

@@ -80,14 +80,18 @@ def interval_of(row: Row) -> Span:
     """The interval of the effective length of a row.
 
     If it lies wholly below the shortest length asked, the row has that length as the upper end of
-    the interval; if wholly above the longest, as the lower one.
+    the interval; if wholly above the longest, as the lower one. An open end is not on the other
+    side of the effective length, which may lie in the band of the first or the last line.
     """
     length, tested = length_of(row), lengths_of([row])
     sign = "" if length is None else length.sign
     is_limited = row["limited_by"] not in RANKED
     low, high = row["effective_length_ci_low"], row["effective_length_ci_high"]
-    shortest = length if length and sign == "<" else Bound("<", tested[0])
-    longest = length if length and sign == ">" and not is_limited else Bound(">", tested[-1])
+    found = [] if length is None else [length.length]
+    shortest = length if length and sign == "<" else Bound("<", min([tested[0], *found]))
+    longest = Bound(">", max([tested[-1], *found]))
+    if length and sign == ">" and not is_limited:
+        longest = length
     is_above = sign == ">" and low == row["effective_length"] and not is_limited
     is_below = sign == "<" and high == row["effective_length"]
     return (
