@@ -1,0 +1,166 @@
+"""Asks trained models through the ordinary run, each the same rows; the rows of `lab.csv`."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+
+from eyechart.harness.analysis.judged_run import JudgedCondition
+from eyechart.harness.errors import JournalError
+from eyechart.harness.face.ask import run
+from eyechart.harness.face.result import Run
+from eyechart.harness.journal.record import Warn
+from eyechart.harness.satellites.lab.folders import Model
+from eyechart.harness.satellites.lab.order import Ended
+from eyechart.harness.satellites.lab.reading import Lab
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """A row of `lab.csv`: what one model answered at one length."""
+
+    variant: str
+    seed: int
+    task: str
+    condition: str
+    training: str
+    """`trained` or `diverged`; a model whose training diverged is not asked."""
+    steps: int
+    """Steps of the training."""
+    loss: float | None
+    """The mean loss at its end."""
+    trained_to: int
+    """The longest row of the training."""
+    length: int | None
+    """The nominal length of the line; `None` for a model that was not asked."""
+    n: int
+    """Scored rows of the line."""
+    correct: int
+    accuracy: float | None
+    effective_length: float | None
+    """How far the model sees, the same in all lines of a condition; `None` where not known."""
+    effective_length_bound: str
+    """`<` or `>` where the length is a bound."""
+    effective_length_ci_low: float | None
+    effective_length_ci_high: float | None
+    """The ends of its 95 % interval over the rows."""
+
+
+COLUMNS = tuple(field.name for field in fields(Cell))
+"""The columns of `lab.csv`."""
+
+
+def ask(lab: Lab, model: Model, notify: Warn) -> list[Run]:
+    """Asks a model the samples of every task that have no answer yet."""
+    return [
+        run(
+            plan.task,
+            f"hf/{model.folder}",
+            reading=lab.spec.read,
+            out=model.runs,
+            keep_going=True,
+            warn=notify,
+            **task.settings,
+        )
+        for task, plan in zip(lab.spec.tasks, lab.plans, strict=True)
+    ]
+
+
+def cells_of(model: Model, run_: Run, trained_to: int, ended: Ended) -> Iterator[Cell]:
+    """The rows of one run; `ended` is how the model's training ended."""
+    for condition in run_.judged.conditions.values():
+        estimate = condition.effective_length(run_.threshold)
+        length = None if estimate is None else estimate.length
+        span = None if estimate is None else estimate.length_ci
+        for at, n, correct in _counts(condition):
+            yield Cell(
+                model.variant,
+                model.seed,
+                run_.task,
+                condition.label,
+                ended.how,
+                ended.step,
+                ended.loss,
+                trained_to,
+                at,
+                n,
+                correct,
+                correct / n if n else None,
+                None if length is None else length.length,
+                "" if length is None or length.sign == "=" else length.sign,
+                None if span is None else span[0].length,
+                None if span is None else span[1].length,
+            )
+
+
+def _counts(condition: JudgedCondition) -> Iterator[tuple[int, int, int]]:
+    """Nominal length, scored samples and right ones of each line."""
+    cells = condition.cells
+    columns = (cells[name].to_numpy() for name in ("length", "n", "correct"))
+    for length, n, correct in zip(*columns, strict=True):
+        yield int(length), int(n), int(correct)
+
+
+def not_asked(model: Model, lab: Lab, ended: Ended) -> Iterator[Cell]:
+    """A row for each condition of a model whose training diverged."""
+    for task, plan in zip(lab.spec.tasks, lab.plans, strict=True):
+        for condition in plan.conditions:
+            yield Cell(
+                model.variant,
+                model.seed,
+                plan.task.name,
+                condition.label,
+                ended.how,
+                ended.step,
+                ended.loss,
+                task.trained[1],
+                *(None, 0, 0, None, None, "", None, None),
+            )
+
+
+def csv_text(cells: Sequence[Cell]) -> str:
+    """The content of `lab.csv`."""
+    text = io.StringIO()
+    writer = csv.DictWriter(text, COLUMNS, lineterminator="\n")
+    writer.writeheader()
+    for cell in cells:
+        row = asdict(cell)
+        shown = {name: _shown(value) for name, value in row.items()}
+        writer.writerow(shown)
+    return text.getvalue()
+
+
+def _shown(value: object) -> object:
+    return f"{value:.6g}" if isinstance(value, float) else value
+
+
+def read_csv(path: Path) -> list[Cell]:
+    """The rows of a `lab.csv`.
+
+    Raises:
+        JournalError: it is none.
+    """
+    try:
+        with path.open(newline="", encoding="utf-8") as file:
+            return [_cell(row) for row in csv.DictReader(file)]
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise JournalError(f"{path} cannot be read as the results of a study: {error}") from error
+
+
+def _cell(row: dict[str, str]) -> Cell:
+    whole = {name: int(row[name]) for name in ("seed", "steps", "trained_to", "n", "correct")}
+    numbers = {
+        name: float(row[name]) if row[name] else None
+        for name in (
+            "loss",
+            "accuracy",
+            "effective_length",
+            "effective_length_ci_low",
+            "effective_length_ci_high",
+        )
+    }
+    length = int(row["length"]) if row["length"] else None
+    return Cell(**{**row, **whole, **numbers, "length": length})  # type: ignore[arg-type]

@@ -1,0 +1,216 @@
+"""The work of `bench lab`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from filelock import FileLock, Timeout
+
+from eyechart.harness.cli.terminal import echo, say, warn
+from eyechart.harness.errors import COMPLETE, INCOMPLETE, INTERRUPTED, JournalError
+from eyechart.harness.journal.files import replace_file
+from eyechart.harness.satellites.lab import shown
+from eyechart.harness.satellites.lab.asking import Cell, ask, cells_of, csv_text, not_asked
+from eyechart.harness.satellites.lab.data import make_examples
+from eyechart.harness.satellites.lab.folders import (
+    CSV,
+    PAGE,
+    STUDY,
+    LabFolder,
+    Model,
+    keep_model,
+)
+from eyechart.harness.satellites.lab.memory import check_memory
+from eyechart.harness.satellites.lab.order import DIVERGED, ORDER, WEIGHTS, Order, ended
+from eyechart.harness.satellites.lab.page import page
+from eyechart.harness.satellites.lab.progress import Display
+from eyechart.harness.satellites.lab.reading import read_lab
+from eyechart.harness.satellites.lab.results import results_of
+from eyechart.harness.satellites.lab.tokens import build, vocabulary
+from eyechart.harness.satellites.lab.worker import train_all
+from eyechart.providers.base import ProviderError, SetupError, install
+
+if TYPE_CHECKING:
+    from tokenizers import Tokenizer
+
+
+@dataclass(frozen=True, kw_only=True)
+class Wanted:
+    """The options of `bench lab`, see its help."""
+
+    out: Path
+    jobs: int
+    device: str | None
+    dry_run: bool
+    trusts: bool
+    as_json: bool
+
+
+def lab(path: Path, wanted: Wanted) -> int:
+    """Trains and asks what is missing of a study, and writes its results; returns the exit code.
+
+    Raises:
+        StudyFileError: the file has mistakes; the error lists all of them.
+        UsageError: there is no such device.
+        SetupError: a package is missing.
+    """
+    study = read_lab(path, trusts=wanted.trusts)
+    words = vocabulary(
+        [one.plan for one in study.learnt],
+        [one.shortest for one in study.learnt],
+        study.spec.training.merged,
+    )
+    tokenizer = build(words)
+    check_memory(study, tokenizer, wanted.jobs)
+    try:
+        from eyechart.harness.satellites.lab.devices import devices  # noqa: PLC0415  imports torch
+    except ImportError as error:
+        raise SetupError(f"training needs torch and transformers: {install('lab')}") from error
+    places = devices(wanted.device)
+    folder = LabFolder.of(study, wanted.out)
+    if wanted.dry_run:
+        shown.dry_run(folder, tokenizer, places[0], wanted.jobs, as_json=wanted.as_json)
+        return COMPLETE
+    with _alone(folder.path):
+        try:
+            return _Work(folder, tokenizer, places, wanted).run()
+        except KeyboardInterrupt:
+            say("interrupted; what was trained and asked is saved, and the same command continues")
+            return INTERRUPTED
+
+
+@contextmanager
+def _alone(path: Path) -> Iterator[None]:
+    """Holds the lock of a study's folder.
+
+    Raises:
+        JournalError: another command holds it, or the folder cannot be made.
+    """
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+        lock = FileLock(path / ".lock")
+        lock.acquire(timeout=0)
+    except Timeout:
+        raise JournalError(f"another command trains or asks in {path}; wait for its end") from None
+    except OSError as error:
+        raise JournalError(f"cannot write {path}: {error.strerror}") from error
+    try:
+        yield
+    finally:
+        lock.release()
+
+
+class _Work:
+    """One command on one study."""
+
+    def __init__(
+        self, folder: LabFolder, tokenizer: Tokenizer, places: Sequence[str], wanted: Wanted
+    ) -> None:
+        self._folder, self._lab, self._wanted = folder, folder.lab, wanted
+        self._tokenizer, self._places = tokenizer, places
+        self._models = list(folder.models())
+        self._failed: list[str] = []
+        """What could not be trained or asked, and why."""
+
+    def run(self) -> int:
+        """Trains, asks, and writes."""
+        replace_file(self._folder.path / STUDY, self._lab.text.encode())
+        self._train()
+        cells = self._ask()
+        self._write(cells)
+        if self._failed:
+            say(f"{len(self._failed)} of {len(self._models)} models are missing:")
+            say(*(f"  {line}" for line in self._failed), "the same command goes on with them")
+            return INCOMPLETE
+        return COMPLETE
+
+    def _train(self) -> None:
+        """Trains what has not ended."""
+        missing = {
+            model.training: model for model in self._models if ended(model.training) is None
+        }
+        if not missing:
+            return
+        self._make_examples(sorted({model.seed for model in missing.values()}))
+        for number, model in enumerate(missing.values()):
+            self._order(model, self._places[number % len(self._places)])
+        labels = {folder: model.label for folder, model in missing.items()}
+        with Display(labels, self._lab.spec.training.steps) as display:
+            train_all(list(missing), min(self._wanted.jobs, len(missing)), display)
+        self._failed += [
+            f"{labels[folder]}: {why}"
+            for folder, why in display.ended.items()
+            if ended(folder) is None
+        ]
+
+    def _make_examples(self, seeds: Sequence[int]) -> None:
+        self._folder.tokenizer.parent.mkdir(exist_ok=True)
+        replace_file(self._folder.tokenizer, self._tokenizer.to_str().encode())
+        for seed in seeds:
+            path = self._folder.examples(seed)
+            if not path.exists():
+                with Display({path: f"examples of seed {seed}"}, 0) as display:
+                    display.begins(path)
+                    make_examples(
+                        path,
+                        self._lab.learnt,
+                        self._tokenizer,
+                        self._lab.recipe,
+                        seed,
+                        lambda done, steps, of=(display, path): of[0].draws(of[1], done, steps),
+                    )
+                    display.ends(path, "drawn")
+
+    def _order(self, model: Model, device: str) -> None:
+        """Writes what is to be trained into the folder of a training."""
+        model.training.mkdir(parents=True, exist_ok=True)
+        beside = Path("..", "..", "examples")
+        order = Order(
+            variant=self._lab.spec.variants[model.variant].trained_as,
+            training=self._lab.spec.training,
+            seed=model.seed,
+            examples=str(beside / self._folder.examples(model.seed).name),
+            tokenizer=str(beside / self._folder.tokenizer.name),
+            device=device,
+        )
+        replace_file(model.training / ORDER, order.model_dump_json(indent=2).encode() + b"\n")
+
+    def _ask(self) -> list[Cell]:
+        """Asks every trained model; returns the rows of all."""
+        cells: list[Cell] = []
+        for number, model in enumerate(self._models, start=1):
+            how = ended(model.training)
+            if how is None:
+                continue
+            if how.how == DIVERGED:
+                cells += not_asked(model, self._lab, how)
+                continue
+            variant = self._lab.spec.variants[model.variant]
+            model.folder.parent.mkdir(parents=True, exist_ok=True)
+            keep_model(model.training / WEIGHTS, model.folder, variant)
+            try:
+                runs = ask(self._lab, model, warn)
+            except ProviderError as error:
+                self._failed.append(f"{model.label}: {' '.join(error.lines)}")
+                continue
+            for run_, task in zip(runs, self._lab.spec.tasks, strict=True):
+                cells += cells_of(model, run_, task.trained[1], how)
+            say(f"{model.label}: asked ({number:,} of {len(self._models):,})")
+        return cells
+
+    def _write(self, cells: Sequence[Cell]) -> None:
+        """Writes `lab.csv` and the page, and prints what the seeds say."""
+        csv, html = self._folder.path / CSV, self._folder.path / PAGE
+        replace_file(csv, csv_text(cells).encode())
+        results = results_of(cells, self._lab.spec.reference)
+        replace_file(html, page(self._lab.spec, results).encode())
+        if self._wanted.as_json:
+            shown.document(self._folder, results)
+            return
+        shown.results(self._lab.spec, results)
+        echo(str(csv), str(html))
+
