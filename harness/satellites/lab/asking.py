@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 
 from eyechart.harness.analysis.judged_run import JudgedCondition
@@ -34,18 +34,20 @@ class Cell:
     """The mean loss at its end."""
     trained_to: int
     """The longest row of the training."""
-    length: int | None
+    length: int | None = None
     """The nominal length of the line; `None` for a model that was not asked."""
-    n: int
+    length_high: int | None = None
+    """The longest row of the line."""
+    n: int = 0
     """Scored rows of the line."""
-    correct: int
-    accuracy: float | None
-    effective_length: float | None
+    correct: int = 0
+    accuracy: float | None = None
+    effective_length: float | None = None
     """How far the model sees, the same in all lines of a condition; `None` where not known."""
-    effective_length_bound: str
+    effective_length_bound: str = ""
     """`<` or `>` where the length is a bound."""
-    effective_length_ci_low: float | None
-    effective_length_ci_high: float | None
+    effective_length_ci_low: float | None = None
+    effective_length_ci_high: float | None = None
     """The ends of its 95 % interval over the rows."""
 
 
@@ -75,50 +77,49 @@ def cells_of(model: Model, run_: Run, trained_to: int, ended: Ended) -> Iterator
         estimate = condition.effective_length(run_.threshold)
         length = None if estimate is None else estimate.length
         span = None if estimate is None else estimate.length_ci
-        for at, n, correct in _counts(condition):
-            yield Cell(
-                model.variant,
-                model.seed,
-                run_.task,
-                condition.label,
-                ended.how,
-                ended.step,
-                ended.loss,
-                trained_to,
-                at,
-                n,
-                correct,
-                correct / n if n else None,
-                None if length is None else length.length,
-                "" if length is None or length.sign == "=" else length.sign,
-                None if span is None else span[0].length,
-                None if span is None else span[1].length,
+        first = _cell_of(model, run_.task, condition.label, trained_to, ended)
+        for at, high, n, correct in _counts(condition):
+            yield replace(
+                first,
+                length=at,
+                length_high=high,
+                n=n,
+                correct=correct,
+                accuracy=correct / n if n else None,
+                effective_length=None if length is None else length.length,
+                effective_length_bound="" if length is None or length.sign == "=" else length.sign,
+                effective_length_ci_low=None if span is None else span[0].length,
+                effective_length_ci_high=None if span is None else span[1].length,
             )
 
 
-def _counts(condition: JudgedCondition) -> Iterator[tuple[int, int, int]]:
-    """Nominal length, scored samples and right ones of each line."""
-    cells = condition.cells
-    columns = (cells[name].to_numpy() for name in ("length", "n", "correct"))
-    for length, n, correct in zip(*columns, strict=True):
-        yield int(length), int(n), int(correct)
+def _cell_of(model: Model, task: str, condition: str, trained_to: int, ended: Ended) -> Cell:
+    """The row of a model that was not asked."""
+    return Cell(
+        variant=model.variant,
+        seed=model.seed,
+        task=task,
+        condition=condition,
+        training=ended.how,
+        steps=ended.step,
+        loss=ended.loss,
+        trained_to=trained_to,
+    )
+
+
+def _counts(condition: JudgedCondition) -> Iterator[tuple[int, int, int, int]]:
+    """Nominal length, longest row, scored samples and right ones of each line."""
+    names = ("length", "length_high", "n", "correct")
+    for row in zip(*(condition.cells[name].to_numpy() for name in names), strict=True):
+        length, high, n, correct = map(int, row)
+        yield length, high, n, correct
 
 
 def not_asked(model: Model, lab: Lab, ended: Ended) -> Iterator[Cell]:
     """A row for each condition of a model whose training diverged."""
     for task, plan in zip(lab.spec.tasks, lab.plans, strict=True):
         for condition in plan.conditions:
-            yield Cell(
-                model.variant,
-                model.seed,
-                plan.task.name,
-                condition.label,
-                ended.how,
-                ended.step,
-                ended.loss,
-                task.trained[1],
-                *(None, 0, 0, None, None, "", None, None),
-            )
+            yield _cell_of(model, plan.task.name, condition.label, task.trained[1], ended)
 
 
 def csv_text(cells: Sequence[Cell]) -> str:
@@ -162,5 +163,5 @@ def _cell(row: dict[str, str]) -> Cell:
             "effective_length_ci_high",
         )
     }
-    length = int(row["length"]) if row["length"] else None
-    return Cell(**{**row, **whole, **numbers, "length": length})  # type: ignore[arg-type]
+    lines = {name: int(row[name]) if row[name] else None for name in ("length", "length_high")}
+    return Cell(**{**row, **whole, **numbers, **lines})  # type: ignore[arg-type]

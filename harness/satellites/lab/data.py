@@ -126,6 +126,7 @@ def make_examples(
     path: Path,
     learnt: Sequence[Learnt],
     tokenizer: Tokenizer,
+    *,
     recipe: Recipe,
     seed: int,
     tell: Callable[[int, int], None],

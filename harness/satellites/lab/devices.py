@@ -1,4 +1,4 @@
-"""Where models are trained, and how fast: what only torch knows, so this module is imported late."""
+"""Where models are trained, and how fast. It imports torch, so it is imported late."""
 
 from __future__ import annotations
 
@@ -40,7 +40,12 @@ def seconds_of_step(
 ) -> float:
     """Seconds that a step takes here, with rows of `tokens` tokens drawn at random."""
     order = Order(
-        variant=variant.trained_as, training=training, seed=0, examples="", tokenizer="", device=device
+        variant=variant.trained_as,
+        training=training,
+        seed=0,
+        examples="",
+        tokenizer="",
+        device=device,
     )
     model = new_model(order, vocabulary, tokens)
     optimizer = new_optimizer(model, training)

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from filelock import FileLock, Timeout
 
 from eyechart.harness.cli.terminal import echo, say, warn
-from eyechart.harness.errors import COMPLETE, INCOMPLETE, INTERRUPTED, JournalError
+from eyechart.harness.errors import COMPLETE, INCOMPLETE, INTERRUPTED, EyechartError, JournalError
 from eyechart.harness.journal.files import replace_file
 from eyechart.harness.satellites.lab import shown
 from eyechart.harness.satellites.lab.asking import Cell, ask, cells_of, csv_text, not_asked
@@ -115,6 +116,13 @@ class _Work:
         self._models = list(folder.models())
         self._failed: list[str] = []
         """What could not be trained or asked, and why."""
+        self._warned: set[str] = set()
+
+    def _warn(self, text: str) -> None:
+        """Prints a warning of a run once, since all models are asked the same."""
+        if text not in self._warned:
+            self._warned.add(text)
+            warn(text)
 
     def run(self) -> int:
         """Trains, asks, and writes."""
@@ -130,9 +138,7 @@ class _Work:
 
     def _train(self) -> None:
         """Trains what has not ended."""
-        missing = {
-            model.training: model for model in self._models if ended(model.training) is None
-        }
+        missing = {model.training: model for model in self._models if ended(model.training) is None}
         if not missing:
             return
         self._make_examples(sorted({model.seed for model in missing.values()}))
@@ -159,9 +165,9 @@ class _Work:
                         path,
                         self._lab.learnt,
                         self._tokenizer,
-                        self._lab.recipe,
-                        seed,
-                        lambda done, steps, of=(display, path): of[0].draws(of[1], done, steps),
+                        recipe=self._lab.recipe,
+                        seed=seed,
+                        tell=partial(display.draws, path),
                     )
                     display.ends(path, "drawn")
 
@@ -193,8 +199,8 @@ class _Work:
             model.folder.parent.mkdir(parents=True, exist_ok=True)
             keep_model(model.training / WEIGHTS, model.folder, variant)
             try:
-                runs = ask(self._lab, model, warn)
-            except ProviderError as error:
+                runs = ask(self._lab, model, self._warn)
+            except (EyechartError, ProviderError) as error:
                 self._failed.append(f"{model.label}: {' '.join(error.lines)}")
                 continue
             for run_, task in zip(runs, self._lab.spec.tasks, strict=True):
@@ -213,4 +219,3 @@ class _Work:
             return
         shown.results(self._lab.spec, results)
         echo(str(csv), str(html))
-

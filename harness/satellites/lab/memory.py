@@ -64,14 +64,12 @@ def check_memory(lab: Lab, tokenizer: Tokenizer, jobs: int) -> None:
         if needed > free:
             raise lab.error_at(
                 path,
-                f"{path[-1]}: {what} takes about {needed / _GIB:,.1f} GiB, and {free / _GIB:.1f} GiB "
-                "are free; take shorter rows or fewer of them",
+                f"{path[-1]}: {what} takes about {needed / _GIB:,.1f} GiB, and "
+                f"{free / _GIB:.1f} GiB are free; take shorter rows or fewer of them",
             )
 
 
-def _needs(
-    lab: Lab, tokenizer: Tokenizer, jobs: int
-) -> Iterator[tuple[list[str | int], str, int]]:
+def _needs(lab: Lab, tokenizer: Tokenizer, jobs: int) -> Iterator[tuple[list[str | int], str, int]]:
     """Path in the file, what needs memory, and how much."""
     variants = lab.spec.variants.values()
     rows = lab.spec.training.rows

@@ -56,8 +56,8 @@ figure svg { max-width: 100%; height: auto; background: #fff }</style>
 {% endfor %}
 </tbody>
 </table>
-{% if part.chart %}<figure>{{ part.chart }}<figcaption>Accuracy by length, the mean over seeds; a band \
-spans the seeds. The vertical line is the longest row of the training.</figcaption></figure>
+{% if part.chart %}<figure>{{ part.chart }}<figcaption>Accuracy by length, the mean over seeds.
+A band spans the seeds. The vertical line is the longest row of the training.</figcaption></figure>
 {% endif %}
 </section>
 {% endfor %}

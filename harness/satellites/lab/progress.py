@@ -8,6 +8,7 @@ import time
 from collections.abc import Mapping
 from pathlib import Path
 from types import TracebackType
+from typing import Self
 
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 
@@ -42,7 +43,7 @@ class Display:
         self.ended: dict[Path, str] = {}
         """How each training ended, or why it could not go on."""
 
-    def __enter__(self) -> Display:
+    def __enter__(self) -> Self:
         self._bar.start()
         return self
 

@@ -1,4 +1,4 @@
-"""Reads the file of a laboratory study, and finds what is wrong with it before anything is trained."""
+"""Reads the file of a laboratory study, and finds its mistakes before anything is trained."""
 
 from __future__ import annotations
 
@@ -156,7 +156,9 @@ def _problems(file: YamlFile, spec: LabSpec) -> Iterator[Problem]:
     names = list(spec.variants)
     if spec.against is not None and spec.against not in names:
         place = file.position(["against"])
-        yield Problem(place, f"against: no variant {spec.against!r}; {did_you_mean(spec.against, names)}")
+        yield Problem(
+            place, f"against: no variant {spec.against!r}; {did_you_mean(spec.against, names)}"
+        )
     earlier: dict[str, str] = {}
     for name, variant in spec.variants.items():
         same = earlier.setdefault(variant.model_dump_json(), name)

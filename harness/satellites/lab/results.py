@@ -40,7 +40,7 @@ class OfSeed:
     @cached_property
     def accuracy(self) -> float | None:
         """Share of right answers at the trained lengths; `None` if none was scored there."""
-        within = [one for one in self.asked if (one.length or 0) <= one.trained_to]
+        within = [one for one in self.asked if (one.length_high or 0) <= one.trained_to]
         n = sum(one.n for one in within)
         return sum(one.correct for one in within) / n if n else None
 
@@ -145,7 +145,9 @@ def results_of(cells: Sequence[Cell], reference: str) -> list[Result]:
     """
     grouped: dict[Where, dict[str, dict[int, list[Cell]]]] = {}
     for cell in cells:
-        of_variant = grouped.setdefault((cell.task, cell.condition), {}).setdefault(cell.variant, {})
+        of_variant = grouped.setdefault((cell.task, cell.condition), {}).setdefault(
+            cell.variant, {}
+        )
         of_variant.setdefault(cell.seed, []).append(cell)
     found: list[Result] = []
     for where, variants in grouped.items():

@@ -19,7 +19,7 @@ from eyechart.harness.analysis.interval import Bound, Span, student95
 FEWEST = 3
 """Seeds from which an interval over seeds is given."""
 _ALL_SPLITS = 200_000
-"""Up to so many splits of the models of two variants are all counted; of more, as many are drawn."""
+"""Up to so many splits of two variants' models are all counted; of more, as many are drawn."""
 _EQUAL = 1e-9
 
 
@@ -104,4 +104,3 @@ def permutation_p(first: Sequence[SeedLength], second: Sequence[SeedLength]) -> 
     differences = np.abs(sums / count - (logs.sum() - sums) / (len(logs) - count))
     observed = abs(logs[:count].mean() - logs[count:].mean())
     return float((differences >= observed - _EQUAL).mean())
-

@@ -44,7 +44,9 @@ class Training(Part):
 class Probe(Part):
     """What `bench probe` measures inside every trained model."""
 
-    measures: Annotated[list[Text], Field(min_length=1)] = ["collapse", "attention"]
+    measures: Annotated[list[Text], Field(min_length=1)] = Field(
+        default_factory=lambda: ["collapse", "attention"]
+    )
     """Names of measures, as `--measure` takes them."""
     samples: Annotated[int, Field(gt=0, le=1000)] = 3
     """Rows of each length."""

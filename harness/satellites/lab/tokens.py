@@ -64,7 +64,9 @@ def vocabulary(plans: Sequence[Plan], shortest: Sequence[int], merged: int) -> l
             words |= found
             letters |= of_row
     runs = {
-        "".join(run) for size in range(2, merged + 1) for run in product(sorted(letters), repeat=size)
+        "".join(run)
+        for size in range(2, merged + 1)
+        for run in product(sorted(letters), repeat=size)
     }
     return [*SPECIAL, *_SINGLES, *sorted((words | runs) - set(_SINGLES))]
 

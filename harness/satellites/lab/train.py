@@ -17,6 +17,7 @@ import numpy as np
 import orjson
 import torch
 from tokenizers import Tokenizer
+from transformers.utils import logging
 
 from eyechart.harness.journal.files import replace_file, replacing
 from eyechart.harness.satellites.lab.data import IGNORED, Examples, read_examples
@@ -77,7 +78,7 @@ def step_of(model: Any, optimizer: Any, ids: torch.Tensor, labels: torch.Tensor)
     """One update of the weights; returns the loss before it."""
     optimizer.zero_grad(set_to_none=True)
     loss = loss_of(model, ids, labels)
-    loss.backward()  # type: ignore[no-untyped-call]
+    loss.backward()
     torch.nn.utils.clip_grad_norm_(model.parameters(), _CLIPPED)
     optimizer.step()
     return loss.detach()
@@ -206,6 +207,7 @@ class _Training:
         partial, whole = (self._folder / name for name in (f"{WEIGHTS}.tmp", WEIGHTS))
         for path in (partial, whole):
             shutil.rmtree(path, ignore_errors=True)
+        logging.disable_progress_bar()
         self._model.cpu().save_pretrained(partial)
         save(self._tokenizer, partial, self._window)
         partial.rename(whole)

@@ -29,7 +29,7 @@ def _learnt(one: Result) -> str:
         reached = [of.accuracy for of in one.seeds if of.accuracy is not None and not of.has_learnt]
         span = _shares(reached)
         said.append(
-            f"did not reach {LEARNT:.0%} at the trained lengths (to {one.trained_to}) in "
+            f"did not reach {100 * LEARNT:g} % at the trained lengths (to {one.trained_to}) in "
             f"{_of(failed, one)}{span}"
         )
     if one.learnt:
@@ -40,7 +40,7 @@ def _learnt(one: Result) -> str:
 def _shares(reached: Sequence[float]) -> str:
     if not reached:
         return ""
-    low, high = (f"{share:.0%}" for share in (min(reached), max(reached)))
+    low, high = (f"{100 * share:.0f} %" for share in (min(reached), max(reached)))
     return f", with {low} right there" if low == high else f", with {low} to {high} right there"
 
 

@@ -105,7 +105,7 @@ class _Workers:
             return None
 
     def _start(self) -> subprocess.Popen[str]:
-        process = subprocess.Popen(  # noqa: S603  our own code
+        process = subprocess.Popen(
             [sys.executable, "-m", "eyechart.harness.satellites.lab.worker"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
