@@ -39,8 +39,6 @@ _PARTS: dict[str, Any] = {
     "variants": Variant,
     "probe": Probe,
 }
-_FIRST_OF_VARIANTS = 2
-"""Parts of the path of a variant: `variants` and its name."""
 
 
 @dataclass(frozen=True)
@@ -123,7 +121,7 @@ def read_lab(path: Path, *, trusts: bool = False) -> Lab:
         try:
             spec = LabSpec.model_validate(file.data, strict=True)
         except ValidationError as error:
-            problems += _own(problems_of(file, error, _fields_at))
+            problems += problems_of(file, error, _fields_at)
     elif not problems:
         problems.append(Problem(Position(1, 1), "a study's file is a mapping of keys to values"))
     if spec is not None:
@@ -139,16 +137,6 @@ def _fields_at(path: Sequence[str | int]) -> list[str]:
     part = _PARTS.get(str(path[0]), LabSpec) if path else LabSpec
     fields: dict[str, Any] = part.model_fields
     return list(fields)
-
-
-def _own(problems: Sequence[Problem]) -> list[Problem]:
-    """Each problem once: one of `every` is found again in the variants that have it, where no place
-    of the file belongs to it.
-    """
-    said: dict[tuple[Position, str], Problem] = {}
-    for problem in problems:
-        said.setdefault((problem.position, problem.message), problem)
-    return list(said.values())
 
 
 def _problems(file: YamlFile, spec: LabSpec) -> Iterator[Problem]:

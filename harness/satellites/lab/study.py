@@ -5,9 +5,10 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Annotated, Any, Literal
 
-from pydantic import ConfigDict, Field, FiniteFloat, create_model, model_validator
+from pydantic import ConfigDict, Field, FiniteFloat, ValidationError, create_model, model_validator
 
 from eyechart.harness.satellites.lab.variant import Variant
 from eyechart.harness.spec.answer import Part
@@ -15,7 +16,7 @@ from eyechart.harness.study.spec import TASK, StudyTask, Text
 
 MOST_SEEDS = 50
 """Seeds of training, at most."""
-VariantName = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_-]*$", max_length=30)]
+VariantName = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_]*$", max_length=30)]
 """The name of a variant: part of the names of folders and models."""
 Share = Annotated[FiniteFloat, Field(ge=0, le=1)]
 
@@ -104,16 +105,22 @@ class LabSpec(Part):
         every, variants = given.get("every"), given.get("variants")
         if not isinstance(every, dict) or not isinstance(variants, dict):
             return given
-        merged = {
-            name: {**every, **(own or {})} if isinstance(own, dict | None) else own
-            for name, own in variants.items()
-        }
-        return {**given, "variants": merged}
+        with suppress(ValidationError):  # of `every` itself, which is found below
+            Variant.model_validate(every, strict=True)
+            given = {**given, "variants": _merged(every, variants)}
+        return given
 
     @property
     def reference(self) -> str:
         """The variant that the others are compared with."""
         return self.against or next(iter(self.variants))
+
+
+def _merged(every: dict[str, Any], variants: dict[str, Any]) -> dict[str, Any]:
+    return {
+        name: {**every, **(own or {})} if isinstance(own, dict | None) else own
+        for name, own in variants.items()
+    }
 
 
 def digest_of(content: Mapping[str, object]) -> str:
