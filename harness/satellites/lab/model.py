@@ -9,18 +9,47 @@ heads, D width of a head, C width, V vocabulary.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from functools import partial
 from typing import Any, ClassVar
 
 import torch
 from torch import nn
 from transformers import AutoConfig, AutoModelForCausalLM, DynamicCache, PretrainedConfig
+from transformers.cache_utils import DynamicLayer
 from transformers.generation import GenerationMixin
 from transformers.modeling_outputs import BaseModelOutputWithPast, CausalLMOutputWithPast
 from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS, PreTrainedModel
 
-from eyechart.harness.satellites.lab.mechanisms.positions import Rotary, turned
-from eyechart.harness.satellites.lab.variant import Variant
+from eyechart.harness.satellites.lab.mechanisms.attention import (
+    Difference,
+    Pass,
+    Weigher,
+    beyond_sinks,
+    in_window,
+    is_plain,
+    times_of,
+)
+from eyechart.harness.satellites.lab.mechanisms.places import Move, Places
+from eyechart.harness.satellites.lab.mechanisms.positions import (
+    KerpleBias,
+    Rotary,
+    bias_of,
+    drawn,
+    gap_of,
+    is_added,
+    rotary_of,
+    sinusoids,
+    spread,
+    turned,
+)
+from eyechart.harness.satellites.lab.mechanisms.stretch import Chunks
+from eyechart.harness.satellites.lab.variant import (
+    Randomised,
+    Rope,
+    Variant,
+    Window,
+    read_variant,
+)
 
 MODEL_TYPE = "eyechart_lab"
 _EPSILON = 1e-6
@@ -43,8 +72,13 @@ class LabConfig(PretrainedConfig):
     ) -> None:
         """`variant` is as in a study's file; `trained_window` is the number of tokens of the
         longest text of the training.
+
+        Raises:
+            ValueError: the variant is none.
         """
-        read = Variant.model_validate(variant or {})
+        others.setdefault("tie_word_embeddings", True)
+        super().__init__(**others)
+        read = read_variant(variant or {})
         self.variant = read.model_dump(mode="json")
         self.vocab_size = vocab_size
         self.trained_window = trained_window
@@ -56,13 +90,20 @@ class LabConfig(PretrainedConfig):
         self.intermediate_size = read.inner or round(read.width * _INNER)
         self.initializer_range = 0.02
         self.use_cache = True
-        others.setdefault("tie_word_embeddings", True)
-        super().__init__(**others)
+        if isinstance(read.positions, Rope):
+            self.rope_theta = read.positions.base
+        if isinstance(read.positions, Randomised):
+            self.max_position_embeddings = read.positions.of
+
+    @property
+    def original_max_position_embeddings(self) -> int:
+        """`trained_window`, under the name that transformers has for it."""
+        return self.trained_window
 
     @property
     def read(self) -> Variant:
         """The variant."""
-        return Variant.model_validate(self.variant)
+        return read_variant(self.variant)
 
 
 def config_of(
@@ -82,22 +123,6 @@ def config_of(
     )
 
 
-@dataclass(slots=True)
-class Pass:
-    """What all layers of one pass share."""
-
-    positions: torch.Tensor
-    """(B, S): positions of the tokens of this pass."""
-    mask: torch.Tensor | None
-    """(B, 1, S, T): what may be attended to, or what is added to the scores; `None` for all that
-    is not later."""
-    angles: tuple[torch.Tensor, torch.Tensor] | None
-    """(B, S, D) cosines and sines of rotary positions."""
-    past: Any
-    weights: list[torch.Tensor] | None
-    """Gets the weights (B, H, S, T) of each layer; `None` if nobody wants them."""
-
-
 class LabAttention(nn.Module):
     """Attention of one layer."""
 
@@ -107,7 +132,8 @@ class LabAttention(nn.Module):
         super().__init__()
         self.config, self.layer_idx = config, layer_idx
         self.head_dim = config.head_dim
-        self.scaling = self.head_dim**-0.5
+        self._is_plain = is_plain(config.read)
+        self.weigher = Weigher(config.read, layer_idx)
         width, inner = config.hidden_size, config.num_attention_heads * self.head_dim
         self.q_proj = nn.Linear(width, inner, bias=False)
         self.k_proj = nn.Linear(width, inner, bias=False)
@@ -123,35 +149,34 @@ class LabAttention(nn.Module):
         )
         if now.angles is not None:
             query, key = (turned(one, now.angles) for one in (query, key))
+        if now.times is not None:
+            query = query * now.times.to(query.dtype)
         if now.past is not None:
             key, value = now.past.update(key, value, self.layer_idx)
-        name = self.config._attn_implementation  # noqa: SLF001  transformers' own way
-        interface = ALL_ATTENTION_FUNCTIONS.get_interface(name, _eager)
-        if now.weights is not None:
-            interface = _eager
-        mixed, weights = interface(self, query, key, value, now.mask, scaling=self.scaling)
-        if now.weights is not None:
-            now.weights.append(weights)
+        mixed = self.weigher.scaled(self._mixed(query, key, value, now))
         output: torch.Tensor = self.o_proj(mixed.reshape(*states.shape[:-1], -1))
         return output
 
-
-def _eager(
-    _module: Any, query: Any, key: Any, value: Any, mask: Any, scaling: float, **_others: Any
-) -> tuple[torch.Tensor, torch.Tensor]:
-    """(B, S, H, D) weighted values and (B, H, S, T) weights."""
-    scores = query @ key.transpose(2, 3) * scaling
-    if mask is None:
-        mask = _causal(query.shape[2], key.shape[2], query.device)
-    scores = scores.masked_fill(~mask, torch.finfo(scores.dtype).min)
-    weights = torch.softmax(scores.float(), dim=-1).to(value.dtype)
-    return (weights @ value).transpose(1, 2), weights
-
-
-def _causal(count: int, end: int, device: Any) -> torch.Tensor:
-    """(1, 1, count, end): which of the tokens each of the last ones may attend to."""
-    places = torch.arange(end, device=device)
-    return (places[end - count :, None] >= places)[None, None]
+    def _mixed(self, query: Any, key: Any, value: Any, now: Pass) -> torch.Tensor:
+        """(B, S, H, D): weighted values. Weights that are no plain softmax are computed here, or by
+        an attention of others that takes `weigh` and watches them.
+        """
+        name = self.config._attn_implementation  # noqa: SLF001  transformers' own way
+        is_plain = self._is_plain and not now.farther
+        is_ours = name in (None, "eager") or (name == "sdpa" and not is_plain)
+        if is_ours or now.weights is not None:
+            weights = self.weigher(query, key, now)
+            if now.weights is not None:
+                now.weights.append(weights)
+            return (weights @ value).transpose(1, 2)
+        given: dict[str, Any] = {"scaling": self.weigher.scaling}
+        if not is_plain:
+            given["weigh"] = partial(self.weigher.forward, now=now)
+        mask = now.mask if is_plain else None
+        mixed: torch.Tensor = ALL_ATTENTION_FUNCTIONS[name](self, query, key, value, mask, **given)[
+            0
+        ]
+        return mixed
 
 
 class LabMLP(nn.Module):
@@ -198,7 +223,7 @@ class LabPreTrainedModel(PreTrainedModel):
     @torch.no_grad()
     def _init_weights(self, module: nn.Module) -> None:
         super()._init_weights(module)
-        if isinstance(module, Rotary):
+        if isinstance(module, Rotary | KerpleBias | Difference):
             module.reset()
 
 
@@ -207,12 +232,15 @@ class LabModel(LabPreTrainedModel):
 
     def __init__(self, config: LabConfig) -> None:
         super().__init__(config)
+        self._variant = config.read
         self.embed_tokens = nn.Embedding(config.vocab_size, config.hidden_size)
         self.layers = nn.ModuleList(
             [LabLayer(config, number) for number in range(config.num_hidden_layers)]
         )
         self.norm = nn.RMSNorm(config.hidden_size, eps=_EPSILON)
-        self.rotary_emb = Rotary.of(config)
+        self.rotary_emb = rotary_of(self._variant, config.trained_window)
+        self.bias = bias_of(self._variant)
+        self._chunks = Chunks.of(self._variant.stretch, config.trained_window)
         self.post_init()
 
     def forward(
@@ -228,24 +256,22 @@ class LabModel(LabPreTrainedModel):
         output_hidden_states: bool | None = None,
         **_others: Any,
     ) -> BaseModelOutputWithPast:
-        """`attention_mask` (B, T) is 1 for a token and 0 for padding, wherever it stands."""
+        """`attention_mask` (B, T) is 1 for a token and 0 for padding, wherever it stands.
+        `position_ids` (B, S) are the places of tokens in their rows, from 0; those of the mask if
+        not given. With randomised positions in the training they are positions, drawn if not given.
+        """
         states = self.embed_tokens(input_ids) if inputs_embeds is None else inputs_embeds
         if use_cache and past_key_values is None:
             past_key_values = DynamicCache()
         kept = 0 if past_key_values is None else int(past_key_values.get_seq_length())
-        count, device = states.shape[1], states.device
-        if position_ids is None:
-            position_ids = torch.arange(kept, kept + count, device=device)[None]
-            if attention_mask is not None:
-                position_ids = (attention_mask.long().cumsum(-1) - 1).clamp(min=0)[:, -count:]
-        mask = None
-        if attention_mask is not None and not bool(attention_mask.all()):
-            mask = _causal(count, kept + count, device) & (attention_mask != 0)[:, None, None]
-        elif kept and count > 1:
-            mask = _causal(count, kept + count, device)
-        angles = None if self.rotary_emb is None else self.rotary_emb(position_ids)
-        weights: list[torch.Tensor] | None = [] if output_attentions else None
-        now = Pass(position_ids, mask, angles, past_key_values, weights)
+        places = Places.of(states.shape[1], kept, attention_mask, states.device)
+        if is_added(self._variant):
+            positions = self._positions(states, position_ids, places, past_key_values)
+            waves = sinusoids(positions, states.shape[-1])
+            states = states * states.shape[-1] ** 0.5 + waves.to(states)
+        now = self._pass(position_ids, places)
+        now.past = past_key_values
+        now.weights = [] if output_attentions else None
         every = [states]
         for layer in self.layers:
             states = layer(states, now)
@@ -255,8 +281,63 @@ class LabModel(LabPreTrainedModel):
             last_hidden_state=states,
             past_key_values=past_key_values,
             hidden_states=tuple(every) if output_hidden_states else None,
-            attentions=None if weights is None else tuple(weights),
+            attentions=None if now.weights is None else tuple(now.weights),
         )
+
+    def _positions(
+        self, states: torch.Tensor, position_ids: torch.Tensor | None, places: Places, past: Any
+    ) -> torch.Tensor:
+        """(B, S): the sinusoidal positions of this pass. Those of a model that was trained on drawn
+        ones depend on the length of the prompt, which is kept with its keys and values.
+        """
+        positions = self._variant.positions
+        if not isinstance(positions, Randomised):
+            return places.queries if position_ids is None else position_ids
+        rows, count = states.shape[:2]
+        if self.training:
+            if position_ids is not None:
+                return position_ids
+            return drawn(places.tokens.expand(rows), count, positions.of)
+        gap = self._kept_gap(past)
+        if gap is None:
+            gap = gap_of(places.tokens.expand(rows), positions.of)
+        if past is not None:
+            of_tokens = gap[:, None, None, None].expand(-1, 1, count, 1)
+            past.update(of_tokens, of_tokens, self.config.num_hidden_layers)
+        return spread(places.queries if position_ids is None else position_ids, gap)
+
+    def _kept_gap(self, past: Any) -> torch.Tensor | None:
+        """(B,): the gap between positions of each row, kept behind the layers."""
+        if past is None:
+            return None
+        while len(past.layers) <= self.config.num_hidden_layers:
+            past.layers.append(DynamicLayer())
+        keys = past.layers[-1].keys
+        return None if keys is None else keys[:, 0, -1, 0]
+
+    def _pass(self, position_ids: torch.Tensor | None, places: Places) -> Pass:
+        """What the layers of this pass share."""
+        variant = self._variant
+        attention, seen = variant.attention, places.seen
+        moves: list[Move] = []
+        if isinstance(attention, Window):
+            seen = seen & in_window(attention, places.queries, places.keys)
+            moves = beyond_sinks(attention, places.queries, places.keys)
+        now = Pass(seen, places.is_causal and not isinstance(attention, Window))
+        if self.rotary_emb is not None:
+            own = places.queries if position_ids is None else position_ids
+            if self._chunks is not None:
+                own = self._chunks.own(own)
+                moves = self._chunks.beyond(places.queries, places.keys)
+            now.angles = self.rotary_emb(own)
+            now.farther = [(self.rotary_emb.angles(by), where) for by, where in moves]
+        if self.bias is not None:
+            distance = places.queries[:, :, None] - places.keys[:, None]
+            for by, where in moves:
+                distance = distance + by[:, :, None] * where[:, 0]
+            now.bias = self.bias(distance.clamp(min=0)).to(self.dtype)
+        now.times = times_of(variant, seen, self.config.trained_window)
+        return now
 
 
 class LabForCausalLM(LabPreTrainedModel, GenerationMixin):
