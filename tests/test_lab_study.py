@@ -91,7 +91,7 @@ class TestMistakes:
             ("seeds: 2", "seeds: 0", "3:8", ["greater than 0"]),
             ("seeds: 2", "seeds: 2\nagainst: fst", "4:10", ["no variant 'fst'", "'fast'"]),
             ("seeds: 2", "seeds: 2\nread: text", "4:7", ["'reply', 'likelihood'"]),
-            ("width: 32", "width: none", "11:28", ["width: must be a whole number"]),
+            ("width: 32", "width: none", "11:27", ["width: must be a whole number"]),
         ],
     )
     def test_is_one_line(
@@ -329,23 +329,23 @@ class TestSeeds:
         low, high = interval(seen(20, 20, 20), 1, 100) or (None, None)
         assert low is not None
         assert high is not None
-        assert (low.length, high.length) == (pytest.approx(20 / 1.1), pytest.approx(22))
+        assert [low.length, high.length] == pytest.approx([20 / 1.1, 22])
         few, many = interval(seen(10, 20, 40), 1, 900), interval(seen(10, 20, 40) * 3, 1, 900)
         assert few is not None
         assert many is not None
         assert few[0].length < many[0].length < 20 < many[1].length < few[1].length
         above = [SeedLength(Bound(">", 100), (Bound("=", 90), Bound("=", 100)))] * 3
-        assert interval(above, 1, 100) == (
-            Bound("=", pytest.approx(94.87, abs=0.01)),
-            Bound(">", 100),
-        )
+        low, high = interval(above, 1, 100) or (None, None)
+        assert high == Bound(">", 100)
+        assert low is not None
+        assert low.length == pytest.approx(94.87, abs=0.01)
 
     def test_the_mean_is_a_bound_where_a_seed_is(self) -> None:
         """The geometric mean; with a seed that sees to the end it is at least that."""
-        assert mean_length(seen(10, 40), 1, 100) == Bound("=", pytest.approx(20))
+        assert str(mean_length(seen(10, 40), 1, 100)) == "20"
         above = SeedLength(Bound(">", 100), (Bound("=", 100), Bound("=", 100)))
         below = SeedLength(Bound("<", 1), (Bound("=", 1), Bound("=", 1)))
-        assert mean_length([*seen(25), above], 1, 100) == Bound(">", pytest.approx(50))
+        assert str(mean_length([*seen(25), above], 1, 100)) == "> 50"
         assert mean_length([below, above], 1, 100).sign == "="
 
 

@@ -83,13 +83,16 @@ class _Workers:
         """Gives one process trainings until none is left; a process that died is replaced."""
         process: subprocess.Popen[str] | None = None
         while (folder := self._next()) is not None:
-            if process is None or process.poll() is not None:
+            if process is None:
                 process = self._start()
             self._watch.begins(folder)
-            self._watch.ends(folder, _trained_by(process, folder, self._watch))
+            how = _trained_by(process, folder, self._watch)
+            self._watch.ends(folder, how or f"its process ended with code {process.wait()}")
+            if how is None:
+                _close(process)
+                process = None
         if process is not None:
-            process.kill()  # it waits for another training
-            process.wait()
+            _close(process)
 
     def stop(self) -> None:
         """Ends all processes; each training goes on from its last checkpoint another time."""
@@ -115,8 +118,17 @@ class _Workers:
         return process
 
 
-def _trained_by(process: subprocess.Popen[str], folder: Path, watch: Watch) -> str:
-    """Has a process train one model; returns how it ended."""
+def _close(process: subprocess.Popen[str]) -> None:
+    """Ends a process, which waits for another training or is gone."""
+    for pipe in (process.stdin, process.stdout):
+        with suppress(BrokenPipeError):
+            if pipe is not None:
+                pipe.close()
+    process.wait()
+
+
+def _trained_by(process: subprocess.Popen[str], folder: Path, watch: Watch) -> str | None:
+    """Has a process train one model; returns how it ended, `None` if the process did."""
     assert process.stdin is not None
     assert process.stdout is not None
     with suppress(BrokenPipeError):  # it died; there is nothing to read then
@@ -127,7 +139,7 @@ def _trained_by(process: subprocess.Popen[str], folder: Path, watch: Watch) -> s
         if "ended" in said:
             return str(said["ended"])
         watch.goes_on(folder, said["step"], said["loss"])
-    return f"its process ended with code {process.wait()}; the same command continues"
+    return None
 
 
 def serve(lines: Iterable[str], write: Callable[[dict[str, Any]], None]) -> None:
