@@ -42,7 +42,7 @@ EXPLODED = 3.0
 """A mean loss so many times as high as that of a guess among all tokens ends a training."""
 _POINTS = 200
 """Points of the curve of the loss, about."""
-_CHECKPOINTS = 40
+_CHECKPOINTS = 20
 """Checkpoints of a training, about."""
 _BETAS = (0.9, 0.98)
 _CLIPPED = 1.0
