@@ -214,3 +214,75 @@ def test_every_parameter_is_learned(name: str) -> None:
         key for key, one in model.named_parameters() if one.grad is None or not one.grad.any()
     ]
     assert without == []
+
+
+# asked and probed through what exists
+
+
+def folder_of(path: Path, given: dict[str, Any]) -> Path:
+    """A folder of a trained model, with the tokenizer of the embedded one."""
+    from eyechart.harness.satellites.lab.model import LabForCausalLM, config_of
+    from eyechart.providers.tiny.folder import SHIPPED
+
+    config = config_of(
+        Variant.model_validate(given), vocabulary=346, trained_window=16, bos=1, eos=2, pad=2
+    )
+    import torch
+
+    torch.manual_seed(0)
+    model = LabForCausalLM(config)
+    for weights in model.parameters():
+        if weights.dim() > 1:
+            torch.nn.init.normal_(weights, std=0.3)
+    model.save_pretrained(path)
+    for file in ("tokenizer.json", "tokenizer_config.json"):
+        (path / file).write_bytes((SHIPPED / file).read_bytes())
+    return path
+
+
+@pytest.mark.parametrize("name", VARIANTS)
+def test_a_probe_sees_what_the_model_computes(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Logits, streams, weights and what heads give, in blocks of few positions."""
+    import numpy as np
+    import torch
+    import transformers
+
+    from eyechart.harness.satellites.probe.hf.inside import open_inside
+    from eyechart.harness.satellites.probe.inside import Trunk
+    from eyechart.providers.base import ModelSettings
+    from tests.test_probe_tiny import Keeper
+
+    monkeypatch.setattr("eyechart.harness.satellites.probe.hf.attention._BLOCK", 4 * 40 * 7)
+    folder = folder_of(tmp_path, VARIANTS[name])
+    inside, kept = open_inside(ModelSettings(str(folder), device="cpu")), Keeper()
+    assert inside.anatomy.missing == ()
+    ids = [int(one) for one in ids_of(1, 40)[0]]
+    logits = inside.forward(ids, kept, last=40)
+    model = transformers.AutoModelForCausalLM.from_pretrained(folder).eval()
+    with torch.no_grad():
+        whole = model(torch.tensor([ids]), output_attentions=True, output_hidden_states=True)
+    bound = 1e-3 * float(np.ptp(logits))
+    np.testing.assert_allclose(logits, whole.logits[0].numpy(), atol=bound)
+    for layer, raw in enumerate(whole.attentions):
+        weights = np.concatenate(kept.weights[layer], axis=1)
+        shown = raw[0].abs() / raw[0].abs().sum(dim=-1, keepdim=True).clamp(min=1e-12)
+        are_shares = model.model.layers[layer].self_attn.weigher.are_shares
+        np.testing.assert_allclose(weights, raw[0] if are_shares else shown, atol=1e-3)
+        assert weights.sum(axis=-1).max() < 1.001
+        mixed = np.einsum("hst,thd->shd", raw[0].numpy(), kept.keys[layer][2])
+        np.testing.assert_allclose(kept.outputs[layer], mixed, atol=1e-3 * np.ptp(mixed))
+        stream = whole.hidden_states[layer][0].numpy()
+        np.testing.assert_allclose(kept.streams[layer], stream, atol=1e-3 * np.ptp(stream))
+    final = whole.hidden_states[-1][0].numpy()
+    np.testing.assert_allclose(kept.ended[0], final, atol=1e-3 * np.ptp(final))
+    if inside.anatomy.shares:
+        trunk = Trunk()
+        inside.forward(ids[:30], trunk=trunk)
+        near = inside.forward(ids, trunk=trunk, last=5)
+        np.testing.assert_allclose(near, logits[-5:], atol=bound)
+    assert inside.anatomy.shares == (name != "randomised")
+    slopes = inside.gradients(ids, np.ones(346, np.float32))
+    assert np.isfinite(slopes).all()
+    assert slopes.any()

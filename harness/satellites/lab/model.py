@@ -172,6 +172,7 @@ class LabAttention(nn.Module):
         given: dict[str, Any] = {"scaling": self.weigher.scaling}
         if not is_plain:
             given["weigh"] = partial(self.weigher.forward, now=now)
+            given["shares"] = self.weigher.are_shares
         mask = now.mask if is_plain else None
         mixed: torch.Tensor = ALL_ATTENTION_FUNCTIONS[name](self, query, key, value, mask, **given)[
             0

@@ -84,7 +84,8 @@ def beyond_sinks(window: Window, queries: torch.Tensor, keys: torch.Tensor) -> l
     are counted among the tokens that are seen, as StreamingLLM counts them in its cache.
     """
     by = (window.window + window.sinks - 1 - queries).clamp(max=0)
-    return [(by, (keys < window.sinks)[:, None, None])] if bool(by.any()) else []
+    where = (keys < window.sinks)[:, None, None].expand(-1, -1, queries.shape[1], -1)
+    return [(by, where)] if bool(by.any()) else []
 
 
 def log_n(seen: torch.Tensor, trained_window: int) -> torch.Tensor:
@@ -122,8 +123,9 @@ def adaptive(scores: torch.Tensor, seen: torch.Tensor) -> torch.Tensor:
     """Softmax of the scores times max(1, P(entropy of their softmax)), with the authors' polynomial
     P of degree 4, where that entropy is above 0.5; Veličković et al. 2024, arXiv 2410.01104.
     """
-    weights = softmax(scores, seen)
-    entropy = -torch.special.xlogy(weights, weights).sum(dim=-1, keepdim=True)
+    whole = torch.logsumexp(scores.masked_fill(~seen, -torch.inf), dim=-1, keepdim=True)
+    mean = (softmax(scores, seen) * scores.masked_fill(~seen, 0)).sum(dim=-1, keepdim=True)
+    entropy = whole - mean  # without a logarithm of 0, which has no derivative
     sharper = torch.zeros_like(entropy)
     for coefficient in _ENTROPY:
         sharper = sharper * entropy + coefficient
@@ -185,6 +187,8 @@ class Weigher(nn.Module):
         if isinstance(variant.attention, Differential):
             self.difference = Difference(layer, width)
             self.maps = 2
+        self.are_shares = not isinstance(variant.attention, Differential | Relu)
+        """Whether weights are at least 0, with a sum of at most 1."""
         self.scaling: float = (width // self.maps) ** -0.5
 
     def forward(
