@@ -164,6 +164,26 @@ class TestStudy:
         study_in(done)
 
 
+def test_the_inside_before_and_after(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A row for each quantity that the probe shows; defaults of the environment do not hold."""
+    monkeypatch.setenv("EYECHART_LENGTHS", "4")
+    text = STUDY.replace("seeds: 2", "seeds: 1\nprobe: {measures: [attention], samples: 2}")
+    assert lab(study_in(tmp_path, text), wanted(tmp_path)) == COMPLETE
+    folder = tmp_path / "out" / "lab" / "small"
+    with (folder / "inside.csv").open(encoding="utf-8") as file:
+        found = list(csv.DictReader(file))
+    assert {row["state"] for row in found} == {"untrained", "trained"}
+    assert {row["variant"] for row in found} == {"rope", "alibi"}
+    assert {row["length"] for row in found} == {"2", "3", "6"}
+    entropy = {
+        (row["variant"], row["state"]): float(row["value"])
+        for row in found
+        if row["quantity"] == "entropy_share" and row["length"] == "6"
+    }
+    assert len(set(entropy.values())) == 4
+    assert (folder / "lab.html").read_text().count("<figure>") > 1
+
+
 def runs_of(model: Model) -> Iterator[Path]:
     """The folders of the runs of a model."""
     for path in model.runs.rglob("manifest.json"):
@@ -234,7 +254,8 @@ class TestStopped:
         with pytest.raises(EyechartError, match="No space left"):
             train.train(model.training, lambda *_: None)
         state = torch.load(model.training / CHECKPOINT, weights_only=True)
-        assert state["step"] == 1
+        assert count == 2
+        assert 0 < state["step"] < 40
         assert [path.name for path in model.training.glob("*.tmp")] == []
 
     def test_an_interrupt_keeps_what_is_done(

@@ -104,10 +104,7 @@ def main() -> None:
         size = int(examples.ids.max()) + 1, max(one[0].shape[1] for one in arrays)
         of_lab(folder)
         of_loop(order, batches, size)
-        pairs = [
-            (of_lab(folder), of_loop(order, batches, size))
-            for _ in range(given.rounds)
-        ]
+        pairs = [(of_lab(folder), of_loop(order, batches, size)) for _ in range(given.rounds)]
     for title, seconds in zip(("laboratory", "bare loop"), zip(*pairs, strict=True), strict=True):
         best = min(seconds)
         print(f"{title:<12}{given.steps / best:>8.1f} steps/s{tokens / best:>10,.0f} tokens/s")

@@ -12,7 +12,7 @@ from eyechart.harness.satellites.lab.reading import Lab
 from eyechart.harness.satellites.lab.variant import Variant
 
 ROOT = "lab"
-CSV, PAGE, STUDY = "lab.csv", "lab.html", "study.yaml"
+CSV, INSIDE, PAGE, STUDY = "lab.csv", "inside.csv", "lab.html", "study.yaml"
 CONFIG = "config.json"
 
 
@@ -32,6 +32,11 @@ class Model:
     def label(self) -> str:
         """Its name in tables and messages."""
         return self.folder.name
+
+    @property
+    def untrained(self) -> Path:
+        """The folder of the model as it was before its training."""
+        return self.folder.parent / "before" / self.label
 
     @property
     def runs(self) -> Path:
@@ -84,6 +89,7 @@ def keep_model(weights: Path, folder: Path, variant: Variant) -> None:
 
     partial = folder.with_name(f"{folder.name}.{os.getpid()}.tmp")
     shutil.rmtree(partial, ignore_errors=True)
+    folder.parent.mkdir(parents=True, exist_ok=True)
     shutil.copytree(weights, partial)
     config = LabConfig.from_pretrained(weights)
     config.variant = variant.model_dump(mode="json")

@@ -19,6 +19,7 @@ from eyechart.harness.satellites.lab.asking import Cell, ask, cells_of, csv_text
 from eyechart.harness.satellites.lab.data import make_examples
 from eyechart.harness.satellites.lab.folders import (
     CSV,
+    INSIDE,
     PAGE,
     STUDY,
     LabFolder,
@@ -28,10 +29,18 @@ from eyechart.harness.satellites.lab.folders import (
 from eyechart.harness.satellites.lab.memory import check_memory
 from eyechart.harness.satellites.lab.order import DIVERGED, ORDER, WEIGHTS, Order, ended
 from eyechart.harness.satellites.lab.page import page
+from eyechart.harness.satellites.lab.probing import (
+    TRAINED,
+    UNTRAINED,
+    Inside,
+    inside_text,
+    measured,
+)
 from eyechart.harness.satellites.lab.progress import Display
 from eyechart.harness.satellites.lab.reading import read_lab
 from eyechart.harness.satellites.lab.results import results_of
 from eyechart.harness.satellites.lab.tokens import build, vocabulary
+from eyechart.harness.satellites.lab.variant import Variant
 from eyechart.harness.satellites.lab.worker import train_all
 from eyechart.providers.base import ProviderError, SetupError, install
 
@@ -129,7 +138,7 @@ class _Work:
         replace_file(self._folder.path / STUDY, self._lab.text.encode())
         self._train()
         cells = self._ask()
-        self._write(cells)
+        self._write(cells, [] if self._lab.spec.probe is None else self._probe())
         if self._failed:
             say(f"{len(self._failed)} of {len(self._models)} models are missing:")
             say(*(f"  {line}" for line in self._failed), "the same command goes on with them")
@@ -195,9 +204,7 @@ class _Work:
             if how.how == DIVERGED:
                 cells += not_asked(model, self._lab, how)
                 continue
-            variant = self._lab.spec.variants[model.variant]
-            model.folder.parent.mkdir(parents=True, exist_ok=True)
-            keep_model(model.training / WEIGHTS, model.folder, variant)
+            keep_model(model.training / WEIGHTS, model.folder, self._variant(model))
             try:
                 runs = ask(self._lab, model, self._warn)
             except (EyechartError, ProviderError) as error:
@@ -208,14 +215,39 @@ class _Work:
             say(f"{model.label}: asked ({number:,} of {len(self._models):,})")
         return cells
 
-    def _write(self, cells: Sequence[Cell]) -> None:
-        """Writes `lab.csv` and the page, and prints what the seeds say."""
-        csv, html = self._folder.path / CSV, self._folder.path / PAGE
-        replace_file(csv, csv_text(cells).encode())
+    def _variant(self, model: Model) -> Variant:
+        return self._lab.spec.variants[model.variant]
+
+    def _probe(self) -> list[Inside]:
+        """Measures every trained model, and what it was before; returns the rows of all."""
+        from eyechart.harness.satellites.lab.train import (  # noqa: PLC0415  imports torch
+            write_untrained,
+        )
+
+        rows: list[Inside] = []
+        for number, model in enumerate(self._models, start=1):
+            how = ended(model.training)
+            if how is None or how.how == DIVERGED:
+                continue
+            before = model.training / UNTRAINED
+            if not before.exists():
+                write_untrained(model.training, before)
+            keep_model(before, model.untrained, self._variant(model))
+            rows += measured(self._lab, model, UNTRAINED, model.untrained)
+            rows += measured(self._lab, model, TRAINED, model.folder)
+            say(f"{model.label}: probed ({number:,} of {len(self._models):,})")
+        return rows
+
+    def _write(self, cells: Sequence[Cell], inside: Sequence[Inside]) -> None:
+        """Writes the tables and the page, and prints what the seeds say."""
+        path = self._folder.path
+        replace_file(path / CSV, csv_text(cells).encode())
+        if inside:
+            replace_file(path / INSIDE, inside_text(inside).encode())
         results = results_of(cells, self._lab.spec.reference)
-        replace_file(html, page(self._lab.spec, results).encode())
+        replace_file(path / PAGE, page(self._lab.spec, results, inside).encode())
         if self._wanted.as_json:
             shown.document(self._folder, results)
             return
         shown.results(self._lab.spec, results)
-        echo(str(csv), str(html))
+        echo(*(str(path / name) for name in (CSV, *([INSIDE] if inside else ()), PAGE)))

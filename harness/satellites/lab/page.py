@@ -15,6 +15,7 @@ from markupsafe import Markup
 
 from eyechart.harness.analysis.interval import span_text
 from eyechart.harness.report.page import style
+from eyechart.harness.satellites.lab.probing import TRAINED, UNTRAINED, Inside
 from eyechart.harness.satellites.lab.results import LEARNT, Result
 from eyechart.harness.satellites.lab.study import LabSpec
 from eyechart.harness.satellites.lab.words import method, sentence
@@ -56,6 +57,9 @@ figure svg { max-width: 100%; height: auto; background: #fff }</style>
 {% endfor %}
 </tbody>
 </table>
+{% for chart, measure in part.inside %}<figure>{{ chart }}<figcaption>{{ measure }} by length, the
+mean over seeds and heads, of the last layer; dashed before the training.</figcaption></figure>
+{% endfor %}
 {% if part.chart %}<figure>{{ part.chart }}<figcaption>Accuracy by length, the mean over seeds.
 A band spans the seeds. The vertical line is the longest row of the training.</figcaption></figure>
 {% endif %}
@@ -89,15 +93,19 @@ class _Part:
     sentences: Sequence[str]
     rows: Sequence[Sequence[str]]
     chart: Markup | None
+    inside: Sequence[tuple[Markup, str]]
+    """A chart of each quantity that was measured inside, and its name."""
 
 
-def page(spec: LabSpec, results: Sequence[Result]) -> str:
+def page(spec: LabSpec, results: Sequence[Result], inside: Sequence[Inside] = ()) -> str:
     """The page as HTML."""
     environment = Environment(
         autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
     wheres = dict.fromkeys(one.where for one in results)
-    parts = [_part(spec, [one for one in results if one.where == where]) for where in wheres]
+    parts = [
+        _part(spec, [one for one in results if one.where == where], inside) for where in wheres
+    ]
     return environment.from_string(_TEMPLATE).render(
         css=Markup(style()),  # noqa: S704  our own files
         title=spec.title,
@@ -108,7 +116,7 @@ def page(spec: LabSpec, results: Sequence[Result]) -> str:
     )
 
 
-def _part(spec: LabSpec, mine: Sequence[Result]) -> _Part:
+def _part(spec: LabSpec, mine: Sequence[Result], inside: Sequence[Inside]) -> _Part:
     first = mine[0]
     return _Part(
         first.task,
@@ -118,6 +126,7 @@ def _part(spec: LabSpec, mine: Sequence[Result]) -> _Part:
         [sentence(one, spec.reference) for one in mine],
         [_row(one) for one in mine],
         _chart(mine),
+        _of_inside(mine, [one for one in inside if (one.task, one.condition) == first.where]),
     )
 
 
@@ -137,11 +146,7 @@ def _row(one: Result) -> list[str]:
 
 
 def _chart(mine: Sequence[Result]) -> Markup | None:
-    """The curves as SVG; `None` if nothing was asked.
-
-    Raises:
-        SetupError: the package that draws is not installed.
-    """
+    """The curves as SVG; `None` if nothing was asked."""
     rows = pd.DataFrame(
         [
             (one.variant, length, mean, low, high)
@@ -152,10 +157,6 @@ def _chart(mine: Sequence[Result]) -> Markup | None:
     )
     if rows.empty:
         return None
-    try:
-        import vl_convert  # noqa: PLC0415  an extra
-    except ImportError as error:
-        raise SetupError(f"the page of a study needs vl-convert: {install('lab')}") from error
     scale = alt.Scale(type="log", nice=False)
     names = [one.variant for one in mine]
     base = alt.Chart(rows).encode(
@@ -170,5 +171,46 @@ def _chart(mine: Sequence[Result]) -> Markup | None:
     ends = pd.DataFrame({"length": [mine[0].trained_to], "accuracy": [LEARNT]})
     trained = alt.Chart(ends).mark_rule(strokeDash=[4, 4]).encode(alt.X("length:Q", scale=scale))
     chart = alt.layer(bands, lines, trained).properties(width=_WIDTH, height=_HEIGHT)
+    return _svg(chart)
+
+
+def _of_inside(mine: Sequence[Result], inside: Sequence[Inside]) -> list[tuple[Markup, str]]:
+    """A chart of each quantity that was measured, with its name."""
+    names = [one.variant for one in mine]
+    charts = []
+    for measure, quantity in dict.fromkeys((one.measure, one.quantity) for one in inside):
+        rows = pd.DataFrame(
+            [
+                (one.variant, one.state, one.length, one.value)
+                for one in inside
+                if (one.measure, one.quantity) == (measure, quantity)
+            ],
+            columns=["variant", "state", "length", "value"],
+        )
+        rows = rows.groupby(["variant", "state", "length"])["value"].mean().reset_index()
+        scale = alt.Scale(type="log", nice=False)
+        lines = alt.Chart(rows).mark_line(strokeWidth=1.5)
+        dashes = alt.Scale(domain=[TRAINED, UNTRAINED], range=[[1, 0], [3, 3]])
+        title = f"{measure}, {quantity}"
+        chart = lines.encode(
+            alt.X("length:Q", title="length (symbols)", scale=scale, axis=alt.Axis(grid=False)),
+            alt.Y("value:Q", title=title),
+            alt.Color("variant:N", scale=alt.Scale(domain=names), sort=names),
+            alt.StrokeDash("state:N", scale=dashes),
+        )
+        charts.append((_svg(chart.properties(width=_WIDTH, height=_HEIGHT // 2)), title))
+    return charts
+
+
+def _svg(chart: alt.TopLevelMixin) -> Markup:
+    """A chart as SVG.
+
+    Raises:
+        SetupError: the package that draws is not installed.
+    """
+    try:
+        import vl_convert  # noqa: PLC0415  an extra
+    except ImportError as error:
+        raise SetupError(f"the page of a study needs vl-convert: {install('lab')}") from error
     svg: str = vl_convert.vegalite_to_svg(chart.to_dict())
     return Markup(svg)  # noqa: S704  drawn here, of numbers and names of variants

@@ -120,6 +120,12 @@ def train(folder: Path, tell: Tell) -> Ended:
         torch.set_num_threads(threads)
 
 
+def write_untrained(folder: Path, out: Path) -> None:
+    """Writes the model of a training as it is before the first step, whole or not at all."""
+    order = Order.model_validate_json((folder / ORDER).read_bytes())
+    _Training(folder, order).write_model(out)
+
+
 class _Training:
     """A training under way."""
 
@@ -155,7 +161,7 @@ class _Training:
                 return self._end(DIVERGED)
             if not is_last and self._since_saved(a_point) >= saves:
                 self._save(step + 1)
-        self._keep_model()
+        self.write_model(self._folder / WEIGHTS)
         return self._end(TRAINED)
 
     def _step(self, step: int) -> torch.Tensor:
@@ -202,9 +208,9 @@ class _Training:
         self._saved_points = len(self._curve)
         return int(state["step"])
 
-    def _keep_model(self) -> None:
+    def write_model(self, whole: Path) -> None:
         """Writes the folder of the model, whole or not at all."""
-        partial, whole = (self._folder / name for name in (f"{WEIGHTS}.tmp", WEIGHTS))
+        partial = whole.with_name(f"{whole.name}.tmp")
         for path in (partial, whole):
             shutil.rmtree(path, ignore_errors=True)
         logging.disable_progress_bar()
