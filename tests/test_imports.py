@@ -93,7 +93,7 @@ def modules() -> dict[str, Path]:
     files = {}
     for package in ("harness", "providers"):
         for path in (ROOT / package).rglob("*.py"):
-            if "training" not in path.parts:
+            if "embedded" not in path.parts:
                 parts = path.relative_to(ROOT).with_suffix("").parts
                 files[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = path
     assert len(files) > 100

@@ -6,7 +6,6 @@ import csv
 import json
 import math
 import signal
-import subprocess
 import sys
 import time
 from collections.abc import Iterator
@@ -209,17 +208,16 @@ class TestStopped:
         killed, whole = prepared(tmp_path, monkeypatch, self.long)[::3]
         whole_order = (killed.training / "training.json").read_text()
         (whole.training / "training.json").write_text(whole_order)
-        command = [sys.executable, "-m", worker.__name__]
-        pipe = subprocess.PIPE
-        with subprocess.Popen(command, stdin=pipe, stdout=pipe) as process:
-            assert process.stdin is not None
-            process.stdin.write(json.dumps(str(killed.training)).encode() + b"\n")
-            process.stdin.flush()
-            until = time.monotonic() + PATIENCE_S
-            while not (killed.training / CHECKPOINT).exists() and time.monotonic() < until:
-                time.sleep(0.005)
-            process.send_signal(signal.SIGKILL)
-            assert process.wait() == -signal.SIGKILL
+        ours, theirs = worker.CONTEXT.Pipe()
+        process = worker.CONTEXT.Process(target=worker.serve, args=(theirs,))
+        process.start()
+        ours.send(killed.training)
+        until = time.monotonic() + PATIENCE_S
+        while not (killed.training / CHECKPOINT).exists() and time.monotonic() < until:
+            time.sleep(0.005)
+        process.kill()
+        process.join()
+        assert process.exitcode == -signal.SIGKILL
         assert ended(killed.training) is None
         steps: list[int] = []
         train.train(killed.training, lambda step, _: steps.append(step))
@@ -342,13 +340,30 @@ def test_several_processes(tmp_path: Path) -> None:
 
 
 def test_a_process_that_dies_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The others go on with what is left."""
+    """Each training has a process of its own then, which dies as well."""
     model, other, *_ = prepared(tmp_path, monkeypatch)
     watch = Watch()
-    monkeypatch.setattr(sys, "executable", "/bin/false")
+    monkeypatch.setattr(worker, "serve", sys.exit)
     worker.train_all([model.training, other.training], 2, watch)
     assert sorted(watch.ends_of) == sorted([model.training, other.training])
-    assert all("ended with code 1" in how for how in watch.ends_of.values())
+    assert set(watch.ends_of.values()) == {"its process ended with code 1"}
+
+
+def test_a_process_whose_asker_is_gone_ends(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """At its next point; the training can go on."""
+    model, *_ = prepared(tmp_path, monkeypatch, TestStopped.long)
+    ours, theirs = worker.CONTEXT.Pipe()
+    process = worker.CONTEXT.Process(target=worker.serve, args=(theirs,))
+    process.start()
+    theirs.close()
+    ours.send(model.training)
+    assert ours.recv()[0] > 0
+    ours.close()
+    process.join(PATIENCE_S)
+    assert process.exitcode == 0
+    assert ended(model.training) is None
 
 
 class Watch:

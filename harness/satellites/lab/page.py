@@ -57,12 +57,12 @@ figure svg { max-width: 100%; height: auto; background: #fff }</style>
 {% endfor %}
 </tbody>
 </table>
-{% for chart, measure in part.inside %}<figure>{{ chart }}<figcaption>{{ measure }} by length, the
-mean over seeds and heads, of the last layer; dashed before the training.</figcaption></figure>
-{% endfor %}
 {% if part.chart %}<figure>{{ part.chart }}<figcaption>Accuracy by length, the mean over seeds.
 A band spans the seeds. The vertical line is the longest row of the training.</figcaption></figure>
 {% endif %}
+{% for chart, measure in part.inside %}<figure>{{ chart }}<figcaption>{{ measure }} by length, the
+mean over seeds and heads, of the last layer; dashed before the training.</figcaption></figure>
+{% endfor %}
 </section>
 {% endfor %}
 </main>

@@ -61,9 +61,9 @@ def interval(seeds: Sequence[SeedLength], shortest: float, longest: float) -> Sp
 
 
 def _bounded(length: float, shortest: float, longest: float) -> Bound:
-    if length <= shortest:
+    if length <= shortest * (1 + _EQUAL):
         return Bound("<", shortest)
-    return Bound(">", longest) if length >= longest else Bound("=", length)
+    return Bound(">", longest) if length >= longest * (1 - _EQUAL) else Bound("=", length)
 
 
 def smallest_p(first: int, second: int) -> float:

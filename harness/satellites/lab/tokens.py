@@ -43,7 +43,8 @@ _LENGTH = 12
 """Symbols in their rows, or the shortest trained length if that is more."""
 _LONGEST_PIECE = 20
 _PRINTABLE = string.digits + string.ascii_letters + string.punctuation
-_SINGLES = (" ", "\n", *_PRINTABLE, *(f" {character}" for character in _PRINTABLE))
+SINGLES = (" ", "\n", *_PRINTABLE, *(f" {character}" for character in _PRINTABLE))
+"""Printable ASCII, with and without a space before it."""
 
 
 def opened(prompt: str) -> str:
@@ -68,7 +69,7 @@ def vocabulary(plans: Sequence[Plan], shortest: Sequence[int], merged: int) -> l
         for size in range(2, merged + 1)
         for run in product(sorted(letters), repeat=size)
     }
-    return [*SPECIAL, *_SINGLES, *sorted((words | runs) - set(_SINGLES))]
+    return [*SPECIAL, *SINGLES, *sorted((words | runs) - set(SINGLES))]
 
 
 def _words(plan: Plan, condition: Condition, length: int) -> tuple[set[str], set[str]]:

@@ -50,7 +50,7 @@ def _seen(one: Result) -> str:
         return ""
     span, length = one.span, one.length
     told = f" ({span_text(span)})" if span and span_text(span) != str(length) else ""
-    said = f"; sees to {length}{told}"
+    said = f"; sees to {length.words}{told}"
     if not one.learnt:
         return said
     if span is None:

@@ -1,24 +1,27 @@
-"""Trains models one after another: in this process, or as a process of its own.
+"""Trains models one after another: in this process, or in processes of their own.
 
-As a process it takes the folder of a training a line, as JSON, and answers with a line for each
-point of its loss, and one at its end. When the process that asks is gone, its next line cannot be
-written, and it ends; the training goes on from its last checkpoint another time.
+Such a process is given folders of trainings, and answers with each point of a loss and with each
+end. When the process that asks is gone, its next answer cannot be sent, and it ends too; the
+training goes on from its last checkpoint another time.
 """
 
 from __future__ import annotations
 
-import json
+import multiprocessing
 import signal
-import subprocess
-import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from multiprocessing.connection import Connection
+from multiprocessing.context import SpawnProcess
 from pathlib import Path
 from queue import Empty, SimpleQueue
-from typing import Any, Protocol
+from typing import Protocol
 
 from eyechart.providers.model_files import one_line
+
+CONTEXT = multiprocessing.get_context("spawn")
+"""A process begins anew: torch does not work in a copy of one that has threads."""
 
 
 class Watch(Protocol):
@@ -75,24 +78,24 @@ class _Workers:
     def __init__(self, folders: Sequence[Path], watch: Watch) -> None:
         self._watch = watch
         self._waiting: SimpleQueue[Path] = SimpleQueue()
-        self._running: list[subprocess.Popen[str]] = []
+        self._running: list[SpawnProcess] = []
         for folder in folders:
             self._waiting.put(folder)
 
     def feed(self) -> None:
         """Gives one process trainings until none is left; a process that died is replaced."""
-        process: subprocess.Popen[str] | None = None
+        process: _Process | None = None
         while (folder := self._next()) is not None:
             if process is None:
-                process = self._start()
+                process = _Process()
+                self._running.append(process.process)
             self._watch.begins(folder)
-            how = _trained_by(process, folder, self._watch)
-            self._watch.ends(folder, how or f"its process ended with code {process.wait()}")
+            how = process.train(folder, self._watch)
             if how is None:
-                _close(process)
-                process = None
+                how, process = process.close(), None
+            self._watch.ends(folder, how)
         if process is not None:
-            _close(process)
+            process.close()
 
     def stop(self) -> None:
         """Ends all processes; each training goes on from its last checkpoint another time."""
@@ -107,49 +110,38 @@ class _Workers:
         except Empty:
             return None
 
-    def _start(self) -> subprocess.Popen[str]:
-        process = subprocess.Popen(
-            [sys.executable, "-m", "eyechart.harness.satellites.lab.worker"],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-        )
-        self._running.append(process)
-        return process
+
+class _Process:
+    """A process that trains, and the way to talk to it."""
+
+    def __init__(self) -> None:
+        self._ours, theirs = CONTEXT.Pipe()
+        self.process = CONTEXT.Process(target=serve, args=(theirs,), daemon=True)
+        self.process.start()
+        theirs.close()
+
+    def train(self, folder: Path, watch: Watch) -> str | None:
+        """Has it train one model; returns how that ended, `None` if the process did."""
+        with suppress(EOFError, OSError):
+            self._ours.send(folder)
+            while not isinstance(said := self._ours.recv(), str):
+                watch.goes_on(folder, *said)
+            return said
+        return None
+
+    def close(self) -> str:
+        """Ends it; returns what is said of one that has died."""
+        self._ours.close()
+        self.process.join()
+        return f"its process ended with code {self.process.exitcode}"
 
 
-def _close(process: subprocess.Popen[str]) -> None:
-    """Ends a process, which waits for another training or is gone."""
-    for pipe in (process.stdin, process.stdout):
-        with suppress(BrokenPipeError):
-            if pipe is not None:
-                pipe.close()
-    process.wait()
-
-
-def _trained_by(process: subprocess.Popen[str], folder: Path, watch: Watch) -> str | None:
-    """Has a process train one model; returns how it ended, `None` if the process did."""
-    assert process.stdin is not None
-    assert process.stdout is not None
-    with suppress(BrokenPipeError):  # it died; there is nothing to read then
-        process.stdin.write(json.dumps(str(folder)) + "\n")
-        process.stdin.flush()
-    for line in process.stdout:
-        said = json.loads(line)
-        if "ended" in said:
-            return str(said["ended"])
-        watch.goes_on(folder, said["step"], said["loss"])
-    return None
-
-
-def serve(lines: Iterable[str], write: Callable[[dict[str, Any]], None]) -> None:
-    """Trains what each line names, and writes how it goes."""
-    for line in lines:
-        folder = Path(json.loads(line))
-        ended = _ended(folder, lambda step, loss: write({"step": step, "loss": loss}))
-        write({"ended": ended})
-
-
-if __name__ == "__main__":
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the process that asked ends this one
-    serve(sys.stdin, lambda said: print(json.dumps(said), flush=True))  # noqa: T201  the other end
+def serve(asked: Connection) -> None:
+    """Trains what comes through a connection, and sends how it goes: the step and the loss of each
+    point, and then how it ended.
+    """
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the process that asks ends this one
+    with suppress(EOFError, BrokenPipeError):
+        while True:
+            folder = asked.recv()
+            asked.send(_ended(folder, lambda step, loss: asked.send((step, loss))))
