@@ -93,7 +93,7 @@ def method(results: Sequence[Result], reference: str) -> str:
     return (
         f"A seed of training is the unit. Each variant is compared with {reference} by the exact "
         "permutation test of the mean log length over seeds, corrected by Holm over the variants "
-        f"of a condition; with these seeds p cannot be below {_p(least)}, and "
-        f"{fewest_seeds(others)} seeds are needed to call one of {others} variants better. "
+        f"of a condition; with these seeds p cannot be below {_p(least)}, and one of them can be "
+        f"called better from {fewest_seeds(others)} seeds on. "
         "Intervals are over rows and seeds."
     )
