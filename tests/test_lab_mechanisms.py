@@ -179,8 +179,6 @@ def test_draws_of_randomised_positions() -> None:
     padded = positions.drawn(torch.tensor([3, 5]), 5, 40)
     near(padded[0, 3:], [39, 39])
     assert (padded.diff(dim=1)[1] > 0).all()
-    with pytest.raises(ValueError, match=r"a text has 6 tokens, and .* randomised: \{of: 6\} or"):
-        positions.drawn(torch.tensor([6]), 6, 5)
 
 
 def test_asked_positions_are_where_draws_are_expected() -> None:
@@ -198,8 +196,11 @@ def test_training_draws_positions_and_asking_does_not() -> None:
     assert torch.equal(model(ids).logits, model(ids).logits)
     model.train()
     assert not torch.allclose(model(ids).logits, model(ids).logits)
-    with pytest.raises(ValueError, match="a text has 51 tokens, and positions are drawn from 50"):
+    message = r"has 51 tokens, and positions are drawn from 50; write .*\{of: 51\}\}, or more"
+    with pytest.raises(ValueError, match=message):
         model(ids_of(1, 51))
+    with pytest.raises(ValueError, match=message):
+        model_of({"positions": {"randomised": {"of": 50}}}, trained=51)
 
 
 # weights
@@ -316,9 +317,9 @@ def test_padding_sees_itself_alone() -> None:
 # weights in a model, with distances that are written down
 
 
-def by_distance(model: Any, ids: Any, distance: Any, seen: Any, temper: Any = None) -> Any:
-    """(H, T, T): softmax of the products of queries that are turned by the distance and of keys
-    that are not, in the first layer.
+def by_distance(model: Any, ids: Any, distance: Any, seen: Any, times: Any = 1) -> Any:
+    """(H, T, T): the weights of the first layer, from the distance of each pair: softmax of the
+    products of queries that are turned by it and of keys that are not, or with ALiBi's penalty.
     """
     layer = model.model.layers[0]
     states = layer.input_layernorm(model.model.embed_tokens(ids))
@@ -327,12 +328,15 @@ def by_distance(model: Any, ids: Any, distance: Any, seen: Any, temper: Any = No
         project(states)[0].view(len(ids[0]), heads, width).double()
         for project in (layer.self_attn.q_proj, layer.self_attn.k_proj)
     )
-    angle = distance[..., None].double() * model.model.rotary_emb.inv_freq.double()
-    cosine, sine = angle.cos()[:, :, None], angle.sin()[:, :, None]
+    away = distance[..., None].double()
+    frequencies = torch.zeros(width // 2) if model.model.bias else model.model.rotary_emb.inv_freq
+    angle = (away * frequencies.double())[:, :, None]
+    cosine, sine = angle.cos(), angle.sin()
     first, second = query[:, None].chunk(2, dim=-1)
     turned = torch.cat([first * cosine - second * sine, second * cosine + first * sine], dim=-1)
-    scores = (turned * key[None]).sum(dim=-1).permute(2, 0, 1) / width**0.5
-    scores = scores if temper is None else temper(scores)
+    scores = (turned * key[None]).sum(dim=-1).permute(2, 0, 1) / width**0.5 * times
+    if model.model.bias:  # of four heads
+        scores = scores - torch.tensor([1 / 4, 1 / 16, 1 / 64, 1 / 256])[:, None, None] * distance
     return torch.softmax(scores.masked_fill(~seen, -torch.inf), dim=-1)
 
 
@@ -350,18 +354,28 @@ def streaming(query: int, key: int) -> int:
     return min(query, 6) - key if key < 2 else query - key
 
 
+def streaming_sees(query: int, key: int) -> bool:
+    return key <= query and (query - key < 5 or key < 2)
+
+
 @pytest.mark.parametrize(
     ("given", "distance_of", "sees"),
     [
         ({}, lambda query, key: query - key, lambda query, key: key <= query),
+        ({"positions": "alibi"}, lambda query, key: query - key, lambda query, key: key <= query),
         ({"stretch": {"dual_chunk": 4}}, dual_chunk, lambda query, key: key <= query),
         (
             {"attention": {"window": 5, "sinks": 2}},
             streaming,
-            lambda query, key: key <= query and (query - key < 5 or key < 2),
+            streaming_sees,
+        ),
+        (
+            {"attention": {"window": 5, "sinks": 2}, "positions": "alibi"},
+            streaming,
+            streaming_sees,
         ),
     ],
-    ids=["softmax", "dual_chunk", "window"],
+    ids=["softmax", "alibi", "dual_chunk", "window", "window with alibi"],
 )
 @pytest.mark.parametrize("temperature", ["none", "log_n"])
 def test_weights_by_distance(
@@ -378,8 +392,7 @@ def test_weights_by_distance(
         for of in (distance_of, sees)
     )
     times = seen.sum(dim=1, keepdim=True).log() / math.log(8)
-    temper = (lambda scores: scores * times) if temperature == "log_n" else None
-    expected = by_distance(model, ids, distance, seen, temper)
+    expected = by_distance(model, ids, distance, seen, times if temperature == "log_n" else 1)
     near(model(ids, output_attentions=True).attentions[0][0], expected.detach(), 1e-4)
 
 

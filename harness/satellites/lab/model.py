@@ -111,7 +111,12 @@ def config_of(
 ) -> LabConfig:
     """The config of a variant; `trained_window` is the number of tokens of the longest text of the
     training. A stretched variant has the weights of the one that was trained, and this config.
+
+    Raises:
+        ValueError: the texts have more tokens than there are positions.
     """
+    if isinstance(variant.positions, Randomised):
+        variant.positions.check(trained_window)
     return LabConfig(
         variant.model_dump(mode="json"),
         vocab_size=vocabulary,
@@ -174,9 +179,8 @@ class LabAttention(nn.Module):
             given["weigh"] = partial(self.weigher.forward, now=now)
             given["shares"] = self.weigher.are_shares
         mask = now.mask if is_plain else None
-        mixed: torch.Tensor = ALL_ATTENTION_FUNCTIONS[name](self, query, key, value, mask, **given)[
-            0
-        ]
+        computed = ALL_ATTENTION_FUNCTIONS[name](self, query, key, value, mask, **given)
+        mixed: torch.Tensor = computed[0]
         return mixed
 
 
@@ -298,6 +302,7 @@ class LabModel(LabPreTrainedModel):
         if self.training:
             if position_ids is not None:
                 return position_ids
+            positions.check(count)
             return drawn(places.tokens.expand(rows), count, positions.of)
         gap = self._kept_gap(past)
         if gap is None:

@@ -139,6 +139,14 @@ class Randomised(Mechanism):
     of: Annotated[int, Field(ge=2, le=1_000_000)] = 2048
     """Number of positions from which they are drawn; the most tokens of a text."""
 
+    def check(self, tokens: int) -> None:
+        """Raises `ValueError` if a text has more tokens than there are positions."""
+        if tokens > self.of:
+            raise ValueError(
+                f"a text of the training has {tokens} tokens, and positions are drawn from "
+                f"{self.of}; write positions: {{randomised: {{of: {tokens}}}}}, or more"
+            )
+
 
 class Softmax(Mechanism):
     """Softmax of the scores."""

@@ -205,15 +205,8 @@ def is_added(variant: Variant) -> bool:
 def drawn(tokens: torch.Tensor, count: int, of: int) -> torch.Tensor:
     """(B, count): for each row as many positions as it has `tokens` (B,), drawn without replacement
     from 0 to `of` - 1 and sorted; behind them `of` - 1. Ruoss et al. 2023, arXiv 2305.16843.
-
-    Raises:
-        ValueError: `count` is more than `of`.
+    `count` is at most `of`.
     """
-    if count > of:
-        raise ValueError(
-            f"a text has {count} tokens, and positions are drawn from {of}; make randomised: {{of: "
-            f"{count}}} or more"
-        )
     chosen = torch.rand(len(tokens), of, device=tokens.device).argsort(dim=-1)[:, :count]
     is_padding = torch.arange(count, device=tokens.device) >= tokens[:, None]
     return chosen.masked_fill(is_padding, of - 1).sort(dim=-1).values
