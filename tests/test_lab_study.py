@@ -22,7 +22,7 @@ from eyechart.harness.satellites.lab.data import (
     read_examples,
 )
 from eyechart.harness.satellites.lab.folders import LabFolder
-from eyechart.harness.satellites.lab.memory import check_memory
+from eyechart.harness.satellites.lab.memory import check_memory, check_positions
 from eyechart.harness.satellites.lab.page import page
 from eyechart.harness.satellites.lab.reading import Lab, read_lab
 from eyechart.harness.satellites.lab.results import Result, results_of
@@ -151,6 +151,16 @@ class TestMistakes:
         long = read(tmp_path, STUDY.replace("[3, 6, 12]", "[3, 60000]"))
         with pytest.raises(StudyFileError, match=r":8:14: lengths: a row of 60,000 symbols"):
             check_memory(long, tokenizer, jobs=1)
+
+
+def test_fewer_positions_than_tokens(tmp_path: Path) -> None:
+    """Those that are drawn are too few for the texts of the training."""
+    text = STUDY.replace("  rope: {}", "  few: {positions: {randomised: {of: 50}}}")
+    lab = read(tmp_path, text)
+    with pytest.raises(StudyFileError, match=r":13:20: a text of the training has \d+ tokens"):
+        check_positions(lab, build(words_of(lab)))
+    enough = read(tmp_path, text.replace("of: 50", "of: 500"))
+    check_positions(enough, build(words_of(enough)))
 
 
 def test_what_every_variant_has(tmp_path: Path) -> None:

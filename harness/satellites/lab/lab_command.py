@@ -26,7 +26,7 @@ from eyechart.harness.satellites.lab.folders import (
     Model,
     keep_model,
 )
-from eyechart.harness.satellites.lab.memory import check_memory
+from eyechart.harness.satellites.lab.memory import check_memory, check_positions
 from eyechart.harness.satellites.lab.order import DIVERGED, ORDER, WEIGHTS, Order, ended
 from eyechart.harness.satellites.lab.page import page
 from eyechart.harness.satellites.lab.probing import (
@@ -76,6 +76,7 @@ def lab(path: Path, wanted: Wanted) -> int:
     )
     tokenizer = build(words)
     check_memory(study, tokenizer, wanted.jobs)
+    check_positions(study, tokenizer)
     try:
         from eyechart.harness.satellites.lab.devices import devices  # noqa: PLC0415  imports torch
     except ImportError as error:

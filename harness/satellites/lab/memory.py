@@ -1,4 +1,4 @@
-"""Whether the longest rows of a study fit into memory, before anything is trained."""
+"""Whether the longest rows of a study can be trained and asked, before anything is trained."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from eyechart.harness.plan.plan import Plan
 from eyechart.harness.satellites.lab.reading import Lab
 from eyechart.harness.satellites.lab.tokens import opened
-from eyechart.harness.satellites.lab.variant import Variant
+from eyechart.harness.satellites.lab.variant import Randomised, Variant
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
@@ -22,6 +22,8 @@ _BYTES = 4
 """Of a number in float32."""
 _KEPT_OF_SCORES = 3
 """Matrices of scores of a layer that a step keeps: scores, weights, and their gradient."""
+_REPLY = 12
+"""Tokens of a reply: its phrase, its answer and its end, about."""
 _KEPT_OF_STATES = 24
 """Numbers that a step keeps for each token, layer and unit of width, about."""
 
@@ -53,6 +55,17 @@ def free_bytes() -> int | None:
 def longest_tokens(lab: Lab, tokenizer: Tokenizer) -> int:
     """Tokens of the longest prompt of a training, about."""
     return max(max(_tokens(one.plan, tokenizer, one.longest)) for one in lab.learnt)
+
+
+def check_positions(lab: Lab, tokenizer: Tokenizer) -> None:
+    """Raises `StudyFileError` at the place of positions that are too few for the texts."""
+    tokens = longest_tokens(lab, tokenizer) + _REPLY
+    for name, variant in lab.spec.variants.items():
+        if isinstance(variant.positions, Randomised):
+            try:
+                variant.positions.check(tokens)
+            except ValueError as error:
+                raise lab.error_at(["variants", name, "positions"], str(error)) from None
 
 
 def check_memory(lab: Lab, tokenizer: Tokenizer, jobs: int) -> None:
