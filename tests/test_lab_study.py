@@ -403,6 +403,7 @@ def cells(
                     loss=0.1,
                     trained_to=20,
                     length=at if trained else None,
+                    length_low=at if trained else None,
                     length_high=at if trained else None,
                     n=20 if trained else 0,
                     correct=round(20 * right) if trained else 0,
@@ -432,6 +433,7 @@ class TestWords:
         line = said(self.old, cells("new", [50, 55, 60, 52]))
         assert "learned the trained lengths (to 20) in 4 of 4 seeds" in line
         assert "beyond the trained lengths; sees farther than old over seeds (p = 0.029)" in line
+        assert "where it is right on 0 % of longer rows" in line
         assert "not beyond" not in line
 
     def test_worse(self) -> None:

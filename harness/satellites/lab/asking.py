@@ -36,8 +36,9 @@ class Cell:
     """The longest row of the training."""
     length: int | None = None
     """The nominal length of the line; `None` for a model that was not asked."""
+    length_low: int | None = None
     length_high: int | None = None
-    """The longest row of the line."""
+    """The shortest and the longest row of the line."""
     n: int = 0
     """Scored rows of the line."""
     correct: int = 0
@@ -51,6 +52,7 @@ class Cell:
     """The ends of its 95 % interval over the rows."""
 
 
+_LINE = ("length", "length_low", "length_high")
 COLUMNS = tuple(field.name for field in fields(Cell))
 """The columns of `lab.csv`."""
 
@@ -78,10 +80,11 @@ def cells_of(model: Model, run_: Run, trained_to: int, ended: Ended) -> Iterator
         length = None if estimate is None else estimate.length
         span = None if estimate is None else estimate.length_ci
         first = _cell_of(model, run_.task, condition.label, trained_to, ended)
-        for at, high, n, correct in _counts(condition):
+        for at, low, high, n, correct in _counts(condition):
             yield replace(
                 first,
                 length=at,
+                length_low=low,
                 length_high=high,
                 n=n,
                 correct=correct,
@@ -107,12 +110,12 @@ def _cell_of(model: Model, task: str, condition: str, trained_to: int, ended: En
     )
 
 
-def _counts(condition: JudgedCondition) -> Iterator[tuple[int, int, int, int]]:
-    """Nominal length, longest row, scored samples and right ones of each line."""
-    names = ("length", "length_high", "n", "correct")
+def _counts(condition: JudgedCondition) -> Iterator[tuple[int, int, int, int, int]]:
+    """Nominal length, shortest and longest row, scored samples and right ones of each line."""
+    names = ("length", "length_low", "length_high", "n", "correct")
     for row in zip(*(condition.cells[name].to_numpy() for name in names), strict=True):
-        length, high, n, correct = map(int, row)
-        yield length, high, n, correct
+        length, low, high, n, correct = map(int, row)
+        yield length, low, high, n, correct
 
 
 def not_asked(model: Model, lab: Lab, ended: Ended) -> Iterator[Cell]:
@@ -163,5 +166,5 @@ def _cell(row: dict[str, str]) -> Cell:
             "effective_length_ci_high",
         )
     }
-    lines = {name: int(row[name]) if row[name] else None for name in ("length", "length_high")}
+    lines = {name: int(row[name]) if row[name] else None for name in _LINE}
     return Cell(**{**row, **whole, **numbers, **lines})  # type: ignore[arg-type]

@@ -40,9 +40,14 @@ class OfSeed:
     @cached_property
     def accuracy(self) -> float | None:
         """Share of right answers at the trained lengths; `None` if none was scored there."""
-        within = [one for one in self.asked if (one.length_high or 0) <= one.trained_to]
-        n = sum(one.n for one in within)
-        return sum(one.correct for one in within) / n if n else None
+        return _share(one for one in self.asked if (one.length_high or 0) <= one.trained_to)
+
+    @cached_property
+    def beyond(self) -> float | None:
+        """Share of right answers to longer rows, in lines that have no others; `None` if none was
+        scored.
+        """
+        return _share(one for one in self.asked if (one.length_low or 0) > one.trained_to)
 
     @property
     def has_learnt(self) -> bool:
@@ -67,6 +72,13 @@ class OfSeed:
         low, high = one.effective_length_ci_low, one.effective_length_ci_high
         span = (Bound("=", low or shortest), Bound("=", high or longest))
         return SeedLength(length, span)
+
+
+def _share(cells: Iterable[Cell]) -> float | None:
+    """Share of right answers in lines; `None` if none was scored."""
+    counted = [(one.correct, one.n) for one in cells]
+    n = sum(count for _, count in counted)
+    return sum(correct for correct, _ in counted) / n if n else None
 
 
 _SIGNS: Mapping[str, Sign] = {"": "=", "<": "<", ">": ">"}

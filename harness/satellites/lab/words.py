@@ -27,21 +27,23 @@ def _learnt(one: Result) -> str:
     failed = len(one.seeds) - one.learnt - one.diverged
     if failed:
         reached = [of.accuracy for of in one.seeds if of.accuracy is not None and not of.has_learnt]
-        span = _shares(reached)
+        span = f", with {_shares(reached)} right there" if reached else ""
         said.append(
             f"did not reach {100 * LEARNT:g} % at the trained lengths (to {one.trained_to}) in "
             f"{_of(failed, one)}{span}"
         )
     if one.learnt:
         said.append(f"learned the trained lengths (to {one.trained_to}) in {_of(one.learnt, one)}")
+        longer = [of.beyond for of in one.seeds if of.beyond is not None and of.has_learnt]
+        if longer:
+            said.append(f"where it is right on {_shares(longer)} of longer rows")
     return ", ".join(said)
 
 
 def _shares(reached: Sequence[float]) -> str:
-    if not reached:
-        return ""
+    """`12 %`, `12 % to 20 %`."""
     low, high = (f"{100 * share:.0f} %" for share in (min(reached), max(reached)))
-    return f", with {low} right there" if low == high else f", with {low} to {high} right there"
+    return low if low == high else f"{low} to {high}"
 
 
 def _seen(one: Result) -> str:
