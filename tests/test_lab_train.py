@@ -137,6 +137,14 @@ class TestStudy:
         folder = done / "out" / "lab" / "small" / "examples"
         assert len(list(folder.glob("*.npz"))) == 2
 
+    def test_lines_of_earlier_files_are_left_out(self, done: Path) -> None:
+        """A run keeps them, and the results are those of the file as it is."""
+        text = STUDY.replace("[2, 3, 6]", "[2, 9]")
+        assert lab(study_in(done, text), wanted(done)) == COMPLETE
+        assert {row["length"] for row in rows(done)} == {"2", "9"}
+        assert lab(study_in(done), wanted(done)) == COMPLETE
+        assert {row["length"] for row in rows(done)} == {"2", "3", "6"}
+
     def test_a_dry_run_trains_nothing(
         self, done: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
     ) -> None:

@@ -8,11 +8,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 
-from eyechart.harness.analysis.judged_run import JudgedCondition
+from eyechart.harness.analysis.judged_run import JudgedCondition, part_of
 from eyechart.harness.errors import JournalError
 from eyechart.harness.face.ask import run
 from eyechart.harness.face.result import Run
 from eyechart.harness.journal.record import Warn
+from eyechart.harness.plan.plan import Plan
 from eyechart.harness.satellites.lab.folders import Model
 from eyechart.harness.satellites.lab.order import Ended
 from eyechart.harness.satellites.lab.reading import Lab
@@ -73,9 +74,14 @@ def ask(lab: Lab, model: Model, notify: Warn) -> list[Run]:
     ]
 
 
-def cells_of(model: Model, run_: Run, trained_to: int, ended: Ended) -> Iterator[Cell]:
-    """The rows of one run; `ended` is how the model's training ended."""
-    for condition in run_.judged.conditions.values():
+def cells_of(model: Model, run_: Run, plan: Plan, trained_to: int, ended: Ended) -> Iterator[Cell]:
+    """The rows of what a plan asks in a run, which may have more of earlier files; `ended` is how
+    the model's training ended.
+    """
+    asked = part_of(
+        run_.judged, lambda cell: cell.condition in plan.conditions and cell.line in plan.lines
+    )
+    for condition in asked.conditions.values():
         estimate = condition.effective_length(run_.threshold)
         length = None if estimate is None else estimate.length
         span = None if estimate is None else estimate.length_ci

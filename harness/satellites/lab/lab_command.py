@@ -211,8 +211,8 @@ class _Work:
             except (EyechartError, ProviderError) as error:
                 self._failed.append(f"{model.label}: {' '.join(error.lines)}")
                 continue
-            for run_, task in zip(runs, self._lab.spec.tasks, strict=True):
-                cells += cells_of(model, run_, task.trained[1], how)
+            for run_, learnt in zip(runs, self._lab.learnt, strict=True):
+                cells += cells_of(model, run_, learnt.plan, learnt.longest, how)
             say(f"{model.label}: asked ({number:,} of {len(self._models):,})")
         return cells
 
