@@ -130,16 +130,21 @@ def test_a_variant_that_is_none_is_one_line(tmp_path: Path) -> None:
         asked(opened(folder), [Request("1", 1)])
 
 
-def test_an_architecture_that_is_no_function(site: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("code", "problem"),
+    [
+        ("register = 3", "it should be a function that registers classes"),
+        ("def register():\n    raise RuntimeError('no')", "calling it raised RuntimeError: no"),
+    ],
+)
+def test_an_architecture_that_cannot_be_registered(
+    code: str, problem: str, site: Path, tmp_path: Path
+) -> None:
     """The package that adds it is named."""
-    plug(
-        site,
-        "own-arch",
-        {"eyechart.architectures": {"own": "own_arch:number"}},
-        files={"own_arch.py": "number = 3\n"},
-    )
+    points = {"eyechart.architectures": {"own": "own_arch:register"}}
+    plug(site, "own-arch", points, files={"own_arch.py": f"{code}\n"})
     folder = folder_of(tmp_path / "model", VARIANTS["rope"])
     path = folder / "config.json"
     path.write_text(path.read_text().replace('"eyechart_lab"', '"own"'))
-    with pytest.raises(SetupError, match=r"own-arch 1\.0, .*: it should be a function"):
+    with pytest.raises(SetupError, match=rf"own-arch 1\.0, .*: {problem}"):
         asked(opened(folder), [Request("1", 1)])

@@ -18,6 +18,7 @@ except ImportError as error:
     ) from error
 
 from eyechart.providers import plugins
+from eyechart.providers.foreign import described
 from eyechart.providers.hf.files import ModelFiles
 from eyechart.providers.model_files import one_line, read_object
 
@@ -114,7 +115,10 @@ def _register(model_type: str) -> None:
         register = plugin.load()
         if not callable(register):
             raise plugin.error("it should be a function that registers classes")
-        register()
+        try:
+            register()
+        except Exception as error:  # code of others, which may raise anything
+            raise plugin.error(f"calling it raised {described(error)}") from error
 
 
 def _check_memory(files: ModelFiles) -> None:
