@@ -1,6 +1,6 @@
 """Entry points: providers and folders of tasks of other distributions; and verbs, engines, panels
-of the page, insides of models and trackers, by which our own satellites join as well as other
-distributions.
+of the page, insides of models, trackers and architectures of models, by which our own satellites
+join as well as other distributions.
 
 They are read if a name is not built in, and for lists. A package is imported when its name is used.
 A package that fails, or returns something wrong, is named in one line.
@@ -36,6 +36,7 @@ ENGINES = "eyechart.engines"
 PANELS = "eyechart.panels"
 INSIDES = "eyechart.insides"
 TRACKERS = "eyechart.trackers"
+ARCHITECTURES = "eyechart.architectures"
 """Groups of entry points."""
 OURS = "eyechart"
 """The distribution whose entry points no other one can replace."""

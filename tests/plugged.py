@@ -21,7 +21,8 @@ def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     monkeypatch.setattr(sys, "path", [str(folder), *sys.path])
     yield folder
     for name, module in list(sys.modules.items()):
-        places = (getattr(module, "__file__", None), *getattr(module, "__path__", ()))
+        own = vars(module)  # some modules answer to every name
+        places = (own.get("__file__"), *own.get("__path__", ()))
         if name not in before and any(str(place).startswith(str(folder)) for place in places):
             del sys.modules[name]
 

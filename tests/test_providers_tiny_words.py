@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from eyechart.harness.plan.plan import plan
-from eyechart.harness.satellites.training.examples import KNOWN, LATER
+from eyechart.harness.satellites.lab.embedded.examples import KNOWN, LATER
 from eyechart.harness.task.catalogue import Task, built_in_files, open_task
 from eyechart.providers.base import ModelSettings, Request
 from eyechart.providers.tiny.chat import Chat

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from eyechart.harness.satellites.training import tokenizer as tokenizers_
-from eyechart.harness.satellites.training.examples import batch, example_of, tasks
+from eyechart.harness.satellites.lab.embedded import tokenizer as tokenizers_
+from eyechart.harness.satellites.lab.embedded.examples import batch, example_of, tasks
 from eyechart.harness.score.judge import judge
 from eyechart.harness.spec import Condition
 from eyechart.harness.task.catalogue import tasks_root
@@ -80,7 +80,7 @@ def test_a_few_steps_resume_and_repeat(tmp_path: Path) -> None:
     pytest.importorskip("transformers")
     from safetensors.torch import load_file
 
-    from eyechart.harness.satellites.training.train import Recipe, train
+    from eyechart.harness.satellites.lab.embedded.train import Recipe, train
 
     recipe = Recipe(steps=30, rows=8, longest=10, layers=1, width=32, heads=2, inner=48, warm_up=2)
     whole = train(recipe, tmp_path / "whole", stop_at=4, log_every=2)

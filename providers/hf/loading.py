@@ -17,8 +17,10 @@ except ImportError as error:
         f"models of hf/ and gguf/ need torch and transformers: {install('probe')}"
     ) from error
 
+from eyechart.providers import plugins
+from eyechart.providers.foreign import described
 from eyechart.providers.hf.files import ModelFiles
-from eyechart.providers.model_files import one_line
+from eyechart.providers.model_files import one_line, read_object
 
 _GGUF_NEEDS = ("gguf", "accelerate")
 """Packages with which transformers reads GGUF."""
@@ -87,10 +89,13 @@ def device_of(settings: ModelSettings) -> str:
 
 
 def _prepare(files: ModelFiles) -> None:
-    """Keeps transformers quiet; raises `SetupError` if a package is missing that reads GGUF."""
+    """Keeps transformers quiet, and makes it know architectures that entry points add; raises
+    `SetupError` if a package is missing that reads GGUF.
+    """
     transformers.utils.logging.disable_progress_bar()
     transformers.utils.logging.set_verbosity_error()  # what it reports of weights is said below
     if not files.gguf:
+        _register(str(read_object(files.folder / "config.json").get("model_type")))
         return
     if missing := [name for name in _GGUF_NEEDS if not find_spec(name)]:
         raise SetupError(
@@ -99,6 +104,21 @@ def _prepare(files: ModelFiles) -> None:
     from transformers import modeling_gguf_pytorch_utils as reading  # noqa: PLC0415  needs gguf
 
     reading.tqdm = lambda tensors, **_: tensors  # a bar of its own, which nothing turns off
+
+
+def _register(model_type: str) -> None:
+    """Makes transformers know an architecture that an entry point adds, if one adds it. The entry
+    point has the name of the `model_type`; its function registers the classes.
+    """
+    plugin = plugins.find(plugins.ARCHITECTURES, model_type)
+    if plugin is not None:
+        register = plugin.load()
+        if not callable(register):
+            raise plugin.error("it should be a function that registers classes")
+        try:
+            register()
+        except Exception as error:  # code of others, which may raise anything
+            raise plugin.error(f"calling it raised {described(error)}") from error
 
 
 def _check_memory(files: ModelFiles) -> None:

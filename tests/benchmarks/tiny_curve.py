@@ -20,7 +20,7 @@ import sys
 from collections import Counter
 
 from eyechart.harness.plan.plan import output_budget, plan
-from eyechart.harness.satellites.training.examples import KNOWN
+from eyechart.harness.satellites.lab.embedded.examples import KNOWN
 from eyechart.harness.spec import Sample
 from eyechart.harness.task.catalogue import built_in_files, open_task
 from eyechart.providers.base import Provider, Reply, Request

@@ -87,7 +87,8 @@ class Watcher(Protocol):
 
     def attention(self, layer: int, at: Positions, weights: Array) -> None:
         """(H, P, T): weights in blocks of ascending positions; 0 where a position does not attend.
-        A block holds at most 2^24 numbers if it has more than one position.
+        A block holds at most 2^24 numbers if it has more than one position. Weights that are no
+        shares, as those of ReLU, are shown as their sizes by the sum of their sizes.
         """
 
     def heads(self, layer: int, at: Positions, outputs: Array) -> None:

@@ -19,7 +19,9 @@ from transformers.masking_utils import AttentionMaskInterface, sdpa_mask
 
 from eyechart.harness.satellites.probe.inside import Positions, Watcher
 from eyechart.harness.satellites.probe.measures.states import shown_of
+from eyechart.providers.base import SetupError
 from eyechart.providers.intervention import Intervention
+from eyechart.providers.naming import named
 
 NAME = "eyechart"
 """The name under which transformers knows this attention."""
@@ -63,6 +65,12 @@ def _attention(  # noqa: PLR0917  the interface of transformers
 ) -> tuple[Any, None]:
     """(1, S, H, D): weighted values; query (1, H, S, D) of the last S positions, key and value
     (1, K, T, D).
+
+    An architecture whose weights are no softmax of products passes `weigh`: it is called with
+    queries (1, H, P, D), keys (1, H, T, D), `at`, (P,) places of the queries among those of the
+    pass, and `hidden`, (P, T) which keys are not seen, and gives the weights (1, H, P, T). With
+    `shares` false these are no shares: they may be below 0 or have a sum above 1. A watcher is
+    shown the size of each by the sum of sizes.
     """
     del dropout  # models are in evaluation
     current = CURRENT.get() or Pass(Intervention())
@@ -70,6 +78,11 @@ def _attention(  # noqa: PLR0917  the interface of transformers
     current.called.add(layer)
     current.ignored.update(name for name in _IGNORED if others.get(name) is not None)
     watcher, change = current.watcher, current.intervention
+    if change.softmax_one and others.get("weigh") is not None:
+        raise SetupError(
+            f"{named('intervention')} softmax_one changes a softmax, and the weights of this "
+            "model are none; ask without it"
+        )
     _, heads, count, width = query.shape
     span = start, end = key.shape[2] - count, key.shape[2]
     shown = {} if watcher is None else shown_of(watcher.wants, *span)
@@ -104,6 +117,8 @@ def _attention(  # noqa: PLR0917  the interface of transformers
     if watcher is not None and (at := shown.get("attention")) is not None:
         for block in _blocks(at, heads * end):
             weights = weigh.weights(queries[:, block - start], keys, block)
+            if others.get("shares") is False:
+                weights = torch.nn.functional.normalize(weights, p=1, dim=-1).abs()
             watcher.attention(layer, block, to_numpy(weights))
     whole = whole.transpose(0, 1)  # (S, H, D)
     if watcher is not None and (at := shown.get("heads")) is not None:
@@ -134,7 +149,7 @@ class _Weigh:
     def is_plain(self) -> bool:
         """Whether the weights are a softmax of products, so that torch's own attention has them."""
         added = self.mask is not None and self.mask.dtype != torch.bool
-        other = any(self.others.get(name) is not None for name in ("softcap", "s_aux"))
+        other = any(self.others.get(name) is not None for name in ("softcap", "s_aux", "weigh"))
         return not (self.change.softmax_one or added or other)
 
     @property
@@ -170,6 +185,10 @@ class _Weigh:
 
     def weights(self, queries: Any, keys: Any, at: Positions) -> Any:
         """(H, P, T): the weights of a block of queries, (H, P, D)."""
+        if (weigh := self.others.get("weigh")) is not None:
+            places = torch.from_numpy(at - self.span[0]).to(queries.device)
+            hidden = self._hidden(at, queries.device)
+            return weigh(queries[None], keys[None], at=places, hidden=hidden)[0]
         scores = queries @ keys.transpose(1, 2) * self.scale
         if (cap := self.others.get("softcap")) is not None:
             scores = torch.tanh(scores / cap) * cap

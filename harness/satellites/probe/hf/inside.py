@@ -276,6 +276,8 @@ class HfInside:
             self.forward([*ids[:4], 8 % self.anatomy.vocabulary], trunk=trunk)
             found = self.forward(ids, trunk=trunk)
             plain = self.forward(ids)
+        except SetupError:
+            raise
         except Exception:  # noqa: BLE001  each architecture fails in its own way
             return False
         return bool(np.allclose(found, plain, rtol=1e-3, atol=1e-3 * float(np.ptp(plain))))
@@ -334,7 +336,10 @@ class HfInside:
                 f"{anatomy.architecture} has no plain rotary positions for "
                 f"{named('intervention')} to change"
             )
-        frequencies = change.frequencies(anatomy.rotary_base, anatomy.rotary_width, anatomy.window)
+        trained = getattr(self._config, "original_max_position_embeddings", None)
+        frequencies = change.frequencies(
+            anatomy.rotary_base, anatomy.rotary_width, trained or anatomy.window
+        )
         for module in turned:
             module.inv_freq = torch.from_numpy(frequencies).to(module.inv_freq)
             module.attention_scaling = (

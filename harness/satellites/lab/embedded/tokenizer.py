@@ -8,28 +8,18 @@ symbols of a row are always single tokens.
 
 from __future__ import annotations
 
-import json
 import random
 import re
-import string
 from pathlib import Path
 
-from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, pre_tokenizers
+from tokenizers import Tokenizer
 
-from eyechart.harness.satellites.training.examples import LATER, example_of, tasks
+from eyechart.harness.satellites.lab import tokens
+from eyechart.harness.satellites.lab.embedded.examples import LATER, example_of, tasks
 from eyechart.harness.spec import Condition
 from eyechart.harness.task.catalogue import Task
 from eyechart.providers.tiny.tokenizer import PIECE
 
-SPECIAL = ("<unk>", "<bos>", "<eos>", "<user>", "<assistant>")
-CHAT_TEMPLATE = (
-    "{{ bos_token }}"
-    "{% for message in messages %}"
-    "{% if message['role'] == 'assistant' %}{{ '<assistant>' + message['content'] + eos_token }}"
-    "{% else %}{{ '<user>' + message['content'] }}{% endif %}"
-    "{% endfor %}"
-    "{% if add_generation_prompt %}{{ '<assistant>' }}{% endif %}"
-)
 ROW_LETTERS = frozenset("abxy")
 """A text of only these letters is a row, not a word."""
 _DRAWS = 200
@@ -46,9 +36,7 @@ def vocabulary() -> list[str]:
             for value in known.values if axis not in LATER else ():
                 words |= _words(task, usual.with_value(axis, value))
         words |= _words(task, usual)
-    printable = string.digits + string.ascii_letters + string.punctuation
-    singles = [" ", "\n", *printable, *(f" {character}" for character in printable)]
-    return [*SPECIAL, *singles, *sorted(words - set(singles))]
+    return [*tokens.SPECIAL, *tokens.SINGLES, *sorted(words - set(tokens.SINGLES))]
 
 
 def _words(task: Task, condition: Condition) -> set[str]:
@@ -66,19 +54,7 @@ def _words(task: Task, condition: Condition) -> set[str]:
 
 def build() -> Tokenizer:
     """Builds the tokenizer; the result is always the same."""
-    vocab = {token: number for number, token in enumerate(vocabulary())}
-    tokenizer = Tokenizer(
-        models.WordPiece(
-            vocab=vocab,
-            unk_token="<unk>",  # noqa: S106  # a token of text
-            continuing_subword_prefix="",
-            max_input_chars_per_word=20,
-        )
-    )
-    tokenizer.pre_tokenizer = pre_tokenizers.Split(Regex(PIECE), behavior="isolated")
-    tokenizer.decoder = decoders.Fuse()
-    tokenizer.add_special_tokens([AddedToken(token, normalized=False) for token in SPECIAL])
-    return tokenizer
+    return tokens.build(vocabulary())
 
 
 def save(folder: Path, window: int) -> Tokenizer:
@@ -88,18 +64,5 @@ def save(folder: Path, window: int) -> Tokenizer:
     """
     tokenizer = build()
     folder.mkdir(parents=True, exist_ok=True)
-    tokenizer.save(str(folder / "tokenizer.json"))
-    config = {
-        "tokenizer_class": "PreTrainedTokenizerFast",
-        "bos_token": "<bos>",
-        "eos_token": "<eos>",
-        "unk_token": "<unk>",
-        "pad_token": "<eos>",
-        "additional_special_tokens": ["<user>", "<assistant>"],
-        "clean_up_tokenization_spaces": False,
-        "model_max_length": window,
-        "chat_template": CHAT_TEMPLATE,
-    }
-    text = json.dumps(config, indent=2) + "\n"
-    (folder / "tokenizer_config.json").write_text(text, encoding="utf-8")
+    tokens.save(tokenizer, folder, window)
     return tokenizer

@@ -1,4 +1,4 @@
-"""Trains the tiny model: `python -m eyechart.harness.satellites.training.train --out .train`.
+"""Trains the tiny model: `python -m eyechart.harness.satellites.lab.embedded.train --out .train`.
 
 One seed determines weights, examples and their order. Each step draws its batch from a random
 stream of its own, so a stopped training continues from its last checkpoint with the same result.
@@ -22,8 +22,8 @@ import torch
 from tokenizers import Tokenizer
 from transformers import LlamaConfig, LlamaForCausalLM
 
-from eyechart.harness.satellites.training import tokenizer as tokenizers_
-from eyechart.harness.satellites.training.examples import Example, batch, example_of, tasks
+from eyechart.harness.satellites.lab.embedded import tokenizer as tokenizers_
+from eyechart.harness.satellites.lab.embedded.examples import Example, batch, example_of, tasks
 from eyechart.harness.spec import Condition
 
 WINDOW = 4096

@@ -1,0 +1,254 @@
+"""The work of `bench lab`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from filelock import FileLock, Timeout
+
+from eyechart.harness.cli.terminal import echo, say, warn
+from eyechart.harness.errors import COMPLETE, INCOMPLETE, INTERRUPTED, EyechartError, JournalError
+from eyechart.harness.journal.files import replace_file
+from eyechart.harness.satellites.lab import shown
+from eyechart.harness.satellites.lab.asking import Cell, ask, cells_of, csv_text, not_asked
+from eyechart.harness.satellites.lab.data import make_examples
+from eyechart.harness.satellites.lab.folders import (
+    CSV,
+    INSIDE,
+    PAGE,
+    STUDY,
+    LabFolder,
+    Model,
+    keep_model,
+)
+from eyechart.harness.satellites.lab.memory import check_memory, check_positions
+from eyechart.harness.satellites.lab.order import DIVERGED, ORDER, WEIGHTS, Order, ended
+from eyechart.harness.satellites.lab.page import page
+from eyechart.harness.satellites.lab.probing import (
+    TRAINED,
+    UNTRAINED,
+    Inside,
+    inside_text,
+    measured,
+)
+from eyechart.harness.satellites.lab.progress import Display
+from eyechart.harness.satellites.lab.reading import read_lab
+from eyechart.harness.satellites.lab.results import results_of
+from eyechart.harness.satellites.lab.tokens import build, vocabulary
+from eyechart.harness.satellites.lab.variant import Variant
+from eyechart.harness.satellites.lab.worker import train_all
+from eyechart.providers.base import ProviderError, SetupError, install
+
+if TYPE_CHECKING:
+    from tokenizers import Tokenizer
+
+
+@dataclass(frozen=True, kw_only=True)
+class Wanted:
+    """The options of `bench lab`, see its help."""
+
+    out: Path
+    jobs: int
+    device: str | None
+    dry_run: bool
+    trusts: bool
+    as_json: bool
+
+
+def lab(path: Path, wanted: Wanted) -> int:
+    """Trains and asks what is missing of a study, and writes its results; returns the exit code.
+
+    Raises:
+        StudyFileError: the file has mistakes; the error lists all of them.
+        UsageError: there is no such device.
+        SetupError: a package is missing.
+    """
+    study = read_lab(path, trusts=wanted.trusts)
+    words = vocabulary(
+        [one.plan for one in study.learnt],
+        [one.shortest for one in study.learnt],
+        study.spec.training.merged,
+    )
+    tokenizer = build(words)
+    check_memory(study, tokenizer, wanted.jobs)
+    check_positions(study, tokenizer)
+    try:
+        from eyechart.harness.satellites.lab.devices import devices  # noqa: PLC0415  imports torch
+    except ImportError as error:
+        raise SetupError(f"training needs torch and transformers: {install('lab')}") from error
+    places = devices(wanted.device)
+    folder = LabFolder.of(study, wanted.out)
+    if wanted.dry_run:
+        shown.dry_run(folder, tokenizer, places[0], wanted.jobs, as_json=wanted.as_json)
+        return COMPLETE
+    with _alone(folder.path):
+        try:
+            return _Work(folder, tokenizer, places, wanted).run()
+        except KeyboardInterrupt:
+            say("interrupted; what was trained and asked is saved, and the same command continues")
+            return INTERRUPTED
+
+
+@contextmanager
+def _alone(path: Path) -> Iterator[None]:
+    """Holds the lock of a study's folder.
+
+    Raises:
+        JournalError: another command holds it, or the folder cannot be made.
+    """
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+        lock = FileLock(path / ".lock")
+        lock.acquire(timeout=0)
+    except Timeout:
+        raise JournalError(f"another command trains or asks in {path}; wait for its end") from None
+    except OSError as error:
+        raise JournalError(f"cannot write {path}: {error.strerror}") from error
+    try:
+        yield
+    finally:
+        lock.release()
+
+
+class _Work:
+    """One command on one study."""
+
+    def __init__(
+        self, folder: LabFolder, tokenizer: Tokenizer, places: Sequence[str], wanted: Wanted
+    ) -> None:
+        self._folder, self._lab, self._wanted = folder, folder.lab, wanted
+        self._tokenizer, self._places = tokenizer, places
+        self._models = list(folder.models())
+        self._failed: list[str] = []
+        """What could not be trained or asked, and why."""
+        self._warned: set[str] = set()
+
+    def _warn(self, text: str) -> None:
+        """Prints a warning of a run once, since all models are asked the same."""
+        if text not in self._warned:
+            self._warned.add(text)
+            warn(text)
+
+    def run(self) -> int:
+        """Trains, asks, and writes."""
+        replace_file(self._folder.path / STUDY, self._lab.text.encode())
+        self._train()
+        cells = self._ask()
+        self._write(cells, [] if self._lab.spec.probe is None else self._probe())
+        if self._failed:
+            say(f"{len(self._failed)} of {len(self._models)} models are missing:")
+            say(*(f"  {line}" for line in self._failed), "the same command goes on with them")
+            return INCOMPLETE
+        return COMPLETE
+
+    def _train(self) -> None:
+        """Trains what has not ended."""
+        missing = {model.training: model for model in self._models if ended(model.training) is None}
+        if not missing:
+            return
+        self._make_examples(sorted({model.seed for model in missing.values()}))
+        for number, model in enumerate(missing.values()):
+            self._order(model, self._places[number % len(self._places)])
+        labels = {folder: model.label for folder, model in missing.items()}
+        with Display(labels, self._lab.spec.training.steps) as display:
+            train_all(list(missing), min(self._wanted.jobs, len(missing)), display)
+        self._failed += [
+            f"{labels[folder]}: {why}"
+            for folder, why in display.ended.items()
+            if ended(folder) is None
+        ]
+
+    def _make_examples(self, seeds: Sequence[int]) -> None:
+        self._folder.tokenizer.parent.mkdir(exist_ok=True)
+        replace_file(self._folder.tokenizer, self._tokenizer.to_str().encode())
+        for seed in seeds:
+            path = self._folder.examples(seed)
+            if not path.exists():
+                with Display({path: f"examples of seed {seed}"}, 0) as display:
+                    display.begins(path)
+                    make_examples(
+                        path,
+                        self._lab.learnt,
+                        self._tokenizer,
+                        recipe=self._lab.recipe,
+                        seed=seed,
+                        tell=partial(display.draws, path),
+                    )
+                    display.ends(path, "drawn")
+
+    def _order(self, model: Model, device: str) -> None:
+        """Writes what is to be trained into the folder of a training."""
+        model.training.mkdir(parents=True, exist_ok=True)
+        beside = Path("..", "..", "examples")
+        order = Order(
+            variant=self._lab.spec.variants[model.variant].trained_as,
+            training=self._lab.spec.training,
+            seed=model.seed,
+            examples=str(beside / self._folder.examples(model.seed).name),
+            tokenizer=str(beside / self._folder.tokenizer.name),
+            device=device,
+        )
+        replace_file(model.training / ORDER, order.model_dump_json(indent=2).encode() + b"\n")
+
+    def _ask(self) -> list[Cell]:
+        """Asks every trained model; returns the rows of all."""
+        cells: list[Cell] = []
+        for number, model in enumerate(self._models, start=1):
+            how = ended(model.training)
+            if how is None:
+                continue
+            if how.how == DIVERGED:
+                cells += not_asked(model, self._lab, how)
+                continue
+            keep_model(model.training / WEIGHTS, model.folder, self._variant(model))
+            try:
+                runs = ask(self._lab, model, self._warn)
+            except (EyechartError, ProviderError) as error:
+                self._failed.append(f"{model.label}: {' '.join(error.lines)}")
+                continue
+            for run_, learnt in zip(runs, self._lab.learnt, strict=True):
+                cells += cells_of(model, run_, learnt.plan, learnt.longest, how)
+            say(f"{model.label}: asked ({number:,} of {len(self._models):,})")
+        return cells
+
+    def _variant(self, model: Model) -> Variant:
+        return self._lab.spec.variants[model.variant]
+
+    def _probe(self) -> list[Inside]:
+        """Measures every trained model, and what it was before; returns the rows of all."""
+        from eyechart.harness.satellites.lab.train import (  # noqa: PLC0415  imports torch
+            write_untrained,
+        )
+
+        rows: list[Inside] = []
+        for number, model in enumerate(self._models, start=1):
+            how = ended(model.training)
+            if how is None or how.how == DIVERGED:
+                continue
+            before = model.training / UNTRAINED
+            if not before.exists():
+                write_untrained(model.training, before)
+            keep_model(before, model.untrained, self._variant(model))
+            rows += measured(self._lab, model, UNTRAINED, model.untrained)
+            rows += measured(self._lab, model, TRAINED, model.folder)
+            say(f"{model.label}: probed ({number:,} of {len(self._models):,})")
+        return rows
+
+    def _write(self, cells: Sequence[Cell], inside: Sequence[Inside]) -> None:
+        """Writes the tables and the page, and prints what the seeds say."""
+        path = self._folder.path
+        replace_file(path / CSV, csv_text(cells).encode())
+        if inside:
+            replace_file(path / INSIDE, inside_text(inside).encode())
+        results = results_of(cells, self._lab.spec.reference)
+        replace_file(path / PAGE, page(self._lab.spec, results, inside).encode())
+        if self._wanted.as_json:
+            shown.document(self._folder, results)
+            return
+        shown.results(self._lab.spec, results)
+        echo(*(str(path / name) for name in (CSV, *([INSIDE] if inside else ()), PAGE)))

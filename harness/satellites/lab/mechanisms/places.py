@@ -1,0 +1,51 @@
+"""Where the tokens of a pass stand in their rows, and what each may attend to.
+
+Letters in shape comments: B rows (1 where all are alike), S tokens of this pass, T tokens with
+those that are kept.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import torch
+
+Move: TypeAlias = tuple[torch.Tensor, torch.Tensor]
+"""By how many positions queries are farther than their places say, (B, S), and from which keys they
+are, (B, 1, S, T).
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Places:
+    """Places are counted from 0 in each row, without padding."""
+
+    queries: torch.Tensor
+    """(B, S): those of the tokens of this pass."""
+    keys: torch.Tensor
+    """(B, T)."""
+    seen: torch.Tensor
+    """(B, 1, S, T): whether each token may attend to each key: to no later one and to no padding.
+    What stands for padding attends to itself, so that its numbers stay finite."""
+    is_causal: bool
+    """Whether nothing but later tokens is hidden, as torch's own attention hides them."""
+    tokens: torch.Tensor
+    """(B,): number of tokens of each row."""
+
+    @staticmethod
+    def of(count: int, kept: int, mask: torch.Tensor | None, device: torch.device) -> Places:
+        """Those of a pass of `count` tokens behind `kept` ones. `mask` (B, T) is 1 for a token and
+        0 for padding; `None` for no padding.
+        """
+        order = torch.arange(kept + count, device=device)
+        mine = order[kept:, None]
+        seen = (mine >= order)[None, None]
+        if mask is None or bool((mask != 0).all()):
+            is_causal = kept == 0 or count == 1
+            tokens = order.new_full((1,), kept + count)
+            return Places(order[None, kept:], order[None], seen, is_causal, tokens)
+        is_token = mask != 0
+        keys = (is_token.cumsum(dim=-1) - 1).clamp(min=0)
+        seen = seen & (is_token[:, None, None] | (mine == order))
+        return Places(keys[:, kept:], keys, seen, is_causal=False, tokens=is_token.sum(dim=-1))

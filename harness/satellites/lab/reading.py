@@ -1,0 +1,215 @@
+"""Reads the file of a laboratory study, and finds its mistakes before anything is trained."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from eyechart.harness.errors import EyechartError, StudyFileError, UsageError
+from eyechart.harness.face.trust import TRUST, why_tasks
+from eyechart.harness.plan import selection
+from eyechart.harness.plan.plan import Plan
+from eyechart.harness.satellites.lab.data import Learnt, Recipe
+from eyechart.harness.satellites.lab.study import (
+    TASK_OF_LAB,
+    LabSpec,
+    LabTask,
+    Probe,
+    Training,
+    digest_of,
+)
+from eyechart.harness.satellites.lab.variant import Variant
+from eyechart.harness.settings.run_settings import RunSettings
+from eyechart.harness.settings.spelling import as_key
+from eyechart.harness.task.files import SUFFIXES
+from eyechart.harness.task.problems import file_error, problems_of, read_text
+from eyechart.harness.task.source import Position, Problem, YamlFile, parse
+from eyechart.providers.close_match import did_you_mean
+from eyechart.providers.naming import spelled
+
+_PARTS: dict[str, Any] = {
+    "tasks": TASK_OF_LAB,
+    "training": Training,
+    "every": Variant,
+    "variants": Variant,
+    "probe": Probe,
+}
+
+
+@dataclass(frozen=True)
+class Lab:
+    """A study that can be trained: its file and the plans of its tasks."""
+
+    spec: LabSpec
+    path: Path
+    text: str
+    file: YamlFile
+    plans: Sequence[Plan]
+    """What each task asks, in the order of the file."""
+
+    @cached_property
+    def learnt(self) -> list[Learnt]:
+        """The tasks that examples are drawn of."""
+        return [
+            Learnt(plan, task.share, *task.trained)
+            for task, plan in zip(self.spec.tasks, self.plans, strict=True)
+        ]
+
+    @property
+    def recipe(self) -> Recipe:
+        """The recipe of the examples."""
+        one = self.spec.training
+        return Recipe(one.rows, one.steps, one.growth)
+
+    @cached_property
+    def data_digest(self) -> str:
+        """A hash of what determines the examples and their tokens, but for the seed."""
+        recipe = self.recipe
+        content = {
+            "examples": [recipe.rows, recipe.drawn_steps, recipe.growth],
+            "merged": self.spec.training.merged,
+            "tasks": [
+                [
+                    one.plan.task.name,
+                    one.plan.task.spec.digest(),
+                    [condition.label for condition in one.plan.conditions],
+                    one.share,
+                    one.shortest,
+                    one.longest,
+                ]
+                for one in self.learnt
+            ],
+        }
+        return digest_of(content)
+
+    def trained_digest(self, variant: Variant) -> str:
+        """A hash of what determines the weights of a variant, but for the seed."""
+        return self._digest(variant.trained_as)
+
+    def asked_digest(self, variant: Variant) -> str:
+        """A hash of what determines a model that is asked, but for the seed."""
+        return self._digest(variant)
+
+    def _digest(self, variant: Variant) -> str:
+        training = self.spec.training.model_dump(mode="json")
+        content = {"variant": variant.model_dump(mode="json"), "training": training}
+        return digest_of({**content, "data": self.data_digest})
+
+    def error_at(self, path: Sequence[str | int], message: str) -> StudyFileError:
+        """An error at a part of the file."""
+        error = file_error(self.path, [Problem(self.file.position(path), message)], StudyFileError)
+        assert isinstance(error, StudyFileError)
+        return error
+
+
+def read_lab(path: Path, *, trusts: bool = False) -> Lab:
+    """Reads a study. With `trusts` its tasks may be a user's own files, whose code is executed.
+
+    Raises:
+        StudyFileError: the file has mistakes; the error lists all of them.
+    """
+    text = read_text(path, StudyFileError)
+    file = parse(text)
+    problems = list(file.problems)
+    spec = None
+    if isinstance(file.data, dict):
+        try:
+            spec = LabSpec.model_validate(file.data, strict=True)
+        except ValidationError as error:
+            problems += problems_of(file, error, _fields_at)
+    elif not problems:
+        problems.append(Problem(Position(1, 1), "a study's file is a mapping of keys to values"))
+    if spec is not None:
+        problems += _problems(file, spec)
+    if problems or spec is None:
+        raise file_error(path, problems, StudyFileError)
+    if not trusts:
+        _refuse_doubtful(path, file, spec)
+    return Lab(spec, path, text, file, _plans(path, file, spec))
+
+
+def _fields_at(path: Sequence[str | int]) -> list[str]:
+    part = _PARTS.get(str(path[0]), LabSpec) if path else LabSpec
+    fields: dict[str, Any] = part.model_fields
+    return list(fields)
+
+
+def _problems(file: YamlFile, spec: LabSpec) -> Iterator[Problem]:
+    """Problems that types do not show."""
+    names = list(spec.variants)
+    if spec.against is not None and spec.against not in names:
+        place = file.position(["against"])
+        yield Problem(
+            place, f"against: no variant {spec.against!r}; {did_you_mean(spec.against, names)}"
+        )
+    earlier: dict[str, str] = {}
+    for name, variant in spec.variants.items():
+        same = earlier.setdefault(variant.model_dump_json(), name)
+        if same != name:
+            place = file.position(["variants", name], of_key=True)
+            yield Problem(place, f"{name!r} is the same as {same!r}")
+    for number, task in enumerate(spec.tasks):
+        shortest, longest = task.trained
+        if shortest > longest:
+            place = file.position(["tasks", number, "trained"])
+            yield Problem(place, f"trained: the shortest row, {shortest}, is longer than {longest}")
+        if task.task in [one.task for one in spec.tasks[:number]]:
+            place = file.position(["tasks", number])
+            yield Problem(place, f"{task.task!r} is here twice; put its axes and lengths together")
+
+
+def _named(path: Path, task: LabTask) -> str:
+    """The name of a task, as a command would have it: a path is relative to the file."""
+    is_path = task.task.endswith((*SUFFIXES, "/")) or task.task.startswith(".")
+    return str(path.parent / task.task) if is_path else task.task
+
+
+def _refuse_doubtful(path: Path, file: YamlFile, spec: LabSpec) -> None:
+    """Raises `StudyFileError` if the file names code of a user, since it may be a stranger's."""
+    doubts = [
+        Problem(file.position(["tasks", number]), why)
+        for number, task in enumerate(spec.tasks)
+        for why in why_tasks(path.parent, _named(path, task))
+    ]
+    if doubts:
+        lines = file_error(path, doubts, StudyFileError).lines
+        raise StudyFileError(*lines, f"this study may be another's: add {TRUST} if you trust it")
+
+
+def _plans(path: Path, file: YamlFile, spec: LabSpec) -> list[Plan]:
+    """The plan of each task.
+
+    Raises:
+        StudyFileError: a task cannot be asked, or no examples of it can be drawn.
+    """
+    found: list[Plan] = []
+    mistakes: list[str] = []
+    for number, task in enumerate(spec.tasks):
+        try:
+            found.append(_plan(path, task))
+        except EyechartError as error:
+            first, *more = (spelled(line, as_key) for line in error.lines)
+            place = Problem(file.position(["tasks", number]), first)
+            mistakes += [*file_error(path, [place], StudyFileError).lines, *more]
+    if mistakes:
+        raise StudyFileError(*mistakes)
+    return found
+
+
+def _plan(path: Path, task: LabTask) -> Plan:
+    given = RunSettings.read(**task.settings, task=[_named(path, task)])
+    planned, *others = selection.plans(given)
+    if others:
+        names = ", ".join(plan.task.name for plan in (planned, *others))
+        raise UsageError(f"{task.task!r} is several tasks; give each an item: {names}")
+    if planned.task.spec.generator is None:
+        raise UsageError(
+            f"{planned.task.name!r} has ready items and no generator, so no examples can be drawn "
+            "of it; name a task with a generator"
+        )
+    return planned

@@ -1,0 +1,76 @@
+"""The verb `lab`: variants of a model, trained and asked.
+
+Options are parsed before slow modules are imported, as in `harness.cli.app`.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from eyechart.harness.cli.numbers import whole
+from eyechart.harness.cli.options import JsonOption, TrustOption, examples, settings_of, takes
+from eyechart.harness.cli.settings import Verb
+
+lab_app = typer.Typer(rich_markup_mode=None)
+_MOST_JOBS = 256
+
+
+@lab_app.command(
+    short_help="Train variants of a model, and ask them.",
+    epilog=examples(
+        "bench lab study.yaml --dry-run",
+        "bench lab study.yaml --jobs 2",
+        "bench lab study.yaml --device cuda --jobs 4",
+    ),
+    cls=Verb,
+)
+@takes("out")
+def lab(
+    study: Annotated[Path, typer.Argument(metavar="STUDY", help="The file of the study.")],
+    *,
+    jobs: Annotated[
+        int,
+        typer.Option(
+            metavar="N", parser=whole(1, _MOST_JOBS), help="Processes that train at a time."
+        ),
+    ] = 1,
+    device: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="Where models are trained: cpu, cuda for all GPUs, cuda:1; default: the GPUs, if "
+            "there are any.",
+        ),
+    ] = None,
+    dry_run: Annotated[
+        bool,
+        typer.Option("--dry-run", help="Print what would be trained, and how long that takes."),
+    ] = False,
+    trust: TrustOption = False,
+    as_json: JsonOption = False,
+    **given: Any,
+) -> None:
+    """Train the variants of a study with several seeds, ask every model the same rows, and compare
+    the variants over seeds.
+
+    The same command again trains and asks what is missing: a training that was stopped goes on
+    from its last checkpoint.
+    """
+    from eyechart.harness.satellites.lab import lab_command
+
+    raise typer.Exit(
+        lab_command.lab(
+            study,
+            lab_command.Wanted(
+                out=settings_of(given).out,
+                jobs=jobs,
+                device=device,
+                dry_run=dry_run,
+                trusts=trust,
+                as_json=as_json,
+            ),
+        )
+    )

@@ -1,0 +1,396 @@
+"""A study is trained, asked and compared; a training goes on where it was stopped."""
+
+from __future__ import annotations
+
+import csv
+import json
+import math
+import signal
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+torch = pytest.importorskip("torch")
+pytest.importorskip("transformers")
+
+from safetensors.torch import load_file  # noqa: E402
+
+from eyechart.harness.errors import COMPLETE, INCOMPLETE, INTERRUPTED, EyechartError  # noqa: E402
+from eyechart.harness.satellites.lab import lab_command, train, worker  # noqa: E402
+from eyechart.harness.satellites.lab.folders import LabFolder, Model  # noqa: E402
+from eyechart.harness.satellites.lab.lab_command import Wanted, lab  # noqa: E402
+from eyechart.harness.satellites.lab.order import (  # noqa: E402
+    CHECKPOINT,
+    DIVERGED,
+    LOSSES,
+    TRAINED,
+    WEIGHTS,
+    ended,
+)
+from eyechart.harness.satellites.lab.reading import read_lab  # noqa: E402
+
+pytestmark = pytest.mark.torch
+STUDY = """\
+name: small
+title: A small study
+seeds: 2
+training: {steps: 40, rows: 4, learning_rate: 0.01, warm_up: 4}
+tasks:
+  - task: counting/ones
+    trained: [1, 3]
+    lengths: [2, 3, 6]
+    samples: 3
+    spread: bands
+    axes: {separator: [none]}
+every: {layers: 1, width: 16, heads: 2}
+variants:
+  rope: {}
+  alibi: {positions: alibi}
+"""
+PATIENCE_S = 120.0
+
+
+def study_in(folder: Path, text: str = STUDY) -> Path:
+    """The file of a study."""
+    path = folder / "study.yaml"
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def wanted(folder: Path, **given: Any) -> Wanted:
+    """The options of a command whose results are in `folder`."""
+    usual: dict[str, Any] = {
+        "out": folder / "out",
+        "jobs": 1,
+        "device": "cpu",
+        "dry_run": False,
+        "trusts": False,
+        "as_json": False,
+    }
+    return Wanted(**usual | given)
+
+
+def models(folder: Path, text: str = STUDY) -> list[Model]:
+    """The models of a study whose results are in `folder`."""
+    return list(LabFolder.of(read_lab(study_in(folder, text)), folder / "out").models())
+
+
+def rows(folder: Path) -> list[dict[str, str]]:
+    """The rows of its `lab.csv`."""
+    with (folder / "out" / "lab" / "small" / "lab.csv").open(encoding="utf-8") as file:
+        return list(csv.DictReader(file))
+
+
+@pytest.fixture(scope="module")
+def done(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a study that is trained and asked."""
+    folder = tmp_path_factory.mktemp("lab")
+    assert lab(study_in(folder), wanted(folder)) == COMPLETE
+    return folder
+
+
+class TestStudy:
+    """Two variants with two seeds."""
+
+    def test_every_model_is_asked_the_same_rows(self, done: Path) -> None:
+        """A row for each line of each model, with how its training ended."""
+        found = rows(done)
+        assert len(found) == 2 * 2 * 3
+        assert {(row["variant"], row["seed"]) for row in found} == {
+            (variant, seed) for variant in ("rope", "alibi") for seed in ("0", "1")
+        }
+        assert {row["training"] for row in found} == {TRAINED}
+        assert {row["n"] for row in found} == {"3"}
+        prompts = [
+            sorted((path / "samples.jsonl").read_text().count("\n") for path in runs_of(model))
+            for model in models(done)
+        ]
+        assert prompts == [[9]] * 4
+
+    def test_the_curve_of_the_loss_is_kept(self, done: Path) -> None:
+        """It falls; the checkpoint is gone."""
+        for model in models(done):
+            lines = (model.training / LOSSES).read_text().splitlines()
+            losses = [float(line.split(",")[1]) for line in lines[1:]]
+            assert lines[0] == "step,loss"
+            assert losses[-1] < losses[0]
+            assert not (model.training / CHECKPOINT).exists()
+
+    def test_the_same_command_has_nothing_to_do(
+        self, done: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        """No training begins, and the results are the same."""
+        before = rows(done)
+        monkeypatch.setattr(lab_command, "train_all", None)
+        assert lab(done / "study.yaml", wanted(done, as_json=True)) == COMPLETE
+        assert rows(done) == before
+        document = json.loads(capsys.readouterr().out)
+        assert [one["variant"] for one in document["results"]] == ["rope", "alibi"]
+        assert document["results"][1]["verdict"] == "too few seeds"
+
+    def test_the_models_of_a_seed_have_the_same_examples(self, done: Path) -> None:
+        """And those of another seed others."""
+        folder = done / "out" / "lab" / "small" / "examples"
+        assert len(list(folder.glob("*.npz"))) == 2
+
+    def test_lines_of_earlier_files_are_left_out(self, done: Path) -> None:
+        """A run keeps them, and the results are those of the file as it is."""
+        text = STUDY.replace("[2, 3, 6]", "[2, 9]")
+        assert lab(study_in(done, text), wanted(done)) == COMPLETE
+        assert {row["length"] for row in rows(done)} == {"2", "9"}
+        assert lab(study_in(done), wanted(done)) == COMPLETE
+        assert {row["length"] for row in rows(done)} == {"2", "3", "6"}
+
+    def test_a_dry_run_trains_nothing(
+        self, done: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        """It says how many trainings and steps are ahead."""
+        study = study_in(tmp_path)
+        assert lab(study, wanted(tmp_path, dry_run=True)) == COMPLETE
+        out = capsys.readouterr().out
+        assert "4 models, 4 to train" in out
+        assert "with 2 seeds p cannot be below 0.33" in out.lower()
+        assert not (tmp_path / "out").exists()
+        assert lab(done / "study.yaml", wanted(done, dry_run=True, as_json=True)) == COMPLETE
+        document = json.loads(capsys.readouterr().out)
+        assert document["trainings"] == {"rope": 0, "alibi": 0}
+
+    def test_a_stretched_variant_is_trained_with_the_one_it_stretches(self, done: Path) -> None:
+        """It has the same weights, and another config."""
+        text = STUDY + "  longer: {stretch: {linear: 2}}\n"
+        assert lab(study_in(done, text), wanted(done)) == COMPLETE
+        rope, _, longer, *_ = models(done, text)
+        assert rope.training == longer.training
+        configs = [json.loads((one.folder / "config.json").read_text()) for one in (rope, longer)]
+        assert [config["variant"]["stretch"] for config in configs] == ["none", {"linear": 2.0}]
+        assert {row["variant"] for row in rows(done)} == {"rope", "alibi", "longer"}
+        study_in(done)
+
+
+def test_the_inside_before_and_after(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A row for each quantity that the probe shows; defaults of the environment do not hold."""
+    monkeypatch.setenv("EYECHART_LENGTHS", "4")
+    text = STUDY.replace("seeds: 2", "seeds: 1\nprobe: {measures: [attention], samples: 2}")
+    assert lab(study_in(tmp_path, text), wanted(tmp_path)) == COMPLETE
+    folder = tmp_path / "out" / "lab" / "small"
+    with (folder / "inside.csv").open(encoding="utf-8") as file:
+        found = list(csv.DictReader(file))
+    assert {row["state"] for row in found} == {"untrained", "trained"}
+    assert {row["variant"] for row in found} == {"rope", "alibi"}
+    assert {row["length"] for row in found} == {"2", "3", "6"}
+    entropy = {
+        (row["variant"], row["state"]): float(row["value"])
+        for row in found
+        if row["quantity"] == "entropy_share" and row["length"] == "6"
+    }
+    assert len(set(entropy.values())) == 4
+    assert (folder / "lab.html").read_text().count("<figure>") > 1
+
+
+def runs_of(model: Model) -> Iterator[Path]:
+    """The folders of the runs of a model."""
+    for path in model.runs.rglob("manifest.json"):
+        if model.label in path.parts:
+            yield path.parent
+
+
+def prepared(folder: Path, monkeypatch: pytest.MonkeyPatch, text: str = STUDY) -> list[Model]:
+    """The models of a study of which nothing is trained yet, but all is ready for it."""
+    monkeypatch.setattr(lab_command, "train_all", lambda *_: None)
+    lab(study_in(folder, text), wanted(folder))
+    monkeypatch.undo()
+    return models(folder, text)
+
+
+class TestStopped:
+    """A training that is stopped goes on from its last checkpoint, to the same weights."""
+
+    long = STUDY.replace("steps: 40", "steps: 400")
+
+    def test_killed_in_the_middle(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        """By a signal that no process can catch, after some checkpoint."""
+        killed, whole = prepared(tmp_path, monkeypatch, self.long)[::3]
+        whole_order = (killed.training / "training.json").read_text()
+        (whole.training / "training.json").write_text(whole_order)
+        ours, theirs = worker.CONTEXT.Pipe()
+        process = worker.CONTEXT.Process(target=worker.serve, args=(theirs,))
+        process.start()
+        ours.send(killed.training)
+        until = time.monotonic() + PATIENCE_S
+        while not (killed.training / CHECKPOINT).exists() and time.monotonic() < until:
+            time.sleep(0.005)
+        process.kill()
+        process.join()
+        assert process.exitcode == -signal.SIGKILL
+        assert ended(killed.training) is None
+        steps: list[int] = []
+        train.train(killed.training, lambda step, _: steps.append(step))
+        train.train(whole.training, lambda *_: None)
+        assert steps[0] > 1
+        assert steps[-1] == 400
+        first, second = (
+            load_file(one.training / WEIGHTS / "model.safetensors") for one in (killed, whole)
+        )
+        assert first.keys() == second.keys()
+        assert all(torch.equal(first[name], second[name]) for name in first)
+        curves = [(one.training / LOSSES).read_text() for one in (killed, whole)]
+        assert curves[0] == curves[1]
+
+    def test_a_checkpoint_is_whole_or_not_there(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """Where it cannot be written, the one before is as it was."""
+        model = prepared(tmp_path, monkeypatch)[0]
+        saved = torch.save
+        count = 0
+
+        def fail(state: Any, file: Any) -> None:
+            nonlocal count
+            count += 1
+            if count > 1:
+                file.write(b"half of it")
+                raise OSError(28, "No space left on device")
+            saved(state, file)
+
+        monkeypatch.setattr(torch, "save", fail)
+        with pytest.raises(EyechartError, match="No space left"):
+            train.train(model.training, lambda *_: None)
+        state = torch.load(model.training / CHECKPOINT, weights_only=True)
+        assert count == 2
+        assert 0 < state["step"] < 40
+        assert [path.name for path in model.training.glob("*.tmp")] == []
+
+    def test_an_interrupt_keeps_what_is_done(
+        self,
+        tmp_path: Path,
+        monkeypatch: pytest.MonkeyPatch,
+        capsys: pytest.CaptureFixture[str],
+    ) -> None:
+        """The same command trains the rest only."""
+        real = worker._ended
+        begun: list[Path] = []
+
+        def stop(folder: Path, tell: Any) -> str:
+            begun.append(folder)
+            if len(begun) == 3:
+                raise KeyboardInterrupt
+            return real(folder, tell)
+
+        monkeypatch.setattr(worker, "_ended", stop)
+        assert lab(study_in(tmp_path), wanted(tmp_path)) == INTERRUPTED
+        assert "the same command continues" in capsys.readouterr().err
+        assert lab(study_in(tmp_path), wanted(tmp_path)) == COMPLETE
+        assert begun[2] == begun[3]
+        assert len(begun) == 5
+
+    def test_two_commands_do_not_train_together(self, tmp_path: Path) -> None:
+        """The second one says so."""
+        folder = tmp_path / "out" / "lab" / "small"
+        with (
+            lab_command._alone(folder),
+            pytest.raises(EyechartError, match="another command trains"),
+        ):
+            lab(study_in(tmp_path), wanted(tmp_path))
+
+
+class TestDiverged:
+    """It ends one model, and the others go on."""
+
+    @pytest.mark.parametrize("value", [math.nan, 1e6], ids=["not finite", "exploded"])
+    def test_the_curve_is_kept(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, value: float
+    ) -> None:
+        """The model is not asked, and the sentence says why."""
+        real = train.step_of
+
+        def step(model: Any, *given: Any) -> Any:
+            loss = real(model, *given)
+            return loss * value if model.config.read.positions.name == "alibi" else loss
+
+        monkeypatch.setattr(train, "step_of", step)
+        assert lab(study_in(tmp_path), wanted(tmp_path)) == COMPLETE
+        found = {row["variant"]: row for row in rows(tmp_path)}
+        assert found["rope"]["training"] == TRAINED
+        assert found["alibi"]["training"] == DIVERGED
+        assert found["alibi"]["length"] == ""
+        alibi = models(tmp_path)[1]
+        assert len((alibi.training / LOSSES).read_text().splitlines()) == 2
+        assert not (alibi.training / WEIGHTS).exists()
+        page = (tmp_path / "out" / "lab" / "small" / "lab.html").read_text()
+        assert "the training diverged in 2 of 2 seeds" in page
+
+    def test_an_error_is_said_at_the_end(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        """Of memory, for example; the other models are asked."""
+        real = train.new_model
+
+        def new(order: Any, *given: Any) -> Any:
+            if order.variant.positions.name == "alibi":
+                raise RuntimeError("not enough memory")
+            return real(order, *given)
+
+        monkeypatch.setattr(train, "new_model", new)
+        assert lab(study_in(tmp_path), wanted(tmp_path)) == INCOMPLETE
+        assert "alibi-0: not enough memory" in capsys.readouterr().err
+        assert {row["variant"] for row in rows(tmp_path)} == {"rope"}
+
+
+def test_several_processes(tmp_path: Path) -> None:
+    """Each training is done once, by one of them."""
+    assert lab(study_in(tmp_path), wanted(tmp_path, jobs=2)) == COMPLETE
+    assert {ended(model.training).how for model in models(tmp_path)} == {TRAINED}  # type: ignore[union-attr]
+    assert len(rows(tmp_path)) == 12
+
+
+def test_a_process_that_dies_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each training has a process of its own then, which dies as well."""
+    model, other, *_ = prepared(tmp_path, monkeypatch)
+    watch = Watch()
+    monkeypatch.setattr(worker, "serve", sys.exit)
+    worker.train_all([model.training, other.training], 2, watch)
+    assert sorted(watch.ends_of) == sorted([model.training, other.training])
+    assert set(watch.ends_of.values()) == {"its process ended with code 1"}
+
+
+def test_a_process_whose_asker_is_gone_ends(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """At its next point; the training can go on."""
+    model, *_ = prepared(tmp_path, monkeypatch, TestStopped.long)
+    ours, theirs = worker.CONTEXT.Pipe()
+    process = worker.CONTEXT.Process(target=worker.serve, args=(theirs,))
+    process.start()
+    theirs.close()
+    ours.send(model.training)
+    assert ours.recv()[0] > 0
+    ours.close()
+    process.join(PATIENCE_S)
+    assert process.exitcode == 0
+    assert ended(model.training) is None
+
+
+class Watch:
+    """Keeps what it is told."""
+
+    def __init__(self) -> None:
+        self.ends_of: dict[Path, str] = {}
+
+    def begins(self, folder: Path) -> None:
+        pass
+
+    def goes_on(self, folder: Path, step: int, loss: float) -> None:
+        pass
+
+    def ends(self, folder: Path, how: str) -> None:
+        self.ends_of[folder] = how
+
+
+def test_a_device_that_is_not_there(tmp_path: Path) -> None:
+    """One line."""
+    with pytest.raises(EyechartError, match="--device 'nowhere' cannot be used"):
+        lab(study_in(tmp_path), wanted(tmp_path, device="nowhere"))
