@@ -32,9 +32,9 @@ FACTORS = (1.0, 1.5, 2.0)
 _MOST = 8 * SAMPLES
 
 
-def with_rows(curve: Curve, counts: Sequence[int], rows: int = 0) -> Curve:
-    """The curve with so many rows on each line, and empty ones up to `rows`."""
-    rows = rows or max(counts)
+def with_rows(curve: Curve, counts: Sequence[int]) -> Curve:
+    """The curve with so many rows on each line."""
+    rows = max(counts)
     scored = (np.arange(rows)[:, None] < np.array(counts)).astype(float)
     lengths = np.where(scored > 0, curve.true_lengths[:rows], np.nan)
     correct = curve.correct[:rows] * scored

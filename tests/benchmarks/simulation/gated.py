@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import product
 
 from eyechart.harness.analysis.comparison import MARGIN, Comparison
+from eyechart.harness.analysis.curve import Curve
+from eyechart.harness.analysis.further import length_difference
 from eyechart.harness.analysis.next_pairs import (
     WAVES,
     is_decided,
@@ -35,16 +37,27 @@ class Result:
     """All of the run, with those that it began with."""
 
 
+def _compared(baseline: Curve, now: Curve, count: int) -> Comparison:
+    """The comparison of the baseline with a run of `count` samples a line: lengths are those of
+    each side's own samples, areas and lines those of the samples that both have.
+    """
+    first, second = (with_rows(curve, [count] * len(LINES)) for curve in (baseline, now))
+    shared = compare(first, second)
+    length = length_difference(baseline, second, shared.threshold)
+    conditions = tuple(replace(one, length=length) for one in shared.conditions)
+    return replace(shared, conditions=conditions, length=length)
+
+
 def gated(case: Case, run: int, factor: float) -> Result:
     """Asks as `bench gate --ask` does."""
     baseline, now = draw_pair(case, run, factor, BASELINE)
     count = FEW
-    asked = compare(baseline, with_rows(now, [count] * len(LINES), BASELINE))
+    asked = _compared(baseline, now, count)
     for done in range(WAVES):
         if is_decided(asked, MARGIN) or is_surely_worse(asked):
             break
         count += -(-(BASELINE - count) // (WAVES - done))
-        asked = compare(baseline, with_rows(now, [count] * len(LINES), BASELINE))
+        asked = _compared(baseline, now, count)
     return Result(compare(baseline, now), asked, count * len(LINES))
 
 
