@@ -59,10 +59,12 @@ class Remedies:
         if cause is Cause.FORM:
             if records and 2 * sum(not (one.reply or "").strip() for one in records) > len(records):
                 return "look at the server and its settings: most of these replies have no text"
-            base = f"; a base model wants {named('api', 'completions')}"
-            is_base = self.settings.get("api") == "completions"
-            look = "look at the prompt ('bench tasks sample') and at the task's answer type"
-            return look + ("" if is_base else base)
+            parts = ["look at the replies ('bench samples --outcome unparsed')"]
+            if self.settings.get("api") != "completions":
+                parts.append(f"a base model wants {named('api', 'completions')}")
+            reading = named("reading", "likelihood")
+            parts.append(f"{reading} needs no form, where the server gives probabilities")
+            return "; ".join(parts)
         if cause is Cause.ERROR:
             return (
                 "look at the failures ('bench samples --outcome error') and at the server's log; "
