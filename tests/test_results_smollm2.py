@@ -9,6 +9,8 @@ from pathlib import Path
 
 from eyechart.harness.score.judge import judge
 from eyechart.harness.task.catalogue import built_in_files, open_task
+from results.smollm2.picture import FILE as PICTURE
+from results.smollm2.picture import ROWS, TASK, accuracies, picture
 
 FILE = Path(__file__).parents[1] / "results" / "smollm2" / "replies.csv"
 
@@ -51,3 +53,15 @@ def test_the_reading_agrees_with_the_sentence() -> None:
     right = {outcome: n for (is_right, outcome), n in found.items() if is_right}
     assert found[False, "correct"] == 0
     assert right["correct"] / sum(right.values()) > 0.9
+
+
+def test_the_picture_is_that_of_the_published_numbers() -> None:
+    """Both readings of each place of the key; whole rows at each number of keys."""
+    found = accuracies()
+    assert len(found) == 6
+    assert {(ROWS * share) % 1 for of in found.values() for share in of.values()} == {0}
+    assert PICTURE.read_text(encoding="utf-8") == picture()
+    answered = Counter(row["id"].split("|")[2] for row in replies() if row["outcome"] == "correct")
+    for length in (2, 64):
+        shares = (of[length] for (_, model), of in found.items() if "@" not in model)
+        assert sum(shares) * ROWS == answered[f"length={length}"], TASK
