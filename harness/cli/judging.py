@@ -327,8 +327,8 @@ def figure(
     relative: RelativeOption = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Draw a figure for a paper, without a title and readable in grey, and print its files. It needs
-    the extra charts.
+    """Draw a figure for a paper, without a title and readable in grey, and print its files. The
+    extra charts is needed.
 
     KINDS
 
