@@ -347,7 +347,7 @@ class TestFirstReplies:
     @pytest.mark.parametrize(
         ("reply", "cause", "remedy"),
         [
-            (Reply("I like rows."), "6 not readable", "answer type"),
+            (Reply("I like rows."), "6 not readable", "--outcome unparsed"),
             (Reply("I'm sorry, I can't help with that."), "6 refused", "change the prompt"),
             (Reply(""), "6 not readable", "have no text"),
             (Reply("7", "length"), "6 cut off", "and did not end"),
