@@ -10,9 +10,9 @@ import pytest
 
 from eyechart.harness.analysis.interval import Bound
 from eyechart.harness.errors import EyechartError, StudyFileError
-from eyechart.harness.plan.plan import sample_id
+from eyechart.harness.plan.plan import plan, sample_id
 from eyechart.harness.satellites.lab import memory
-from eyechart.harness.satellites.lab.asking import Cell, csv_text, read_csv
+from eyechart.harness.satellites.lab.asking import Cell, csv_text, most_tokens, read_csv
 from eyechart.harness.satellites.lab.data import (
     IGNORED,
     Examples,
@@ -36,6 +36,7 @@ from eyechart.harness.satellites.lab.seeds import (
 )
 from eyechart.harness.satellites.lab.tokens import EOS, SPECIAL, build, opened, vocabulary
 from eyechart.harness.satellites.lab.words import method, sentence
+from eyechart.harness.task.catalogue import built_in_files, open_task
 
 STUDY = """\
 name: small
@@ -505,3 +506,9 @@ def test_the_page_has_sentences_tables_and_curves(study: Lab) -> None:
     assert all(sentence(one, "old") in text for one in results)
     assert "http-equiv" in text
     assert "<script" not in text
+
+
+def test_a_reply_has_room_for_the_right_answer_and_little_more() -> None:
+    """A model that has not learned to end would fill its window with each reply."""
+    task = open_task("counting/ones", built_in_files()["counting/ones"])
+    assert most_tokens(plan(task, lengths=[5, 160], samples=1)) == len("Final answer: 160") + 8

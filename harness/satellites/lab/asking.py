@@ -53,6 +53,8 @@ class Cell:
     """The ends of its 95 % interval over the rows."""
 
 
+_BESIDES = 8
+"""Tokens of a reply besides those of the right answer."""
 _LINE = ("length", "length_low", "length_high")
 COLUMNS = tuple(field.name for field in fields(Cell))
 """The columns of `lab.csv`."""
@@ -65,6 +67,7 @@ def ask(lab: Lab, model: Model, notify: Warn) -> list[Run]:
             plan.task,
             f"hf/{model.folder}",
             reading=lab.spec.read,
+            max_tokens=most_tokens(plan) if lab.spec.read == "reply" else None,
             out=model.runs,
             keep_going=True,
             warn=notify,
@@ -72,6 +75,14 @@ def ask(lab: Lab, model: Model, notify: Warn) -> list[Run]:
         )
         for task, plan in zip(lab.spec.tasks, lab.plans, strict=True)
     ]
+
+
+def most_tokens(plan: Plan) -> int:
+    """Tokens for a reply: no right one has more tokens than characters. A model that has not
+    learned to end its replies would fill its window with each of them.
+    """
+    phrase = plan.task.spec.answer.phrase
+    return _BESIDES + max(len(f"{phrase} {sample.target}") for sample in plan)
 
 
 def cells_of(model: Model, run_: Run, plan: Plan, trained_to: int, ended: Ended) -> Iterator[Cell]:
