@@ -460,7 +460,7 @@ class TestWords:
     def test_too_few_seeds(self) -> None:
         """With three of each p cannot be below 0.1."""
         line = said(cells("old", [20, 21, 22]), cells("new", [50, 55, 60]))
-        assert "nothing can be said of a difference to old: p is 0.1, and at least 0.1" in line
+        assert "a difference to old: p is 0.1, and no p below 0.1 is possible" in line
 
     def test_two_seeds_have_no_interval(self) -> None:
         """They say how far they see, and no more."""

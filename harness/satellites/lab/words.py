@@ -71,8 +71,8 @@ def _against(one: Result, reference: str) -> str:
         return ""
     if one.verdict == "too few seeds":
         return (
-            f"; nothing can be said of a difference to {reference}: p is {_p(one.p)}, and at least "
-            f"{_p(one.smallest_p)} with so few seeds"
+            f"; nothing can be said of a difference to {reference}: p is {_p(one.p)}, and no p "
+            f"below {_p(one.smallest_p)} is possible with so few seeds"
         )
     if one.verdict == "no difference":
         return f"; no difference to {reference} found (p = {_p(one.p)})"
