@@ -155,7 +155,7 @@ class TestMistakes:
 
 
 def test_fewer_positions_than_tokens(tmp_path: Path) -> None:
-    """Those that are drawn are too few for the texts of the training."""
+    """There must be at least as many positions as a text of the training has tokens."""
     text = STUDY.replace("  rope: {}", "  few: {positions: {randomised: {of: 50}}}")
     lab = read(tmp_path, text)
     with pytest.raises(StudyFileError, match=r":13:20: a text of the training has \d+ tokens"):

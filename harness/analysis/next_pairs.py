@@ -53,7 +53,9 @@ def is_decided(comparison: Comparison, margin: float) -> bool:
 
 
 def is_surely_worse(comparison: Comparison) -> bool:
-    """Whether the area of second is smaller, so surely that no more is asked of it."""
+    """Whether the second run has a smaller area, by a test at the level `SURE`: then it is asked no
+    more.
+    """
     area = comparison.area
     return area is not None and area.larger > 0 and area.p < SURE
 

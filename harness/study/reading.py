@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeVar
 
 from pydantic import BaseModel, ValidationError
 
@@ -15,13 +16,14 @@ from eyechart.harness.settings.spelling import as_key
 from eyechart.harness.study.spec import MODEL, STUDY, TASK, StudySpec, StudyTask
 from eyechart.harness.task.catalogue import find
 from eyechart.harness.task.files import SUFFIXES
-from eyechart.harness.task.problems import file_error, problems_of, read_text
+from eyechart.harness.task.problems import FieldsAt, file_error, problems_of, read_text
 from eyechart.harness.task.source import Position, Problem, YamlFile, parse
 from eyechart.providers.close_match import did_you_mean
 from eyechart.providers.naming import named, settings_in, spelled
 
 BUILT_IN = Path(__file__).with_name("built_in")
 """Folder of the studies that come with the program."""
+Spec = TypeVar("Spec")
 _PARTS: dict[str, type[BaseModel]] = {"models": MODEL, "tasks": TASK}
 
 
@@ -72,8 +74,16 @@ def find_study(given: str) -> Path:
     raise UsageError(f"no study {given!r}; name a .yaml file, or a built-in study ({known})")
 
 
-def read_study(path: Path) -> Study:
-    """Reads a study.
+def read_as(
+    path: Path,
+    model_of: Callable[..., Spec],
+    fields_at: FieldsAt,
+    problems_in: Callable[[YamlFile, Spec], Iterable[Problem]],
+) -> tuple[Spec, str, YamlFile]:
+    """A file as the model that `model_of` makes of its data; its text; and its places.
+
+    `fields_at` gives the keys that a place may have, and `problems_in` the mistakes that the model
+    does not find.
 
     Raises:
         StudyFileError: the file has mistakes; the error lists all of them.
@@ -84,15 +94,25 @@ def read_study(path: Path) -> Study:
     spec = None
     if isinstance(file.data, dict):
         try:
-            spec = STUDY.model_validate(file.data, strict=True)
+            spec = model_of(file.data, strict=True)
         except ValidationError as error:
-            problems += problems_of(file, error, _fields_at)
+            problems += problems_of(file, error, fields_at)
     elif not problems:
         problems.append(Problem(Position(1, 1), "a study's file is a mapping of keys to values"))
     if spec is not None:
-        problems += _problems(file, spec)
+        problems += problems_in(file, spec)
     if problems or spec is None:
         raise file_error(path, problems, StudyFileError)
+    return spec, text, file
+
+
+def read_study(path: Path) -> Study:
+    """Reads a study.
+
+    Raises:
+        StudyFileError: the file has mistakes; the error lists all of them.
+    """
+    spec, text, file = read_as(path, STUDY.model_validate, _fields_at, _problems)
     return Study(spec, path, text, file)
 
 

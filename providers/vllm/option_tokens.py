@@ -20,7 +20,7 @@ _END = 64
 _COMMON = 2
 """Tokens that the end alone and the end of the whole text must have in common."""
 _KEPT = 100_000
-"""Ends with an option whose tokens are kept."""
+"""Most texts whose tokens are kept."""
 
 
 class OptionTokens:

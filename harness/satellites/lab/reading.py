@@ -8,8 +8,6 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from pydantic import ValidationError
-
 from eyechart.harness.errors import EyechartError, StudyFileError, UsageError
 from eyechart.harness.face.trust import TRUST, why_tasks
 from eyechart.harness.plan import selection
@@ -26,9 +24,10 @@ from eyechart.harness.satellites.lab.study import (
 from eyechart.harness.satellites.lab.variant import Variant
 from eyechart.harness.settings.run_settings import RunSettings
 from eyechart.harness.settings.spelling import as_key
+from eyechart.harness.study.reading import read_as
 from eyechart.harness.task.files import SUFFIXES
-from eyechart.harness.task.problems import file_error, problems_of, read_text
-from eyechart.harness.task.source import Position, Problem, YamlFile, parse
+from eyechart.harness.task.problems import file_error
+from eyechart.harness.task.source import Problem, YamlFile
 from eyechart.providers.close_match import did_you_mean
 from eyechart.providers.naming import spelled
 
@@ -113,21 +112,7 @@ def read_lab(path: Path, *, trusts: bool = False) -> Lab:
     Raises:
         StudyFileError: the file has mistakes; the error lists all of them.
     """
-    text = read_text(path, StudyFileError)
-    file = parse(text)
-    problems = list(file.problems)
-    spec = None
-    if isinstance(file.data, dict):
-        try:
-            spec = LabSpec.model_validate(file.data, strict=True)
-        except ValidationError as error:
-            problems += problems_of(file, error, _fields_at)
-    elif not problems:
-        problems.append(Problem(Position(1, 1), "a study's file is a mapping of keys to values"))
-    if spec is not None:
-        problems += _problems(file, spec)
-    if problems or spec is None:
-        raise file_error(path, problems, StudyFileError)
+    spec, text, file = read_as(path, LabSpec.model_validate, _fields_at, _problems)
     if not trusts:
         _refuse_doubtful(path, file, spec)
     return Lab(spec, path, text, file, _plans(path, file, spec))

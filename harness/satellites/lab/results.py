@@ -60,8 +60,8 @@ class OfSeed:
         return [one for one in self.cells if one.length is not None]
 
     def seen(self, shortest: float, longest: float) -> SeedLength:
-        """How far it sees. One that was not asked, or whose length is not known, sees less than the
-        shortest line.
+        """The length to which this model sees. A model that was not asked, or whose length is not
+        known, counts as one that does not see the shortest line.
         """
         one = self.cells[0]
         below = Bound("<", shortest)
@@ -135,7 +135,7 @@ class Result:
 
     @property
     def span(self) -> Span | None:
-        """Its 95 % interval over rows and seeds; `None` with too few seeds."""
+        """The 95 % interval of `length` over rows and seeds; `None` with too few seeds."""
         return interval(self.seen, self.shortest, self.longest)
 
     def curve(self) -> Iterable[tuple[int, float, float, float]]:

@@ -59,7 +59,7 @@ class LabTask(StudyTask):
     share: Annotated[FiniteFloat, Field(gt=0)]
     """Weight of its share of the examples."""
     trained: tuple[int, int]
-    """The shortest and the longest row that is trained."""
+    """The lengths of the shortest and of the longest row in the training."""
 
 
 _Trained = Annotated[
@@ -92,7 +92,7 @@ class LabSpec(Part):
     against: str | None = None
     """The variant that the others are compared with; default: the first."""
     read: Literal["reply", "likelihood"] = "reply"
-    """How answers are read, as `--read` takes it."""
+    """`reply`: what the model writes. `likelihood`: the probabilities of given answers."""
     probe: Probe | None = None
     """What is measured inside; nothing, unless given."""
 

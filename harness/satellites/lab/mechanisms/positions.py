@@ -28,7 +28,7 @@ Angles: TypeAlias = tuple[torch.Tensor, torch.Tensor]
 _BASE = 10_000.0
 """Of the wavelengths of sinusoidal positions."""
 _LEAST = 1e-2
-"""The least value of KERPLE's parameters, as in its authors' code."""
+"""KERPLE's parameters are never smaller than this, as in its authors' code."""
 _MOST_POWER = 2.0
 _RANGE = 8
 """The slopes of ALiBi go down to 2^-8, the divisors of Sandwich up to 8."""
