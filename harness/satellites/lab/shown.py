@@ -18,13 +18,14 @@ from eyechart.harness.satellites.lab.results import Result
 from eyechart.harness.satellites.lab.seeds import FEWEST, fewest_seeds, smallest_p
 from eyechart.harness.satellites.lab.study import LabSpec
 from eyechart.harness.satellites.lab.words import method, sentence
+from eyechart.harness.satellites.lab.worker import Slot
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
 
 
 def dry_run(
-    folder: LabFolder, tokenizer: Tokenizer, device: str, jobs: int, *, as_json: bool
+    folder: LabFolder, tokenizer: Tokenizer, places: Sequence[Slot], *, as_json: bool
 ) -> None:
     """Prints what is to be trained, with the time that its steps would take here."""
     from eyechart.harness.satellites.lab.devices import (  # noqa: PLC0415  imports torch
@@ -45,12 +46,16 @@ def dry_run(
         name: len(ahead)
         * steps
         * seconds_of_step(
-            spec.variants[name], spec.training, tokenizer.get_vocab_size(), tokens, device
+            spec.variants[name],
+            spec.training,
+            tokenizer.get_vocab_size(),
+            tokens,
+            places[0].device,
         )
         for name, ahead in missing.items()
         if ahead
     }
-    total = sum(seconds.values()) / jobs
+    total = sum(seconds.values()) / len(places)
     if as_json:
         print_document(
             {
@@ -79,8 +84,8 @@ def dry_run(
     models = len(names) * spec.seeds
     tell(
         f"{models} models, {sum(map(len, missing.values()))} to train, about {duration(total)} at "
-        f"most on {device} with {jobs} jobs; then {models * requests:,} requests, {requests:,} a "
-        "model."
+        f"most on {places[0].device} in {len(places)} processes; then {models * requests:,} "
+        f"requests, {requests:,} a model."
     )
     if said := _of_seeds(spec):
         tell(said)
