@@ -402,7 +402,7 @@ def test_a_device_that_is_not_there(tmp_path: Path) -> None:
         lab(study_in(tmp_path), wanted(tmp_path, device="nowhere"))
 
 
-RECORDED = {
+RECORDED: dict[str, dict[str, Any]] = {
     "rope": {},
     "alibi": {"positions": "alibi"},
     "kerple": {"positions": {"kerple": "log"}},
