@@ -463,13 +463,14 @@ def test_where_models_are_trained() -> None:
     assert worker.slots(gpus, 1) == [worker.Slot("cuda:0")]
 
 
+@pytest.mark.parametrize("processes", [1, 2])
 def test_trainings_in_turn_end_in_the_same_weights(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, processes: int
 ) -> None:
-    """As each alone."""
+    """As each alone, whether in this process or in several."""
     folders = [model.training for model in prepared(tmp_path, monkeypatch)]
     watch = Watch()
-    worker.train_all(folders, [worker.Slot(CPU, most=3)], watch)
+    worker.train_all(folders, [worker.Slot(CPU, most=2)] * processes, watch)
     assert set(watch.ends_of.values()) == {TRAINED}
     together = [load_file(folder / WEIGHTS / "model.safetensors") for folder in folders]
     for folder in folders:
