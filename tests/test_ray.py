@@ -239,8 +239,8 @@ class TestRefused:
         ("options", "words"),
         [
             (("--engine", "spark"), "--engine must be ray, not 'spark'"),
-            (("--ray-workers", "2"), "need --engine ray"),
-            (("--ray-address", "auto"), "need --engine ray"),
+            (("--ray-workers", "2"), "needs --engine ray"),
+            (("--ray-address", "auto"), "needs --engine ray"),
             ((*RAY, "--ray-workers", "0"), "--ray-workers"),
             ((*RAY, "--batch"), "--batch"),
             ((*RAY, "--budget", "3"), "--budget"),

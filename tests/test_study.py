@@ -377,7 +377,7 @@ class TestFile:
             (
                 "samples: 4",
                 "precision: 0.5",
-                "study.yaml:3:1: precision is for adaptive runs; add 'adaptive: true'",
+                "study.yaml:3:1: precision needs 'adaptive: true'; add it",
             ),
             ("samples: 2}", "axes: {colour: red}}", "study.yaml:9:5: "),
             ("  - lab/ones.yaml", "  - lab/plain.yaml", "lab/plain is here twice"),
