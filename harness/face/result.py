@@ -400,7 +400,7 @@ def load_run(
 ) -> Run:
     """The run in `folder`, judged again.
 
-    Prompts are made again from built-in tasks, from files that `tasks` names, as `--task` does, and
+    Prompts are made again from built-in tasks, from files or folders that `tasks` names, and
     from the files that the run kept. Code that came with the run is executed only with
     `run_kept_code`.
 

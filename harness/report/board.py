@@ -108,7 +108,7 @@ def notes_of(row: Row) -> list[str]:
 
 
 def right_at(row: Row, length: int) -> AtLength | None:
-    """The accuracy of a row at a length of `--at`; `None` where the row does not have it."""
+    """The accuracy of a row at a length in `at`; `None` where the row does not have it."""
     accuracy, low, high, reaches, bound = (row.get(name.format(length), "") for name in RIGHT_AT)
     if not any((accuracy, low, high, reaches)):
         return None

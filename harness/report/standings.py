@@ -98,7 +98,7 @@ class StandingLine:
     """The note beside the length; mostly empty."""
     strip: Strip | None
     right_at: tuple[AtLength | None, ...]
-    """The accuracy at each length of `--at`; `None` without a scored sample."""
+    """The accuracy at each length in `at`; `None` without a scored sample."""
     median: str = "–"
     """The median over all conditions except controls; a dash if there is one."""
     conditions: int = 0

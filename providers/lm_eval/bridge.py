@@ -1,4 +1,4 @@
-"""The provider of lm-eval's models: `lm-eval/TYPE` with `--model-arg KEY=VALUE`.
+"""The provider of lm-eval's models: `lm-eval/TYPE` with `model_args`.
 
 Models in this process get batches of requests, on one thread (`providers.lm_eval.local`). Models
 behind a server get single requests, and the runner decides how many at once
