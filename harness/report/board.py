@@ -160,7 +160,6 @@ def _line(row: Row, scale: Scale, at: Sequence[int], *, is_of_tasks: bool) -> St
         row["kind"],
         row["adaptive"] == "yes",
         published_figures(row) if is_reported else length_text(length),
-        None if length is None else length.length,
         "" if interval is None else span_text(interval),
         "" if is_reported else ", ".join(notes_of(row)),
         None if interval is None else strip_of(length, interval, scale),

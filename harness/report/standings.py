@@ -92,7 +92,6 @@ class StandingLine:
     adaptive: bool
     length: str
     """`43`, `> 160`; a dash without a scored sample."""
-    length_value: float | None
     interval: str
     note: str
     """The note beside the length; mostly empty."""
@@ -184,7 +183,6 @@ def _line(place: Place, scale: Scale, at: Sequence[int]) -> StandingLine:
         ASKED if place.run.manifest.recorded is None else RECORDED,
         place.adaptive,
         "–" if estimate is None else estimate.length_text,
-        None if length is None else length.length,
         "" if estimate is None else span_text(estimate.length_ci),
         "no scored sample" if estimate is None else estimate.note,
         None if estimate is None else strip_of(length, estimate.length_ci, scale),
