@@ -54,8 +54,8 @@ def scored_reply(
     sent: Mapping[str, object] | None = None,
 ) -> Reply:
     """The reply to `score`, from the log-probabilities of the tokens of each option. Its usage
-    counts the tokens before the options once, as those of the prompt, and those of all options as
-    the output.
+    counts the tokens before the options once, as the prompt, and the tokens of all options as the
+    output.
     """
     scored = [
         ScoredOption(option, sum(values), len(values))

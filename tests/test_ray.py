@@ -364,7 +364,7 @@ class TestRows:
         cluster.says = says
         done = lab.bench_run("--model", lab.fake(right), *RAY)
         assert done.code == 1
-        assert done.err.strip().splitlines()[-1].startswith("bench: a worker of Ray said no proper")
+        assert done.err.strip().splitlines()[-1].startswith("bench: a worker of Ray sent no valid")
         assert not cluster.jobs
 
     def test_counts_are_of_all_prompts(self, cluster: StandIn) -> None:

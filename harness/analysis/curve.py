@@ -142,12 +142,12 @@ class Curve:
 
     @property
     def mean_chance(self) -> float:
-        """Accuracy of guesses over all scored samples."""
+        """The accuracy that guessing would have over all scored samples."""
         return float(self.chance @ self.n / self.n.sum())
 
     @property
     def area_above_guesses(self) -> float:
-        """The area under accuracy over log length that guesses would not have: 0 to 1."""
+        """The area under accuracy over log length, minus the area that guessing would have."""
         areas = areas_under(self.lengths, np.array([self.accuracies, self.chance]))
         return float(areas[0] - areas[1])
 
@@ -238,8 +238,8 @@ def curve(
 
 
 def is_at_floor(curves: Sequence[Curve], margin: float) -> bool:
-    """Whether the mean area of these conditions is no larger than that of guesses and `margin`: so
-    nearly all answers are wrong, and no fall of more than `margin` could be seen.
+    """Whether the mean area of these conditions is at most `margin` above that of guessing. Nearly
+    all answers are wrong then, and a fall of more than `margin` could not be seen.
     """
     return float(np.mean([curve.area_above_guesses for curve in curves])) <= margin
 

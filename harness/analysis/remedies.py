@@ -21,7 +21,7 @@ from eyechart.providers.naming import named
 MOST_RECORDS = 200
 """Records that are enough to choose a remedy by."""
 _ENDLESS = 3
-"""After so many requests with more tokens each time, a reply does not end."""
+"""After this many requests with more tokens each time, a reply does not end."""
 
 
 _AROUND = re.compile(r"\bamid\(\s*(\w+)")

@@ -41,8 +41,9 @@ class Group:
 
 
 def groups_of(rows: Iterable[Row]) -> list[Group]:
-    """The rows under the default condition of each task, or else its first one, by kind and source;
-    the largest group first. Controls, and conditions besides these, are only in the file.
+    """The rows of a page, by kind and source, the largest group first: of each task those
+    under its most common default condition, or under the most common one if none is a default.
+    Controls and other conditions are only in the file.
     """
     by_key: dict[tuple[str, str, str, str], list[Row]] = {}
     for row in rows:

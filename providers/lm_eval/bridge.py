@@ -68,8 +68,8 @@ class LmEvalProvider:
         model = self._model or await asyncio.to_thread(self._load)
         if isinstance(model, ApiModel):
             raise SetupError(
-                f"lm-eval's {self._kind} asks a server; {named('reading', 'likelihood')} takes its "
-                f"models in this process alone, or the server at {named('base_url')}"
+                f"lm-eval's {self._kind} asks a server; {named('reading', 'likelihood')} is for "
+                f"its models in this process, or for the server at {named('base_url')}"
             )
         return await self._thread.reply(request)
 
