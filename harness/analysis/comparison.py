@@ -188,14 +188,13 @@ class Comparison:
         return all(is_at_floor(side, margin) for side in zip(*pairs, strict=True))
 
     def change(self, margin: float) -> Change:
-        """What became of second, compared with first; `undecided` where something else than sight
-        limits an effective length.
+        """How second compares with first; `undecided` where something else than sight limits an
+        effective length.
 
         `equivalent`: the 90 % interval of the difference of the areas lies within `margin` on both
         sides, no single line differs significantly by more, and not both are at the floor.
-        Otherwise `worse` or `better` if an
-        effective length, the area or a single line shows it; `worse` if both are shown. Without
-        areas the result is never `equivalent`.
+        Otherwise `worse` or `better` if an effective length, the area or a single line shows it;
+        `worse` if both are shown. Without areas the result is never `equivalent`.
         """
         if self.length.is_limited:
             return "undecided"

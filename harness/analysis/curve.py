@@ -131,9 +131,9 @@ class Curve:
         return np.array([at_most(int(right), int(n), p) < _BELOW for right, n, p in counts], bool)
 
     def not_below_chance(self) -> Curve:
-        """The curve with the accuracy of guesses at the lines `below_chance`. A model that prefers
-        wrong options by some rule sees no more there than one that guesses, and no curve with the
-        accuracy of guesses as its lowest fits its answers.
+        """The curve, with the accuracy of guessing at lines `below_chance`. A model that prefers
+        wrong options by some rule sees no more there than one that guesses, and a fitted curve
+        never goes below the accuracy of guessing.
         """
         if not self.below_chance.any():
             return self

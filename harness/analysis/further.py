@@ -346,7 +346,7 @@ class Joined:
 
     @property
     def least_p(self) -> float:
-        """The p-value of the next lower level: `p` is not below it. It takes no sorting."""
+        """A lower bound of `p`: the p-value of the next lower level. It is quick to compute."""
         place = max(int(np.searchsorted(_LEVELS, min(self._levels), "right")) - 1, 0)
         return _two_sided(float(_LEVELS[place]))
 

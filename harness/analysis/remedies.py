@@ -29,7 +29,7 @@ _AROUND = re.compile(r"\bamid\(\s*(\w+)")
 
 
 def context_of(spec: TaskSpec, condition: Condition) -> str:
-    """The axis whose value says how much is around the rows of a condition; empty for nothing."""
+    """The axis that sets how much text is around the rows of a condition; empty without text."""
     for axis in _AROUND.findall(spec.prompt):
         if axis in condition and spec.axes[axis].values[condition[axis]]:
             return str(axis)

@@ -138,8 +138,8 @@ class RunOptions:
         )
 
     def open_provider(self, requests: Sequence[RunRequest]) -> Provider:
-        """The provider that answers `requests`, of which the first run's folder takes the output of
-        its server; raises `SetupError`.
+        """The provider that answers `requests`; raises `SetupError`. The output of a server that it
+        starts goes into the folder of the first run.
         """
         settings = self.model_settings(requests[0].server_log)
         if self.name.descriptor.gets_answers:

@@ -205,7 +205,7 @@ class Budget:
             self.spent += cost(self.prices, usage, self.clock()) or 0.0
 
     def learn(self, prompt_tokens: int, estimate: int) -> None:
-        """Raises `prompt_scale` if a prompt took more tokens than `estimate`, its maximum."""
+        """Increases `prompt_scale` if a prompt took more tokens than `estimate`, its maximum."""
         if prompt_tokens > estimate * self.prompt_scale and estimate:
             self.prompt_scale = prompt_tokens / estimate
             self._totals.clear()

@@ -147,7 +147,7 @@ class _Weigh:
 
     @property
     def is_plain(self) -> bool:
-        """Whether the weights are a softmax of products, so that torch's own attention has them."""
+        """Whether the weights are a softmax of products, which torch's own attention computes."""
         added = self.mask is not None and self.mask.dtype != torch.bool
         other = any(self.others.get(name) is not None for name in ("softcap", "s_aux", "weigh"))
         return not (self.change.softmax_one or added or other)
