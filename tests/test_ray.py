@@ -370,7 +370,7 @@ class TestRows:
     def test_counts_are_of_all_prompts(self, cluster: StandIn) -> None:
         """One for each, and none below zero."""
         workers = fleet.Workers(cast("Cluster", cluster), order(), 1, 0.0)
-        for says, words in ((b"[1]", "1 of 2"), (b"[1, -2]", "no proper"), (b'["1"]', "no proper")):
+        for says, words in ((b"[1]", "1 of 2"), (b"[1, -2]", "no valid"), (b'["1"]', "no valid")):
             cluster.says = b'{"value": %s}' % says
             with pytest.raises(StopRunError, match=words):
                 asyncio.run(workers.count_tokens(["a", "b"]))

@@ -1076,7 +1076,7 @@ class TestRefused:
     def test_pace_is_for_single_requests(self, lab: Lab, pace: str) -> None:
         """A batch has none."""
         done = lab.bench_run("--model", "gpt-4o", "--batch", pace, "5")
-        done.one_line(2, "leave them out with --batch")
+        done.one_line(2, f"{pace} does not go together with --batch")
 
     def test_replicas(self, lab: Lab) -> None:
         """A batch is in one place."""
