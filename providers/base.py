@@ -27,6 +27,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import Path
 from typing import ClassVar, Literal, Protocol, TypeAlias, runtime_checkable
 
@@ -67,13 +68,14 @@ class Request:
 
 
 _NO_PARAM = re.compile(r"model|messages|prompt|stop|seed|max_\w*tokens")
+_is_no_param = lru_cache(maxsize=1024)(_NO_PARAM.fullmatch)
 
 
 def sent_of(body: Mapping[str, object]) -> dict[str, object]:
     """The parameters in the body of a request: what is the same for all prompts of a run. Not the
     seed, since each draw has another.
     """
-    return {name: value for name, value in body.items() if not _NO_PARAM.fullmatch(name)}
+    return {name: value for name, value in body.items() if not _is_no_param(name)}
 
 
 _SAMPLING = re.compile(r"temperature|top_[kp]|min_p|\w+_penalty")

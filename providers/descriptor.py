@@ -79,7 +79,7 @@ class Descriptor:
     batch_service: str = ""
     """`module:function`, which takes `ModelSettings` and returns a `BatchService`."""
     batch_hint: str = ""
-    """What stands in for `--batch`, if something does."""
+    """What takes the place of `batch`, if something does."""
 
     example: str = ""
     """The name of a model, for messages: `oracle:50`; empty for `NAME/…`."""
@@ -95,17 +95,17 @@ class Descriptor:
     """Whether a model's name is a path on this machine: then the facts of its weights say which
     model it is, and the user may give it another name."""
     model_args: Callable[[Sequence[str]], str] | None = None
-    """What `--model-arg` adds to the name of a model; raises `SetupError`. `None`: it takes none.
+    """What `model_args` adds to the name of a model; raises `SetupError`. `None`: it takes none.
     """
     known_facts: Callable[[Sequence[str]], dict[str, object]] = lambda _model_args: {}
-    """The facts of a model that its `--model-arg` show, before it is loaded."""
+    """The facts of a model that its `model_args` show, before it is loaded."""
     users_name_models: bool = False
     """Whether users choose the names of models, so that none is misspelt."""
 
     takes_address: bool = True
-    """Whether `--base-url` names its servers."""
+    """Whether `base_url` names its servers."""
     takes_server_args: bool = False
-    """Whether it starts a server, which takes `--vllm-arg`."""
+    """Whether it starts a server, which takes `server_args`."""
     efforts: Literal["none", "listed", "any"] = "listed"
     """The reasoning efforts that it takes: those of vendors, or also words of its own."""
     effort_hint: str = ""
@@ -114,7 +114,7 @@ class Descriptor:
     """The kinds of thinking that a request can ask for, each with its form, by the addresses of the
     user; empty if a request cannot ask for thinking."""
     takes_params: bool = False
-    """Whether a request takes further fields, `--param`."""
+    """Whether a request takes further fields, `params`."""
     thinking_takes_temperature: Callable[[Sequence[str]], bool] = lambda _addresses: True
     """Whether a request to a model that thinks has a temperature, by the addresses of the user."""
     tiers: Callable[[Sequence[str]], Collection[str] | None] = lambda _addresses: ()
@@ -124,7 +124,7 @@ class Descriptor:
     """The forms of requests in which it gives the probabilities of options, see
     `providers.base.Likelihood`, by the addresses of the user."""
     takes_intervention: bool = False
-    """Whether `--intervene` can change the attention of its models."""
+    """Whether `intervention` can change the attention of its models."""
     gets_answers: bool = False
     """Whether it is given what is right for each sample."""
 
@@ -141,7 +141,7 @@ class Descriptor:
     destination: Callable[[Sequence[str], Sequence[str], Environment], Destination | None] = (
         lambda _addresses, _model_args, _environ: None
     )
-    """Where requests go, from the addresses of the user and `--model-arg`; `None` where a model
+    """Where requests go, from the addresses of the user and `model_args`; `None` where a model
     computes here, or where the provider alone knows."""
     prices: str | None = None
     """Its name in the list of prices; `None` if the list does not have it."""

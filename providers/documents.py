@@ -1,4 +1,4 @@
-"""A prompt as a text to continue, for base models with `--api completions`."""
+"""A prompt as a text to continue, for base models: `api` is `completions`."""
 
 from __future__ import annotations
 

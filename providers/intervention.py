@@ -128,7 +128,7 @@ class Intervention:
         return 0.1 * math.log(self.factor) + 1
 
     def temperature(self, seen: NDArray[np.intp]) -> NDArray[np.float32]:
-        """The factor of the scores of positions that see so many tokens."""
+        """The factor of the scores of positions that see this many tokens."""
         import numpy as np  # noqa: PLC0415  heavy: loaded with a model
 
         if self.log_n is None:
@@ -202,7 +202,7 @@ def _read_window(value: str) -> dict[str, object]:
     if not all(text.isascii() and text.isdecimal() and len(text) < 10 for text in texts):  # noqa: PLR2004  digits
         raise ValueError(f"wants two whole numbers, LAST:FIRST, not {one_line(repr(value))}")
     if int(last) < 1:
-        raise ValueError("wants at least one of the last positions")
+        raise ValueError("must keep at least one of the last positions: LAST is 1 or more")
     return {"window": (int(last), int(first or 0))}
 
 

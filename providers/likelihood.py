@@ -29,7 +29,7 @@ def texts_with(before: str, request: Request) -> tuple[str, list[str]]:
 
 
 def shared_tokens(before: Sequence[_Token], wholes: Sequence[Sequence[_Token]]) -> int:
-    """How many first tokens the text before the options has in common with all texts with one.
+    """How many tokens the text before the options and all texts with an option begin with alike.
 
     Raises:
         BadReplyError: there is none, or an option has no token of its own.
@@ -54,8 +54,8 @@ def scored_reply(
     sent: Mapping[str, object] | None = None,
 ) -> Reply:
     """The reply to `score`, from the log-probabilities of the tokens of each option. Its usage
-    counts the tokens before the options once, as those of the prompt, and those of all options as
-    the output.
+    counts the tokens before the options once, as the prompt, and the tokens of all options as the
+    output.
     """
     scored = [
         ScoredOption(option, sum(values), len(values))
@@ -80,8 +80,8 @@ _SURE = 0.9
 
 
 def choosing_reply(request: Request, chosen: str) -> Reply:
-    """The reply of a made-up model, to which the option `chosen` has a probability of 0.9, and all
-    others have the rest.
+    """A made-up reply: the option `chosen` has a probability of 0.9, and the others share the
+    rest.
     """
     others = (1 - _SURE) / (len(request.options) - 1)
     return scored_reply(

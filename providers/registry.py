@@ -322,7 +322,7 @@ REFUSED_PARAMS = {
     "reasoning_effort": f"{named('effort')} sets it",
     "service_tier": f"{named('tier')} sets it",
 }
-"""Field of a body that `--param` cannot set -> why not."""
+"""Field of a body that `params` cannot set -> why not."""
 _FIELDS_IN = "extra_body"
 """A field whose fields some servers take for fields of the body."""
 
@@ -347,7 +347,7 @@ def check_no_field_twice(
     params: Mapping[str, object],
     base_urls: Sequence[str] = (),
 ) -> None:
-    """Raises `SetupError` if `--param` sets a field by which `--thinking` is asked for."""
+    """Raises `SetupError` if `params` set a field by which `thinking` is asked for."""
     wish = thinking_fields(thinking, name.descriptor.thinking(base_urls))
     if field := _set_twice(wish, params):
         raise SetupError(

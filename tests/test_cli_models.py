@@ -95,7 +95,8 @@ def test_a_failure_does_not_stop_the_others(
     done = lab.bench_run("--model", "fake/a,fake/b", task=lab.plain)
     assert done.code == code
     assert "fake/b" in titles(done)
-    assert done.err.splitlines()[-2:] == ["1 of 2 models are complete; not:", f"  fake/a: {why}"]
+    said = ["1 of 2 models are complete; these are not:", f"  fake/a: {why}"]
+    assert done.err.splitlines()[-2:] == said
 
 
 def test_the_highest_exit_code_counts(lab: Lab) -> None:
@@ -104,7 +105,7 @@ def test_the_highest_exit_code_counts(lab: Lab) -> None:
     fakes(lab, a=broken, b=right)
     done = lab.bench_run("--model", "groq/x,fake/a,fake/b", task=lab.plain)
     assert done.code == 2
-    assert done.err.splitlines()[-3] == "1 of 3 models are complete; not:"
+    assert done.err.splitlines()[-3] == "1 of 3 models are complete; these are not:"
     assert done.err.splitlines()[-1].startswith("  fake/a: lab/plain: none of the first 3 samples")
     assert "GROQ_API_KEY" in done.err.splitlines()[-2]
 

@@ -285,7 +285,7 @@ def test_a_number_that_is_none_is_said_in_our_words(
         ("model = 'oracle:9,opnai/x'", "unknown provider 'opnai'"),
         ("task = 'countng'", "unknown task 'countng'"),
         ("axis = {separator = 'coma'}", "no value 'coma' on axis 'separator'"),
-        ("precision = 0.5", "precision is for adaptive runs; add --adaptive"),
+        ("precision = 0.5", "precision needs --adaptive; add it"),
     ],
     ids=str,
 )

@@ -197,7 +197,7 @@ def test_what_pipelines_read(lab: Lab, before: Path) -> None:
         (("BASE", "OTHER"), 2, "none of the runs is one of"),
         (("BASE", "RUN", "--margin", "2"), 2, "--margin is a share"),
         (("BASE", "RUN", "--fail-if", "worse"), 2, "--fail-if is undecided, not 'worse'"),
-        (("--save", "ones.yaml", "RUN"), 2, "is no baseline, and would be lost"),
+        (("--save", "ones.yaml", "RUN"), 2, "is no baseline; to keep it, name another file"),
         (("--save", "new.json", "RUN", "TWIN"), 2, "with the same settings; name one"),
     ],
 )

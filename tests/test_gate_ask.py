@@ -168,4 +168,4 @@ def test_the_limit_is_that_of_all_tasks(gate: Gate) -> None:
     done = gate.lab.bench("gate", both, *news, "--ask", *files, "--max-requests", "10")
     assert len(gate.asked) == 10
     said = " ".join(done.err.split())
-    assert "lab/other: not asked, because nothing is left" in said
+    assert "lab/other: not asked, because --max-requests or --budget is used up" in said

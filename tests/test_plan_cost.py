@@ -143,7 +143,7 @@ class TestUsage:
         meter.settle_nothing(Usage(HUGE, 0))
         (line,) = lines
         assert line == (
-            "the server's usage figures are ignored where they cannot be true, the first: "
+            "the server's counts of tokens are ignored where they cannot be true; the first is "
             "prompt_tokens 11 and output_tokens of about 401 digits for a reply of 6 characters"
         )
 
@@ -548,7 +548,7 @@ class TestCommand:
 
         done = lab.bench_run("--model", lab.fake(script))
         assert done.code == 0
-        assert done.err.count("the server's usage figures are ignored") == 1
+        assert done.err.count("the server's counts of tokens are ignored") == 1
         said = [(one["prompt_tokens"], one["output_tokens"]) for one in records(lab.the_run())]
         assert sorted(said, key=str) == [(11, 3)] * 12 + [(None, None)] * 4
         assert lab.bench_run("--model", lab.fake(script)).err == ""

@@ -148,7 +148,7 @@ def test_a_choice_needs_a_wrong_answer(tmp_path: Path) -> None:
     (tmp_path / "i.jsonl").write_text('{"variables": {"said": "-"}, "target": "-", "length": 1}\n')
     task = open_task("signs", tmp_path / "signs.yaml")
     (sample,) = plan(task)
-    with pytest.raises(PlanError, match="no wrong answer beside the right one"):
+    with pytest.raises(PlanError, match="no wrong answer is known"):
         ForcedChoice(task, seed=0).options(sample)
 
 

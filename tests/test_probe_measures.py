@@ -17,7 +17,6 @@ from eyechart.harness.satellites.probe.measures.attention import Attention
 from eyechart.harness.satellites.probe.measures.catalogue import (
     MEASURES,
     QUANTITIES,
-    as_markdown,
     check_measures,
     quantity_of,
 )
@@ -323,7 +322,19 @@ def test_catalogue() -> None:
     assert found is not None
     assert found.name == "heads_linf_{at}{precision}"
     assert quantity_of("collapse", "tenth_01") is None
-    assert len(as_markdown()) == len(QUANTITIES) + 2
+
+
+def as_markdown() -> list[str]:
+    """The lines of a table of all quantities."""
+    return [
+        "| measure | quantity | what | formula | unit | per | source |",
+        "| --- | --- | --- | --- | --- | --- | --- |",
+        *(
+            f"| {one.measure} | `{one.name}` | {one.definition} | {one.formula.replace('|', '∣')} "
+            f"| {one.unit} | {one.per or '–'} | {one.source} |"
+            for one in QUANTITIES
+        ),
+    ]
 
 
 def test_the_chapter_has_the_catalogue() -> None:

@@ -239,8 +239,8 @@ class TestRefused:
         ("options", "words"),
         [
             (("--engine", "spark"), "--engine must be ray, not 'spark'"),
-            (("--ray-workers", "2"), "need --engine ray"),
-            (("--ray-address", "auto"), "need --engine ray"),
+            (("--ray-workers", "2"), "needs --engine ray"),
+            (("--ray-address", "auto"), "needs --engine ray"),
             ((*RAY, "--ray-workers", "0"), "--ray-workers"),
             ((*RAY, "--batch"), "--batch"),
             ((*RAY, "--budget", "3"), "--budget"),
@@ -364,13 +364,13 @@ class TestRows:
         cluster.says = says
         done = lab.bench_run("--model", lab.fake(right), *RAY)
         assert done.code == 1
-        assert done.err.strip().splitlines()[-1].startswith("bench: a worker of Ray said no proper")
+        assert done.err.strip().splitlines()[-1].startswith("bench: a worker of Ray sent no valid")
         assert not cluster.jobs
 
     def test_counts_are_of_all_prompts(self, cluster: StandIn) -> None:
         """One for each, and none below zero."""
         workers = fleet.Workers(cast("Cluster", cluster), order(), 1, 0.0)
-        for says, words in ((b"[1]", "1 of 2"), (b"[1, -2]", "no proper"), (b'["1"]', "no proper")):
+        for says, words in ((b"[1]", "1 of 2"), (b"[1, -2]", "no valid"), (b'["1"]', "no valid")):
             cluster.says = b'{"value": %s}' % says
             with pytest.raises(StopRunError, match=words):
                 asyncio.run(workers.count_tokens(["a", "b"]))

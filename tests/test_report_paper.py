@@ -318,7 +318,7 @@ class TestNumbers:
 
     def test_python_says_mistakes_too(self) -> None:
         """As the command does."""
-        with pytest.raises(UsageError, match="runs must name a run"):
+        with pytest.raises(UsageError, match="runs is empty"):
             eyechart.figures("accuracy", [])
         with pytest.raises(UsageError, match="the width must be a number from 1 to 20 inches"):
             eyechart.figures("accuracy", "results", width=0)

@@ -660,7 +660,7 @@ class TestFaults:
             batch = server.batches.pop("batch_1")
             done = batched(lab, server)
             assert done.code == 1
-            assert "is the key of another account? to give the batch up, delete" in done.err
+            assert "is the key that of another account? to give the batch up, delete" in done.err
             server.batches["batch_1"] = batch
             batch.looks = 10**6
             assert batched(lab, server).code == 0
@@ -965,7 +965,7 @@ class TestMoney:
             assert (server.created, len(server.paid)) == (3, 17)
             assert "cost about $42.5000" in done.err
             assert "(the budget of $52 may not pay for more)" in done.err
-            assert done.err.count("usage figures are ignored") == (usage is not None)
+            assert done.err.count("counts of tokens are ignored") == (usage is not None)
 
     def test_the_estimate_of_a_batch_is_that_of_a_direct_run(self, lab: Lab) -> None:
         """System prompt, prompt and reply."""
@@ -987,7 +987,7 @@ class TestMoney:
         with serve(usage=usage) as server:
             done = batched(lab, server, "--max-tokens", "10", "--budget", "1000")
         assert done.code == 0
-        assert done.err.count("usage figures are ignored") == (figure > 0)
+        assert done.err.count("counts of tokens are ignored") == (figure > 0)
         assert "cost about $40.0000" in done.err
         for one in records(lab.the_run()):
             assert (one["prompt_tokens"], one["output_tokens"]) == (None, None)
@@ -1076,7 +1076,7 @@ class TestRefused:
     def test_pace_is_for_single_requests(self, lab: Lab, pace: str) -> None:
         """A batch has none."""
         done = lab.bench_run("--model", "gpt-4o", "--batch", pace, "5")
-        done.one_line(2, "leave them out with --batch")
+        done.one_line(2, f"{pace} does not go together with --batch")
 
     def test_replicas(self, lab: Lab) -> None:
         """A batch is in one place."""

@@ -343,7 +343,7 @@ class TestUnusable:
 
         done = take(lab, answer_all(lab, odd))
         assert done.code == 0
-        assert done.err.count("the server's usage figures are ignored") == 1
+        assert done.err.count("the server's counts of tokens are ignored") == 1
         assert "16 new answers, 0 without a reply, 0 known before" in done.err
         assert {one["output_tokens"] for one in records(lab.the_run())} == {None}
 

@@ -302,7 +302,7 @@ class TestRun:
         done = lab.bench("run", write(lab), "--trust", "--out", lab.out)
         assert done.code == 1
         assert "bench: fake/a: no such key" in done.err
-        assert "1 of 2 models are complete; not:\n  fake/a: no such key" in done.err
+        assert "1 of 2 models are complete; these are not:\n  fake/a: no such key" in done.err
         assert [read_manifest(run).model for run in find_runs(lab.out)].count("other/b@bf16") == 2
         two_models(lab)
         assert lab.bench("run", write(lab), "--trust", "--out", lab.out).code == 0
@@ -377,7 +377,7 @@ class TestFile:
             (
                 "samples: 4",
                 "precision: 0.5",
-                "study.yaml:3:1: precision is for adaptive runs; add 'adaptive: true'",
+                "study.yaml:3:1: precision needs 'adaptive: true'; add it",
             ),
             ("samples: 2}", "axes: {colour: red}}", "study.yaml:9:5: "),
             ("  - lab/ones.yaml", "  - lab/plain.yaml", "lab/plain is here twice"),

@@ -556,7 +556,7 @@ GENERATORS = [
         "\nimport random\nfrom eyechart.harness.spec import Item\n\n\n"
         "def ones(rng, length, *, symbol):\n"
         "    return Item([str(random.random()) for _ in range(length)], 2)\n",
-        "3:12 drew differently from the same rng",
+        "3:12 two calls with the same rng gave different items",
     ),
     rows(
         "too few parameters",

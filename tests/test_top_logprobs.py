@@ -92,9 +92,9 @@ def test_what_a_server_sends_amiss_is_left_out(spoilt: dict[str, Any]) -> None:
     assert reply.logprobs == (("Final answer: 2", -0.25),)
 
 
-def test_they_stand_beside_log_probabilities(lab: Lab) -> None:
+def test_they_need_log_probabilities(lab: Lab) -> None:
     done = lab.bench_run("--top-logprobs", "2")
-    done.one_line(2, "--top-logprobs stands beside --logprobs; add it")
+    done.one_line(2, "--top-logprobs needs --logprobs; add it")
     done = lab.bench_run("--logprobs", "--top-logprobs", "21")
     done.one_line(2, "--top-logprobs must be a whole number from 1 to 20, not 21")
 

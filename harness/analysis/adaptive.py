@@ -37,7 +37,7 @@ probability."""
 CHECKING = 0.25
 """Share of a wave for the shorter line that is least certain."""
 LEAST_SAMPLES = 8
-"""A line below the interval has at least so many samples, so that chance seldom hides a dip."""
+"""A line below the interval has at least this many samples, so that chance seldom hides a dip."""
 MOST_DOUBT = 0.4
 """The answers of a line below the interval leave at most this probability of an accuracy below the
 threshold."""
@@ -55,7 +55,7 @@ UNCLEAR_MISFIT = 1.0
 MISFIT_LEVEL = 0.005
 """Level of the test for a single threshold; it is low because each wave tests."""
 NARROWEST = 3 / BINS_AN_OCTAVE
-"""Octaves: around each crossing an interval becomes so narrow with enough samples. The lengths on
+"""Octaves: with enough samples an interval becomes this narrow around each crossing. The lengths on
 its two sides are at most two bins apart, and an interval has `MARGIN` more at each end."""
 STOPPING: Tails = (0.02, 0.98)
 """Ends of the interval whose width decides. It is wider than the 95 % interval that is reported,

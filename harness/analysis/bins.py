@@ -74,7 +74,7 @@ class Bins:
         return float(self.octaves(np.array([place]))[0])
 
     def length_at(self, octave: float) -> float:
-        """The length so many octaves beyond the shortest, limited to the range asked."""
+        """The length this many octaves beyond the shortest, limited to the range asked."""
         return min(max(self.shortest * 2**octave, self.shortest), self.longest)
 
 

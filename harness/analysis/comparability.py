@@ -10,6 +10,7 @@ from eyechart.harness.analysis.asked import in_both
 from eyechart.harness.analysis.judged_run import JudgedCondition, JudgedRun
 from eyechart.harness.analysis.shortened import shortened
 from eyechart.harness.errors import CompareError
+from eyechart.providers.naming import named
 
 _MOST_OF_A_SETTING = 60
 """Characters of a setting's value in a sentence."""
@@ -66,7 +67,8 @@ def check_same_task(first: JudgedRun, second: JudgedRun) -> None:
     problem = f"{first.folder} and {second.folder} cannot be compared"
     if first.real_folder == second.real_folder:
         raise CompareError(
-            f"{first.folder} is both runs; --axis AXIS=VALUE,VALUE compares conditions of one"
+            f"{first.folder} is both runs; {named('axes', 'AXIS=VALUE,VALUE')} compares conditions "
+            "of one"
         )
     if left.task != right.task:
         raise CompareError(f"{problem}: one is a run of {left.task}, the other of {right.task}")

@@ -86,8 +86,8 @@ class ConditionComparison:
 
     @property
     def is_on_shared(self) -> bool:
-        """Whether a length is none of its run's table, because it is that of the samples that both
-        sides have.
+        """Whether the length of a side was estimated from the samples that both sides have, and so
+        differs from the one in the table of its run.
         """
         lengths = self.length.first, self.length.second
         return any(
@@ -188,14 +188,13 @@ class Comparison:
         return all(is_at_floor(side, margin) for side in zip(*pairs, strict=True))
 
     def change(self, margin: float) -> Change:
-        """What became of second, compared with first; `undecided` where something else than sight
-        limits an effective length.
+        """How second compares with first; `undecided` where something else than sight limits an
+        effective length.
 
         `equivalent`: the 90 % interval of the difference of the areas lies within `margin` on both
         sides, no single line differs significantly by more, and not both are at the floor.
-        Otherwise `worse` or `better` if an
-        effective length, the area or a single line shows it; `worse` if both are shown. Without
-        areas the result is never `equivalent`.
+        Otherwise `worse` or `better` if an effective length, the area or a single line shows it;
+        `worse` if both are shown. Without areas the result is never `equivalent`.
         """
         if self.length.is_limited:
             return "undecided"
@@ -414,9 +413,9 @@ def sides_of(
     other_rows: bool,
     in_tokens: bool = False,
 ) -> tuple[Side, Side] | None:
-    """Both sides, each with all of its own samples, so that its length is that of its run; `None`
-    where no sample is scored on both sides, unless `other_rows`, see `have_other_rows`. With
-    `in_tokens` their lengths are in tokens of the row.
+    """Both sides, each with all of its own samples, so that each has the effective length of its
+    run. `None` where no sample is scored on both sides, unless with `other_rows`, see
+    `have_other_rows`. With `in_tokens` the lengths are in tokens of the row.
 
     Only a relative threshold is taken on the samples that both have, if their shortest lines
     differ: it is a share of the accuracy there.

@@ -131,9 +131,9 @@ class Curve:
         return np.array([at_most(int(right), int(n), p) < _BELOW for right, n, p in counts], bool)
 
     def not_below_chance(self) -> Curve:
-        """The curve with the accuracy of guesses at the lines `below_chance`. A model that prefers
-        wrong options by some rule sees no more there than one that guesses, and no curve with the
-        accuracy of guesses as its lowest fits its answers.
+        """The curve, with the accuracy of guessing at lines `below_chance`. A model that prefers
+        wrong options by some rule sees no more there than one that guesses, and a fitted curve
+        never goes below the accuracy of guessing.
         """
         if not self.below_chance.any():
             return self
@@ -142,12 +142,12 @@ class Curve:
 
     @property
     def mean_chance(self) -> float:
-        """Accuracy of guesses over all scored samples."""
+        """The accuracy that guessing would have over all scored samples."""
         return float(self.chance @ self.n / self.n.sum())
 
     @property
     def area_above_guesses(self) -> float:
-        """The area under accuracy over log length that guesses would not have: 0 to 1."""
+        """The area under accuracy over log length, minus the area that guessing would have."""
         areas = areas_under(self.lengths, np.array([self.accuracies, self.chance]))
         return float(areas[0] - areas[1])
 
@@ -238,8 +238,8 @@ def curve(
 
 
 def is_at_floor(curves: Sequence[Curve], margin: float) -> bool:
-    """Whether the mean area of these conditions is no larger than that of guesses and `margin`: so
-    nearly all answers are wrong, and no fall of more than `margin` could be seen.
+    """Whether the mean area of these conditions is at most `margin` above that of guessing. Nearly
+    all answers are wrong then, and a fall of more than `margin` could not be seen.
     """
     return float(np.mean([curve.area_above_guesses for curve in curves])) <= margin
 

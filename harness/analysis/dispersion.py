@@ -52,8 +52,8 @@ def between_rows(residuals: Floats, scored: Floats, *, in_common: bool = True) -
     Both have shape (N, L). Answers to one row go together with the correlation that the products of
     their residuals show (the cluster-robust variance of Liang and Zeger 1986, Biometrika 73, over
     the naive one). As few rows show little, they are joined by `_PRIOR_ROWS` rows of correlation
-    `_PRIOR`. Without `in_common` each residual is taken less the mean of its line: what all rows
-    have in common, such as replies that are always right, does not count as correlation then.
+    `_PRIOR`. Without `in_common` the mean of its line is subtracted from each residual: what all
+    rows have in common, such as replies that are always right, does not count as correlation then.
     """
     rows = int(scored.any(axis=1).sum())
     independent = float((residuals**2).sum())
@@ -73,7 +73,7 @@ def between_rows(residuals: Floats, scored: Floats, *, in_common: bool = True) -
 
 
 def _products(values: Floats) -> float:
-    """The sum of the products of each two values of a row."""
+    """The sum, over all rows, of the products of two different values of one row."""
     return float((values.sum(axis=1) ** 2).sum() - (values**2).sum())
 
 
@@ -88,9 +88,10 @@ def between_lengths(
 ) -> float:
     """Variance of groups of neighbouring lengths, as a multiple of the binomial one; at least 1.
 
-    All have shape (B,); `centres` are the octaves of the bins. It is Pearson's chi-squared over its
-    degrees of freedom, as in a quasi-binomial model (McCullagh and Nelder 1989). With several draws
-    the binomial variance is smaller by the factor `of_draws`, see `mean_of_draws`.
+    All arrays have shape (B,), a value for each bin; `centres` are the octaves of the bins. The
+    result is Pearson's chi-squared over its degrees of freedom, as in a quasi-binomial model
+    (McCullagh and Nelder 1989). With several draws the binomial variance is smaller by the factor
+    `of_draws`, see `mean_of_draws`.
     """
     grouped = [
         group_sums(values, centres, _GROUPS_AN_OCTAVE)

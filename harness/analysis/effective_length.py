@@ -29,7 +29,7 @@ NO_SINGLE_THRESHOLD = "no single threshold"
 NOT_KNOWN = "not known"
 """The text in place of a length that the replies leave open."""
 GROUP = 20
-"""Without a single threshold neighbouring lines are taken together until they have so many scored
+"""Without a single threshold neighbouring lines are taken together until they have this many scored
 replies: of fewer, one slip decides."""
 FEW_REPLIES, FEW_ROWS = 8, 20
 """An effective length from fewer scored replies, or rows, gets a note. With fewer rows that are

@@ -80,7 +80,7 @@ class _Chain:
 
 @lru_cache(maxsize=128)
 def _chain(threshold: float, apart: float) -> _Chain:
-    """The chain of bins that are so many octaves apart."""
+    """The chain of bins that are this many octaves apart."""
     logits = math.log(threshold / (1 - threshold)) + (np.arange(-_BELOW, _ABOVE) + 0.5) * _STEP
     accuracies = 1 / (1 + np.exp(-logits))
     levels, rates = len(logits), len(_RATES)

@@ -29,9 +29,9 @@ _NORMAL = np.linspace(-5.4, 5.4, 181)
 of the difference. They reach far out, since p-values corrected for many tests depend on the tails.
 """
 _CAUTION = 4
-"""A difference is significant at a level where the posterior leaves out 0 at one that is so many
-times smaller. Where the shapes of both curves differ, and their lengths do not, the posterior alone
-is wrong in up to 10 % of the runs, not in 5 %: see `docs/simulations.md`."""
+"""For a difference to be significant at a level, 0 must be outside the posterior's interval at a
+level this many times smaller. The posterior alone finds a difference in up to 10 % of runs, not
+5 %, where the curves differ in shape and not in length: see `docs/simulations.md`."""
 _TAIL = TAILS[0] / _CAUTION
 _LEVELS = np.unique([*np.geomspace(1e-6 / _CAUTION, 0.5, 442), _TAIL, 0.5])
 """One-sided levels of the posterior at which the ends of the difference are known. The lowest one
@@ -41,7 +41,7 @@ _SHARES = [NormalDist().cdf(quantile) for quantile in _NORMAL]
 _AT_INTERVAL = int(np.searchsorted(_LEVELS, _TAIL))
 _MOST_CORRELATION = 0.95
 _POWER_OVER_CONFIDENCE = 1 - NormalDist().inv_cdf(0.8) / NormalDist().inv_cdf(_TAIL)
-"""A difference of so many half widths of a 95 % interval is found with a power of 80 %."""
+"""A difference of this many half widths of a 95 % interval is found with a power of 80 %."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -346,7 +346,7 @@ class Joined:
 
     @property
     def least_p(self) -> float:
-        """The p-value of the next lower level: `p` is not below it. It takes no sorting."""
+        """A lower bound of `p`: the p-value of the next lower level. It is quick to compute."""
         place = max(int(np.searchsorted(_LEVELS, min(self._levels), "right")) - 1, 0)
         return _two_sided(float(_LEVELS[place]))
 

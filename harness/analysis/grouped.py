@@ -36,7 +36,7 @@ def grouped(run: JudgedRun, name: str, tasks: str = "", *, run_kept_code: bool =
     """The recorded samples of `run` by the metadata `name` of their items.
 
     The journal has no metadata, so the items are made again by the task that `task_of` opens.
-    `tasks` names task files, as `--task` does. Code that the run kept is executed only with
+    `tasks` names task files or folders of them. Code that the run kept is executed only with
     `run_kept_code`.
 
     Raises:

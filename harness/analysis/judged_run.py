@@ -426,7 +426,7 @@ def read_run(
 ) -> JudgedRun:
     """Reads the run in `folder` and judges all of its records again.
 
-    A task's own scorer is loaded from its file. `tasks` names task files, as `--task` does. A file
+    A task's own scorer is loaded from its file. `tasks` names task files or folders of them. A file
     that only the run names is executed only with `run_kept_code`, see `judging.scorer_of`.
 
     Raises:

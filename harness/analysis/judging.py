@@ -134,8 +134,8 @@ def _short(value: object) -> str:
 def scorer_of(
     folder: Path, manifest: Manifest, others: str = "", *, run_kept_code: bool = False
 ) -> Scorer | None:
-    """The scorer of the run in `folder`, from its task file. `others` names task files, as `--task`
-    does.
+    """The scorer of the run in `folder`, from its task file. `others` names task files
+    or folders of them.
 
     A run may come from a stranger. So a file that only its manifest names is not executed, also if
     it claims to be a built-in task. It is executed with `run_kept_code`, if the user has run it on

@@ -247,14 +247,14 @@ def lengths_of(rows: Iterable[Row]) -> list[int]:
 
 
 def right_at_lengths(rows: Iterable[Row]) -> list[int]:
-    """The lengths of `--at` that at least one row has, ascending."""
+    """The lengths in `at` that at least one row has, ascending."""
     names = {name for row in rows for name, value in row.items() if value}
     return sorted({int(length) for length in map(right_at_length, names) if length})
 
 
 def write_leaderboard(path: Path, leaderboard: Leaderboard) -> None:
     """Writes `leaderboard` to `path`, or to the target of a link there. The accuracies are the last
-    columns: those of the fitted curve at the lengths of `--at`, and those of each line.
+    columns: those of the fitted curve at the lengths in `at`, and those of each line.
 
     Raises:
         errors.JournalError: the file cannot be written.

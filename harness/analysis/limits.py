@@ -32,8 +32,7 @@ from eyechart.harness.spec import Line
 
 Column: TypeAlias = npt.NDArray[Any]
 _MOST_OF = 2 / 3
-"""One cause is named where it has so many of the replies that failed for another cause than sight.
-"""
+"""One cause is named where it has this share of the replies that failed, except for sight."""
 _FAR = math.sqrt(2)
 """Times the length that is far beyond it, in an interval that few replies leave wide."""
 _FIRST = 10

@@ -21,7 +21,7 @@ from eyechart.harness.score.outcomes import Outcome
 from eyechart.harness.spec import CellKey, Line
 
 WAVES = 4
-"""Rows are added in so many waves, at most; a comparison is looked at after each."""
+"""Rows are added in this many waves, at most; a comparison is looked at after each."""
 SURE = 0.02
 """Level at which a look ends the asking; the verdict goes by 5 %, as always. Each look may be wrong
 by chance, so they must be surer than a single one."""
@@ -88,7 +88,7 @@ def draws_of(run: JudgedRun) -> int:
 
 
 def more_pairs(first: JudgedRun, second: JudgedRun, comparison: Comparison, requests: int) -> Both:
-    """Rows more on the lines that tell most, for at most so many requests."""
+    """Rows more on the lines that tell most, for at most this many requests."""
     wanted = dict(_both(first, second))
     weights: dict[CellKey, float] = {}
     for compared in comparison.conditions:
@@ -106,11 +106,11 @@ def more_pairs(first: JudgedRun, second: JudgedRun, comparison: Comparison, requ
 
 
 def more_of_baseline(baseline: JudgedRun, now: JudgedRun, waves: int) -> Counts:
-    """What a run is to have next of the rows of its baseline, if so many waves are left: as many
-    rows on each line, and all of them in the last wave.
+    """How many rows a run has after the next wave, where `waves` are left: on each line an equal
+    share of the rows that only its baseline has, and all of them after the last wave.
 
-    On lines that tell most, as `more_pairs` adds them, a run that is equivalent is seldom found to
-    be: its area needs all lines.
+    `more_pairs` adds rows only on the lines that tell most. A run that is equivalent would then
+    seldom be found to be: the test compares areas, which need all lines.
     """
     wanted, has = dict(planned(now)), planned(baseline)
     for key, most in has.items():
@@ -121,8 +121,8 @@ def more_of_baseline(baseline: JudgedRun, now: JudgedRun, waves: int) -> Counts:
 
 
 def line_weights(first: Fit, second: Fit, lines: Sequence[Line]) -> Floats:
-    """How much a pair on each line tells: the difference of both accuracies, as fitted, and how
-    near they are to the threshold; shape (L,).
+    """How much a pair on each line tells, shape (L,): the difference of the two fitted accuracies,
+    plus the mean of how near both are to the threshold.
     """
     lengths = [line.length for line in lines]
     accuracies, near = [], []
@@ -135,8 +135,8 @@ def line_weights(first: Fit, second: Fit, lines: Sequence[Line]) -> Floats:
 
 
 def rows_more(weights: Floats, requests: int) -> dict[int, int]:
-    """Place of a line -> the rows that it gets more, for at most so many requests of both runs: as
-    many for each line that tells about as much as the best one.
+    """Place of a line -> the rows that are added to it. Each line that tells about as much as the
+    best one gets the same number. Both runs together get at most `requests` requests.
     """
     best_first = np.argsort(-weights, kind="stable").tolist()
     most = weights.max(initial=0)
@@ -146,12 +146,12 @@ def rows_more(weights: Floats, requests: int) -> dict[int, int]:
 
 
 def next_wave(left: int, done: int) -> int:
-    """The requests of the next wave of rows, if so many are `left` and `done` waves were asked."""
+    """Requests in the next wave; `left` requests are left, and `done` waves were asked."""
     return left // (WAVES - done) if done < WAVES else 0
 
 
 def _both(first: JudgedRun, second: JudgedRun) -> Counts:
-    """The cells of both runs under the conditions that both have, each with the more samples."""
+    """The cells under conditions that both runs have, each with the larger number of samples."""
     common = set(first.conditions) & set(second.conditions)
     wanted: dict[CellKey, int] = {}
     for cell in (*first.manifest.cells, *second.manifest.cells):

@@ -216,8 +216,8 @@ def _drawn_length(pair: Pair, place: int, resamples: int, seed: int) -> PairedLe
 
 def sign_flips(differences: Floats, seed: int = 0) -> float:
     """Two-sided p-value of Fisher's randomisation test (1935): how often the sum of the rows'
-    differences is as far from 0 if each has its sign by chance. Of verdicts without draws this is
-    McNemar's exact test; here the signs are drawn 9,999 times.
+    differences is as far from 0 if the sign of each is random. For verdicts without draws this is
+    McNemar's exact test. Here the signs are drawn 9,999 times.
     """
     unequal = differences[abs(differences) > NEARLY]
     if not len(unequal):

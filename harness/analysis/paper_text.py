@@ -38,8 +38,8 @@ def threshold_text(threshold: Threshold) -> str:
 
 
 def notes(estimates: Mapping[str, EffectiveLength | None]) -> list[str]:
-    """What the lengths of these names have notes for: `† tiny, comma: of 5 rows only`; without
-    names where it is all of them.
+    """The notes on these effective lengths, with the names that each is about: `† tiny, comma: of
+    5 rows only`; without names where all have the same note.
     """
     by_note: dict[str, list[str]] = {}
     for name, estimate in estimates.items():

@@ -40,7 +40,7 @@ Counts: TypeAlias = npt.NDArray[np.int64]
 
 @lru_cache(maxsize=64)
 def smallest_fall(pairs: int, tests: int = 1) -> float | None:
-    """The smallest fall from the accuracy `FROM` that is found on one line of so many pairs.
+    """The smallest fall from the accuracy `FROM` that is found on one line of this many pairs.
 
     By McNemar's exact test at 5 % divided by the number of tests, as in Holm's first step. `None`
     where not even a fall to 0 is found.

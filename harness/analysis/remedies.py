@@ -21,7 +21,7 @@ from eyechart.providers.naming import named
 MOST_RECORDS = 200
 """Records that are enough to choose a remedy by."""
 _ENDLESS = 3
-"""After so many requests with more tokens each time, a reply does not end."""
+"""After this many requests with more tokens each time, a reply does not end."""
 
 
 _AROUND = re.compile(r"\bamid\(\s*(\w+)")
@@ -29,7 +29,7 @@ _AROUND = re.compile(r"\bamid\(\s*(\w+)")
 
 
 def context_of(spec: TaskSpec, condition: Condition) -> str:
-    """The axis whose value says how much is around the rows of a condition; empty for nothing."""
+    """The axis that sets how much text is around the rows of a condition; empty without text."""
     for axis in _AROUND.findall(spec.prompt):
         if axis in condition and spec.axes[axis].values[condition[axis]]:
             return str(axis)

@@ -71,7 +71,7 @@ def write_results(run: JudgedRun, threshold: Threshold = Threshold()) -> Path:
 
 
 def slots(samples: pd.DataFrame, draws: int | npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    """Place of each of a cell's `samples` by index, and by draw for the same index."""
+    """The place of each of a cell's `samples`, from 0: by index, and then by draw."""
     index, draw = (samples[name].to_numpy(np.int64) for name in ("index", "draw"))
     places: npt.NDArray[np.int64] = index * draws + draw - 1
     return places

@@ -34,7 +34,7 @@ class NoTaskError(Exception):
 def task_of(
     folder: Path, manifest: Manifest, others: str = "", *, run_kept_code: bool = False
 ) -> Task:
-    """The task of the run in `folder`; `others` names the user's task files, as `--task` does.
+    """The task of the run in `folder`; `others` names the user's task files.
 
     The file that `catalogue.reopen` finds comes first, if its content is the one in the run's
     manifest; then the user's own file, if the user has run it here (`plan.own_tasks`); then the

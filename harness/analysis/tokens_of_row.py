@@ -84,16 +84,16 @@ def fitted(
     *,
     own_texts: bool = False,
 ) -> TokensASymbol | None:
-    """The slope of a straight line through the tokens over the lengths, by ordinary least squares;
-    arrays of shape (N,). Unknown tokens are NaN.
+    """Tokens per symbol: the slope of a straight line through tokens over lengths, by ordinary
+    least squares. Arrays have shape (N,); unknown tokens are NaN.
 
-    What all prompts share, such as the instructions and a chat template, is in the intercept. The
-    interval is the wider one of two: with the usual standard error, and with that of sums over
-    `rows` (Liang & Zeger 1986), since a row that is asked at several lengths has the same words in
-    each. Both are 0 where a symbol always has the same tokens.
+    The intercept holds what all prompts share, such as the instructions and a chat template. The
+    interval is the wider of two: one from the usual standard error, and one from that of the sums
+    of each row in `rows` (Liang & Zeger 1986), because a row has the same words at all lengths.
+    Both widths are 0 where every symbol takes the same number of tokens.
 
-    With `own_texts` the prompts of each row have a text of their own besides, such as worked
-    examples, at every length the same one: each row has its own intercept.
+    With `own_texts` each row has its own intercept: its prompts have a text, such as worked
+    examples, that is the same at all lengths and differs between rows.
 
     `None` with fewer than five samples or one length only, and where the tokens do not grow.
     """
@@ -122,7 +122,7 @@ def why_unknown(lengths: Floats, tokens: Floats) -> str:
 
 
 def of_prompts(prompts: Sequence[CountedPrompt]) -> TokensASymbol | None:
-    """Tokens a symbol from prompts that the model's tokenizer counted, see `fitted`."""
+    """Tokens per symbol, from prompts that the model's tokenizer counted; see `fitted`."""
     if not prompts:
         return None
     rows, lengths, tokens = np.array(prompts).T
@@ -135,7 +135,7 @@ def _means(values: Floats, groups: npt.NDArray[np.int64]) -> Floats:
 
 
 def _usual(residuals: Floats, squares: float, free: int) -> float:
-    """The half width of the interval where the samples are independent, with so many degrees of
+    """The half width of the interval where the samples are independent, with this many degrees of
     freedom.
     """
     return student95(free) * math.sqrt(float((residuals**2).sum()) / free / squares)

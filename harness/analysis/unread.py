@@ -10,7 +10,7 @@ from eyechart.harness.journal.record import Record
 from eyechart.harness.score.outcomes import NOT_SCORED, OUTCOMES, Outcome
 
 _SHARE, _FEWEST = 0.2, 5
-"""Unread replies that are worth a notice: this share of all, and so many."""
+"""Unread replies that are worth a notice: this share of all, and this many."""
 SHOWN = 3
 """Most reasons and replies that a notice shows."""
 _CHARS = 120

@@ -99,7 +99,7 @@ def import_replies(
     their tables. Returns the exit code, which says whether a reply is missing.
 
     A run may come from a stranger. Samples are made again by built-in tasks, by files that `tasks`
-    names, as `--task` does, and only with `run_kept_code` by code that the run kept.
+    names, and only with `run_kept_code` by code that the run kept.
     """
 
     def opened(folder: Path, manifest: Manifest) -> Task:

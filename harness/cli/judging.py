@@ -219,11 +219,11 @@ def leaderboard(
 ) -> None:
     """Merge runs into one table, a row for each model, task and condition, and into a page.
 
-    Prints the models of each task by effective length, with the ranks that the tests leave open;
-    with --unit tokens these are by tokens of the row. The page ranks in the task's unit. Lengths of
-    --at are in the file, in the table and on the page too.
-    Rows of the file whose runs are not among these stay. Runs that cannot be compared with the rest
-    are left out, with the reason.
+    Prints the models of each task, sorted by effective length, each with the ranks that it can have
+    by the tests. With --unit tokens the printed ranks are by tokens of the row; those of the page
+    are always in the task's unit. The accuracies at the lengths of --at are in the file, in the
+    table and on the page. Rows of the file stay where their runs are not among these. Runs that
+    cannot be compared with the others are left out, with the reason.
     """
     from eyechart.harness.cli import leaderboard as board
     from eyechart.harness.cli.results import read_threshold, read_unit

@@ -243,9 +243,9 @@ def _write_leaderboard(
 def print_standings(
     of_tasks: Sequence[Section], at: Sequence[int] = (), *, in_tokens: bool = False
 ) -> None:
-    """Prints the models of each task by effective length, with the ranks that the tests leave open,
-    and their accuracy at each length `at`; tasks with a single model are in one table. With
-    `in_tokens` lengths are in tokens of the row, but for those of `at`.
+    """Prints the models of each task, sorted by effective length, with the ranks that each can have
+    by the tests and its accuracy at each length in `at`. Tasks with a single model share one table.
+    With `in_tokens` effective lengths are in tokens of the row; those in `at` are not.
     """
     standings = {id(one): one.standing_in(in_tokens=in_tokens) for one in of_tasks}
     alone = [section for section in of_tasks if len(section.standing.places) == 1]

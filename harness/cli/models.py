@@ -94,7 +94,7 @@ def run_models(
             echo(after_runs([run.followed for run in shown], asked=True))
     if failed and len(models) > 1:
         say(
-            f"{len(results) - len(failed)} of {len(models)} models are complete; not:",
+            f"{len(results) - len(failed)} of {len(models)} models are complete; these are not:",
             *(f"  {result.model}: {result.why}" for result in failed),
         )
     return max(result.exit_code for result in results)

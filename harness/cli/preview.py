@@ -60,7 +60,9 @@ class Waves:
 
 @dataclass(frozen=True, slots=True)
 class CanShow:
-    """What a comparison of two such runs finds with a power of 80 %; `None` if nothing."""
+    """The smallest differences that a comparison of two such runs finds with a power of 80 %;
+    `None` where it finds none.
+    """
 
     tests: int
     """Number of tests in the correction."""

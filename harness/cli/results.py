@@ -37,7 +37,7 @@ def read_threshold(share: float, *, relative: bool) -> Threshold:
     """The accuracy from which a length counts as seen.
 
     Raises:
-        UsageError: `share` is none that an estimate can go by.
+        UsageError: no length can be estimated at `share`.
     """
     if problem := threshold_problem(share):
         raise UsageError(f"--threshold {problem}")

@@ -23,7 +23,7 @@ from eyechart.providers.naming import settings_in, spelled
 
 _HELP = ("-h", "--help")
 _MANY = 40
-"""A verb with so many options shows them in groups."""
+"""A verb with this many options or more shows them in groups."""
 _BLANKS = "; blanks separate the values of a variable, so write JSON without any"
 
 

@@ -70,7 +70,7 @@ class AdaptiveChooser:
         )
 
     def _aim(self, request: RunRequest, lines: int) -> Aim:
-        """The aim for a run on so many lines. Its samples or items limit what can be asked of a
+        """The aim for a run on this many lines. Its samples or items limit what can be asked of a
         line.
         """
         plan, most = request.plan, None

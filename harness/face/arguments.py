@@ -18,7 +18,7 @@ Result = TypeVar("Result")
 
 
 def argument(name: str, given: object, check: Check) -> Any:
-    """The argument as the check returns it; raises `UsageError` where it cannot be."""
+    """The argument as `check` returns it; raises `UsageError` if `check` refuses it."""
     try:
         return check(given)
     except ValueError as error:

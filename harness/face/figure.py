@@ -48,7 +48,7 @@ def figures(
     style = FigureStyle(width, height, argument("font", font, full_text), font_size)
     given = [runs] if isinstance(runs, Run | str | Path) else list(runs)
     if not given:
-        raise UsageError("runs must name a run, or several: there is nothing to draw")
+        raise UsageError("runs is empty; name at least one run")
     folders = [one.folder if isinstance(one, Run) else argument("runs", one, path) for one in given]
     named, beside = sorted_out(folders, as_warning)
     judged = _judged(given, named)

@@ -60,7 +60,7 @@ def read_threshold(threshold: float, *, relative: bool) -> Threshold:
     """The accuracy from which a length counts as seen.
 
     Raises:
-        UsageError: `threshold` is none that an estimate can go by.
+        UsageError: no length can be estimated at `threshold`.
     """
     wanted = argument("threshold", threshold, share)
     if problem := threshold_problem(wanted):
@@ -200,7 +200,7 @@ class Run:
 
     def pass_at(self, k: int) -> float | None:
         """Mean probability that at least one of `k` replies to a prompt is right, over the prompts
-        with so many replies, without controls; `None` without any.
+        with at least `k` replies, without controls; `None` if there are none.
 
         Raises:
             UsageError: `k` is less than 1.
@@ -400,13 +400,13 @@ def load_run(
 ) -> Run:
     """The run in `folder`, judged again.
 
-    Prompts are made again from built-in tasks, from files that `tasks` names, as `--task` does, and
+    Prompts are made again from built-in tasks, from files or folders that `tasks` names, and
     from the files that the run kept. Code that came with the run is executed only with
     `run_kept_code`.
 
     Raises:
         JournalError: there is no run, or it cannot be read.
-        UsageError: the threshold is none that an estimate can go by.
+        UsageError: no length can be estimated at this threshold.
     """
     of_threshold = read_threshold(threshold, relative=relative)
     place = argument("folder", folder, path)

@@ -138,8 +138,8 @@ class RunOptions:
         )
 
     def open_provider(self, requests: Sequence[RunRequest]) -> Provider:
-        """The provider that answers `requests`, of which the first run's folder takes the output of
-        its server; raises `SetupError`.
+        """The provider that answers `requests`; raises `SetupError`. The output of a server that it
+        starts goes into the folder of the first run.
         """
         settings = self.model_settings(requests[0].server_log)
         if self.name.descriptor.gets_answers:
@@ -223,7 +223,7 @@ def _check_read(given: RunSettings, name: ModelName, plans: Sequence[Plan]) -> N
         )
     if given.api not in apis:
         raise UsageError(
-            f"{name.label} takes {read} with {named('api', ' or '.join(apis))} alone: its chat "
+            f"{name.label} takes {read} only with {named('api', ' or '.join(apis))}: its chat "
             "cannot be asked for the probability of a given answer"
         )
     if scored := [plan.task.name for plan in plans if plan.task.spec.scorer is not None]:

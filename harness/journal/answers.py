@@ -61,7 +61,7 @@ class Answered:
         self.add(sample.condition, sample.length, sample.index, mark, sample.draw)
 
     def cell_key(self, sample: Sample) -> CellKey:
-        """The key of a planned cell that contains `sample`, or else of its exact length."""
+        """The key of a planned cell that contains `sample`, or the key of its exact length."""
         lines = self._finder.find(sample.length, sample.index)
         return sample.condition, lines[0] if lines else Line.exact(sample.length)
 
@@ -75,7 +75,7 @@ class Answered:
         return hashes[index] if index < len(hashes) else 0
 
     def add(self, condition: Condition, length: int, index: int, mark: int, draw: int = 1) -> None:
-        """Adds a sample to each cell that contains it, else under its length."""
+        """Adds a sample to each planned cell that contains it, or to that of its exact length."""
         lines = self._finder.find(length, index) or (Line.exact(length),)
         self._add(condition, lines, index, mark, draw)
 
@@ -111,8 +111,8 @@ class Answered:
         return any(map(any, self._hashes.values()))
 
     def has_record_of_all(self, cell: Cell, shard: Shard = WHOLE) -> bool:
-        """Whether every draw of every sample of a cell has a record, of a reply or of a failure. Of
-        other shards none is needed.
+        """Whether every draw of every sample of a cell has a record: a reply or a failure. Only the
+        samples of `shard` count.
         """
         rows = shard.rows(cell.samples)
         if self.count_in(cell, shard) == len(rows) * cell.draws:

@@ -95,7 +95,7 @@ class Manifest:
 
     @property
     def asked_as(self) -> str:
-        """The model as `--model` names it: `provider/model`."""
+        """The model as the setting `model` names it: `provider/model`."""
         return self.served_as or self.model_name
 
     @property

@@ -40,7 +40,7 @@ class Part:
 def find_parts(folders: Sequence[Path], unread: list[str]) -> list[list[Part]]:
     """The parts in `folders`, grouped by run; a run's folder includes its shards. A part that
     cannot be read is left out, and its problem is added to `unread`. A folder is a run, a shard, or
-    a folder with many runs, such as an `--out`. Runs that are named one by one must be parts of the
+    a folder with many runs, such as `results`. Runs that are named one by one must be parts of the
     same run.
 
     Raises:

@@ -58,7 +58,7 @@ class Used(Protocol):
 
 
 class PaidRecord(Used, Protocol):
-    """A record of a journal, with the tokens of the replies to its sample that were cut off."""
+    """A record of a journal, with the tokens of earlier replies to its sample that were cut off."""
 
     @property
     def at(self) -> float | None: ...
@@ -95,8 +95,8 @@ def cost(prices: Prices, used: Used, at_s: float | None = None) -> float | None:
 
 
 def whole_cost(prices: Prices, record: PaidRecord) -> float | None:
-    """Dollars of a record's reply, with those of its sample's replies that were cut off; `None`
-    without the tokens of the reply.
+    """Dollars for a sample: its recorded reply, and earlier replies to it that were cut off. `None`
+    where the tokens of the recorded reply are unknown.
     """
     dollars = cost(prices, record, record.at)
     if dollars is None or record.cut_output_tokens is None:
@@ -105,12 +105,12 @@ def whole_cost(prices: Prices, record: PaidRecord) -> float | None:
 
 
 def cut_usage(record: PaidRecord) -> Usage:
-    """The tokens of the replies to a record's sample that were cut off before."""
+    """The tokens of earlier replies to the same sample that were cut off."""
     return Usage(record.cut_prompt_tokens or 0, record.cut_output_tokens or 0, tier=record.tier)
 
 
 def most_cost(rates: MostRates, prompt_tokens: float, output_tokens: int, n: int = 1) -> float:
-    """Dollars of `n` requests with so many tokens together."""
+    """Dollars of `n` requests; the tokens are the sums over all of them."""
     dollars = prompt_tokens * rates.prompt + output_tokens * rates.output + n * rates.request
     return dollars / PER
 
@@ -205,7 +205,7 @@ class Budget:
             self.spent += cost(self.prices, usage, self.clock()) or 0.0
 
     def learn(self, prompt_tokens: int, estimate: int) -> None:
-        """Raises `prompt_scale` if a prompt took more tokens than `estimate`, its maximum."""
+        """Increases `prompt_scale` if a prompt took more tokens than `estimate`, its maximum."""
         if prompt_tokens > estimate * self.prompt_scale and estimate:
             self.prompt_scale = prompt_tokens / estimate
             self._totals.clear()
@@ -339,7 +339,7 @@ class UsageMeter:
         if sound is None and usage is not None and not self._has_warned:
             self._has_warned = True
             self.say(
-                "the server's usage figures are ignored where they cannot be true, the first: "
+                "the server's counts of tokens are ignored where they cannot be true; the first is "
                 f"prompt_tokens {_figure(usage.prompt_tokens)} and output_tokens "
                 f"{_figure(usage.output_tokens)} for a reply of {characters:,} characters"
             )

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from eyechart.providers.base import Facts
 
 _PROMPTS = 24
-"""Prompts of a condition, where there are so many."""
+"""Prompts of a condition, where there are this many."""
 _LINES = 3
 """Lines that they come from, if these have enough rows: the shortest, the longest and one between.
 More rows say more than more lines where the tokens of rows of one length differ."""

@@ -24,13 +24,13 @@ _MAX_COUNTED = 5000
 _SAMPLES_OF_A_CELL = 3
 """In longer plans, samples of each cell that stand for the whole cell."""
 _SAMPLES_OF_A_BAND = 13
-"""The same for cells with several lengths. It is a Fibonacci number: after so many samples the
+"""The same for cells with several lengths. It is a Fibonacci number: after this many samples the
 lengths are spread most evenly.
 """
 _LONG = 100_000
 """A cell whose prompts have more characters is long: plans with one are not counted whole."""
 _SAMPLES_OF_A_LONG_CELL = 2
-"""Samples that stand for a long cell; what is around the rows is most of its prompts."""
+"""The same for a long cell, whose prompts are mostly the text around the rows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +54,7 @@ class Thinking:
         return self.likely > 0 or self.most is not None
 
     def worst(self, answer: int) -> tuple[int, int]:
-        """Most requests for a sample whose answer may have so many tokens, and most tokens of all
+        """Most requests for a sample whose answer may have this many tokens, and most tokens of all
         their replies. Each request after the second one gives at least twice as many.
         """
         if self.most is None:

@@ -41,7 +41,7 @@ class ForcedChoice:
             rng=random.Random(f"options|{sample.id}"),
         )
         if len(found) < 2:  # noqa: PLR2004  a choice
-            raise PlanError(f"{sample.id}: there is no wrong answer beside the right one")
+            raise PlanError(f"{sample.id}: no wrong answer is known, and a choice needs one")
         return found
 
     def opening(self, sample: Sample) -> str:

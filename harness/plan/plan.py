@@ -319,7 +319,7 @@ def fingerprint(samples: Iterable[Sample]) -> int:
 
 
 def output_budget(sample: Sample) -> int:
-    """Tokens a reply may have under `--max-tokens auto`.
+    """Tokens a reply may have where `max_tokens` is auto.
 
     Enough for the answer, at one token a character, and for the text before it. That text depends
     on the axis `strategy`: a few sentences for `direct`, sixteen tokens a symbol for other values,

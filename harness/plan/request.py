@@ -9,8 +9,8 @@ from eyechart.providers.base import Api, Request
 
 
 def seed_of(seed: int, draw: int) -> int:
-    """The seed with which a draw is asked: that of the run for the first one, and then the next
-    whole numbers, so that each draw has another and each can be made again.
+    """The seed of a draw: that of the run for the first draw, then the next whole numbers. No two
+    draws have the same one, and each can be repeated.
     """
     return (seed + draw - 1) % 2**63
 
@@ -24,7 +24,7 @@ def request_of(
     *,
     api: Api,
 ) -> Request:
-    """The request with so many tokens for the whole reply, or for the probabilities of a choice."""
+    """The request for a whole reply of at most this many tokens, or for the options of a choice."""
     continued = api == "completions" and choice is None
     return Request(
         prompt=sample.document if continued else sample.prompt,

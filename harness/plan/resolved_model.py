@@ -41,7 +41,7 @@ class ResolvedModel:
 
     @property
     def think_tokens(self) -> int:
-        """Tokens that a reply may have for reasoning, besides its own maximum."""
+        """Tokens that a reply may have for reasoning, in addition to those for its answer."""
         return self.facts.room_to_think
 
     @property

@@ -108,7 +108,7 @@ def _with_preset(tasks: Sequence[Task], preset: str, names: str, notify: Warn | 
 
 
 def check_axes(axes: Iterable[str], tasks: Sequence[Task], names: str) -> None:
-    """Raises `UsageError` for an axis that no task has; `names` is the value of `--task`."""
+    """Raises `UsageError` for an axis that no task has; `names` is the setting `task`."""
     for axis in axes:
         if not any(axis in task.axes for task in tasks):
             remedy = _known_axes(axis, tasks)

@@ -41,8 +41,9 @@ class Group:
 
 
 def groups_of(rows: Iterable[Row]) -> list[Group]:
-    """The rows under the default condition of each task, or else its first one, by kind and source;
-    the largest group first. Controls, and conditions besides these, are only in the file.
+    """The rows of a page, by kind and source, the largest group first: of each task those
+    under its most common default condition, or under the most common one if none is a default.
+    Controls and other conditions are only in the file.
     """
     by_key: dict[tuple[str, str, str, str], list[Row]] = {}
     for row in rows:
@@ -108,7 +109,7 @@ def notes_of(row: Row) -> list[str]:
 
 
 def right_at(row: Row, length: int) -> AtLength | None:
-    """The accuracy of a row at a length of `--at`; `None` where the row does not have it."""
+    """The accuracy of a row at a length in `at`; `None` where the row does not have it."""
     accuracy, low, high, reaches, bound = (row.get(name.format(length), "") for name in RIGHT_AT)
     if not any((accuracy, low, high, reaches)):
         return None
@@ -160,7 +161,6 @@ def _line(row: Row, scale: Scale, at: Sequence[int], *, is_of_tasks: bool) -> St
         row["kind"],
         row["adaptive"] == "yes",
         published_figures(row) if is_reported else length_text(length),
-        None if length is None else length.length,
         "" if interval is None else span_text(interval),
         "" if is_reported else ", ".join(notes_of(row)),
         None if interval is None else strip_of(length, interval, scale),

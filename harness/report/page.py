@@ -61,7 +61,7 @@ def write_report(
 
     What `draw_more` draws of a section stands under the accuracy of its runs.
 
-    Prompts are made again from built-in tasks, from task files that `tasks` names as `--task` does,
+    Prompts are made again from built-in tasks, from task files that `tasks` names,
     or from what the runs kept; kept code is executed only with `run_kept_code`.
 
     Raises:

@@ -37,7 +37,7 @@ class Words:
     more: Sequence[tuple[str, Sequence[str]]] = ()
     """Headings with their paragraphs, below the tables."""
     first: int | None = None
-    """The length of `--at` that is shown first; `None`: the one in the middle."""
+    """The length in `at` that is shown first; `None`: the one in the middle."""
 
 
 @dataclass(frozen=True)

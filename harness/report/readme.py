@@ -35,7 +35,7 @@ def markdown(leaderboard: Leaderboard) -> str:
     over all conditions, and the mean area over the conditions that all models of the task have.
 
     Adaptive runs and recorded replies have rows of their own, which say so. Figures that others
-    reported are left out. Lengths of `--at` have a column each, with the accuracy in percent. The
+    reported are left out. Each length in `at` has a column, with the accuracy in percent. The
     ends of the range do not name their conditions: without a test, the first and the last of
     several equal conditions differ by chance. Controls are left out. Areas over different lengths
     have no mean, and adaptive and recorded rows have none either; these are sorted by how far they

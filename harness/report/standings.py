@@ -26,13 +26,13 @@ from eyechart.harness.spec.columns import ASKED, RECORDED
 TESTED_HEADS = ("ahead of", "behind")
 """The heads of both numbers of `Place.by_test`."""
 MANY_REPLIES = 1000
-"""A table shows what so many replies cost: one costs too little to be read."""
+"""A table shows what this many replies cost: one costs too little to be read."""
 _ROOM, _LEAST_ROOM = 0.04, 1.1
 """Room at both ends of a scale, as a power of its range; and the least factor."""
 _LEAST_RANGE = 10
 """The least range of a scale, so that it has ticks."""
 _MANY_DECADES = 10_000
-"""A scale over so many times its least length has ticks at 1, 10, 100 alone."""
+"""A scale over this many times its least length has ticks at 1, 10, 100 alone."""
 
 
 @dataclass(frozen=True)
@@ -92,13 +92,12 @@ class StandingLine:
     adaptive: bool
     length: str
     """`43`, `> 160`; a dash without a scored sample."""
-    length_value: float | None
     interval: str
     note: str
     """The note beside the length; mostly empty."""
     strip: Strip | None
     right_at: tuple[AtLength | None, ...]
-    """The accuracy at each length of `--at`; `None` without a scored sample."""
+    """The accuracy at each length in `at`; `None` without a scored sample."""
     median: str = "–"
     """The median over all conditions except controls; a dash if there is one."""
     conditions: int = 0
@@ -136,7 +135,7 @@ def first_of(at: Sequence[int], wanted: int | None = None) -> int:
 
 
 def cost_text(a_reply: float) -> str:
-    """What so many replies cost as `MANY_REPLIES` says: `$1.23`."""
+    """What this many replies cost as `MANY_REPLIES` says: `$1.23`."""
     return dollars_text(MANY_REPLIES * a_reply)
 
 
@@ -184,7 +183,6 @@ def _line(place: Place, scale: Scale, at: Sequence[int]) -> StandingLine:
         ASKED if place.run.manifest.recorded is None else RECORDED,
         place.adaptive,
         "–" if estimate is None else estimate.length_text,
-        None if length is None else length.length,
         "" if estimate is None else span_text(estimate.length_ci),
         "no scored sample" if estimate is None else estimate.note,
         None if estimate is None else strip_of(length, estimate.length_ci, scale),

@@ -14,8 +14,8 @@ from eyechart.harness.spec import Sample
 from eyechart.providers.naming import turned_on
 
 WORTH_A_JOB = 10
-"""A first batch, or a first job of a cluster, takes its time: it is made only for so many times as
-many samples."""
+"""A first batch, or a first job of a cluster, takes time. It is made only where there are this many
+times as many samples."""
 
 
 class FirstSamples:

@@ -1,4 +1,4 @@
-"""`--fresh`: moves old runs to `replaced/`, and back if the new run got no answer."""
+"""The setting `fresh`: old runs move to `replaced/`, and back if the new run got no answer."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from eyechart.harness.run.run_request import SERVER_LOG, RunRequest
 
 
 class OldRuns:
-    """The old runs in the folders to which a command with `--fresh` writes new ones."""
+    """The old runs in the folders to which a command with `fresh` writes new ones."""
 
     def __init__(
         self,

@@ -51,6 +51,6 @@ class RunLimits:
     interrupt_drain_s: float = 10.0
     """Seconds for requests in flight to finish when the user interrupts the run."""
     stall_timeout_s: float = 1200.0
-    """The run stops after so many seconds without any answer, if attempts fail meanwhile."""
+    """The run stops after this many seconds without any answer, if attempts fail meanwhile."""
     max_consecutive_failures: int = 20
-    """The run stops after so many samples in a row without a reply."""
+    """The run stops after this many samples in a row without a reply."""

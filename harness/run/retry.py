@@ -131,7 +131,7 @@ class RetryingClient:
         return True
 
     def _note_refusal(self, tokens: int, refused: Record) -> None:
-        """The server did not take a request for so many tokens; tells the user once."""
+        """The server did not take a request for this many tokens; tells the user once."""
         if not self.room.has_refusal:
             why = "" if refused.failure is None else refused.failure.message
             self.say(f"the server does not take {tokens:,} tokens for a reply: {why}")

@@ -31,17 +31,17 @@ FIRST_ROOM = 8192
 MOST = 131_072
 """Most tokens of a reply where neither the window nor the vendor's most is known."""
 _TIMES = 4
-"""A reply that was cut off without a sign of thinking gets so many times its tokens."""
+"""A reply that was cut off without a sign of thinking gets this many times its tokens."""
 _TRIALS, _STEPS = 2, 3
-"""With how many samples that is tried in a run, one after the other, and how often with each. After
-that, room is not what such replies lack."""
+"""Samples of a run with which that is tried, one after the other, and attempts with each. If all
+are cut off, more tokens do not help such replies."""
 _AT_LIMIT = 3
-"""After so many samples of a run that were cut off with all the room there is, samples are asked
-only once. At most as many at a time are asked for more than was usual."""
+"""After this many samples of a run that were cut off at the highest limit, samples are asked only
+once. Of the requests in flight, at most this many have a limit above the usual one."""
 _LOOPS = 5
-"""After so many replies that repeat themselves until they are cut off, the user is told."""
+"""After this many replies that repeat themselves until they are cut off, the user is told."""
 _WORTH = 1.25
-"""A sample is asked again only for so many times the tokens, or more."""
+"""A sample is asked again only for this many times the tokens, or more."""
 _REMEMBERED = 2000
 """Most earlier records of a model that are read."""
 _OTHERWISE = ("seed", "temperature", "max_tokens")
@@ -181,7 +181,7 @@ class Room:
         return True
 
     def _is_probe(self, max_tokens: int) -> bool:
-        """Whether more than so many tokens are more than was usual."""
+        """Whether `max_tokens` is above the limit that was usual so far."""
         return not self.thinks or max_tokens > self.head
 
     def _tries(self, record: Record) -> bool:

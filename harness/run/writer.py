@@ -439,7 +439,7 @@ def _manifest(request: RunRequest) -> Manifest:
             )
         if manifest.shard != shard:
             raise JournalError(
-                f"{folder} holds {manifest.shard_text}, which other rows never join; "
+                f"{folder} holds {manifest.shard_text}, to which other rows cannot be added; "
                 "'bench merge' joins shards"
             )
     else:

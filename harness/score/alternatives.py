@@ -27,7 +27,7 @@ _ALIKE = (string.digits, string.ascii_lowercase, string.ascii_uppercase)
 
 def numbers_nearby(number: int) -> Iterator[int]:
     """`number` ± 1, 2, 5 and 10, the round numbers around it, and then others from near to far.
-    Of a number that is not negative none is.
+    None of them is negative, unless `number` is.
     """
     for other in _numbers(number):
         if other >= 0 or number < 0:

@@ -182,7 +182,7 @@ class AnswerType:
         kept = [self.written(target, form)]
         values = [target, *accept]
         most = _MOST_LISTED if self.listed else MOST_OPTIONS
-        candidates = self.wrong_options(target, form, accept, others, rng)
+        candidates = self.wrong_options(target, rng, form, accept, others)
         if others and self.in_prompt:
             candidates = rng.sample(others, len(others))
         for text in candidates:
@@ -200,10 +200,10 @@ class AnswerType:
     def wrong_options(
         self,
         target: Target,
+        rng: Random,
         form: AnswerForm,
         accept: Sequence[str],
         others: Sequence[str],
-        rng: Random,
     ) -> Iterable[str]:
         """Candidates for the wrong options of a forced choice, the most wanted first."""
         known = [one for one in others if one not in {str(target), *accept}]

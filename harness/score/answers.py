@@ -135,7 +135,9 @@ class Number(AnswerType):
         for name, answer in (("too high", number + missed), ("too low", number - missed)):
             yield name, repr(answer), abs(answer - number)
 
-    def wrong_options(self, target: Target, form: AnswerForm, *_given: object) -> Iterable[str]:
+    def wrong_options(
+        self, target: Target, rng: Random, form: AnswerForm, *_given: object
+    ) -> Iterable[str]:
         return decimals_nearby(self.written(target, form), 2 * _allowed(float(target), form))
 
     def written(self, target: Target, form: AnswerForm) -> str:
@@ -207,14 +209,7 @@ class Code(AnswerType):
             if self._compared(other, form) not in right:
                 yield name, other, None
 
-    def wrong_options(
-        self,
-        target: Target,
-        form: AnswerForm,
-        accept: Sequence[str],
-        others: Sequence[str],
-        rng: Random,
-    ) -> Iterable[str]:
+    def wrong_options(self, target: Target, rng: Random, *_given: object) -> Iterable[str]:
         return changed_characters(str(target), rng)
 
 
@@ -243,14 +238,7 @@ class Text(AnswerType):
             verdicts.append(compare_parts(text, text.split(), words, read.start, read.end))
         return next((one for one in verdicts if one.outcome == "correct"), verdicts[0])
 
-    def wrong_options(
-        self,
-        target: Target,
-        form: AnswerForm,
-        accept: Sequence[str],
-        others: Sequence[str],
-        rng: Random,
-    ) -> Iterable[str]:
+    def wrong_options(self, target: Target, rng: Random, *_given: object) -> Iterable[str]:
         return changed_texts(str(target), rng)
 
     def meant(self, option: str, form: AnswerForm) -> Target:
@@ -305,7 +293,9 @@ class Choice(AnswerType):
                 if form.letters:
                     yield f"letter {letter}", letter, None
 
-    def wrong_options(self, target: Target, form: AnswerForm, *_given: object) -> Iterable[str]:
+    def wrong_options(
+        self, target: Target, rng: Random, form: AnswerForm, *_given: object
+    ) -> Iterable[str]:
         return (self.written(option, form) for option in form.options or ())
 
     def written(self, target: Target, form: AnswerForm) -> str:
@@ -376,14 +366,7 @@ class List(AnswerType):
         if form.ordered is not False and turned != items:
             yield "other order", ", ".join(turned), None
 
-    def wrong_options(
-        self,
-        target: Target,
-        form: AnswerForm,
-        accept: Sequence[str],
-        others: Sequence[str],
-        rng: Random,
-    ) -> Iterable[str]:
+    def wrong_options(self, target: Target, rng: Random, *_given: object) -> Iterable[str]:
         items = str(target).split(lists.SEPARATOR)
         if len(set(items)) == 1:
             return changed_characters(str(target), rng)

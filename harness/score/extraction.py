@@ -173,7 +173,9 @@ def _is_whole(text: str, bare: str, end: int) -> bool:
 def short_answer(
     read: Read, nothing: str, text: str, bare: str, phrases: list[tuple[int, int]]
 ) -> Extracted:
-    """The answer on a line; `read` reads it there, and says `nothing` where a line has none."""
+    """The answer that `read` finds on the line after the last phrase, or on the last line. It
+    returns why there is none: `nothing` where the line has nothing like an answer.
+    """
     end = len(bare)
     why = f"{nothing} on the last line"
     for phrase_start, phrase_end in reversed(phrases):

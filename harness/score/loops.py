@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 _CHARS, _TIMES = 40, 12
-"""A reply loops if it ends with so many repetitions of a text of at most so many characters."""
+"""A reply loops if it ends with this many repetitions of a text of at most this many characters."""
 _FILLING = re.compile(r"[\s\"'`*,;]+")
 
 

@@ -64,7 +64,9 @@ class FigureStyle:
         return self.width * INCH
 
     def points_high(self, usual: float | None = None) -> float:
-        """The height in points; without one of its own `usual`, and else a share of the width."""
+        """The height in points. Where the user gives none, it is `usual`, or a fixed share of the
+        width if that is `None` too.
+        """
         if self.height is not None:
             return self.height * INCH
         return self.points_wide * _GOLDEN if usual is None else usual

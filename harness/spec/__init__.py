@@ -154,7 +154,9 @@ class Settings:
         return _OPTION_TOKENS if self.read == "likelihood" else self.max_tokens
 
     def given(self) -> dict[str, Any]:
-        """The settings for manifest and identity of a run; later fields only where they are set."""
+        """The settings as the manifest and the identity of a run have them. Fields that are newer
+        than the first runs are only in it where they are set.
+        """
         later = {
             "thinking": self.thinking,
             "params": dict(sorted(self.params.items())),

@@ -218,7 +218,7 @@ RIGHT_AT = (
     "reaches_at_{}",
     "reaches_at_{}_bound",
 )
-"""Columns of the leaderboard before them, for each length of `--at`."""
+"""Columns of the leaderboard before them, for each length in `at`."""
 
 _WITH_AXES = {
     "table.csv": (*RUN, *CELLS, ROW_TOKENS, REACHES),

@@ -46,7 +46,7 @@ def _no_constant(name: str) -> float:
 
 def _finite(digits: str) -> float:
     if math.isinf(number := float(digits)):
-        raise ValueError(f"{digits} is too large for a number that is no integer")
+        raise ValueError(f"{digits} is too large for a number with a fraction or an exponent")
     return number
 
 

@@ -88,7 +88,7 @@ class Axis(Part):
     """
 
     default: Annotated[list[str], Field(min_length=1, examples=[["none", "comma"]])]
-    """The names of the values that run unless `--axis` says otherwise. Conditions of nothing but
+    """The names of the values that run unless a command names others. Conditions of nothing but
     these values are the default conditions.
     """
     values: Annotated[
@@ -104,7 +104,7 @@ class Axis(Part):
 
 
 class Preset(Part):
-    """Named settings of a task, such as those of a paper, for `--preset NAME`.
+    """Named settings of a task, such as those of a paper, which the setting `preset` names.
 
     A field that a preset does not give keeps the task's default. Options of the command line
     override the preset.
@@ -186,7 +186,7 @@ class TaskSpec(Part):
         default_factory=dict,
         examples=[{"paper": {"title": "the lengths of a paper, exactly", "spread": "none"}}],
     )
-    """Settings under a name, for `--preset`."""
+    """Settings under a name, which the setting `preset` takes."""
     prompt: Annotated[
         str,
         Field(
@@ -206,7 +206,7 @@ class TaskSpec(Part):
     system: Annotated[str, Field(pattern=r"\S")] | None = Field(
         default=None, examples=["You answer in one line."]
     )
-    """A system prompt, sent as it is before each prompt; `--system` overrides it."""
+    """A system prompt, sent as it is before each prompt; the setting `system` overrides it."""
     answer: Annotated[Answer, Field(examples=["integer"])]
     """One of the types alone, as `answer: integer`, or a mapping with a `type` and what it
     needs."""

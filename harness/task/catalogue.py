@@ -313,7 +313,7 @@ def find(asked: str) -> dict[str, Path]:
 def reopen(name: str, digest: str, *, others: str = "") -> Task:
     """The task of a run, by its `name` and the `digest` of its spec.
 
-    Searches the files that `others` names, as `--task` does, then the installed tasks. A file of
+    Searches the files that `others` names, then the installed tasks. A file of
     `others` that was renamed is recognised by its digest.
 
     Raises:

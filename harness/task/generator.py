@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import inspect
 import json
+import math
 import random
-from collections.abc import Callable, Mapping, Sequence
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
 from eyechart.harness.spec import Item, exact_json
-from eyechart.harness.spec.answer import Answer
+from eyechart.harness.spec.answer import TYPES, Answer
 from eyechart.harness.task import prompt
 from eyechart.harness.task.functions import ItemError, describe, load_function
-from eyechart.harness.task.target import answer_problem
 from eyechart.providers.close_match import did_you_mean
+
+_METADATA_NAME = re.compile(r"[a-z][a-z0-9_]{0,39}")
+_WITH_ACCEPT = [kind.name for kind in TYPES.values() if kind.accepts]
 
 
 class ItemsFileError(Exception):
@@ -149,7 +153,7 @@ def _read_item(line: str, answer: Answer) -> tuple[int, Item]:
     item = Item([] if symbols is None else symbols, fields["target"], variables, **more)
     if symbols is not None and (problem := _symbols_problem(symbols, length)):
         raise ItemError(problem)
-    if problem := answer_problem(item, answer):
+    if problem := _answer_problem(item, answer):
         raise ItemError(problem)
     return length, item
 
@@ -169,7 +173,7 @@ def item_problem(item: object, length: int, answer: Answer) -> str | None:
         if isinstance(value, set | frozenset | random.Random):
             kind = type(value).__name__
             return f"the variable {name!r} is a {kind}, which differs each time; give a list"
-    return answer_problem(item, answer) or _text_problem(item)
+    return _answer_problem(item, answer) or _text_problem(item)
 
 
 def _text_problem(item: Item) -> str | None:
@@ -201,3 +205,37 @@ def _are_text(symbols: Sequence[object]) -> bool:
     """Whether all symbols are strings. Compares the set of types first: ten times as fast."""
     kinds = set(map(type, symbols))
     return kinds <= {str} or all(issubclass(kind, str) for kind in kinds)
+
+
+def _answer_problem(item: Item, answer: Answer) -> str | None:
+    """What is wrong with the answers or the metadata of `item`; `None` if nothing is."""
+    return (
+        answer.kind.problem(item.target, answer)
+        or _accept_problem(item.accept, answer)
+        or _metadata_problem(item.metadata)
+    )
+
+
+def _accept_problem(accept: object, answer: Answer) -> str | None:
+    if not isinstance(accept, list | tuple):
+        return f"accept is a list of texts, not {accept!r}"
+    if accept and not answer.kind.accepts:
+        return f"accept goes with {', '.join(_WITH_ACCEPT)}, not with 'answer: {answer.type}'"
+    problems = (answer.kind.problem(text, answer, "accepted answer") for text in accept)
+    return next(filter(None, problems), None)
+
+
+def _metadata_problem(metadata: object) -> str | None:
+    if not isinstance(metadata, Mapping):
+        return f"metadata is a mapping of names to texts or numbers, not {metadata!r}"
+    return next(_metadata_problems(metadata), None)
+
+
+def _metadata_problems(metadata: Mapping[object, object]) -> Iterator[str]:
+    for name, value in metadata.items():
+        if not isinstance(name, str) or not _METADATA_NAME.fullmatch(name):
+            yield f"metadata name {name!r} must be lower case letters, digits and _, at most 40"
+        elif not isinstance(value, str | int | float) or isinstance(value, bool):
+            yield f"metadata {name!r} must be a text or a number, not {value!r}"
+        elif isinstance(value, float) and not math.isfinite(value):
+            yield f"metadata {name!r} is not a finite number"

@@ -183,7 +183,7 @@ def _check_size(name: str, given: Sequence[Any], named: Mapping[str, Any]) -> No
     elif name == "round" and any(
         abs(value) > _MOST_PLACES for value in (*given[1:], *named.values()) if _is_whole(value)
     ):
-        raise PromptLimitError("'round' is for a hundred places at most")
+        raise PromptLimitError("'round' takes at most 100 places")
     elif name == "sum" and not all(
         isinstance(value, int | float | str) for value in (*given[1:], *named.values())
     ):

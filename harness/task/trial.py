@@ -135,7 +135,9 @@ def _draw(spec: TaskSpec, generator: Generator, length: int, values: Values) -> 
         generator.draw(random.Random(_SEED), length, names, spec.answer) for _ in range(2)
     )
     if item != second_draw:
-        raise ItemError("the generator drew differently from the same rng; draw only from it")
+        raise ItemError(
+            "two calls with the same rng gave different items; draw random values only from rng"
+        )
     return item
 
 

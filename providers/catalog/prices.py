@@ -45,7 +45,7 @@ class MostRates(NamedTuple):
 
 
 Steps: TypeAlias = tuple[tuple[int, Rates], ...]
-"""(tokens, rates), ascending: rates of all tokens, for prompts of more than so many tokens."""
+"""(tokens, rates), ascending: rates of all tokens, for prompts of more than this many tokens."""
 
 
 def flat(rates: Rates) -> Steps:
@@ -167,7 +167,7 @@ class Prices:
         )
 
     def most(self, prompt_tokens: float) -> MostRates:
-        """The dearest rates of a request with a prompt of so many tokens, or fewer."""
+        """The dearest rates of a request with a prompt of this many tokens, or fewer."""
         steps = self._most
         place = len(steps) - 1
         while place and prompt_tokens <= steps[place][0]:

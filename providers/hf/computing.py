@@ -66,7 +66,7 @@ class Computing:
         return int(2 * config.num_hidden_layers * kept * width * number)
 
     def rows_at_once(self, tokens: int, prompt_tokens: int) -> int:
-        """How many rows of so many tokens, with the reply, fit into one batch; at least one."""
+        """How many rows of this many tokens, with the reply, fit into one batch; at least one."""
         if not self.keeps:
             return 1
         most = _MOST_ROWS if self.device.type == "cpu" else _MOST_GPU_ROWS
@@ -74,7 +74,7 @@ class Computing:
         return max(1, min(most, self._space() // self._row(tokens, logits)))
 
     def options_at_once(self, tokens: int, longest: int) -> int:
-        """How many options of at most `longest` tokens, of texts of so many tokens, fit into one
+        """How many options of at most `longest` tokens, of texts of this many tokens, fit into one
         batch; at least one.
         """
         return max(1, self._space() // self._row(tokens, longest))
@@ -131,8 +131,8 @@ class Batch:
         """(B, T): the tokens so far, where nothing else is kept."""
 
     def go_on(self, ids: Any, mask: Any = None, *, last: int) -> Any:
-        """(B, last, V): logits of the last of the tokens (B, n) that follow the rows. In `mask` a 0
-        is padding after a row's last token.
+        """Adds the tokens `ids`, shape (B, n), to the rows, and returns the logits at the last
+        `last` of them, shape (B, last, V). `mask` has 0 for padding after a row's last token.
         """
         if self._past is not None or self._seen is not None:
             added = torch.ones_like(ids) if mask is None else mask

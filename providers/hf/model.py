@@ -155,7 +155,7 @@ class HfModel:
         return fitting
 
     def _rows_of_options(self, tokens: int, longest: int) -> int:
-        """How many options of texts of so many tokens fit into one batch."""
+        """How many options of texts of this many tokens fit into one batch."""
         return min(self._computing.options_at_once(tokens, longest), self._at_once or 1 << 30)
 
     def _in_halves(self, batch: Sequence[_Some], work: Callable[[Sequence[_Some]], None]) -> None:

@@ -1,5 +1,5 @@
-"""Reads `--model-arg KEY=VALUE` for lm-eval's models: the name of the model, and the values for the
-manifest.
+"""Reads `model_args`, each KEY=VALUE, for lm-eval's models: the name of the model, and the values
+for the manifest.
 
 Values are not interpreted: lm-eval itself reads `dtype=float32` or `batch_size=8`.
 """

@@ -1,4 +1,4 @@
-"""The provider of lm-eval's models: `lm-eval/TYPE` with `--model-arg KEY=VALUE`.
+"""The provider of lm-eval's models: `lm-eval/TYPE` with `model_args`.
 
 Models in this process get batches of requests, on one thread (`providers.lm_eval.local`). Models
 behind a server get single requests, and the runner decides how many at once
@@ -68,8 +68,8 @@ class LmEvalProvider:
         model = self._model or await asyncio.to_thread(self._load)
         if isinstance(model, ApiModel):
             raise SetupError(
-                f"lm-eval's {self._kind} asks a server; {named('reading', 'likelihood')} takes its "
-                f"models in this process alone, or the server at {named('base_url')}"
+                f"lm-eval's {self._kind} asks a server; {named('reading', 'likelihood')} is for "
+                f"its models in this process, or for the server at {named('base_url')}"
             )
         return await self._thread.reply(request)
 

@@ -20,7 +20,7 @@ from eyechart.providers.naming import named
 from eyechart.providers.secrets import redact, scrub
 
 AT_ONCE = 32
-"""Prompts in one batch, unless `--model-arg batch_size=N` is given; less if memory is short."""
+"""Prompts in one batch, unless `model_args` have `batch_size=N`; less if memory is short."""
 _ENGINES = {"vllm": 256, "vllm-vlm": 256, "sglang": 256, "trtllm": 256}
 """The same for engines that make their own batches."""
 _AUTO = 64

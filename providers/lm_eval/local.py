@@ -325,7 +325,9 @@ class LocalModel:
             **self._progress_arguments,
         )
         if len(texts) != len(batch):
-            raise SampleError(f"lm-eval's {self._kind} gave {len(texts)} replies to {len(batch)}")
+            raise SampleError(
+                f"lm-eval's {self._kind} gave {len(texts)} replies to {len(batch)} prompts"
+            )
         return [
             self._reply(prompt, text, self._recorder.pop(prompt.ids), until)
             for prompt, text in zip(batch, texts, strict=True)

@@ -186,19 +186,30 @@ def writes_cost(settings: ModelSettings, endpoint: Endpoint) -> bool:
     return prices is not None and prices.charges_writes
 
 
-def plain_body(request: Request, settings: ModelSettings) -> dict[str, Any]:
-    """The body for a server without rules of its own, with the model."""
-    body = {
-        "model": settings.model,
-        "max_tokens": request.max_tokens,
-        "temperature": request.temperature,
-        **body_of(request, settings),
-        **NeutralFields(neutral_of(VLLM_NEUTRAL, settings.params)).fields,
-        **asked_fields(settings, OPEN_SERVER),
-    }
-    if request.seed is not None:
-        body["seed"] = request.seed
-    return body
+class PlainForm:
+    """Makes bodies for a server without rules of its own. The fields that are the same in all of
+    them are made once.
+    """
+
+    def __init__(self, settings: ModelSettings) -> None:
+        self._settings = settings
+        self._fixed = {
+            **NeutralFields(neutral_of(VLLM_NEUTRAL, settings.params)).fields,
+            **asked_fields(settings, OPEN_SERVER),
+        }
+
+    def body(self, request: Request) -> dict[str, Any]:
+        """The body of a request, with the model."""
+        body = {
+            "model": self._settings.model,
+            "max_tokens": request.max_tokens,
+            "temperature": request.temperature,
+            **body_of(request, self._settings),
+            **self._fixed,
+        }
+        if request.seed is not None:
+            body["seed"] = request.seed
+        return body
 
 
 def asked_fields(settings: ModelSettings, forms: Thinking) -> dict[str, Any]:
@@ -247,8 +258,8 @@ def read_json(content: bytes) -> Any:
         raise BadReplyError(f"the reply is not JSON; it begins {begins!r}") from error
 
 
-def reply_of(read: Any) -> Reply:
-    """The first choice of `read`.
+def reply_of(read: Any, *, sent: Mapping[str, object] | None = None) -> Reply:
+    """The first choice of `read`; `sent` is that of the reply.
 
     Raises:
         BadReplyError: it is not a completion, or has no choices.
@@ -281,6 +292,7 @@ def reply_of(read: Any) -> Reply:
         reasoning=reasoning if isinstance(reasoning, str) else None,
         logprobs=_logprobs(choices[0].get("logprobs")),
         top_logprobs=_top_logprobs(choices[0].get("logprobs")),
+        sent=sent,
     )
 
 

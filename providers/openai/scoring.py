@@ -161,7 +161,7 @@ def _check(logprobs: Sequence[Sequence[float]]) -> None:
 
     for each in logprobs:
         if not math.isfinite(sum(each)):
-            raise BadReplyError("the log-probabilities of an option add up to no number")
+            raise BadReplyError("the sum of the log-probabilities of an option is not finite")
 
 
 def _index(choice: Any) -> int:

@@ -62,7 +62,7 @@ class PieceTokenizer:
 
     @classmethod
     def read(cls, content: bytes) -> PieceTokenizer | None:
-        """The tokenizer of a `tokenizer.json`; `None` for one of another form, or none."""
+        """The tokenizer in a `tokenizer.json`; `None` if it has another form or none."""
         if len(content) > _LARGEST:
             return None
         try:

@@ -187,8 +187,8 @@ class Tensors:
             size = path.stat().st_size
             if config is not None and size > config.most_bytes:
                 raise SetupError(
-                    f"{str(path)!r} has {size:,} bytes, and weights as config.json says at most "
-                    f"{config.most_bytes:,}; save both files again"
+                    f"{str(path)!r} has {size:,} bytes, but weights of the shape in config.json "
+                    f"have at most {config.most_bytes:,}; save both files again"
                 )
             content = path.read_bytes()
             self._tensors = dict(deserialize(content))  # type: ignore[no-untyped-call]  # has no types

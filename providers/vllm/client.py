@@ -41,10 +41,10 @@ from eyechart.providers.http.replicas import Replicas, check_replicas
 from eyechart.providers.likelihood import texts_with
 from eyechart.providers.naming import named
 from eyechart.providers.openai.form import (
+    PlainForm,
     body_of,
     is_count,
     path_of,
-    plain_body,
     read_json,
     reply_of,
     template_fields,
@@ -80,6 +80,7 @@ class VllmProvider:
 
     def __init__(self, settings: ModelSettings, server: VllmServer | None = None) -> None:
         self._settings = settings
+        self._form = PlainForm(settings)
         self._scores = OptionScores()
         self._gives_chosen: bool | None = None
         """Whether the servers give the probabilities of chosen next tokens; `None`: not known."""
@@ -94,10 +95,9 @@ class VllmProvider:
     async def complete(self, request: Request) -> Reply:
         """The model's reply; raises a `ProviderError` and nothing else."""
         await self._open()
-        body = plain_body(request, self._settings)
+        body = self._form.body(request)
         with self._replicas.use(request.prefix) as url:
-            reply = reply_of(await self._asked(url, self._path, body))
-        return replace(reply, sent=sent_of(body))
+            return reply_of(await self._asked(url, self._path, body), sent=sent_of(body))
 
     async def score(self, request: Request) -> Reply:
         """The probabilities of the options: of chosen next tokens where the server gives them, else

@@ -73,8 +73,8 @@ class TokenTree(NamedTuple):
 
 
 def token_tree(before: Sequence[int], wholes: Sequence[Sequence[int]]) -> TokenTree | None:
-    """The tree of the tokens before the options and of those with each; `None` where it has
-    more prompts than a list of them, as that of long options does, or too many tokens.
+    """The tree of the tokens of all options and of what comes before them. `None` where asking it
+    takes more prompts than asking each option, as with long options, or too many tokens.
 
     Raises:
         BadReplyError: see `likelihood.shared_tokens`.

@@ -231,7 +231,7 @@ _OF_KIND: Mapping[str, Callable[[Section, FigureStyle, Sequence[DrawMore]], _Fou
 
 def _look(figure: Figure) -> Look:
     if figure.look is None:
-        raise TypeError(f"a figure {figure.kind!r} of curves has a look")
+        raise TypeError(f"a figure {figure.kind!r} of curves needs a look")
     return figure.look
 
 

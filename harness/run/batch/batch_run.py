@@ -281,8 +281,8 @@ class BatchRun:
             state = await self._context.ask(lambda: self._context.service.state(identifier))
         except UnknownModelError as error:
             raise StopRunError(
-                f"{self.name}: batch {batch.id} is not at {batch.address} ({error}); is the key of "
-                "another account? to give the batch up, delete "
+                f"{self.name}: batch {batch.id} is not at {batch.address} ({error}); is the key "
+                "that of another account? to give the batch up, delete "
                 f"{self.batches.folder / PENDING_FILE}"
             ) from error
         self._update(batch, state)

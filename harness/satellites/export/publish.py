@@ -84,7 +84,7 @@ def every_eval_ever(
     """Writes a record of each run under `output`/data, and its samples beside it; returns the exit
     code.
 
-    `tasks` names the user's own task files, as `--task` does, so that prompts can be made again.
+    `tasks` names the user's own task files, so that prompts can be made again.
     """
     unread: list[str] = []
     publishables = _publishables(

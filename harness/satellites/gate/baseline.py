@@ -56,7 +56,7 @@ def save_baseline(path: Path, runs: Sequence[JudgedRun]) -> None:
             model.
     """
     if path.exists() and not is_baseline(path):
-        raise UsageError(f"{str(path)!r} is no baseline, and would be lost; name another file")
+        raise UsageError(f"{str(path)!r} is no baseline; to keep it, name another file")
     asked = [(run.manifest.task, str(sorted(run.manifest.settings.items()))) for run in runs]
     for (task, _), count in Counter(asked).items():
         if count > 1:

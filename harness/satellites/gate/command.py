@@ -86,7 +86,7 @@ def _ask(
     decided = set()
     for one, run in pairs:
         if limits.is_spent:
-            say(f"{one.manifest.task}: not asked, because nothing is left of what may be asked")
+            say(f"{one.manifest.task}: not asked, because --max-requests or --budget is used up")
             continue
         asking = AskedAgainstBaseline(one, run, limits, threshold, margin)
         say(f"{one.manifest.task}:")

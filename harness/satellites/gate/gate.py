@@ -171,8 +171,6 @@ def partner_of(before: JudgedRun, runs: Sequence[JudgedRun]) -> JudgedRun:
     if len(of_task) > 1:
         of_task = [run for run in of_task if run.manifest.settings == before.manifest.settings]
     if len(of_task) != 1:
-        raise UsageError(
-            f"{len(of_task) or 'none'} of the runs of {task} have the settings of the baseline's; "
-            "name one"
-        )
+        count = f"{len(of_task)} of the runs of {task} have" if of_task else f"no run of {task} has"
+        raise UsageError(f"{count} the settings of the baseline; name one that has them")
     return of_task[0]

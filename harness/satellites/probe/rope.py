@@ -66,7 +66,7 @@ def first_negative(base: float, head_dim: int, searched: int = SEARCHED) -> int 
     """The least distance below `searched` at which B is negative, `None` if there is none.
 
     Distances in a context of n tokens go to n - 1, so with this base B is nowhere negative in
-    contexts of up to so many tokens.
+    contexts of up to this many tokens.
     """
     for start, values in _blocks(base, head_dim, searched):
         negative = np.flatnonzero(values < 0)
@@ -102,8 +102,8 @@ def _worst(base: float, head_dim: int, searched: int) -> Iterator[int]:
 
 
 def least_base(context: int, head_dim: int) -> float | None:
-    """The least base with which B is nowhere negative in a context of so many tokens; `None` if no
-    base from 2 to 1e12 has this.
+    """The least base with which B is nowhere negative in a context of `context` tokens; `None` if
+    no base from 2 to 1e12 has this.
 
     All bases of a grid with the ratio `STEP` are tried from below. A larger base can be worse, so a
     bisection would not find the least one. Neighbouring bases fail at about the same distances, so

@@ -104,7 +104,7 @@ class Workers:
                 raise read_stop(str(read["stop"]))
             return msgspec.convert(read["value"], kind)
         except (KeyError, TypeError, ValueError) as error:
-            raise StopRunError(f"a worker of Ray said no proper {method}: {error}") from error
+            raise StopRunError(f"a worker of Ray sent no valid {method}: {error}") from error
 
     def pipeline(self, dataset: Any) -> Any:
         """Sends each block through one worker."""

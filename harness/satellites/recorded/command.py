@@ -203,11 +203,13 @@ def _rows(number: int, *, more: bool = False) -> str:
 
 def _only_task(tasks: str) -> Task:
     if not tasks:
-        raise UsageError("--model makes a run of recorded replies, which needs --task as well")
+        raise UsageError("--model makes a run of recorded replies, which needs --task; add it")
     opened = open_tasks(tasks)
     if len(opened) > 1:
         names = ", ".join(task.name for task in opened)
-        raise UsageError(f"recorded replies are to one task, and --task names {names}")
+        raise UsageError(
+            f"recorded replies belong to one task, but --task names {names}; name one of them"
+        )
     return opened[0]
 
 

@@ -151,9 +151,10 @@ class Sources:
                 if equal:
                     rows = "1 row equals a row" if equal == 1 else f"{equal:,} rows equal rows"
                     raise JournalError(
-                        f"{file.path}: {rows} of {other.name}, which the run has, and nothing "
-                        "says whether they are the same replies; if they are others, import both "
-                        "files in one command, or number the rows with --field index=COLUMN"
+                        f"{file.path}: {rows} of {other.name}, which was imported before, and "
+                        "it is not known whether they are the same replies; if they are others, "
+                        "import both files in one command, or number the rows with --field "
+                        "index=COLUMN"
                     )
 
     def name(self, files: Sequence[GivenFile], by: str, at: str, warn: Warn) -> bool:

@@ -80,8 +80,8 @@ def _attention(  # noqa: PLR0917  the interface of transformers
     watcher, change = current.watcher, current.intervention
     if change.softmax_one and others.get("weigh") is not None:
         raise SetupError(
-            f"{named('intervention')} softmax_one changes a softmax, and the weights of this "
-            "model are none; ask without it"
+            f"{named('intervention')} softmax_one changes a softmax, and the attention of this "
+            "model uses none; leave it out"
         )
     _, heads, count, width = query.shape
     span = start, end = key.shape[2] - count, key.shape[2]
@@ -147,7 +147,7 @@ class _Weigh:
 
     @property
     def is_plain(self) -> bool:
-        """Whether the weights are a softmax of products, so that torch's own attention has them."""
+        """Whether the weights are a softmax of products, which torch's own attention computes."""
         added = self.mask is not None and self.mask.dtype != torch.bool
         other = any(self.others.get(name) is not None for name in ("softcap", "s_aux", "weigh"))
         return not (self.change.softmax_one or added or other)

@@ -469,16 +469,3 @@ def unit_of(measure: str, name: str) -> str:
     """The unit of a quantity; empty for a quantity of another version."""
     quantity = quantity_of(measure, name)
     return "" if quantity is None else quantity.unit
-
-
-def as_markdown() -> list[str]:
-    """The lines of a table of all quantities."""
-    return [
-        "| measure | quantity | what | formula | unit | per | source |",
-        "| --- | --- | --- | --- | --- | --- | --- |",
-        *(
-            f"| {one.measure} | `{one.name}` | {one.definition} | {one.formula.replace('|', '∣')} "
-            f"| {one.unit} | {one.per or '–'} | {one.source} |"
-            for one in QUANTITIES
-        ),
-    ]
