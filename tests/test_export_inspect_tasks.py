@@ -115,7 +115,9 @@ def test_every_task_file_is_a_task(name: str) -> None:
     planned = list(plan(file, samples=1))
     assert len(task.dataset) == len(planned)
     for got, sample in zip(task.dataset, planned, strict=True):
-        assert (got.id, got.input, got.target) == (sample.id, sample.prompt, str(sample.target))
+        (first, *others), target = sample.messages, str(sample.target)
+        assert (got.id, got.input, got.target) == (sample.id, first, target)
+        assert got.metadata[FACTS].get("next_turns", ()) == tuple(others)
         assert got.metadata.items() >= sample.condition.items()
         assert (got.metadata["length"], got.metadata["index"]) == (sample.length, sample.index)
         assert Line(*got.metadata[FACTS]["line"]) == sample.line
