@@ -90,19 +90,19 @@ class AnthropicProvider:
         while True:
             body = self._body(request)
             try:
-                reply = await self._send(request.prompt, body)
+                reply = await self._send(request.messages, body)
                 dropped = tuple(sorted(self._dropped))
                 return replace(reply, dropped_params=dropped, sent=sent_of(body))
             except BadRequestError as error:
                 if not self._adapt(body, str(error)):
                     raise
 
-    async def _send(self, prompt: str, body: dict[str, Any]) -> Reply:
+    async def _send(self, messages: Any, body: dict[str, Any]) -> Reply:
         with self._errors():
             async with asyncio.timeout(TIMEOUT_S):  # the SDK's own is for each piece of a reply
                 raw = await self._client.messages.with_raw_response.create(
                     model=self._settings.model,
-                    messages=[{"role": "user", "content": prompt}],
+                    messages=messages,
                     max_tokens=body["max_tokens"],
                     extra_body=body,
                     extra_headers=self._headers,

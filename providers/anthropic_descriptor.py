@@ -40,6 +40,7 @@ DESCRIPTOR = Descriptor(
     ),
     opens="eyechart.providers.anthropic:open_provider",
     thinking=lambda _addresses: ITS_OWN,
+    takes_turns=True,
     takes_params=True,
     thinking_takes_temperature=lambda _addresses: False,
     tiers=lambda _addresses: ("default",),

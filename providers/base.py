@@ -65,6 +65,24 @@ class Request:
     one is the first."""
     opening: str = ""
     """For `score`: the words with which each reply begins; empty if the prompt ends with them."""
+    history: tuple[tuple[str, str], ...] = ()
+    """Earlier turns of the conversation: what was asked, and the reply. Only for providers whose
+    descriptor has `takes_turns`."""
+
+    @property
+    def messages(self) -> list[dict[str, str]]:
+        """The conversation as a chat, without a system prompt; the prompt comes last."""
+        said = [
+            {"role": role, "content": text}
+            for turn in self.history
+            for role, text in zip(("user", "assistant"), turn, strict=True)
+        ]
+        return [*said, {"role": "user", "content": self.prompt}]
+
+    @property
+    def text(self) -> str:
+        """All texts that are sent for this request, without a system prompt."""
+        return "\n".join((*(text for turn in self.history for text in turn), self.prompt))
 
 
 _NO_PARAM = re.compile(r"model|messages|prompt|stop|seed|max_\w*tokens")

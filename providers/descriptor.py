@@ -123,6 +123,8 @@ class Descriptor:
     likelihood: Callable[[Sequence[str]], Collection[Api]] = lambda _addresses: ()
     """The forms of requests in which it gives the probabilities of options, see
     `providers.base.Likelihood`, by the addresses of the user."""
+    takes_turns: bool = False
+    """Whether a chat can have earlier turns, see `Request.history`."""
     takes_intervention: bool = False
     """Whether `intervention` can change the attention of its models."""
     gets_answers: bool = False

@@ -105,6 +105,7 @@ DESCRIPTOR = Descriptor(
     takes_address=False,
     efforts="none",
     likelihood=lambda _addresses: ("chat", "completions"),
+    takes_turns=True,
     gets_answers=True,
     runs_here=True,
     is_free=True,

@@ -84,6 +84,7 @@ DESCRIPTOR = Descriptor(
     takes_address=False,
     efforts="none",
     likelihood=lambda _addresses: ("chat", "completions"),
+    takes_turns=True,
     runs_here=True,
     is_free=True,
     in_cluster="",

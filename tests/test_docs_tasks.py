@@ -74,7 +74,7 @@ def test_the_items_are_items(tmp_path: Path) -> None:
 
 
 def test_the_tasks_are_sound(lab: Lab) -> None:
-    """The first example, those of a generator, one with an axis, one amid text, one with a
+    """The first example, those of a generator, of turns, with an axis, amid text, and with a
     scorer.
     """
     folder = lab.folder / "mine"
@@ -92,4 +92,4 @@ def test_the_tasks_are_sound(lab: Lab) -> None:
     (folder / "separated.yaml").write_text(f"{head}{generator}{separated}{prompt}")
     done = lab.bench("tasks", "check", folder)
     assert (done.code, done.err) == (0, "")
-    assert done.out.count(": sound (") == 6
+    assert done.out.count(": sound (") == 7

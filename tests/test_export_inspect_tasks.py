@@ -115,7 +115,9 @@ def test_every_task_file_is_a_task(name: str) -> None:
     planned = list(plan(file, samples=1))
     assert len(task.dataset) == len(planned)
     for got, sample in zip(task.dataset, planned, strict=True):
-        assert (got.id, got.input, got.target) == (sample.id, sample.prompt, str(sample.target))
+        (first, *others), target = sample.messages, str(sample.target)
+        assert (got.id, got.input, got.target) == (sample.id, first, target)
+        assert got.metadata[FACTS].get("next_turns", ()) == tuple(others)
         assert got.metadata.items() >= sample.condition.items()
         assert (got.metadata["length"], got.metadata["index"]) == (sample.length, sample.index)
         assert Line(*got.metadata[FACTS]["line"]) == sample.line
@@ -303,3 +305,21 @@ def test_epochs_are_means_and_all_counted(tmp_path: Path) -> None:
     assert numbers(log, "verdict")["n"] == 1
     counted = numbers(log, "outcome")
     assert (counted["correct"], counted["incorrect"]) == (3, 3)
+
+
+def test_turns_are_asked_one_after_the_other(tmp_path: Path) -> None:
+    """With the model's own replies between; the last one is judged."""
+    file = open_task("turns/running_sum", built_in_files()["turns/running_sum"])
+    (sample,) = plan(file, samples=1, lengths=[3])
+    replies = ("Final answer: 1", "stop"), ("", "stop"), (f"Final answer: {sample.target}", "stop")
+    args = {"samples": 1, "lengths": 3}
+    log, asked = evaluate(
+        tmp_path, replies[0], replies[0], replies[2], task="turns/running_sum", args=args
+    )
+    turn = ["user", "assistant"]
+    assert [roles for roles, _, _ in asked] == [["user"], [*turn, "user"], [*turn * 2, "user"]]
+    assert numbers(log, "verdict")["accuracy"] == 1.0
+    users = [one["content"] for one in log["samples"][0]["messages"] if one["role"] == "user"]
+    assert tuple(users) == sample.messages
+    _, asked = evaluate(tmp_path, *replies, task="turns/running_sum", args=args)
+    assert len(asked) == 2, "nothing follows an empty reply"

@@ -501,8 +501,10 @@ class TestExport:
         assert (body["model"], body["temperature"], body["seed"]) == ("gpt-4o", 0.5, 4)
 
     def test_every_built_in_task_has_unique_names(self, lab: Lab) -> None:
-        """All conditions of all tasks in one file; each line within what vendors take."""
-        names = ",".join(built_in_files())
+        """All conditions of all tasks that batches take in one file; each line within what vendors
+        take.
+        """
+        names = ",".join(name for name in built_in_files() if name != "turns/running_sum")
         axes = [word for axis in ("separator", "strategy") for word in ("--axis", f"{axis}=all")]
         done = export(lab, "--samples", "1", *axes, task=names)
         assert done.code == 0

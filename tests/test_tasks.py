@@ -114,6 +114,23 @@ def test_a_running_sum_adds_what_the_dictionary_has() -> None:
     assert dictionaries[10].items() <= dictionaries[100].items()
 
 
+def test_a_running_sum_in_turns_is_the_same_sum_in_parts() -> None:
+    """So many words a turn; a longer row begins with the shorter one."""
+    for keys, size in (("one", 1), ("five", 5)):
+        item, longer = (drawn("turns/running_sum", length, keys=keys) for length in (4, 9))
+        listed = item.variables["dictionary"]
+        assert isinstance(listed, list)
+        values = {word: int(value) for word, value in (one.split(": ") for one in listed)}
+        turns = [turn.split(", ") for turn in item.symbols]
+        assert [len(turn) for turn in turns] == [size] * 4
+        assert item.target == sum(values[word] for turn in turns for word in turn)
+        assert list(longer.symbols[:4]) == list(item.symbols)
+    sample = shown("turns/running_sum", 4, keys="five")
+    assert [message.rpartition("\n")[2] for message in sample.messages] == [
+        f"Words: {turn}" for turn in item.symbols
+    ]
+
+
 def test_letters_are_counted_in_all_words() -> None:
     """Whole or spelled."""
     whole = shown("spelling/letters_in_words", 30, spelling="whole")

@@ -69,7 +69,8 @@ class RunDetails:
     @cached_property
     def samples(self) -> pd.DataFrame:
         """One row for each detail: `cell`, `index`, `outcome` (place in `OUTCOMES`), `target`,
-        `answer`, `signed_error`, `characters`, `prompt_tokens`, `output_tokens`, `cost` (dollars).
+        `answer`, `signed_error`, `characters`, `prompt_tokens`, `output_tokens` (of all turns),
+        `cost` (dollars).
         NaN where a value is unknown or not a number.
         """
         records = [detail.record for detail in self.details]
@@ -84,14 +85,19 @@ class RunDetails:
             "answer": [as_float(verdict.answer) for verdict in verdicts],
             "signed_error": [as_float(verdict.signed_error) for verdict in verdicts],
             "characters": [as_float(record.chars) for record in records],
-            "prompt_tokens": [as_float(record.prompt_tokens) for record in records],
-            "output_tokens": [as_float(record.output_tokens) for record in records],
+            "prompt_tokens": [_taken(record, "prompt_tokens") for record in records],
+            "output_tokens": [_taken(record, "output_tokens") for record in records],
             "cost": [as_float(self.run.cost_of(record)) for record in records],
         }
         return pd.DataFrame(
             {name: np.array(values, int) for name, values in places.items()}
             | {name: np.array(values, float) for name, values in numbers.items()}
         )
+
+
+def _taken(record: Record, name: str) -> float:
+    """The tokens of a record's requests, one a turn."""
+    return math.fsum(as_float(getattr(turn, name)) for turn in (*(record.turns or ()), record))
 
 
 FIRST_ROUNDED = 2.0**53

@@ -17,6 +17,7 @@ from eyechart.harness.face.run_options import RunOptions
 from eyechart.harness.journal.manifest import Manifest, find_runs, find_shards
 from eyechart.harness.journal.writer import Journal
 from eyechart.harness.plan.plan import Plan
+from eyechart.harness.plan.selection import refuse_turns
 from eyechart.harness.run.batch.files import FileLimits, SplitFile, request_line, run_tag
 from eyechart.harness.run.batch.importer import USED, ReplyImporter, ReplyImporters, read_replies
 from eyechart.harness.run.batch.pending import refuse_if_under_way
@@ -35,6 +36,7 @@ def export(
     limits: FileLimits = FileLimits(),  # noqa: B008  frozen
 ) -> int:
     """Writes a request in OpenAI's Batch form for each sample without an answer."""
+    refuse_turns(plans, "a batch")
     form = open_batch_form(options.name, options.model_settings())
     check_output("-o", output)
     if form.caution is not None:

@@ -116,6 +116,7 @@ def _show(preview: Preview, options: RunOptions) -> None:
             if preview.waves
             else zip(("can show", "", ""), _can_show(can_show(plan)), strict=True)
         ),
+        *([("turns", _turns(run_forecast))] if plan.task.in_turns else []),
         ("characters", f"{run_forecast.characters:,}"),
         ("tokens", f"{run_forecast.prompt_tokens:,} of prompts ({rule}), {replies}"),
         *([] if preview.writes_replies else [("read", _read(request, first))]),
@@ -144,6 +145,11 @@ def _show(preview: Preview, options: RunOptions) -> None:
     echo(f"{request.name}@{spec.version}: {spec.title}")
     echo(*(f"  {key:<11} {value}" for key, value in rows))
     echo(*(f"    | {line}" for line in _shown(first).split("\n")), "")
+
+
+def _turns(found: Forecast) -> str:
+    """What the turns of samples take."""
+    return f"{found.turns:,} requests in all; each turn is one, and sends all that was said before"
 
 
 def _read(request: RunRequest, first: Sample) -> str:

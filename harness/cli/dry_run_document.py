@@ -55,6 +55,7 @@ def _run(preview: Preview, *, is_fresh: bool) -> dict[str, Any]:
         "folder": request.folder,
         "requests": plan.size,
         "fitting": forecast.requests,
+        "turns": forecast.turns,
         "answered": 0 if is_fresh else preview.answered,
         "cells": [_cell(preview, key, size) for key, size in plan.sizes.items()],
         "characters": forecast.characters,

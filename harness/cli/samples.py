@@ -18,6 +18,7 @@ from eyechart.harness.face.listing import list_runs
 from eyechart.harness.journal.thoughts import thinking_text
 from eyechart.harness.plan.plan import sample_from_id, task_of_id
 from eyechart.harness.plan.selection import open_tasks
+from eyechart.harness.spec.turns import conversation
 from eyechart.harness.task.catalogue import installed_file
 
 if TYPE_CHECKING:
@@ -91,9 +92,10 @@ def _print_sample(sample: ShownSample, most: int | None, *, draws: int) -> None:
     if row["metadata"]:
         facts = ", ".join(f"{name}={value}" for name, value in row["metadata"].items())
         echo(f"  item     {whole(facts)}")
-    for name in ("prompt", "reasoning"):
-        if row[name]:
-            echo(f"  {name}", *_indented(whole(row[name])))
+    asked = conversation(row["prompt"] or "", sample.detail.record.turns or ())
+    for name, text in (("prompt", asked), ("reasoning", row["reasoning"])):
+        if text:
+            echo(f"  {name}", *_indented(whole(text)))
     if row["reply"] is None:
         echo("  no reply", "")
         return

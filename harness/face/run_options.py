@@ -27,7 +27,7 @@ from eyechart.harness.settings.run_settings import RunSettings
 from eyechart.harness.spec import Settings
 from eyechart.providers.base import ModelSettings, Provider
 from eyechart.providers.descriptor import Destination
-from eyechart.providers.naming import in_python, named
+from eyechart.providers.naming import in_python, named, turned_on
 from eyechart.providers.registry import (
     ModelName,
     asked_thinking,
@@ -179,6 +179,7 @@ def models_of(
         given.intervention or [None],
     ):
         _check_read(given, name, plans)
+        _check_turns(given, name, plans)
         changed = check_intervention(name, intervention)
         words = asked_thinking(name, effort, thinking, given.base_url)
         check_effort(name, words[0], given.base_url)
@@ -231,6 +232,29 @@ def _check_read(given: RunSettings, name: ModelName, plans: Sequence[Plan]) -> N
             f"{scored[0]} has a scorer of its own, which says of a reply whether it is right; "
             f"leave out {read}"
         )
+
+
+def _check_turns(given: RunSettings, name: ModelName, plans: Sequence[Plan]) -> None:
+    """Raises `UsageError` if a task asks over several turns, and the run cannot."""
+    in_turns = [plan.task.name for plan in plans if plan.task.in_turns]
+    if not in_turns:
+        return
+    why = f"task {in_turns[0]!r} asks over several turns"
+    if not name.descriptor.takes_turns:
+        raise UsageError(
+            f"{why}, and {name.label} answers one message; ask a vendor, vllm/…, or a server of "
+            f"your own with {named('base_url')}"
+        )
+    for setting, value, is_other in (
+        ("api", given.api, given.api != "chat"),
+        ("reading", given.reading, given.reading != "reply"),
+        ("batch", "", given.batch),
+        ("tier", given.tier or "", given.tier == "batch"),
+        ("engine", given.engine or "", given.engine is not None),
+    ):
+        if is_other:
+            shown = named(setting, value) if value else turned_on(setting)
+            raise UsageError(f"{why}, in a chat that this process asks; leave out {shown}")
 
 
 def _sent(

@@ -122,6 +122,7 @@ class ShownSample:
             "seed": record.seed,
             "metadata": None if self.metadata is None else dict(self.metadata),
             "prompt": self.prompt,
+            "turns": None if record.turns is None else list(map(asdict, record.turns)),
             "reply": record.reply,
             "reasoning": record.reasoning,
             "target": record.target,

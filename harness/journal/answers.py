@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from array import array
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 
@@ -54,6 +55,18 @@ class Answered:
         have an answer as well.
         """
         return Answered(self._finder)
+
+    @cached_property
+    def begun(self) -> dict[str, Record]:
+        """Id -> the record of a sample whose last request failed after answered turns."""
+        return {}
+
+    def go_on(self, sample: Sample) -> Sample:
+        """The sample with the turns that are answered already."""
+        before = self.begun.get(sample.id)
+        if before is None or before.prompt_hash != sample.prompt_hash:
+            return sample
+        return replace(sample, said=(before.turns or ())[: len(sample.messages) - 1])
 
     def note(self, sample: Sample) -> None:
         """Adds `sample` as answered."""
@@ -188,6 +201,8 @@ def answered(folder: Path, warn: Warn, lines: Iterable[Line], start: int) -> Ans
         failure = record.failure
         if failure is not None and failure.kind == "error":
             index.failed.add_record(record, text_mark(failure.message))
+            if record.turns:
+                index.begun[record.id] = record
             continue
         unsent = failure is not None and failure.kind == "overflow" and record.attempts == 0
         (index.unsent if unsent else index).note_record(record)

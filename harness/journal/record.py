@@ -19,6 +19,7 @@ from eyechart.harness.settings.checks import MAX_DRAWS
 from eyechart.harness.spec import Condition, Sample, exact_json
 from eyechart.harness.spec.answer import Target
 from eyechart.harness.spec.counted import token_count
+from eyechart.harness.spec.turns import Turn
 from eyechart.providers.secrets import masked_fields
 
 SAMPLES = "samples.jsonl"
@@ -33,7 +34,7 @@ else:
 _HASH = re.compile(r"[0-9a-f]{1,16}")
 _MASKED = (
     *("reply", "reasoning", "refusal", "model", "logprobs", "top_logprobs"),
-    *("failure", "batch", "tier", "prompt"),
+    *("failure", "batch", "tier", "prompt", "turns"),
 )
 """Fields with text from servers, in which keys are masked."""
 
@@ -120,6 +121,9 @@ class Record(msgspec.Struct, kw_only=True, omit_defaults=True, gc=False):
     """The prompt of a recorded reply, if it is known and not one of the task's own."""
     recorded_verdict: Literal["correct", "incorrect"] | None = None
     """The verdict of whoever recorded the reply."""
+    turns: tuple[Turn, ...] | None = None
+    """The turns before the reply, of a sample that is asked over several. Reply and tokens are
+    those of the last request."""
     origin: str | None = None
     """Mark of the row in the recorded file, see `satellites.recorded`."""
 
@@ -270,6 +274,8 @@ def encode(record: Record) -> bytes:
     fields["condition"] = dict(record.condition.items())
     if record.options is not None:
         fields["options"] = list(map(msgspec.structs.asdict, record.options))
+    if record.turns is not None:
+        fields["turns"] = msgspec.to_builtins(record.turns)
     if failure is not None:
         fields["failure"] = msgspec.structs.asdict(failure)
     return exact_json.dumps(masked_fields(fields, _MASKED))

@@ -35,7 +35,7 @@ class ContextFit:
     """Whether prompts of one length and their replies fit, and the room for replies."""
 
     tokens: int
-    """Tokens of the prompt; a lower bound if not `exact`."""
+    """Tokens of the prompt, with the replies between its messages; a lower bound if not `exact`."""
     answer: int
     """Tokens of the shortest right reply; a lower bound if not `exact`."""
     window: int | None
@@ -173,15 +173,18 @@ async def context_fits(
         sizes = counts or list(map(_at_least, samples))
         fits = {
             sample.id: ContextFit(
-                prompt,
+                prompt + earlier * answer,
                 answer,
                 window,
                 exact=counts is not None,
                 max_reply=max_reply,
-                likely_answer=likely_answer(sample) if counts is None else answer,
-                likely_prompt=estimate_tokens(sample.prompt) if counts is None else prompt,
+                likely_answer=likely,
+                likely_prompt=(estimate_tokens(sample.prompt) if counts is None else prompt)
+                + earlier * likely,
             )
             for sample, (prompt, answer) in zip(samples, sizes, strict=True)
+            for earlier in (len(sample.messages) - 1,)
+            for likely in (likely_answer(sample) if counts is None else answer,)
         }
         for key, (shortest, longest) in part:
             found[key] = CellFit(key[1], fits[shortest.id], fits[longest.id])
@@ -194,7 +197,7 @@ def _close_ends(
     """The shortest and the longest sample of each cell that may be too long."""
     for condition, line in plan.sizes:
         longest = _first(plan, condition, line.high)
-        budget = max_tokens or output_budget(longest)
+        budget = (max_tokens or output_budget(longest)) * len(longest.messages)
         if (window is not None and len(longest.prompt.encode()) + budget > window) or (
             max_reply is not None and budget > max_reply
         ):

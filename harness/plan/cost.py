@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 from collections import Counter, deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from time import time
 from typing import NamedTuple, Protocol
@@ -57,15 +57,22 @@ class Used(Protocol):
     def tier(self) -> str | None: ...
 
 
-class PaidRecord(Used, Protocol):
-    """A record of a journal, with the tokens of earlier replies to its sample that were cut off."""
+class PaidTurn(Used, Protocol):
+    """A turn of a sample, with the tokens of its replies that were cut off."""
 
-    @property
-    def at(self) -> float | None: ...
     @property
     def cut_prompt_tokens(self) -> int | None: ...
     @property
     def cut_output_tokens(self) -> int | None: ...
+
+
+class PaidRecord(PaidTurn, Protocol):
+    """A record of a journal: the last turn of its sample, and those before."""
+
+    @property
+    def at(self) -> float | None: ...
+    @property
+    def turns(self) -> Sequence[PaidTurn] | None: ...
 
 
 def cost(prices: Prices, used: Used, at_s: float | None = None) -> float | None:
@@ -95,17 +102,23 @@ def cost(prices: Prices, used: Used, at_s: float | None = None) -> float | None:
 
 
 def whole_cost(prices: Prices, record: PaidRecord) -> float | None:
-    """Dollars for a sample: its recorded reply, and earlier replies to it that were cut off. `None`
-    where the tokens of the recorded reply are unknown.
+    """Dollars for a sample: its recorded reply, its earlier turns, and replies that were cut off.
+    `None` where no tokens are known.
     """
-    dollars = cost(prices, record, record.at)
-    if dollars is None or record.cut_output_tokens is None:
+    each = [_turn_cost(prices, turn, record.at) for turn in (*(record.turns or ()), record)]
+    known = [dollars for dollars in each if dollars is not None]
+    return sum(known) if known else None
+
+
+def _turn_cost(prices: Prices, turn: PaidTurn, at_s: float | None) -> float | None:
+    dollars = cost(prices, turn, at_s)
+    if dollars is None or turn.cut_output_tokens is None:
         return dollars
-    return dollars + (cost(prices, cut_usage(record), record.at) or 0.0)
+    return dollars + (cost(prices, cut_usage(turn), at_s) or 0.0)
 
 
-def cut_usage(record: PaidRecord) -> Usage:
-    """The tokens of earlier replies to the same sample that were cut off."""
+def cut_usage(record: PaidTurn) -> Usage:
+    """The tokens of the replies to a turn that were cut off before the last one."""
     return Usage(record.cut_prompt_tokens or 0, record.cut_output_tokens or 0, tier=record.tier)
 
 

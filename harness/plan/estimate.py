@@ -64,9 +64,11 @@ class Thinking:
 
 
 class _Likely(NamedTuple):
-    """One sample, and how many it stands for."""
+    """One request, and how many it stands for."""
 
     weight: float
+    is_first: bool
+    """Whether it is the only one of its sample, or that of its first turn."""
     characters: int
     prompt: int
     most_prompt: int
@@ -85,6 +87,9 @@ class Forecast:
     """Tokens of a whole plan, without the samples that do not fit."""
 
     requests: int
+    """Samples."""
+    turns: int
+    """Requests: a sample in turns has several."""
     characters: int
     prompt_tokens: int
     counted: bool
@@ -158,7 +163,8 @@ async def forecast(
         return round(sum(measure(one) * one.weight for one in likely))
 
     return Forecast(
-        requests=round(sum(one.weight for one in likely)),
+        requests=total(lambda one: one.is_first),
+        turns=total(lambda _one: 1),
         characters=total(lambda one: one.characters),
         prompt_tokens=total(lambda one: one.prompt),
         most_prompt_tokens=total(lambda one: one.most_prompt),
@@ -190,29 +196,38 @@ class _Sent:
     async def likely(
         self, part: Sequence[tuple[Sample, float, ContextFit | None]]
     ) -> Iterator[_Likely]:
-        """What each sample takes; those that are given are in memory together."""
-        prompts = [sample.prompt for sample, _, _ in part]
+        """What each request takes; the samples that are given are in memory together."""
+        prompts = [message for sample, _, _ in part for message in sample.messages]
         counts = None if self.counter is None else await self.counter.count_tokens(prompts)
         self.counted = counts is not None
-        tokens = counts or self._each(estimate_tokens, prompts)
-        at_most = counts or self._each(most_tokens, prompts)
-        return map(self._one, part, tokens, at_most)
+        tokens = iter(counts or self._each(estimate_tokens, prompts))
+        at_most = iter(counts or self._each(most_tokens, prompts))
+        return (request for one in part for request in self._requests(one, tokens, at_most))
 
     def _each(self, measure: Callable[[str], int], prompts: Sequence[str]) -> list[int]:
         around = measure(self.system)
         return [around + measure(prompt) for prompt in prompts]
 
-    def _one(
-        self, chosen: tuple[Sample, float, ContextFit | None], tokens: int, at_most: int
-    ) -> _Likely:
+    def _requests(
+        self,
+        chosen: tuple[Sample, float, ContextFit | None],
+        tokens: Iterator[int],
+        at_most: Iterator[int],
+    ) -> Iterator[_Likely]:
+        """Those of one sample: each turn sends all that was said before it."""
         sample, weight, fit = chosen
         budget = self.max_tokens or output_budget(sample)
         budget = budget if fit is None else fit.at_most(budget)
         requests, most = self.thinking.worst(budget)
         answer = min(budget, _expected_output(sample))
         output = min(most, answer + self.thinking.likely)
-        size = len(sample.prompt)
-        return _Likely(weight, size, tokens, at_most, answer, output, most, requests)
+        size = said = most_said = 0
+        for turn, message in enumerate(sample.messages):
+            size += len(message)
+            said += next(tokens)
+            most_said += next(at_most)
+            sent, most_sent = said + turn * answer, most_said + turn * budget
+            yield _Likely(weight, not turn, size, sent, most_sent, answer, output, most, requests)
 
 
 def _some_of(plan: Plan) -> Iterator[tuple[Sample, float]]:

@@ -137,7 +137,7 @@ def plan(
 
     Raises:
         PlanError: the task lacks the preset or an axis value, its items file lacks a
-            length, or bands are asked of ready items.
+            length, bands are asked of ready items, or worked examples of a task in turns.
     """
     chosen = None if preset is None else preset_of(task, preset)
     own_spread: Spread = "none" if lengths else task.spec.usual_spread
@@ -146,7 +146,13 @@ def plan(
         samples = samples or chosen.samples
         if not lengths:
             lengths, own_spread = chosen.lengths, chosen.spread or own_spread
-    if EXAMPLES in (axes or {}):
+    if EXAMPLES in (axes or {}) and EXAMPLES not in task.spec.axes:
+        if task.in_turns:
+            raise PlanError(
+                f"task {task.name!r} asks over several turns, and worked examples show one; leave "
+                f"out the axis {EXAMPLES!r}",
+                setting="axes",
+            )
         task = task.with_examples()
     conditions = _conditions(_chosen_values(task, axes or {}))
     if spread in ("bands", "fifth") and task.spec.items is not None:
@@ -256,6 +262,7 @@ def make_sample(
         accept=tuple(item.accept),
         before=len(before),
         cue=cue,
+        in_turns=task.in_turns,
     )
 
 

@@ -121,6 +121,15 @@ def _known_axes(given: str, tasks: Sequence[Task]) -> str:
     return did_you_mean(given, known)
 
 
+def refuse_turns(planned: Iterable[Plan], what: str) -> None:
+    """Raises `UsageError` if a task asks over several turns, which `what` cannot do."""
+    if in_turns := [plan.task.name for plan in planned if plan.task.in_turns]:
+        raise UsageError(
+            f"task {in_turns[0]!r} asks over several turns, which {what} cannot; 'bench run' and "
+            "Inspect do"
+        )
+
+
 _COMPARED = 3
 """Number of samples that are compared to find cells whose rows are all equal."""
 

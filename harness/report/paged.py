@@ -15,6 +15,7 @@ from typing import Any
 
 from eyechart.harness.analysis.details import Detail, Prompts, RunDetails, prompts_of
 from eyechart.harness.report.cut import cut_prompt
+from eyechart.harness.spec.turns import conversation
 
 CHUNK = 500
 """Samples whose texts are packed together."""
@@ -163,7 +164,7 @@ def _texts(detail: Detail, prompt: str | None) -> list[Any]:
     failure = record.failure
     return [
         record.id,
-        prompt,
+        None if prompt is None else conversation(prompt, record.turns or ()),
         record.reply,
         record.reasoning or "",
         detail.thinking,

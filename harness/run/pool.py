@@ -122,6 +122,9 @@ class WorkerPool:
                     self.workers.append(group.create_task(self._one_by_one(samples)))
         except TimeoutError:
             pass  # requests that were in flight when the run stopped had their time
+        finally:
+            for record in self.client.unfinished:
+                self.append(record)
 
     def _in_chunks(self) -> Iterator[tuple[Sample, int]]:
         """The samples, made a chunk at a time.

@@ -9,6 +9,7 @@ from typing import TypeGuard
 
 from eyechart.harness.journal.record import Record
 from eyechart.harness.plan.cost import UsageMeter
+from eyechart.harness.run.conversation import Conversation
 from eyechart.harness.run.limiter import AdaptiveLimiter, Permit
 from eyechart.harness.run.limits import RunLimits
 from eyechart.harness.run.progress import Progress
@@ -54,6 +55,8 @@ class RetryingClient:
     clock: Callable[[], float]
     in_flight: set[asyncio.Task[None] | None] = field(default_factory=set)
     """Workers whose request may already be paid for."""
+    unfinished: list[Record] = field(default_factory=list)
+    """Samples in turns that the run left between two of them."""
     stopped: Exception | None = None
     """Why no further request may be sent; `None` while the run goes on."""
     say: Callable[[str], None] = lambda _line: None
@@ -88,12 +91,37 @@ class RetryingClient:
         """The record of the sample; `None` if the run stopped before the sample was asked. A sample
         whose reply was cut off is asked again with more room, see `Room`.
         """
+        if sample.in_turns:
+            return await self._converse(sample, request)
+        record, _ = await self._ask_until_whole(sample, request)
+        return record
+
+    async def _converse(self, sample: Sample, request: Request) -> Record | None:
+        """The record of a sample in turns. Each turn is a request like any other; the answered ones
+        are kept in `unfinished` where the run stops between them.
+        """
+        talk = Conversation(sample)
         try:
-            return await self._ask_until_whole(sample, request)
+            while True:
+                record, request = await self._ask_until_whole(sample, talk.next(request))
+                if record is None or talk.is_ended_by(record):
+                    return None if record is None else talk.whole(record)
+        finally:
+            if talk.is_open:
+                self.unfinished.append(talk.unfinished())
+
+    async def _ask_until_whole(
+        self, sample: Sample, request: Request
+    ) -> tuple[Record | None, Request]:
+        """The record of a prompt, as `ask` says, and the request that it came from."""
+        try:
+            return await self._ask_with_room(sample, request)
         finally:
             self.room.end(sample.id)
 
-    async def _ask_until_whole(self, sample: Sample, request: Request) -> Record | None:
+    async def _ask_with_room(
+        self, sample: Sample, request: Request
+    ) -> tuple[Record | None, Request]:
         room, answer = self.room, request.max_tokens - request.think_tokens
         record = await self._ask(sample, request)
         if _is_refused(record) and request.think_tokens and not room.fixed:
@@ -102,7 +130,7 @@ class RetryingClient:
             if again is not None and again.failure is None:  # so the tokens were the reason
                 self._note_refusal(request.max_tokens, record)
                 record, request = again, smaller
-        while record is not None and not self._loops(record, request.prompt):
+        while record is not None and not self._loops(record, request.text):
             while (ended := room.before(record, request.max_tokens)) is not None:
                 await ended.wait()
             if (tokens := room.more(record, request.max_tokens)) is None:
@@ -111,7 +139,7 @@ class RetryingClient:
             wider = replace(request, max_tokens=tokens, think_tokens=request.think_tokens + more)
             again = await self._ask(sample, wider)
             if again is None:  # a reply that was cut off is the result where the budget ends
-                return record if self.stopped is None else None
+                return (record if self.stopped is None else None), request
             if again.failure is None:
                 record, request = after_cut(record, again), wider
             elif _is_refused(again):
@@ -120,7 +148,7 @@ class RetryingClient:
                 break
         if record is not None:
             room.note(record, request.max_tokens)
-        return record
+        return record, request
 
     def _loops(self, record: Record, prompt: str) -> bool:
         """Whether the reply repeats itself; tells the user what that costs."""
@@ -141,10 +169,10 @@ class RetryingClient:
         """The record of one request; `None` if the run stopped before it was sent."""
         state = RetryState(self.limits)
         budget = self.progress.budget
-        max_usage = self.meter.max_usage(request.prompt, request.max_tokens)
+        max_usage = self.meter.max_usage(request.text, request.max_tokens)
         tokens = max_usage.output
         if self.limits.tpm is not None:
-            tokens += self.meter.asked(request.prompt)
+            tokens += self.meter.asked(request.text)
         while True:
             # before a permit is acquired, so that the rates count what is sent and when
             if budget.limit is not None and not await budget.admit(max_usage):
@@ -260,7 +288,7 @@ class RetryingClient:
         self.answered_at_s = self.clock()
         self.is_heard = self.has_reply = True
         self.scouted.set()
-        reply, used = self.meter.settle(reply, request.prompt, request.max_tokens)
+        reply, used = self.meter.settle(reply, request.text, request.max_tokens)
         permit.settle(used.prompt_tokens + used.output_tokens)
         return reply
 

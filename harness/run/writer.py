@@ -236,7 +236,7 @@ class PlannedRun:
                     continue
                 tokens = self._fitting(sample, key)
                 if isinstance(tokens, int) and (budget is None or budget.take_request()):
-                    chosen.append((sample, tokens))
+                    chosen.append((self.answered.go_on(sample), tokens))
         return chosen
 
     def _fitting(self, sample: Sample, key: CellKey) -> int | str:
@@ -268,7 +268,7 @@ class PlannedRun:
             if isinstance(tokens, str):
                 writer.unsent(sample, tokens, known=self.answered.unsent.covers(sample, key))
             elif budget is None or budget.take_request():
-                yield sample, tokens
+                yield self.answered.go_on(sample), tokens
             else:
                 return
         self._all_made = True

@@ -30,6 +30,7 @@ from eyechart.harness.spec.task_file import Separator as Separator
 from eyechart.harness.spec.task_file import TaskSpec as TaskSpec
 from eyechart.harness.spec.task_file import taken_by as taken_by
 from eyechart.harness.spec.task_file import write_row as write_row
+from eyechart.harness.spec.turns import Turn, messages_of
 
 _TURN = 2**64
 _GOLDEN = 0x9E3779B97F4A7C15
@@ -215,6 +216,15 @@ class Sample:
     """Characters of the prompt before its question: those of worked examples."""
     cue: str = ""
     """The words with which the prompt ends as a text to continue; empty if the provider's do."""
+    in_turns: bool = False
+    """Whether the prompt is sent message by message."""
+    said: tuple[Turn, ...] = ()
+    """The turns that an earlier command had answered; they are not asked again."""
+
+    @property
+    def messages(self) -> tuple[str, ...]:
+        """What is sent, one message a turn."""
+        return messages_of(self.prompt) if self.in_turns else (self.prompt,)
 
     @property
     def question(self) -> str:

@@ -19,6 +19,7 @@ from eyechart.harness.settings.checks import MAX_LENGTH, MAX_SAMPLES
 from eyechart.harness.settings.run_settings import Spread
 from eyechart.harness.spec.answer import Answer, Part
 from eyechart.harness.spec.columns import table_of
+from eyechart.harness.spec.turns import NAME
 from eyechart.harness.spec.unit import SYMBOLS
 
 
@@ -56,8 +57,9 @@ AxisValue: TypeAlias = Annotated[
 ]
 """What a prompt sees under the axis's name; so does a generator with a parameter of that name."""
 
+_OF_PROMPTS = "a name that every prompt has"
 _TAKEN = {
-    **dict.fromkeys(("sequence", "symbols", "phrase", "options"), "a name that every prompt has"),
+    **dict.fromkeys(("sequence", "symbols", "phrase", "options", NAME), _OF_PROMPTS),
     **dict.fromkeys(("rng", "index", "eyechart"), "a name that every sample has"),
 }
 
@@ -202,6 +204,7 @@ class TaskSpec(Part):
     ]
     """What is sent: a Jinja2 template. It sees the variables of the item, every axis by its name,
     `sequence` (the row as a text), `symbols` (the row as a list), `length`, `phrase` and `options`.
+    Where it writes `next_turn`, a message ends: the model replies, and the next one follows.
     """
     system: Annotated[str, Field(pattern=r"\S")] | None = Field(
         default=None, examples=["You answer in one line."]

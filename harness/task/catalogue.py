@@ -18,6 +18,7 @@ from pydantic import JsonValue
 
 from eyechart.harness.errors import AbsentTaskError, ChangedTaskError, TaskError, UnknownTaskError
 from eyechart.harness.spec import EXAMPLES, Condition, Item, TaskSpec
+from eyechart.harness.spec.turns import NAME
 from eyechart.harness.spec.worked import has_examples, with_examples
 from eyechart.harness.task import prompt
 from eyechart.harness.task.check import read_spec
@@ -142,6 +143,11 @@ class Task:
             raise TaskError(f"{where}: {problem}") from error
 
     @cached_property
+    def in_turns(self) -> bool:
+        """Whether its prompts are sent message by message."""
+        return NAME in prompt.used_names(self.spec.prompt)
+
+    @cached_property
     def paired(self) -> bool:
         """Whether all conditions show the same item: no axis is a parameter of the generator."""
         return not self.row_axes
@@ -213,7 +219,8 @@ class Task:
         except Exception as error:  # a template's expressions may raise anything
             line = prompt.failing_line(error)
             raise TaskError(f"{where}, line {line} of the prompt: {describe(error)}") from error
-        if problem := prompt.utf8_problem("the prompt", text):
+        problem = prompt.utf8_problem("the prompt", text)
+        if problem := problem or (prompt.empty_turn(text) if self.in_turns else None):
             raise TaskError(f"{where}: {problem}")
         return text
 

@@ -14,10 +14,11 @@ from jinja2 import meta, nodes
 
 from eyechart.harness.spec import Item, write_row
 from eyechart.harness.spec.answer import Answer
+from eyechart.harness.spec.turns import NAME, NEXT_TURN, messages_of
 from eyechart.harness.task import sandbox
 from eyechart.harness.task.filler import amid
 
-BUILT_IN_NAMES = ("length", "options", "phrase", "sequence", "symbols")
+BUILT_IN_NAMES = ("length", NAME, "options", "phrase", "sequence", "symbols")
 """Names that every prompt can use, besides its axes and the variables of the item; `options` is
 empty unless the answer is a choice."""
 
@@ -65,6 +66,7 @@ def names(
     """Name -> value for a template. `shown` is axis -> value. The item's variables come first."""
     return {
         "length": length,
+        NAME: NEXT_TURN,
         "options": answer.shown_options,
         "phrase": answer.phrase,
         "symbols": item.symbols,
@@ -109,6 +111,14 @@ def before_question(reply: str, starts: Collection[str]) -> str:
     text = len(reply) - len(reply.lstrip()) if starts else 0
     places = [place for start in starts if (place := reply.find(start, text)) >= 0]
     return reply[: min(places)] if places else reply
+
+
+def empty_turn(text: str) -> str | None:
+    """Why a prompt in turns cannot be sent; `None` if it can."""
+    for number, message in enumerate(messages_of(text), start=1):
+        if not message.strip():
+            return f"message {number} of the prompt is empty; write something before {NAME!r}"
+    return None
 
 
 def utf8_problem(part: str, text: str) -> str | None:

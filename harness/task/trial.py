@@ -10,6 +10,7 @@ from pathlib import Path
 import jinja2
 
 from eyechart.harness.spec import Item, TaskSpec, lines_of, taken_by
+from eyechart.harness.spec.turns import NAME
 from eyechart.harness.task import prompt
 from eyechart.harness.task.functions import ItemError, describe
 from eyechart.harness.task.generator import (
@@ -195,6 +196,8 @@ def _render_problem(file: YamlFile, spec: TaskSpec, item: Item, values: Values) 
         failure = error
     else:
         problem = prompt.utf8_problem("the prompt", text)
+        if problem is None and NAME in prompt.used_names(spec.prompt):
+            problem = prompt.empty_turn(text)
         return None if problem is None else Problem(file.position(["prompt"]), problem)
     place = file.text_position(["prompt"], prompt.failing_line(failure))
     return Problem(place, f"the prompt fails: {message}")

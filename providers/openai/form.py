@@ -77,7 +77,7 @@ def body_of(request: Request, settings: ModelSettings) -> dict[str, Any]:
         }
         return body | ({"logprobs": settings.top_logprobs or 1} if settings.logprobs else {})
     system = [{"role": "system", "content": settings.system}] if settings.system else []
-    body = {"messages": [*system, {"role": "user", "content": request.prompt}]}
+    body = {"messages": [*system, *request.messages]}
     top = {"top_logprobs": settings.top_logprobs} if settings.top_logprobs else {}
     return body | ({"logprobs": True, **top} if settings.logprobs else {})
 

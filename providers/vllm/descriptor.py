@@ -36,6 +36,7 @@ DESCRIPTOR = Descriptor(
     takes_server_args=True,
     efforts="none",
     thinking=lambda _addresses: OPEN_SERVER,
+    takes_turns=True,
     takes_params=True,
     likelihood=lambda _addresses: ("chat", "completions"),
     effort_hint=f"ask its server: {named('model', 'NAME')} {named('base_url', '…')}",

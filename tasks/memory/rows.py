@@ -79,6 +79,14 @@ def running_sum(rng: Random, length: int, *, entries: int) -> Item:
     return Item(row, sum(values[word] for word in row), {"dictionary": dictionary})
 
 
+def running_sum_in_turns(rng: Random, length: int, *, entries: int, keys: int) -> Item:
+    """The same with `keys` words in each of `length` turns: a symbol is the words of a turn."""
+    item = running_sum(rng, length * keys, entries=entries)
+    starts = range(0, length * keys, keys)
+    turns = [", ".join(item.symbols[start : start + keys]) for start in starts]
+    return Item(turns, item.target, item.variables)
+
+
 WORDS = _split(
     "actor agent apple arrow badge baker beach berry blade bread brick broom brush cabin camel "
     "candy chair chalk cheek chess child clock cloth cloud coach coast coral couch crane crown "

@@ -154,6 +154,7 @@ def probe(
 
     asked = settings_of(given)
     plans = selection.plans(asked, leave_out=warner_for_default_axes(context), notify=warn)
+    selection.refuse_turns(plans, "a probe")
     settings = shaping(asked, selection.system_prompt(plans, asked.system))
     models = []
     for label, change in product(listed(model), asked.intervention or [None]):

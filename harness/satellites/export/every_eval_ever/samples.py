@@ -25,6 +25,7 @@ from eyechart.harness.score.forced_choice import ranked
 from eyechart.harness.score.outcomes import Outcome
 from eyechart.harness.spec import exact_json
 from eyechart.harness.spec.answer import Answer
+from eyechart.harness.spec.turns import conversation
 
 _LINE_ENDS = {
     character.encode(): f"\\u{ord(character):04x}".encode() for character in "\x85\u2028\u2029"
@@ -57,7 +58,7 @@ def _row(evaluation: Evaluation, detail: Detail, prompt: str) -> Json:
         "sample_id": record.id,
         "sample_hash": _sample_hash(prompt, reference),
         "interaction_type": "single_turn",
-        "input": {"raw": prompt, "reference": reference},
+        "input": {"raw": conversation(prompt, record.turns or ()), "reference": reference},
         "output": {"raw": [record.reply] if record.reply is not None else []},
         "answer_attribution": [],
         "evaluation": {

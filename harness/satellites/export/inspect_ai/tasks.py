@@ -59,7 +59,8 @@ class BadParameterError(click.ClickException):
 @solver(f"{PACKAGE}/ask")
 @ours
 def ask() -> Solver:
-    """Sends the sample once, with the limit of reply tokens that `bench run` gives it.
+    """Sends the sample, or its messages turn by turn, with the limit of reply tokens that
+    `bench run` gives each.
 
     Inspect's own `--max-tokens` overrides that limit. A reasoning model gets more, for thinking.
     """
@@ -67,17 +68,21 @@ def ask() -> Solver:
     async def solve(state: TaskState, generate: Generate) -> TaskState:
         model = get_model()
         room = state.metadata[FACTS]["max_tokens"] + _room_to_think(str(model))
+        limit = {} if model.config.max_tokens is not None else {"max_tokens": room}
         try:
-            if model.config.max_tokens is not None:
-                return await generate(state)
-            return await generate(state, max_tokens=room)
+            state = await generate(state, **limit)
+            for message in state.metadata[FACTS].get("next_turns", ()):
+                if state.output.stop_reason != "stop" or not state.output.completion.strip():
+                    break
+                state.messages.append(ChatMessageUser(content=message))
+                state = await generate(state, **limit)
         except Exception as error:  # of whatever SDK Inspect's provider uses
             if not _is_overflow(error):
                 raise
             state.output = ModelOutput.from_content(
                 str(model), " ".join(str(error).split()), stop_reason="model_length"
             )
-            return state
+        return state
 
     return solve
 
@@ -149,7 +154,7 @@ def _task(
 def _sample(plan: Plan, sample: Sample) -> InspectSample:
     """A sample with everything that its verdict depends on, so that logs can be scored again."""
     return InspectSample(
-        input=_messages(plan.task.spec.system, sample.prompt),
+        input=_messages(plan.task.spec.system, sample.messages[0]),
         target=str(sample.target),
         id=sample.id,
         metadata={
@@ -166,6 +171,7 @@ def _sample(plan: Plan, sample: Sample) -> InspectSample:
                 "accept": sample.accept,
                 "prompt_hash": sample.prompt_hash,
                 "max_tokens": output_budget(sample),
+                **({"next_turns": sample.messages[1:]} if sample.in_turns else {}),
             },
         },
     )

@@ -23,6 +23,7 @@ import yaml
 from eyechart.harness.errors import UsageError
 from eyechart.harness.journal.software import software
 from eyechart.harness.plan.plan import Plan, output_budget
+from eyechart.harness.plan.selection import refuse_turns
 from eyechart.harness.satellites.export.exported_folder import (
     ExportedFolder,
     exported_folder,
@@ -120,9 +121,10 @@ def export(
     A reply may have `max_tokens` tokens; without it, as many as `bench run` allows.
 
     Raises:
-        UsageError: a task has a scorer or a system prompt; `output` is a file, or a folder with
-            files that are not of an export.
+        UsageError: a task has turns, a scorer or a system prompt; `output` is a file, or a folder
+            with files that are not of an export.
     """
+    refuse_turns(plans, "lm-eval")
     for plan in plans:
         spec, name = plan.task.spec, plan.task.name
         if spec.scorer is not None:

@@ -17,6 +17,7 @@ from typing import Any
 
 from eyechart.harness.errors import UsageError
 from eyechart.harness.plan.plan import Plan, output_budget
+from eyechart.harness.plan.selection import refuse_turns
 from eyechart.harness.satellites.export.exported_folder import exported_folder, maker
 from eyechart.harness.spec import Sample
 
@@ -52,9 +53,10 @@ def export(plans: Sequence[Plan], output: Path) -> str:
     """Writes the plans' samples as one environment into `output`; returns its name.
 
     Raises:
-        UsageError: a task has a scorer; `output` is a file, or a folder with files that are not of
-            an export.
+        UsageError: a task has turns or a scorer; `output` is a file, or a folder with files that
+            are not of an export.
     """
+    refuse_turns(plans, "the exported environment")
     for plan in plans:
         if plan.task.spec.scorer is not None:
             raise UsageError(
