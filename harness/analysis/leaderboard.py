@@ -36,7 +36,9 @@ from eyechart.harness.spec.columns import (
     ASKED,
     BY_TEST,
     COST_A_REPLY,
+    COST_AT,
     OF_MODEL,
+    P_FURTHEST,
     RECORDED,
     REPORTED,
 )
@@ -74,7 +76,7 @@ def run_rows(
                 "task_version": str(manifest.task_version),
                 "condition": judged.label,
                 "model": manifest.model,
-                **dict.fromkeys((*OF_MODEL, *BY_TEST, "capacity"), ""),
+                **dict.fromkeys((*OF_MODEL, *BY_TEST, P_FURTHEST, "capacity", COST_AT), ""),
                 "kind": ASKED if manifest.recorded is None else RECORDED,
                 "default": "yes" if is_default(judged) else "",
                 "control": "yes" if judged.control else "",
@@ -192,6 +194,11 @@ def _number(value: Any) -> str:
     return f"{value:.0f}" if float(value).is_integer() else f"{value:.{_DIGITS}g}"
 
 
+def _probability(value: float | None) -> str:
+    """Without the decimals that depend on the processor."""
+    return _number(None if value is None else round(value, _DIGITS))
+
+
 def merge(
     rows: Iterable[Row], before: Sequence[Row] = (), *, now: datetime | None = None
 ) -> Leaderboard:
@@ -261,17 +268,18 @@ def merge(
 def enter_standings(
     rows: Iterable[Row], by_folder: Mapping[Path, Sequence[Row]], standings: Iterable[Standing]
 ) -> None:
-    """Writes into `rows` how many models each is shown to see further than, and how many see
-    further, in the standings of the runs that are here; other rows have no such numbers, since they
-    would be those of an earlier comparison.
+    """Writes into `rows` how many models each is shown to see further than, how many see further,
+    and how probably it sees furthest, in the standings of the runs that are here; other rows have
+    no such numbers, since they would be those of an earlier comparison.
     """
     for row in rows:
-        row.update(dict.fromkeys(BY_TEST, ""))
+        row.update(dict.fromkeys((*BY_TEST, P_FURTHEST), ""))
     for standing in standings:
         for place in standing.places:
             for row in by_folder[place.run.folder]:
                 if row["condition"] == place.condition.label and place.by_test:
                     row.update(zip(BY_TEST, map(str, place.by_test), strict=True))
+                    row[P_FURTHEST] = _probability(place.p_furthest)
 
 
 _EARLIEST = datetime.min.replace(tzinfo=UTC)

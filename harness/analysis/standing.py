@@ -24,6 +24,7 @@ from eyechart.harness.analysis.family import (
     ranked_lengths,
 )
 from eyechart.harness.analysis.further import LEAST_P, Side, Sides, joined
+from eyechart.harness.analysis.furthest import furthest
 from eyechart.harness.analysis.in_tokens import no_tokens, seen
 from eyechart.harness.analysis.interval import Bound
 from eyechart.harness.analysis.judged_run import JudgedCondition, JudgedRun
@@ -61,6 +62,9 @@ class Place:
     by_test: tuple[int, int, int] | None
     """How many models it is shown to see further than, how many see further by test, and of how
     many others; `None` where there are no ranks."""
+    p_furthest: float | None
+    """The probability that it sees furthest of all, see `furthest`; `None` also without a single
+    threshold, and of lengths in tokens."""
     median: Bound | None
     """The median over all conditions except controls; `None` if the model has fewer than two."""
     conditions: int
@@ -179,11 +183,12 @@ def standing(
         (len(further[place]), sum(place in shorter for shorter in further), count - 1)
         for place in range(count)
     ]
+    first = [None] * count if in_tokens else _furthest([one.estimates[condition] for one in ranked])
     places = [
-        _place(one, condition, threshold, tested, in_tokens=in_tokens)
-        for one, tested in zip(ranked, by_test, strict=True)
+        _place(one, condition, threshold, tested, p_furthest, in_tokens=in_tokens)
+        for one, tested, p_furthest in zip(ranked, by_test, first, strict=True)
     ]
-    places += [_place(one, condition, threshold, None, in_tokens=in_tokens) for one in absent]
+    places += [_place(one, condition, threshold, None, None, in_tokens=in_tokens) for one in absent]
     return Standing(
         condition,
         any(
@@ -198,6 +203,13 @@ def standing(
         len(pairs) - len(signs),
         in_tokens,
     )
+
+
+def _furthest(estimates: Sequence[EffectiveLength | None]) -> list[float | None]:
+    """See `Place.p_furthest`."""
+    fits = {place: one.fit for place, one in enumerate(estimates) if one and one.one_threshold}
+    found = dict(zip(fits, furthest(list(fits.values())), strict=True))
+    return [found.get(place) for place in range(len(estimates))]
 
 
 def _further_than(place: int, signs: Mapping[Pair, int]) -> list[int]:
@@ -305,6 +317,7 @@ def _place(
     condition: Condition,
     threshold: Threshold,
     by_test: tuple[int, int, int] | None,
+    p_furthest: float | None,
     *,
     in_tokens: bool,
 ) -> Place:
@@ -320,6 +333,7 @@ def _place(
         (judged and judged.tokens_a_symbol) or no_tokens(judged),
         judged is not None and judged.adaptive,
         by_test,
+        p_furthest,
         median_length(lengths),
         len(lengths),
         len(others) - len(lengths),
