@@ -212,8 +212,9 @@ def merge(
     day after `now`, counts as the earliest, so such a row never replaces one with a valid date.
     Only the newest version of each task is kept. Each condition keeps one combination of data and
     threshold for its full rows, one for the adaptive and one for the recorded rows. A combination
-    of the rows `before` comes first, so new rows never remove old ones; then the most frequent one,
-    then the one with most samples, then the latest.
+    of the rows `before` comes first, so new rows never remove old ones, unless they renew each of
+    them, see `_renewed`; then the most frequent one, then the one with most samples, then the
+    latest.
     """
     limit = (now or datetime.now(UTC)) + _CLOCKS_DIFFER
     latest: dict[tuple[str, ...], Row] = {}
@@ -254,7 +255,7 @@ def merge(
     for key in sorted(set(map(_group, current))):
         group = [row for row in current if _group(row) == key]
         earlier = [row for row in group if _samples(row) in earlier_samples[key]]
-        reference = _reference(earlier or group, limit)
+        reference = _reference(_renewed(group, earlier, limit) or earlier or group, limit)
         for row in group:
             if _data(row) == _data(reference):
                 chosen.append(row)
@@ -330,6 +331,37 @@ def _data(row: Row) -> str:
     return "|".join((_samples(row), row["threshold"], row["threshold_of"]))
 
 
+def _asked(row: Row) -> int:
+    """How many samples were asked."""
+    return int(row["n"]) + int(row["not_scored"])
+
+
+def _renewed(group: Sequence[Row], earlier: Sequence[Row], limit: datetime) -> list[Row]:
+    """The latest rows of other samples that have each model of the `earlier` ones, with its
+    settings and lengths, at least as many samples, and a later date; empty if there are none. So
+    they are where prompts or data of a task changed and its version did not.
+    """
+    of_samples: dict[str, dict[tuple[str, str], Row]] = {}
+    for row in group:
+        of_samples.setdefault(_samples(row), {})[row["model"], row["settings"]] = row
+
+    def renews(row: Row, of: Mapping[tuple[str, str], Row]) -> bool:
+        new = of.get((row["model"], row["settings"]))
+        return (
+            new is not None
+            and lengths_of([new]) == lengths_of([row])
+            and _asked(new) >= _asked(row)
+            and _when(new, limit) > _when(row, limit)
+        )
+
+    found = [
+        list(of.values())
+        for of in of_samples.values()
+        if earlier and all(row["kind"] == ASKED and renews(row, of) for row in earlier)
+    ]
+    return max(found, key=lambda rows: max(_when(row, limit) for row in rows), default=[])
+
+
 def _reference(group: Sequence[Row], limit: datetime) -> Row:
     counts = Counter(_data(row) for row in group)
     return max(group, key=lambda row: (counts[_data(row)], int(row["n"] or 0), _when(row, limit)))
@@ -352,9 +384,7 @@ def _difference(row: Row, reference: Row) -> tuple[str, str]:
     if lengths != reference_lengths:
         elsewhere = ", ".join(reference_lengths)
         return f"lengths {', '.join(lengths)}, and {elsewhere} elsewhere", "with other lengths"
-    samples, reference_samples = (
-        int(entry["n"]) + int(entry["not_scored"]) for entry in (row, reference)
-    )
+    samples, reference_samples = map(_asked, (row, reference))
     if samples != reference_samples:
         return (
             f"{samples} sample{'s' * (samples != 1)}, and {reference_samples} elsewhere",
