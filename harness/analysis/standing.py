@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import combinations
+from itertools import chain, combinations
 from typing import NamedTuple, TypeAlias
 
 from eyechart.harness.analysis.comparability import (
@@ -178,11 +179,9 @@ def standing(
     tested = [pair for pair, test in lengths.items() if test.p is not None]
     unit = TOKENS if in_tokens else runs[0][1].spec.unit
     ranking = Ranking(tuple(ranked), 0, family, unit)
-    further = [_further_than(place, signs) for place in range(count)]
-    by_test = [
-        (len(further[place]), sum(place in shorter for shorter in further), count - 1)
-        for place in range(count)
-    ]
+    further = _further_than(count, signs)
+    behind = Counter(chain.from_iterable(further))
+    by_test = [(len(further[place]), behind[place], count - 1) for place in range(count)]
     first = [None] * count if in_tokens else _furthest([one.estimates[condition] for one in ranked])
     places = [
         _place(one, condition, threshold, tested, p_furthest, in_tokens=in_tokens)
@@ -212,10 +211,13 @@ def _furthest(estimates: Sequence[EffectiveLength | None]) -> list[float | None]
     return [found.get(place) for place in range(len(estimates))]
 
 
-def _further_than(place: int, signs: Mapping[Pair, int]) -> list[int]:
-    """Places of the models that the model at `place` is shown to see further than."""
-    found = [right for (left, right), sign in signs.items() if left == place and sign > 0]
-    return found + [left for (left, right), sign in signs.items() if right == place and sign < 0]
+def _further_than(count: int, signs: Mapping[Pair, int]) -> list[list[int]]:
+    """For each place those of the models that its model is shown to see further than."""
+    found: list[list[int]] = [[] for _ in range(count)]
+    for (left, right), sign in signs.items():
+        if sign:
+            found[left if sign > 0 else right].append(right if sign > 0 else left)
+    return found
 
 
 class LengthTest(NamedTuple):
