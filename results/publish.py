@@ -10,10 +10,12 @@ are those of the catalog on the day of the command.
 from __future__ import annotations
 
 import argparse
+import statistics
 import sys
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from eyechart.harness.analysis.curve import Threshold
 from eyechart.harness.analysis.judged_run import read_run
@@ -22,8 +24,8 @@ from eyechart.harness.analysis.leaderboard_file import Row, read_rows, write_lea
 from eyechart.harness.analysis.standing import standing
 from eyechart.harness.journal.manifest import find_runs
 from eyechart.harness.plan.cost import cost
-from eyechart.harness.report.ranks_page import ranks_markdown, ranks_page
-from eyechart.harness.spec.columns import COST_A_REPLY
+from eyechart.harness.report.ranks_page import ranks_markdown, ranks_page, reading
+from eyechart.harness.spec.columns import COST, COST_A_REPLY, COST_AT
 from eyechart.providers.base import Usage
 from eyechart.providers.catalog.price_list import offer
 from results.recorded.tables import published
@@ -39,6 +41,8 @@ HOME = {"Anthropic": "anthropic", "Google": "gemini", "OpenAI": "openai"}
 OpenRouter."""
 KNOWN = {"vendor": "family", "parameters_billion": "parameters_billion"}
 """Our column -> that of the published capacities."""
+COST_LENGTH, NEAR = 50, (25, 100)
+"""Costs are compared at rows of so many items, by the replies to rows of the lengths between."""
 UNITS = {"capacity/items": "items"}
 
 
@@ -54,6 +58,7 @@ def recorded_rows(path: Path, out: Path) -> list[Row]:
     for row in rows:
         known = published_of(row["model"])
         row.update({name: known[column] for name, column in KNOWN.items()})
+        row.update(dict.fromkeys((*COST, COST_A_REPLY, COST_AT), ""))
         row.update(costs.get(row["model"], {}))
         # of the day on which the command ran, and not of the replies
         row.update({"date": "", "software": row["software"].partition(" ")[0]})
@@ -68,27 +73,49 @@ def published_of(model: str) -> Mapping[str, str]:
 
 def _costs(path: Path) -> Iterator[tuple[str, Row]]:
     """Model -> the columns of what its replies cost, by the tokens that were recorded."""
-    usage: dict[str, list[Usage]] = {}
+    of_models: dict[str, list[tuple[int, Usage]]] = {}
     for row in read_file(path):
-        tokens = row["input_tokens"], row["output_tokens"]
-        if row["set"] != "stimulus" and None not in tokens:
-            usage.setdefault(row["model"], []).append(Usage(*tokens))
-    for model, used in usage.items():
+        used = usage_of(row)
+        if row["set"] != "stimulus" and used is not None:
+            of_models.setdefault(row["model"], []).append((row["expected"], used))
+    for model, replies in of_models.items():
         vendor = published_of(model)["family"]
         provider = "openrouter" if "/" in model else HOME[vendor]
         prices = offer(provider, model).prices
         if prices is None:
             continue
-        dollars = [cost(prices, one) or 0.0 for one in used]
-        if sum(dollars) > 0:
-            yield (
-                model,
-                {
-                    "cost_usd": f"{sum(dollars):.6g}",
-                    "prices_of": prices.of,
-                    COST_A_REPLY: f"{sum(dollars) / len(dollars):.6g}",
-                },
-            )
+        dollars = [(length, cost(prices, used) or 0.0) for length, used in replies]
+        total = sum(of_reply for _, of_reply in dollars)
+        if total > 0:
+            columns = {"cost_usd": f"{total:.6g}", "prices_of": prices.of}
+            if (compared := cost_at(dollars)) is not None:
+                columns |= {COST_A_REPLY: f"{compared:.6g}", COST_AT: str(COST_LENGTH)}
+            yield model, columns
+
+
+def usage_of(row: Mapping[str, Any]) -> Usage | None:
+    """The tokens of a recorded reply; `None` where they were not recorded. Google's API counts
+    thinking beside the tokens of the reply, all others among them, and bills both.
+    """
+    asked, said, thought = (row[f"{what}_tokens"] for what in ("input", "output", "reasoning"))
+    if asked is None or said is None:
+        return None
+    beside = (thought or 0) if row["api"] == "google_genai" else 0
+    return Usage(asked, said + beside, thought_tokens=thought)
+
+
+def cost_at(dollars: Sequence[tuple[int, float]], length: int = COST_LENGTH) -> float | None:
+    """Dollars of a reply to a row of `length` items, from lengths of rows with the dollars of their
+    replies: by the straight line that fits those to rows of `NEAR` (ordinary least squares). `None`
+    where these rows are all shorter, or all longer.
+    """
+    near = [one for one in dollars if NEAR[0] <= one[0] <= NEAR[1]]
+    lengths = [one[0] for one in near]
+    if not near or not min(lengths) < length < max(lengths):
+        return None
+    slope, start = statistics.linear_regression(lengths, [one[1] for one in near])
+    found = start + slope * length
+    return found if found > 0 else None
 
 
 def made_from(path: Path, out: Path) -> dict[str, str]:
@@ -108,7 +135,9 @@ def made_from(path: Path, out: Path) -> dict[str, str]:
 def _page_of(rows: Sequence[Row]) -> str:
     said = words(rows)
     lines = [f"# {said.title}", "", *(f"{text}\n" for text in said.lede)]
-    lines += [ranks_markdown(rows, UNITS, FIRST)]
+    lines += ["## How to read the tables", ""]
+    lines += [f"- **{name}**: {text}" for name, text in reading(rows)]
+    lines += ["", ranks_markdown(rows, UNITS, FIRST)]
     for heading, paragraphs in said.more:
         lines += [f"## {heading}", "", *(f"{text}\n" for text in paragraphs)]
     return "\n".join(lines).rstrip() + "\n"

@@ -12,10 +12,19 @@ from pathlib import Path
 
 from eyechart.harness.analysis.leaderboard_file import Row
 from eyechart.harness.report.ranks_page import Words
-from eyechart.harness.spec.columns import ACCURACY_AT, RECORDED, REPORTED
+from eyechart.harness.spec.columns import (
+    ACCURACY_AT,
+    COST_A_REPLY,
+    COST_AT,
+    P_FURTHEST,
+    RECORDED,
+    REPORTED,
+)
 
 FOLDER = Path(__file__).parent / "recorded"
 FIRST = 200
+_LIKELY = 0.05
+"""From this probability on a model is named among those that may see furthest."""
 _USUAL = ("a", "comma")
 _BOTH = "gpt-4o-mini"
 """The model that both Dai & Fan and Zhang et al. asked."""
@@ -35,20 +44,12 @@ def words(rows: Sequence[Row]) -> Words:
                 "equal items apart, and one that passes has shown no more than that (see below)."
             ),
             _beyond_chance(recorded),
-            (
-                "How to read the table: a model sees to the length up to which at least 85 % of "
-                "its answers are right, with a 95 % interval; < and > are beyond the rows asked. "
-                "P is the probability that at least 85 % are right at that length. Ahead of and "
-                "behind count the models than which it is shown to see further, or less far, after "
-                "a correction for all pairs; 0 means that nothing is shown. 1,000 replies is the "
-                "mean cost of the rows that each model was asked, and those that see further were "
-                "asked longer rows: do not compare these costs."
-            ),
         ),
         more=(
             (
                 "What counting predicts, and what it does not",
                 (
+                    _of_furthest(recorded),
                     _not_a_list(),
                     _of_writing(),
                     _of_order(),
@@ -74,6 +75,21 @@ def _beyond_chance(recorded: Sequence[Row]) -> str:
         "The probabilities and intervals cover chance among these replies alone. Asked again, the "
         f"same model saw up to {max(again):.1f} times as far; with another writing of the row, up "
         f"to {max(writings):.0f} times."
+    )
+
+
+def _of_furthest(recorded: Sequence[Row]) -> str:
+    """The models that probably see furthest, and those whose rows were too short to know."""
+    shares = {row["model"]: float(row[P_FURTHEST]) for row in recorded if row[P_FURTHEST]}
+    likely = sorted(
+        (model for model in shares if shares[model] >= _LIKELY), key=lambda m: -shares[m]
+    )
+    named = ", ".join(f"{model} ({shares[model]:.2f})" for model in likely)
+    unknown = [row["model"] for row in recorded if not row[P_FURTHEST]]
+    return (
+        f"Which model sees furthest is open between {named}: the probabilities, with each of the "
+        "others taken to see no further than its longest row. Of "
+        f"{', '.join(unknown)} it is not known."
     )
 
 
@@ -164,14 +180,14 @@ def _of_nearness(recorded: Sequence[Row]) -> str:
 
 
 def _of_costs(recorded: Sequence[Row]) -> str:
-    priced = [row for row in recorded if row["prices_of"]]
+    priced = [row for row in recorded if row[COST_A_REPLY]]
     days = sorted({row["prices_of"].partition(" ")[0] for row in priced})
     dates = " to ".join(dict.fromkeys((days[0], days[-1])))
     return (
         f"What 1,000 replies cost is known of {len(priced)} of {len(recorded)} models: the tokens "
-        f"that were recorded, at catalog prices of {dates}. "
-        "It is the mean of a model's own replies, and models that see further were asked longer "
-        "rows, so these costs cannot be compared."
+        f"that were recorded, with those of thinking, at catalog prices of {dates}, at a row of "
+        f"{priced[0][COST_AT]} items. The other models were asked shorter rows only, or their "
+        "tokens or prices are not known. A longer row costs more, above all where a model thinks."
     )
 
 

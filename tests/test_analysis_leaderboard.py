@@ -289,6 +289,23 @@ class TestLeftOut:
         assert {row["model"] for row in merged.rows} == {"scripted/there"}
         assert "4 samples, and 8 elsewhere" in str(merged.left_out[0])
 
+    def test_a_changed_prompt_renews_the_rows_of_all_models(self, lab: Lab) -> None:
+        """Without a new version of the task; where one model is asked again, the others stay."""
+        old = [row for name in "ab" for row in rows(made(lab, f"scripted/{name}"))]
+        new = [
+            row | {"fingerprint": "0" * 16, "date": row["date"][:-6] + ".5+00:00"} for row in old
+        ]
+        merged = merge([*new, *old], old)
+        assert {row["fingerprint"] for row in merged.rows} == {"0" * 16}
+        assert len(merged.rows) == len(old)
+        assert "fingerprint" in str(merged.left_out[0])
+        one = [row for row in new if row["model"] == "scripted/a"]
+        fewer = [row | {"n": "3"} for row in new]
+        earlier = [row | {"date": "1999-01-01T00:00:00+00:00"} for row in new]
+        for less in (one, fewer, earlier):
+            kept = merge(less, old).rows
+            assert {row["fingerprint"] for row in kept} == {row["fingerprint"] for row in old}
+
     def test_another_threshold_of_the_same_runs(self, lab: Lab) -> None:
         """The whole file changes to it."""
         made(lab)

@@ -13,9 +13,11 @@ import pytest
 from rich.cells import cell_len
 
 from eyechart.harness.analysis.judged_run import read_run
+from eyechart.harness.cli.following import followed as facts
 from eyechart.harness.journal.manifest import MANIFEST
 from eyechart.harness.spec.columns import COMPARISON
-from eyechart.providers.base import AuthError, BadRequestError
+from eyechart.harness.task.catalogue import built_in_files
+from eyechart.providers.base import AuthError, BadRequestError, Request
 from tests.conftest import Done, Lab, right
 from tests.test_analysis_family import run, sees_to
 
@@ -274,6 +276,23 @@ class TestNext:
         page = followed(lab, after)
         assert page.code == 0
         assert (lab.folder / "report.html").exists()
+
+    def test_after_a_run_it_is_what_its_sentence_names(self, lab: Lab) -> None:
+        """The default condition and the longest one, though they differ on the second axis."""
+        wanted = lab.wanted(
+            built_in_files()["counting/ones"],
+            axes={"separator": ["none", "comma"], "strategy": ["direct", "cot_zero_shot"]},
+            lengths=[4, 8, 16],
+            samples=8,
+        )
+
+        def answers(request: Request) -> str:
+            count = max(line.count("1") for line in request.prompt.splitlines())
+            is_seen = count < 6 or "strategy=cot_zero_shot" in request.sample_id
+            return f"Final answer: {count if is_seen else 999}"
+
+        lab.asked(wanted, answers)
+        assert facts(read_run(wanted.folder)).axis == "strategy=direct,cot_zero_shot"
 
     def test_after_a_run_of_one_condition(self, lab: Lab) -> None:
         """Its wrong replies are shown; of a run without one there is the page."""

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from eyechart.harness.analysis.curve import Threshold
 from eyechart.harness.analysis.judged_run import read_run
+from eyechart.harness.analysis.leaderboard_file import read_rows
 from eyechart.harness.cli.leaderboard import print_chart
 from eyechart.harness.report.section import Section, sections
 from tests.conftest import Lab
@@ -42,7 +45,7 @@ def test_ten_models_are_rows_of_one_table(lab: Lab, capsys: pytest.CaptureFixtur
 
 
 def test_ranks_of_many_models_are_counts(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
-    """`1–125` says nothing: so how many each is shown to see further than, and how many further."""
+    """`1–125` says nothing: so how probably each sees furthest, and how many it is told from."""
     folders = [section.runs[0].run.folder for section in sections_of(lab, ["scripted/a"])]
     folders += [section.runs[0].run.folder for section in sections_of(lab, ["scripted/b"])]
     path = lab.folder / "board.csv"
@@ -51,10 +54,36 @@ def test_ranks_of_many_models_are_counts(lab: Lab, monkeypatch: pytest.MonkeyPat
     assert "With a probability of 0.95 or more, " in few
     monkeypatch.setattr("eyechart.harness.analysis.standing.MOST_IN_PAIRS", 1)
     many = lab.bench("leaderboard", *folders, "-o", path).out
-    heads = cells_of(many)[0]
-    assert heads[0] == "model"
-    assert heads[-2:] == ["ahead of", "behind"]
-    assert cells_of(many)[1][-2:] == ["0", "0"]
+    heads = [cell for row in cells_of(many) if row[0] == "model" for cell in row]
+    assert heads[-5:] == ["P(furthest)", "model", "ahead of", "open", "behind"]
+    assert cells_of(many)[-1][-3:] == ["0", "1", "0"]
     page = path.with_suffix(".html").read_text(encoding="utf-8")
-    assert "Ahead of / behind" in page
+    assert "Ahead / open / behind" in page
     assert ">Rank</th>" not in page
+
+
+def test_the_table_of_a_paper_has_the_numbers_of_the_terminal(
+    lab: Lab, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Ranks of few models, counts of many; names are escaped, and the unit is named."""
+    names = ["scripted/a_b", "scripted/c"]
+    folders = [one.run.folder for part in sections_of(lab, names) for one in part.runs]
+    path = lab.folder / "board.csv"
+    arguments: list[str | Path] = ["leaderboard", *folders, "-o", path, "--at", "4"]
+    few = lab.bench(*arguments, "--format", "latex")
+    assert few.code == 0
+    assert few.out.startswith("% needs \\usepackage{booktabs}\n")
+    head = r"rank & model & effective length (symbols) & right at 4, \% & P(≥ 85 \% at 4) \\"
+    assert head in few.out
+    assert r"    1--2 & scripted/a\_b & $>$ 5 (3 to $>$ 5)$^{\dagger}$ & " in few.out
+    assert "{llrrr}" in few.out
+    assert r"\par\footnotesize $^{\dagger}$ of 4 rows only" in few.out
+    assert read_rows(path)
+    monkeypatch.setattr("eyechart.harness.analysis.standing.MOST_IN_PAIRS", 1)
+    many = lab.bench(*arguments, "--format", "markdown")
+    heads = next(row for row in cells_of(many.out) if row[0] == "model")
+    assert heads[-4:] == ["P(furthest)", "ahead of", "open", "behind"]
+    lab.bench(*arguments, "--format", "html").one_line(2, "--format is one of latex, markdown")
+    lab.bench(*arguments, "--format", "latex", "--json").one_line(2, "--format does not go")
+    alone = lab.bench("leaderboard", folders[0], "-o", path.with_name("one.csv"), "--format=latex")
+    assert "task & condition & model & unit & effective length" in alone.out

@@ -18,10 +18,11 @@ from eyechart.harness.cli import verbs
 from eyechart.harness.errors import UsageError
 from eyechart.harness.report.files import drawn
 from eyechart.harness.report.looks import Look
-from eyechart.harness.report.paper.charts import accuracy_spec
+from eyechart.harness.report.paper.charts import NAMED, accuracy_spec
 from eyechart.harness.report.paper.files import DOTS
 from eyechart.harness.report.paper.tables import PaperTable, latex_text
 from eyechart.harness.settings.figure import INCH, KINDS, WIDTH, FigureStyle
+from eyechart.harness.task.catalogue import built_in_files
 from eyechart.providers.base import BadRequestError, Request
 from tests.conftest import right
 
@@ -277,6 +278,30 @@ class TestNumbers:
                 assert row["is_above"] is (high.sign == ">")
                 assert row["label"].startswith(str(estimate.length))
                 assert row["label"].endswith("†") is bool(estimate.note)
+
+    def test_more_conditions_than_colours_have_their_names_at_the_axis(self, lab: Lab) -> None:
+        """One row each, below the name of its model; no legend, and no mark means two of them."""
+        folders = []
+        for name in ("scripted/a", "scripted/b"):
+            wanted = lab.wanted(
+                built_in_files()["counting/ones"],
+                axes={"separator": ["all"], "strategy": ["direct", "cot_zero_shot"]},
+                samples=2,
+                model=name,
+            )
+            lab.asked(wanted, right)
+            folders.append(wanted.folder)
+        (spec,) = charts("lengths", *folders).values()
+        rows = spec["datasets"]["estimate"]
+        names = [row["model"].rpartition(NAMED)[2] for row in rows]
+        assert len(names) == 2 * (1 + 10)
+        assert [name for name, row in zip(names, rows, strict=True) if row["x"] is None] == [
+            "scripted/a",
+            "scripted/b",
+        ]
+        assert len({row["model"] for row in rows}) == len(rows)
+        assert {row["colour"] for row in rows} == {""}
+        assert not any("told apart" in note for note in spec["usermeta"]["notes"])
 
     def test_both_readings_are_in_one_figure(self, runs: dict[str, Path]) -> None:
         """Of each condition that both have, with the accuracies of each run."""

@@ -22,8 +22,8 @@ from eyechart.harness.report.board import by_test_of, groups_of, lines_of, right
 from eyechart.harness.report.ranks_page import Words, ranks_markdown, ranks_page
 from eyechart.harness.report.section import sections
 from eyechart.harness.report.standings import Scale, standing_lines
-from eyechart.harness.spec.columns import KINDS
-from results.publish import AT, FOLDER, UNITS, made_from
+from eyechart.harness.spec.columns import COST, COST_A_REPLY, COST_AT, KINDS
+from results.publish import AT, FOLDER, UNITS, cost_at, made_from, usage_of
 from results.words import words
 from tests.conftest import Lab, right
 from tests.test_results_recorded import RECORDED
@@ -80,7 +80,7 @@ class TestPublished:
         monkeypatch.setattr(os, "fsync", lambda _: None)  # runs that nobody keeps
         made_from(RECORDED, tmp_path)
 
-        prices = ("cost_usd", "prices_of", "cost_a_reply_usd", "software")
+        prices = (*COST, COST_A_REPLY, COST_AT, "software")
         made = read_rows(tmp_path / "models.csv")
         assert len(made) == len(published())
         differing = [
@@ -131,7 +131,8 @@ def test_rows_say_what_runs_say(lab: Lab) -> None:
     assert {line.name for line in lines} == set(of_runs)
     for line in lines:
         of_run = of_runs[line.name]
-        for name in ("length", "interval", "note", "kind", "strip", "by_test"):
+        texts = ("length", "interval", "note", "kind", "strip", "furthest")
+        for name in (*texts, "by_test", "length_value"):
             assert getattr(line, name) == getattr(of_run, name), name
         for found, other in zip(line.right_at, of_run.right_at, strict=True):
             assert found is not None
@@ -183,6 +184,27 @@ def test_what_is_known_of_a_model_stays(lab: Lab) -> None:
     merged = merge(newer, known).rows
     assert {(row["vendor"], row["parameters_billion"]) for row in merged} == {("us", "7")}
     assert all(right_at(row, 4) is not None for row in merged)
+
+
+def test_costs_are_compared_at_one_length() -> None:
+    """On the straight line through the replies near it; not known where none were on both sides."""
+    line = [(length, 2 + 3 * length) for length in (25, 40, 60, 100)]
+    assert cost_at([*line, (101, 9e9), (24, 9e9)]) == pytest.approx(152)
+    assert cost_at([(30, 5.0), (49, 5.0), (120, 5.0)]) is None
+    assert cost_at([]) is None
+    rows = [row for row in published() if row[COST_A_REPLY]]
+    assert len(rows) > 80
+    assert {row[COST_AT] for row in rows} == {"50"}
+
+
+def test_thinking_is_paid_for() -> None:
+    """Google counts it beside the tokens of the reply, others among them."""
+    row = {"input_tokens": 84, "output_tokens": 2, "reasoning_tokens": 293, "api": "google_genai"}
+    used = usage_of(row)
+    assert used is not None
+    assert (used.output_tokens, used.thought_tokens) == (295, 293)
+    assert usage_of(row | {"output_tokens": 295, "api": "responses"}) == used
+    assert usage_of(row | {"output_tokens": None}) is None
 
 
 @pytest.mark.parametrize(

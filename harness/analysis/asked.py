@@ -9,9 +9,8 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from eyechart.harness.spec.columns import LINE
-
 Places: TypeAlias = npt.NDArray[np.intp]
+Lines: TypeAlias = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,14 +27,21 @@ class Asked:
     """`target_mark` of each target: shape (N,)."""
 
 
-def asked_of(recorded: pd.DataFrame) -> Asked:
-    """The samples of `JudgedCondition.recorded`."""
-    recorded = recorded.drop_duplicates([*LINE, "index"])
-    keys = recorded[[*LINE, "index"]].to_numpy(np.int64)
+def asked_of(samples: pd.DataFrame, recorded: npt.NDArray[np.bool_], lines: Lines) -> Asked:
+    """The `recorded` ones among `JudgedRun.samples`, each once. `lines` has the columns `LINE` of
+    each cell: shape (cells, 3).
+    """
+    cells, index = (samples[name].to_numpy(np.int64)[recorded] for name in ("cell", "index"))
+    keys = np.column_stack([lines[cells], index])
     order = _order(keys)
+    keys = keys[order]
+    first = np.append(True, (keys[1:] != keys[:-1]).any(axis=1))[: len(keys)]
     return Asked(
-        np.ascontiguousarray(keys[order]),
-        *(recorded[name].to_numpy()[order] for name in ("true_length", "prompt", "target")),
+        np.ascontiguousarray(keys[first]),
+        *(
+            samples[name].to_numpy()[recorded][order[first]]
+            for name in ("true_length", "prompt", "target")
+        ),
     )
 
 

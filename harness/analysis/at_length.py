@@ -66,12 +66,12 @@ class AtLength:
         """`0.97`, `> 0.99`, `< 0.12`, or a dash."""
         if self.reaches is None:
             return "–"
-        sign = "" if self.bound == "=" else f"{self.bound} "
-        if self.reaches > _SURE:
-            return "–" if self.bound == "<" else f"> {_SURE}"
-        if self.reaches < 1 - _SURE:
-            return "–" if self.bound == ">" else f"< {1 - _SURE:.2f}"
-        return f"{sign}{self.reaches:.2f}"
+        text = probability_text(self.reaches)
+        if self.bound == "=":
+            return text
+        if text[0] in "<>":
+            return text if text[0] == self.bound else "–"
+        return f"{self.bound} {text}"
 
     @property
     def order(self) -> tuple[float, float]:
@@ -94,6 +94,15 @@ class AtLength:
         if self.reaches <= 1 - LIKELY and self.bound != ">":
             return _LOW
         return _OPEN
+
+
+def probability_text(probability: float | None) -> str:
+    """`0.97`, `> 0.99`, `< 0.01`, or a dash where it is not known."""
+    if probability is None:
+        return "–"
+    if probability > _SURE:
+        return f"> {_SURE}"
+    return f"< {1 - _SURE:.2f}" if probability < 1 - _SURE else f"{probability:.2f}"
 
 
 def at_length(estimate: EffectiveLength, length: int) -> AtLength:

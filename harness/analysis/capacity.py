@@ -11,9 +11,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
+from eyechart.harness.analysis.curve import Floats
 from eyechart.harness.analysis.interval import Bound
-from eyechart.harness.analysis.judged_run import JudgedCondition
+from eyechart.harness.analysis.judged_run import JudgedCondition, JudgedRun
 from eyechart.harness.analysis.judged_samples import as_float
 from eyechart.harness.spec.columns import CAPACITY
 
@@ -40,11 +42,13 @@ def capacity(judged: JudgedCondition) -> Capacity | None:
     """
     if judged.scored_cells.empty:
         return None
+    columns = ("cell", "answer", "signed_error")
+    cells, answers, errors = (judged.run.samples[name].to_numpy() for name in columns)
     lengths = {cell.length for cell in judged.planned}
     failed = {
         cell.length
         for place, cell in zip(judged.places, judged.planned, strict=True)
-        if not _passes(judged, place, cell.samples)
+        if not _passes(judged.run, answers[here := cells == place], errors[here], cell.samples)
     }
     if failed == lengths:
         return Capacity(Bound("<", min(lengths)), min(lengths))
@@ -53,14 +57,13 @@ def capacity(judged: JudgedCondition) -> Capacity | None:
     return Capacity(Bound(">" if fails_at is None else "=", longest), fails_at)
 
 
-def _passes(judged: JudgedCondition, place: int, planned: int) -> bool:
-    """Whether every sample of a cell was read, and near enough to its target in the mean."""
-    run = judged.run
-    in_cell = run.samples["cell"].to_numpy() == place
-    answers = run.samples["answer"].to_numpy()[in_cell].tolist()
+def _passes(run: JudgedRun, places: npt.NDArray[np.int64], errors: Floats, planned: int) -> bool:
+    """Whether every sample of a cell was read, and near enough to its target in the mean: `places`
+    of answers in `run.answers`, and their signed errors.
+    """
+    answers = places.tolist()
     if len(answers) < planned or not answers or min(answers) < 0:
         return False
-    errors = run.samples["signed_error"].to_numpy()[in_cell]
     targets = np.array([as_float(run.answers[answer]) for answer in answers]) - errors
     with np.errstate(divide="ignore", invalid="ignore"):
         relative = np.where(errors == 0, 0.0, np.abs(errors) / np.abs(targets))

@@ -40,8 +40,8 @@ def cell_table(manifest: Manifest, samples: pd.DataFrame) -> pd.DataFrame:
     counts["not_run"] = np.maximum(planned - counted.sum(axis=1), 0)
     n = counted[:, _SCORED].sum(axis=1)
     correct, answered = counts["correct"], sum(counts[name] for name in ANSWERED)
-    rows = rows_of(samples)
     if max(draws, default=1) > 1:
+        rows = rows_of(samples)
         found = [accuracy_interval(rows.at(rows.cells == cell)) for cell in range(size)]
     else:
         found = list(map(wilson, correct, n))
@@ -60,12 +60,13 @@ def cell_table(manifest: Manifest, samples: pd.DataFrame) -> pd.DataFrame:
         "output_tokens": cell_means(cells, samples["output_tokens"].to_numpy(float), size),
         "thinking_tokens": cell_means(cells, samples["thinking_tokens"].to_numpy(float), size),
     }
+    lines = [line_columns(cell.line) for cell in manifest.cells]
     table = {
         "model": manifest.model,
         "task": manifest.task,
         "task_version": manifest.task_version,
         **{axis: [cell.condition[axis] for cell in manifest.cells] for axis in axes},
-        **{name: [line_columns(cell.line)[name] for cell in manifest.cells] for name in LINE},
+        **{name: [line[name] for line in lines] for name in LINE},
         "n": n,
         **counts,
         **{name: np.round(np.array(values, float), _DIGITS) for name, values in measures.items()},

@@ -184,8 +184,17 @@ def draws_table(samples: pd.DataFrame, draws: Sequence[int]) -> pd.DataFrame:
     table = np.full((len(draws), len(DRAWS)), math.nan)
     table[:, 0] = draws
     several = [cell for cell, count in enumerate(draws) if count > 1]
+    if several:
+        _enter_several(table, samples, draws, several)
+    return pd.DataFrame(np.round(table, _DIGITS), columns=list(DRAWS)).astype({"draws": int})
+
+
+def _enter_several(
+    table: Floats, samples: pd.DataFrame, draws: Sequence[int], several: Sequence[int]
+) -> None:
+    """Writes the columns of the cells that are asked `several` times into the table."""
     rows = rows_of(samples[samples["cell"].isin(several)])
-    by_cell = dict(iter(samples.groupby("cell"))) if several else {}
+    by_cell = dict(iter(samples.groupby("cell")))
     for cell in several:
         of_cell = rows.at(rows.cells == cell)
         if not len(of_cell.cells):
@@ -197,7 +206,6 @@ def draws_table(samples: pd.DataFrame, draws: Sequence[int]) -> pd.DataFrame:
             *((np.nan, np.nan) if majority is None else (majority.right, majority.ties)),
             *((np.nan, np.nan) if split is None else (split.row, split.draw)),
         ]
-    return pd.DataFrame(np.round(table, _DIGITS), columns=list(DRAWS)).astype({"draws": int})
 
 
 @dataclass(frozen=True, slots=True)

@@ -44,7 +44,6 @@ from eyechart.harness.plan.cost import whole_cost
 from eyechart.harness.plan.resolved_model import ResolvedModel, resolve_model
 from eyechart.harness.score.outcomes import ANSWERED, NOT_SCORED, Cause, Outcome
 from eyechart.harness.spec import Cell, Condition, TaskSpec, columns, counted
-from eyechart.harness.spec.columns import LINE
 from eyechart.harness.spec.worked import number_of
 
 _SCORED = [outcome.place for outcome in Outcome if outcome.about.scored]
@@ -282,16 +281,13 @@ class JudgedCondition:
     @cached_property
     def asked(self) -> Asked:
         """The condition's samples that have a record, in the same order in all runs."""
-        return asked_of(self.recorded)
+        lines = np.array([astuple(cell.line) for cell in self.run.manifest.cells], np.int64)
+        return asked_of(self.run.samples, self.recorded, lines)
 
     @property
-    def recorded(self) -> pd.DataFrame:
-        """The condition's recorded samples, with the columns `LINE`; see `JudgedRun.samples`."""
-        samples = self.run.samples
-        recorded = samples[samples["cell"].isin(self.places)]
-        lines = np.array([astuple(cell.line) for cell in self.run.manifest.cells], np.int64)
-        columns = lines[recorded["cell"].to_numpy()]
-        return recorded.assign(**{name: columns[:, place] for place, name in enumerate(LINE)})
+    def recorded(self) -> npt.NDArray[np.bool_]:
+        """Which of `JudgedRun.samples` are the condition's."""
+        return np.isin(self.run.samples["cell"].to_numpy(), self.places)
 
     def _scored_in(self, places: Collection[int]) -> Scored | None:
         """The scored samples of the cells at `places`; `None` where nothing was scored. Empty rows,
@@ -405,7 +401,7 @@ class JudgedCondition:
     @property
     def error_growth(self) -> float | None:
         """See `diagnosis.error_growth`; `None` for answers that are texts."""
-        errors = self.run.diagnosis["median_abs_error"].loc[list(self.places)]
+        errors = self.run.diagnosis["median_abs_error"].to_numpy()[list(self.places)]
         return error_growth(self.cells["length"], errors)
 
     @cached_property

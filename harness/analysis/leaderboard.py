@@ -36,7 +36,9 @@ from eyechart.harness.spec.columns import (
     ASKED,
     BY_TEST,
     COST_A_REPLY,
+    COST_AT,
     OF_MODEL,
+    P_FURTHEST,
     RECORDED,
     REPORTED,
 )
@@ -74,7 +76,7 @@ def run_rows(
                 "task_version": str(manifest.task_version),
                 "condition": judged.label,
                 "model": manifest.model,
-                **dict.fromkeys((*OF_MODEL, *BY_TEST, "capacity"), ""),
+                **dict.fromkeys((*OF_MODEL, *BY_TEST, P_FURTHEST, "capacity", COST_AT), ""),
                 "kind": ASKED if manifest.recorded is None else RECORDED,
                 "default": "yes" if is_default(judged) else "",
                 "control": "yes" if judged.control else "",
@@ -192,6 +194,11 @@ def _number(value: Any) -> str:
     return f"{value:.0f}" if float(value).is_integer() else f"{value:.{_DIGITS}g}"
 
 
+def _probability(value: float | None) -> str:
+    """Without the decimals that depend on the processor."""
+    return _number(None if value is None else round(value, _DIGITS))
+
+
 def merge(
     rows: Iterable[Row], before: Sequence[Row] = (), *, now: datetime | None = None
 ) -> Leaderboard:
@@ -205,8 +212,9 @@ def merge(
     day after `now`, counts as the earliest, so such a row never replaces one with a valid date.
     Only the newest version of each task is kept. Each condition keeps one combination of data and
     threshold for its full rows, one for the adaptive and one for the recorded rows. A combination
-    of the rows `before` comes first, so new rows never remove old ones; then the most frequent one,
-    then the one with most samples, then the latest.
+    of the rows `before` comes first, so new rows never remove old ones, unless they renew each of
+    them, see `_renewed`; then the most frequent one, then the one with most samples, then the
+    latest.
     """
     limit = (now or datetime.now(UTC)) + _CLOCKS_DIFFER
     latest: dict[tuple[str, ...], Row] = {}
@@ -247,7 +255,7 @@ def merge(
     for key in sorted(set(map(_group, current))):
         group = [row for row in current if _group(row) == key]
         earlier = [row for row in group if _samples(row) in earlier_samples[key]]
-        reference = _reference(earlier or group, limit)
+        reference = _reference(_renewed(group, earlier, limit) or earlier or group, limit)
         for row in group:
             if _data(row) == _data(reference):
                 chosen.append(row)
@@ -261,17 +269,18 @@ def merge(
 def enter_standings(
     rows: Iterable[Row], by_folder: Mapping[Path, Sequence[Row]], standings: Iterable[Standing]
 ) -> None:
-    """Writes into `rows` how many models each is shown to see further than, and how many see
-    further, in the standings of the runs that are here; other rows have no such numbers, since they
-    would be those of an earlier comparison.
+    """Writes into `rows` how many models each is shown to see further than, how many see further,
+    and how probably it sees furthest, in the standings of the runs that are here; other rows have
+    no such numbers, since they would be those of an earlier comparison.
     """
     for row in rows:
-        row.update(dict.fromkeys(BY_TEST, ""))
+        row.update(dict.fromkeys((*BY_TEST, P_FURTHEST), ""))
     for standing in standings:
         for place in standing.places:
             for row in by_folder[place.run.folder]:
                 if row["condition"] == place.condition.label and place.by_test:
                     row.update(zip(BY_TEST, map(str, place.by_test), strict=True))
+                    row[P_FURTHEST] = _probability(place.p_furthest)
 
 
 _EARLIEST = datetime.min.replace(tzinfo=UTC)
@@ -322,6 +331,37 @@ def _data(row: Row) -> str:
     return "|".join((_samples(row), row["threshold"], row["threshold_of"]))
 
 
+def _asked(row: Row) -> int:
+    """How many samples were asked."""
+    return int(row["n"]) + int(row["not_scored"])
+
+
+def _renewed(group: Sequence[Row], earlier: Sequence[Row], limit: datetime) -> list[Row]:
+    """The latest rows of other samples that have each model of the `earlier` ones, with its
+    settings and lengths, at least as many samples, and a later date; empty if there are none. So
+    they are where prompts or data of a task changed and its version did not.
+    """
+    of_samples: dict[str, dict[tuple[str, str], Row]] = {}
+    for row in group:
+        of_samples.setdefault(_samples(row), {})[row["model"], row["settings"]] = row
+
+    def renews(row: Row, of: Mapping[tuple[str, str], Row]) -> bool:
+        new = of.get((row["model"], row["settings"]))
+        return (
+            new is not None
+            and lengths_of([new]) == lengths_of([row])
+            and _asked(new) >= _asked(row)
+            and _when(new, limit) > _when(row, limit)
+        )
+
+    found = [
+        list(of.values())
+        for of in of_samples.values()
+        if earlier and all(row["kind"] == ASKED and renews(row, of) for row in earlier)
+    ]
+    return max(found, key=lambda rows: max(_when(row, limit) for row in rows), default=[])
+
+
 def _reference(group: Sequence[Row], limit: datetime) -> Row:
     counts = Counter(_data(row) for row in group)
     return max(group, key=lambda row: (counts[_data(row)], int(row["n"] or 0), _when(row, limit)))
@@ -344,9 +384,7 @@ def _difference(row: Row, reference: Row) -> tuple[str, str]:
     if lengths != reference_lengths:
         elsewhere = ", ".join(reference_lengths)
         return f"lengths {', '.join(lengths)}, and {elsewhere} elsewhere", "with other lengths"
-    samples, reference_samples = (
-        int(entry["n"]) + int(entry["not_scored"]) for entry in (row, reference)
-    )
+    samples, reference_samples = map(_asked, (row, reference))
     if samples != reference_samples:
         return (
             f"{samples} sample{'s' * (samples != 1)}, and {reference_samples} elsewhere",

@@ -26,11 +26,13 @@ from eyechart.harness.spec.columns import (
     ACCURACY_AT,
     BY_TEST,
     COST_A_REPLY,
+    COST_AT,
     ESTIMATE,
     ESTIMATE_TEXTS,
     KINDS,
     LEADERBOARD,
     NEWER,
+    P_FURTHEST,
     REPORTED,
     RIGHT_AT,
     TOKEN_TEXTS,
@@ -41,7 +43,7 @@ Row = dict[str, str]
 """Column -> text in the file; empty where unknown."""
 
 _COUNTS = ("task_version", "n", "not_scored")
-_MAYBE_COUNTS = ("rows", *BY_TEST)
+_MAYBE_COUNTS = ("rows", *BY_TEST, COST_AT)
 _COUNT = re.compile(r"[0-9]{1,15}")
 _NUMBERS = (
     "threshold",
@@ -49,6 +51,7 @@ _NUMBERS = (
     "capacity",
     "cost_usd",
     COST_A_REPLY,
+    P_FURTHEST,
     *(name for name in (*ESTIMATE, *TOKENS) if name not in (*ESTIMATE_TEXTS, *TOKEN_TEXTS)),
 )
 _NEVER_EMPTY = ("threshold", "lapse", "tested_length")

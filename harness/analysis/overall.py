@@ -38,17 +38,22 @@ def overall(judged: JudgedCondition) -> Overall | None:
     of independent replies (at least 1; the design effect of Kish 1965). Ready items are rows of
     their own.
     """
-    samples = judged.recorded.drop_duplicates("record")
-    samples = samples[samples["outcome"].isin(_SCORED)]
-    if judged.adaptive or samples.empty:
+    recorded = np.flatnonzero(judged.recorded)
+    columns = ("record", "outcome", "cell", "index")
+    records, *rest = (judged.run.samples[name].to_numpy()[recorded] for name in columns)
+    once = np.sort(np.unique(records, return_index=True)[1])
+    once = once[np.isin(rest[0][once], _SCORED)]
+    outcomes, cells, indexes = (column[once] for column in rest)
+    if judged.adaptive or not len(once):
         return None
-    right = (samples["outcome"] == Outcome.CORRECT.place).to_numpy(float)
+    right = (outcomes == Outcome.CORRECT.place).astype(float)
     n, accuracy = len(right), float(right.mean())
     residuals = right - accuracy
     together = 1.0
-    keys = ["index"] if judged.run.spec.items is None else ["cell", "index"]
+    keys = [indexes] if judged.run.spec.items is None else [cells, indexes]
     if (judged.run.spec.items is None or judged.run.draws > 1) and residuals.any():
-        sums = np.bincount(samples.groupby(keys).ngroup().to_numpy(), residuals)
+        _, rows = np.unique(np.column_stack(keys), axis=0, return_inverse=True)
+        sums = np.bincount(rows.ravel(), residuals)
         together = max(1.0, float((sums**2).sum() / (residuals**2).sum()))
     ends = wilson(right.sum() / together, n / together)
     assert ends is not None  # n is above 0

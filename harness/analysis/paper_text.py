@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
+from eyechart.harness.analysis.at_length import at_length
 from eyechart.harness.analysis.curve import Threshold
 from eyechart.harness.analysis.effective_length import EffectiveLength
 from eyechart.harness.analysis.interval import Span, span_text
@@ -48,3 +49,18 @@ def notes(estimates: Mapping[str, EffectiveLength | None]) -> list[str]:
     if len(by_note) == 1 and len(next(iter(by_note.values()))) == len(estimates):
         return [f"{NOTED} {note}" for note in by_note]
     return [f"{NOTED} {'; '.join(names)}: {note}" for note, names in by_note.items()]
+
+
+def at_texts(
+    estimate: EffectiveLength | None, lengths: Sequence[int], threshold: Threshold
+) -> dict[str, str]:
+    """Header -> text: the accuracy at each of `lengths`, and the probability that it reaches the
+    threshold.
+    """
+    texts = {}
+    for length in lengths:
+        found = None if estimate is None else at_length(estimate, length)
+        texts[f"right at {length:,}, %"] = "–" if found is None else found.text
+        likely = f"P(≥ {threshold_text(threshold)} at {length:,})"
+        texts[likely] = "–" if found is None else found.reaches_text
+    return texts

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import combinations
+from itertools import chain, combinations
 from typing import NamedTuple, TypeAlias
 
 from eyechart.harness.analysis.comparability import (
@@ -24,6 +25,7 @@ from eyechart.harness.analysis.family import (
     ranked_lengths,
 )
 from eyechart.harness.analysis.further import LEAST_P, Side, Sides, joined
+from eyechart.harness.analysis.furthest import furthest
 from eyechart.harness.analysis.in_tokens import no_tokens, seen
 from eyechart.harness.analysis.interval import Bound
 from eyechart.harness.analysis.judged_run import JudgedCondition, JudgedRun
@@ -61,6 +63,9 @@ class Place:
     by_test: tuple[int, int, int] | None
     """How many models it is shown to see further than, how many see further by test, and of how
     many others; `None` where there are no ranks."""
+    p_furthest: float | None
+    """The probability that it sees furthest of all, see `furthest`; `None` also without a single
+    threshold, and of lengths in tokens."""
     median: Bound | None
     """The median over all conditions except controls; `None` if the model has fewer than two."""
     conditions: int
@@ -174,16 +179,15 @@ def standing(
     tested = [pair for pair, test in lengths.items() if test.p is not None]
     unit = TOKENS if in_tokens else runs[0][1].spec.unit
     ranking = Ranking(tuple(ranked), 0, family, unit)
-    further = [_further_than(place, signs) for place in range(count)]
-    by_test = [
-        (len(further[place]), sum(place in shorter for shorter in further), count - 1)
-        for place in range(count)
-    ]
+    further = _further_than(count, signs)
+    behind = Counter(chain.from_iterable(further))
+    by_test = [(len(further[place]), behind[place], count - 1) for place in range(count)]
+    first = [None] * count if in_tokens else _furthest([one.estimates[condition] for one in ranked])
     places = [
-        _place(one, condition, threshold, tested, in_tokens=in_tokens)
-        for one, tested in zip(ranked, by_test, strict=True)
+        _place(one, condition, threshold, tested, p_furthest, in_tokens=in_tokens)
+        for one, tested, p_furthest in zip(ranked, by_test, first, strict=True)
     ]
-    places += [_place(one, condition, threshold, None, in_tokens=in_tokens) for one in absent]
+    places += [_place(one, condition, threshold, None, None, in_tokens=in_tokens) for one in absent]
     return Standing(
         condition,
         any(
@@ -200,10 +204,20 @@ def standing(
     )
 
 
-def _further_than(place: int, signs: Mapping[Pair, int]) -> list[int]:
-    """Places of the models that the model at `place` is shown to see further than."""
-    found = [right for (left, right), sign in signs.items() if left == place and sign > 0]
-    return found + [left for (left, right), sign in signs.items() if right == place and sign < 0]
+def _furthest(estimates: Sequence[EffectiveLength | None]) -> list[float | None]:
+    """See `Place.p_furthest`."""
+    fits = {place: one.fit for place, one in enumerate(estimates) if one and one.one_threshold}
+    found = dict(zip(fits, furthest(list(fits.values())), strict=True))
+    return [found.get(place) for place in range(len(estimates))]
+
+
+def _further_than(count: int, signs: Mapping[Pair, int]) -> list[list[int]]:
+    """For each place those of the models that its model is shown to see further than."""
+    found: list[list[int]] = [[] for _ in range(count)]
+    for (left, right), sign in signs.items():
+        if sign:
+            found[left if sign > 0 else right].append(right if sign > 0 else left)
+    return found
 
 
 class LengthTest(NamedTuple):
@@ -305,6 +319,7 @@ def _place(
     condition: Condition,
     threshold: Threshold,
     by_test: tuple[int, int, int] | None,
+    p_furthest: float | None,
     *,
     in_tokens: bool,
 ) -> Place:
@@ -320,6 +335,7 @@ def _place(
         (judged and judged.tokens_a_symbol) or no_tokens(judged),
         judged is not None and judged.adaptive,
         by_test,
+        p_furthest,
         median_length(lengths),
         len(lengths),
         len(others) - len(lengths),

@@ -5,9 +5,13 @@ from __future__ import annotations
 import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
 
+from eyechart.harness.analysis.curve import Threshold
+from eyechart.harness.analysis.family import is_default, longest
 from eyechart.harness.analysis.judged_run import JudgedRun
+from eyechart.harness.spec import Condition
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,11 +88,31 @@ def _next(*words: object) -> str:
 
 
 def _axis(run: JudgedRun) -> str:
-    """An axis with the first two values that the run has under equal conditions; or empty."""
-    for axis in run.spec.axes:
-        for condition in run.conditions:
-            for other in run.conditions:
+    """An axis with two values that the run has under equal conditions; or empty. They are those of
+    the default condition and of the one with the longest effective length, which the sentence about
+    the run names, where these differ on one axis; else the first two.
+    """
+    for pairs in (_named(run), list(product(run.conditions, repeat=2))):
+        for axis in run.spec.axes:
+            for condition, other in pairs:
                 values = condition[axis], other[axis]
                 if values[0] != values[1] and condition.without(axis) == other.without(axis):
                     return f"{axis}={','.join(values)}"
     return ""
+
+
+def _named(run: JudgedRun) -> list[tuple[Condition, Condition]]:
+    """The default condition and the one with the longest effective length, where they differ."""
+    lengths = {
+        condition: estimate.length
+        for condition, judged in run.conditions.items()
+        if not judged.control
+        if (estimate := judged.effective_length(Threshold()))
+        and estimate.is_ranked
+        and estimate.length
+    }
+    usual = next((one for one in lengths if is_default(run.conditions[one])), None)
+    if usual is None:
+        return []
+    best = list(lengths)[longest(list(lengths.values()))]
+    return [] if lengths[best] == lengths[usual] else [(usual, best)]

@@ -51,6 +51,7 @@ LEADERBOARD_EXAMPLES = examples(
     "bench run --task counting/ones --model tiny,oracle:50",
     "bench leaderboard",
     "bench leaderboard results/runs/tiny/*/* -o results/leaderboard.csv --readme README.md",
+    "bench leaderboard --format latex > table.tex",
 )
 REPORT_EXAMPLES = examples(
     "bench run --task counting/ones --model tiny,oracle:50",
@@ -215,6 +216,7 @@ def leaderboard(
             help="The page has all rows of the file, and no charts or samples: it opens quickly.",
         ),
     ] = False,
+    form: TableFormOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Merge runs into one table, a row for each model, task and condition, and into a page.
@@ -226,8 +228,11 @@ def leaderboard(
     cannot be compared with the others are left out, with the reason.
     """
     from eyechart.harness.cli import leaderboard as board
+    from eyechart.harness.cli import paper
     from eyechart.harness.cli.results import read_threshold, read_unit
 
+    if form is not None:
+        paper.check_form(form, {"--json": as_json})
     raise typer.Exit(
         board.leaderboard(
             runs or [],
@@ -240,6 +245,7 @@ def leaderboard(
             in_tokens=read_unit(unit),
             at=at or (),
             ranks_only=ranks_only,
+            form=form,
             as_json=as_json,
         )
     )

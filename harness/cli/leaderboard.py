@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from eyechart.harness.analysis.at_length import at_length
+from eyechart.harness.analysis.at_length import at_length, probability_text
 from eyechart.harness.analysis.curve import Threshold
 from eyechart.harness.analysis.drift import drift_notes
 from eyechart.harness.analysis.in_tokens import token_columns
@@ -24,6 +24,7 @@ from eyechart.harness.analysis.leaderboard_file import (
     right_at_length,
     write_leaderboard,
 )
+from eyechart.harness.analysis.paper_text import at_texts
 from eyechart.harness.analysis.run_text import reading_note, recorded_note
 from eyechart.harness.analysis.standing import Place, Standing
 from eyechart.harness.analysis.tables import estimate_columns
@@ -34,7 +35,6 @@ from eyechart.harness.cli.layout import Column, blocks, fits, joined, table
 from eyechart.harness.cli.tables import (
     INTERVAL,
     STAR,
-    at_texts,
     bold,
     chart_title,
     length_text,
@@ -48,10 +48,12 @@ from eyechart.harness.journal.manifest import find_runs
 from eyechart.harness.report.readme import around, markdown, put_into
 from eyechart.harness.report.section import Section, sections
 from eyechart.harness.report.standings import (
+    FURTHEST,
     TESTED_HEADS,
     standing_finding,
     standing_notes,
     suited_at,
+    tested_counts,
 )
 from eyechart.harness.spec import Condition
 from eyechart.harness.spec.columns import (
@@ -60,8 +62,10 @@ from eyechart.harness.spec.columns import (
     BY_TEST,
     COST,
     COST_A_REPLY,
+    COST_AT,
     ESTIMATE,
     ESTIMATE_TEXTS,
+    P_FURTHEST,
     RECORDED,
     TOKEN_TEXTS,
     TOKENS,
@@ -71,7 +75,7 @@ if TYPE_CHECKING:
     from eyechart.harness.face.study import StudyRuns
 
 _NUMBERS = {"task_version", "n", "not_scored", "threshold", "parameters_billion", "capacity"}
-_NUMBERS |= {*ESTIMATE, *TOKENS, *BY_TEST, *COST[:1], COST_A_REPLY}
+_NUMBERS |= {*ESTIMATE, *TOKENS, *BY_TEST, P_FURTHEST, *COST[:1], COST_A_REPLY, COST_AT}
 _NUMBERS -= {*ESTIMATE_TEXTS, *TOKEN_TEXTS}
 
 
@@ -87,9 +91,12 @@ def leaderboard(
     in_tokens: bool,
     at: Sequence[int] = (),
     ranks_only: bool = False,
+    form: str | None = None,
     as_json: bool,
 ) -> int:
-    """Merges runs into a leaderboard's file, table and page, and prints their ranks."""
+    """Merges runs into a leaderboard's file, table and page, and prints their ranks; in a `form` of
+    `TABLE_FORMS` as tables for papers.
+    """
     if output is None:
         output = out / "leaderboard.csv"
         if is_outside(out, str(output)):  # a folder may come with such a link
@@ -116,6 +123,11 @@ def leaderboard(
     )
     if as_json:
         print_document(document(output, ranked, at, in_tokens=in_tokens))
+    elif form is not None:
+        from eyechart.harness.cli.paper import print_tables
+        from eyechart.harness.report.paper.tables import standing_tables
+
+        print_tables([standing_tables(ranked, at, in_tokens=in_tokens)], form)
     elif used or not folders:
         print_standings(ranked, at, in_tokens=in_tokens)
         print_files(output, has_page=bool(ranked))
@@ -353,13 +365,16 @@ def _condition(section: Section) -> list[str]:
 
 
 def _by_test(places: Sequence[Place], *, ranked: bool) -> list[Column]:
-    """The ranks, or of many models how many each is shown to see further and less far than."""
+    """The ranks; or of many models how probably each sees furthest, and how many it is shown to see
+    further than, cannot be told from, and is shown to see less far than.
+    """
     if ranked:
         return [Column(["rank"], [place.ranks_text for place in places])]
-    texts = [place.by_test or ("–", "–") for place in places]
-    return [
-        Column([head], [str(text[at]) for text in texts]) for at, head in enumerate(TESTED_HEADS)
+    counts = [tested_counts(place.by_test) or ("–",) * len(TESTED_HEADS) for place in places]
+    tested = [
+        Column([head], [str(one[at]) for one in counts]) for at, head in enumerate(TESTED_HEADS)
     ]
+    return [Column([FURTHEST], [probability_text(place.p_furthest) for place in places]), *tested]
 
 
 def _models(places: Sequence[Place]) -> Column:

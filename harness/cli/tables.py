@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 from rich.text import Text
 
-from eyechart.harness.analysis.at_length import at_length
 from eyechart.harness.analysis.banded import Shown, is_banded, shown_lines
 from eyechart.harness.analysis.capacity import STATISTIC, capacity
 from eyechart.harness.analysis.curve import Threshold
@@ -20,7 +19,7 @@ from eyechart.harness.analysis.effective_length import (
 from eyechart.harness.analysis.interval import span_text
 from eyechart.harness.analysis.judged_run import JudgedCondition, JudgedRun
 from eyechart.harness.analysis.overall import overall
-from eyechart.harness.analysis.paper_text import interval_text, threshold_text
+from eyechart.harness.analysis.paper_text import at_texts, interval_text, threshold_text
 from eyechart.harness.analysis.results import TABLE
 from eyechart.harness.analysis.tokens_of_row import differ
 from eyechart.harness.cli.layout import CellText, Column, blocks, fits, joined, letters, table
@@ -146,21 +145,6 @@ def length_text(estimate: EffectiveLength | None) -> str:
     inside = filter(None, (span_text(estimate.length_ci), limited_by(estimate.limit.by)))
     star = "" if estimate.one_threshold else " *"
     return f"{estimate.length_text} ({', '.join(inside)}){star}"
-
-
-def at_texts(
-    estimate: EffectiveLength | None, lengths: Sequence[int], threshold: Threshold
-) -> dict[str, str]:
-    """Header -> text: the accuracy at each of `lengths`, and the probability that it reaches the
-    threshold.
-    """
-    texts = {}
-    for length in lengths:
-        found = None if estimate is None else at_length(estimate, length)
-        texts[f"right at {length:,}, %"] = "–" if found is None else found.text
-        likely = f"P(≥ {threshold_text(threshold)} at {length:,})"
-        texts[likely] = "–" if found is None else found.reaches_text
-    return texts
 
 
 def accuracy_text(cell: Mapping[Any, Any]) -> Text:

@@ -20,8 +20,14 @@ from eyechart.harness.analysis.effective_length import (
 from eyechart.harness.analysis.interval import Bound, Sign, Span, span_text
 from eyechart.harness.analysis.leaderboard_file import Row, lengths_of
 from eyechart.harness.analysis.limit import RANKED
-from eyechart.harness.report.standings import Scale, StandingLine, cost_text, strip_of
-from eyechart.harness.spec.columns import ACCURACY_AT, COST_A_REPLY, REPORTED, RIGHT_AT
+from eyechart.harness.report.standings import Scale, StandingLine, strip_of
+from eyechart.harness.spec.columns import (
+    ACCURACY_AT,
+    COST_A_REPLY,
+    P_FURTHEST,
+    REPORTED,
+    RIGHT_AT,
+)
 
 
 @dataclass(frozen=True)
@@ -157,6 +163,7 @@ def _line(row: Row, scale: Scale, at: Sequence[int], *, is_of_tasks: bool) -> St
     return StandingLine(
         "",
         by_test_of(row),
+        float(row[P_FURTHEST]) if row[P_FURTHEST] else None,
         row["task"] if is_of_tasks else row["model"],
         row["kind"],
         row["adaptive"] == "yes",
@@ -167,7 +174,7 @@ def _line(row: Row, scale: Scale, at: Sequence[int], *, is_of_tasks: bool) -> St
         tuple(right_at(row, one) for one in at),
         vendor=row["vendor"],
         parameters=f"{float(row['parameters_billion']):g}" if row["parameters_billion"] else "",
-        cost=cost_text(float(cost)) if cost else "",
+        cost_a_reply=float(cost) if cost else None,
         source=row["source"],
         collected=row["collected"],
     )

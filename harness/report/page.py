@@ -12,7 +12,7 @@ import math
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -255,7 +255,11 @@ def _data(
         "unscored": NOT_SCORED,
         "tones": looks.OUTCOME_COLOURS,
     }
-    text = json.dumps(_finite(content), separators=(",", ":"), allow_nan=False, default=_number)
+    write = partial(json.dumps, separators=(",", ":"), allow_nan=False, default=_number)
+    try:
+        text = write(content)
+    except ValueError:  # NaN or infinity is in it
+        text = write(_finite(content))
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 
 

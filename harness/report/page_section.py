@@ -7,6 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 
+import numpy as np
+
 from eyechart.harness.analysis.confidence_text import confidence_finding
 from eyechart.harness.analysis.drift import drift_notes
 from eyechart.harness.analysis.run_text import reading_note, refused_notes, run_finding
@@ -133,8 +135,9 @@ class PageSection:
     @property
     def outcomes(self) -> set[str]:
         """Outcomes that occurred."""
-        cells = [run_details.run.cells for run_details in self.section.runs]
-        return {name for name in OUTCOMES if any(table[name].any() for table in cells)}
+        cells = [details.run.cells[list(OUTCOMES)].to_numpy() for details in self.section.runs]
+        occurred = np.any([counts.any(axis=0) for counts in cells], axis=0)
+        return {name for name, is_there in zip(OUTCOMES, occurred, strict=True) if is_there}
 
     @property
     def anchor(self) -> str:

@@ -5,6 +5,7 @@ It has no charts, samples or prompts, and is a pure function of the rows.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,8 +20,14 @@ from eyechart.harness.errors import JournalError
 from eyechart.harness.journal.files import replace_file
 from eyechart.harness.report.board import Group, groups_of, lines_of, scale_of_rows
 from eyechart.harness.report.page import environment, policy, read_asset, style
-from eyechart.harness.report.standings import MANY_REPLIES, TESTED_HEADS, StandingLine, first_of
-from eyechart.harness.spec.columns import ASKED, REPORTED
+from eyechart.harness.report.standings import (
+    FURTHEST,
+    MANY_REPLIES,
+    TESTED_HEADS,
+    StandingLine,
+    first_of,
+)
+from eyechart.harness.spec.columns import ASKED, COST_A_REPLY, COST_AT, REPORTED
 from eyechart.harness.spec.unit import SYMBOLS
 
 _SCRIPT = "board.js"
@@ -96,9 +103,53 @@ def ranks_page(rows: Sequence[Row], units: Mapping[str, str], words: Words = Wor
             vendors=sorted({row["vendor"] for row in rows} - {""}),
             sized=any(row["parameters_billion"] for row in rows),
             kinds=list(dict.fromkeys(one.group.kind for one in shown)),
-            threshold=_threshold(rows),
+            reading=reading(rows),
         )
     )
+
+
+def _cost_at(rows: Sequence[Row]) -> str:
+    """The length at which all costs of `rows` are; empty where they are of rows of several."""
+    lengths = {row[COST_AT] for row in rows if row[COST_A_REPLY]}
+    return lengths.pop() if len(lengths) == 1 else ""
+
+
+def reading(rows: Sequence[Row]) -> list[tuple[str, str]]:
+    """What the columns of the tables say: name and text of each."""
+    threshold = _threshold(rows)
+    said = {
+        "Sees to": (
+            f"the length up to which a model is right in at least {threshold} of its replies, by "
+            "the fitted curve, with a 95 % interval. < and > (an open mark) are bounds beyond "
+            "the lengths that were asked."
+        ),
+        "Right at N": (
+            "how often it is right there, by the fitted curve, with a 95 % interval. Beyond the "
+            "lengths asked it is a bound, since the curve falls."
+        ),
+        f"P(≥ {threshold})": f"the probability that this is {threshold} or more.",
+        FURTHEST: (
+            "the probability that no other model of the table sees further. Each counts as seeing "
+            "no further than the longest row that it was asked; where it may see further, with a "
+            "probability of 0.01 or more, there is a dash. The models are taken as independent."
+        ),
+        "Ahead, open, behind": (
+            "how many other models of the table a model is shown to see further than, cannot be "
+            "told from, and is shown to see less far than: tests with Holm’s correction for all "
+            "pairs."
+        ),
+    }
+    if at := _cost_at([row for row in rows if row["kind"] != REPORTED]):
+        said[f"{MANY_REPLIES:,} replies at {at}"] = (
+            f"dollars of so many replies to rows of {at} items, at catalog prices: by the straight "
+            "line through the costs of a model’s replies to rows near that length. Not known "
+            "where there are no such rows, no tokens or no prices."
+        )
+    said["Kinds"] = (
+        "asked are replies to us, recorded are replies that somebody else collected, reported are "
+        "figures that somebody else published. They are never ranked together."
+    )
+    return list(said.items())
 
 
 def _threshold(rows: Sequence[Row]) -> str:
@@ -131,6 +182,7 @@ def _shown(group: Group, at: Sequence[int], first: int, units: Mapping[str, str]
         "ranked": False,
         "tested": any(line.by_test and line.by_test[2] for line in lines),
         "costs": any(line.cost for line in lines),
+        "cost_at": _cost_at(group.rows),
         "medians": False,
         "dated": len(collected) > 1,
         "filtered": True,
@@ -163,7 +215,7 @@ def _places(lines: Sequence[StandingLine], at: Sequence[int]) -> list[dict[str, 
         "far": list(range(len(lines))),
         "name": [line.name.lower() for line in lines],
         "parameters": [float(line.parameters or "inf") for line in lines],
-        "cost": [float(line.cost.lstrip("$").replace(",", "") or "inf") for line in lines],
+        "cost": [math.inf if line.cost_a_reply is None else line.cost_a_reply for line in lines],
     }
     for number, length in enumerate(at):
         found = [line.right_at[number] for line in lines]
@@ -217,11 +269,14 @@ def _table(shown: _Shown, first: int) -> list[str]:
                 "–" if one is None else one.reaches_text for one in found
             ]
     if view["tested"]:
-        tested = [line.by_test for line in lines]
+        columns[FURTHEST] = [line.furthest for line in lines]
+        tested = [line.tested for line in lines]
         for place, head in enumerate(TESTED_HEADS):
             columns[head] = ["–" if one is None else str(one[place]) for one in tested]
     if view["costs"]:
-        columns[f"{MANY_REPLIES:,} replies"] = [line.cost or "not known" for line in lines]
+        head = f"{MANY_REPLIES:,} replies"
+        head += f" at {view['cost_at']}" if view["cost_at"] else ""
+        columns[head] = [line.cost or "not known" for line in lines]
     if view["dated"]:
         columns["replies of"] = [line.collected for line in lines]
     cells = [[markdown_text(cell) for cell in column] for column in columns.values()]

@@ -6,10 +6,9 @@ import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from eyechart.harness.analysis.at_length import AtLength, at_length
+from eyechart.harness.analysis.at_length import AtLength, at_length, probability_text
 from eyechart.harness.analysis.curve import Threshold
 from eyechart.harness.analysis.interval import Bound, Span, span_text
-from eyechart.harness.analysis.judged_run import dollars_text
 from eyechart.harness.analysis.not_known import not_ranked
 from eyechart.harness.analysis.run_text import (
     correction,
@@ -23,16 +22,30 @@ from eyechart.harness.analysis.tokens_text import unit_note
 from eyechart.harness.report.section import Section
 from eyechart.harness.spec.columns import ASKED, RECORDED
 
-TESTED_HEADS = ("ahead of", "behind")
-"""The heads of both numbers of `Place.by_test`."""
+TESTED_HEADS = ("ahead of", "open", "behind")
+"""The heads of the numbers of `tested_counts`."""
+FURTHEST = "P(furthest)"
+"""The head of the probability that a model sees furthest of its table."""
 MANY_REPLIES = 1000
 """A table shows what this many replies cost: one costs too little to be read."""
+_WHOLE_DOLLARS = 10
+"""From this many dollars on, cents are not shown."""
 _ROOM, _LEAST_ROOM = 0.04, 1.1
 """Room at both ends of a scale, as a power of its range; and the least factor."""
 _LEAST_RANGE = 10
 """The least range of a scale, so that it has ticks."""
 _MANY_DECADES = 10_000
 """A scale over this many times its least length has ticks at 1, 10, 100 alone."""
+
+
+def tested_counts(by_test: tuple[int, int, int] | None) -> tuple[int, int, int] | None:
+    """How many other models a model is shown to see further than, cannot be told from, and is shown
+    to see less far than; from `Place.by_test`.
+    """
+    if by_test is None:
+        return None
+    further, less, others = by_test
+    return further, others - further - less, less
 
 
 @dataclass(frozen=True)
@@ -86,6 +99,8 @@ class StandingLine:
     ranks: str
     by_test: tuple[int, int, int] | None
     """See `Place.by_test`."""
+    p_furthest: float | None
+    """See `Place.p_furthest`."""
     name: str
     kind: str
     """One of `KINDS`."""
@@ -107,8 +122,8 @@ class StandingLine:
     vendor: str = ""
     parameters: str = ""
     """Billions of parameters; empty where unknown."""
-    cost: str = ""
-    """Dollars of `MANY_REPLIES` replies; empty where unknown."""
+    cost_a_reply: float | None = None
+    """Dollars; `None` where unknown."""
     source: str = ""
     collected: str = ""
 
@@ -119,6 +134,21 @@ class StandingLine:
     def called(self, name: str) -> StandingLine:
         """The same line under another name."""
         return replace(self, name=name)
+
+    @property
+    def tested(self) -> tuple[int, int, int] | None:
+        """See `tested_counts`."""
+        return tested_counts(self.by_test)
+
+    @property
+    def cost(self) -> str:
+        """Dollars of `MANY_REPLIES` replies, with two digits: `$13`; empty where unknown."""
+        return "" if self.cost_a_reply is None else _two_digits(MANY_REPLIES * self.cost_a_reply)
+
+    @property
+    def furthest(self) -> str:
+        """`0.41`, `< 0.01`, or a dash: the probability that it sees furthest."""
+        return probability_text(self.p_furthest)
 
     @property
     def known(self) -> str:
@@ -134,9 +164,12 @@ def first_of(at: Sequence[int], wanted: int | None = None) -> int:
     return at[len(at) // 2] if at else 0
 
 
-def cost_text(a_reply: float) -> str:
-    """What this many replies cost as `MANY_REPLIES` says: `$1.23`."""
-    return dollars_text(MANY_REPLIES * a_reply)
+def _two_digits(dollars: float) -> str:
+    """`$600`, `$13`, `$1.10`, `$0.065`: replies differ by more than a third digit says."""
+    rounded = float(f"{dollars:.2g}")
+    if rounded >= _WHOLE_DOLLARS:
+        return f"${rounded:,.0f}"
+    return f"${rounded:.2f}" if rounded >= 1 else f"${rounded:g}"
 
 
 def scale_of(standings: Iterable[Standing]) -> Scale:
@@ -179,6 +212,7 @@ def _line(place: Place, scale: Scale, at: Sequence[int]) -> StandingLine:
     return StandingLine(
         place.ranks_text,
         place.by_test,
+        place.p_furthest,
         place.name,
         ASKED if place.run.manifest.recorded is None else RECORDED,
         place.adaptive,
@@ -190,7 +224,7 @@ def _line(place: Place, scale: Scale, at: Sequence[int]) -> StandingLine:
         "–" if place.median is None else str(place.median),
         place.conditions,
         place.left_out,
-        cost="" if cost is None else cost_text(cost.a_reply),
+        cost_a_reply=None if cost is None else cost.a_reply,
     )
 
 

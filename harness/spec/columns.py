@@ -177,7 +177,11 @@ OF_MODEL = ("vendor", "parameters_billion")
 stay where a newer run of the model replaces its row."""
 BY_TEST = ("sees_further_than", "sees_less_far_than", "tested_against")
 """Columns of the standing of a model: numbers of other models."""
-COST_A_REPLY = "cost_a_reply_usd"
+P_FURTHEST = "p_furthest"
+"""Column of the probability that a model sees furthest of its table: 0 to 1."""
+COST_A_REPLY, COST_AT = "cost_a_reply_usd", "cost_a_reply_at"
+"""Columns of dollars of a reply, and of the length of the row at which it costs that; empty where
+they are the mean of the run's own rows."""
 LEADERBOARD = (
     "task",
     "task_version",
@@ -194,10 +198,12 @@ LEADERBOARD = (
     "threshold_of",
     *ESTIMATE,
     *BY_TEST,
+    P_FURTHEST,
     "capacity",
     *TOKENS,
     *COST,
     COST_A_REPLY,
+    COST_AT,
     "source",
     "collected",
     "settings",
@@ -207,7 +213,17 @@ LEADERBOARD = (
     "software",
     "command",
 )
-NEWER = (*TOKENS, *OF_MODEL, *BY_TEST, "capacity", COST_A_REPLY, "source", "collected")
+NEWER = (
+    *TOKENS,
+    *OF_MODEL,
+    *BY_TEST,
+    P_FURTHEST,
+    "capacity",
+    COST_A_REPLY,
+    COST_AT,
+    "source",
+    "collected",
+)
 """Columns of a leaderboard that older files do not have; they are read as empty."""
 ACCURACY_AT = "accuracy_at_"
 """Prefix of the leaderboard's last columns, one for each nominal length."""

@@ -1,25 +1,31 @@
-"""Makes the pictures of a report in docs/: at 1400 and 390 pixels, light and dark.
+"""Makes pictures of pages at 1400 and 390 pixels, light and dark.
 
-    python tests/benchmarks/screenshots.py [FOLDER]
+    python tests/benchmarks/screenshots.py [FOLDER] [--pages report,leaderboard,models]
 
-Four scripted models count under two conditions and copy from two positions. Needs playwright and a
-Chromium (`CHROMIUM`, else /usr/bin/chromium). The exit code is 1 if a picture has 300 kB or more.
+`report` is the picture in docs/ (`page-*.png`): four scripted models count under two conditions and
+copy from two positions. `leaderboard` is the page of `bench leaderboard` of the same runs, `models`
+the published page of all models. Needs playwright and a Chromium (`CHROMIUM`, else
+/usr/bin/chromium). The exit code is 1 if a picture has 300 kB or more.
 """
 
 from __future__ import annotations
 
+import argparse
 import asyncio
 import os
 import random
 import re
 import sys
 import tempfile
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 
 from playwright.sync_api import sync_playwright
 
+from eyechart.harness.analysis.curve import Threshold
 from eyechart.harness.analysis.judged_run import read_run
+from eyechart.harness.cli.leaderboard import write
 from eyechart.harness.plan.plan import plan
 from eyechart.harness.plan.resolved_model import resolve_model
 from eyechart.harness.report.page import write_report
@@ -40,6 +46,9 @@ TASKS = {
 SIZES = {1400: 1000, 390: 844}
 """Width -> height of the screen."""
 LARGEST_BYTES = 300_000
+AT = (20, 50, 100)
+"""The lengths of `--at`."""
+PUBLISHED = Path(__file__).parents[2] / "results"
 
 
 def answer(request: Request, *, reach: float) -> Reply:
@@ -72,7 +81,7 @@ def make_runs(out: Path) -> list[Path]:
     return folders
 
 
-def take(page: Path, folder: Path) -> list[Path]:
+def take(page: Path, name: str, folder: Path) -> list[Path]:
     """The pictures of the page's first screen."""
     taken = []
     with sync_playwright() as playwright:
@@ -83,23 +92,55 @@ def take(page: Path, folder: Path) -> list[Path]:
                 offline=True, viewport={"width": width, "height": height}
             ).new_page()
             view.goto(page.as_uri())
-            view.wait_for_selector("html[data-drawn=all]", state="attached", timeout=120_000)
+            if name != "models":  # it has no charts
+                view.wait_for_selector("html[data-drawn=all]", state="attached", timeout=120_000)
             for scheme in ("light", "dark"):
                 view.emulate_media(color_scheme="dark" if scheme == "dark" else "light")
-                taken.append(folder / f"page-{width}-{scheme}.png")
+                taken.append(folder / f"{name}-{width}-{scheme}.png")
                 view.screenshot(path=taken[-1])
         browser.close()
     return taken
 
 
+def report(folders: Sequence[Path], out: Path) -> Path:
+    """The report's page."""
+    (page,) = write_report([*map(read_run, folders)], out / "report.html", warn=print)
+    return page
+
+
+def leaderboard(folders: Sequence[Path], out: Path) -> Path:
+    """The leaderboard's page."""
+    write(folders, out / "leaderboard.csv", None, "", Threshold(), at=AT)
+    return out / "leaderboard.html"
+
+
+PAGES: dict[str, tuple[str, Callable[[Sequence[Path], Path], Path]]] = {
+    "report": ("page", report),
+    "leaderboard": ("leaderboard", leaderboard),
+    "models": ("models", lambda _folders, _out: PUBLISHED / "models.html"),
+}
+"""Page -> how the names of its pictures begin, and what makes it of the folders of runs."""
+
+
 def main() -> int:
     """Writes the pictures and prints their sizes."""
-    folder = Path(sys.argv[1] if len(sys.argv) > 1 else "docs")
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("folder", nargs="?", type=Path, default=Path("docs"))
+    parser.add_argument("--pages", default="report", help=", ".join(PAGES))
+    given = parser.parse_args()
+    wanted = given.pages.split(",")
+    if unknown := [name for name in wanted if name not in PAGES]:
+        parser.error(f"unknown page {unknown[0]!r}; known are {', '.join(PAGES)}")
+    given.folder.mkdir(parents=True, exist_ok=True)
+    sizes: dict[Path, int] = {}
     with tempfile.TemporaryDirectory() as made:
         out = Path(made)
-        runs = [read_run(run) for run in make_runs(out)]
-        (page,) = write_report(runs, out / "report.html", warn=print)
-        sizes = {path: path.stat().st_size for path in take(page, folder)}
+        folders = make_runs(out) if wanted != ["models"] else []
+        for name, page in (PAGES[one] for one in wanted):
+            taken = take(page(folders, out), name, given.folder)
+            sizes |= {path: path.stat().st_size for path in taken}
     for path, size in sizes.items():
         print(f"{path} {size / 1000:.0f} kB")
     return int(max(sizes.values()) >= LARGEST_BYTES)

@@ -34,6 +34,12 @@ _EXTENT = 4.2
 """Width of the labels of two y axes above each other, in font sizes."""
 _ROW = 2.5
 """Height of a row of effective lengths, in font sizes; there is text above each mark."""
+_LABEL = 0.5
+"""Width of the names of rows, as a share of the figure's width, at most."""
+_LEGEND_ROW = 1.4
+"""Height of a row of a legend, in font sizes."""
+NAMED = "\u2063"
+"""What stands before it in the name of a row is not shown at the axis."""
 _OUTER = 1 / 3
 """Text above a mark in this share of the axis, at either end, begins or ends at the mark."""
 _STROKE = 0.9
@@ -95,7 +101,8 @@ def lengths_spec(
     look: Look, ticks: Sequence[int], rows: Rows, style: FigureStyle, over: str
 ) -> Spec:
     """Effective lengths with 95 % intervals: a band for each model, in it a row for each condition
-    with the numbers above its mark. An arrow is an end beyond the lengths asked.
+    with the numbers above its mark. An arrow is an end beyond the lengths asked. The name of a
+    band is what follows `NAMED` in `model`, or all of it.
 
     Data: `estimate` (model, lane, colour, dash, size, solid, x, low, high, is_below, is_above,
     label, note); where a length is not known, x, low and high are null.
@@ -112,7 +119,14 @@ def lengths_spec(
     y = alt.Y(
         "model:N",
         sort=models,
-        axis=alt.Axis(title=None, domain=False, ticks=False),
+        axis=alt.Axis(
+            title=None,
+            domain=False,
+            ticks=False,
+            labelExpr=f"peek(split(datum.label, '{NAMED}'))",
+            labelFontWeight=_weight(models),
+            labelLimit=_LABEL * style.points_wide,
+        ),
         scale=alt.Scale(paddingInner=0.1, paddingOuter=0.05),
     )
     place: list[Any] = [y]
@@ -141,14 +155,25 @@ def lengths_spec(
         look.points(marked, stroke=_STROKE).encode(along("x"), *place),
         *texts,
     )
+    columns = _columns(look.colour_title, look.colours, style)
+    legend = _LEGEND_ROW * (math.ceil(len(look.colours) / columns) - 1)
+    tall = (len(models) * len(lanes) * _ROW + 5 + legend) * style.font_size
     spec = spec_of(layers) | {
         "width": style.points_wide,
-        "height": style.points_high((len(models) * len(lanes) * _ROW + 5) * style.font_size),
+        "height": style.points_high(tall),
         "autosize": {"type": "fit", "contains": "padding"},
     }
     _add_legends(spec, look, style)
     placed: Rows = [_with_text(row, low, high) for row in _small(rows)]
     return _finished(spec, {"estimate": placed}, style)
+
+
+def _weight(models: Sequence[str]) -> Any:
+    """Names of models are bold where there are conditions' names below them."""
+    if not any(NAMED in model for model in models):
+        return "normal"
+    test = f"indexof(datum.value, '{NAMED}') < 0"
+    return {"condition": {"test": test, "value": "bold"}, "value": "normal"}
 
 
 def _with_text(row: dict[str, Any], low: float, high: float) -> dict[str, Any]:

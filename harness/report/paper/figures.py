@@ -21,7 +21,7 @@ from eyechart.harness.report.panels import (
     marks_of,
     told_apart,
 )
-from eyechart.harness.report.paper.charts import above_spec, accuracy_spec, lengths_spec
+from eyechart.harness.report.paper.charts import NAMED, above_spec, accuracy_spec, lengths_spec
 from eyechart.harness.report.section import Section, Series, key_of
 from eyechart.harness.settings.figure import KINDS, FigureStyle
 from eyechart.harness.spec import Condition
@@ -102,6 +102,8 @@ def _lengths(section: Section, style: FigureStyle, _: Sequence[DrawMore]) -> _Fo
     labels = list(dict.fromkeys(series.label(varied) for series in section.series))
     # one axis has colours and shapes; of two axes each pair of values has its own
     shown = Look(tuple(labels), (), ", ".join(varied)) if len(varied) > 1 else look
+    if are_named := len(labels) > len(SERIES_LIGHT):
+        shown = Look(("",), ())
     order = [place.name for place in section.standing.places]
     in_order = sorted(section.series, key=lambda series: order.index(series.run_details.name))
     rows = [_estimate(section, series, shown, labels) for series in in_order]
@@ -111,8 +113,25 @@ def _lengths(section: Section, style: FigureStyle, _: Sequence[DrawMore]) -> _Fo
         )
         for series in in_order
     }
+    if are_named:
+        rows = list(_named_rows(rows))
     said = [*notes(by_name), *_too_many(shown)]
     yield "", lengths_spec(shown, _around(section.lengths, rows), rows, style, section.over), said
+
+
+def _named_rows(rows: Rows) -> Iterator[dict[str, Any]]:
+    """The rows of more conditions than can be told apart by colour: each has its condition's name
+    at the axis, below a row with the model's name where there are several.
+    """
+    models = list(dict.fromkeys(row["model"] for row in rows))
+    for model in models:
+        mine = [row for row in rows if row["model"] == model]
+        if len(models) > 1:
+            nothing = dict.fromkeys(("x", "low", "high"))
+            yield mine[0] | {"lane": 0, "label": "", "note": "", "colour": "", "dash": ""} | nothing
+        for row in mine:
+            named = f"{model}{NAMED}{row['condition']}"
+            yield row | {"model": named, "lane": 0, "colour": "", "dash": ""}
 
 
 def _around(lengths: Sequence[int], rows: Rows) -> list[int]:
@@ -130,7 +149,7 @@ def _estimate(
 ) -> dict[str, Any]:
     estimate = section.estimates.get(key_of(series))
     label = series.label(section.varied)
-    colour = label or look.colours[0]
+    colour = label if label in look.colours else look.colours[0]
     length = None if estimate is None else estimate.length
     low, high = (None, None) if estimate is None else estimate.length_ci
     is_known = length is not None and low is not None and high is not None

@@ -1,7 +1,7 @@
 """Simulates runs of models whose accuracy is known at every length, and judges them as runs are.
 
     python -m tests.benchmarks.simulation
-        coverage|ranges|further|equivalence|adaptive|early_line|unpaired|limits|drift|at_length|capped
+        coverage|ranges|further|furthest|equivalence|adaptive|early_line|unpaired|limits|drift|at_length|capped
         |chance|changes|confidence|unequal|asked|gated|several_draws
         [--runs 500] [--shape NAME,…] [--jobs 2] [--out results.csv] [--docs]
 
@@ -35,6 +35,7 @@ from tests.benchmarks.simulation import (
     early_line,
     equivalence,
     further,
+    furthest,
     gated,
     limits,
     ranges,
@@ -60,6 +61,7 @@ SIMULATIONS: Mapping[str, Simulation] = {
     "coverage": coverage.SIMULATION,
     "ranges": ranges.SIMULATION,
     "further": further.SIMULATION,
+    "furthest": furthest.SIMULATION,
     "equivalence": equivalence.SIMULATION,
     "unequal": unequal.SIMULATION,
     "asked": asked.SIMULATION,

@@ -42,7 +42,7 @@ def measure(setting: Setting, runs: int) -> Row:
             widths[run, place] = high - low
             promised.append(found.reaches)
             kept.append(true >= THRESHOLD)
-    off = _calibration(np.array(promised), np.array(kept, float))
+    off = calibration(np.array(promised), np.array(kept, float))
     is_drawn = setting.family.moves  # of one truth a probability cannot be checked
     row: Row = {
         "shape": setting.shape,
@@ -58,7 +58,7 @@ def measure(setting: Setting, runs: int) -> Row:
     return {**row, "missed": ", ".join(_missed(setting, row))}
 
 
-def _calibration(promised: np.ndarray, kept: np.ndarray) -> float:
+def calibration(promised: np.ndarray, kept: np.ndarray) -> float:
     """Mean distance of probabilities from how often they come true, in tenths of probability."""
     tenths = np.minimum((promised * 10).astype(int), 9)
     counts = np.bincount(tenths, minlength=10)
