@@ -203,7 +203,7 @@ class _Work:
             if how is None:
                 continue
             if how.how == DIVERGED:
-                cells += not_asked(model, self._lab, how)
+                cells += not_asked(self._lab, model, how)
                 continue
             keep_model(model.training / WEIGHTS, model.folder, self._variant(model))
             try:
@@ -211,8 +211,7 @@ class _Work:
             except (EyechartError, ProviderError) as error:
                 self._failed.append(f"{model.label}: {' '.join(error.lines)}")
                 continue
-            for run_, learnt in zip(runs, self._lab.learnt, strict=True):
-                cells += cells_of(model, run_, learnt.plan, learnt.longest, how)
+            cells += cells_of(self._lab, model, runs, how)
             say(f"{model.label}: asked ({number:,} of {len(self._models):,})")
         return cells
 

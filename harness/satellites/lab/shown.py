@@ -14,7 +14,7 @@ from eyechart.harness.satellites.lab.folders import CSV, PAGE, LabFolder
 from eyechart.harness.satellites.lab.memory import longest_tokens
 from eyechart.harness.satellites.lab.order import ended
 from eyechart.harness.satellites.lab.progress import duration
-from eyechart.harness.satellites.lab.results import Result
+from eyechart.harness.satellites.lab.results import Result, length_text
 from eyechart.harness.satellites.lab.seeds import FEWEST, fewest_seeds, smallest_p
 from eyechart.harness.satellites.lab.study import LabSpec
 from eyechart.harness.satellites.lab.words import method, sentence
@@ -110,7 +110,7 @@ def results(spec: LabSpec, found: Sequence[Result]) -> None:
                 [
                     Column(["variant"], [one.variant for one in mine], "left"),
                     Column(["learned"], [f"{one.learnt}/{len(one.seeds)}" for one in mine]),
-                    Column(["sees to"], [str(one.length) for one in mine]),
+                    Column(["sees to"], [length_text(one) for one in mine]),
                     Column(["95 % interval"], [_span(one) for one in mine], "left"),
                     Column(["p"], ["" if one.p is None else f"{one.p:.2g}" for one in mine]),
                 ]
@@ -119,8 +119,7 @@ def results(spec: LabSpec, found: Sequence[Result]) -> None:
         for one in mine:
             tell(sentence(one, spec.reference))
         echo("")
-    if said := method(found, spec.reference):
-        tell(said)
+    tell(method(found, spec.reference))
 
 
 def _span(one: Result) -> str:
@@ -136,6 +135,7 @@ def document(folder: LabFolder, found: Sequence[Result]) -> None:
             "csv": folder.path / CSV,
             "page": folder.path / PAGE,
             "against": spec.reference,
+            "read": spec.read,
             "results": [_entry(one, spec.reference) for one in found],
         }
     )
@@ -150,7 +150,7 @@ def _entry(one: Result, reference: str) -> dict[str, Any]:
         "seeds": len(one.seeds),
         "learned": one.learnt,
         "diverged": one.diverged,
-        "effective_length": asdict(one.length),
+        "effective_length": None if one.length is None else asdict(one.length),
         "interval": None if span is None else [asdict(end) for end in span],
         "p": one.p,
         "smallest_p": one.smallest_p,
