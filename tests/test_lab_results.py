@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 from dataclasses import replace
 from pathlib import Path
 
@@ -22,6 +23,7 @@ from eyechart.harness.satellites.lab.seeds import (
     smallest_p,
 )
 from eyechart.harness.satellites.lab.study import LabSpec
+from eyechart.harness.satellites.lab.variants_table import variants_text
 from eyechart.harness.satellites.lab.words import method, sentence
 
 
@@ -251,6 +253,24 @@ def test_the_rows_are_read_as_they_were_written(tmp_path: Path) -> None:
         read_csv(tmp_path / "other.csv")
 
 
+def test_a_row_for_each_variant() -> None:
+    """How far it sees, its p, and its sentence; what is not known is empty."""
+    new = cells("new", [None] * 4, trained=False)
+    results = results_of([*TestWords.old, *new, *cells("far", [50, 55, 60, 52])], "old")
+    old, untrained, far = csv.DictReader(variants_text(results, "old").splitlines())
+    assert (far["effective_length"], far["effective_length_bound"]) == ("54.1217", "")
+    assert (far["effective_length_ci_low"], far["p"]) == ("46.2237", "0.0285714")
+    assert (far["learned"], far["diverged"], far["verdict"]) == ("4", "0", "better")
+    assert [one["read"] for one in (old, untrained, far)] == ["reply"] * 3
+    assert untrained["verdict"] == "not trained"
+    assert not any(
+        untrained[name]
+        for name in ("effective_length", "effective_length_ci_low", "p", "smallest_p")
+    )
+    assert old["p"] == ""
+    assert untrained["said"].endswith("diverged in 4 of 4 seeds, so there is no trained model.")
+
+
 SPEC = LabSpec.model_validate(
     {
         "name": "small",
@@ -285,7 +305,10 @@ def test_the_page_has_the_recipe(read: str, said: str) -> None:
     """Steps, rows, the size, and how the models were asked."""
     spec = SPEC.model_copy(update={"read": read})
     text = page(spec, results_of(cells("old", [20, 21]), "old"))
-    assert "2 seeds of 1,500 steps of 8 rows, learning rate 0.002; 1 or 3 layers, width 64" in text
+    assert (
+        "2 seeds of 1,500 steps of 8 rows, learning rate 0.002 at most; layers 1 or 3, width 64"
+        in text
+    )
     assert said in text
 
 

@@ -11,7 +11,6 @@ import pytest
 from eyechart.harness.errors import StudyFileError
 from eyechart.harness.plan.plan import plan, sample_id
 from eyechart.harness.satellites.lab import memory
-from eyechart.harness.satellites.lab.asking import most_tokens
 from eyechart.harness.satellites.lab.data import (
     IGNORED,
     Examples,
@@ -22,7 +21,7 @@ from eyechart.harness.satellites.lab.data import (
 )
 from eyechart.harness.satellites.lab.folders import LabFolder
 from eyechart.harness.satellites.lab.memory import check_memory, check_positions
-from eyechart.harness.satellites.lab.reading import Lab, read_lab
+from eyechart.harness.satellites.lab.reading import Lab, most_tokens, read_lab
 from eyechart.harness.satellites.lab.tokens import EOS, SPECIAL, build, opened, vocabulary
 from eyechart.harness.task.catalogue import built_in_files, open_task
 

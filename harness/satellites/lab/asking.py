@@ -23,7 +23,6 @@ from eyechart.harness.plan.plan import Plan
 from eyechart.harness.satellites.lab.folders import Model
 from eyechart.harness.satellites.lab.order import Ended
 from eyechart.harness.satellites.lab.reading import Lab
-from eyechart.harness.satellites.lab.study import LabTask
 from eyechart.harness.settings.run_settings import RunSettings
 
 
@@ -63,44 +62,45 @@ class Cell:
     """The ends of its 95 % interval over the rows."""
 
 
-_BESIDES = 8
-"""Tokens of a reply besides those of the right answer."""
 _LINE = ("length", "length_low", "length_high")
 COLUMNS = tuple(field.name for field in fields(Cell))
 """The columns of `lab.csv`."""
 
 
-def ask(lab: Lab, model: Model, notify: Warn) -> list[Run]:
-    """Asks a model the samples of every task that have no answer yet."""
-    return [
-        _asked(plan, f"hf/{model.folder}", _settings(lab, model, task, plan), notify)
-        for task, plan in zip(lab.spec.tasks, lab.plans, strict=True)
-    ]
+def ask(lab: Lab, model: Model, notify: Warn) -> tuple[list[Run], bool]:
+    """Asks a model the samples of every task that have no answer yet; returns its runs, and whether
+    anything was asked.
 
-
-def _settings(lab: Lab, model: Model, task: LabTask, plan: Plan) -> dict[str, Any]:
-    return {
-        "reading": lab.spec.read,
-        "max_tokens": most_tokens(plan) if lab.spec.read == "reply" else None,
-        "out": model.runs,
-        "keep_going": True,
-        **task.settings,
-    }
-
-
-def _asked(plan: Plan, model: str, settings: Mapping[str, Any], notify: Warn) -> Run:
-    """The run of a model on a plan. A run that has all answers is judged from its journal alone:
-    the model is not loaded, and no file is written.
+    A run that has all answers is judged from its journal, as every command judges runs: the model
+    is not loaded, and no file of the run is written.
     """
+    runs, has_asked = [], False
+    for task, plan, most in zip(lab.spec.tasks, lab.plans, lab.reply_tokens, strict=True):
+        settings = {
+            "reading": lab.spec.read,
+            "max_tokens": most if lab.spec.read == "reply" else None,
+            "out": model.runs,
+            "keep_going": True,
+            **task.settings,
+        }
+        name = f"hf/{model.folder}"
+        if (found := _answered(plan, name, settings, notify)) is None:
+            found, has_asked = run(plan.task, name, warn=notify, **settings), True
+        runs.append(found)
+    return runs, has_asked
+
+
+def _answered(plan: Plan, model: str, settings: Mapping[str, Any], notify: Warn) -> Run | None:
+    """The run of a model that has an answer to each sample of a plan; `None` if there is none."""
     given = RunSettings.read(**settings, model=[model])
     (options,) = models_of(given, [plan], notify=notify)
     (request,) = options.requests([plan])
-    if (request.folder / MANIFEST).is_file():
-        judged = read_run(request.folder)
-        part = _part(judged, plan)
-        if not part.missing and {cell.key for cell in part.manifest.cells} == plan.sizes.keys():
-            return Run(judged, Threshold(), plan.task)
-    return run(plan.task, model, warn=notify, **settings)
+    if not (request.folder / MANIFEST).is_file():
+        return None
+    judged = read_run(request.folder)
+    if not plan.sizes.keys() <= {cell.key for cell in judged.manifest.cells}:
+        return None
+    return None if _part(judged, plan).missing else Run(judged, Threshold(), plan.task)
 
 
 def _part(judged: JudgedRun, plan: Plan) -> JudgedRun:
@@ -115,14 +115,6 @@ def _part(judged: JudgedRun, plan: Plan) -> JudgedRun:
         manifest=replace(part.manifest, cells=cells),
         samples=samples.reset_index(drop=True),
     )
-
-
-def most_tokens(plan: Plan) -> int:
-    """Tokens for a reply: no right one has more tokens than characters. A model that has not
-    learned to end its replies would fill its window with each of them.
-    """
-    phrase = plan.task.spec.answer.phrase
-    return _BESIDES + max(len(f"{phrase} {sample.target}") for sample in plan)
 
 
 def cells_of(lab: Lab, model: Model, runs: Sequence[Run], ended: Ended) -> Iterator[Cell]:

@@ -12,7 +12,10 @@ from eyechart.harness.satellites.lab.reading import Lab
 from eyechart.harness.satellites.lab.variant import Variant
 
 ROOT = "lab"
-CSV, INSIDE, PAGE, STUDY = "lab.csv", "inside.csv", "lab.html", "study.yaml"
+CSV, VARIANTS, INSIDE, PAGE, STUDY = (
+    *("lab.csv", "variants.csv", "inside.csv"),
+    *("lab.html", "study.yaml"),
+)
 CONFIG = "config.json"
 
 

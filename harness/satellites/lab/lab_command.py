@@ -22,6 +22,7 @@ from eyechart.harness.satellites.lab.folders import (
     INSIDE,
     PAGE,
     STUDY,
+    VARIANTS,
     LabFolder,
     Model,
     keep_model,
@@ -41,6 +42,7 @@ from eyechart.harness.satellites.lab.reading import read_lab
 from eyechart.harness.satellites.lab.results import results_of
 from eyechart.harness.satellites.lab.tokens import build, vocabulary
 from eyechart.harness.satellites.lab.variant import Variant
+from eyechart.harness.satellites.lab.variants_table import variants_text
 from eyechart.harness.satellites.lab.worker import train_all
 from eyechart.providers.base import ProviderError, SetupError, install
 
@@ -207,12 +209,13 @@ class _Work:
                 continue
             keep_model(model.training / WEIGHTS, model.folder, self._variant(model))
             try:
-                runs = ask(self._lab, model, self._warn)
+                runs, has_asked = ask(self._lab, model, self._warn)
             except (EyechartError, ProviderError) as error:
                 self._failed.append(f"{model.label}: {' '.join(error.lines)}")
                 continue
             cells += cells_of(self._lab, model, runs, how)
-            say(f"{model.label}: asked ({number:,} of {len(self._models):,})")
+            what = "asked" if has_asked else "has all answers"
+            say(f"{model.label}: {what} ({number:,} of {len(self._models):,})")
         return cells
 
     def _variant(self, model: Model) -> Variant:
@@ -245,9 +248,10 @@ class _Work:
         if inside:
             replace_file(path / INSIDE, inside_text(inside).encode())
         results = results_of(cells, self._lab.spec.reference)
+        replace_file(path / VARIANTS, variants_text(results, self._lab.spec.reference).encode())
         replace_file(path / PAGE, page(self._lab.spec, results, inside).encode())
         if self._wanted.as_json:
             shown.document(self._folder, results)
             return
         shown.results(self._lab.spec, results)
-        echo(*(str(path / name) for name in (CSV, *([INSIDE] if inside else ()), PAGE)))
+        echo(*(str(path / name) for name in (CSV, VARIANTS, *([INSIDE] if inside else ()), PAGE)))

@@ -40,6 +40,8 @@ _PARTS: dict[str, Any] = {
 }
 _PLACES_OF_VARIANTS = {"every": 1, "variants": 2}
 """Keys below which there are variants, and how deep one lies."""
+_BESIDES = 8
+"""Tokens of a reply besides those of the right answer."""
 
 
 @dataclass(frozen=True)
@@ -60,6 +62,11 @@ class Lab:
             Learnt(plan, task.share, *task.trained)
             for task, plan in zip(self.spec.tasks, self.plans, strict=True)
         ]
+
+    @cached_property
+    def reply_tokens(self) -> list[int]:
+        """The most tokens of a reply to each plan."""
+        return [most_tokens(plan) for plan in self.plans]
 
     @property
     def recipe(self) -> Recipe:
@@ -106,6 +113,14 @@ class Lab:
         error = file_error(self.path, [Problem(self.file.position(path), message)], StudyFileError)
         assert isinstance(error, StudyFileError)
         return error
+
+
+def most_tokens(plan: Plan) -> int:
+    """Tokens for a reply: no right one has more tokens than characters. A model that has not
+    learned to end its replies would fill its window with each of them.
+    """
+    phrase = plan.task.spec.answer.phrase
+    return _BESIDES + max(len(f"{phrase} {sample.target}") for sample in plan)
 
 
 def read_lab(path: Path, *, trusts: bool = False) -> Lab:

@@ -120,6 +120,11 @@ class Result:
         return self.task, self.condition
 
     @property
+    def read(self) -> str:
+        """How the models were asked, see `LabSpec.read`."""
+        return self.seeds[0].cells[0].read
+
+    @property
     def trained_to(self) -> int:
         """The longest row of the training."""
         return self.seeds[0].cells[0].trained_to

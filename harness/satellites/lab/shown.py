@@ -10,7 +10,7 @@ from eyechart.harness.analysis.interval import span_text
 from eyechart.harness.cli.documents import print_document
 from eyechart.harness.cli.layout import Column, table
 from eyechart.harness.cli.terminal import echo, show, tell
-from eyechart.harness.satellites.lab.folders import CSV, PAGE, LabFolder
+from eyechart.harness.satellites.lab.folders import CSV, PAGE, VARIANTS, LabFolder
 from eyechart.harness.satellites.lab.memory import longest_tokens
 from eyechart.harness.satellites.lab.order import ended
 from eyechart.harness.satellites.lab.progress import duration
@@ -133,6 +133,7 @@ def document(folder: LabFolder, found: Sequence[Result]) -> None:
         {
             "study": spec.name,
             "csv": folder.path / CSV,
+            "variants": folder.path / VARIANTS,
             "page": folder.path / PAGE,
             "against": spec.reference,
             "read": spec.read,

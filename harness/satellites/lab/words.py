@@ -130,9 +130,9 @@ def recipe(spec: LabSpec) -> str:
     }
     return (
         f"{spec.seeds:,} seed{'s' * (spec.seeds != 1)} of {training.steps:,} steps of "
-        f"{training.rows:,} rows, learning rate {training.learning_rate:g}; "
-        f"{_sizes(spec, 'layers')} layers, width {_sizes(spec, 'width')}, {_sizes(spec, 'heads')} "
-        f"heads; {read[spec.read]}."
+        f"{training.rows:,} rows, learning rate {training.learning_rate:g} at most; "
+        f"layers {_sizes(spec, 'layers')}, width {_sizes(spec, 'width')}, heads "
+        f"{_sizes(spec, 'heads')}; {read[spec.read]}."
     )
 
 
