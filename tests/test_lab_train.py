@@ -6,6 +6,7 @@ import csv
 import html
 import json
 import math
+import re
 import signal
 import sys
 import time
@@ -187,11 +188,25 @@ class TestStudy:
         assert lab(study, wanted(tmp_path, dry_run=True)) == COMPLETE
         out = capsys.readouterr().out
         assert "4 models, 4 to train" in out
+        assert re.search(r"then 36 requests, about \S+ (s|min) at most", out)
         assert "with 2 seeds p cannot be below 0.33" in out.lower()
         assert not (tmp_path / "out").exists()
         assert lab(done / "study.yaml", wanted(done, dry_run=True, as_json=True)) == COMPLETE
         document = json.loads(capsys.readouterr().out)
+        assert document["trainings"] == document["requests"] == {"rope": 0, "alibi": 0}
+        assert document["seconds"] == document["asking_seconds"] == 0
+
+    def test_a_dry_run_counts_what_is_not_asked(
+        self, done: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        """Of models that are trained as well."""
+        text = STUDY.replace("[2, 3, 6]", "[2, 5, 7]")
+        assert lab(study_in(done, text), wanted(done, dry_run=True, as_json=True)) == COMPLETE
+        document = json.loads(capsys.readouterr().out)
         assert document["trainings"] == {"rope": 0, "alibi": 0}
+        assert document["requests"] == {"rope": 18, "alibi": 18}
+        assert document["asking_seconds"] > 0
+        study_in(done)
 
     def test_a_stretched_variant_is_trained_with_the_one_it_stretches(self, done: Path) -> None:
         """It has the same weights, and another config."""

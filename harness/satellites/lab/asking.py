@@ -75,24 +75,42 @@ def ask(lab: Lab, model: Model, notify: Warn) -> tuple[list[Run], bool]:
     is not loaded, and no file of the run is written.
     """
     runs, has_asked = [], False
-    for task, plan, most in zip(lab.spec.tasks, lab.plans, lab.reply_tokens, strict=True):
-        settings = {
+    for plan, settings in zip(lab.plans, _settings(lab, model), strict=True):
+        found = _answered(plan, model, settings, notify)
+        if found is None:
+            found, has_asked = run(plan.task, _name(model), warn=notify, **settings), True
+        runs.append(found)
+    return runs, has_asked
+
+
+def unanswered(lab: Lab, model: Model) -> list[Plan]:
+    """The plans of which a model lacks answers."""
+    return [
+        plan
+        for plan, settings in zip(lab.plans, _settings(lab, model), strict=True)
+        if _answered(plan, model, settings, lambda _: None) is None
+    ]
+
+
+def _name(model: Model) -> str:
+    return f"hf/{model.folder}"
+
+
+def _settings(lab: Lab, model: Model) -> Iterator[dict[str, Any]]:
+    """The settings of the run of each task."""
+    for task, most in zip(lab.spec.tasks, lab.reply_tokens, strict=True):
+        yield {
             "reading": lab.spec.read,
             "max_tokens": most if lab.spec.read == "reply" else None,
             "out": model.runs,
             "keep_going": True,
             **task.settings,
         }
-        name = f"hf/{model.folder}"
-        if (found := _answered(plan, name, settings, notify)) is None:
-            found, has_asked = run(plan.task, name, warn=notify, **settings), True
-        runs.append(found)
-    return runs, has_asked
 
 
-def _answered(plan: Plan, model: str, settings: Mapping[str, Any], notify: Warn) -> Run | None:
+def _answered(plan: Plan, model: Model, settings: Mapping[str, Any], notify: Warn) -> Run | None:
     """The run of a model that has an answer to each sample of a plan; `None` if there is none."""
-    given = RunSettings.read(**settings, model=[model])
+    given = RunSettings.read(**settings, model=[_name(model)])
     (options,) = models_of(given, [plan], notify=notify)
     (request,) = options.requests([plan])
     if not (request.folder / MANIFEST).is_file():

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from eyechart.harness.analysis.interval import span_text
 from eyechart.harness.cli.documents import print_document
 from eyechart.harness.cli.layout import Column, table
 from eyechart.harness.cli.terminal import echo, show, tell
+from eyechart.harness.satellites.lab.asking import unanswered
 from eyechart.harness.satellites.lab.folders import CSV, PAGE, VARIANTS, LabFolder
 from eyechart.harness.satellites.lab.memory import longest_tokens
-from eyechart.harness.satellites.lab.order import ended
+from eyechart.harness.satellites.lab.order import TRAINED, ended
 from eyechart.harness.satellites.lab.progress import duration
 from eyechart.harness.satellites.lab.results import Result, length_text
 from eyechart.harness.satellites.lab.seeds import FEWEST, fewest_seeds, smallest_p
@@ -23,67 +24,97 @@ if TYPE_CHECKING:
     from tokenizers import Tokenizer
 
 
+@dataclass
+class _Ahead:
+    """What is missing of a variant, and the time that it would take here."""
+
+    trainings: int = 0
+    requests: int = 0
+    training_s: float = 0.0
+    asking_s: float = 0.0
+
+
 def dry_run(
     folder: LabFolder, tokenizer: Tokenizer, device: str, jobs: int, *, as_json: bool
 ) -> None:
-    """Prints what is to be trained, with the time that its steps would take here."""
-    from eyechart.harness.satellites.lab.devices import (  # noqa: PLC0415  imports torch
-        seconds_of_step,
+    """Prints what is to be trained and asked, with the time that this would take here."""
+    spec = folder.lab.spec
+    ahead = _ahead(folder, tokenizer, device)
+    total = _Ahead(
+        sum(one.trainings for one in ahead.values()),
+        sum(one.requests for one in ahead.values()),
+        sum(one.training_s for one in ahead.values()) / jobs,
+        sum(one.asking_s for one in ahead.values()),
     )
-
-    lab = folder.lab
-    spec = lab.spec
-    tokens = longest_tokens(lab, tokenizer)
-    missing: dict[str, set[str]] = {name: set() for name in spec.variants}
-    known: set[str] = set()
-    for model in folder.models():
-        if ended(model.training) is None and str(model.training) not in known:
-            known.add(str(model.training))
-            missing[model.variant].add(str(model.training))
     steps = spec.training.steps
-    seconds = {
-        name: len(ahead)
-        * steps
-        * seconds_of_step(
-            spec.variants[name], spec.training, tokenizer.get_vocab_size(), tokens, device
-        )
-        for name, ahead in missing.items()
-        if ahead
-    }
-    total = sum(seconds.values()) / jobs
     if as_json:
         print_document(
             {
                 "study": spec.name,
-                "trainings": {name: len(ahead) for name, ahead in missing.items()},
+                "trainings": {name: one.trainings for name, one in ahead.items()},
                 "steps": steps,
-                "seconds": total,
+                "seconds": total.training_s,
+                "requests": {name: one.requests for name, one in ahead.items()},
+                "asking_seconds": total.asking_s,
             }
         )
         return
-    names = list(spec.variants)
+    rows = ahead.values()
     show(
         table(
             [
-                Column(["variant"], names, "left"),
-                Column(["trainings"], [f"{len(missing[name]):,}" for name in names]),
-                Column(["steps"], [f"{len(missing[name]) * steps:,}" for name in names]),
-                Column(
-                    ["about"],
-                    [duration(seconds[name]) if name in seconds else "-" for name in names],
-                ),
+                Column(["variant"], list(ahead), "left"),
+                Column(["trainings"], [f"{one.trainings:,}" for one in rows]),
+                Column(["steps"], [f"{one.trainings * steps:,}" for one in rows]),
+                Column(["to train"], [_time(one.training_s) for one in rows]),
+                Column(["requests"], [f"{one.requests:,}" for one in rows]),
+                Column(["to ask"], [_time(one.asking_s) for one in rows]),
             ]
         )
     )
-    requests = sum(plan.size for plan in lab.plans)
-    models = len(names) * spec.seeds
+    models = len(ahead) * spec.seeds
     tell(
-        f"{models} models, {sum(map(len, missing.values()))} to train, about {duration(total)} at "
-        f"most on {device} with {jobs} jobs; then {models * requests:,} requests, {requests:,} a "
-        "model."
+        f"{models} models, {total.trainings} to train, about {duration(total.training_s)} at most "
+        f"on {device} with {jobs} jobs; then {total.requests:,} requests, about "
+        f"{duration(total.asking_s)} at most{' besides the probe' if spec.probe else ''}."
     )
     if said := _of_seeds(spec):
         tell(said)
+
+
+def _time(seconds: float) -> str:
+    return duration(seconds) if seconds else "-"
+
+
+def _ahead(folder: LabFolder, tokenizer: Tokenizer, device: str) -> dict[str, _Ahead]:
+    """What is missing of each variant."""
+    from eyechart.harness.satellites.lab.asking_time import (  # noqa: PLC0415  imports torch
+        seconds_of_model,
+    )
+    from eyechart.harness.satellites.lab.devices import (  # noqa: PLC0415  imports torch
+        seconds_of_step,
+    )
+
+    lab, known = folder.lab, set()
+    training, words = lab.spec.training, tokenizer.get_vocab_size()
+    tokens = longest_tokens(lab, tokenizer)
+    found = {name: _Ahead() for name in lab.spec.variants}
+    for model in folder.models():
+        one, how = found[model.variant], ended(model.training)
+        if how is None and model.training not in known:
+            known.add(model.training)
+            one.trainings += 1
+        if how is None or how.how == TRAINED:
+            one.requests += sum(plan.size for plan in unanswered(lab, model))
+    a_model = sum(plan.size for plan in lab.plans)
+    for name, one in found.items():
+        variant = lab.spec.variants[name]
+        if one.trainings:
+            a_step = seconds_of_step(variant, training, words, tokens, device)
+            one.training_s = one.trainings * training.steps * a_step
+        if one.requests:
+            one.asking_s = seconds_of_model(lab, variant, tokenizer) * one.requests / a_model
+    return found
 
 
 def _of_seeds(spec: LabSpec) -> str:
