@@ -70,7 +70,9 @@ class TestMistakes:
             ("counting/ones", "counting/onez", "6:5", ["did you mean 'counting/ones'"]),
             ("counting/ones", "counting", "6:5", ["several tasks", "counting/words"]),
             ("[1, 6]", "[6, 1]", "7:14", ["shortest row, 6, is longer than 1"]),
-            ("[1, 6]", "6", "7:14", ["trained: must be a list"]),
+            ("[1, 6]", "6", "7:14", ["trained: must be the shortest and the longest", "not 6"]),
+            ("[1, 6]", "[1, 2, 6]", "7:14", ["such as [1, 32], not [1, 2, 6]"]),
+            ("[1, 6]", "[0, 6]", "7:15", ["trained: must be greater than 0, not 0"]),
             ("    trained: [1, 6]\n", "", "6:5", ["missing key 'trained'"]),
             ("steps: 40", "steps: many", "4:19", ["steps: must be a whole number"]),
             ("steps: 40", "step: 40", "4:12", ["unknown key 'step'", "'steps'"]),
@@ -173,6 +175,16 @@ class TestMistakes:
             check_memory(long, tokenizer, jobs=1)
 
 
+def test_a_model_beyond_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its weights, their gradients and AdamW's numbers are counted, however short the rows are."""
+    monkeypatch.setattr(memory, "free_bytes", lambda: 8 << 30)
+    lab = read(tmp_path, STUDY.replace("rope: {}", "rope: {layers: 100, width: 2048}"))
+    with pytest.raises(StudyFileError, match=r":7:14: .* about 8\d\.\d GiB, .* a smaller model"):
+        check_memory(lab, build(words_of(lab)), jobs=1)
+    one = read(tmp_path, STUDY.replace("rope: {}", "rope: {layers: 1, width: 2048}"))
+    check_memory(one, build(words_of(one)), jobs=1)
+
+
 def test_fewer_positions_than_tokens(tmp_path: Path) -> None:
     """There must be at least as many positions as a text of the training has tokens."""
     text = STUDY.replace("  rope: {}", "  few: {positions: {randomised: {of: 50}}}")
@@ -200,6 +212,10 @@ def test_what_every_variant_has(tmp_path: Path) -> None:
     assert lab.spec.reference == "rope"
     plain = read(tmp_path, STUDY.replace("every: {layers: 1, width: 32, heads: 2}\n", ""))
     assert plain.spec.variants["fast"].width == 64
+    for every in ("every: {layers: 1, width: 32, heads: 2}\n", ""):
+        text = STUDY.replace("every: {layers: 1, width: 32, heads: 2}\n", every)
+        empty = read(tmp_path, text.replace("  rope: {}", "  rope:"))
+        assert empty.spec.variants["rope"].positions.name == "rope"
 
 
 def test_variants_that_differ_only_when_asked_are_trained_once(tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ from contextlib import suppress
 from typing import Annotated, Any, Literal
 
 from pydantic import (
+    BeforeValidator,
     ConfigDict,
     Field,
     FiniteFloat,
@@ -94,8 +95,16 @@ class LabTask(StudyTask):
     """The lengths of the shortest and of the longest row in the training."""
 
 
+def _two(given: Any) -> Any:
+    if not isinstance(given, list) or len(given) != 2:  # noqa: PLR2004
+        problem = "must be the shortest and the longest length, such as [1, 32]"
+        raise PydanticCustomError("must", "{problem}", {"problem": problem})
+    return given
+
+
 _Trained = Annotated[
-    list[Annotated[int, Field(gt=0, le=100_000)]], Field(min_length=2, max_length=2)
+    list[Annotated[int, Field(gt=0, le=100_000)]],
+    BeforeValidator(_two),
 ]
 TASK_OF_LAB: Any = create_model(
     "LabTask",
@@ -134,7 +143,7 @@ class LabSpec(Part):
         """Gives each variant what `every` has and it lacks."""
         if not isinstance(given, dict):
             return given
-        every, variants = given.get("every"), given.get("variants")
+        every, variants = given.get("every", {}), given.get("variants")
         if not isinstance(every, dict) or not isinstance(variants, dict):
             return given
         with suppress(ValidationError):  # of `every` itself, which is found below

@@ -69,8 +69,8 @@ class Mechanism(BaseModel):
         if inside is None or isinstance(inside, dict):
             return inside or {}
         if cls.short is None:
-            known = ", ".join(cls.model_fields)
-            remedy = f"{{{cls.name}: {{{known}: …}}}}" if known else cls.name
+            known = ", ".join(f"{field}: …" for field in cls.model_fields)
+            remedy = f"{{{cls.name}: {{{known}}}}}" if known else cls.name
             raise _wrong(f"{cls.name!r} takes no {inside!r}; write {remedy}")
         return {cls.short: inside}
 
@@ -277,8 +277,8 @@ def _known(*kinds: type[Mechanism]) -> BeforeValidator:
     def check(given: Any) -> Any:
         name = _named(given)
         if name is None:
-            shown = "nothing" if given in (None, {}) else repr(given)
-            raise _wrong(f"{shown} names no mechanism; {known}")
+            problem = "is empty" if given in (None, {}) else f"{given!r} names no mechanism"
+            raise _wrong(f"{problem}; {known}")
         if name not in names:
             raise _wrong(f"no {name!r}; {did_you_mean(name, names, known)}")
         example = next(kind.example for kind in kinds if kind.name == name)
