@@ -312,6 +312,15 @@ def test_the_page_has_the_recipe(read: str, said: str) -> None:
     assert said in text
 
 
+def test_the_page_says_which_models_are_missing() -> None:
+    """A study that was cut short has a page as well."""
+    old, new = cells("old", [20, 21]), cells("new", [9, 8])
+    assert "missing here" not in page(SPEC, results_of([*old, *new], "old"))
+    short = [*old, *(cell for cell in new if cell.seed == 0)]
+    assert "1 of 4 models are missing here." in page(SPEC, results_of(short, "old"))
+    assert "4 of 4 models are missing here." in page(SPEC, [])
+
+
 def test_the_page_of_trainings_that_all_diverged() -> None:
     """It has no length and no p."""
     rows = [*cells("old", [None] * 3, trained=False), *cells("new", [None] * 3, trained=False)]

@@ -18,7 +18,7 @@ from eyechart.harness.report.page import style
 from eyechart.harness.satellites.lab.probing import TRAINED, UNTRAINED, Inside
 from eyechart.harness.satellites.lab.results import LEARNT, Result, length_text
 from eyechart.harness.satellites.lab.study import LabSpec
-from eyechart.harness.satellites.lab.words import method, recipe, sentence
+from eyechart.harness.satellites.lab.words import method, missing, recipe, sentence
 from eyechart.providers.base import SetupError, install
 
 _WIDTH, _HEIGHT = 560, 280
@@ -38,7 +38,7 @@ figure svg { max-width: 100%; height: auto; background: #fff }</style>
 <h1>{{ title }}</h1>
 {% if description %}<p>{{ description }}</p>
 {% endif %}
-<p>{{ recipe }}</p>
+<p>{{ recipe }}{% if missing %} {{ missing }}{% endif %}</p>
 <p>{{ method }}</p>
 {% for part in parts %}
 <section>
@@ -112,6 +112,7 @@ def page(spec: LabSpec, results: Sequence[Result], inside: Sequence[Inside] = ()
         title=spec.title,
         description=spec.description,
         recipe=recipe(spec),
+        missing=missing(spec, results),
         method=method(results, spec.reference),
         heads=_HEADS,
         parts=parts,

@@ -136,6 +136,16 @@ def recipe(spec: LabSpec) -> str:
     )
 
 
+def missing(spec: LabSpec, results: Sequence[Result]) -> str:
+    """How many models are not in the results, since they are not trained or asked yet; empty if
+    none is missing.
+    """
+    wheres = {one.where for one in results}
+    there = sum(len(one.seeds) for one in results) // max(1, len(wheres))
+    models = len(spec.variants) * spec.seeds
+    return f"{models - there} of {models} models are missing here." if there < models else ""
+
+
 def _sizes(spec: LabSpec, name: str) -> str:
     """`2`, or `2 or 4` where variants differ."""
     sizes = sorted({int(getattr(one, name)) for one in spec.variants.values()})
