@@ -7,6 +7,7 @@ import html
 import json
 import math
 import re
+import shutil
 import signal
 import sys
 import time
@@ -169,6 +170,32 @@ class TestStudy:
         assert lab(study_in(done, text), wanted(done)) == COMPLETE
         assert {row["n"] for row in rows(done)} == {"4"}
         study_in(done)
+
+    def test_a_model_that_lacks_a_file_is_made_again(self, done: Path) -> None:
+        """From the weights of its training."""
+        text = STUDY.replace("[2, 3, 6]", "[2, 4, 6]")
+        lost = models(done, text)[0].folder / "model.safetensors"
+        lost.unlink()
+        assert lab(study_in(done, text), wanted(done)) == COMPLETE
+        assert lost.is_file()
+        study_in(done)
+
+    def test_weights_that_are_gone(
+        self, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        """They are not needed for what is asked; for more, a line says how to train them again."""
+        text = STUDY.replace("steps: 40", "steps: 8").replace("seeds: 2", "seeds: 1")
+        assert lab(study_in(tmp_path, text), wanted(tmp_path)) == COMPLETE
+        rope, _ = models(tmp_path, text)
+        for folder in (rope.training / WEIGHTS, rope.folder):
+            shutil.rmtree(folder)
+        assert lab(tmp_path / "study.yaml", wanted(tmp_path)) == COMPLETE
+        more = study_in(tmp_path, text.replace("samples: 3", "samples: 4"))
+        assert lab(more, wanted(tmp_path)) == INCOMPLETE
+        assert f"is gone; remove {rope.training}, and the same" in capsys.readouterr().err
+        assert {row["variant"] for row in rows(tmp_path)} == {"alibi"}
+        shutil.rmtree(rope.training)
+        assert lab(more, wanted(tmp_path)) == COMPLETE
 
     def test_a_row_for_each_variant(self, done: Path) -> None:
         """Beside the rows of the models."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import Any
@@ -67,17 +67,18 @@ COLUMNS = tuple(field.name for field in fields(Cell))
 """The columns of `lab.csv`."""
 
 
-def ask(lab: Lab, model: Model, notify: Warn) -> tuple[list[Run], bool]:
+def ask(lab: Lab, model: Model, keep: Callable[[], None], notify: Warn) -> tuple[list[Run], bool]:
     """Asks a model the samples of every task that have no answer yet; returns its runs, and whether
-    anything was asked.
+    anything was asked. `keep` puts the model into its folder.
 
     A run that has all answers is judged from its journal, as every command judges runs: the model
-    is not loaded, and no file of the run is written.
+    is not needed, and no file of the run is written.
     """
     runs, has_asked = [], False
     for plan, settings in zip(lab.plans, _settings(lab, model), strict=True):
         found = _answered(plan, model, settings, notify)
         if found is None:
+            keep()
             found, has_asked = run(plan.task, _name(model), warn=notify, **settings), True
         runs.append(found)
     return runs, has_asked

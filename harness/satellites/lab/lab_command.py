@@ -207,9 +207,11 @@ class _Work:
             if how.how == DIVERGED:
                 cells += not_asked(self._lab, model, how)
                 continue
-            keep_model(model.training / WEIGHTS, model.folder, self._variant(model))
             try:
-                runs, has_asked = ask(self._lab, model, self._warn)
+                keep = partial(
+                    keep_model, model.training / WEIGHTS, model.folder, self._variant(model)
+                )
+                runs, has_asked = ask(self._lab, model, keep, self._warn)
             except (EyechartError, ProviderError) as error:
                 self._failed.append(f"{model.label}: {' '.join(error.lines)}")
                 continue
