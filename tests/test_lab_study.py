@@ -23,6 +23,7 @@ from eyechart.harness.satellites.lab.folders import LabFolder
 from eyechart.harness.satellites.lab.memory import check_memory, check_positions
 from eyechart.harness.satellites.lab.reading import Lab, most_tokens, read_lab
 from eyechart.harness.satellites.lab.tokens import EOS, SPECIAL, build, opened, vocabulary
+from eyechart.harness.satellites.lab.worker import CPU, Slot
 from eyechart.harness.task.catalogue import built_in_files, open_task
 
 STUDY = """\
@@ -163,16 +164,16 @@ class TestMistakes:
     ) -> None:
         """The line says at its place what is needed and what is free."""
         (tokenizer,) = [build(words_of(study))]
-        check_memory(study, tokenizer, jobs=1)
+        check_memory(study, tokenizer, [Slot(CPU)] * 1)
         monkeypatch.setattr(memory, "free_bytes", lambda: 1000)
         with pytest.raises(StudyFileError) as caught:
-            check_memory(study, tokenizer, jobs=1)
+            check_memory(study, tokenizer, [Slot(CPU)] * 1)
         (line,) = caught.value.lines
         assert ":7:14: trained: a step of 8 rows of 6 symbols" in line
         monkeypatch.setattr(memory, "free_bytes", lambda: 1 << 30)
         long = read(tmp_path, STUDY.replace("[3, 6, 12]", "[3, 60000]"))
         with pytest.raises(StudyFileError, match=r":8:14: lengths: a row of 60,000 symbols"):
-            check_memory(long, tokenizer, jobs=1)
+            check_memory(long, tokenizer, [Slot(CPU)] * 1)
 
 
 def test_a_model_beyond_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -180,9 +181,9 @@ def test_a_model_beyond_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(memory, "free_bytes", lambda: 8 << 30)
     lab = read(tmp_path, STUDY.replace("rope: {}", "rope: {layers: 100, width: 2048}"))
     with pytest.raises(StudyFileError, match=r":7:14: .* about 8\d\.\d GiB, .* a smaller model"):
-        check_memory(lab, build(words_of(lab)), jobs=1)
+        check_memory(lab, build(words_of(lab)), [Slot(CPU)])
     one = read(tmp_path, STUDY.replace("rope: {}", "rope: {layers: 1, width: 2048}"))
-    check_memory(one, build(words_of(one)), jobs=1)
+    check_memory(one, build(words_of(one)), [Slot(CPU)])
 
 
 def test_fewer_positions_than_tokens(tmp_path: Path) -> None:
@@ -285,24 +286,25 @@ class TestExamples:
             build(words_of(lab)),
             recipe=recipe,
             seed=seed,
-            tell=lambda _done, _steps: None,
         )
         return read_examples(path, recipe)
 
     def test_only_the_reply_has_a_loss(self, study: Lab, tmp_path: Path) -> None:
         """It ends with the token that ends a reply; short rows are filled with it."""
-        ids, labels = self.examples(study, tmp_path, 0).batch(39)
+        batch = self.examples(study, tmp_path, 0).batch(39)
         tokenizer = build(words_of(study))
-        assert ids.shape == labels.shape == (8, ids.shape[1])
-        for row, wanted in zip(ids, labels, strict=True):
-            text = tokenizer.decode(row[wanted != IGNORED].tolist(), skip_special_tokens=False)
+        assert batch.places.shape == batch.wanted.shape
+        for row, places, wanted in zip(*batch, strict=True):
+            reply = wanted != IGNORED
+            assert (row[places + 1][reply] == wanted[reply]).all()
+            text = tokenizer.decode(wanted[reply].tolist(), skip_special_tokens=False)
             assert text.startswith("Final answer: ")
             assert text.endswith("<eos>")
             prompt = tokenizer.decode(row.tolist())
             assert text.removeprefix("Final answer: ").removesuffix("<eos>") == str(
                 prompt.split("Row ")[1].split("<assistant>")[0].split("Final")[0].count("1")
             )
-            assert (row[np.flatnonzero(wanted != IGNORED)[-1] + 1 :] == EOS).all()
+            assert (row[places.max() + 1 :] == EOS).all()
 
     def test_rows_grow(self, study: Lab, tmp_path: Path) -> None:
         """The first steps have short rows; none is longer than the longest trained one."""

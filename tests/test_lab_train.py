@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 torch = pytest.importorskip("torch")
@@ -23,7 +24,14 @@ pytest.importorskip("transformers")
 from safetensors.torch import load_file  # noqa: E402
 
 from eyechart.harness.errors import COMPLETE, INCOMPLETE, INTERRUPTED, EyechartError  # noqa: E402
-from eyechart.harness.satellites.lab import asking, lab_command, train, worker  # noqa: E402
+from eyechart.harness.satellites.lab import (  # noqa: E402
+    asking,
+    lab_command,
+    steps,
+    train,
+    worker,
+)
+from eyechart.harness.satellites.lab.data import Examples  # noqa: E402
 from eyechart.harness.satellites.lab.folders import LabFolder, Model  # noqa: E402
 from eyechart.harness.satellites.lab.lab_command import Wanted, lab  # noqa: E402
 from eyechart.harness.satellites.lab.order import (  # noqa: E402
@@ -32,9 +40,13 @@ from eyechart.harness.satellites.lab.order import (  # noqa: E402
     LOSSES,
     TRAINED,
     WEIGHTS,
+    Order,
     ended,
 )
 from eyechart.harness.satellites.lab.reading import read_lab  # noqa: E402
+from eyechart.harness.satellites.lab.study import Training  # noqa: E402
+from eyechart.harness.satellites.lab.variant import read_variant  # noqa: E402
+from eyechart.harness.satellites.lab.worker import CPU  # noqa: E402
 
 pytestmark = pytest.mark.torch
 STUDY = """\
@@ -307,7 +319,7 @@ class TestStopped:
         whole_order = (killed.training / "training.json").read_text()
         (whole.training / "training.json").write_text(whole_order)
         ours, theirs = worker.CONTEXT.Pipe()
-        process = worker.CONTEXT.Process(target=worker.serve, args=(theirs,))
+        process = worker.CONTEXT.Process(target=worker.serve, args=(theirs, worker.Slot(CPU)))
         process.start()
         ours.send(killed.training)
         until = time.monotonic() + PATIENCE_S
@@ -318,8 +330,8 @@ class TestStopped:
         assert process.exitcode == -signal.SIGKILL
         assert ended(killed.training) is None
         steps: list[int] = []
-        train.train(killed.training, lambda step, _: steps.append(step))
-        train.train(whole.training, lambda *_: None)
+        train.train(killed.training, CPU, lambda step, _: steps.append(step))
+        train.train(whole.training, CPU, lambda *_: None)
         assert steps[0] > 1
         assert steps[-1] == 400
         first, second = (
@@ -348,7 +360,7 @@ class TestStopped:
 
         monkeypatch.setattr(torch, "save", fail)
         with pytest.raises(EyechartError, match="No space left"):
-            train.train(model.training, lambda *_: None)
+            train.train(model.training, CPU, lambda *_: None)
         state = torch.load(model.training / CHECKPOINT, weights_only=True)
         assert count == 2
         assert 0 < state["step"] < 40
@@ -361,16 +373,16 @@ class TestStopped:
         capsys: pytest.CaptureFixture[str],
     ) -> None:
         """The same command trains the rest only."""
-        real = worker._ended
+        real = train.steps_in
         begun: list[Path] = []
 
-        def stop(folder: Path, tell: Any) -> str:
+        def stop(folder: Path, device: str) -> worker.Training:
             begun.append(folder)
             if len(begun) == 3:
                 raise KeyboardInterrupt
-            return real(folder, tell)
+            return real(folder, device)
 
-        monkeypatch.setattr(worker, "_ended", stop)
+        monkeypatch.setattr(train, "steps_in", stop)
         assert lab(study_in(tmp_path), wanted(tmp_path)) == INTERRUPTED
         assert "the same command continues" in capsys.readouterr().err
         assert lab(study_in(tmp_path), wanted(tmp_path)) == COMPLETE
@@ -395,13 +407,13 @@ class TestDiverged:
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, value: float
     ) -> None:
         """The model is not asked, and the sentence says why."""
-        real = train.step_of
+        real = steps.step_of
 
         def step(model: Any, *given: Any) -> Any:
             loss = real(model, *given)
             return loss * value if model.config.read.positions.name == "alibi" else loss
 
-        monkeypatch.setattr(train, "step_of", step)
+        monkeypatch.setattr(steps, "step_of", step)
         assert lab(study_in(tmp_path), wanted(tmp_path)) == COMPLETE
         found = {row["variant"]: row for row in rows(tmp_path)}
         assert found["rope"]["training"] == TRAINED
@@ -442,7 +454,7 @@ def test_a_process_that_dies_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyP
     model, other, *_ = prepared(tmp_path, monkeypatch)
     watch = Watch()
     monkeypatch.setattr(worker, "serve", sys.exit)
-    worker.train_all([model.training, other.training], 2, watch)
+    worker.train_all([model.training, other.training], [worker.Slot(CPU)] * 2, watch)
     assert sorted(watch.ends_of) == sorted([model.training, other.training])
     assert set(watch.ends_of.values()) == {"its process ended with code 1"}
 
@@ -453,11 +465,11 @@ def test_a_process_whose_asker_is_gone_ends(
     """At its next point; the training can go on."""
     model, *_ = prepared(tmp_path, monkeypatch, TestStopped.long)
     ours, theirs = worker.CONTEXT.Pipe()
-    process = worker.CONTEXT.Process(target=worker.serve, args=(theirs,))
+    process = worker.CONTEXT.Process(target=worker.serve, args=(theirs, worker.Slot(CPU)))
     process.start()
     theirs.close()
     ours.send(model.training)
-    assert ours.recv()[0] > 0
+    assert ours.recv()[1][0] > 0
     ours.close()
     process.join(PATIENCE_S)
     assert process.exitcode == 0
@@ -484,3 +496,82 @@ def test_a_device_that_is_not_there(tmp_path: Path) -> None:
     """One line."""
     with pytest.raises(EyechartError, match="--device 'nowhere' cannot be used"):
         lab(study_in(tmp_path), wanted(tmp_path, device="nowhere"))
+
+
+RECORDED: dict[str, dict[str, Any]] = {
+    "rope": {},
+    "alibi": {"positions": "alibi"},
+    "kerple": {"positions": {"kerple": "log"}},
+    "sandwich": {"positions": "sandwich"},
+    "relu": {"attention": "relu"},
+    "differential": {"attention": "differential"},
+    "off_by_one": {"attention": "off_by_one"},
+    "window": {"attention": {"window": 4, "sinks": 1}},
+    "log_n": {"temperature": "log_n"},
+    "adaptive": {"temperature": "adaptive"},
+    "seq_vcr": {"loss": "seq_vcr", "layers": 2},
+}
+
+
+@pytest.mark.parametrize("name", RECORDED)
+def test_steps_that_can_be_recorded_are_those_of_the_batches(name: str) -> None:
+    """All rows are padded to the longest of the training, and the numbers are the same; also where
+    a training goes on.
+    """
+    variant = read_variant({"layers": 1, "width": 16, "heads": 2, **RECORDED[name]})
+    training = Training(steps=6, rows=4, learning_rate=0.01, warm_up=2)
+    order = Order(variant=variant, training=training, seed=3, examples="", tokenizer="")
+    rng = np.random.default_rng(0)
+    sizes = rng.integers(8, 15, 24)
+    examples = Examples(
+        rng.integers(5, 40, sizes.sum(), np.uint16),
+        np.cumsum(sizes),
+        rng.integers(1, 4, 24),
+        order.recipe,
+    )
+    found = []
+    for kind in (steps.PlainSteps, steps.RecordedSteps):
+        model = train.new_model(order, 40, 14, CPU)
+        optimizer = steps.new_optimizer(model, training, CPU)
+        taken = kind(model, optimizer, order, examples, CPU)
+        losses = []
+        for at in (0, 1, 2):
+            taken.take(at)
+        losses.append(taken.mean_loss())
+        again = kind(model, optimizer, order, examples, CPU)
+        for at in (3, 4, 5):
+            again.take(at)
+        losses.append(again.mean_loss())
+        weights = torch.cat([one.detach().flatten() for one in model.parameters()])
+        found.append((losses, weights))
+    (plain, first), (recorded, second) = found
+    assert recorded == pytest.approx(plain, rel=1e-4)
+    assert torch.allclose(first, second, atol=2e-4)
+
+
+def test_where_models_are_trained() -> None:
+    """One process a training on a CPU, one a GPU; a GPU has several trainings at a time."""
+    assert worker.slots([CPU], None) == [worker.Slot(CPU)]
+    assert worker.slots([CPU], 3) == [worker.Slot(CPU)] * 3
+    gpus = ["cuda:0", "cuda:1"]
+    assert worker.slots(gpus, None) == [worker.Slot(one, worker.TOGETHER) for one in gpus]
+    assert [slot.most for slot in worker.slots(gpus, 5)] == [3, 2]
+    assert worker.slots(gpus, 1) == [worker.Slot("cuda:0")]
+
+
+@pytest.mark.parametrize("processes", [1, 2])
+def test_trainings_in_turn_end_in_the_same_weights(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, processes: int
+) -> None:
+    """As each alone, whether in this process or in several."""
+    folders = [model.training for model in prepared(tmp_path, monkeypatch)]
+    watch = Watch()
+    worker.train_all(folders, [worker.Slot(CPU, most=2)] * processes, watch)
+    assert set(watch.ends_of.values()) == {TRAINED}
+    together = [load_file(folder / WEIGHTS / "model.safetensors") for folder in folders]
+    for folder in folders:
+        (folder / "ended.json").unlink()
+    worker.train_all(folders, [worker.Slot(CPU)], watch)
+    for folder, before in zip(folders, together, strict=True):
+        after = load_file(folder / WEIGHTS / "model.safetensors")
+        assert all(torch.equal(after[name], before[name]) for name in after)

@@ -1,6 +1,6 @@
 """How fast the laboratory trains, beside a bare PyTorch loop of the same model on the same batches.
 
-    python -m tests.benchmarks.lab_speed [--steps N] [--rounds N]
+    python -m tests.benchmarks.lab_speed [--steps N] [--rounds N] [--device cuda]
 
 The loop has its batches as tensors and does nothing but forward, loss, backward, clip and step. The
 laboratory reads its examples, sets its learning rate and its random numbers, keeps the curve and
@@ -31,7 +31,8 @@ from eyechart.harness.satellites.lab.folders import LabFolder
 from eyechart.harness.satellites.lab.lab_command import Wanted, lab
 from eyechart.harness.satellites.lab.order import ENDED, ORDER, WEIGHTS, Order
 from eyechart.harness.satellites.lab.reading import read_lab
-from eyechart.harness.satellites.lab.train import new_model, new_optimizer, train
+from eyechart.harness.satellites.lab.steps import Given, given_of, new_optimizer
+from eyechart.harness.satellites.lab.train import new_model, train
 
 STUDY = """\
 name: speed
@@ -76,36 +77,38 @@ def timed(took: list[Took]) -> Iterator[None]:
     took.append(Took(time.perf_counter() - wall, time.process_time() - cpu))
 
 
-def of_lab(folder: Path, took: list[Took]) -> None:
+def of_lab(folder: Path, device: str, took: list[Took]) -> None:
     """A training of the laboratory, from its start to the written model."""
     for name in (ENDED, WEIGHTS):
         path = folder / name
         shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
     with timed(took):
-        train(folder, lambda _step, _loss: None)
+        train(folder, device, lambda _step, _loss: None)
 
 
 def of_loop(
     order: Order,
-    batches: Sequence[tuple[torch.Tensor, torch.Tensor]],
+    batches: Sequence[Given],
     size: tuple[int, int],
+    device: str,
     took: list[Took],
 ) -> None:
     """The bare loop, from the new model to the last step."""
     with timed(took):
-        model = new_model(order, *size)
-        optimizer = new_optimizer(model, order.training)
+        model = new_model(order, *size, device)
+        optimizer = new_optimizer(model, order.training, device)
         for group in optimizer.param_groups:
-            group["lr"] = order.training.learning_rate / 2
-        for ids, labels in batches:
+            group["lr"] = group["lr"] + order.training.learning_rate / 2
+        for ids, places, wanted in batches:
             optimizer.zero_grad(set_to_none=True)
             states = model.model(input_ids=ids[:, :-1], use_cache=False).last_hidden_state
-            wanted = labels[:, 1:]
-            places = wanted != IGNORED
-            logits = model.lm_head(states[places])
-            torch.nn.functional.cross_entropy(logits, wanted[places]).backward()
+            is_reply = wanted != IGNORED
+            rows, at = is_reply.nonzero(as_tuple=True)
+            logits = model.lm_head(states[rows, places[rows, at]])
+            torch.nn.functional.cross_entropy(logits, wanted[is_reply]).backward()
             torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
             optimizer.step()
+        model.lm_head.weight.cpu()  # when all is computed
 
 
 def main() -> None:
@@ -113,23 +116,21 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="measure the speed of training")
     parser.add_argument("--steps", type=int, default=200)
     parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--device", default="cpu")
     given = parser.parse_args()
     torch.set_num_threads(1)
     with tempfile.TemporaryDirectory() as name:
         folder = prepare(Path(name), given.steps)
         order = Order.model_validate_json((folder / ORDER).read_bytes())
         examples = read_examples(folder / order.examples, order.recipe)
-        batches = [
-            (torch.from_numpy(ids), torch.from_numpy(labels))
-            for ids, labels in map(examples.batch, range(given.steps))
-        ]
-        tokens = sum(ids.numel() for ids, _ in batches)
-        size = int(examples.ids.max()) + 1, max(ids.shape[1] for ids, _ in batches)
+        batches = [given_of(examples.batch(step), given.device) for step in range(given.steps)]
+        tokens = sum(one.ids.numel() for one in batches)
+        size = int(examples.ids.max()) + 1, int(examples.sizes.max())
         mine: list[Took] = []
         bare: list[Took] = []
         for _ in range(given.rounds + 1):
-            of_lab(folder, mine)
-            of_loop(order, batches, size, bare)
+            of_lab(folder, given.device, mine)
+            of_loop(order, batches, size, given.device, bare)
     for title, took in (("laboratory", mine[1:]), ("bare loop", bare[1:])):
         best = min(one.wall_s for one in took)
         cpu = min(one.cpu_s for one in took)

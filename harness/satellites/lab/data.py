@@ -7,11 +7,11 @@ same order. Their random numbers are not those of any row that is asked.
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -82,6 +82,20 @@ class Recipe:
         return min(1.0, (step + 1) / until) if until else 1.0
 
 
+class Batch(NamedTuple):
+    """Examples as they are trained on: rows of one width, padded on the right.
+
+    Letters in shape comments: B rows, T tokens of the longest row, R of the longest reply.
+    """
+
+    ids: npt.NDArray[Any]
+    """(B, T): the tokens."""
+    places: npt.NDArray[Any]
+    """(B, R): the places in a row whose next token is one of the reply; 0 behind a shorter one."""
+    wanted: npt.NDArray[Any]
+    """(B, R): those next tokens; `IGNORED` behind a shorter reply."""
+
+
 @dataclass(frozen=True)
 class Examples:
     """The tokens of all examples of a seed."""
@@ -95,31 +109,38 @@ class Examples:
     recipe: Recipe
 
     @cached_property
+    def sizes(self) -> Integers:
+        """Tokens of each example."""
+        return np.diff(self.ends, prepend=0)
+
+    @cached_property
     def _first_whole(self) -> int:
         """The first step at which rows are as long as they get."""
         return min(int(self.recipe.growth * self.recipe.drawn_steps), self.recipe.drawn_steps - 1)
 
-    def batch(self, step: int) -> tuple[Integers, Integers]:
-        """The tokens and the labels of a step, both [B, T] and padded on the right. The label of a
-        token is the token itself where it is part of a reply, else `IGNORED`.
-        """
+    def first(self, step: int) -> int:
+        """The number of the first example of a step."""
         recipe = self.recipe
         if step >= recipe.drawn_steps:
             whole = recipe.drawn_steps - self._first_whole
             step = self._first_whole + (step - recipe.drawn_steps) % whole
-        first = step * recipe.rows
-        places = range(first, first + recipe.rows)
-        starts = [int(self.ends[place - 1]) if place else 0 for place in places]
-        ends = [int(self.ends[place]) for place in places]
-        widest = max(end - start for start, end in zip(starts, ends, strict=True))
-        ids = np.full((recipe.rows, widest), EOS, np.int64)
-        labels = np.full((recipe.rows, widest), IGNORED, np.int64)
-        for row, (start, end) in enumerate(zip(starts, ends, strict=True)):
-            tokens = self.ids[start:end]
-            ids[row, : end - start] = tokens
-            reply = int(self.replies[first + row])
-            labels[row, end - start - reply : end - start] = tokens[-reply:]
-        return ids, labels
+        return step * recipe.rows
+
+    def batch(self, step: int) -> Batch:
+        """The examples of a step."""
+        first = self.first(step)
+        return self.between(first, first + self.recipe.rows)
+
+    def between(self, first: int, end: int) -> Batch:
+        """The examples from number `first` to before number `end`."""
+        sizes, replies = self.sizes[first:end, None], self.replies[first:end, None]
+        ids = np.full((end - first, sizes.max()), EOS, np.int64)
+        begin = int(self.ends[first - 1]) if first else 0
+        ids[np.arange(ids.shape[1]) < sizes] = self.ids[begin : int(self.ends[end - 1])]
+        order = np.arange(replies.max())
+        places = np.where(order < replies, sizes - replies - 1 + order, 0)
+        following = np.take_along_axis(ids, places + 1, axis=1)
+        return Batch(ids, places, np.where(order < replies, following, IGNORED))
 
 
 def make_examples(
@@ -129,11 +150,8 @@ def make_examples(
     *,
     recipe: Recipe,
     seed: int,
-    tell: Callable[[int, int], None],
 ) -> None:
-    """Draws the examples of a seed into the file `path`, whole or not at all; `tell` gets the steps
-    that are drawn and their number.
-    """
+    """Draws the examples of a seed into the file `path`, whole or not at all."""
     weights = [one.share for one in learnt]
     ids: list[npt.NDArray[np.uint16]] = []
     sizes: list[int] = []
@@ -148,7 +166,6 @@ def make_examples(
             ids.append(np.array([*prompt.ids, *answer.ids], _DTYPE))
             sizes.append(len(ids[-1]))
             replies.append(len(answer.ids))
-        tell(step + 1, recipe.drawn_steps)
     with replacing(path, durable=True) as file:
         np.savez(
             file,

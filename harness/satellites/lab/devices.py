@@ -3,22 +3,25 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
 
+import numpy as np
 import torch
 
 from eyechart.harness.errors import UsageError
-from eyechart.harness.satellites.lab.data import IGNORED
+from eyechart.harness.satellites.lab.data import Examples
 from eyechart.harness.satellites.lab.order import Order
+from eyechart.harness.satellites.lab.steps import new_optimizer, steps_of
 from eyechart.harness.satellites.lab.study import Training
-from eyechart.harness.satellites.lab.train import new_model, new_optimizer, step_of
+from eyechart.harness.satellites.lab.train import new_model, one_thread
 from eyechart.harness.satellites.lab.variant import Variant
 
 _TIMED = 3
 """Steps of which the time is taken, after one that is not."""
+_REPLY = 5
+"""Tokens of a reply, about."""
 
 
-def devices(given: str | None) -> Sequence[str]:
+def devices(given: str | None) -> list[str]:
     """The devices that trainings are spread over: `cuda` alone is all GPUs.
 
     Raises:
@@ -39,26 +42,23 @@ def seconds_of_step(
     variant: Variant, training: Training, vocabulary: int, tokens: int, device: str
 ) -> float:
     """Seconds that a step takes here, with rows of `tokens` tokens drawn at random."""
-    order = Order(
-        variant=variant.trained_as,
-        training=training,
-        seed=0,
-        examples="",
-        tokenizer="",
-        device=device,
+    training = training.model_copy(update={"steps": _TIMED + 1})
+    order = Order(variant=variant.trained_as, training=training, seed=0, examples="", tokenizer="")
+    count = training.rows * training.steps
+    examples = Examples(
+        np.random.default_rng(0).integers(0, vocabulary, count * tokens, np.uint16),
+        np.arange(1, count + 1) * tokens,
+        np.full(count, _REPLY),
+        order.recipe,
     )
-    model = new_model(order, vocabulary, tokens)
-    optimizer = new_optimizer(model, training)
-    ids = torch.randint(0, vocabulary, (training.rows, tokens), device=device)
-    labels = torch.full_like(ids, IGNORED)
-    labels[:, -5:] = ids[:, -5:]
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        step_of(model, optimizer, ids, labels).item()
+    model = new_model(order, vocabulary, tokens, device)
+    optimizer = new_optimizer(model, training, device)
+    steps = steps_of(model, optimizer, order, examples, device)
+    with one_thread():
+        steps.take(0)
+        steps.mean_loss()
         begun = time.perf_counter()
-        for _ in range(_TIMED):
-            step_of(model, optimizer, ids, labels).item()
+        for step in range(1, training.steps):
+            steps.take(step)
+        steps.mean_loss()
         return (time.perf_counter() - begun) / _TIMED
-    finally:
-        torch.set_num_threads(threads)

@@ -12,11 +12,10 @@ from typing import TYPE_CHECKING
 from filelock import FileLock, Timeout
 
 from eyechart.harness.cli.terminal import echo, say, warn
-from eyechart.harness.errors import COMPLETE, INCOMPLETE, INTERRUPTED, EyechartError, JournalError
+from eyechart.harness.errors import COMPLETE, INCOMPLETE, INTERRUPTED, JournalError
 from eyechart.harness.journal.files import replace_file
 from eyechart.harness.satellites.lab import shown
-from eyechart.harness.satellites.lab.asking import Cell, ask, cells_of, csv_text, not_asked
-from eyechart.harness.satellites.lab.data import make_examples
+from eyechart.harness.satellites.lab.asking import Cell, csv_text
 from eyechart.harness.satellites.lab.folders import (
     CSV,
     INSIDE,
@@ -25,26 +24,20 @@ from eyechart.harness.satellites.lab.folders import (
     VARIANTS,
     LabFolder,
     Model,
-    keep_model,
 )
 from eyechart.harness.satellites.lab.memory import check_memory, check_positions
-from eyechart.harness.satellites.lab.order import DIVERGED, ORDER, WEIGHTS, Order, ended
+from eyechart.harness.satellites.lab.order import DIVERGED, ORDER, Order, ended
 from eyechart.harness.satellites.lab.page import page
-from eyechart.harness.satellites.lab.probing import (
-    TRAINED,
-    UNTRAINED,
-    Inside,
-    inside_text,
-    measured,
-)
+from eyechart.harness.satellites.lab.parts import asked, draw, probed
+from eyechart.harness.satellites.lab.probing import Inside, inside_text
+from eyechart.harness.satellites.lab.processes import in_processes
 from eyechart.harness.satellites.lab.progress import Display
 from eyechart.harness.satellites.lab.reading import read_lab
 from eyechart.harness.satellites.lab.results import results_of
 from eyechart.harness.satellites.lab.tokens import build, vocabulary
-from eyechart.harness.satellites.lab.variant import Variant
 from eyechart.harness.satellites.lab.variants_table import variants_text
-from eyechart.harness.satellites.lab.worker import train_all
-from eyechart.providers.base import ProviderError, SetupError, install
+from eyechart.harness.satellites.lab.worker import Slot, slots, train_all
+from eyechart.providers.base import SetupError, install
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
@@ -55,7 +48,7 @@ class Wanted:
     """The options of `bench lab`, see its help."""
 
     out: Path
-    jobs: int
+    jobs: int | None
     device: str | None
     dry_run: bool
     trusts: bool
@@ -77,16 +70,16 @@ def lab(path: Path, wanted: Wanted) -> int:
         study.spec.training.merged,
     )
     tokenizer = build(words)
-    check_memory(study, tokenizer, wanted.jobs)
     check_positions(study, tokenizer)
     try:
         from eyechart.harness.satellites.lab.devices import devices  # noqa: PLC0415  imports torch
     except ImportError as error:
         raise SetupError(f"training needs torch and transformers: {install('lab')}") from error
-    places = devices(wanted.device)
+    places = slots(devices(wanted.device), wanted.jobs)
+    check_memory(study, tokenizer, places)
     folder = LabFolder.of(study, wanted.out)
     if wanted.dry_run:
-        shown.dry_run(folder, tokenizer, places[0], wanted.jobs, as_json=wanted.as_json)
+        shown.dry_run(folder, tokenizer, places, as_json=wanted.as_json)
         return COMPLETE
     with _alone(folder.path):
         try:
@@ -121,10 +114,11 @@ class _Work:
     """One command on one study."""
 
     def __init__(
-        self, folder: LabFolder, tokenizer: Tokenizer, places: Sequence[str], wanted: Wanted
+        self, folder: LabFolder, tokenizer: Tokenizer, places: Sequence[Slot], wanted: Wanted
     ) -> None:
         self._folder, self._lab, self._wanted = folder, folder.lab, wanted
         self._tokenizer, self._places = tokenizer, places
+        self._jobs = sum(slot.most for slot in places)
         self._models = list(folder.models())
         self._failed: list[str] = []
         """What could not be trained or asked, and why."""
@@ -154,11 +148,11 @@ class _Work:
         if not missing:
             return
         self._make_examples(sorted({model.seed for model in missing.values()}))
-        for number, model in enumerate(missing.values()):
-            self._order(model, self._places[number % len(self._places)])
+        for model in missing.values():
+            self._order(model)
         labels = {folder: model.label for folder, model in missing.items()}
         with Display(labels, self._lab.spec.training.steps) as display:
-            train_all(list(missing), min(self._wanted.jobs, len(missing)), display)
+            train_all(list(missing), self._places, display)
         self._failed += [
             f"{labels[folder]}: {why}"
             for folder, why in display.ended.items()
@@ -168,22 +162,11 @@ class _Work:
     def _make_examples(self, seeds: Sequence[int]) -> None:
         self._folder.tokenizer.parent.mkdir(exist_ok=True)
         replace_file(self._folder.tokenizer, self._tokenizer.to_str().encode())
-        for seed in seeds:
-            path = self._folder.examples(seed)
-            if not path.exists():
-                with Display({path: f"examples of seed {seed}"}, 0) as display:
-                    display.begins(path)
-                    make_examples(
-                        path,
-                        self._lab.learnt,
-                        self._tokenizer,
-                        recipe=self._lab.recipe,
-                        seed=seed,
-                        tell=partial(display.draws, path),
-                    )
-                    display.ends(path, "drawn")
+        missing = [seed for seed in seeds if not self._folder.examples(seed).exists()]
+        for seed in in_processes(partial(draw, self._folder), missing, self._jobs):
+            say(f"examples of seed {seed}: drawn")
 
-    def _order(self, model: Model, device: str) -> None:
+    def _order(self, model: Model) -> None:
         """Writes what is to be trained into the folder of a training."""
         model.training.mkdir(parents=True, exist_ok=True)
         beside = Path("..", "..", "examples")
@@ -193,54 +176,38 @@ class _Work:
             seed=model.seed,
             examples=str(beside / self._folder.examples(model.seed).name),
             tokenizer=str(beside / self._folder.tokenizer.name),
-            device=device,
         )
         replace_file(model.training / ORDER, order.model_dump_json(indent=2).encode() + b"\n")
+
+    def _numbers(self, *left_out: str) -> list[int]:
+        """The numbers of the models whose training ended, but not in one of these ways."""
+        ends = [ended(model.training) for model in self._models]
+        return [at for at, how in enumerate(ends) if how is not None and how.how not in left_out]
 
     def _ask(self) -> list[Cell]:
         """Asks every trained model; returns the rows of all."""
         cells: list[Cell] = []
-        for number, model in enumerate(self._models, start=1):
-            how = ended(model.training)
-            if how is None:
+        numbers = self._numbers()
+        found = in_processes(partial(asked, self._folder), numbers, self._jobs)
+        for number, one in zip(numbers, found, strict=True):
+            for text in one.warnings:
+                self._warn(text)
+            if one.failure:
+                self._failed.append(f"{one.model.label}: {one.failure}")
                 continue
-            if how.how == DIVERGED:
-                cells += not_asked(self._lab, model, how)
-                continue
-            try:
-                keep = partial(
-                    keep_model, model.training / WEIGHTS, model.folder, self._variant(model)
-                )
-                runs, has_asked = ask(self._lab, model, keep, self._warn)
-            except (EyechartError, ProviderError) as error:
-                self._failed.append(f"{model.label}: {' '.join(error.lines)}")
-                continue
-            cells += cells_of(self._lab, model, runs, how)
-            what = "asked" if has_asked else "has all answers"
-            say(f"{model.label}: {what} ({number:,} of {len(self._models):,})")
+            cells += one.cells
+            what = "asked" if one.has_asked else "has all answers"
+            say(f"{one.model.label}: {what} ({number + 1:,} of {len(self._models):,})")
         return cells
-
-    def _variant(self, model: Model) -> Variant:
-        return self._lab.spec.variants[model.variant]
 
     def _probe(self) -> list[Inside]:
         """Measures every trained model, and what it was before; returns the rows of all."""
-        from eyechart.harness.satellites.lab.train import (  # noqa: PLC0415  imports torch
-            write_untrained,
-        )
-
         rows: list[Inside] = []
-        for number, model in enumerate(self._models, start=1):
-            how = ended(model.training)
-            if how is None or how.how == DIVERGED:
-                continue
-            before = model.training / UNTRAINED
-            if not before.exists():
-                write_untrained(model.training, before)
-            keep_model(before, model.untrained, self._variant(model))
-            rows += measured(self._lab, model, UNTRAINED, model.untrained)
-            rows += measured(self._lab, model, TRAINED, model.folder)
-            say(f"{model.label}: probed ({number:,} of {len(self._models):,})")
+        numbers = self._numbers(DIVERGED)
+        found = in_processes(partial(probed, self._folder), numbers, self._jobs)
+        for number, (model, inside) in zip(numbers, found, strict=True):
+            rows += inside
+            say(f"{model.label}: probed ({number + 1:,} of {len(self._models):,})")
         return rows
 
     def _write(self, cells: Sequence[Cell], inside: Sequence[Inside]) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,6 +11,7 @@ from eyechart.harness.plan.plan import Plan
 from eyechart.harness.satellites.lab.reading import Lab
 from eyechart.harness.satellites.lab.tokens import opened
 from eyechart.harness.satellites.lab.variant import Randomised, Variant
+from eyechart.harness.satellites.lab.worker import CPU, Slot
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
@@ -78,12 +79,14 @@ def check_positions(lab: Lab, tokenizer: Tokenizer) -> None:
                 raise lab.error_at(["variants", name, "positions"], str(error)) from None
 
 
-def check_memory(lab: Lab, tokenizer: Tokenizer, jobs: int) -> None:
-    """Raises `StudyFileError` at the place of lengths that do not fit into the free memory."""
+def check_memory(lab: Lab, tokenizer: Tokenizer, places: Sequence[Slot]) -> None:
+    """Raises `StudyFileError` at the place of lengths that do not fit into the free memory, where
+    models are trained on a CPU.
+    """
     free = free_bytes()
-    if free is None:
+    if free is None or any(slot.device != CPU for slot in places):
         return
-    for path, what, needed in _needs(lab, tokenizer, jobs):
+    for path, what, needed in _needs(lab, tokenizer, len(places)):
         if needed > free:
             raise lab.error_at(
                 path,

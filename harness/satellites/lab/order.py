@@ -31,7 +31,6 @@ class Order(BaseModel):
     seed: int
     examples: str
     tokenizer: str
-    device: str = "cpu"
 
     @property
     def recipe(self) -> Recipe:
@@ -50,6 +49,8 @@ class Ended(BaseModel):
     """The last step."""
     loss: float | None
     """The mean loss of the last steps; `None` where it is not finite."""
+    device: str = ""
+    """The name of the device that took the last step."""
 
 
 def ended(folder: Path) -> Ended | None:

@@ -77,10 +77,6 @@ class Display:
             f"{duration(left)} left; {self._count()}"
         )
 
-    def draws(self, folder: Path, done: int, steps: int) -> None:
-        """So many of the steps have their examples."""
-        self._bar.update(self._tasks[folder], completed=done, total=steps)
-
     def ends(self, folder: Path, how: str) -> None:
         """It ended."""
         with self._lock:

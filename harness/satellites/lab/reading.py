@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
@@ -54,6 +54,11 @@ class Lab:
     file: YamlFile
     plans: Sequence[Plan]
     """What each task asks, in the order of the file."""
+    trusts: bool
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Another process reads the file again, once: the code of tasks cannot be sent."""
+        return _read_again, (self.path, self.trusts, self.text)
 
     @cached_property
     def learnt(self) -> list[Learnt]:
@@ -132,7 +137,15 @@ def read_lab(path: Path, *, trusts: bool = False) -> Lab:
     spec, text, file = read_as(path, LabSpec.model_validate, _fields_at, _problems)
     if not trusts:
         _refuse_doubtful(path, file, spec)
-    return Lab(spec, path, text, file, _plans(path, file, spec))
+    return Lab(spec, path, text, file, _plans(path, file, spec), trusts)
+
+
+@cache
+def _read_again(path: Path, trusts: bool, text: str) -> Lab:  # noqa: FBT001  as `__reduce__` has it
+    lab = read_lab(path, trusts=trusts)
+    if lab.text != text:
+        raise UsageError(f"{path} was changed while it was worked on; give the command again")
+    return lab
 
 
 def _fields_at(path: Sequence[str | int]) -> list[str]:

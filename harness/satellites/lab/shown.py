@@ -19,6 +19,7 @@ from eyechart.harness.satellites.lab.results import Result, length_text
 from eyechart.harness.satellites.lab.seeds import FEWEST, fewest_seeds, smallest_p
 from eyechart.harness.satellites.lab.study import LabSpec
 from eyechart.harness.satellites.lab.words import method, sentence
+from eyechart.harness.satellites.lab.worker import Slot
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
@@ -35,15 +36,15 @@ class _Ahead:
 
 
 def dry_run(
-    folder: LabFolder, tokenizer: Tokenizer, device: str, jobs: int, *, as_json: bool
+    folder: LabFolder, tokenizer: Tokenizer, places: Sequence[Slot], *, as_json: bool
 ) -> None:
     """Prints what is to be trained and asked, with the time that this would take here."""
-    spec = folder.lab.spec
+    spec, device = folder.lab.spec, places[0].device
     ahead = _ahead(folder, tokenizer, device)
     total = _Ahead(
         sum(one.trainings for one in ahead.values()),
         sum(one.requests for one in ahead.values()),
-        sum(one.training_s for one in ahead.values()) / jobs,
+        sum(one.training_s for one in ahead.values()) / len(places),
         sum(one.asking_s for one in ahead.values()),
     )
     steps = spec.training.steps
@@ -75,7 +76,7 @@ def dry_run(
     models = len(ahead) * spec.seeds
     tell(
         f"{models} models, {total.trainings} to train, about {duration(total.training_s)} at most "
-        f"on {device} with {jobs} jobs; then {total.requests:,} requests, about "
+        f"on {device} in {len(places)} processes; then {total.requests:,} requests, about "
         f"{duration(total.asking_s)} at most{' besides the probe' if spec.probe else ''}."
     )
     if said := _of_seeds(spec):

@@ -128,6 +128,13 @@ def build(vocabulary: Iterable[str]) -> Tokenizer:
     return tokenizer
 
 
+def read_tokenizer(path: Path) -> Tokenizer:
+    """The tokenizer in a file of `Tokenizer.to_str`."""
+    from tokenizers import Tokenizer  # noqa: PLC0415  of an extra
+
+    return Tokenizer.from_file(str(path))
+
+
 def save(tokenizer: Tokenizer, folder: Path, window: int) -> None:
     """Writes `tokenizer.json` and `tokenizer_config.json` into `folder`; `window` is the most
     tokens of prompt and reply together.

@@ -9,19 +9,18 @@ from __future__ import annotations
 
 import math
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Generator, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeAlias
 
-import numpy as np
 import orjson
 import torch
 from tokenizers import Tokenizer
 from transformers.utils import logging
 
 from eyechart.harness.journal.files import replace_file, replacing
-from eyechart.harness.satellites.lab.data import IGNORED, Examples, read_examples
-from eyechart.harness.satellites.lab.mechanisms.losses import extra_loss
+from eyechart.harness.satellites.lab.data import Examples, read_examples
 from eyechart.harness.satellites.lab.model import LabForCausalLM, config_of
 from eyechart.harness.satellites.lab.order import (
     CHECKPOINT,
@@ -35,56 +34,18 @@ from eyechart.harness.satellites.lab.order import (
     Order,
     ended,
 )
-from eyechart.harness.satellites.lab.study import Training
+from eyechart.harness.satellites.lab.steps import new_optimizer, steps_of
 from eyechart.harness.satellites.lab.tokens import BOS, EOS, save
 
 EXPLODED = 3.0
 """A mean loss so many times as high as that of a guess among all tokens ends a training."""
 _POINTS = 200
 """Points of the curve of the loss, about."""
-_CHECKPOINTS = 20
-"""Checkpoints of a training, about."""
-_BETAS = (0.9, 0.98)
-_CLIPPED = 1.0
-"""The largest norm of the gradient."""
-Tell: TypeAlias = Callable[[int, float], None]
-"""Takes the steps that are done and the mean loss of the last ones."""
+Point: TypeAlias = tuple[int, float]
+"""The steps that are done and the mean loss of the last ones."""
 
 
-def learning_rate(training: Training, step: int) -> float:
-    """The learning rate at a step: a linear rise, and a cosine down to zero."""
-    rise = min(1.0, (step + 1) / training.warm_up) if training.warm_up else 1.0
-    fall = 0.5 * (1 + math.cos(math.pi * step / training.steps))
-    return training.learning_rate * rise * fall
-
-
-def loss_of(model: Any, ids: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
-    """The mean loss of the tokens of the replies, with the variant's own loss.
-
-    `ids` and `labels` have shape (B, T). Only the tokens of replies go through the head.
-    """
-    has_more = model.config.read.loss.name != "none"
-    output = model.model(input_ids=ids[:, :-1], use_cache=False, output_hidden_states=has_more)
-    wanted = labels[:, 1:]
-    places = wanted != IGNORED
-    logits = model.lm_head(output.last_hidden_state[places])  # (N, V)
-    loss = torch.nn.functional.cross_entropy(logits, wanted[places])
-    if has_more:
-        loss = loss + extra_loss(model.config, output.hidden_states, ids[:, :-1] != EOS)
-    return loss
-
-
-def step_of(model: Any, optimizer: Any, ids: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
-    """One update of the weights; returns the loss before it."""
-    optimizer.zero_grad(set_to_none=True)
-    loss = loss_of(model, ids, labels)
-    loss.backward()
-    torch.nn.utils.clip_grad_norm_(model.parameters(), _CLIPPED)
-    optimizer.step()
-    return loss.detach()
-
-
-def new_model(order: Order, vocabulary: int, window: int) -> Any:
+def new_model(order: Order, vocabulary: int, window: int, device: str) -> Any:
     """The untrained model of an order, whose weights follow from its seed."""
     torch.manual_seed(order.seed)
     config = config_of(
@@ -95,84 +56,88 @@ def new_model(order: Order, vocabulary: int, window: int) -> Any:
         eos=EOS,
         pad=EOS,
     )
-    return LabForCausalLM(config).to(order.device).train()
+    return LabForCausalLM(config).to(device).train()
 
 
-def new_optimizer(model: Any, training: Training) -> torch.optim.AdamW:
-    """AdamW without a learning rate, which each step sets."""
-    return torch.optim.AdamW(
-        model.parameters(), lr=0.0, betas=_BETAS, weight_decay=training.weight_decay, fused=True
-    )
+def train(folder: Path, device: str, tell: Callable[[int, float], None]) -> Ended:
+    """Trains what the order in a folder says; `tell` gets each point of the curve of the loss."""
+    with one_thread():
+        training = steps_in(folder, device)
+        while True:
+            try:
+                point = next(training)
+            except StopIteration as end:
+                return end.value  # type: ignore[no-any-return]
+            if point is not None:
+                tell(*point)
 
 
-def train(folder: Path, tell: Tell) -> Ended:
-    """Trains what the order in a folder says, from its last checkpoint on; returns how it ended. A
-    training that has ended is left as it is.
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """One thread for each computation: small ones are not faster with more."""
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(threads)
+
+
+def steps_in(folder: Path, device: str) -> Generator[Point | None, None, Ended]:
+    """Trains what the order in a folder says, a step at a time, from its last checkpoint on. Yields
+    a point of the curve of the loss, or `None` between two points; returns how it ended. A training
+    that has ended is left as it is.
     """
     if (before := ended(folder)) is not None:
         return before
     order = Order.model_validate_json((folder / ORDER).read_bytes())
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        return _Training(folder, order).run(tell)
-    finally:
-        torch.set_num_threads(threads)
+    return (yield from _Training(folder, order, device).run())
 
 
 def write_untrained(folder: Path, out: Path) -> None:
     """Writes the model of a training as it is before the first step, whole or not at all."""
     order = Order.model_validate_json((folder / ORDER).read_bytes())
-    _Training(folder, order).write_model(out)
+    _Training(folder, order, "cpu").write_model(out)
 
 
 class _Training:
     """A training under way."""
 
-    def __init__(self, folder: Path, order: Order) -> None:
-        self._folder, self._order = folder, order
+    def __init__(self, folder: Path, order: Order, device: str) -> None:
+        self._folder, self._order, self._device = folder, order, device
         self._examples: Examples = read_examples(folder / order.examples, order.recipe)
         self._tokenizer = Tokenizer.from_file(str(folder / order.tokenizer))
-        self._window = int(np.diff(self._examples.ends, prepend=0).max())
-        self._model = new_model(order, self._tokenizer.get_vocab_size(), self._window)
-        self._optimizer = new_optimizer(self._model, order.training)
-        self._curve: list[tuple[int, float]] = []
+        self._window = int(self._examples.sizes.max())
+        size = self._tokenizer.get_vocab_size(), self._window
+        self._model = new_model(order, *size, device)
+        self._optimizer = new_optimizer(self._model, order.training, device)
+        self._curve: list[Point] = []
         """The last step and the mean loss of each point."""
 
-    def run(self, tell: Tell) -> Ended:
+    def run(self) -> Generator[Point | None, None, Ended]:
         """Trains to the end."""
         training = self._order.training
+        steps = steps_of(self._model, self._optimizer, self._order, self._examples, self._device)
         a_point = max(1, training.steps // _POINTS)
-        saves = max(1, training.steps // _CHECKPOINTS)
-        losses: list[torch.Tensor] = []
+        saves = max(1, training.steps // steps.checkpoints)
         done = self._resume()
         if self._curve:
-            tell(*self._curve[-1])
+            yield self._curve[-1]
         for step in range(done, training.steps):
-            losses.append(self._step(step))
+            steps.take(step)
             is_last = step + 1 == training.steps
             if (step + 1) % a_point and not is_last:
+                yield None
                 continue
-            loss = float(torch.stack(losses).mean())
-            losses.clear()
+            loss = steps.mean_loss()
             self._curve.append((step + 1, loss))
-            tell(step + 1, loss)
+            yield self._curve[-1]
             if not self._goes_on(loss):
                 return self._end(DIVERGED)
             if not is_last and self._since_saved(a_point) >= saves:
                 self._save(step + 1)
         self.write_model(self._folder / WEIGHTS)
         return self._end(TRAINED)
-
-    def _step(self, step: int) -> torch.Tensor:
-        order = self._order
-        torch.manual_seed(order.seed << 32 | step)
-        for group in self._optimizer.param_groups:
-            group["lr"] = learning_rate(order.training, step)
-        ids, labels = (
-            torch.from_numpy(array).to(order.device) for array in self._examples.batch(step)
-        )
-        return step_of(self._model, self._optimizer, ids, labels)
 
     def _goes_on(self, loss: float) -> bool:
         guess = math.log(self._tokenizer.get_vocab_size())
@@ -190,7 +155,7 @@ class _Training:
             "step": step,
             "curve": self._curve,
             "model": self._model.state_dict(),
-            "optimizer": self._optimizer.state_dict(),
+            "optimizer": self._optimizer.state_dict()["state"],
         }
         with replacing(self._folder / CHECKPOINT, durable=True) as file:
             torch.save(state, file)
@@ -201,9 +166,10 @@ class _Training:
         path = self._folder / CHECKPOINT
         if not path.exists():
             return 0
-        state = torch.load(path, map_location=self._order.device, weights_only=True)
+        state = torch.load(path, map_location=self._device, weights_only=True)
         self._model.load_state_dict(state["model"])
-        self._optimizer.load_state_dict(state["optimizer"])
+        groups = self._optimizer.state_dict()["param_groups"]  # of this device
+        self._optimizer.load_state_dict({"state": state["optimizer"], "param_groups": groups})
         self._curve = [(int(step), float(loss)) for step, loss in state["curve"]]
         self._saved_points = len(self._curve)
         return int(state["step"])
@@ -223,8 +189,14 @@ class _Training:
         lines = ["step,loss", *(f"{step},{loss:.6g}" for step, loss in self._curve)]
         replace_file(self._folder / LOSSES, ("\n".join(lines) + "\n").encode())
         step, loss = self._curve[-1]
-        found = Ended(how=how, step=step, loss=loss if math.isfinite(loss) else None)
+        finite = loss if math.isfinite(loss) else None
+        found = Ended(how=how, step=step, loss=finite, device=name_of(self._device))
         content = orjson.dumps(found.model_dump(), option=orjson.OPT_INDENT_2)
         replace_file(self._folder / ENDED, content + b"\n", durable=True)
         (self._folder / CHECKPOINT).unlink(missing_ok=True)
         return found
+
+
+def name_of(device: str) -> str:
+    """The name of a device: `cpu`, or that of the GPU."""
+    return torch.cuda.get_device_name(device) if device.startswith("cuda") else device

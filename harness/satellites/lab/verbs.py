@@ -32,11 +32,13 @@ def lab(
     study: Annotated[Path, typer.Argument(metavar="STUDY", help="The file of the study.")],
     *,
     jobs: Annotated[
-        int,
+        int | None,
         typer.Option(
-            metavar="N", parser=whole(1, _MOST_JOBS), help="Processes that train at a time."
+            metavar="N",
+            parser=whole(1, _MOST_JOBS),
+            help="Models that are trained, asked and probed at a time; default: 1, or 16 a GPU.",
         ),
-    ] = 1,
+    ] = None,
     device: Annotated[
         str | None,
         typer.Option(

@@ -1,27 +1,34 @@
-"""Trains models one after another: in this process, or in processes of their own.
+"""Trains models: in this process, or in processes of their own, each on one device.
 
-Such a process is given folders of trainings, and answers with each point of a loss and with each
-end. When the process that asks is gone, its next answer cannot be sent, and it ends too; the
-training goes on from its last checkpoint another time.
+A process takes its trainings in turn, a step of each, so that on a GPU the steps of several run
+beside each other. A process of its own is given folders of trainings, and answers with each point
+of a loss and with each end. When the process that asks is gone, its next answer cannot be sent, and
+it ends too; the training goes on from its last checkpoint another time.
 """
 
 from __future__ import annotations
 
 import multiprocessing
 import signal
-from collections.abc import Callable, Sequence
+from collections import deque
+from collections.abc import Callable, Generator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from multiprocessing.context import SpawnProcess
 from pathlib import Path
-from queue import Empty, SimpleQueue
-from typing import Protocol
+from typing import Any, Protocol, TypeAlias
 
 from eyechart.providers.model_files import one_line
 
 CONTEXT = multiprocessing.get_context("spawn")
 """A process begins anew: torch does not work in a copy of one that has threads."""
+
+
+CPU = "cpu"
+TOGETHER = 16
+"""Trainings that a GPU has at a time, unless given: one alone leaves most of it idle."""
 
 
 class Watch(Protocol):
@@ -37,39 +44,82 @@ class Watch(Protocol):
         """It ended: `trained`, `diverged`, or the reason why it could not go on."""
 
 
-def train_all(folders: Sequence[Path], jobs: int, watch: Watch) -> None:
-    """Trains what is in the folders, in `jobs` processes; with one, in this process. What goes
-    wrong with a training is told to `watch`, and the others go on. An interrupt stops all.
+@dataclass(frozen=True)
+class Slot:
+    """A process that trains."""
+
+    device: str
+    most: int = 1
+    """Trainings that it has at a time."""
+
+
+def slots(devices: Sequence[str], jobs: int | None) -> list[Slot]:
+    """The processes of `jobs` trainings at a time: one for each training on a CPU, or one for each
+    GPU.
     """
-    if jobs == 1:
-        for folder in folders:
-            watch.begins(folder)
-            watch.ends(folder, _ended(folder, _teller(folder, watch)))
+    if devices == [CPU]:
+        return [Slot(CPU)] * (jobs or 1)
+    jobs = jobs or TOGETHER * len(devices)
+    taken = devices[:jobs]
+    return [Slot(device, -(-(jobs - at) // len(taken))) for at, device in enumerate(taken)]
+
+
+def train_all(folders: Sequence[Path], places: Sequence[Slot], watch: Watch) -> None:
+    """Trains what is in the folders; with one slot, in this process. What goes wrong with a
+    training is told to `watch`, and the others go on. An interrupt stops all.
+    """
+    places = places[: len(folders)]
+    if len(places) == 1:
+        waiting = deque(folders)
+        in_turn(places[0], lambda _: waiting.popleft() if waiting else None, watch)
         return
     workers = _Workers(folders, watch)
-    with ThreadPoolExecutor(jobs) as pool:
+    with ThreadPoolExecutor(len(places)) as pool:
         try:
-            for done in [pool.submit(workers.feed) for _ in range(jobs)]:
+            for done in [pool.submit(workers.feed, slot) for slot in places]:
                 done.result()
         except BaseException:
             workers.stop()
             raise
 
 
-def _teller(folder: Path, watch: Watch) -> Callable[[int, float], None]:
-    return lambda step, loss: watch.goes_on(folder, step, loss)
+Training: TypeAlias = Generator[tuple[int, float] | None, None, Any]
 
 
-def _ended(folder: Path, tell: Callable[[int, float], None]) -> str:
-    """Trains one model; returns how it ended, or why it could not go on."""
-    from eyechart.harness.satellites.lab.train import train  # noqa: PLC0415  imports torch
+def in_turn(slot: Slot, take: Callable[[bool], Path | None], watch: Watch) -> None:
+    """Trains what `take` gives, a step of each training in turn, until it gives nothing more and
+    all have ended. It is told whether there is nothing else to do, so that it may wait.
+    """
+    from eyechart.harness.satellites.lab.train import (  # noqa: PLC0415  imports torch
+        one_thread,
+        steps_in,
+    )
 
+    going: dict[Path, Training] = {}
+    with one_thread():
+        while True:
+            while len(going) < slot.most and (folder := take(not going)) is not None:
+                watch.begins(folder)
+                going[folder] = steps_in(folder, slot.device)
+            if not going:
+                return
+            for folder, training in list(going.items()):
+                if (how := _a_step(folder, training, watch)) is not None:
+                    del going[folder]
+                    watch.ends(folder, how)
+
+
+def _a_step(folder: Path, training: Training, watch: Watch) -> str | None:
+    """Takes a step of a training; returns how it ended, or why it cannot go on, if it is over."""
     try:
-        return train(folder, tell).how
-    except BrokenPipeError:
-        raise
+        point = next(training)
+    except StopIteration as end:
+        return str(end.value.how)
     except Exception as error:  # noqa: BLE001  of torch, or of the disk; the others go on
         return one_line(error)
+    if point is not None:
+        watch.goes_on(folder, *point)
+    return None
 
 
 class _Workers:
@@ -77,71 +127,79 @@ class _Workers:
 
     def __init__(self, folders: Sequence[Path], watch: Watch) -> None:
         self._watch = watch
-        self._waiting: SimpleQueue[Path] = SimpleQueue()
+        self._waiting = deque(folders)
         self._running: list[SpawnProcess] = []
-        for folder in folders:
-            self._waiting.put(folder)
 
-    def feed(self) -> None:
+    def feed(self, slot: Slot) -> None:
         """Gives one process trainings until none is left; a process that died is replaced."""
-        process: _Process | None = None
-        while (folder := self._next()) is not None:
-            if process is None:
-                process = _Process()
-                self._running.append(process.process)
-            self._watch.begins(folder)
-            how = process.train(folder, self._watch)
-            if how is None:
-                how, process = process.close(), None
-            self._watch.ends(folder, how)
-        if process is not None:
-            process.close()
+        while self._waiting:
+            ours, theirs = CONTEXT.Pipe()
+            process = CONTEXT.Process(target=serve, args=(theirs, slot), daemon=True)
+            process.start()
+            theirs.close()
+            self._running.append(process)
+            given: set[Path] = set()
+            with suppress(EOFError, OSError):
+                self._converse(ours, slot, given)
+            ours.close()
+            process.join()
+            for folder in given:
+                self._watch.ends(folder, f"its process ended with code {process.exitcode}")
+
+    def _converse(self, asked: Connection, slot: Slot, given: set[Path]) -> None:
+        """Sends a process what waits, as much at a time as its slot has, and hears how it goes.
+        `given` has what it was sent and has not ended.
+        """
+        while True:
+            while len(given) < slot.most and (folder := self._next()) is not None:
+                given.add(folder)
+                self._watch.begins(folder)
+                asked.send(folder)
+            if not given:
+                return
+            folder, said = asked.recv()
+            if isinstance(said, str):
+                given.remove(folder)
+                self._watch.ends(folder, said)
+            else:
+                self._watch.goes_on(folder, *said)
 
     def stop(self) -> None:
         """Ends all processes; each training goes on from its last checkpoint another time."""
-        while self._next() is not None:
-            pass
+        self._waiting.clear()
         for process in self._running:
             process.kill()
 
     def _next(self) -> Path | None:
-        try:
-            return self._waiting.get_nowait()
-        except Empty:
-            return None
-
-
-class _Process:
-    """A process that trains, and the way to talk to it."""
-
-    def __init__(self) -> None:
-        self._ours, theirs = CONTEXT.Pipe()
-        self.process = CONTEXT.Process(target=serve, args=(theirs,), daemon=True)
-        self.process.start()
-        theirs.close()
-
-    def train(self, folder: Path, watch: Watch) -> str | None:
-        """Has it train one model; returns how that ended, `None` if the process did."""
-        with suppress(EOFError, OSError):
-            self._ours.send(folder)
-            while not isinstance(said := self._ours.recv(), str):
-                watch.goes_on(folder, *said)
-            return said
+        with suppress(IndexError):
+            return self._waiting.popleft()
         return None
 
-    def close(self) -> str:
-        """Ends it; returns what is said of one that has died."""
-        self._ours.close()
-        self.process.join()
-        return f"its process ended with code {self.process.exitcode}"
+
+class _Sender:
+    """Sends what a watch is told through a connection."""
+
+    def __init__(self, asked: Connection) -> None:
+        self._asked = asked
+
+    def begins(self, folder: Path) -> None:
+        """The process that asked knows it."""
+
+    def goes_on(self, folder: Path, step: int, loss: float) -> None:
+        """Sends a point."""
+        self._asked.send((folder, (step, loss)))
+
+    def ends(self, folder: Path, how: str) -> None:
+        """Sends how it ended."""
+        self._asked.send((folder, how))
 
 
-def serve(asked: Connection) -> None:
-    """Trains what comes through a connection, and sends how it goes: the step and the loss of each
-    point, and then how it ended.
-    """
+def serve(asked: Connection, slot: Slot) -> None:
+    """Trains the folders that come through a connection, and sends how they go."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the process that asks ends this one
+
+    def take(has_time: bool) -> Path | None:  # noqa: FBT001  of `in_turn`
+        return asked.recv() if has_time or asked.poll() else None
+
     with suppress(EOFError, BrokenPipeError):
-        while True:
-            folder = asked.recv()
-            asked.send(_ended(folder, lambda step, loss: asked.send((step, loss))))
+        in_turn(slot, take, _Sender(asked))

@@ -45,16 +45,15 @@ def seq_vcr(
     are, since they have few numbers. A place that fewer than two rows have counts for nothing.
     """
     is_token = states.new_ones(states.shape[:2]) if mask is None else mask.to(states)
-    rows = is_token.sum(dim=0)
-    is_token = is_token[:, rows >= _LEAST_ROWS].T[..., None]
-    if is_token.numel() == 0:
-        return states.new_zeros(()), states.new_zeros(())
-    states = states[:, rows >= _LEAST_ROWS].transpose(0, 1)
-    rows = rows[rows >= _LEAST_ROWS][:, None, None]
-    mean = (states * is_token).sum(dim=1, keepdim=True) / rows
+    is_token, states = is_token.T[..., None], states.transpose(0, 1)
+    rows = is_token.sum(dim=1, keepdim=True)  # (T, 1, 1)
+    mean = (states * is_token).sum(dim=1, keepdim=True) / rows.clamp(min=1)
     apart = (states - mean) * is_token
-    covariances = apart.transpose(1, 2) @ apart / (rows - 1)
+    covariances = apart.transpose(1, 2) @ apart / (rows - 1).clamp(min=1)
     variances = covariances.diagonal(dim1=1, dim2=2)
-    variance = (1 - (variances + _ETA).sqrt()).clamp(min=0).mean()
+    lacks = (1 - (variances + _ETA).sqrt()).clamp(min=0).mean(dim=1)
     beside = covariances.square().sum(dim=(1, 2)) - variances.square().sum(dim=1)
-    return variance, beside.mean() / states.shape[-1]
+    counts = (rows[:, 0, 0] >= _LEAST_ROWS).to(states)
+    places = counts.sum().clamp(min=1)
+    variance, covariance = ((each * counts).sum() / places for each in (lacks, beside))
+    return variance, covariance / states.shape[-1]

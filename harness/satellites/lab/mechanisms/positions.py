@@ -122,8 +122,8 @@ class AlibiBias(nn.Module):
 
     def forward(self, distance: torch.Tensor) -> torch.Tensor:
         """(B, H, S, T) of distances (B, S, T)."""
-        slopes = torch.tensor(self._slopes, device=distance.device)
-        return -slopes[:, None, None] * distance[:, None].float()
+        away = distance.float()
+        return torch.stack([away * -slope for slope in self._slopes], dim=1)
 
 
 class KerpleBias(nn.Module):
@@ -171,12 +171,11 @@ class SandwichBias(nn.Module):
     def forward(self, distance: torch.Tensor) -> torch.Tensor:
         """(B, H, S, T) of distances (B, S, T), which are whole numbers."""
         device = distance.device
-        places = torch.arange(int(distance.max()) + 1, device=device)
+        places = torch.arange(distance.shape[-1], device=device)  # no key is farther away
         pairs = torch.arange(0, self._dimension, 2, device=device)
         product = torch.cos(places[:, None] / _BASE ** (pairs / self._dimension)).sum(-1)
-        product = product - self._dimension / 2
-        divisors = torch.tensor(self._divisors, device=device)
-        return product[distance][:, None] / divisors[:, None, None]
+        product = (product - self._dimension / 2)[distance]
+        return torch.stack([product / divisor for divisor in self._divisors], dim=1)
 
 
 def bias_of(variant: Variant) -> nn.Module | None:
