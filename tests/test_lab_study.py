@@ -8,11 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from eyechart.harness.analysis.interval import Bound
-from eyechart.harness.errors import EyechartError, StudyFileError
+from eyechart.harness.errors import StudyFileError
 from eyechart.harness.plan.plan import plan, sample_id
 from eyechart.harness.satellites.lab import memory
-from eyechart.harness.satellites.lab.asking import Cell, csv_text, most_tokens, read_csv
 from eyechart.harness.satellites.lab.data import (
     IGNORED,
     Examples,
@@ -23,19 +21,8 @@ from eyechart.harness.satellites.lab.data import (
 )
 from eyechart.harness.satellites.lab.folders import LabFolder
 from eyechart.harness.satellites.lab.memory import check_memory, check_positions
-from eyechart.harness.satellites.lab.page import page
-from eyechart.harness.satellites.lab.reading import Lab, read_lab
-from eyechart.harness.satellites.lab.results import Result, results_of
-from eyechart.harness.satellites.lab.seeds import (
-    SeedLength,
-    fewest_seeds,
-    interval,
-    mean_length,
-    permutation_p,
-    smallest_p,
-)
+from eyechart.harness.satellites.lab.reading import Lab, most_tokens, read_lab
 from eyechart.harness.satellites.lab.tokens import EOS, SPECIAL, build, opened, vocabulary
-from eyechart.harness.satellites.lab.words import method, sentence
 from eyechart.harness.satellites.lab.worker import CPU, Slot
 from eyechart.harness.task.catalogue import built_in_files, open_task
 
@@ -84,7 +71,9 @@ class TestMistakes:
             ("counting/ones", "counting/onez", "6:5", ["did you mean 'counting/ones'"]),
             ("counting/ones", "counting", "6:5", ["several tasks", "counting/words"]),
             ("[1, 6]", "[6, 1]", "7:14", ["shortest row, 6, is longer than 1"]),
-            ("[1, 6]", "6", "7:14", ["trained: must be a list"]),
+            ("[1, 6]", "6", "7:14", ["trained: must be the shortest and the longest", "not 6"]),
+            ("[1, 6]", "[1, 2, 6]", "7:14", ["such as [1, 32], not [1, 2, 6]"]),
+            ("[1, 6]", "[0, 6]", "7:15", ["trained: must be greater than 0, not 0"]),
             ("    trained: [1, 6]\n", "", "6:5", ["missing key 'trained'"]),
             ("steps: 40", "steps: many", "4:19", ["steps: must be a whole number"]),
             ("steps: 40", "step: 40", "4:12", ["unknown key 'step'", "'steps'"]),
@@ -94,6 +83,38 @@ class TestMistakes:
             ("seeds: 2", "seeds: 2\nagainst: fst", "4:10", ["no variant 'fst'", "'fast'"]),
             ("seeds: 2", "seeds: 2\nread: text", "4:7", ["'reply', 'likelihood'"]),
             ("width: 32", "width: none", "11:27", ["width: must be a whole number"]),
+            (
+                "seeds: 2",
+                "seeds: 2\nprobe: {measures: [attention, colapse]}",
+                "4:31",
+                ["measures: no measure 'colapse'; did you mean 'collapse'?"],
+            ),
+            ("[3, 6, 12]", "[3, 6, 3]", "8:14", ["lengths: 3 is here twice; leave one"]),
+            (
+                "steps: 40",
+                "warm_up: 41, steps: 40",
+                "4:21",
+                ["warm_up: 41 is longer than the training of 40 steps; write at most 40"],
+            ),
+            ("  rope: {}", "  rope: {stretch: yarn}", "13:19", ["stretch: 'yarn' needs a number"]),
+            (
+                "{base: 100}",
+                "{bass: 100}",
+                "14:29",
+                ["unknown key 'bass'; did you mean 'base'?"],
+            ),
+            (
+                "heads: 2}",
+                "heads: 2, loss: {seq_vcr: {weight: 1}}}",
+                "11:58",
+                ["unknown key 'weight'; known: variance, covariance, layer"],
+            ),
+            (
+                "  rope: {}",
+                "  rope: {attention: {window: 5, sink: 3}}",
+                "13:22",
+                ["unknown key 'sink'; did you mean 'sinks'?"],
+            ),
         ],
     )
     def test_is_one_line(
@@ -155,6 +176,16 @@ class TestMistakes:
             check_memory(long, tokenizer, [Slot(CPU)] * 1)
 
 
+def test_a_model_beyond_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its weights, their gradients and AdamW's numbers are counted, however short the rows are."""
+    monkeypatch.setattr(memory, "free_bytes", lambda: 8 << 30)
+    lab = read(tmp_path, STUDY.replace("rope: {}", "rope: {layers: 100, width: 2048}"))
+    with pytest.raises(StudyFileError, match=r":7:14: .* about 8\d\.\d GiB, .* a smaller model"):
+        check_memory(lab, build(words_of(lab)), [Slot(CPU)])
+    one = read(tmp_path, STUDY.replace("rope: {}", "rope: {layers: 1, width: 2048}"))
+    check_memory(one, build(words_of(one)), [Slot(CPU)])
+
+
 def test_fewer_positions_than_tokens(tmp_path: Path) -> None:
     """There must be at least as many positions as a text of the training has tokens."""
     text = STUDY.replace("  rope: {}", "  few: {positions: {randomised: {of: 50}}}")
@@ -165,6 +196,15 @@ def test_fewer_positions_than_tokens(tmp_path: Path) -> None:
     check_positions(enough, build(words_of(enough)))
 
 
+def test_a_short_training_warms_up_to_its_end(tmp_path: Path, study: Lab) -> None:
+    """The usual rise is no longer than the training; a given one is as it was given."""
+    assert study.spec.training.warm_up == 40
+    given = read(tmp_path, STUDY.replace("steps: 40", "steps: 40, warm_up: 4"))
+    assert given.spec.training.warm_up == 4
+    usual = read(tmp_path, STUDY.replace("steps: 40", "steps: 4000"))
+    assert usual.spec.training.warm_up == 100
+
+
 def test_what_every_variant_has(tmp_path: Path) -> None:
     """Its own fields come before it; a file without it has the defaults."""
     lab = read(tmp_path, STUDY.replace("  rope: {}", "  rope: {width: 64}"))
@@ -173,6 +213,10 @@ def test_what_every_variant_has(tmp_path: Path) -> None:
     assert lab.spec.reference == "rope"
     plain = read(tmp_path, STUDY.replace("every: {layers: 1, width: 32, heads: 2}\n", ""))
     assert plain.spec.variants["fast"].width == 64
+    for every in ("every: {layers: 1, width: 32, heads: 2}\n", ""):
+        text = STUDY.replace("every: {layers: 1, width: 32, heads: 2}\n", every)
+        empty = read(tmp_path, text.replace("  rope: {}", "  rope:"))
+        assert empty.spec.variants["rope"].positions.name == "rope"
 
 
 def test_variants_that_differ_only_when_asked_are_trained_once(tmp_path: Path) -> None:
@@ -296,218 +340,6 @@ class TestExamples:
         prompt, reply = drawn(random.Random("lab|0|0"), study.learnt, [1.0], 1.0)
         assert opened(prompt).endswith("<assistant>")
         assert reply.startswith("Final answer: ")
-
-
-def seen(*lengths: float, width: float = 1.1) -> list[SeedLength]:
-    """How far the models of several seeds see."""
-    return [
-        SeedLength(Bound("=", one), (Bound("=", one / width), Bound("=", one * width)))
-        for one in lengths
-    ]
-
-
-class TestSeeds:
-    """A seed of training is the unit."""
-
-    def test_the_smallest_p(self) -> None:
-        """Of three seeds against three the extremest two of twenty splits remain."""
-        assert smallest_p(3, 3) == pytest.approx(0.1)
-        assert permutation_p(seen(10, 11, 12), seen(20, 21, 22)) == pytest.approx(0.1)
-        assert permutation_p(seen(20, 21, 22, 23), seen(1, 2, 3, 4)) == pytest.approx(2 / 70)
-
-    def test_no_difference(self) -> None:
-        """Equal models give p = 1, those that interleave a large one."""
-        assert permutation_p(seen(10, 10, 10), seen(10, 10, 10)) == 1
-        assert permutation_p(seen(10, 12, 14), seen(11, 13, 15)) > 0.5
-
-    @pytest.mark.parametrize(("comparisons", "seeds"), [(1, 4), (6, 5), (7, 6)])
-    def test_how_many_seeds_are_needed(self, comparisons: int, seeds: int) -> None:
-        """One fewer cannot be below 5 % after Holm's correction."""
-        assert fewest_seeds(comparisons) == seeds
-        assert smallest_p(seeds, seeds) * comparisons <= 0.05
-        assert smallest_p(seeds - 1, seeds - 1) * comparisons > 0.05
-
-    def test_drawn_splits_are_as_good_as_all(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        """Where there are too many to count."""
-        first, second = seen(10, 14, 18, 22, 13), seen(12, 20, 24, 26, 30)
-        every = permutation_p(first, second)
-        monkeypatch.setattr("eyechart.harness.satellites.lab.seeds._ALL_SPLITS", 251)
-        several = permutation_p(first, second)
-        assert several == permutation_p(first, second)
-        assert several == pytest.approx(every, abs=0.08)
-
-    def test_the_interval(self) -> None:
-        """It is wider with fewer seeds, never as narrow as that over rows, and open at bounds."""
-        assert interval(seen(10, 12), 1, 100) is None
-        low, high = interval(seen(20, 20, 20), 1, 100) or (None, None)
-        assert low is not None
-        assert high is not None
-        assert [low.length, high.length] == pytest.approx([20 / 1.1, 22])
-        few, many = interval(seen(10, 20, 40), 1, 900), interval(seen(10, 20, 40) * 3, 1, 900)
-        assert few is not None
-        assert many is not None
-        assert few[0].length < many[0].length < 20 < many[1].length < few[1].length
-        above = [SeedLength(Bound(">", 100), (Bound("=", 90), Bound("=", 100)))] * 3
-        low, high = interval(above, 1, 100) or (None, None)
-        assert high == Bound(">", 100)
-        assert low is not None
-        assert low.length == pytest.approx(94.87, abs=0.01)
-
-    def test_the_mean_is_a_bound_where_a_seed_is(self) -> None:
-        """The geometric mean; with a seed that sees to the end it is at least that."""
-        assert str(mean_length(seen(10, 40), 1, 100)) == "20"
-        above = SeedLength(Bound(">", 100), (Bound("=", 100), Bound("=", 100)))
-        below = SeedLength(Bound("<", 1), (Bound("=", 1), Bound("=", 1)))
-        assert str(mean_length([*seen(25), above], 1, 100)) == "> 50"
-        assert mean_length([below, above], 1, 100).sign == "="
-
-
-@pytest.mark.parametrize(
-    ("count", "spread", "error"), [(3, 0.3, 0.1), (6, 0.3, 0.1), (4, 0.05, 0.2)]
-)
-def test_intervals_and_tests_hold_as_often_as_they_say(
-    count: int, spread: float, error: float
-) -> None:
-    """Models of known lengths, with an error that they share since they are asked the same rows."""
-    rng = np.random.default_rng(count)
-    held = found = 0
-    rounds = 1000
-
-    def models(shared: float) -> list[SeedLength]:
-        logs = np.log(50) + shared + rng.normal(0, spread, count)
-        return seen(*np.exp(logs), width=float(np.exp(1.96 * error)))
-
-    for _ in range(rounds):
-        shared = float(rng.normal(0, error))
-        first, second = models(shared), models(shared)
-        low, high = interval(first, 1, 10_000) or (Bound("=", 0), Bound("=", 0))
-        held += low.length <= 50 <= high.length
-        found += permutation_p(first, second) <= 0.05
-    assert held >= 0.94 * rounds
-    assert found <= 0.06 * rounds
-
-
-def cells(
-    variant: str, lengths: list[float | None], accuracy: float = 1.0, *, trained: bool = True
-) -> list[Cell]:
-    """The rows of a variant: for each seed how far it sees; two lines, one of them trained."""
-    found = []
-    for seed, length in enumerate(lengths):
-        for at in (10, 80):
-            right = accuracy if at == 10 else 0.0
-            found.append(
-                Cell(
-                    variant=variant,
-                    seed=seed,
-                    task="counting/ones",
-                    condition="separator=none",
-                    training="trained" if trained else "diverged",
-                    steps=100,
-                    loss=0.1,
-                    trained_to=20,
-                    length=at if trained else None,
-                    length_low=at if trained else None,
-                    length_high=at if trained else None,
-                    n=20 if trained else 0,
-                    correct=round(20 * right) if trained else 0,
-                    accuracy=right if trained else None,
-                    effective_length=length if trained else None,
-                    effective_length_ci_low=None if length is None else length / 1.1,
-                    effective_length_ci_high=None if length is None else length * 1.1,
-                )
-            )
-    return found
-
-
-def said(*rows: list[Cell], of: str = "new") -> str:
-    """The sentence about a variant, compared with `old`."""
-    results = results_of([cell for one in rows for cell in one], "old")
-    (one,) = [result for result in results if result.variant == of]
-    return sentence(one, "old")
-
-
-class TestWords:
-    """What is said of a variant is carried by its numbers."""
-
-    old = cells("old", [20, 20.5, 21, 20.2])
-
-    def test_learned_and_beyond(self) -> None:
-        """An interval above the longest trained row, and a difference over seeds."""
-        line = said(self.old, cells("new", [50, 55, 60, 52]))
-        assert "learned the trained lengths (to 20) in 4 of 4 seeds" in line
-        assert "beyond the trained lengths; sees farther than old over seeds (p = 0.029)" in line
-        assert "where it is right on 0 % of longer rows" in line
-        assert "not beyond" not in line
-
-    def test_worse(self) -> None:
-        """The other direction."""
-        assert "sees less far than old over seeds" in said(self.old, cells("new", [8, 9, 9.5, 8.2]))
-
-    def test_not_learned_is_not_a_failure_to_extrapolate(self) -> None:
-        """Nothing is said of lengths beyond a training that did not teach."""
-        line = said(self.old, cells("new", [None, None, None, None], 0.5))
-        assert "did not reach 95 % at the trained lengths (to 20) in 4 of 4 seeds" in line
-        assert "with 50 % right there" in line
-        assert "beyond" not in line
-
-    def test_learned_and_not_beyond(self) -> None:
-        """The interval ends within the trained lengths."""
-        line = said(self.old, cells("new", [12, 13, 12.5, 12.2]))
-        assert "not beyond the trained lengths" in line
-
-    def test_no_difference(self) -> None:
-        """Seeds that interleave."""
-        assert "no difference to old found" in said(self.old, cells("new", [20.1, 20.4, 21.2, 20]))
-
-    def test_too_few_seeds(self) -> None:
-        """With three of each p cannot be below 0.1."""
-        line = said(cells("old", [20, 21, 22]), cells("new", [50, 55, 60]))
-        assert "a difference to old: p is 0.1, and no p below 0.1 is possible" in line
-
-    def test_two_seeds_have_no_interval(self) -> None:
-        """They say how far they see, and no more."""
-        line = said(cells("old", [20, 21]), cells("new", [50, 55]))
-        assert "without an interval over fewer than 3 seeds" in line
-
-    def test_a_training_that_diverged(self) -> None:
-        """It is said, and nothing of lengths."""
-        line = said(self.old, cells("new", [None] * 4, trained=False))
-        assert line.startswith("new: the training diverged in 4 of 4 seeds;")
-        assert "sees to" not in line
-
-    def test_how_variants_are_compared(self) -> None:
-        """The test, its smallest p and the seeds that are needed; nothing for a single variant."""
-        results = results_of([*self.old, *cells("new", [1, 2, 3, 4])], "old")
-        assert (
-            "p cannot be below 0.029, and one of them can be called better from 4 seeds on"
-            in method(results, "old")
-        )
-        assert method(results_of(self.old, "old"), "old") == ""
-
-
-def test_the_rows_are_read_as_they_were_written(tmp_path: Path) -> None:
-    """Also those of a model that was not asked."""
-    rows = [*cells("new", [20.5, 21]), *cells("old", [None], trained=False)]
-    (tmp_path / "lab.csv").write_text(csv_text(rows), encoding="utf-8")
-    again = read_csv(tmp_path / "lab.csv")
-    assert csv_text(again) == csv_text(rows)
-    assert again[-1].length is None
-    (tmp_path / "other.csv").write_text("a,b\n1,2\n", encoding="utf-8")
-    with pytest.raises(EyechartError, match="cannot be read as the results of a study"):
-        read_csv(tmp_path / "other.csv")
-
-
-def test_the_page_has_sentences_tables_and_curves(study: Lab) -> None:
-    """It is complete in itself, and no text of the file is code in it."""
-    spec = study.spec.model_copy(update={"title": "<b>bold</b>", "against": "old"})
-    results: list[Result] = results_of([*cells("old", [20, 21]), *cells("new", [9, 8])], "old")
-    text = page(spec, results)
-    assert "&lt;b&gt;bold" in text
-    assert "<svg" in text
-    assert text.count("<tr>") == 3
-    assert all(sentence(one, "old") in text for one in results)
-    assert "http-equiv" in text
-    assert "<script" not in text
 
 
 def test_a_reply_has_room_for_the_right_answer_and_little_more() -> None:

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import csv
+import html
 import json
 import math
+import re
+import shutil
 import signal
 import sys
 import time
@@ -21,7 +24,13 @@ pytest.importorskip("transformers")
 from safetensors.torch import load_file  # noqa: E402
 
 from eyechart.harness.errors import COMPLETE, INCOMPLETE, INTERRUPTED, EyechartError  # noqa: E402
-from eyechart.harness.satellites.lab import lab_command, steps, train, worker  # noqa: E402
+from eyechart.harness.satellites.lab import (  # noqa: E402
+    asking,
+    lab_command,
+    steps,
+    train,
+    worker,
+)
 from eyechart.harness.satellites.lab.data import Examples  # noqa: E402
 from eyechart.harness.satellites.lab.folders import LabFolder, Model  # noqa: E402
 from eyechart.harness.satellites.lab.lab_command import Wanted, lab  # noqa: E402
@@ -129,11 +138,17 @@ class TestStudy:
     def test_the_same_command_has_nothing_to_do(
         self, done: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
     ) -> None:
-        """No training begins, and the results are the same."""
+        """No training begins, no model is opened, no run is written, and the results are the
+        same.
+        """
         before = rows(done)
+        journals = [path for model in models(done) for path in runs_of(model)]
+        written = [path.stat().st_mtime_ns for one in journals for path in one.iterdir()]
         monkeypatch.setattr(lab_command, "train_all", None)
+        monkeypatch.setattr(asking, "run", None)
         assert lab(done / "study.yaml", wanted(done, as_json=True)) == COMPLETE
         assert rows(done) == before
+        assert [path.stat().st_mtime_ns for one in journals for path in one.iterdir()] == written
         document = json.loads(capsys.readouterr().out)
         assert [one["variant"] for one in document["results"]] == ["rope", "alibi"]
         assert document["results"][1]["verdict"] == "too few seeds"
@@ -151,6 +166,59 @@ class TestStudy:
         assert lab(study_in(done), wanted(done)) == COMPLETE
         assert {row["length"] for row in rows(done)} == {"2", "3", "6"}
 
+    def test_fewer_samples_are_the_same_rows_of_every_model(self, done: Path) -> None:
+        """Also where some models were asked more of them by an earlier file."""
+        text = STUDY.replace("samples: 3", "samples: 2") + "  nope: {positions: none}\n"
+        assert lab(study_in(done, text), wanted(done)) == COMPLETE
+        assert {(row["variant"], row["n"]) for row in rows(done)} == {
+            (variant, "2") for variant in ("rope", "alibi", "nope")
+        }
+        assert lab(study_in(done), wanted(done)) == COMPLETE
+        assert {row["n"] for row in rows(done)} == {"3"}
+
+    def test_a_run_that_lacks_answers_is_asked_them(self, done: Path) -> None:
+        """More samples grow the run."""
+        text = STUDY.replace("samples: 3", "samples: 4")
+        assert lab(study_in(done, text), wanted(done)) == COMPLETE
+        assert {row["n"] for row in rows(done)} == {"4"}
+        study_in(done)
+
+    def test_a_model_that_lacks_a_file_is_made_again(self, done: Path) -> None:
+        """From the weights of its training."""
+        text = STUDY.replace("[2, 3, 6]", "[2, 4, 6]")
+        lost = models(done, text)[0].folder / "model.safetensors"
+        lost.unlink()
+        assert lab(study_in(done, text), wanted(done)) == COMPLETE
+        assert lost.is_file()
+        study_in(done)
+
+    def test_weights_that_are_gone(
+        self, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        """They are not needed for what is asked; for more, a line says how to train them again."""
+        text = STUDY.replace("steps: 40", "steps: 8").replace("seeds: 2", "seeds: 1")
+        assert lab(study_in(tmp_path, text), wanted(tmp_path)) == COMPLETE
+        rope, _ = models(tmp_path, text)
+        for folder in (rope.training / WEIGHTS, rope.folder):
+            shutil.rmtree(folder)
+        assert lab(tmp_path / "study.yaml", wanted(tmp_path)) == COMPLETE
+        more = study_in(tmp_path, text.replace("samples: 3", "samples: 4"))
+        assert lab(more, wanted(tmp_path)) == INCOMPLETE
+        assert f"is gone; remove {rope.training}, and the same" in capsys.readouterr().err
+        assert {row["variant"] for row in rows(tmp_path)} == {"alibi"}
+        shutil.rmtree(rope.training)
+        assert lab(more, wanted(tmp_path)) == COMPLETE
+
+    def test_a_row_for_each_variant(self, done: Path) -> None:
+        """Beside the rows of the models."""
+        assert lab(study_in(done), wanted(done)) == COMPLETE
+        folder = done / "out" / "lab" / "small"
+        with (folder / "variants.csv").open(encoding="utf-8") as file:
+            found = list(csv.DictReader(file))
+        assert [(row["variant"], row["seeds"]) for row in found] == [("rope", "2"), ("alibi", "2")]
+        said = [html.escape(row["said"], quote=False) for row in found]
+        assert all(one in (folder / "lab.html").read_text() for one in said)
+
     def test_a_dry_run_trains_nothing(
         self, done: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
     ) -> None:
@@ -159,11 +227,25 @@ class TestStudy:
         assert lab(study, wanted(tmp_path, dry_run=True)) == COMPLETE
         out = capsys.readouterr().out
         assert "4 models, 4 to train" in out
+        assert re.search(r"then 36 requests, about \S+ (s|min) at most", out)
         assert "with 2 seeds p cannot be below 0.33" in out.lower()
         assert not (tmp_path / "out").exists()
         assert lab(done / "study.yaml", wanted(done, dry_run=True, as_json=True)) == COMPLETE
         document = json.loads(capsys.readouterr().out)
+        assert document["trainings"] == document["requests"] == {"rope": 0, "alibi": 0}
+        assert document["seconds"] == document["asking_seconds"] == 0
+
+    def test_a_dry_run_counts_what_is_not_asked(
+        self, done: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        """Of models that are trained as well."""
+        text = STUDY.replace("[2, 3, 6]", "[2, 5, 7]")
+        assert lab(study_in(done, text), wanted(done, dry_run=True, as_json=True)) == COMPLETE
+        document = json.loads(capsys.readouterr().out)
         assert document["trainings"] == {"rope": 0, "alibi": 0}
+        assert document["requests"] == {"rope": 18, "alibi": 18}
+        assert document["asking_seconds"] > 0
+        study_in(done)
 
     def test_a_stretched_variant_is_trained_with_the_one_it_stretches(self, done: Path) -> None:
         """It has the same weights, and another config."""
@@ -175,6 +257,20 @@ class TestStudy:
         assert [config["variant"]["stretch"] for config in configs] == ["none", {"linear": 2.0}]
         assert {row["variant"] for row in rows(done)} == {"rope", "alibi", "longer"}
         study_in(done)
+
+
+def test_the_results_say_that_answers_were_chosen(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Both tables, the page and the document."""
+    text = STUDY.replace("seeds: 2", "seeds: 1\nread: likelihood").replace("steps: 40", "steps: 8")
+    assert lab(study_in(tmp_path, text), wanted(tmp_path, as_json=True)) == COMPLETE
+    assert json.loads(capsys.readouterr().out)["read"] == "likelihood"
+    folder = tmp_path / "out" / "lab" / "small"
+    for name in ("lab.csv", "variants.csv"):
+        with (folder / name).open(encoding="utf-8") as file:
+            assert {row["read"] for row in csv.DictReader(file)} == {"likelihood"}
+    assert "(read: likelihood)" in (folder / "lab.html").read_text()
 
 
 def test_the_inside_before_and_after(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

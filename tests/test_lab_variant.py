@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
+from eyechart.harness.satellites.lab.reading import variant_keys
 from eyechart.harness.satellites.lab.variant import (
     Differential,
     Kerple,
@@ -20,7 +21,6 @@ from eyechart.harness.satellites.lab.variant import (
     Variant,
     Window,
     Yarn,
-    keys_at,
     read_variant,
 )
 
@@ -86,7 +86,7 @@ def test_what_is_written_is_as_in_a_study() -> None:
         ({"layers": 0}, "layers", "greater than or equal to 1"),
         ({"heads": 3}, "heads", "3 heads do not divide the width 64; change one of them"),
         ({"positions": {"rop": {}}}, "positions", "no 'rop'; did you mean 'rope'?"),
-        ({"positions": {}}, "positions", "nothing names no mechanism; known: none, sinusoidal"),
+        ({"positions": {}}, "positions", "is empty; known: none, sinusoidal"),
         ({"positions": 3}, "positions", "3 names no mechanism; known: none, sinusoidal"),
         ({"positions": {"rope": {"base": 0}}}, "positions.rope.base", "or equal to 1"),
         ({"positions": {"rope": {"bas": 1}}}, "positions.rope.bas", "Extra inputs"),
@@ -97,7 +97,10 @@ def test_what_is_written_is_as_in_a_study() -> None:
             "positions.rope",
             "'rope' and 'alibi' stand together; choose one of them",
         ),
-        ({"attention": "window"}, "attention", "needs its size; write {window: 64}"),
+        ({"attention": "window"}, "attention", "'window' needs a number; write {window: 64}"),
+        ({"attention": {"window": None}}, "attention", "needs a number; write {window: 64}"),
+        ({"stretch": "yarn"}, "stretch", "'yarn' needs a number; write {yarn: 2}"),
+        ({"stretch": {"linear": {}}}, "stretch", "'linear' needs a number; write {linear: 2}"),
         ({"attention": {"window": 5, "sink": 3}}, "attention.window.sink", "Extra inputs"),
         (
             {"positions": "alibi", "stretch": {"yarn": 2}},
@@ -125,6 +128,11 @@ def test_what_is_written_is_as_in_a_study() -> None:
             {"attention": "off_by_one", "temperature": "adaptive"},
             "temperature",
             "needs attention softmax or window, not off_by_one; change attention",
+        ),
+        (
+            {"loss": {"seq_vcr": 3}},
+            "loss.seq_vcr",
+            "write {seq_vcr: {variance: …, covariance: …, layer: …}}",
         ),
         ({"loss": "seq_vcr", "layers": 1}, "loss", "write layers: 2, or loss: none"),
         ({"loss": {"seq_vcr": {"layer": 3}}}, "loss", "layer is 3, and the model has 2"),
@@ -172,7 +180,7 @@ def test_what_is_trained_once() -> None:
 
 def test_keys_at_a_place() -> None:
     """Those of a variant and of a mechanism, for a remedy that names them."""
-    assert keys_at(()) == list(Variant.model_fields)
-    assert keys_at(("positions", "p_rope")) == ["share", "base"]
-    assert keys_at(("attention", "window")) == ["window", "sinks"]
-    assert keys_at(("positions", "stuff")) == []
+    assert variant_keys(()) == list(Variant.model_fields)
+    assert variant_keys(("positions", "p_rope")) == ["share", "base"]
+    assert variant_keys(("attention", "window")) == ["window", "sinks"]
+    assert variant_keys(("positions", "stuff")) == []

@@ -236,15 +236,16 @@ def test_json(lab: Lab) -> None:
     assert rows[0]["layer"] is None
 
 
-def test_another_model_of_the_same_name(lab: Lab) -> None:
+@pytest.mark.parametrize("fact", ["weights_sha256", "config_sha256"])
+def test_another_model_of_the_same_name(lab: Lab, fact: str) -> None:
     probe(lab, *ONES, "--lengths", "6", "--measure", "answer")
     path = probe_of(lab) / "probe.json"
     manifest = json.loads(path.read_text(encoding="utf-8"))
-    manifest["facts"]["weights_sha256"] = "another"
+    manifest["facts"][fact] = "another"
     path.write_text(json.dumps(manifest), encoding="utf-8")
     done = probe(lab, *ONES, "--lengths", "6", "--measure", "answer")
     assert done.code == 1
-    assert "other weights" in done.err
+    assert f"({fact} differs)" in done.err
 
 
 def test_the_fit_on_the_most_rows_is_the_one_that_counts(lab: Lab) -> None:

@@ -198,6 +198,18 @@ def test_what_it_says_of_itself(llama: Path) -> None:
     assert [one.usage.prompt_tokens for one in replies if one.usage] == counts
 
 
+def test_models_with_the_same_weights_are_told_apart(llama: Path) -> None:
+    """By the config, which says for example how positions are stretched."""
+    before = asyncio.run(opened(llama).facts())
+    edit(
+        llama / "config.json",
+        rope_parameters={"rope_type": "linear", "factor": 2.0, "rope_theta": 10_000.0},
+    )
+    after = asyncio.run(opened(llama).facts())
+    different = {name for name in before if before[name] != after[name]}
+    assert different == {"config_sha256"}
+
+
 def test_a_reply_ends_with_the_window(llama: Path) -> None:
     """And a prompt that fills it is an overflow."""
     row = "How many?\nRow: " + "1 " * 120

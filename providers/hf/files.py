@@ -62,6 +62,14 @@ class ModelFiles:
                     digest.update(chunk)
         return digest.hexdigest()
 
+    def config_sha256(self) -> str | None:
+        """The hash of `config.json`, which tells models apart that compute otherwise with the same
+        weights, such as with stretched positions; `None` for GGUF, which has all in one file.
+        """
+        if self.gguf:
+            return None
+        return hashlib.sha256((self.folder / "config.json").read_bytes()).hexdigest()
+
     def tensors(self) -> dict[str, tuple[str, list[int]]]:
         """Name -> type and shape of each tensor in safetensors; of GGUF none, since a tensor has
         another name there.

@@ -102,12 +102,13 @@ class HfProvider:
             import torch  # noqa: PLC0415  heavy
             import transformers  # noqa: PLC0415  heavy
 
-            template = prompts.template_sha256
+            template, config = prompts.template_sha256, self._files.config_sha256()
             self._facts = {
                 "engine": "transformers",
                 "transformers": transformers.__version__,
                 "torch": str(torch.__version__),
                 "weights_sha256": self._files.weights_sha256()[:16],
+                "config_sha256": None if config is None else config[:16],
                 "chat_template_sha256": None if template is None else template[:16],
                 **model.facts(),
             }

@@ -4,19 +4,26 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
+from typing import Any
 
-from eyechart.harness.analysis.judged_run import JudgedCondition, part_of
+import numpy as np
+
+from eyechart.harness.analysis.curve import Threshold
+from eyechart.harness.analysis.judged_run import JudgedCondition, JudgedRun, part_of, read_run
 from eyechart.harness.errors import JournalError
 from eyechart.harness.face.ask import run
 from eyechart.harness.face.result import Run
+from eyechart.harness.face.run_options import models_of
+from eyechart.harness.journal.manifest import MANIFEST
 from eyechart.harness.journal.record import Warn
 from eyechart.harness.plan.plan import Plan
 from eyechart.harness.satellites.lab.folders import Model
 from eyechart.harness.satellites.lab.order import Ended
 from eyechart.harness.satellites.lab.reading import Lab
+from eyechart.harness.settings.run_settings import RunSettings
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +34,8 @@ class Cell:
     seed: int
     task: str
     condition: str
+    read: str
+    """`reply` or `likelihood`, see `LabSpec.read`."""
     training: str
     """`trained` or `diverged`; a model whose training diverged is not asked."""
     steps: int
@@ -53,78 +62,131 @@ class Cell:
     """The ends of its 95 % interval over the rows."""
 
 
-_BESIDES = 8
-"""Tokens of a reply besides those of the right answer."""
 _LINE = ("length", "length_low", "length_high")
 COLUMNS = tuple(field.name for field in fields(Cell))
 """The columns of `lab.csv`."""
 
 
-def ask(lab: Lab, model: Model, notify: Warn) -> list[Run]:
-    """Asks a model the samples of every task that have no answer yet."""
+def ask(lab: Lab, model: Model, keep: Callable[[], None], notify: Warn) -> tuple[list[Run], bool]:
+    """Asks a model the samples of every task that have no answer yet; returns its runs, and whether
+    anything was asked. `keep` puts the model into its folder.
+
+    A run that has all answers is judged from its journal, as every command judges runs: the model
+    is not needed, and no file of the run is written.
+    """
+    runs, has_asked = [], False
+    for plan, settings in zip(lab.plans, _settings(lab, model), strict=True):
+        found = _answered(plan, model, settings, notify)
+        if found is None:
+            keep()
+            found, has_asked = run(plan.task, _name(model), warn=notify, **settings), True
+        runs.append(found)
+    return runs, has_asked
+
+
+def unanswered(lab: Lab, model: Model) -> list[Plan]:
+    """The plans of which a model lacks answers."""
     return [
-        run(
-            plan.task,
-            f"hf/{model.folder}",
-            reading=lab.spec.read,
-            max_tokens=most_tokens(plan) if lab.spec.read == "reply" else None,
-            out=model.runs,
-            keep_going=True,
-            warn=notify,
-            **task.settings,
-        )
-        for task, plan in zip(lab.spec.tasks, lab.plans, strict=True)
+        plan
+        for plan, settings in zip(lab.plans, _settings(lab, model), strict=True)
+        if _answered(plan, model, settings, lambda _: None) is None
     ]
 
 
-def most_tokens(plan: Plan) -> int:
-    """Tokens for a reply: no right one has more tokens than characters. A model that has not
-    learned to end its replies would fill its window with each of them.
-    """
-    phrase = plan.task.spec.answer.phrase
-    return _BESIDES + max(len(f"{phrase} {sample.target}") for sample in plan)
+def _name(model: Model) -> str:
+    return f"hf/{model.folder}"
 
 
-def cells_of(model: Model, run_: Run, plan: Plan, trained_to: int, ended: Ended) -> Iterator[Cell]:
-    """The rows of what a plan asks in a run, which may have more of earlier files; `ended` is how
-    the model's training ended.
-    """
-    asked = part_of(
-        run_.judged, lambda cell: cell.condition in plan.conditions and cell.line in plan.lines
+def _settings(lab: Lab, model: Model) -> Iterator[dict[str, Any]]:
+    """The settings of the run of each task."""
+    for task, most in zip(lab.spec.tasks, lab.reply_tokens, strict=True):
+        yield {
+            "reading": lab.spec.read,
+            "max_tokens": most if lab.spec.read == "reply" else None,
+            "out": model.runs,
+            "keep_going": True,
+            **task.settings,
+        }
+
+
+def _answered(plan: Plan, model: Model, settings: Mapping[str, Any], notify: Warn) -> Run | None:
+    """The run of a model that has an answer to each sample of a plan; `None` if there is none."""
+    given = RunSettings.read(**settings, model=[_name(model)])
+    (options,) = models_of(given, [plan], notify=notify)
+    (request,) = options.requests([plan])
+    if not (request.folder / MANIFEST).is_file():
+        return None
+    judged = read_run(request.folder)
+    if not plan.sizes.keys() <= {cell.key for cell in judged.manifest.cells}:
+        return None
+    return None if _part(judged, plan).missing else Run(judged, Threshold(), plan.task)
+
+
+def _part(judged: JudgedRun, plan: Plan) -> JudgedRun:
+    """What a plan asks of a run, which may have more lines and samples of earlier files."""
+    sizes = plan.sizes
+    part = part_of(judged, lambda cell: cell.key in sizes)
+    cells = [replace(cell, samples=sizes[cell.key]) for cell in part.manifest.cells]
+    most = np.array([cell.samples for cell in cells])
+    samples = part.samples[part.samples["index"] < most[part.samples["cell"].to_numpy()]]
+    return replace(
+        part,
+        manifest=replace(part.manifest, cells=cells),
+        samples=samples.reset_index(drop=True),
     )
-    for condition in asked.conditions.values():
-        estimate = condition.effective_length(run_.threshold)
-        length = None if estimate is None else estimate.length
-        span = None if estimate is None else estimate.length_ci
-        first = _cell_of(model, run_.task, condition.label, trained_to, ended)
-        for at, low, high, n, correct in _counts(condition):
-            yield replace(
-                first,
-                length=at,
-                length_low=low,
-                length_high=high,
-                n=n,
-                correct=correct,
-                accuracy=correct / n if n else None,
-                effective_length=None if length is None else length.length,
-                effective_length_bound="" if length is None or length.sign == "=" else length.sign,
-                effective_length_ci_low=None if span is None else span[0].length,
-                effective_length_ci_high=None if span is None else span[1].length,
-            )
 
 
-def _cell_of(model: Model, task: str, condition: str, trained_to: int, ended: Ended) -> Cell:
-    """The row of a model that was not asked."""
-    return Cell(
-        variant=model.variant,
-        seed=model.seed,
-        task=task,
-        condition=condition,
-        training=ended.how,
-        steps=ended.step,
-        loss=ended.loss,
-        trained_to=trained_to,
-    )
+def cells_of(lab: Lab, model: Model, runs: Sequence[Run], ended: Ended) -> Iterator[Cell]:
+    """The rows of the runs of a model, one for each task; `ended` is how its training ended."""
+    firsts = _first_of_tasks(lab, model, ended)
+    for first, plan, run_ in zip(firsts, lab.plans, runs, strict=True):
+        for condition in _part(run_.judged, plan).conditions.values():
+            of_condition = replace(first, condition=condition.label)
+            yield from _of_condition(of_condition, condition, run_.threshold)
+
+
+def not_asked(lab: Lab, model: Model, ended: Ended) -> Iterator[Cell]:
+    """A row for each condition of a model whose training diverged."""
+    for first, plan in zip(_first_of_tasks(lab, model, ended), lab.plans, strict=True):
+        for condition in plan.conditions:
+            yield replace(first, condition=condition.label)
+
+
+def _first_of_tasks(lab: Lab, model: Model, ended: Ended) -> Iterator[Cell]:
+    """What the rows of each task have before anything is asked."""
+    for task, plan in zip(lab.spec.tasks, lab.plans, strict=True):
+        yield Cell(
+            variant=model.variant,
+            seed=model.seed,
+            task=plan.task.name,
+            condition="",
+            read=lab.spec.read,
+            training=ended.how,
+            steps=ended.step,
+            loss=ended.loss,
+            trained_to=task.trained[1],
+        )
+
+
+def _of_condition(first: Cell, condition: JudgedCondition, threshold: Threshold) -> Iterator[Cell]:
+    """A row for each line of a condition."""
+    estimate = condition.effective_length(threshold)
+    length = None if estimate is None else estimate.length
+    span = None if estimate is None else estimate.length_ci
+    for at, low, high, n, correct in _counts(condition):
+        yield replace(
+            first,
+            length=at,
+            length_low=low,
+            length_high=high,
+            n=n,
+            correct=correct,
+            accuracy=correct / n if n else None,
+            effective_length=None if length is None else length.length,
+            effective_length_bound="" if length is None or length.sign == "=" else length.sign,
+            effective_length_ci_low=None if span is None else span[0].length,
+            effective_length_ci_high=None if span is None else span[1].length,
+        )
 
 
 def _counts(condition: JudgedCondition) -> Iterator[tuple[int, int, int, int, int]]:
@@ -133,13 +195,6 @@ def _counts(condition: JudgedCondition) -> Iterator[tuple[int, int, int, int, in
     for row in zip(*(condition.cells[name].to_numpy() for name in names), strict=True):
         length, low, high, n, correct = map(int, row)
         yield length, low, high, n, correct
-
-
-def not_asked(model: Model, lab: Lab, ended: Ended) -> Iterator[Cell]:
-    """A row for each condition of a model whose training diverged."""
-    for task, plan in zip(lab.spec.tasks, lab.plans, strict=True):
-        for condition in plan.conditions:
-            yield _cell_of(model, plan.task.name, condition.label, task.trained[1], ended)
 
 
 def csv_text(cells: Sequence[Cell]) -> str:

@@ -8,11 +8,16 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from eyechart.harness.errors import JournalError
 from eyechart.harness.satellites.lab.reading import Lab
 from eyechart.harness.satellites.lab.variant import Variant
+from eyechart.providers.model_files import one_line
 
 ROOT = "lab"
-CSV, INSIDE, PAGE, STUDY = "lab.csv", "inside.csv", "lab.html", "study.yaml"
+CSV, VARIANTS, INSIDE, PAGE, STUDY = (
+    *("lab.csv", "variants.csv", "inside.csv"),
+    *("lab.html", "study.yaml"),
+)
 CONFIG = "config.json"
 
 
@@ -81,17 +86,30 @@ class LabFolder:
 
 def keep_model(weights: Path, folder: Path, variant: Variant) -> None:
     """Puts trained weights into the folder in which they are asked as `variant`: the same files but
-    for the config. A folder that is there already is left as it is.
+    for the config. A folder that has all of these files already is left as it is.
+
+    Raises:
+        JournalError: the weights are gone, or the folder cannot be written.
     """
-    if folder.exists():
+    files = sorted(path.name for path in weights.glob("*"))
+    if all((folder / name).is_file() for name in files or [CONFIG]):
         return
+    if not files:
+        raise JournalError(
+            f"{weights} is gone; remove {weights.parent}, and the same command trains it again"
+        )
     from eyechart.harness.satellites.lab.model import LabConfig  # noqa: PLC0415  imports torch
 
     partial = folder.with_name(f"{folder.name}.{os.getpid()}.tmp")
     shutil.rmtree(partial, ignore_errors=True)
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    shutil.copytree(weights, partial)
-    config = LabConfig.from_pretrained(weights)
-    config.variant = variant.model_dump(mode="json")
-    config.save_pretrained(partial)
-    partial.rename(folder)
+    try:
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copytree(weights, partial)
+        config = LabConfig.from_pretrained(weights)
+        config.variant = variant.model_dump(mode="json")
+        config.save_pretrained(partial)
+        shutil.rmtree(folder, ignore_errors=True)
+        partial.rename(folder)
+    except OSError as error:
+        shutil.rmtree(partial, ignore_errors=True)
+        raise JournalError(f"cannot write {folder}: {one_line(error)}") from error

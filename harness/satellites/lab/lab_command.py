@@ -21,6 +21,7 @@ from eyechart.harness.satellites.lab.folders import (
     INSIDE,
     PAGE,
     STUDY,
+    VARIANTS,
     LabFolder,
     Model,
 )
@@ -34,6 +35,7 @@ from eyechart.harness.satellites.lab.progress import Display
 from eyechart.harness.satellites.lab.reading import read_lab
 from eyechart.harness.satellites.lab.results import results_of
 from eyechart.harness.satellites.lab.tokens import build, vocabulary
+from eyechart.harness.satellites.lab.variants_table import variants_text
 from eyechart.harness.satellites.lab.worker import Slot, slots, train_all
 from eyechart.providers.base import SetupError, install
 
@@ -194,7 +196,8 @@ class _Work:
                 self._failed.append(f"{one.model.label}: {one.failure}")
                 continue
             cells += one.cells
-            say(f"{one.model.label}: asked ({number + 1:,} of {len(self._models):,})")
+            what = "asked" if one.has_asked else "has all answers"
+            say(f"{one.model.label}: {what} ({number + 1:,} of {len(self._models):,})")
         return cells
 
     def _probe(self) -> list[Inside]:
@@ -214,9 +217,10 @@ class _Work:
         if inside:
             replace_file(path / INSIDE, inside_text(inside).encode())
         results = results_of(cells, self._lab.spec.reference)
+        replace_file(path / VARIANTS, variants_text(results, self._lab.spec.reference).encode())
         replace_file(path / PAGE, page(self._lab.spec, results, inside).encode())
         if self._wanted.as_json:
             shown.document(self._folder, results)
             return
         shown.results(self._lab.spec, results)
-        echo(*(str(path / name) for name in (CSV, *([INSIDE] if inside else ()), PAGE)))
+        echo(*(str(path / name) for name in (CSV, VARIANTS, *([INSIDE] if inside else ()), PAGE)))

@@ -23,25 +23,35 @@ _BYTES = 4
 """Of a number in float32."""
 _KEPT_OF_SCORES = 3
 """Matrices of scores of a layer that a step keeps: scores, weights, and their gradient."""
+_KEPT_OF_WEIGHTS = 4
+"""Numbers that a training keeps for each weight: itself, its gradient, and two of AdamW."""
 _REPLY = 12
 """Tokens of a reply: its phrase, its answer and its end, about."""
 _KEPT_OF_STATES = 24
 """Numbers that a step keeps for each token, layer and unit of width, about."""
 
 
+def weights(variant: Variant) -> int:
+    """Numbers in the weights of all layers, about; the embeddings of our few tokens are small."""
+    inner = variant.inner or 8 * variant.width // 3
+    return variant.layers * variant.width * (4 * variant.width + 3 * inner)
+
+
 def training_bytes(variant: Variant, rows: int, tokens: int) -> int:
-    """Bytes that a step of training keeps, about; weights of small models are nothing to them."""
+    """Bytes that a step of training keeps, about."""
     scores = _KEPT_OF_SCORES * variant.heads * tokens
     states = _KEPT_OF_STATES * variant.width
-    return _BYTES * variant.layers * rows * tokens * (scores + states)
+    kept = variant.layers * rows * tokens * (scores + states)
+    return _BYTES * (kept + _KEPT_OF_WEIGHTS * weights(variant))
 
 
 def asking_bytes(variant: Variant, tokens: int) -> int:
-    """Bytes that one prompt takes when it is asked, about: the scores of one layer, and the keys
-    and values of all.
+    """Bytes that one prompt takes when it is asked, about: the weights, the scores of one layer,
+    and the keys and values of all.
     """
     scores = 2 * variant.heads * tokens * tokens
-    return _BYTES * (scores + 2 * variant.layers * variant.width * tokens)
+    states = 2 * variant.layers * variant.width * tokens
+    return _BYTES * (weights(variant) + scores + states)
 
 
 def free_bytes() -> int | None:
@@ -81,7 +91,8 @@ def check_memory(lab: Lab, tokenizer: Tokenizer, places: Sequence[Slot]) -> None
             raise lab.error_at(
                 path,
                 f"{path[-1]}: {what} takes about {needed / _GIB:,.1f} GiB, and "
-                f"{free / _GIB:.1f} GiB are free; take shorter rows or fewer of them",
+                f"{free / _GIB:.1f} GiB are free; take shorter rows, fewer of them or a smaller "
+                "model",
             )
 
 

@@ -16,9 +16,9 @@ from markupsafe import Markup
 from eyechart.harness.analysis.interval import span_text
 from eyechart.harness.report.page import style
 from eyechart.harness.satellites.lab.probing import TRAINED, UNTRAINED, Inside
-from eyechart.harness.satellites.lab.results import LEARNT, Result
+from eyechart.harness.satellites.lab.results import LEARNT, Result, length_text
 from eyechart.harness.satellites.lab.study import LabSpec
-from eyechart.harness.satellites.lab.words import method, sentence
+from eyechart.harness.satellites.lab.words import method, missing, recipe, sentence
 from eyechart.providers.base import SetupError, install
 
 _WIDTH, _HEIGHT = 560, 280
@@ -38,12 +38,13 @@ figure svg { max-width: 100%; height: auto; background: #fff }</style>
 <h1>{{ title }}</h1>
 {% if description %}<p>{{ description }}</p>
 {% endif %}
-{% if method %}<p>{{ method }}</p>
-{% endif %}
+<p>{{ recipe }}{% if missing %} {{ missing }}{% endif %}</p>
+<p>{{ method }}</p>
 {% for part in parts %}
 <section>
 <h2>{{ part.task }}</h2>
-<p>{{ part.condition }}; trained on rows to {{ part.trained_to }}, asked to {{ part.longest }}.</p>
+<p>{{ part.condition }}; trained on rows to {{ part.trained_to }}, \
+{{ "asked to " ~ part.longest if part.longest else "nothing was asked" }}.</p>
 <ul>
 {% for said in part.sentences %}
 <li>{{ said }}</li>
@@ -110,6 +111,8 @@ def page(spec: LabSpec, results: Sequence[Result], inside: Sequence[Inside] = ()
         css=Markup(style()),  # noqa: S704  our own files
         title=spec.title,
         description=spec.description,
+        recipe=recipe(spec),
+        missing=missing(spec, results),
         method=method(results, spec.reference),
         heads=_HEADS,
         parts=parts,
@@ -137,7 +140,7 @@ def _row(one: Result) -> list[str]:
         str(count),
         f"{one.learnt} of {count}",
         str(one.diverged or ""),
-        str(one.length),
+        length_text(one),
         "" if one.span is None else span_text(one.span),
         "" if one.p is None else f"{one.p:.2g}",
         "" if one.smallest_p is None else f"{one.smallest_p:.2g}",

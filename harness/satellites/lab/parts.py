@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from eyechart.harness.errors import EyechartError
 from eyechart.harness.satellites.lab.asking import Cell, ask, cells_of, not_asked
@@ -40,6 +41,8 @@ class Asked:
     warnings: Sequence[str] = ()
     failure: str = ""
     """Why it could not be asked."""
+    has_asked: bool = False
+    """Whether anything was asked; a run may have all answers already."""
 
 
 def asked(folder: LabFolder, number: int) -> Asked:
@@ -50,19 +53,15 @@ def asked(folder: LabFolder, number: int) -> Asked:
     how = ended(model.training)
     assert how is not None
     if how.how == DIVERGED:
-        return Asked(model, list(not_asked(model, lab, how)))
-    keep_model(model.training / WEIGHTS, model.folder, lab.spec.variants[model.variant])
+        return Asked(model, list(not_asked(lab, model, how)))
+    variant = lab.spec.variants[model.variant]
+    keep = partial(keep_model, model.training / WEIGHTS, model.folder, variant)
     warnings: list[str] = []
     try:
-        runs = ask(lab, model, warnings.append)
+        runs, has_asked = ask(lab, model, keep, warnings.append)
     except (EyechartError, ProviderError) as error:
         return Asked(model, warnings=warnings, failure=" ".join(error.lines))
-    cells = [
-        cell
-        for run_, learnt in zip(runs, lab.learnt, strict=True)
-        for cell in cells_of(model, run_, learnt.plan, learnt.longest, how)
-    ]
-    return Asked(model, cells, warnings)
+    return Asked(model, list(cells_of(lab, model, runs, how)), warnings, has_asked=has_asked)
 
 
 def probed(folder: LabFolder, number: int) -> tuple[Model, list[Inside]]:

@@ -1,7 +1,4 @@
-"""Measures the inside of every model of a study with `bench probe`, before and after its training.
-
-A satellite imports no other one, so the verb `probe` is called as its entry point gives it.
-"""
+"""Measures the inside of every model with `bench probe`, before and after its training."""
 
 from __future__ import annotations
 
@@ -16,16 +13,15 @@ from pathlib import Path
 from typing import Any
 from unittest import mock
 
-from eyechart.harness.cli.satellites import verb
 from eyechart.harness.errors import COMPLETE, INTERRUPTED, JournalError
 from eyechart.harness.plan.plan import Plan
 from eyechart.harness.satellites.lab.folders import Model
+from eyechart.harness.satellites.lab.probe_verb import probe_verb
 from eyechart.harness.satellites.lab.reading import Lab
 from eyechart.harness.satellites.lab.study import Probe
 
 UNTRAINED, TRAINED = "untrained", "trained"
 """The states in which a model is measured."""
-_PROBE = "probe"
 _VARIABLES = "EYECHART_"
 """Variables of the environment that give defaults, which a study has not."""
 
@@ -102,8 +98,6 @@ def _probe(plan: Plan, spread: str, wanted: Probe, folder: Path, out: Path) -> d
         JournalError: the probe did not come to its end.
         KeyboardInterrupt: it was interrupted.
     """
-    command = verb(_PROBE)
-    assert command is not None, "our own entry point"
     values: dict[str, list[str]] = {}
     for condition in plan.conditions:
         for axis, value in condition.items():
@@ -120,7 +114,7 @@ def _probe(plan: Plan, spread: str, wanted: Probe, folder: Path, out: Path) -> d
     printed = io.StringIO()
     out.mkdir(parents=True, exist_ok=True)
     with _without_defaults(out), contextlib.redirect_stdout(printed):
-        code = command.main(args=arguments, prog_name="bench probe", standalone_mode=False)
+        code = probe_verb().main(args=arguments, prog_name="bench probe", standalone_mode=False)
     if code == INTERRUPTED:
         raise KeyboardInterrupt
     if code != COMPLETE:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
@@ -13,6 +14,7 @@ from eyechart.harness.face.trust import TRUST, why_tasks
 from eyechart.harness.plan import selection
 from eyechart.harness.plan.plan import Plan
 from eyechart.harness.satellites.lab.data import Learnt, Recipe
+from eyechart.harness.satellites.lab.probe_verb import problem_of_measure
 from eyechart.harness.satellites.lab.study import (
     TASK_OF_LAB,
     LabSpec,
@@ -21,7 +23,7 @@ from eyechart.harness.satellites.lab.study import (
     Training,
     digest_of,
 )
-from eyechart.harness.satellites.lab.variant import Variant
+from eyechart.harness.satellites.lab.variant import Mechanism, Variant
 from eyechart.harness.settings.run_settings import RunSettings
 from eyechart.harness.settings.spelling import as_key
 from eyechart.harness.study.reading import read_as
@@ -34,10 +36,12 @@ from eyechart.providers.naming import spelled
 _PARTS: dict[str, Any] = {
     "tasks": TASK_OF_LAB,
     "training": Training,
-    "every": Variant,
-    "variants": Variant,
     "probe": Probe,
 }
+_PLACES_OF_VARIANTS = {"every": 1, "variants": 2}
+"""Keys below which there are variants, and how deep one lies."""
+_BESIDES = 8
+"""Tokens of a reply besides those of the right answer."""
 
 
 @dataclass(frozen=True)
@@ -63,6 +67,11 @@ class Lab:
             Learnt(plan, task.share, *task.trained)
             for task, plan in zip(self.spec.tasks, self.plans, strict=True)
         ]
+
+    @cached_property
+    def reply_tokens(self) -> list[int]:
+        """The most tokens of a reply to each plan."""
+        return [most_tokens(plan) for plan in self.plans]
 
     @property
     def recipe(self) -> Recipe:
@@ -111,6 +120,14 @@ class Lab:
         return error
 
 
+def most_tokens(plan: Plan) -> int:
+    """Tokens for a reply: no right one has more tokens than characters. A model that has not
+    learned to end its replies would fill its window with each of them.
+    """
+    phrase = plan.task.spec.answer.phrase
+    return _BESIDES + max(len(f"{phrase} {sample.target}") for sample in plan)
+
+
 def read_lab(path: Path, *, trusts: bool = False) -> Lab:
     """Reads a study. With `trusts` its tasks may be a user's own files, whose code is executed.
 
@@ -132,13 +149,39 @@ def _read_again(path: Path, trusts: bool, text: str) -> Lab:  # noqa: FBT001  as
 
 
 def _fields_at(path: Sequence[str | int]) -> list[str]:
-    part = _PARTS.get(str(path[0]), LabSpec) if path else LabSpec
-    fields: dict[str, Any] = part.model_fields
+    first = str(path[0]) if path else ""
+    if depth := _PLACES_OF_VARIANTS.get(first):
+        return variant_keys(path[depth:])
+    fields: dict[str, Any] = _PARTS.get(first, LabSpec).model_fields
     return list(fields)
+
+
+def variant_keys(path: Sequence[str | int]) -> list[str]:
+    """The keys that a mapping at `path` inside a variant may have: those of a variant, or those of
+    a mechanism, `("positions", "rope")`.
+    """
+    if not path:
+        return list(Variant.model_fields)
+    kinds = _with_names(Mechanism)
+    return next((list(kind.model_fields) for kind in kinds if kind.name == path[-1]), [])
+
+
+def _with_names(kind: type[Mechanism]) -> list[type[Mechanism]]:
+    own = [kind] if "name" in vars(kind) else []
+    return own + [one for below in kind.__subclasses__() for one in _with_names(below)]
 
 
 def _problems(file: YamlFile, spec: LabSpec) -> Iterator[Problem]:
     """Problems that types do not show."""
+    yield from _of_variants(file, spec)
+    yield from _of_tasks(file, spec)
+    for number, name in enumerate(spec.probe.measures if spec.probe else ()):
+        if problem := problem_of_measure(name):
+            place = file.position(["probe", "measures", number])
+            yield Problem(place, f"measures: {problem}")
+
+
+def _of_variants(file: YamlFile, spec: LabSpec) -> Iterator[Problem]:
     names = list(spec.variants)
     if spec.against is not None and spec.against not in names:
         place = file.position(["against"])
@@ -151,6 +194,9 @@ def _problems(file: YamlFile, spec: LabSpec) -> Iterator[Problem]:
         if same != name:
             place = file.position(["variants", name], of_key=True)
             yield Problem(place, f"{name!r} is the same as {same!r}")
+
+
+def _of_tasks(file: YamlFile, spec: LabSpec) -> Iterator[Problem]:
     for number, task in enumerate(spec.tasks):
         shortest, longest = task.trained
         if shortest > longest:
@@ -159,6 +205,10 @@ def _problems(file: YamlFile, spec: LabSpec) -> Iterator[Problem]:
         if task.task in [one.task for one in spec.tasks[:number]]:
             place = file.position(["tasks", number])
             yield Problem(place, f"{task.task!r} is here twice; put its axes and lengths together")
+        for length, count in Counter(task.settings.get("lengths", ())).items():
+            if count > 1:
+                place = file.position(["tasks", number, "lengths"])
+                yield Problem(place, f"lengths: {length} is here twice; leave one of them out")
 
 
 def _named(path: Path, task: LabTask) -> str:

@@ -16,6 +16,7 @@ from eyechart.harness.satellites.lab.seeds import (
     SeedLength,
     interval,
     mean_length,
+    mean_log,
     permutation_p,
     smallest_p,
 )
@@ -40,7 +41,7 @@ class OfSeed:
     @cached_property
     def accuracy(self) -> float | None:
         """Share of right answers at the trained lengths; `None` if none was scored there."""
-        return _share(one for one in self.asked if (one.length_high or 0) <= one.trained_to)
+        return _share(one for one in self.asked if is_within(one))
 
     @cached_property
     def beyond(self) -> float | None:
@@ -60,18 +61,23 @@ class OfSeed:
         return [one for one in self.cells if one.length is not None]
 
     def seen(self, shortest: float, longest: float) -> SeedLength:
-        """The length to which this model sees. A model that was not asked, or whose length is not
-        known, counts as one that does not see the shortest line.
+        """The length to which this model sees. A model whose length is not known, since no reply of
+        it can be read, counts as one that does not see the shortest line.
         """
         one = self.cells[0]
         below = Bound("<", shortest)
-        if one.effective_length is None or not self.asked:
+        if one.effective_length is None:
             return SeedLength(below, (below, below))
         sign: Sign = _SIGNS[one.effective_length_bound]
         length = Bound(sign, one.effective_length)
         low, high = one.effective_length_ci_low, one.effective_length_ci_high
         span = (Bound("=", low or shortest), Bound("=", high or longest))
         return SeedLength(length, span)
+
+
+def is_within(cell: Cell) -> bool:
+    """Whether all rows of a line that was asked are of trained lengths."""
+    return cell.length_high is not None and cell.length_high <= cell.trained_to
 
 
 def _share(cells: Iterable[Cell]) -> float | None:
@@ -82,7 +88,11 @@ def _share(cells: Iterable[Cell]) -> float | None:
 
 
 _SIGNS: Mapping[str, Sign] = {"": "=", "<": "<", ">": ">"}
-Verdict: TypeAlias = Literal["", "better", "worse", "no difference", "too few seeds"]
+Verdict: TypeAlias = Literal[
+    "", "better", "worse", "no difference", "too few seeds", "not trained", "no reference"
+]
+"""`not trained`: the training of every model diverged; `no reference`: so did those of the
+reference. The reference itself has none."""
 
 
 @dataclass(frozen=True)
@@ -95,10 +105,11 @@ class Result:
     seeds: Sequence[OfSeed]
     shortest: int
     longest: int
-    """The shortest and the longest line of the condition."""
+    """The shortest and the longest line that any model was asked under the condition; 0 where none
+    was asked."""
     p: float | None = None
     """The p-value against the reference, after Holm's correction over the variants; `None` for the
-    reference."""
+    reference, and where there is nothing to compare."""
     smallest_p: float | None = None
     """The smallest one that so many seeds can give."""
     verdict: Verdict = ""
@@ -109,9 +120,27 @@ class Result:
         return self.task, self.condition
 
     @property
+    def read(self) -> str:
+        """How the models were asked, see `LabSpec.read`."""
+        return self.seeds[0].cells[0].read
+
+    @property
     def trained_to(self) -> int:
         """The longest row of the training."""
         return self.seeds[0].cells[0].trained_to
+
+    @cached_property
+    def asked_within(self) -> tuple[int, int] | None:
+        """The shortest and the longest row of the lines that lie within the trained lengths; `None`
+        if no such line was asked.
+        """
+        lines = [cell for one in self.seeds for cell in one.asked if is_within(cell)]
+        if not lines:
+            return None
+        return (
+            min(cell.length_low or 0 for cell in lines),
+            max(cell.length_high or 0 for cell in lines),
+        )
 
     @property
     def learnt(self) -> int:
@@ -119,23 +148,28 @@ class Result:
         return sum(one.has_learnt for one in self.seeds)
 
     @property
+    def trained(self) -> Sequence[OfSeed]:
+        """The seeds whose training came to its end."""
+        return [one for one in self.seeds if one.is_trained]
+
+    @property
     def diverged(self) -> int:
         """Seeds whose training diverged."""
-        return sum(not one.is_trained for one in self.seeds)
+        return len(self.seeds) - len(self.trained)
 
     @cached_property
     def seen(self) -> list[SeedLength]:
-        """How far the model of each seed sees."""
-        return [one.seen(self.shortest, self.longest) for one in self.seeds]
+        """How far each trained model sees."""
+        return [one.seen(self.shortest, self.longest) for one in self.trained]
 
     @property
-    def length(self) -> Bound:
-        """The geometric mean of the lengths of all seeds."""
-        return mean_length(self.seen, self.shortest, self.longest)
+    def length(self) -> Bound | None:
+        """The geometric mean of the lengths of all trained models; `None` if there is none."""
+        return mean_length(self.seen, self.shortest, self.longest) if self.seen else None
 
     @property
     def span(self) -> Span | None:
-        """The 95 % interval of `length` over rows and seeds; `None` with too few seeds."""
+        """The 95 % interval of `length` over rows and seeds; `None` with too few trained models."""
         return interval(self.seen, self.shortest, self.longest)
 
     def curve(self) -> Iterable[tuple[int, float, float, float]]:
@@ -149,6 +183,11 @@ class Result:
                     by_length.setdefault(cell.length, []).append(cell.accuracy)
         for length, found in sorted(by_length.items()):
             yield length, sum(found) / len(found), min(found), max(found)
+
+
+def length_text(one: Result) -> str:
+    """How far a variant sees, for a table: `20`, `< 5`, or `not trained`."""
+    return "not trained" if one.length is None else str(one.length)
 
 
 def results_of(cells: Sequence[Cell], reference: str) -> list[Result]:
@@ -169,7 +208,7 @@ def results_of(cells: Sequence[Cell], reference: str) -> list[Result]:
             for of_seed in seeds.values()
             for cell in of_seed
             if cell.length is not None
-        ] or [1]
+        ] or [0]
         results = [
             Result(
                 name, *where, [OfSeed(one) for one in seeds.values()], min(lengths), max(lengths)
@@ -183,21 +222,28 @@ def results_of(cells: Sequence[Cell], reference: str) -> list[Result]:
 def _compared(results: Sequence[Result], reference: str) -> list[Result]:
     """The results of one condition with the p-values against the reference."""
     against = next((one for one in results if one.variant == reference), None)
-    others = [one for one in results if one is not against]
+    others = [one for one in results if one is not against and one.trained]
+    compared = {
+        one.variant: replace(one, verdict="not trained") for one in results if not one.trained
+    }
     if against is None or not others:
-        return list(results)
+        return [compared.get(one.variant, one) for one in results]
+    if not against.trained:
+        compared |= {one.variant: replace(one, verdict="no reference") for one in others}
+        return [compared[one.variant] for one in results]
     corrected = holm([permutation_p(one.seen, against.seen) for one in others])
-    compared = {}
     for one, p in zip(others, corrected, strict=True):
-        least = min(1.0, smallest_p(len(one.seeds), len(against.seeds)) * len(others))
-        verdict = _verdict(one, against, p, least)
+        least = min(1.0, smallest_p(len(one.seen), len(against.seen)) * len(others))
+        verdict = _verdict(one.seen, against.seen, p, least)
         compared[one.variant] = replace(one, p=p, smallest_p=least, verdict=verdict)
     return [compared.get(one.variant, one) for one in results]
 
 
-def _verdict(one: Result, against: Result, p: float, least: float) -> Verdict:
+def _verdict(
+    seen: Sequence[SeedLength], against: Sequence[SeedLength], p: float, least: float
+) -> Verdict:
     if least > SIGNIFICANT:
         return "too few seeds"
     if p > SIGNIFICANT:
         return "no difference"
-    return "better" if one.length.length > against.length.length else "worse"
+    return "better" if mean_log(seen) > mean_log(against) else "worse"

@@ -33,11 +33,16 @@ class SeedLength:
     """The 95 % interval over the rows."""
 
 
+def mean_log(seeds: Sequence[SeedLength]) -> float:
+    """The mean of the natural logarithms of the lengths of all seeds."""
+    return sum(math.log(one.length.length) for one in seeds) / len(seeds)
+
+
 def mean_length(seeds: Sequence[SeedLength], shortest: float, longest: float) -> Bound:
     """The geometric mean of the lengths of all seeds, each taken at its bound. It is itself a bound
     where one of them is, unless there are bounds on both sides.
     """
-    mean = math.exp(sum(math.log(one.length.length) for one in seeds) / len(seeds))
+    mean = math.exp(mean_log(seeds))
     signs = {one.length.sign for one in seeds} - {"="}
     sign = signs.pop() if len(signs) == 1 else "="
     return Bound(sign, min(max(mean, shortest), longest))

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from eyechart.harness.analysis.interval import span_text
 from eyechart.harness.cli.documents import print_document
 from eyechart.harness.cli.layout import Column, table
 from eyechart.harness.cli.terminal import echo, show, tell
-from eyechart.harness.satellites.lab.folders import CSV, PAGE, LabFolder
+from eyechart.harness.satellites.lab.asking import unanswered
+from eyechart.harness.satellites.lab.folders import CSV, PAGE, VARIANTS, LabFolder
 from eyechart.harness.satellites.lab.memory import longest_tokens
-from eyechart.harness.satellites.lab.order import ended
+from eyechart.harness.satellites.lab.order import TRAINED, ended
 from eyechart.harness.satellites.lab.progress import duration
-from eyechart.harness.satellites.lab.results import Result
+from eyechart.harness.satellites.lab.results import Result, length_text
 from eyechart.harness.satellites.lab.seeds import FEWEST, fewest_seeds, smallest_p
 from eyechart.harness.satellites.lab.study import LabSpec
 from eyechart.harness.satellites.lab.words import method, sentence
@@ -24,71 +25,97 @@ if TYPE_CHECKING:
     from tokenizers import Tokenizer
 
 
+@dataclass
+class _Ahead:
+    """What is missing of a variant, and the time that it would take here."""
+
+    trainings: int = 0
+    requests: int = 0
+    training_s: float = 0.0
+    asking_s: float = 0.0
+
+
 def dry_run(
     folder: LabFolder, tokenizer: Tokenizer, places: Sequence[Slot], *, as_json: bool
 ) -> None:
-    """Prints what is to be trained, with the time that its steps would take here."""
-    from eyechart.harness.satellites.lab.devices import (  # noqa: PLC0415  imports torch
-        seconds_of_step,
+    """Prints what is to be trained and asked, with the time that this would take here."""
+    spec, device = folder.lab.spec, places[0].device
+    ahead = _ahead(folder, tokenizer, device)
+    total = _Ahead(
+        sum(one.trainings for one in ahead.values()),
+        sum(one.requests for one in ahead.values()),
+        sum(one.training_s for one in ahead.values()) / len(places),
+        sum(one.asking_s for one in ahead.values()),
     )
-
-    lab = folder.lab
-    spec = lab.spec
-    tokens = longest_tokens(lab, tokenizer)
-    missing: dict[str, set[str]] = {name: set() for name in spec.variants}
-    known: set[str] = set()
-    for model in folder.models():
-        if ended(model.training) is None and str(model.training) not in known:
-            known.add(str(model.training))
-            missing[model.variant].add(str(model.training))
     steps = spec.training.steps
-    seconds = {
-        name: len(ahead)
-        * steps
-        * seconds_of_step(
-            spec.variants[name],
-            spec.training,
-            tokenizer.get_vocab_size(),
-            tokens,
-            places[0].device,
-        )
-        for name, ahead in missing.items()
-        if ahead
-    }
-    total = sum(seconds.values()) / len(places)
     if as_json:
         print_document(
             {
                 "study": spec.name,
-                "trainings": {name: len(ahead) for name, ahead in missing.items()},
+                "trainings": {name: one.trainings for name, one in ahead.items()},
                 "steps": steps,
-                "seconds": total,
+                "seconds": total.training_s,
+                "requests": {name: one.requests for name, one in ahead.items()},
+                "asking_seconds": total.asking_s,
             }
         )
         return
-    names = list(spec.variants)
+    rows = ahead.values()
     show(
         table(
             [
-                Column(["variant"], names, "left"),
-                Column(["trainings"], [f"{len(missing[name]):,}" for name in names]),
-                Column(["steps"], [f"{len(missing[name]) * steps:,}" for name in names]),
-                Column(
-                    ["about"],
-                    [duration(seconds[name]) if name in seconds else "-" for name in names],
-                ),
+                Column(["variant"], list(ahead), "left"),
+                Column(["trainings"], [f"{one.trainings:,}" for one in rows]),
+                Column(["steps"], [f"{one.trainings * steps:,}" for one in rows]),
+                Column(["to train"], [_time(one.training_s) for one in rows]),
+                Column(["requests"], [f"{one.requests:,}" for one in rows]),
+                Column(["to ask"], [_time(one.asking_s) for one in rows]),
             ]
         )
     )
-    requests = sum(plan.size for plan in lab.plans)
-    models = len(names) * spec.seeds
+    models = len(ahead) * spec.seeds
     tell(
-        f"{models} models, {sum(map(len, missing.values()))} to train, about {duration(total)} at "
-        f"most on {places[0].device} in {len(places)} processes; then {models * requests:,} "
-        f"requests, {requests:,} a model."
+        f"{models} models, {total.trainings} to train, about {duration(total.training_s)} at most "
+        f"on {device} in {len(places)} processes; then {total.requests:,} requests, about "
+        f"{duration(total.asking_s)} at most{' besides the probe' if spec.probe else ''}."
     )
     if said := _of_seeds(spec):
         tell(said)
+
+
+def _time(seconds: float) -> str:
+    return duration(seconds) if seconds else "-"
+
+
+def _ahead(folder: LabFolder, tokenizer: Tokenizer, device: str) -> dict[str, _Ahead]:
+    """What is missing of each variant."""
+    from eyechart.harness.satellites.lab.asking_time import (  # noqa: PLC0415  imports torch
+        seconds_of_model,
+    )
+    from eyechart.harness.satellites.lab.devices import (  # noqa: PLC0415  imports torch
+        seconds_of_step,
+    )
+
+    lab, known = folder.lab, set()
+    training, words = lab.spec.training, tokenizer.get_vocab_size()
+    tokens = longest_tokens(lab, tokenizer)
+    found = {name: _Ahead() for name in lab.spec.variants}
+    for model in folder.models():
+        one, how = found[model.variant], ended(model.training)
+        if how is None and model.training not in known:
+            known.add(model.training)
+            one.trainings += 1
+        if how is None or how.how == TRAINED:
+            one.requests += sum(plan.size for plan in unanswered(lab, model))
+    a_model = sum(plan.size for plan in lab.plans)
+    for name, one in found.items():
+        variant = lab.spec.variants[name]
+        if one.trainings:
+            a_step = seconds_of_step(variant, training, words, tokens, device)
+            one.training_s = one.trainings * training.steps * a_step
+        if one.requests:
+            one.asking_s = seconds_of_model(lab, variant, tokenizer) * one.requests / a_model
+    return found
 
 
 def _of_seeds(spec: LabSpec) -> str:
@@ -115,7 +142,7 @@ def results(spec: LabSpec, found: Sequence[Result]) -> None:
                 [
                     Column(["variant"], [one.variant for one in mine], "left"),
                     Column(["learned"], [f"{one.learnt}/{len(one.seeds)}" for one in mine]),
-                    Column(["sees to"], [str(one.length) for one in mine]),
+                    Column(["sees to"], [length_text(one) for one in mine]),
                     Column(["95 % interval"], [_span(one) for one in mine], "left"),
                     Column(["p"], ["" if one.p is None else f"{one.p:.2g}" for one in mine]),
                 ]
@@ -124,8 +151,7 @@ def results(spec: LabSpec, found: Sequence[Result]) -> None:
         for one in mine:
             tell(sentence(one, spec.reference))
         echo("")
-    if said := method(found, spec.reference):
-        tell(said)
+    tell(method(found, spec.reference))
 
 
 def _span(one: Result) -> str:
@@ -139,8 +165,10 @@ def document(folder: LabFolder, found: Sequence[Result]) -> None:
         {
             "study": spec.name,
             "csv": folder.path / CSV,
+            "variants": folder.path / VARIANTS,
             "page": folder.path / PAGE,
             "against": spec.reference,
+            "read": spec.read,
             "results": [_entry(one, spec.reference) for one in found],
         }
     )
@@ -155,7 +183,7 @@ def _entry(one: Result, reference: str) -> dict[str, Any]:
         "seeds": len(one.seeds),
         "learned": one.learnt,
         "diverged": one.diverged,
-        "effective_length": asdict(one.length),
+        "effective_length": None if one.length is None else asdict(one.length),
         "interval": None if span is None else [asdict(end) for end in span],
         "p": one.p,
         "smallest_p": one.smallest_p,

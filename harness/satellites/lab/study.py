@@ -8,7 +8,18 @@ from collections.abc import Mapping
 from contextlib import suppress
 from typing import Annotated, Any, Literal
 
-from pydantic import ConfigDict, Field, FiniteFloat, ValidationError, create_model, model_validator
+from pydantic import (
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    FiniteFloat,
+    ValidationError,
+    ValidationInfo,
+    create_model,
+    field_validator,
+    model_validator,
+)
+from pydantic_core import PydanticCustomError
 
 from eyechart.harness.satellites.lab.variant import Variant
 from eyechart.harness.spec.answer import Part
@@ -31,7 +42,7 @@ class Training(Part):
     learning_rate: Annotated[FiniteFloat, Field(gt=0, le=1)] = 0.002
     """The highest learning rate of AdamW, which falls to zero along a cosine."""
     warm_up: Annotated[int, Field(ge=0, le=10_000_000)] = 100
-    """Steps in which the learning rate rises."""
+    """Steps in which the learning rate rises; all of fewer steps, unless given."""
     weight_decay: Annotated[FiniteFloat, Field(ge=0, le=1)] = 0.01
     """The weight decay of AdamW."""
     growth: Share = 0.5
@@ -40,6 +51,28 @@ class Training(Part):
     merged: Annotated[int, Field(gt=0, le=4)] = 1
     """Letters of a row that may be one token, as in tokenizers of large models. With 1 each letter
     is a token."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _short_warm_up(cls, given: Any) -> Any:
+        """Lets the usual rise end with the last step of a short training."""
+        steps = given.get("steps") if isinstance(given, dict) else None
+        usual = cls.model_fields["warm_up"].default
+        if isinstance(steps, int) and 0 < steps < usual and "warm_up" not in given:
+            return {**given, "warm_up": steps}
+        return given
+
+    @field_validator("warm_up")
+    @classmethod
+    def _warm_up_fits(cls, warm_up: int, info: ValidationInfo) -> int:
+        steps = info.data.get("steps")
+        if steps is not None and warm_up > steps:
+            raise PydanticCustomError(
+                "setting",
+                "{warm_up} is longer than the training of {steps} steps; write at most {steps}",
+                {"warm_up": warm_up, "steps": steps},
+            )
+        return warm_up
 
 
 class Probe(Part):
@@ -62,8 +95,16 @@ class LabTask(StudyTask):
     """The lengths of the shortest and of the longest row in the training."""
 
 
+def _two(given: Any) -> Any:
+    if not isinstance(given, list) or len(given) != 2:  # noqa: PLR2004
+        problem = "must be the shortest and the longest length, such as [1, 32]"
+        raise PydanticCustomError("must", "{problem}", {"problem": problem})
+    return given
+
+
 _Trained = Annotated[
-    list[Annotated[int, Field(gt=0, le=100_000)]], Field(min_length=2, max_length=2)
+    list[Annotated[int, Field(gt=0, le=100_000)]],
+    BeforeValidator(_two),
 ]
 TASK_OF_LAB: Any = create_model(
     "LabTask",
@@ -102,7 +143,7 @@ class LabSpec(Part):
         """Gives each variant what `every` has and it lacks."""
         if not isinstance(given, dict):
             return given
-        every, variants = given.get("every"), given.get("variants")
+        every, variants = given.get("every", {}), given.get("variants")
         if not isinstance(every, dict) or not isinstance(variants, dict):
             return given
         with suppress(ValidationError):  # of `every` itself, which is found below

@@ -16,7 +16,7 @@ Formulas and sources stand where a mechanism is computed: `lab/mechanisms/`.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated, Any, ClassVar, Literal, TypeAlias, TypeVar
+from typing import Annotated, Any, ClassVar, Literal, TypeAlias
 
 from pydantic import (
     BaseModel,
@@ -51,6 +51,8 @@ class Mechanism(BaseModel):
     """The field that is meant where one number or word is given instead of a mapping."""
     flat: ClassVar[bool] = False
     """Whether the name is the first field, and the others stand beside it."""
+    example: ClassVar[int | None] = None
+    """The number of a remedy, for a choice that is nothing without one."""
 
     @model_validator(mode="before")
     @classmethod
@@ -67,8 +69,8 @@ class Mechanism(BaseModel):
         if inside is None or isinstance(inside, dict):
             return inside or {}
         if cls.short is None:
-            known = ", ".join(cls.model_fields)
-            remedy = f"{{{cls.name}: {{{known}: …}}}}" if known else cls.name
+            known = ", ".join(f"{field}: …" for field in cls.model_fields)
+            remedy = f"{{{cls.name}: {{{known}}}}}" if known else cls.name
             raise _wrong(f"{cls.name!r} takes no {inside!r}; write {remedy}")
         return {cls.short: inside}
 
@@ -175,7 +177,7 @@ class Differential(Mechanism):
 class Window(Mechanism):
     """Softmax over the last positions and the first ones."""
 
-    name, flat = "window", True
+    name, flat, example = "window", True, 64
     window: Annotated[int, Field(ge=1, le=1_000_000)]
     """Number of the last positions, the own one among them."""
     sinks: Annotated[int, Field(ge=0, le=1_000_000)] = 4
@@ -209,7 +211,7 @@ class NoStretch(Mechanism):
 class Stretch(Mechanism):
     """A way to ask a trained model for longer rows."""
 
-    short = "factor"
+    short, example = "factor", 2
     factor: Annotated[float, Field(gt=1, le=1e6)]
     """How many times as long as in the training a row is to be."""
 
@@ -275,13 +277,14 @@ def _known(*kinds: type[Mechanism]) -> BeforeValidator:
     def check(given: Any) -> Any:
         name = _named(given)
         if name is None:
-            shown = "nothing" if given in (None, {}) else repr(given)
-            raise _wrong(f"{shown} names no mechanism; {known}")
+            problem = "is empty" if given in (None, {}) else f"{given!r} names no mechanism"
+            raise _wrong(f"{problem}; {known}")
         if name not in names:
             raise _wrong(f"no {name!r}; {did_you_mean(name, names, known)}")
-        flat = next(kind for kind in kinds if kind.name == name).flat
-        if flat and isinstance(given, str):
-            raise _wrong(f"{name!r} needs its size; write {{{name}: 64}}")
+        example = next(kind.example for kind in kinds if kind.name == name)
+        is_bare = isinstance(given, str) or (isinstance(given, dict) and given[name] in (None, {}))
+        if example is not None and is_bare:
+            raise _wrong(f"{name!r} needs a number; write {{{name}: {example}}}")
         return given
 
     return BeforeValidator(check)
@@ -329,7 +332,6 @@ Loss: TypeAlias = Annotated[
     Discriminator(_named),
     _known(NoLoss, SeqVcr),
 ]
-_M = TypeVar("_M", bound=Mechanism)
 
 
 class Variant(BaseModel):
@@ -467,21 +469,6 @@ def read_variant(given: object) -> Variant:
         first = error.errors(include_url=False)[0]
         place = ".".join(["variant", *map(str, first["loc"])])
         raise ValueError(f"{place}: {first['msg']}") from None
-
-
-def keys_at(path: Sequence[str | int]) -> list[str]:
-    """The keys that a mapping at `path` inside a variant may have: those of a variant, or those of
-    a mechanism, `("positions", "rope")`.
-    """
-    if not path:
-        return list(Variant.model_fields)
-    return next((list(kind.model_fields) for kind in _all(Mechanism) if kind.name == path[-1]), [])
-
-
-def _all(kind: type[_M]) -> list[type[_M]]:
-    """The mechanisms that have a name."""
-    own = [kind] if "name" in vars(kind) else []
-    return own + [one for below in kind.__subclasses__() for one in _all(below)]
 
 
 def _head_width(info: ValidationInfo) -> int | None:

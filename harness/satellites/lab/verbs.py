@@ -49,7 +49,9 @@ def lab(
     ] = None,
     dry_run: Annotated[
         bool,
-        typer.Option("--dry-run", help="Print what would be trained, and how long that takes."),
+        typer.Option(
+            "--dry-run", help="Print what would be trained and asked, and how long that takes."
+        ),
     ] = False,
     trust: TrustOption = False,
     as_json: JsonOption = False,

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from eyechart.harness.analysis.curve import THRESHOLD
 from eyechart.harness.analysis.interval import span_text
 from eyechart.harness.satellites.lab.results import LEARNT, Result
 from eyechart.harness.satellites.lab.seeds import FEWEST, fewest_seeds
+from eyechart.harness.satellites.lab.study import LabSpec
 
 
 def sentence(one: Result, reference: str) -> str:
-    """`alibi: learned the trained lengths (to 32) in 3 of 3 seeds; it sees to 45 (38 to 52), …`."""
+    """`alibi: learned the trained lengths (to 32, asked at 4 to 31) in 3 of 3 seeds, …; sees to 45
+    (38 to 52), …`.
+    """
     return f"{one.variant}: {_learnt(one)}{_seen(one)}{_against(one, reference)}."
 
 
@@ -23,17 +27,25 @@ def _learnt(one: Result) -> str:
     """What became of the trainings."""
     said = []
     if one.diverged:
-        said.append(f"the training diverged in {_of(one.diverged, one)}")
-    failed = len(one.seeds) - one.learnt - one.diverged
-    if failed:
-        reached = [of.accuracy for of in one.seeds if of.accuracy is not None and not of.has_learnt]
-        span = f", with {_shares(reached)} right there" if reached else ""
-        said.append(
-            f"did not reach {100 * LEARNT:g} % at the trained lengths (to {one.trained_to}) in "
-            f"{_of(failed, one)}{span}"
+        so = "" if one.trained else ", so there is no trained model"
+        said.append(f"the training diverged in {_of(one.diverged, one)}{so}")
+    if not one.trained:
+        return said[0]
+    if one.asked_within is None:
+        return ", ".join(
+            [*said, f"was asked no line within the trained lengths (to {one.trained_to})"]
         )
+    low, high = one.asked_within
+    asked = f"{low} to {high}" if low < high else str(low)
+    lengths = f"the trained lengths (to {one.trained_to}, asked at {asked})"
+    failed = len(one.trained) - one.learnt
+    if failed:
+        reached = [of.accuracy for of in one.trained if of.accuracy is not None]
+        below = [share for share in reached if share < LEARNT]
+        span = f", with {_shares(below)} right there" if below else ""
+        said.append(f"did not reach {100 * LEARNT:g} % at {lengths} in {_of(failed, one)}{span}")
     if one.learnt:
-        said.append(f"learned the trained lengths (to {one.trained_to}) in {_of(one.learnt, one)}")
+        said.append(f"learned {lengths} in {_of(one.learnt, one)}")
         longer = [of.beyond for of in one.seeds if of.beyond is not None and of.has_learnt]
         if longer:
             said.append(f"where it is right on {_shares(longer)} of longer rows")
@@ -48,15 +60,16 @@ def _shares(reached: Sequence[float]) -> str:
 
 def _seen(one: Result) -> str:
     """How far the models see, and whether that is beyond their training."""
-    if one.diverged == len(one.seeds):
-        return ""
     span, length = one.span, one.length
+    if length is None:
+        return ""
     told = f" ({span_text(span)})" if span and span_text(span) != str(length) else ""
-    said = f"; sees to {length.words}{told}"
+    models = f" in the other {len(one.trained)}" if one.diverged else ""
+    said = f"; sees to {length.words}{told}{models}"
     if not one.learnt:
         return said
     if span is None:
-        return f"{said}, without an interval over fewer than {FEWEST} seeds"
+        return f"{said}, without an interval over fewer than {FEWEST} models"
     low, high = span
     if low.sign != "<" and low.length > one.trained_to:
         return f"{said}, beyond the trained lengths"
@@ -67,6 +80,8 @@ def _seen(one: Result) -> str:
 
 def _against(one: Result, reference: str) -> str:
     """The comparison with the reference."""
+    if one.verdict == "no reference":
+        return f"; nothing to compare it with, since no model of {reference} was trained"
     if one.p is None or one.smallest_p is None:
         return ""
     if one.verdict == "too few seeds":
@@ -85,17 +100,53 @@ def _p(p: float) -> str:
 
 
 def method(results: Sequence[Result], reference: str) -> str:
-    """How variants are compared, and what so many seeds can show."""
+    """What the numbers of a study mean, how variants are compared, and what so many seeds show."""
+    said = (
+        f"A model has learned the trained lengths if it is right on {100 * LEARNT:g} % of the rows "
+        "of the lines that end within them. It sees to the length at which its curve over all "
+        f"lines falls below {100 * THRESHOLD:g} %, which may lie between two lines."
+    )
     others = max(
         (sum(other.where == one.where for other in results) - 1 for one in results), default=0
     )
     if others < 1:
-        return ""
+        return said
     least = max((one.smallest_p for one in results if one.smallest_p is not None), default=1.0)
     return (
-        f"A seed of training is the unit. Each variant is compared with {reference} by the exact "
-        "permutation test of the mean log length over seeds, corrected by Holm over the variants "
-        f"of a condition; with these seeds p cannot be below {_p(least)}, and one of them can be "
-        f"called better from {fewest_seeds(others)} seeds on. "
+        f"{said} A seed of training is the unit. Each variant is compared with {reference} by the "
+        "exact permutation test of the mean log length over trained models, corrected by Holm over "
+        f"the variants of a condition; with these seeds p cannot be below {_p(least)}, and one of "
+        f"them can be called better from {fewest_seeds(others)} seeds on. "
         "Intervals are over rows and seeds."
     )
+
+
+def recipe(spec: LabSpec) -> str:
+    """How all variants were trained and asked, in a line."""
+    training = spec.training
+    read = {
+        "reply": "the replies are read",
+        "likelihood": "the likeliest of given answers counts as the reply (read: likelihood)",
+    }
+    return (
+        f"{spec.seeds:,} seed{'s' * (spec.seeds != 1)} of {training.steps:,} steps of "
+        f"{training.rows:,} rows, learning rate {training.learning_rate:g} at most; "
+        f"layers {_sizes(spec, 'layers')}, width {_sizes(spec, 'width')}, heads "
+        f"{_sizes(spec, 'heads')}; {read[spec.read]}."
+    )
+
+
+def missing(spec: LabSpec, results: Sequence[Result]) -> str:
+    """How many models are not in the results, since they are not trained or asked yet; empty if
+    none is missing.
+    """
+    wheres = {one.where for one in results}
+    there = sum(len(one.seeds) for one in results) // max(1, len(wheres))
+    models = len(spec.variants) * spec.seeds
+    return f"{models - there} of {models} models are missing here." if there < models else ""
+
+
+def _sizes(spec: LabSpec, name: str) -> str:
+    """`2`, or `2 or 4` where variants differ."""
+    sizes = sorted({int(getattr(one, name)) for one in spec.variants.values()})
+    return " or ".join(f"{size:,}" for size in sizes)

@@ -202,12 +202,12 @@ class ProbeFolder:
                 f"{self.folder} has measures but no {MANIFEST}, so their model is not known; "
                 f"restore the file, or use another {named('out')}"
             )
-        for fact in ("weights_sha256", "tokenizer_sha256"):
+        for fact in ("weights_sha256", "config_sha256", "tokenizer_sha256"):
             old, new = (one.get("facts", {}).get(fact) for one in (before, manifest))
-            if before and old != new:
+            if old is not None and old != new:
                 raise JournalError(
-                    f"{self.folder} is the probe of a model with other weights or another "
-                    f"tokenizer ({fact} differs); use another {named('out')}"
+                    f"{self.folder} is the probe of a model with other weights, another config or "
+                    f"another tokenizer ({fact} differs); use another {named('out')}"
                 )
         commands = dict.fromkeys([*before.get("commands", []), *manifest.get("commands", [])])
         kept = {"created": before.get("created", now), "updated": now, "commands": list(commands)}

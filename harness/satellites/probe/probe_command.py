@@ -22,7 +22,6 @@ from eyechart.harness.plan.plan import Plan
 from eyechart.harness.satellites.probe.engine import Probe, Probed
 from eyechart.harness.satellites.probe.folder import ProbeFolder, probe_folder
 from eyechart.harness.satellites.probe.inside import open_inside
-from eyechart.harness.satellites.probe.measures.catalogue import check_measures
 from eyechart.harness.satellites.probe.shown import SHOWN, rows_with, shown_values
 from eyechart.harness.satellites.probe.table import CHANGES, TABLE, write_tables
 from eyechart.harness.spec import Settings
@@ -57,7 +56,6 @@ def probe(
     as_json: bool,
 ) -> int:
     """Probes each model on each plan and prints a table for each; returns the exit code."""
-    chosen = check_measures(measures)
     documents: list[dict[str, Any]] = []
     code = COMPLETE
     for model in models:
@@ -67,7 +65,7 @@ def probe(
             for planned in plans:
                 folder = probe_folder(out, model.label, planned.task, settings)
                 manifest = _manifest(planned, model, inside, command)
-                code = max(code, _probe_one(planned, inside, folder, chosen, manifest))
+                code = max(code, _probe_one(planned, inside, folder, measures, manifest))
                 rows, frame, changes = write_tables(folder)
                 if as_json:
                     documents.append(

@@ -97,6 +97,13 @@ PROBE_EXAMPLES = examples(
 )
 
 
+def _measures(given: list[str] | None) -> list[str]:
+    """The measures that are named, all usual ones where none is."""
+    from eyechart.harness.satellites.probe.measures.catalogue import check_measures
+
+    return [*check_measures(listed(given or []))]
+
+
 @probe_app.command(
     short_help="Measure the inside of a model.", epilog=PROBE_EXAMPLES, cls=AskingVerb
 )
@@ -118,6 +125,7 @@ def probe(
         typer.Option(
             "--measure",
             metavar="NAME[,NAME]",
+            callback=_measures,
             help="Measures to take; default: all but lipschitz, which is slow.",
         ),
     ] = None,
@@ -180,7 +188,7 @@ def probe(
         probe_models(
             plans,
             models,
-            listed(measure or []),
+            measure or [],
             settings=settings,
             out=asked.out,
             command=command_of(context),

@@ -78,15 +78,16 @@ class HfInside:
         if not self._can_share():
             self.anatomy = replace(self.anatomy, shares=False)
         tokens = len(self._tokenizer)
-        self._sha256 = files.weights_sha256()
+        self._sha256, self._config_sha256 = files.weights_sha256(), files.config_sha256()
         self._vocabulary = tokens
 
     def facts(self) -> dict[str, object]:
-        """The hash of the weights, and the libraries that compute."""
+        """The hashes of the weights and the config, and the libraries that compute."""
         return {
             "engine": f"transformers {transformers.__version__}, torch {torch.__version__}",
             "device": str(self._models["float32"].device),
             "weights_sha256": self._sha256[:16],
+            "config_sha256": self._config_sha256 and self._config_sha256[:16],
             "vocabulary": self._vocabulary,
             **self._change.facts(),
         }

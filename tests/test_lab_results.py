@@ -1,0 +1,332 @@
+"""What the seeds of a study say, its sentences, and its page."""
+
+from __future__ import annotations
+
+import csv
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from eyechart.harness.analysis.interval import Bound
+from eyechart.harness.errors import EyechartError
+from eyechart.harness.satellites.lab.asking import Cell, csv_text, read_csv
+from eyechart.harness.satellites.lab.page import page
+from eyechart.harness.satellites.lab.results import Result, results_of
+from eyechart.harness.satellites.lab.seeds import (
+    SeedLength,
+    fewest_seeds,
+    interval,
+    mean_length,
+    permutation_p,
+    smallest_p,
+)
+from eyechart.harness.satellites.lab.study import LabSpec
+from eyechart.harness.satellites.lab.variants_table import variants_text
+from eyechart.harness.satellites.lab.words import method, sentence
+
+
+def seen(*lengths: float, width: float = 1.1) -> list[SeedLength]:
+    """How far the models of several seeds see."""
+    return [
+        SeedLength(Bound("=", one), (Bound("=", one / width), Bound("=", one * width)))
+        for one in lengths
+    ]
+
+
+class TestSeeds:
+    """A seed of training is the unit."""
+
+    def test_the_smallest_p(self) -> None:
+        """Of three seeds against three the extremest two of twenty splits remain."""
+        assert smallest_p(3, 3) == pytest.approx(0.1)
+        assert permutation_p(seen(10, 11, 12), seen(20, 21, 22)) == pytest.approx(0.1)
+        assert permutation_p(seen(20, 21, 22, 23), seen(1, 2, 3, 4)) == pytest.approx(2 / 70)
+
+    def test_no_difference(self) -> None:
+        """Equal models give p = 1, those that interleave a large one."""
+        assert permutation_p(seen(10, 10, 10), seen(10, 10, 10)) == 1
+        assert permutation_p(seen(10, 12, 14), seen(11, 13, 15)) > 0.5
+
+    @pytest.mark.parametrize(("comparisons", "seeds"), [(1, 4), (6, 5), (7, 6)])
+    def test_how_many_seeds_are_needed(self, comparisons: int, seeds: int) -> None:
+        """One fewer cannot be below 5 % after Holm's correction."""
+        assert fewest_seeds(comparisons) == seeds
+        assert smallest_p(seeds, seeds) * comparisons <= 0.05
+        assert smallest_p(seeds - 1, seeds - 1) * comparisons > 0.05
+
+    def test_drawn_splits_are_as_good_as_all(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Where there are too many to count."""
+        first, second = seen(10, 14, 18, 22, 13), seen(12, 20, 24, 26, 30)
+        every = permutation_p(first, second)
+        monkeypatch.setattr("eyechart.harness.satellites.lab.seeds._ALL_SPLITS", 251)
+        several = permutation_p(first, second)
+        assert several == permutation_p(first, second)
+        assert several == pytest.approx(every, abs=0.08)
+
+    def test_the_interval(self) -> None:
+        """It is wider with fewer seeds, never as narrow as that over rows, and open at bounds."""
+        assert interval(seen(10, 12), 1, 100) is None
+        low, high = interval(seen(20, 20, 20), 1, 100) or (None, None)
+        assert low is not None
+        assert high is not None
+        assert [low.length, high.length] == pytest.approx([20 / 1.1, 22])
+        few, many = interval(seen(10, 20, 40), 1, 900), interval(seen(10, 20, 40) * 3, 1, 900)
+        assert few is not None
+        assert many is not None
+        assert few[0].length < many[0].length < 20 < many[1].length < few[1].length
+        above = [SeedLength(Bound(">", 100), (Bound("=", 90), Bound("=", 100)))] * 3
+        low, high = interval(above, 1, 100) or (None, None)
+        assert high == Bound(">", 100)
+        assert low is not None
+        assert low.length == pytest.approx(94.87, abs=0.01)
+
+    def test_the_mean_is_a_bound_where_a_seed_is(self) -> None:
+        """The geometric mean; with a seed that sees to the end it is at least that."""
+        assert str(mean_length(seen(10, 40), 1, 100)) == "20"
+        above = SeedLength(Bound(">", 100), (Bound("=", 100), Bound("=", 100)))
+        below = SeedLength(Bound("<", 1), (Bound("=", 1), Bound("=", 1)))
+        assert str(mean_length([*seen(25), above], 1, 100)) == "> 50"
+        assert mean_length([below, above], 1, 100).sign == "="
+
+
+@pytest.mark.parametrize(
+    ("count", "spread", "error"), [(3, 0.3, 0.1), (6, 0.3, 0.1), (4, 0.05, 0.2)]
+)
+def test_intervals_and_tests_hold_as_often_as_they_say(
+    count: int, spread: float, error: float
+) -> None:
+    """Models of known lengths, with an error that they share since they are asked the same rows."""
+    rng = np.random.default_rng(count)
+    held = found = 0
+    rounds = 1000
+
+    def models(shared: float) -> list[SeedLength]:
+        logs = np.log(50) + shared + rng.normal(0, spread, count)
+        return seen(*np.exp(logs), width=float(np.exp(1.96 * error)))
+
+    for _ in range(rounds):
+        shared = float(rng.normal(0, error))
+        first, second = models(shared), models(shared)
+        low, high = interval(first, 1, 10_000) or (Bound("=", 0), Bound("=", 0))
+        held += low.length <= 50 <= high.length
+        found += permutation_p(first, second) <= 0.05
+    assert held >= 0.94 * rounds
+    assert found <= 0.06 * rounds
+
+
+def cells(
+    variant: str, lengths: list[float | None], accuracy: float = 1.0, *, trained: bool = True
+) -> list[Cell]:
+    """The rows of a variant: for each seed how far it sees; two lines, one of them trained."""
+    found = []
+    for seed, length in enumerate(lengths):
+        for at in (10, 80):
+            right = accuracy if at == 10 else 0.0
+            found.append(
+                Cell(
+                    variant=variant,
+                    seed=seed,
+                    task="counting/ones",
+                    condition="separator=none",
+                    read="reply",
+                    training="trained" if trained else "diverged",
+                    steps=100,
+                    loss=0.1,
+                    trained_to=20,
+                    length=at if trained else None,
+                    length_low=at if trained else None,
+                    length_high=at if trained else None,
+                    n=20 if trained else 0,
+                    correct=round(20 * right) if trained else 0,
+                    accuracy=right if trained else None,
+                    effective_length=length if trained else None,
+                    effective_length_ci_low=None if length is None else length / 1.1,
+                    effective_length_ci_high=None if length is None else length * 1.1,
+                )
+            )
+    return found
+
+
+def said(*rows: list[Cell], of: str = "new") -> str:
+    """The sentence about a variant, compared with `old`."""
+    results = results_of([cell for one in rows for cell in one], "old")
+    (one,) = [result for result in results if result.variant == of]
+    return sentence(one, "old")
+
+
+class TestWords:
+    """What is said of a variant is carried by its numbers."""
+
+    old = cells("old", [20, 20.5, 21, 20.2])
+
+    def test_learned_and_beyond(self) -> None:
+        """An interval above the longest trained row, and a difference over seeds."""
+        line = said(self.old, cells("new", [50, 55, 60, 52]))
+        assert "learned the trained lengths (to 20, asked at 10) in 4 of 4 seeds" in line
+        assert "beyond the trained lengths; sees farther than old over seeds (p = 0.029)" in line
+        assert "where it is right on 0 % of longer rows" in line
+        assert "not beyond" not in line
+
+    def test_worse(self) -> None:
+        """The other direction."""
+        assert "sees less far than old over seeds" in said(self.old, cells("new", [8, 9, 9.5, 8.2]))
+
+    def test_not_learned_is_not_a_failure_to_extrapolate(self) -> None:
+        """Nothing is said of lengths beyond a training that did not teach."""
+        line = said(self.old, cells("new", [None, None, None, None], 0.5))
+        assert "did not reach 95 % at the trained lengths (to 20, asked at 10) in 4 of 4" in line
+        assert "with 50 % right there" in line
+        assert "beyond" not in line
+
+    def test_learned_and_not_beyond(self) -> None:
+        """The interval ends within the trained lengths."""
+        line = said(self.old, cells("new", [12, 13, 12.5, 12.2]))
+        assert "not beyond the trained lengths" in line
+
+    def test_no_difference(self) -> None:
+        """Seeds that interleave."""
+        assert "no difference to old found" in said(self.old, cells("new", [20.1, 20.4, 21.2, 20]))
+
+    def test_too_few_seeds(self) -> None:
+        """With three of each p cannot be below 0.1."""
+        line = said(cells("old", [20, 21, 22]), cells("new", [50, 55, 60]))
+        assert "a difference to old: p is 0.1, and no p below 0.1 is possible" in line
+
+    def test_two_seeds_have_no_interval(self) -> None:
+        """They say how far they see, and no more."""
+        line = said(cells("old", [20, 21]), cells("new", [50, 55]))
+        assert "without an interval over fewer than 3 models" in line
+
+    def test_a_training_that_diverged(self) -> None:
+        """It is said, and nothing of lengths."""
+        line = said(self.old, cells("new", [None] * 4, trained=False))
+        assert line == ("new: the training diverged in 4 of 4 seeds, so there is no trained model.")
+
+    def test_some_trainings_that_diverged(self) -> None:
+        """How far the others see is not mixed with them, and they are not compared."""
+        new = cells("new", [None], trained=False)
+        new += [replace(cell, seed=cell.seed + 1) for cell in cells("new", [50, 55, 60, 52])]
+        line = said(self.old, new)
+        assert line.startswith(
+            "new: the training diverged in 1 of 5 seeds, learned the trained lengths (to 20, asked "
+            "at 10) in 4 of 5 seeds"
+        )
+        assert "; sees to 54.1 (46.2 to 63.4) in the other 4, beyond the trained" in line
+        assert "farther than old over seeds (p = 0.029)" in line
+
+    def test_a_reference_that_diverged(self) -> None:
+        """There is nothing to compare with."""
+        line = said(cells("old", [None] * 4, trained=False), cells("new", [50, 55, 60, 52]))
+        assert "; nothing to compare it with, since no model of old was trained." in line
+        assert "p =" not in line
+
+    def test_no_line_within_the_trained_lengths(self) -> None:
+        """Then it is not known whether they were learned."""
+        far = [cell for cell in cells("new", [50, 55, 60]) if cell.length == 80]
+        line = said(self.old, far)
+        assert line.startswith("new: was asked no line within the trained lengths (to 20); sees to")
+        assert "95 %" not in line
+
+    def test_how_variants_are_compared(self) -> None:
+        """The test, its smallest p and the seeds that are needed; nothing for a single variant."""
+        results = results_of([*self.old, *cells("new", [1, 2, 3, 4])], "old")
+        assert (
+            "p cannot be below 0.029, and one of them can be called better from 4 seeds on"
+            in method(results, "old")
+        )
+        alone = method(results_of(self.old, "old"), "old")
+        assert "falls below 85 %" in alone
+        assert "p cannot" not in alone
+
+
+def test_the_rows_are_read_as_they_were_written(tmp_path: Path) -> None:
+    """Also those of a model that was not asked."""
+    rows = [*cells("new", [20.5, 21]), *cells("old", [None], trained=False)]
+    (tmp_path / "lab.csv").write_text(csv_text(rows), encoding="utf-8")
+    again = read_csv(tmp_path / "lab.csv")
+    assert csv_text(again) == csv_text(rows)
+    assert again[-1].length is None
+    (tmp_path / "other.csv").write_text("a,b\n1,2\n", encoding="utf-8")
+    with pytest.raises(EyechartError, match="cannot be read as the results of a study"):
+        read_csv(tmp_path / "other.csv")
+
+
+def test_a_row_for_each_variant() -> None:
+    """How far it sees, its p, and its sentence; what is not known is empty."""
+    new = cells("new", [None] * 4, trained=False)
+    results = results_of([*TestWords.old, *new, *cells("far", [50, 55, 60, 52])], "old")
+    old, untrained, far = csv.DictReader(variants_text(results, "old").splitlines())
+    assert (far["effective_length"], far["effective_length_bound"]) == ("54.1217", "")
+    assert (far["effective_length_ci_low"], far["p"]) == ("46.2237", "0.0285714")
+    assert (far["learned"], far["diverged"], far["verdict"]) == ("4", "0", "better")
+    assert [one["read"] for one in (old, untrained, far)] == ["reply"] * 3
+    assert untrained["verdict"] == "not trained"
+    assert not any(
+        untrained[name]
+        for name in ("effective_length", "effective_length_ci_low", "p", "smallest_p")
+    )
+    assert old["p"] == ""
+    assert untrained["said"].endswith("diverged in 4 of 4 seeds, so there is no trained model.")
+
+
+SPEC = LabSpec.model_validate(
+    {
+        "name": "small",
+        "title": "<b>bold</b>",
+        "seeds": 2,
+        "training": {"steps": 1500, "rows": 8},
+        "tasks": [{"task": "counting/ones", "trained": [1, 20]}],
+        "variants": {"old": {"layers": 1}, "new": {"positions": "none", "layers": 3}},
+    }
+)
+
+
+def test_the_page_has_sentences_tables_and_curves() -> None:
+    """It is complete in itself, and no text of the file is code in it."""
+    results: list[Result] = results_of([*cells("old", [20, 21]), *cells("new", [9, 8])], "old")
+    text = page(SPEC, results)
+    assert "&lt;b&gt;bold" in text
+    assert "<svg" in text
+    assert text.count("<tr>") == 3
+    assert all(sentence(one, "old") in text for one in results)
+    assert method(results, "old") in text
+    assert "trained on rows to 20, asked to 80" in text
+    assert "http-equiv" in text
+    assert "<script" not in text
+
+
+@pytest.mark.parametrize(
+    ("read", "said"),
+    [("reply", "the replies are read"), ("likelihood", "(read: likelihood)")],
+)
+def test_the_page_has_the_recipe(read: str, said: str) -> None:
+    """Steps, rows, the size, and how the models were asked."""
+    spec = SPEC.model_copy(update={"read": read})
+    text = page(spec, results_of(cells("old", [20, 21]), "old"))
+    assert (
+        "2 seeds of 1,500 steps of 8 rows, learning rate 0.002 at most; layers 1 or 3, width 64"
+        in text
+    )
+    assert said in text
+
+
+def test_the_page_says_which_models_are_missing() -> None:
+    """A study that was cut short has a page as well."""
+    old, new = cells("old", [20, 21]), cells("new", [9, 8])
+    assert "missing here" not in page(SPEC, results_of([*old, *new], "old"))
+    short = [*old, *(cell for cell in new if cell.seed == 0)]
+    assert "1 of 4 models are missing here." in page(SPEC, results_of(short, "old"))
+    assert "4 of 4 models are missing here." in page(SPEC, [])
+
+
+def test_the_page_of_trainings_that_all_diverged() -> None:
+    """It has no length and no p."""
+    rows = [*cells("old", [None] * 3, trained=False), *cells("new", [None] * 3, trained=False)]
+    text = page(SPEC, results_of(rows, "old"))
+    assert "trained on rows to 20, nothing was asked" in text
+    assert text.count("<td>not trained</td>") == 4
+    assert "&lt; " not in text
+    assert "<svg" not in text
+    assert "diverged in 3 of 3 seeds, so there is no trained model." in text
