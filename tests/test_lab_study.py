@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from eyechart.harness.errors import StudyFileError
+from eyechart.harness.errors import EyechartError, StudyFileError
 from eyechart.harness.plan.plan import plan, sample_id
 from eyechart.harness.satellites.lab import memory
 from eyechart.harness.satellites.lab.data import (
@@ -319,6 +319,14 @@ class TestExamples:
         again = self.examples(study, tmp_path, 0)
         assert (first.ids == again.ids).all()
         assert not np.array_equal(first.ids, other.ids)
+
+    @pytest.mark.parametrize("content", [b"", b"PK half of a file", b"no archive"])
+    def test_a_damaged_file(self, study: Lab, tmp_path: Path, content: bytes) -> None:
+        """The message has the file and the remedy."""
+        path = tmp_path / "0.npz"
+        path.write_bytes(content)
+        with pytest.raises(EyechartError, match=r"0\.npz cannot be read as examples: .*remove it"):
+            read_examples(path, study.recipe)
 
     def test_a_long_training_has_them_again(
         self, study: Lab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

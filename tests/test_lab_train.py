@@ -366,6 +366,20 @@ class TestStopped:
         assert 0 < state["step"] < 40
         assert [path.name for path in model.training.glob("*.tmp")] == []
 
+    @pytest.mark.parametrize("content", [b"", b"half", None], ids=["empty", "cut", "other"])
+    def test_a_checkpoint_that_cannot_be_read(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, content: bytes | None
+    ) -> None:
+        """The message has the file and the remedy."""
+        model = prepared(tmp_path, monkeypatch)[0]
+        path = model.training / CHECKPOINT
+        if content is None:
+            torch.save({"step": 3}, path)
+        else:
+            path.write_bytes(content)
+        with pytest.raises(EyechartError, match=r"checkpoint.pt cannot be gone on from"):
+            train.train(model.training, CPU, lambda *_: None)
+
     def test_an_interrupt_keeps_what_is_done(
         self,
         tmp_path: Path,

@@ -12,14 +12,17 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
+from zipfile import BadZipFile
 
 import numpy as np
 import numpy.typing as npt
 
+from eyechart.harness.errors import JournalError
 from eyechart.harness.journal.files import replacing
 from eyechart.harness.plan.plan import Plan
 from eyechart.harness.satellites.lab.tokens import EOS, opened
 from eyechart.harness.spec import Condition
+from eyechart.providers.model_files import one_line
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
@@ -176,6 +179,16 @@ def make_examples(
 
 
 def read_examples(path: Path, recipe: Recipe) -> Examples:
-    """The examples in a file of `make_examples`."""
-    with np.load(path) as file:
-        return Examples(file["ids"], file["ends"], file["replies"], recipe)
+    """The examples in a file of `make_examples`.
+
+    Raises:
+        JournalError: it is none, or is damaged.
+    """
+    try:
+        with np.load(path) as file:
+            return Examples(file["ids"], file["ends"], file["replies"], recipe)
+    except (OSError, ValueError, KeyError, BadZipFile) as error:
+        raise JournalError(
+            f"{path} cannot be read as examples: {one_line(error)}; remove it, and the same "
+            "command draws them again"
+        ) from error

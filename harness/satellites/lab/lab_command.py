@@ -205,9 +205,12 @@ class _Work:
         rows: list[Inside] = []
         numbers = self._numbers(DIVERGED)
         found = in_processes(partial(probed, self._folder), numbers, self._jobs)
-        for number, (model, inside) in zip(numbers, found, strict=True):
-            rows += inside
-            say(f"{model.label}: probed ({number + 1:,} of {len(self._models):,})")
+        for number, one in zip(numbers, found, strict=True):
+            if one.failure:
+                self._failed.append(f"{one.model.label}: {one.failure}")
+                continue
+            rows += one.rows
+            say(f"{one.model.label}: probed ({number + 1:,} of {len(self._models):,})")
         return rows
 
     def _write(self, cells: Sequence[Cell], inside: Sequence[Inside]) -> None:

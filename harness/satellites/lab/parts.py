@@ -64,7 +64,18 @@ def asked(folder: LabFolder, number: int) -> Asked:
     return Asked(model, list(cells_of(lab, model, runs, how)), warnings, has_asked=has_asked)
 
 
-def probed(folder: LabFolder, number: int) -> tuple[Model, list[Inside]]:
+@dataclass(frozen=True)
+class Probed:
+    """What a model has inside."""
+
+    model: Model
+    rows: Sequence[Inside] = ()
+    """The rows of `inside.csv`."""
+    failure: str = ""
+    """Why it could not be measured."""
+
+
+def probed(folder: LabFolder, number: int) -> Probed:
     """Measures the model with this number, and what it was before its training."""
     from eyechart.harness.satellites.lab.train import (  # noqa: PLC0415  imports torch
         write_untrained,
@@ -72,10 +83,14 @@ def probed(folder: LabFolder, number: int) -> tuple[Model, list[Inside]]:
 
     lab, model = folder.lab, list(folder.models())[number]
     before = model.training / UNTRAINED
-    if not before.exists():
-        write_untrained(model.training, before)
-    keep_model(before, model.untrained, lab.spec.variants[model.variant])
-    return model, [
-        *measured(lab, model, UNTRAINED, model.untrained),
-        *measured(lab, model, TRAINED, model.folder),
-    ]
+    try:
+        if not before.exists():
+            write_untrained(model.training, before)
+        keep_model(before, model.untrained, lab.spec.variants[model.variant])
+        rows = [
+            *measured(lab, model, UNTRAINED, model.untrained),
+            *measured(lab, model, TRAINED, model.folder),
+        ]
+    except (EyechartError, ProviderError) as error:
+        return Probed(model, failure=" ".join(error.lines))
+    return Probed(model, rows)

@@ -19,6 +19,7 @@ import torch
 from tokenizers import Tokenizer
 from transformers.utils import logging
 
+from eyechart.harness.errors import JournalError
 from eyechart.harness.journal.files import replace_file, replacing
 from eyechart.harness.satellites.lab.data import Examples, read_examples
 from eyechart.harness.satellites.lab.model import LabForCausalLM, config_of
@@ -36,6 +37,7 @@ from eyechart.harness.satellites.lab.order import (
 )
 from eyechart.harness.satellites.lab.steps import new_optimizer, steps_of
 from eyechart.harness.satellites.lab.tokens import BOS, EOS, save
+from eyechart.providers.model_files import one_line
 
 EXPLODED = 3.0
 """A mean loss so many times as high as that of a guess among all tokens ends a training."""
@@ -166,7 +168,16 @@ class _Training:
         path = self._folder / CHECKPOINT
         if not path.exists():
             return 0
-        state = torch.load(path, map_location=self._device, weights_only=True)
+        try:
+            return self._load(torch.load(path, map_location=self._device, weights_only=True))
+        except Exception as error:  # of torch, which raises all kinds
+            raise JournalError(
+                f"{path} cannot be gone on from: {type(error).__name__}: {one_line(error)}; remove "
+                "it, and the same command trains from the first step"
+            ) from error
+
+    def _load(self, state: dict[str, Any]) -> int:
+        """Takes over the state of a checkpoint; returns the steps that are done."""
         self._model.load_state_dict(state["model"])
         groups = self._optimizer.state_dict()["param_groups"]  # of this device
         self._optimizer.load_state_dict({"state": state["optimizer"], "param_groups": groups})
