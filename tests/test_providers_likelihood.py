@@ -25,12 +25,12 @@ from eyechart.providers.base import (
 )
 from eyechart.providers.descriptors import BUILT_IN, descriptor_of
 from eyechart.providers.likelihood import scored_reply, shared_tokens, texts_with
+from eyechart.providers.openai.token_tree import TokenTree, token_tree
 from eyechart.providers.registry import open_model, parse_model
 from eyechart.providers.scripted import ScriptedProvider
 from eyechart.providers.tiny.chat import Chat
 from eyechart.providers.tiny.folder import model_folder
 from eyechart.providers.tiny.runtime import TinyModel
-from eyechart.providers.vllm.token_tree import TokenTree, token_tree
 from tests import fake_lm_eval
 from tests.fake_lm_eval import FakeLmEval
 from tests.fake_server import Asked, Response, fake_server

@@ -224,7 +224,7 @@ class TestRuns:
             done = self.run(lab, server, "--samples", "3")
         assert done.code == 0, done
         said = " ".join(done.err.split())
-        assert "earlier replies of this run were asked with another frequency_penalty and " in said
+        assert "earlier replies of this run were asked with another dry_multiplier and " in said
         assert "--fresh asks all again" in said
         assert read_manifest(lab.the_run()).sent == {"temperature": 0.0, **FIRST}
 

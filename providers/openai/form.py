@@ -23,7 +23,7 @@ from eyechart.providers.base import (
 )
 from eyechart.providers.catalog.endpoints import (
     OPEN_SERVER,
-    VLLM_NEUTRAL,
+    VLLM,
     Endpoint,
     Thinking,
     thinking_fields,
@@ -187,18 +187,13 @@ def writes_cost(settings: ModelSettings, endpoint: Endpoint) -> bool:
 
 
 def plain_body(request: Request, settings: ModelSettings) -> dict[str, Any]:
-    """The body for a server without rules of its own, with the model."""
-    body = {
-        "model": settings.model,
-        "max_tokens": request.max_tokens,
-        "temperature": request.temperature,
-        **body_of(request, settings),
-        **NeutralFields(neutral_of(VLLM_NEUTRAL, settings.params)).fields,
-        **asked_fields(settings, OPEN_SERVER),
-    }
-    if request.seed is not None:
-        body["seed"] = request.seed
-    return body
+    """The body for vLLM, with the model."""
+    return {"model": settings.model, **vllm_form(settings).body(request)}
+
+
+def vllm_form(settings: ModelSettings) -> OpenAIForm:
+    """The form of vLLM, whose servers have no rules of their own."""
+    return OpenAIForm(settings, VLLM, ModelFacts())
 
 
 def asked_fields(settings: ModelSettings, forms: Thinking) -> dict[str, Any]:
