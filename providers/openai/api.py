@@ -80,6 +80,7 @@ class OpenAIProvider:
         self._remedies = Remedies(settings, endpoint.key)
         self._scores = OptionScores()
         self._own: dict[openai.AsyncOpenAI, LlamaCpp | None] = {}
+        self._recognising = asyncio.Lock()
         self._form = OpenAIForm(settings, endpoint, facts, uncached=writes_cost(settings, endpoint))
         self._asking = Adapting(self._form, settings, _refused, self._remedies)
 
@@ -172,24 +173,29 @@ class OpenAIProvider:
 
     async def _llamacpp(self, client: openai.AsyncOpenAI) -> LlamaCpp | None:
         """What the server has of its own, if it is llama.cpp's."""
-        if client not in self._own:
-            try:
-                said = await self._listed(client) if self._asks_models else {}
-            except TransientError:
-                raise
-            except ProviderError:
-                said = {}
-            template = asked_fields(self._settings, self._endpoint.thinking)
-            self._own[client] = None
-            if said.get("owned_by") == OWNER:
-                self._own[client] = LlamaCpp(
-                    self._settings,
-                    partial(_at_root, client),
-                    partial(self._read, client),
-                    fields=self._form.neutral.fields | dict(self._settings.params),
-                    template=template.get("chat_template_kwargs", {}),
-                )
-        return self._own[client]
+        async with self._recognising:
+            if client not in self._own:
+                self._own[client] = await self._recognised(client) if self._asks_models else None
+            return self._own[client]
+
+    async def _recognised(self, client: openai.AsyncOpenAI) -> LlamaCpp | None:
+        """The same, by the list of models; raises `TransientError` if that cannot be had now."""
+        try:
+            said = await self._listed(client)
+        except TransientError:
+            raise
+        except ProviderError:
+            return None
+        if said.get("owned_by") != OWNER:
+            return None
+        template = asked_fields(self._settings, self._endpoint.thinking)
+        return LlamaCpp(
+            self._settings,
+            partial(_at_root, client),
+            partial(self._read, client),
+            fields=self._form.neutral.fields | dict(self._settings.params),
+            template=template.get("chat_template_kwargs", {}),
+        )
 
     async def count_tokens(self, prompts: Sequence[str]) -> list[int] | None:
         """The counts of a llama.cpp server; else `None`: tokenizers are not installed here."""
