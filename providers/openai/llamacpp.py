@@ -3,15 +3,14 @@ and the probabilities of options.
 
 It repeats no prompt (`echo` is ignored) and lists no tokens of one. But it says how probable the
 model finds the token that it generates, before any sampler changes that, and a bias can force the
-token. So each token of an option is generated once behind those before it. All requests of a sample
-go to the same slot, whose cache has the prompt after the first of them.
+token. So each token of an option is generated once behind those before it. After the first request
+of a sample the prompt is in the cache of a slot, which the server finds again by the prompt.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, TypeAlias
 
 from eyechart.providers.base import (
@@ -43,7 +42,6 @@ _BIAS = 1e6
 """Added to the logit of the forced token; logits are below 1,000."""
 _LEAST = -103.3
 """The logarithm of the least probability in float32; for 0 the server writes its lowest number."""
-_MOST_SLOTS = 1024
 
 
 class LlamaCpp:
@@ -65,7 +63,7 @@ class LlamaCpp:
         self._fields = fields
         self._template = template
         self._tokens = OptionTokens(self._tokenized)
-        self._slots: asyncio.Queue[int] | None = None
+        self._slots: asyncio.Semaphore | None = None
         self._opening = asyncio.Lock()
 
     async def count(self, prompts: Sequence[str]) -> list[int] | None:
@@ -91,9 +89,9 @@ class LlamaCpp:
         """
         tree = await self._tree(request)
         tables: dict[tuple[int, ...], dict[int, float]] = {}
-        async with self._slot() as slot:
+        async with await self._at_once():
             for node, wanted in tree.following.items():
-                body = {**self._body, "prompt": [*tree.before, *node], "id_slot": slot}
+                body = {**self._body, "prompt": [*tree.before, *node]}
                 tables[node], whole = await self._next(body, wanted)
         return reply_from(request, whole, self._body, len(tree.before), tree.logprobs(tables))
 
@@ -160,21 +158,16 @@ class LlamaCpp:
             return {}
         return read if isinstance(read, dict) else {}
 
-    @asynccontextmanager
-    async def _slot(self) -> AsyncIterator[int]:
-        """A slot of the server, which no other request of ours has."""
+    async def _at_once(self) -> asyncio.Semaphore:
+        """Lets as many samples through as the server has slots, so that each finds its prompt in
+        the cache of one. A slot is not named (`id_slot`): requests to such a slot and others at the
+        same time got each other's prompts from a server of October 2026.
+        """
         async with self._opening:
             if self._slots is None:
                 count = (await self._known("/props", None)).get("total_slots")
-                most = min(count, _MOST_SLOTS) if is_count(count) else 1
-                self._slots = asyncio.Queue()
-                for slot in range(max(1, most)):
-                    self._slots.put_nowait(slot)
-        slot = await self._slots.get()
-        try:
-            yield slot
-        finally:
-            self._slots.put_nowait(slot)
+                self._slots = asyncio.Semaphore(max(1, count if is_count(count) else 1))
+            return self._slots
 
 
 def _said_of_next(read: Any) -> dict[int, float]:
