@@ -96,7 +96,10 @@ def sent_of(body: Mapping[str, object]) -> dict[str, object]:
     return {name: value for name, value in body.items() if not _is_no_param(name)}
 
 
-_SAMPLING = re.compile(r"temperature|top_[kp]|min_p|\w+_penalty")
+_SAMPLING = re.compile(
+    r"temperature|top_[kp]|min_p|typical_p|xtc_probability|dry_multiplier|mirostat|top_n_sigma"
+    r"|dynatemp_range|\w+_penalty"
+)
 
 
 def resampled(before: Mapping[str, object], now: Mapping[str, object]) -> list[str]:

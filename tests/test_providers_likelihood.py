@@ -21,16 +21,17 @@ from eyechart.providers.base import (
     Reply,
     Request,
     SetupError,
+    StopRunError,
     Usage,
 )
 from eyechart.providers.descriptors import BUILT_IN, descriptor_of
 from eyechart.providers.likelihood import scored_reply, shared_tokens, texts_with
+from eyechart.providers.openai.token_tree import TokenTree, token_tree
 from eyechart.providers.registry import open_model, parse_model
 from eyechart.providers.scripted import ScriptedProvider
 from eyechart.providers.tiny.chat import Chat
 from eyechart.providers.tiny.folder import model_folder
 from eyechart.providers.tiny.runtime import TinyModel
-from eyechart.providers.vllm.token_tree import TokenTree, token_tree
 from tests import fake_lm_eval
 from tests.fake_lm_eval import FakeLmEval
 from tests.fake_server import Asked, Response, fake_server
@@ -421,6 +422,29 @@ def test_a_server_that_rejects_such_requests() -> None:
         pytest.raises(SetupError, match=r"logprobs is not supported.*; use reading='reply'"),
     ):
         score("m", COUNT, base_urls=(server.base_url,), api="completions")
+
+
+@pytest.mark.parametrize("model", ["m", "vllm/m"])
+@pytest.mark.parametrize(
+    ("status", "said"),
+    [
+        (401, "no access.*; set [A-Z]+_API_KEY$"),
+        (404, "without /completions needs reading='reply' and api='chat'"),
+    ],
+)
+def test_a_server_that_has_no_such_path_or_wants_a_key(
+    monkeypatch: pytest.MonkeyPatch, model: str, status: int, said: str
+) -> None:
+    """The line ends with what helps."""
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+
+    def answer(asked: Asked, number: int) -> Response:
+        if asked.path.endswith("/models"):
+            return echoing(asked, number)
+        return Response(status, {"error": {"message": "no"}})
+
+    with fake_server(answer) as server, pytest.raises(StopRunError, match=said):
+        score(model, COUNT, base_urls=(server.base_url,), api="completions")
 
 
 @pytest.mark.parametrize(("change", "said"), [*STRUCTURE, *VALUES])

@@ -9,6 +9,7 @@ import threading
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, TypeVar
 
 import orjson
@@ -125,6 +126,24 @@ class TestBatches:
         assert {
             (wanted["do_sample"], wanted["temperature"]) for wanted in fake.engine().wanted
         } == {(False, 0.0), (True, 0.5)}
+        assert all("repetition_penalty" not in wanted for wanted in fake.engine().wanted)
+
+    def test_the_sampling_of_a_models_config_does_not_hold(
+        self, monkeypatch: pytest.MonkeyPatch, fake: FakeLmEval
+    ) -> None:
+        """A model of transformers has penalties in its `generation_config.json`."""
+        model = SimpleNamespace(generation_config=None)
+        monkeypatch.setattr(Engine, "model", model, raising=False)
+
+        async def work(provider: LmEvalProvider) -> None:
+            await provider.complete(Request("a", 40))
+            await provider.complete(Request("b", 40, temperature=0.5, seed=7))
+
+        use(work)
+        greedy, drawn = fake.engine().wanted
+        assert (greedy["repetition_penalty"], greedy["no_repeat_ngram_size"]) == (1.0, 0)
+        assert (drawn["top_p"], drawn["top_k"]) == (1.0, 0)
+        assert "top_k" not in greedy  # transformers warns of it where nothing is drawn
 
     @pytest.mark.parametrize("kind", ["engine", "hf"])
     def test_each_reply_keeps_to_its_own_budget(
@@ -519,6 +538,7 @@ class TestServers:
         assert asked.path == "/v1/v1/completions"  # the address is the server's own, without /v1
         assert (asked.body["max_tokens"], asked.body["temperature"]) == (40, 0.0)
         assert "seed" not in asked.body
+        assert asked.body["repeat_penalty"] == 1.0  # that of llama-cpp-python is 1.1
 
     @pytest.mark.parametrize(
         ("said", "kind"),

@@ -10,9 +10,9 @@ import pytest
 
 from eyechart.harness.journal.manifest import MANIFEST, read_manifest
 from eyechart.providers.base import BadRequestError, ModelSettings, Reply, Request
-from eyechart.providers.catalog.endpoints import NEUTRAL, endpoint_of, endpoints
+from eyechart.providers.catalog.endpoints import NEUTRAL, VLLM_NEUTRAL, endpoint_of, endpoints
 from eyechart.providers.catalog.model_facts import ModelFacts
-from eyechart.providers.openai.form import OpenAIForm, PlainForm
+from eyechart.providers.openai.form import OpenAIForm, plain_body
 from eyechart.providers.registry import open_model, parse_model
 from tests.fake_server import Asked, FakeServer, Response, chat, fake_server
 
@@ -27,13 +27,13 @@ UNKNOWN_NAMES = ("min_p", "repeat_penalty", "repetition_penalty", "top_k")
 
 
 def ask(
-    server: FakeServer, *, times: int = 1, at_once: int = 1, **settings: Any
+    server: FakeServer, *, times: int = 1, at_once: int = 1, model: str = "m", **settings: Any
 ) -> tuple[list[Reply], list[str]]:
     """Replies of a model at the server, so many at once; and what the user is told."""
     told: list[str] = []
 
     async def main() -> list[Reply]:
-        name = parse_model("m", base_urls=(server.base_url,))
+        name = parse_model(model, base_urls=(server.base_url,))
         provider = open_model(
             name, ModelSettings("", base_urls=(server.base_url,), notify=told.append, **settings)
         )
@@ -104,12 +104,19 @@ class TestBodies:
         form = OpenAIForm(own, endpoint_of("ollama"), ModelFacts())
         assert form.body(Request("x", 9))["repeat_penalty"] == 1.1
 
+    def test_a_server_is_known_by_the_name_that_the_user_gives(self) -> None:
+        """At whatever address; llama.cpp has samplers that others lack."""
+        elsewhere = ("http://10.0.0.1:9/v1",)
+        assert endpoint_of("llamacpp", elsewhere).neutral["mirostat"] == [0]
+        assert "repeat_penalty" in endpoint_of("ollama", elsewhere).forced
+        assert endpoint_of("openai", elsewhere).neutral == NEUTRAL
+
     def test_vllm_is_asked_against_the_config_of_the_model(self) -> None:
         settings = ModelSettings("m", params={"repetition_penalty": 1.1})
-        body = PlainForm(settings).body(Request("x", 9))
+        body = plain_body(Request("x", 9), settings)
         assert body["repetition_penalty"] == 1.1
         assert body["top_k"] == -1
-        assert PlainForm(ModelSettings("m")).body(Request("x", 9))["repetition_penalty"] == 1.0
+        assert plain_body(Request("x", 9), ModelSettings("m"))["repetition_penalty"] == 1.0
 
 
 class TestRefusals:
@@ -125,6 +132,23 @@ class TestRefusals:
         names = "'min_p', 'repeat_penalty', 'repetition_penalty', 'top_k'"
         holds = "it is asked without, so its server's own values hold"
         assert told == [f"m does not take {names}; {holds}"]
+
+    def test_vllm_is_asked_without_what_it_refuses(self) -> None:
+        """An older one, or a proxy before it; a refusal that names nothing is tried without all."""
+
+        def blunt(asked: Asked, _number: int) -> Response:
+            return Response(422, {"detail": "no"}) if neutral_of(asked.body) else RIGHT
+
+        with fake_server(strict) as server:
+            replies, told = ask(server, times=2, model="vllm/m")
+        refused = ("min_p", "repetition_penalty", "top_k")
+        assert [reply.dropped_params for reply in replies] == [refused] * 2
+        assert len(server.asked) == 2 + len(refused)
+        assert len(told) == 1
+        with fake_server(blunt) as server:
+            replies, _ = ask(server, times=2, model="vllm/m")
+        assert replies[1].dropped_params == tuple(sorted(VLLM_NEUTRAL))
+        assert len(server.asked) == 3
 
     def test_many_requests_at_once_lose_no_field_that_is_taken(self) -> None:
         with fake_server(strict) as server:
@@ -224,7 +248,7 @@ class TestRuns:
             done = self.run(lab, server, "--samples", "3")
         assert done.code == 0, done
         said = " ".join(done.err.split())
-        assert "earlier replies of this run were asked with another frequency_penalty and " in said
+        assert "earlier replies of this run were asked with another dry_multiplier and " in said
         assert "--fresh asks all again" in said
         assert read_manifest(lab.the_run()).sent == {"temperature": 0.0, **FIRST}
 

@@ -112,6 +112,20 @@ def test_base_models_continue_a_text_and_are_stopped() -> None:
     assert "\nRow" in asked.body["stop"]
 
 
+@pytest.mark.parametrize(
+    ("status", "said"),
+    [(401, "; set VLLM_API_KEY$"), (404, "without /completions needs api='chat'$")],
+)
+def test_a_server_without_completions_or_access(
+    monkeypatch: pytest.MonkeyPatch, status: int, said: str
+) -> None:
+    """The line ends with what helps."""
+    monkeypatch.delenv("VLLM_API_KEY", raising=False)
+    closed = Vllm(lambda _asked, _number: Response(status, {"error": {"message": "no"}}))
+    with pytest.raises(base.StopRunError, match=said):
+        use(ask, closed, api="completions")
+
+
 def test_probabilities_of_a_chat() -> None:
     """Token by token."""
     body = chat("7")

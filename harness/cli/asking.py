@@ -64,7 +64,8 @@ def run(
         bool,
         typer.Option(
             "--ask-server",
-            help="With --dry-run: ask a vLLM server at --base-url for its window and token counts.",
+            help="With --dry-run: ask a vLLM or llama.cpp server at --base-url for its window and "
+            "token counts.",
         ),
     ] = False,
     trust: TrustOption = False,

@@ -189,7 +189,10 @@ def _counter(
     if asks_server and has_server:
         say(f"{options.model.label} is asked at {options.destination}")
     elif asks_server:
-        warn(f"--ask-server is for a vllm/ model at --base-url; {options.model.label} is not asked")
+        warn(
+            "--ask-server is for a vllm/ or llamacpp/ model at --base-url; "
+            f"{options.model.label} is not asked"
+        )
     counts_here = options.name.descriptor.counts_tokens == "here"
     if not counts_here and not (asks_server and has_server):
         return None

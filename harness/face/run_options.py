@@ -224,8 +224,9 @@ def _check_read(given: RunSettings, name: ModelName, plans: Sequence[Plan]) -> N
         )
     if given.api not in apis:
         raise UsageError(
-            f"{name.label} takes {read} only with {named('api', ' or '.join(apis))}: its chat "
-            "cannot be asked for the probability of a given answer"
+            f"{name.label} takes {read} with {named('api', ' or '.join(apis))} alone: its chat "
+            "cannot be asked for the probability of a given answer; that of a llama.cpp server "
+            f"can, under the name llamacpp/{name.model}"
         )
     if scored := [plan.task.name for plan in plans if plan.task.spec.scorer is not None]:
         raise UsageError(

@@ -56,10 +56,14 @@ NEUTRAL: Neutral = {
     "repetition_penalty": [1.0],
     "presence_penalty": [0.0],
     "frequency_penalty": [0.0],
+    "typical_p": [1.0],
+    "xtc_probability": [0.0],
+    "dry_multiplier": [0.0],
 }
 """For a server that is not known: its own defaults may be others, as the penalty of 1.1 in
-llama-cpp-python. vLLM, SGLang and llama.cpp ignore the names that they do not know. No more than
-one of `REPEATS` is known to any of them."""
+llama-cpp-python, and whoever starts llama.cpp may set each of the last three, which change replies
+at a temperature of 0 too. vLLM, SGLang and llama.cpp ignore the names that they do not know. No
+more than one of `REPEATS` is known to any of them."""
 VLLM_NEUTRAL: Neutral = {
     "top_p": [1.0],
     "top_k": [-1],
@@ -115,6 +119,8 @@ class Endpoint(BaseModel):
     thinking: Thinking = Field(default_factory=dict)
     neutral: Neutral = {}
     """What makes its sampling neutral; empty for a vendor that refuses unknown parameters."""
+    likelihood: tuple[Literal["chat", "completions"], ...] = ("completions",)
+    """The forms of requests in which a server of the user's gives the probabilities of options."""
     forced: tuple[str, ...] = ()
     """Parameters of sampling that it cannot be told, so that its own values hold."""
     uncached: Mapping[str, Mapping[str, str]] = {}
@@ -180,6 +186,10 @@ def address_problem(url: str) -> str | None:
     return None if valid else "is no address"
 
 
+VLLM = Endpoint(base_url="http://127.0.0.1:8000/v1", thinking=OPEN_SERVER, neutral=VLLM_NEUTRAL)
+"""vLLM's own server at the address where it starts."""
+
+
 def endpoints(environ: Mapping[str, str] = os.environ) -> dict[str, Endpoint]:
     """Name -> endpoint; raises `SetupError` on a mistake in the user's file."""
     return entries("endpoints.yaml", USER_FILE, Endpoint, environ)
@@ -189,7 +199,8 @@ def endpoint_of(
     provider: str, base_urls: Sequence[str] = (), environ: Mapping[str, str] = os.environ
 ) -> Endpoint:
     """The endpoint of a provider. At the user's own addresses the vendor's rules do not apply; only
-    the key is the same. What such a server takes of sampling is known where it is a known one.
+    the key is the same. What such a server takes of sampling is known where it is a known one, by
+    its address or by the provider's name.
     """
     known = endpoints(environ)
     endpoint = known.get(provider) or known[DEFAULT]
@@ -197,10 +208,12 @@ def endpoint_of(
         return endpoint
     places = {urlsplit(one.base_url).netloc: one for one in known.values()}
     there = [places[place] for url in base_urls if (place := urlsplit(url).netloc) in places]
+    named = [endpoint] if endpoint.serves == "local server" else []
+    like = next(iter((*there, *named)), Endpoint(base_url=base_urls[0], neutral=NEUTRAL))
     return Endpoint(
         base_url=base_urls[0],
         key=endpoint.key,
         thinking=OPEN_SERVER,
-        neutral=there[0].neutral if there else NEUTRAL,
-        forced=there[0].forced if there else (),
+        neutral=like.neutral,
+        forced=like.forced,
     )

@@ -28,6 +28,7 @@ from eyechart.providers.base import (
     Request,
     SetupError,
 )
+from eyechart.providers.catalog.endpoints import NEUTRAL
 from eyechart.providers.documents import as_document, stops
 from eyechart.providers.http.bodies import ACCEPTED, OK, read_body
 from eyechart.providers.http.errors import error_of
@@ -35,6 +36,7 @@ from eyechart.providers.lm_eval.args import is_secret
 from eyechart.providers.lm_eval.loading import one_line
 from eyechart.providers.naming import named
 from eyechart.providers.openai.form import read_json, reply_of
+from eyechart.providers.openai.neutral import NeutralFields
 from eyechart.providers.secrets import keep_secret, redact_address
 
 
@@ -271,6 +273,7 @@ class LlamaServer:
             "temperature": gen_kwargs["temperature"],
             "stop": gen_kwargs.get("until", []),
             "seed": seed,
+            **NeutralFields(NEUTRAL).fields,
         }
         return {name: value for name, value in body.items() if value is not None}
 

@@ -34,6 +34,12 @@ _OUT_OF_MEMORY = "out of memory"
 """Part of the message of errors about memory."""
 
 
+_NEUTRAL = {"repetition_penalty": 1.0, "no_repeat_ngram_size": 0}
+"""Against the `generation_config.json` of a model of transformers. lm-eval's other models in this
+process take nothing from it."""
+_NEUTRAL_SAMPLED = _NEUTRAL | {"top_k": 0, "top_p": 1.0}
+
+
 class StoppedError(Exception):
     """Generation was stopped before it was complete."""
 
@@ -341,6 +347,8 @@ class LocalModel:
             "max_gen_toks": request.max_tokens if self._own_limits else largest,
             "until": stops(request.prompt) if self._settings.api == "completions" else [],
         }
+        if hasattr(getattr(self._lm, "model", None), "generation_config"):
+            arguments |= _NEUTRAL_SAMPLED if arguments["do_sample"] else _NEUTRAL
         if request.seed is not None and hasattr(self._lm, "lora_request"):
             arguments["seed"] = request.seed  # vLLM has a generator for each request
         return arguments

@@ -26,24 +26,28 @@ from eyechart.providers.base import (
     ReplyTimeoutError,
     Request,
     SetupError,
+    TransientError,
     environment_key,
-    sent_of,
 )
 from eyechart.providers.catalog.endpoints import Endpoint, address_problem, endpoint_of
 from eyechart.providers.catalog.model_facts import ModelFacts, model_facts
-from eyechart.providers.http.errors import error_of, rejected_parameter
+from eyechart.providers.http.errors import error_of
 from eyechart.providers.http.replicas import Replicas, check_replicas
 from eyechart.providers.http.sdk import bad_reply, connection_error, http_client
 from eyechart.providers.naming import named
+from eyechart.providers.openai.adapting import Adapting
 from eyechart.providers.openai.descriptor import AZURE_VARIABLES
 from eyechart.providers.openai.form import (
     OpenAIForm,
+    asked_fields,
     read_json,
     reply_of,
     writes_cost,
 )
+from eyechart.providers.openai.llamacpp import OWNER, LlamaCpp
 from eyechart.providers.openai.models import said_of_model
-from eyechart.providers.openai.scoring import OptionScores, echo_body
+from eyechart.providers.openai.remedies import Remedies
+from eyechart.providers.openai.scoring import OptionScores, echo_body, options_of
 from eyechart.providers.secrets import keep_secret, redact_address
 
 TIMEOUT_S = 600.0
@@ -73,8 +77,12 @@ class OpenAIProvider:
         self._settings = settings
         self._endpoint = endpoint
         self._facts = facts
+        self._remedies = Remedies(settings, endpoint.key)
         self._scores = OptionScores()
+        self._own: dict[openai.AsyncOpenAI, LlamaCpp | None] = {}
+        self._recognising = asyncio.Lock()
         self._form = OpenAIForm(settings, endpoint, facts, uncached=writes_cost(settings, endpoint))
+        self._asking = Adapting(self._form, settings, _refused, self._remedies)
 
     @property
     def clients(self) -> Sequence[openai.AsyncOpenAI]:
@@ -82,81 +90,42 @@ class OpenAIProvider:
         return list(self._clients)
 
     async def complete(self, request: Request) -> Reply:
-        """The model's reply; a parameter that the server rejects is left out of all later requests.
-        Where it does not say which one, the request is tried once without the neutral ones.
+        """The model's reply; what the server rejects is left out, see `Adapting`."""
+        send = partial(self._complete, request.prefix)
+        reply = await self._asking.complete(request, send)
+        usage = reply.usage
+        if usage is not None and usage.tier is None and self._settings.tier is not None:
+            usage = replace(usage, tier=self._settings.tier)  # not all vendors say it
+        return replace(reply, usage=usage)
 
-        Raises:
-            ProviderError: as `Provider.complete` says.
-        """
-        refusal: ProviderError | None = None
-        while True:
-            body = self._form.body(request, bare=refusal is not None)
-            try:
-                with self._clients.use(request.prefix) as client:
-                    reply = await self._send(client, body)
-                usage = reply.usage
-                if usage is not None and usage.tier is None and self._settings.tier is not None:
-                    usage = replace(usage, tier=self._settings.tier)  # not all vendors say it
-                self._note_taken(is_bare=refusal is not None)
-                dropped = tuple(sorted(self._form.dropped))
-                return replace(reply, usage=usage, dropped_params=dropped, sent=sent_of(body))
-            except ProviderError as error:
-                if self._adapted(error, body):
-                    continue
-                if refusal is not None:
-                    self._form.neutral.is_cleared = True
-                    raise refusal from error
-                cause = error.__cause__
-                if not isinstance(cause, _REJECTED):
-                    raise
-                if not self._form.neutral.may_be_refused(error, cause.response.text, body):
-                    raise
-                refusal = error
-
-    def _adapted(self, error: ProviderError, body: Mapping[str, Any]) -> bool:
-        """Whether the next body is another one, after the server's reply to this one; raises
-        `SetupError` where the model does not have the tier.
-        """
-        if not isinstance(error.__cause__, _REJECTED):
-            return False
-        text = error.__cause__.response.text
-        name = rejected_parameter(text, body)
-        if "service_tier" in body and "service_tier" in text:
-            raise SetupError(
-                f"{self._settings.model} has no tier {self._settings.tier!r}; leave out "
-                f"{named('tier')} ({error})"
-            ) from error
-        if name is not None:
-            return self._form.adapt(name, text)
-        if (name := self._form.neutral.named_in(error, text, body)) is None:
-            return False
-        self._form.next_value(name, body)
-        return True
-
-    def _note_taken(self, *, is_bare: bool) -> None:
-        """Notes that a request was answered; a bare one shows which fields the server refuses."""
-        neutral = self._form.neutral
-        if is_bare and not neutral.is_taken:
-            self._form.refuse_neutral()
-        neutral.is_taken = True
-        if note := neutral.new_note(self._settings.model):
-            self._settings.notify(note)
+    async def _complete(self, prefix: str, body: dict[str, Any]) -> Reply:
+        with self._clients.use(prefix) as client:
+            return reply_of(await self._read(client, body))
 
     async def score(self, request: Request) -> Reply:
-        """The probabilities of the options, from a server that repeats a prompt with them."""
-        body = echo_body(request, self._settings)
-        with self._clients.use(request.prefix) as client:
-            return await self._scores.of(request, body, partial(self._read, client, dict(body)))
+        """The probabilities of the options, from a server that repeats a prompt with them, or from
+        llama.cpp's own server.
+        """
+        return await self._remedies.scored(self._score(request))
 
-    async def _send(self, client: openai.AsyncOpenAI, body: dict[str, Any]) -> Reply:
-        return reply_of(await self._read(client, body))
+    async def _score(self, request: Request) -> Reply:
+        with self._clients.use(request.prefix) as client:
+            if (own := await self._llamacpp(client)) is not None:
+                return await self._scores.of(own.score(request))
+            if self._settings.api != "completions":
+                raise SetupError(
+                    f"{redact_address(str(client.base_url))} is no llama.cpp server, and others "
+                    f"say nothing of the options of a chat; use {named('api', 'completions')}"
+                )
+            body = echo_body(request, self._settings)
+            sending = self._read(client, dict(body))
+            return await self._scores.of(options_of(request, body, sending))
 
     async def _read(self, client: openai.AsyncOpenAI, body: dict[str, Any]) -> Any:
         create: Any = client.chat.completions.with_raw_response.create
-        prompt = {"messages": body.pop("messages", None)}
-        if self._settings.api == "completions":
+        prompt = {name: body.pop(name) for name in ("messages", "prompt") if name in body}
+        if "prompt" in prompt:
             create = client.completions.with_raw_response.create
-            prompt = {"prompt": body.pop("prompt", None)}
         with sdk_errors(client):
             async with asyncio.timeout(TIMEOUT_S):  # the SDK's limit is for each piece
                 raw = await create(model=self._settings.model, **prompt, extra_body=body)
@@ -191,17 +160,47 @@ class OpenAIProvider:
 
     async def _said_by(self, client: openai.AsyncOpenAI) -> dict[str, object]:
         try:
-            with sdk_errors(client):
-                async with asyncio.timeout(_FACTS_S):
-                    raw = await client.models.with_raw_response.list()
-                    content = await raw.http_response.aread()
-            return said_of_model(read_json(content), self._settings.model)
+            return await self._listed(client)
         except ProviderError:  # the first request for a reply says what is wrong
             return {}
 
-    async def count_tokens(self, prompts: Sequence[str]) -> list[int] | None:  # noqa: ARG002
-        """`None`: the vendors' tokenizers are not installed here."""
-        return None
+    async def _listed(self, client: openai.AsyncOpenAI) -> dict[str, object]:
+        with sdk_errors(client, _FACTS_S):
+            async with asyncio.timeout(_FACTS_S):
+                raw = await client.models.with_raw_response.list()
+                content = await raw.http_response.aread()
+        return said_of_model(read_json(content), self._settings.model)
+
+    async def _llamacpp(self, client: openai.AsyncOpenAI) -> LlamaCpp | None:
+        """What the server has of its own, if it is llama.cpp's."""
+        async with self._recognising:
+            if client not in self._own:
+                self._own[client] = await self._recognised(client) if self._asks_models else None
+            return self._own[client]
+
+    async def _recognised(self, client: openai.AsyncOpenAI) -> LlamaCpp | None:
+        """The same, by the list of models; raises `TransientError` if that cannot be had now."""
+        try:
+            said = await self._listed(client)
+        except TransientError:
+            raise
+        except ProviderError:
+            return None
+        if said.get("owned_by") != OWNER:
+            return None
+        template = asked_fields(self._settings, self._endpoint.thinking)
+        return LlamaCpp(
+            self._settings,
+            partial(_at_root, client),
+            partial(self._read, client),
+            fields=self._form.neutral.fields | dict(self._settings.params),
+            template=template.get("chat_template_kwargs", {}),
+        )
+
+    async def count_tokens(self, prompts: Sequence[str]) -> list[int] | None:
+        """The counts of a llama.cpp server; else `None`: tokenizers are not installed here."""
+        own = await self._llamacpp(next(iter(self._clients)))
+        return None if own is None else await own.count(prompts)
 
     async def aclose(self) -> None:
         """Closes the connections."""
@@ -209,8 +208,27 @@ class OpenAIProvider:
             await client.close()
 
 
+def _refused(error: ProviderError) -> str | None:
+    """What a server said when it refused a request as invalid; `None` for other errors."""
+    cause = error.__cause__
+    return cause.response.text if isinstance(cause, _REJECTED) else None
+
+
+async def _at_root(client: openai.AsyncOpenAI, path: str, body: Mapping[str, Any] | None) -> Any:
+    """The JSON at a path beside `/v1`; a body is sent there."""
+    url = f"{str(client.base_url).rstrip('/').removesuffix('/v1')}{path}"
+    with sdk_errors(client):
+        async with asyncio.timeout(TIMEOUT_S):
+            if body is None:
+                response = await client.get(url, cast_to=httpx2.Response)
+            else:
+                response = await client.post(url, cast_to=httpx2.Response, body=body)
+            content = await response.aread()
+    return read_json(content)
+
+
 @contextmanager
-def sdk_errors(client: openai.AsyncOpenAI) -> Iterator[None]:
+def sdk_errors(client: openai.AsyncOpenAI, within_s: float = TIMEOUT_S) -> Iterator[None]:
     """Raises the SDK's errors as errors of `providers.base`."""
     try:
         yield
@@ -219,7 +237,7 @@ def sdk_errors(client: openai.AsyncOpenAI) -> Iterator[None]:
     except UnicodeEncodeError as error:
         raise BadRequestError(f"the prompt cannot be sent: {error.reason}") from error
     except TimeoutError as error:
-        raise ReplyTimeoutError(f"no reply within {TIMEOUT_S:.0f} s") from error
+        raise ReplyTimeoutError(f"no reply within {within_s:.0f} s") from error
     except httpx2.HTTPError as error:
         raise BrokenConnectionError(f"the connection broke: {error}") from error
 

@@ -15,7 +15,7 @@ from eyechart.providers.base import BatchExpiredError, ModelSettings, Reply, Req
 from eyechart.providers.catalog.endpoints import endpoint_of
 from eyechart.providers.catalog.model_facts import model_facts
 from eyechart.providers.http.errors import as_text, error_of
-from eyechart.providers.openai.form import OpenAIForm, PlainForm, path_of, reply_of, writes_cost
+from eyechart.providers.openai.form import OpenAIForm, path_of, plain_body, reply_of, writes_cost
 from eyechart.providers.secrets import redact
 
 _SHOWN = 300
@@ -79,4 +79,4 @@ def open_vllm(settings: ModelSettings) -> OpenAIBatchForm:
     caution = None
     if settings.api == "completions":
         caution = "vllm run-batch takes chat requests only (as of 0.32) and rejects this file"
-    return OpenAIBatchForm(settings, PlainForm(settings).body, caution)
+    return OpenAIBatchForm(settings, lambda request: plain_body(request, settings), caution)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from urllib.parse import urlsplit
 
@@ -31,9 +31,10 @@ def _at_users(
     return at(addresses, key_in(key, environ)) if addresses else None
 
 
-def _of_texts(addresses: Sequence[str]) -> tuple[Api, ...]:
-    """Servers of the user's give the probabilities of a text's tokens, not those of a chat's."""
-    return ("completions",) if addresses else ()
+def _likelihood(endpoint: Endpoint) -> Callable[[Sequence[str]], tuple[Api, ...]]:
+    """No vendor gives the probabilities of options; servers of the user's do."""
+    is_local = endpoint.serves == "local server"
+    return lambda addresses: endpoint.likelihood if addresses or is_local else ()
 
 
 COMPATIBLE = Descriptor(
@@ -44,7 +45,7 @@ COMPATIBLE = Descriptor(
     thinking=lambda _addresses: OPEN_SERVER,
     takes_turns=True,
     takes_params=True,
-    likelihood=_of_texts,
+    likelihood=_likelihood(Endpoint(base_url="http://localhost")),
     thinking_takes_temperature=bool,
     destination=_at_users,
 )
@@ -72,7 +73,8 @@ def vendor(name: str, endpoint: Endpoint) -> Descriptor:
         title=endpoint.title,
         needs=needs,
         efforts="any" if is_local else "listed",
-        likelihood=lambda addresses: _of_texts(addresses or (endpoint.base_url,) * is_local),
+        likelihood=_likelihood(endpoint),
+        counts_tokens="server" if "chat" in endpoint.likelihood else "",
         thinking=lambda addresses: OPEN_SERVER if addresses else endpoint.thinking,
         tiers=lambda addresses: () if addresses else tuple(endpoint.tiers),
         destination=destination,

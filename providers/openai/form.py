@@ -23,7 +23,7 @@ from eyechart.providers.base import (
 )
 from eyechart.providers.catalog.endpoints import (
     OPEN_SERVER,
-    VLLM_NEUTRAL,
+    VLLM,
     Endpoint,
     Thinking,
     thinking_fields,
@@ -186,30 +186,14 @@ def writes_cost(settings: ModelSettings, endpoint: Endpoint) -> bool:
     return prices is not None and prices.charges_writes
 
 
-class PlainForm:
-    """Makes bodies for a server without rules of its own. The fields that are the same in all of
-    them are made once.
-    """
+def plain_body(request: Request, settings: ModelSettings) -> dict[str, Any]:
+    """The body for vLLM, with the model."""
+    return {"model": settings.model, **vllm_form(settings).body(request)}
 
-    def __init__(self, settings: ModelSettings) -> None:
-        self._settings = settings
-        self._fixed = {
-            **NeutralFields(neutral_of(VLLM_NEUTRAL, settings.params)).fields,
-            **asked_fields(settings, OPEN_SERVER),
-        }
 
-    def body(self, request: Request) -> dict[str, Any]:
-        """The body of a request, with the model."""
-        body = {
-            "model": self._settings.model,
-            "max_tokens": request.max_tokens,
-            "temperature": request.temperature,
-            **body_of(request, self._settings),
-            **self._fixed,
-        }
-        if request.seed is not None:
-            body["seed"] = request.seed
-        return body
+def vllm_form(settings: ModelSettings) -> OpenAIForm:
+    """The form of vLLM, whose servers have no rules of their own."""
+    return OpenAIForm(settings, VLLM, ModelFacts())
 
 
 def asked_fields(settings: ModelSettings, forms: Thinking) -> dict[str, Any]:

@@ -2,7 +2,8 @@
 
 What identifies a model there: its `id`, `root` (vLLM, SGLang: where its weights are from),
 `max_model_len`, `owned_by` (mostly the software of the server), and `meta` (llama.cpp: sizes of the
-model). `created` does not: for most servers it is the time of the request or of their start.
+model, its quantisation, and `n_ctx`, the window). `created` does not: for most servers it is the
+time of the request or of their start.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from typing import Any
 from eyechart.providers.openai.form import is_count
 
 _SIZES = ("n_params", "size", "n_vocab", "n_embd", "n_ctx_train")
+_QUANTISED = "ftype"
 _MOST_CHARACTERS = 300
 _MOST = 2**63
 """A larger number is ignored as an error."""
@@ -31,11 +33,14 @@ def said_of_model(read: Any, model: str) -> dict[str, object]:
     if name is None:
         return {}
     meta = entry.get("meta")
-    sizes = {size: _count(meta.get(size)) for size in _SIZES} if isinstance(meta, dict) else {}
+    meta = meta if isinstance(meta, dict) else {}
+    sizes: dict[str, object] = {size: _count(meta.get(size)) for size in _SIZES}
+    sizes[_QUANTISED] = _text(meta.get(_QUANTISED))
+    window = _count(meta.get("n_ctx"))  # of each slot
     facts = {
         "model": name,
         "root": _text(entry.get("root")),
-        "max_model_len": _count(entry.get("max_model_len")),
+        "max_model_len": _count(entry.get("max_model_len")) or window,
         "owned_by": _text(entry.get("owned_by")),
         "meta": {size: value for size, value in sizes.items() if value is not None},
     }

@@ -10,7 +10,7 @@ left out.
 from __future__ import annotations
 
 import math
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Mapping, Sequence
 from typing import Any, TypeAlias
 
 from eyechart.providers.base import (
@@ -32,7 +32,7 @@ Tokens: TypeAlias = tuple[list[str], list[float]]
 """The tokens of a prompt and the logarithms of their probabilities; the first one is never used."""
 _UNABLE = (
     "the server does not give the probabilities of a prompt's tokens, which "
-    f"{named('reading', 'likelihood')} needs and vLLM and SGLang have"
+    f"{named('reading', 'likelihood')} needs and vLLM, SGLang and llama.cpp have"
 )
 _INSTEAD = f"use {named('reading', 'reply')}"
 _ROUNDING = 1e-3
@@ -77,17 +77,15 @@ class OptionScores:
     def __init__(self) -> None:
         self._has_read = False
 
-    async def of(
-        self, request: Request, body: Mapping[str, Any], send: Callable[[], Awaitable[Any]]
-    ) -> Reply:
-        """The reply to the request with this body, which `send` sends.
+    async def of(self, scoring: Awaitable[Reply]) -> Reply:
+        """The reply with the options.
 
         Raises:
             SetupError: the server does not know the probabilities of a prompt's tokens.
             ProviderError: see `form.reply_of`; or a probability cannot be true.
         """
         try:
-            reply = options_of(request, await send(), body)
+            reply = await scoring
         except BadRequestError as error:
             if self._has_read:
                 raise
@@ -102,8 +100,9 @@ class OptionScores:
         return reply
 
 
-def options_of(request: Request, read: Any, body: Mapping[str, Any]) -> Reply:
-    """The reply to a request with this body."""
+async def options_of(request: Request, body: Mapping[str, Any], sending: Awaitable[Any]) -> Reply:
+    """The reply to a request whose body is sent, from what the server says."""
+    read = await sending
     whole = reply_of(read)
     prompts = body["prompt"]
     choices = choices_of(read, len(prompts))

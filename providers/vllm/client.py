@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import replace
 from functools import partial
+from http import HTTPStatus
 from typing import Any
 
 import aiohttp
@@ -32,7 +33,6 @@ from eyechart.providers.base import (
     StopRunError,
     UnknownModelError,
     environment_key,
-    sent_of,
 )
 from eyechart.providers.documents import as_document
 from eyechart.providers.http.bodies import ACCEPTED, OK, read_body
@@ -40,26 +40,29 @@ from eyechart.providers.http.errors import error_of
 from eyechart.providers.http.replicas import Replicas, check_replicas
 from eyechart.providers.likelihood import texts_with
 from eyechart.providers.naming import named
+from eyechart.providers.openai.adapting import Adapting
 from eyechart.providers.openai.form import (
-    PlainForm,
     body_of,
     is_count,
     path_of,
     read_json,
     reply_of,
     template_fields,
+    vllm_form,
 )
+from eyechart.providers.openai.option_tokens import OptionTokens
+from eyechart.providers.openai.remedies import Remedies
 from eyechart.providers.openai.scoring import (
     OptionScores,
     UnreadableError,
     listing_body,
     option_texts,
+    options_of,
 )
+from eyechart.providers.openai.token_tree import TokenTree, token_tree
 from eyechart.providers.secrets import redact, redact_address
 from eyechart.providers.vllm.descriptor import VLLM_KEY
-from eyechart.providers.vllm.option_tokens import OptionTokens
 from eyechart.providers.vllm.server import VllmServer
-from eyechart.providers.vllm.token_tree import TokenTree, token_tree
 
 TIMEOUT_S = 600.0
 """Seconds for one reply."""
@@ -68,6 +71,7 @@ _FACTS_S = 60.0
 _FACTS = aiohttp.ClientTimeout(total=_FACTS_S)
 _CLIENT_ERRORS = (TimeoutError, aiohttp.ClientError, OSError)
 """Exceptions of aiohttp."""
+_INVALID = (HTTPStatus.BAD_REQUEST, HTTPStatus.UNPROCESSABLE_ENTITY)
 _HEADERS = {"Content-Type": "application/json", "Accept-Encoding": ACCEPTED}
 _PROBE = Request("1", 1)
 _SHOWN = 300
@@ -80,7 +84,8 @@ class VllmProvider:
 
     def __init__(self, settings: ModelSettings, server: VllmServer | None = None) -> None:
         self._settings = settings
-        self._form = PlainForm(settings)
+        self._remedies = Remedies(settings, VLLM_KEY)
+        self._asking = Adapting(vllm_form(settings), settings, _refused, self._remedies)
         self._scores = OptionScores()
         self._gives_chosen: bool | None = None
         """Whether the servers give the probabilities of chosen next tokens; `None`: not known."""
@@ -93,16 +98,22 @@ class VllmProvider:
         self._opening = asyncio.Lock()
 
     async def complete(self, request: Request) -> Reply:
-        """The model's reply; raises a `ProviderError` and nothing else."""
+        """The model's reply; what the server rejects is left out, see `Adapting`."""
         await self._open()
-        body = self._form.body(request)
-        with self._replicas.use(request.prefix) as url:
-            return reply_of(await self._asked(url, self._path, body), sent=sent_of(body))
+        return await self._asking.complete(request, partial(self._complete, request.prefix))
+
+    async def _complete(self, prefix: str, body: dict[str, Any]) -> Reply:
+        body["model"] = self._settings.model
+        with self._replicas.use(prefix) as url:
+            return reply_of(await self._asked(url, self._path, body))
 
     async def score(self, request: Request) -> Reply:
         """The probabilities of the options: of chosen next tokens where the server gives them, else
         of the tokens of a prompt with each option.
         """
+        return await self._remedies.scored(self._score(request))
+
+    async def _score(self, request: Request) -> Reply:
         await self._open()
         with self._replicas.use(request.prefix) as url:
             each = await self._option_tokens(url, request)
@@ -111,8 +122,8 @@ class VllmProvider:
                 if tree is not None and (reply := await self._chosen(url, request, tree)):
                     return reply
             body = listing_body(each or option_texts(request), self._settings)
-            send = partial(self._asked, url, "/completions", body)
-            return await self._scores.of(request, body, send)
+            sending = self._asked(url, "/completions", body)
+            return await self._scores.of(options_of(request, body, sending))
 
     async def _chosen(self, url: str, request: Request, tree: TokenTree) -> Reply | None:
         """The probabilities of chosen next tokens; `None` where the server does not give them. A
@@ -320,6 +331,16 @@ class VllmProvider:
         return read
 
 
+class _RefusalError(Exception):
+    """The body of a reply of status 400 or 422."""
+
+
+def _refused(error: ProviderError) -> str | None:
+    """What a server said when it refused a request as invalid; `None` for other errors."""
+    cause = error.__cause__
+    return str(cause) if isinstance(cause, _RefusalError) else None
+
+
 async def _read(
     sending: AbstractAsyncContextManager[aiohttp.ClientResponse], url: str, within_s: float
 ) -> Any:
@@ -334,7 +355,9 @@ async def _read(
     except _CLIENT_ERRORS as error:
         raise _as_ours(error, url, within_s) from error
     if response.status != OK:
-        raise error_of(response.status, content.decode(errors="replace"), response.headers)
+        text = content.decode(errors="replace")
+        refusal = _RefusalError(text) if response.status in _INVALID else None
+        raise error_of(response.status, text, response.headers) from refusal
     return read_json(content)
 
 

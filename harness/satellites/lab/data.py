@@ -187,7 +187,7 @@ def read_examples(path: Path, recipe: Recipe) -> Examples:
     try:
         with np.load(path) as file:
             return Examples(file["ids"], file["ends"], file["replies"], recipe)
-    except (OSError, ValueError, KeyError, BadZipFile) as error:
+    except (OSError, EOFError, ValueError, KeyError, BadZipFile) as error:
         raise JournalError(
             f"{path} cannot be read as examples: {one_line(error)}; remove it, and the same "
             "command draws them again"

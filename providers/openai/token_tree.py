@@ -1,5 +1,5 @@
 """Options of a forced choice as a tree of tokens, for servers that give the probabilities of chosen
-next tokens (`logprob_token_ids` of vLLM).
+next tokens: vLLM (`logprob_token_ids`), and llama.cpp.
 
 vLLM reads nothing from its cache of prefixes when it lists the tokens of a prompt
 (`prompt_logprobs`): it computes the whole prompt once for each option. Here one token is generated
@@ -9,7 +9,7 @@ nodes. Eleven counts have one to four inner nodes in usual tokenizers.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from eyechart.providers.base import ModelSettings, Reply, Request
@@ -30,17 +30,26 @@ class TokenTree(NamedTuple):
     options: tuple[tuple[int, ...], ...]
 
     @property
-    def nodes(self) -> list[tuple[int, ...]]:
-        """The beginnings of options that another token of an option follows, each once."""
-        return list(dict.fromkeys(one[:at] for one in self.options for at in range(len(one))))
+    def following(self) -> dict[tuple[int, ...], list[int]]:
+        """Each of these beginnings with the tokens that follow it, each once."""
+        found: dict[tuple[int, ...], dict[int, None]] = {}
+        for option in self.options:
+            for at, token in enumerate(option):
+                found.setdefault(option[:at], {})[token] = None
+        return {node: list(tokens) for node, tokens in found.items()}
 
     @property
-    def following(self) -> list[int]:
+    def nodes(self) -> list[tuple[int, ...]]:
+        """The beginnings of options that another token of an option follows, each once."""
+        return list(self.following)
+
+    @property
+    def tokens(self) -> list[int]:
         """The tokens of all options, each once."""
         return sorted({token for option in self.options for token in option})
 
     def body(self, settings: ModelSettings) -> dict[str, Any]:
-        """The body for `/v1/completions`, with the model."""
+        """The body for `/v1/completions` of vLLM, with the model."""
         return {
             "model": settings.model,
             "prompt": [[*self.before, *node] for node in self.nodes],
@@ -48,7 +57,7 @@ class TokenTree(NamedTuple):
             "temperature": 0.0,
             **settings.params,
             "logprobs": 1,
-            "logprob_token_ids": self.following,
+            "logprob_token_ids": self.tokens,
             "return_tokens_as_token_ids": True,
         }
 
@@ -62,14 +71,22 @@ class TokenTree(NamedTuple):
         whole = reply_of(read)
         choices = choices_of(read, len(self.nodes))
         tables = dict(zip(self.nodes, map(_next_tokens, choices), strict=True))
+        return reply_from(request, whole, body, len(self.before), self.logprobs(tables))
+
+    def logprobs(self, tables: Mapping[tuple[int, ...], Mapping[int, float]]) -> list[list[float]]:
+        """The log-probabilities of the tokens of each option, from those of the tokens that follow
+        each beginning.
+
+        Raises:
+            UnreadableError: one is missing.
+        """
         try:
-            logprobs = [
+            return [
                 [tables[option[:at]][token] for at, token in enumerate(option)]
                 for option in self.options
             ]
         except KeyError as error:
             raise UnreadableError(f"token {error} is missing") from error
-        return reply_from(request, whole, body, len(self.before), logprobs)
 
 
 def token_tree(before: Sequence[int], wholes: Sequence[Sequence[int]]) -> TokenTree | None:
@@ -79,10 +96,15 @@ def token_tree(before: Sequence[int], wholes: Sequence[Sequence[int]]) -> TokenT
     Raises:
         BadReplyError: see `likelihood.shared_tokens`.
     """
-    shared = shared_tokens(before, wholes)
-    tree = TokenTree(tuple(before[:shared]), tuple(tuple(one[shared:]) for one in wholes))
-    fits = len(tree.nodes) <= len(wholes) + 1 and len(tree.following) <= _MOST_IDS
+    tree = tree_of(before, wholes)
+    fits = len(tree.nodes) <= len(wholes) + 1 and len(tree.tokens) <= _MOST_IDS
     return tree if fits else None
+
+
+def tree_of(before: Sequence[int], wholes: Sequence[Sequence[int]]) -> TokenTree:
+    """The tree, of whatever size; raises `BadReplyError`, see `likelihood.shared_tokens`."""
+    shared = shared_tokens(before, wholes)
+    return TokenTree(tuple(before[:shared]), tuple(tuple(one[shared:]) for one in wholes))
 
 
 def _next_tokens(choice: Any) -> dict[int, float]:

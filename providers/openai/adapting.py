@@ -1,0 +1,98 @@
+"""Requests for replies that adapt to what a server refuses."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import replace
+from typing import Any, TypeAlias
+
+from eyechart.providers.base import (
+    ModelSettings,
+    ProviderError,
+    Reply,
+    Request,
+    SetupError,
+    sent_of,
+)
+from eyechart.providers.http.errors import rejected_parameter
+from eyechart.providers.naming import named
+from eyechart.providers.openai.form import OpenAIForm
+from eyechart.providers.openai.remedies import Remedies
+
+Send: TypeAlias = Callable[[dict[str, Any]], Awaitable[Reply]]
+
+_PROMPTS = {"messages", "prompt"}
+"""Fields that every server takes."""
+
+
+class Adapting:
+    """Asks one model; a parameter that its server refuses is left out of all later requests."""
+
+    def __init__(
+        self,
+        form: OpenAIForm,
+        settings: ModelSettings,
+        refused: Callable[[ProviderError], str | None],
+        remedies: Remedies,
+    ) -> None:
+        """`refused` is what the server said when it refused a request as invalid (400 and 422), and
+        `None` for other errors.
+        """
+        self._form = form
+        self._settings = settings
+        self._refused = refused
+        self._remedies = remedies
+
+    async def complete(self, request: Request, send: Send) -> Reply:
+        """The reply to the request, whose body `send` sends. Where a refusal does not say which
+        parameter it is about, the request is tried once without the neutral ones.
+
+        Raises:
+            ProviderError: as `Provider.complete` says.
+        """
+        refusal: ProviderError | None = None
+        while True:
+            body = self._form.body(request, bare=refusal is not None)
+            sent = sent_of(body)
+            try:
+                reply = await send(dict(body))
+            except ProviderError as error:
+                text = self._refused(error)
+                fields = {name: body[name] for name in body.keys() - _PROMPTS}
+                if text is not None and self._adapted(error, text, fields):
+                    continue
+                if refusal is not None:
+                    self._form.neutral.is_cleared = True
+                    raise refusal from error
+                if text is None or not self._form.neutral.may_be_refused(error, text, fields):
+                    raise self._remedies.of(error) from error.__cause__
+                refusal = error
+            else:
+                self._note_taken(is_bare=refusal is not None)
+                return replace(reply, dropped_params=tuple(sorted(self._form.dropped)), sent=sent)
+
+    def _adapted(self, error: ProviderError, text: str, body: Mapping[str, Any]) -> bool:
+        """Whether the next body is another one, after the server refused this one with `text`;
+        raises `SetupError` where the model does not have the tier.
+        """
+        name = rejected_parameter(text, body)
+        if "service_tier" in body and "service_tier" in text:
+            raise SetupError(
+                f"{self._settings.model} has no tier {self._settings.tier!r}; leave out "
+                f"{named('tier')} ({error})"
+            ) from error
+        if name is not None:
+            return self._form.adapt(name, text)
+        if (name := self._form.neutral.named_in(error, text, body)) is None:
+            return False
+        self._form.next_value(name, body)
+        return True
+
+    def _note_taken(self, *, is_bare: bool) -> None:
+        """Notes that a request was answered; a bare one shows which fields the server refuses."""
+        neutral = self._form.neutral
+        if is_bare and not neutral.is_taken:
+            self._form.refuse_neutral()
+        neutral.is_taken = True
+        if note := neutral.new_note(self._settings.model):
+            self._settings.notify(note)
