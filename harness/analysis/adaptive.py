@@ -420,6 +420,11 @@ def _where_to_look(fitted: Fit, count: int) -> list[float]:
     ]
 
 
+def around_crossing(fitted: Fit, lines: Sequence[Line], count: int) -> dict[Line, int]:
+    """Line -> its share of `count` samples that look for the crossing, as those of a wave do."""
+    return Counter(_line_at(lines, fitted, place) for place in _where_to_look(fitted, count))
+
+
 def _line_at(lines: Sequence[Line], fitted: Fit, place: float) -> Line:
     """The line at a place, in bins; the nearest one where no line is there."""
     if place == -math.inf:

@@ -21,7 +21,9 @@ from eyechart.harness.analysis.family import (
     Ranking,
     in_family,
     is_default,
+    rank_range,
     ranked_lengths,
+    ranks_text,
 )
 from eyechart.harness.analysis.further import LEAST_P, Side, Sides, joined
 from eyechart.harness.analysis.in_tokens import no_tokens, seen
@@ -71,10 +73,8 @@ class Place:
 
     @property
     def ranks_text(self) -> str:
-        """`2`, `1–3`, or a dash."""
-        if self.ranks is None:
-            return "–"
-        return "–".join(map(str, dict.fromkeys(self.ranks)))
+        """See `ranks_text`."""
+        return ranks_text(self.ranks)
 
 
 @dataclass(frozen=True, eq=False)
@@ -316,7 +316,7 @@ def _place(
         one.run,
         condition,
         one.estimates[condition],
-        None if by_test is None else (1 + by_test[1], 1 + by_test[2] - by_test[0]),
+        None if by_test is None else rank_range(by_test[1], by_test[0], by_test[2]),
         (judged and judged.tokens_a_symbol) or no_tokens(judged),
         judged is not None and judged.adaptive,
         by_test,

@@ -18,7 +18,7 @@ from eyechart.harness.face.engine import Job, Loop, Talk, ask
 from eyechart.harness.face.run_options import RunOptions, models_of
 from eyechart.harness.face.variant import variant_of
 from eyechart.harness.journal.manifest import folder_of
-from eyechart.harness.journal.record import Warn
+from eyechart.harness.journal.record import Warn, unsaid
 from eyechart.harness.plan.cost import Budget
 from eyechart.harness.plan.plan import Plan
 from eyechart.harness.run.run_request import RunRequest
@@ -79,7 +79,7 @@ class AskedRun:
         budget = replace(budget, prices=self._options.model.prices, full=False)
         request = _request(self._options, self._task, counts, draws_of(self.read()))
         if self._is_announced:
-            talk = replace(talk, announce=_nothing)
+            talk = replace(talk, announce=unsaid)  # where the requests go was said
         asked = ask(Job([request], self._options, budget), talk, loop)
         self._is_announced = True
         for outcome in asked.outcomes:
@@ -144,10 +144,6 @@ class AskedRun:
             "out": run.folder.absolute().parents[depth - 1],
         }
         return RunSettings.read(**{name: value for name, value in given.items() if value})
-
-
-def _nothing(_: str) -> None:
-    """Where the requests go was said."""
 
 
 def _variant(
