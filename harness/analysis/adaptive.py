@@ -62,6 +62,10 @@ STOPPING: Tails = (0.02, 0.98)
 because looking after each wave favours moments at which it is too narrow by chance."""
 
 
+MOST_SAMPLES = 400
+"""Samples of one line, at most, unless a run says otherwise."""
+
+
 @dataclass(frozen=True, slots=True)
 class Aim:
     """When an adaptive run is precise enough, and how it gets there."""
@@ -71,7 +75,7 @@ class Aim:
     threshold: Threshold = Threshold()
     wave: int = 8
     """Samples of each condition in a wave."""
-    most_samples: int = 400
+    most_samples: int = MOST_SAMPLES
     """Samples of one line, at most."""
     most_requests: int | None = None
     """Samples of a condition, at most: it ends with what is known then. `None` is no limit."""

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
 
-from eyechart.harness.analysis.adaptive import around_crossing
+from eyechart.harness.analysis.adaptive import MOST_SAMPLES, around_crossing
 from eyechart.harness.analysis.family import Ranked, Ranking
 from eyechart.harness.analysis.judged_run import JudgedRun
 from eyechart.harness.analysis.next_pairs import (
@@ -96,5 +96,6 @@ def _with_rows(ranked: Ranked, rows: int) -> Counts:
         if estimate is not None:
             more = around_crossing(estimate.fit, lines, rows // len(ranked.estimates))
             for line, count in more.items():
-                wanted[condition, line] += count
+                has = wanted[condition, line]
+                wanted[condition, line] = max(has, min(has + count, MOST_SAMPLES))
     return wanted

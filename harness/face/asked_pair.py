@@ -21,7 +21,6 @@ from eyechart.harness.analysis.next_pairs import (
     full_run,
     is_decided,
     is_surely_worse,
-    lacking,
     missing_pairs,
     more_of_baseline,
     more_pairs,
@@ -127,7 +126,7 @@ class Asking(ABC):
     def _lacks(self, wanted: Sequence[Counts]) -> list[int]:
         """How many of the wanted samples have no reply, in each run that is asked."""
         pairs = zip(self._asked_runs, wanted, strict=True)
-        return [lacking(one.read(), counts) for one, counts in pairs]
+        return [one.lacks(counts) for one, counts in pairs]
 
     def _over(self) -> str:
         """Why nothing more can be asked, though the comparison is not sure enough to end before."""

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from eyechart.harness.analysis.judged_run import JudgedRun, read_run
-from eyechart.harness.analysis.next_pairs import Counts, draws_of
+from eyechart.harness.analysis.next_pairs import Counts, draws_of, lacking
 from eyechart.harness.analysis.results import write_results
 from eyechart.harness.analysis.task_of_run import NoTaskError, task_of
 from eyechart.harness.errors import UsageError
@@ -68,6 +68,15 @@ class AskedRun:
         """The run as it is now."""
         given = self._limits
         return read_run(self.folder, tasks=given.tasks, run_kept_code=given.run_kept_code)
+
+    def lacks(self, counts: Counts) -> int:
+        """How many of the samples that `counts` name, and the task has, have no reply."""
+        items = {line: self._task.items_at(line.length) for _, line in counts}
+        have = {
+            (condition, line): size if (most := items[line]) is None else min(size, most)
+            for (condition, line), size in counts.items()
+        }
+        return lacking(self.read(), have)
 
     def ask(self, counts: Counts, budget: Budget, talk: Talk, loop: Loop) -> Budget:
         """Asks what the run lacks of so many samples a cell, and writes its tables; returns the

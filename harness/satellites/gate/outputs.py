@@ -29,9 +29,9 @@ class Shown(NamedTuple):
 
 def shown(gated: Sequence[Gated]) -> list[Shown]:
     """The verdicts."""
-    names = [(one.comparison.task, one.comparison.second) for one in gated]
     return [
-        Shown(*name, one.verdict, one.sentences) for name, one in zip(names, gated, strict=True)
+        Shown(one.comparison.task, one.comparison.second, one.verdict, one.sentences)
+        for one in gated
     ]
 
 
