@@ -34,7 +34,8 @@ class Limits:
     """What asking may cost, and how the models are reached."""
 
     requests: int | None = None
-    """Samples to ask, at most; `None`: as many as a full run of the larger one has."""
+    """Samples to ask, at most, each of several draws counted; `None`: as many as a full run of the
+    larger one has, of several runs half a full run of each, of a gate those of the baseline."""
     budget: float | None = None
     """Dollars to spend, at most."""
     base_url: tuple[str, ...] = ()
