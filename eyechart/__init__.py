@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from eyechart.harness.face.ask import load_task, run
     from eyechart.harness.face.compare import compare
     from eyechart.harness.face.figure import figures
+    from eyechart.harness.face.ranking import RunRanking
     from eyechart.harness.face.result import Run, RunComparison, list_runs, load_run
     from eyechart.harness.score.verdict import Target
     from eyechart.harness.spec import Item
@@ -26,6 +27,7 @@ __all__ = [
     "ProviderError",
     "Run",
     "RunComparison",
+    "RunRanking",
     "ScorerResult",
     "Target",
     "Task",
@@ -42,6 +44,7 @@ _PLACES = {
     "ProviderError": "eyechart.providers.base",
     "Run": "eyechart.harness.face.result",
     "RunComparison": "eyechart.harness.face.result",
+    "RunRanking": "eyechart.harness.face.ranking",
     "ScorerResult": "eyechart.harness.task.scorer",
     "Target": "eyechart.harness.score.verdict",
     "Task": "eyechart.harness.task.catalogue",

@@ -240,16 +240,20 @@ class TestSentence:
         """Where the default is one of them, it is the only one that is named."""
         said = run_finding(run(lab, "a", sees_to(4), separators=("none", "space", "comma")))
         assert (
-            " on lab/ones with separator=none, the default, the longest length seen under 3 "
+            " on lab/ones with separator=none, the default, and as far under the 2 other "
             "conditions; no difference"
         ) in said
 
     def test_without_the_default_the_longest_is_one_that_was_seen(self, lab: Lab) -> None:
-        """Nothing is the headline."""
-        said = run_finding(run(lab, "a", sees_to(4), separators=("space", "comma")))
+        """Nothing is the headline, unless all lengths are equal: then none is the longest."""
+        script = sees_to(2, "space")
+        said = run_finding(run(lab, "a", script, separators=("space", "comma")))
         assert said.startswith(
             "The longest length seen under 2 conditions by scripted/a on lab/ones is "
         )
+        said = run_finding(run(lab, "b", sees_to(4), separators=("space", "comma")))
+        assert said.startswith("scripted/b sees to ")
+        assert " on lab/ones with separator=space, and as far with separator=comma; no" in said
 
     def test_no_difference(self, lab: Lab) -> None:
         """Is said to be none."""

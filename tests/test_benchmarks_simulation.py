@@ -14,6 +14,7 @@ from eyechart.harness.analysis.curve import THRESHOLD, Curve, Threshold, areas_u
 from eyechart.harness.analysis.effective_length import effective_length
 from eyechart.harness.analysis.fit import fit
 from eyechart.harness.analysis.interval import Bound
+from eyechart.harness.analysis.next_ranked import RANKS
 from eyechart.harness.spec import Line
 from tests.benchmarks.every_length import Truth, exact_lengths, truth_of
 from tests.benchmarks.simulation import (
@@ -24,6 +25,7 @@ from tests.benchmarks.simulation import (
     equivalence,
     further,
     ranges,
+    ranked,
     unequal,
     unpaired,
 )
@@ -208,6 +210,14 @@ class TestMeasures:
         assert 0 <= result.requests <= asked.FULL
         more = sum(line.n for line, _ in result.after.lines)
         assert more == asked.FULL + result.requests // 2
+
+    def test_ten_models_are_asked_within_the_price(self) -> None:
+        curves = ranked.draw_models(Setting("step", 0.0, ranked.SAMPLES), 0)
+        before = ranked.Look(curves, [[ranked.SAMPLES] * len(LINES)] * ranked.MODELS).found(0)
+        found = ranked.asked(curves, RANKS)
+        assert 0 < found.requests <= ranked.MORE
+        assert found.width < before.width
+        assert not found.false
 
     def test_a_lower_side_has_an_area_less_by_exactly_the_margin(self) -> None:
         truth = SHAPES["guess 20 %"].draw(2)

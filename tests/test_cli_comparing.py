@@ -80,14 +80,14 @@ class TestSeveral:
         done = lab.bench("compare", *folders)
         assert (done.code, done.err) == (0, "")
         cells = cells_of(done.out)
-        assert [row[:3] for row in cells[:5]] == [
-            ["", "run", "sees to (85 %)"],
-            ["", "", "95 % interval"],
-            ["A", "scripted/b", "> 16"],
-            ["B", "scripted/a", cells[3][2]],
-            ["C", "scripted/c", cells[4][2]],
+        assert [row[:4] for row in cells[:5]] == [
+            ["", "run", "rank", "sees to (85 %)"],
+            ["", "", "", "95 % interval"],
+            ["A", "scripted/b", "1", "> 16"],
+            ["B", "scripted/a", "2", cells[3][3]],
+            ["C", "scripted/c", "3", cells[4][3]],
         ]
-        assert float(cells[3][2].split()[0]) > float(cells[4][2].split()[0])
+        assert float(cells[3][3].split()[0]) > float(cells[4][3].split()[0])
         assert cells[5] == ["pair", "factor", "95 % interval", "p (Holm)", "found"]
         assert [(row[0], row[4]) for row in cells[6:9]] == [
             ("A, B", "A sees further"),
@@ -109,8 +109,8 @@ class TestSeveral:
         ]
         done = lab.bench("compare", *folders)
         cells = cells_of(done.out)
-        assert cells[0] == ["", "run", "separator=none", "separator=comma"]
-        assert cells[1][2:] == ["sees to (85 %)"] * 2
+        assert cells[0] == ["", "run", "rank", "separator=none", "separator=comma"]
+        assert cells[1][3:] == ["sees to (85 %)"] * 2
         assert "mean of 2 conditions" in done.out
 
     def test_the_first_is_the_reference(self, lab: Lab) -> None:

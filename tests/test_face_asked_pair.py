@@ -155,7 +155,9 @@ def test_adaptive_runs_stay_adaptive(pair: Pair) -> None:
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        (("--axis", "separator=none,comma"), ("--ask takes two runs",)),
+        (("--axis", "separator=none,comma"), ("--ask compares runs", "leave out one")),
+        (("--settle", "best"), ("--settle is for three runs or more",)),
+        (("--settle", "x"), ("--settle is ranks or best, not 'x'",)),
         (("--budget", "1"), ("--budget", "prices")),
         (("--max-requests", "0"), ("--max-requests", "1")),
     ],
@@ -237,4 +239,4 @@ def test_python_says_mistakes_of_asking(pair: Pair) -> None:
     with pytest.raises(
         TypeError, match="has no argument 'max_request'; did you mean 'max_requests'"
     ):
-        eyechart.compare(*pair.folders, max_request=1)  # type: ignore[call-arg]
+        eyechart.compare(*pair.folders, max_request=1)  # type: ignore[call-overload]

@@ -188,6 +188,19 @@ def test_what_pipelines_read(lab: Lab, before: Path) -> None:
     assert "**worse**" in text
 
 
+def test_a_gate_without_a_verdict_says_so_to_pipelines(lab: Lab, before: Path) -> None:
+    """Both files, though it ended with an error; no task passes or fails there."""
+    xml, summary = lab.folder / "gate.xml", lab.folder / "summary.md"
+    done = lab.bench("gate", before, lab.folder / "away", "--junit", xml, "--summary", summary)
+    assert done.code == 1
+    suite = ET.parse(xml).getroot()  # noqa: S314  we wrote it
+    assert [suite.get(name) for name in ("tests", "failures", "errors")] == ["1", "0", "1"]
+    (error,) = suite.iter("error")
+    assert error.get("message") == "no verdict"
+    assert "The gate ended before its verdict (no run in " in (error.text or "")
+    assert "| lab/ones | **no verdict** | – |" in summary.read_text()
+
+
 @pytest.mark.parametrize(
     ("arguments", "code", "said"),
     [

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from eyechart.harness.analysis.judged_run import read_run
+from eyechart.harness.errors import INTERRUPTED
 from eyechart.providers.base import BadRequestError, Request
 from tests.conftest import Done, Lab, right
 from tests.test_analysis_family import sees_to
@@ -139,6 +140,23 @@ def test_the_reason_of_samples_without_a_reply_is_said(gate: Gate) -> None:
     assert "no reply (the last: engine died), and the same command asks again" in " ".join(
         done.err.split()
     )
+
+
+def test_an_interrupted_gate_says_so_to_pipelines(gate: Gate) -> None:
+    """What was answered is saved, and the file of the pipeline has no verdict of before."""
+    gate.run(8)
+
+    def interrupts(_request: Request) -> str:
+        raise KeyboardInterrupt
+
+    gate.pair.model("new", interrupts)
+    xml = gate.lab.folder / "gate.xml"
+    xml.write_text("<testsuites/>")
+    done = gate.ask("--junit", str(xml))
+    assert done.code == INTERRUPTED
+    assert "the same command goes on" in done.err
+    assert 'errors="1"' in xml.read_text()
+    assert "The gate ended before its verdict (it was interrupted)" in xml.read_text()
 
 
 def test_asking_and_saving_contradict(gate: Gate) -> None:

@@ -62,6 +62,10 @@ STOPPING: Tails = (0.02, 0.98)
 because looking after each wave favours moments at which it is too narrow by chance."""
 
 
+MOST_SAMPLES = 400
+"""Samples of one line, at most, unless a run says otherwise."""
+
+
 @dataclass(frozen=True, slots=True)
 class Aim:
     """When an adaptive run is precise enough, and how it gets there."""
@@ -71,7 +75,7 @@ class Aim:
     threshold: Threshold = Threshold()
     wave: int = 8
     """Samples of each condition in a wave."""
-    most_samples: int = 400
+    most_samples: int = MOST_SAMPLES
     """Samples of one line, at most."""
     most_requests: int | None = None
     """Samples of a condition, at most: it ends with what is known then. `None` is no limit."""
@@ -418,6 +422,11 @@ def _where_to_look(fitted: Fit, count: int) -> list[float]:
         *(fitted.place((draw + 0.5) / likely) for draw in range(likely)),
         *(low + (high - low) * (draw + 0.5) / evenly for draw in range(evenly)),
     ]
+
+
+def around_crossing(fitted: Fit, lines: Sequence[Line], count: int) -> dict[Line, int]:
+    """Line -> its share of `count` samples that look for the crossing, as those of a wave do."""
+    return Counter(_line_at(lines, fitted, place) for place in _where_to_look(fitted, count))
 
 
 def _line_at(lines: Sequence[Line], fitted: Fit, place: float) -> Line:

@@ -64,6 +64,18 @@ def ranked_lengths(estimates: Iterable[EffectiveLength | None]) -> list[Bound]:
     return [one.length for one in estimates if one and one.is_ranked and one.length]
 
 
+def rank_range(ahead: int, behind: int, others: int) -> tuple[int, int]:
+    """The best and the last rank that the tests allow a model, if so many are shown to see further,
+    and so many less far, of all `others`.
+    """
+    return 1 + ahead, 1 + others - behind
+
+
+def ranks_text(ranks: tuple[int, int] | None) -> str:
+    """`2`, `1–3`, or a dash."""
+    return "–" if ranks is None else "–".join(map(str, dict.fromkeys(ranks)))
+
+
 @dataclass(frozen=True, eq=False)
 class Ranked:
     """One of several runs that are compared."""
@@ -133,6 +145,16 @@ class Ranking:
             elif (right, further) == (place, -1):
                 found.append(left)
         return found
+
+    def ranks(self, place: int) -> tuple[int, int] | None:
+        """The best and the last rank that the tests allow the run at `place`; `None` where it is
+        not ranked.
+        """
+        if not self.runs[place].is_ranked:
+            return None
+        ranked = [other for other, one in enumerate(self.runs) if one.is_ranked]
+        ahead = sum(place in self.further_than(other) for other in ranked)
+        return rank_range(ahead, len(self.further_than(place)), len(ranked) - 1)
 
 
 def rank_runs(

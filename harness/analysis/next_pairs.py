@@ -88,7 +88,9 @@ def draws_of(run: JudgedRun) -> int:
 
 
 def more_pairs(first: JudgedRun, second: JudgedRun, comparison: Comparison, requests: int) -> Both:
-    """Rows more on the lines that tell most, for at most this many requests."""
+    """Rows more on the lines that tell most, for at most `requests` requests; each draw of a row
+    is one.
+    """
     wanted = dict(_both(first, second))
     weights: dict[CellKey, float] = {}
     for compared in comparison.conditions:
@@ -100,7 +102,8 @@ def more_pairs(first: JudgedRun, second: JudgedRun, comparison: Comparison, requ
         found = line_weights(estimates[0].fit, estimates[1].fit, lines)
         weights |= zip(((condition, line) for line in lines), found.tolist(), strict=True)
     keys = list(weights)
-    for place, rows in rows_more(np.array(list(weights.values())), requests).items():
+    rows_of_both = requests // (draws_of(first) + draws_of(second))
+    for place, rows in rows_more(np.array(list(weights.values())), rows_of_both).items():
         wanted[keys[place]] += rows
     return _with((first, second), wanted)
 
@@ -134,15 +137,14 @@ def line_weights(first: Fit, second: Fit, lines: Sequence[Line]) -> Floats:
     return weights
 
 
-def rows_more(weights: Floats, requests: int) -> dict[int, int]:
-    """Place of a line -> the rows that are added to it. Each line that tells about as much as the
-    best one gets the same number. Both runs together get at most `requests` requests.
+def rows_more(weights: Floats, most: int) -> dict[int, int]:
+    """Place of a line -> the rows that are added to it, at most `most` in all. Each line that tells
+    about as much as the best one gets the same number.
     """
     best_first = np.argsort(-weights, kind="stable").tolist()
-    most = weights.max(initial=0)
-    likely = [place for place in best_first if weights[place] >= _LIKELY * most]
-    likely = likely[: requests // 2]
-    return {place: requests // (2 * len(likely)) for place in likely}
+    best = weights.max(initial=0)
+    likely = [place for place in best_first if weights[place] >= _LIKELY * best][:most]
+    return {place: most // len(likely) for place in likely}
 
 
 def next_wave(left: int, done: int) -> int:
@@ -157,7 +159,12 @@ def _both(first: JudgedRun, second: JudgedRun) -> Counts:
     for cell in (*first.manifest.cells, *second.manifest.cells):
         if cell.condition in common:
             wanted[cell.key] = max(cell.samples, wanted.get(cell.key, 0))
-    return dict(sorted(wanted.items(), key=lambda item: item[0][1]))
+    return by_line(wanted)
+
+
+def by_line(counts: Counts) -> Counts:
+    """The cells in the order of their lines."""
+    return dict(sorted(counts.items(), key=lambda item: item[0][1]))
 
 
 def _with(runs: tuple[JudgedRun, JudgedRun], wanted: Counts) -> Both:

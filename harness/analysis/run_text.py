@@ -93,7 +93,10 @@ def _finding(
         for one, estimate in estimates
         if (length := estimate.length) is not None and estimate.is_ranked
     ]
-    best, estimate, length = ranked[longest([length for _, _, length in ranked])]
+    longest_one = ranked[longest([length for _, _, length in ranked])]
+    usual = next((one for one in ranked if is_default(one[0])), None)
+    is_usual = usual is not None and usual[2] == longest_one[2]
+    best, estimate, length = usual if usual is not None and is_usual else longest_one
     if len(estimates) == 1:
         return f"{model} sees to {_length(estimate, unit)} on {task}."
     lengths = {length for _, _, length in ranked}
@@ -108,21 +111,20 @@ def _finding(
     if not others:
         return f"{model} sees to {_length(estimate, unit)} on {task} with {label}{note}."
     equal = [_label(one, judged) for one, _, same in ranked if same == length and one is not best]
-    also = ""
-    if equal:
-        which = f"with {equal[0]}" if len(equal) == 1 else f"under {len(equal)} other conditions"
-        also = f", and as long {which}"
+    which = f"with {equal[0]}" if len(equal) == 1 else f"under {len(equal)} other conditions"
+    also = f", and as long {which}" if equal else ""
     single = [one for one, fitted, _ in ranked if fitted.one_threshold]
     pairs = comb(len(single), 2)
     shorter = sum(one.further > 0 for one in _differences(best, others, threshold, pairs))
     how = "; ".join(filter(None, (correction(pairs, _unpaired(single)), controls)))
     tail = f"{_shown(shorter, len(others), 'condition')} ({how})."
-    usual = next((one for one in ranked if is_default(one[0])), None)
-    if usual is not None and (usual[0] is best or usual[2] == length):
-        default = f"{_label(usual[0], judged)}, the default"
-        headline = f"{model} sees to {_length(usual[1], unit)} on {task} with {default}"
-        return f"{headline}, the longest length seen under {len(ranked)} conditions; {tail}"
+    headline = f"{model} sees to {_length(estimate, unit)} on {task} with {label}"
+    headline += ", the default" * is_usual
+    if len(equal) == len(others):
+        return f"{headline}, and as far {which.replace('under', 'under the')}; {tail}"
     seen = f"longest length seen under {len(ranked)} conditions"
+    if is_usual:
+        return f"{headline}, the {seen}{also}; {tail}"
     best_one = f"{_length(estimate, unit)}, with {label}{also}"
     if usual is None:
         return f"The {seen} by {model} on {task} is {best_one}; {tail}"

@@ -22,9 +22,11 @@ from eyechart.harness.analysis.family import (
     Ranking,
     in_family,
     is_default,
+    rank_range,
     ranked_lengths,
+    ranks_text,
 )
-from eyechart.harness.analysis.further import LEAST_P, Side, Sides, joined
+from eyechart.harness.analysis.further import LEAST_P, Joined, Side, Sides, joined
 from eyechart.harness.analysis.furthest import furthest
 from eyechart.harness.analysis.in_tokens import no_tokens, seen
 from eyechart.harness.analysis.interval import Bound
@@ -76,10 +78,8 @@ class Place:
 
     @property
     def ranks_text(self) -> str:
-        """`2`, `1–3`, or a dash."""
-        if self.ranks is None:
-            return "–"
-        return "–".join(map(str, dict.fromkeys(self.ranks)))
+        """See `ranks_text`."""
+        return ranks_text(self.ranks)
 
 
 @dataclass(frozen=True, eq=False)
@@ -240,9 +240,6 @@ def length_tests(
     """The test of each pair of places, without pairs that `compare_runs` would not compare. Pairs
     in `other_rows` are compared without pairing, see `have_other_rows`. With `in_tokens` lengths
     are in tokens of the row.
-
-    Holm's correction makes most p-values 1. So each has first a lower bound, and is computed only
-    where the corrected bound is below 1: the corrected values are those of a full computation.
     """
     pairs: dict[Pair, tuple[Side, Side]] = {}
     for left, right in combinations(range(len(judged)), 2):
@@ -256,15 +253,24 @@ def length_tests(
         for pair, found in pairs.items()
         if all(side.one_threshold for side in found)
     }
+    return {**dict.fromkeys(pairs, LengthTest(None, 0)), **tests_between(between)}
+
+
+def tests_between(between: Mapping[Pair, Joined]) -> dict[Pair, LengthTest]:
+    """The test of each pair of crossings, as one family.
+
+    Holm's correction makes most p-values 1. So each has first a lower bound, and is computed only
+    where the corrected bound is below 1: the corrected values are those of a full computation.
+    """
     least = [one.least_p for one in between.values()]
     p_values = [
         one.p if corrected < 1 and bound > LEAST_P else bound
         for one, bound, corrected in zip(between.values(), least, holm(least), strict=True)
     ]
-    tests = dict.fromkeys(pairs, LengthTest(None, 0))
-    for (pair, one), p in zip(between.items(), holm(p_values), strict=True):
-        tests[pair] = LengthTest(p, one.sign if p < SIGNIFICANT else 0)
-    return tests
+    return {
+        pair: LengthTest(p, one.sign if p < SIGNIFICANT else 0)
+        for (pair, one), p in zip(between.items(), holm(p_values), strict=True)
+    }
 
 
 def _comparable(first: JudgedCondition, second: JudgedCondition, *, other_rows: bool) -> bool:
@@ -331,7 +337,7 @@ def _place(
         one.run,
         condition,
         one.estimates[condition],
-        None if by_test is None else (1 + by_test[1], 1 + by_test[2] - by_test[0]),
+        None if by_test is None else rank_range(by_test[1], by_test[0], by_test[2]),
         (judged and judged.tokens_a_symbol) or no_tokens(judged),
         judged is not None and judged.adaptive,
         by_test,

@@ -22,13 +22,19 @@ MostAskedOption = Annotated[
     typer.Option(
         metavar="N",
         parser=whole(1),
-        help="With --ask: samples to ask, at most; default: as many as a full run has.",
+        help="With --ask: samples to ask, at most, each of several draws counted.",
     ),
 ]
 
 
 def limits_of(
-    given: Mapping[str, Any], *, ask: bool, requests: int | None, tasks: str, run_kept_code: bool
+    given: Mapping[str, Any],
+    *,
+    ask: bool,
+    requests: int | None,
+    tasks: str,
+    run_kept_code: bool,
+    settle: str | None = None,
 ) -> Limits | None:
     """What asking may cost; `None` without `--ask`.
 
@@ -38,7 +44,7 @@ def limits_of(
     from eyechart.harness.face.asked_run import Limits
 
     options = {SETTINGS[name].option: given[name] for name in ASKING}
-    options |= {"max-requests": requests}
+    options |= {"max-requests": requests, "settle": settle}
     if not ask and (named := [option for option, value in options.items() if value]):
         raise UsageError(f"--{named[0]} is for --ask; add it")
     settings = settings_of(given)

@@ -33,7 +33,8 @@ from eyechart.harness.cli.progress import LiveDisplay
 from eyechart.harness.cli.terminal import echo, say, take_logs, tell, warn
 from eyechart.harness.cli.verbs import check_output
 from eyechart.harness.errors import COMPLETE, INCOMPLETE, UsageError
-from eyechart.harness.face.asked_pair import AskedPair, Asking
+from eyechart.harness.face.asked_pair import Asking
+from eyechart.harness.face.asked_ranks import asking_of
 from eyechart.harness.face.asked_run import Limits
 from eyechart.harness.face.engine import Talk
 from eyechart.harness.run.event_loop import run_in_loop
@@ -62,6 +63,7 @@ def compare(
     as_json: bool = False,
     in_tokens: bool = False,
     asking: Limits | None = None,
+    settle: str | None = None,
     form: str | None = None,
 ) -> int:
     """Prints the differences between runs, or between two conditions of each run, and writes them
@@ -79,7 +81,9 @@ def compare(
 
         check_form(form, {"--json": as_json})
     if asking is not None:
-        _ask(folders, axis, asking, threshold, margin)
+        if axis is not None:
+            raise UsageError("--ask compares runs, and --axis conditions; leave out one of them")
+        ask_until_decided(asking_of(folders, asking, threshold, margin, warn=warn, question=settle))
     runs = [read_run(folder, warn, tasks=tasks, run_kept_code=run_kept_code) for folder in folders]
     several = axis is None and len(runs) > _TWO
     ranking = rank_runs(runs, threshold, in_tokens=in_tokens) if several else None
@@ -119,15 +123,6 @@ def _check_file(output: Path | None) -> None:
         raise UsageError(
             f"-o {str(output)!r} is no comparison, and would be lost; name another file"
         )
-
-
-def _ask(
-    folders: Sequence[Path], axis: str | None, asking: Limits, threshold: Threshold, margin: float
-) -> None:
-    """Asks two runs until their comparison is decided; says before what it may cost."""
-    if axis is not None or len(folders) != _TWO:
-        raise UsageError("--ask takes two runs, and no --axis")
-    ask_until_decided(AskedPair(folders, asking, threshold, margin, warn))
 
 
 def ask_until_decided(asking: Asking) -> None:
@@ -257,6 +252,8 @@ def _document(
                 "folder": str(ranked.run.folder),
                 "reference": place == ranking.reference,
                 "ranked": ranked.is_ranked,
+                "rank_best": best,
+                "rank_last": last,
                 "recorded": ranked.run.manifest.recorded is not None,
                 "conditions": [
                     {
@@ -273,6 +270,7 @@ def _document(
                 ],
             }
             for place, ranked in enumerate(ranking.runs)
+            for best, last in [ranking.ranks(place) or (None, None)]
         ]
     document["pairs"] = [pair_document(comparison, margin) for comparison in comparisons]
     return document

@@ -25,7 +25,7 @@ from eyechart.harness.analysis.effective_length import (
     few,
 )
 from eyechart.harness.analysis.factor import NOTE, differs_from_ratio
-from eyechart.harness.analysis.family import Ranking
+from eyechart.harness.analysis.family import Ranking, ranks_text
 from eyechart.harness.analysis.further import LengthDifference
 from eyechart.harness.analysis.in_tokens import no_tokens
 from eyechart.harness.analysis.paired import PairedArea
@@ -180,6 +180,7 @@ def _area_points(area: PairedArea | None) -> str:
 
 def _ranked(ranking: Ranking) -> Iterator[Column]:
     yield Column(["run"], [ranked.name for ranked in ranking.runs], "left")
+    yield Column(["rank"], [ranks_text(ranking.ranks(place)) for place in range(len(ranking.runs))])
     estimates = [list(ranked.estimates.values()) for ranked in ranking.runs]
     compared = next(iter(ranking.comparisons.values()))
     sees = sees_text(compared.threshold, in_tokens=compared.in_tokens)

@@ -45,6 +45,7 @@ COMPARE_EXAMPLES = examples(
     "bench compare results/runs/tiny/counting/ones@1-* --axis separator=none,comma --unit tokens",
     "bench compare results/runs/*/counting/ones@1-* -o compare.csv",
     "bench compare RUN RUN --ask --max-requests 200",
+    "bench compare RUN RUN RUN --ask --settle best",
     "bench compare BASE NEW --fail-if worse --margin 0.05",
 )
 LEADERBOARD_EXAMPLES = examples(
@@ -131,8 +132,17 @@ def compare(
     ] = None,
     ask: Annotated[
         bool,
-        typer.Option("--ask", help="Ask both runs more, until their comparison is decided."),
+        typer.Option("--ask", help="Ask the runs more, until their comparison is decided."),
     ] = False,
+    settle: Annotated[
+        str | None,
+        typer.Option(
+            metavar="ranks|best",
+            autocompletion=one_of("ranks", "best"),
+            help="With --ask of three runs or more: what to find out, the order of all (ranks, "
+            "the default) or which sees furthest.",
+        ),
+    ] = None,
     max_requests: MostAskedOption = None,
     tasks: OwnTasksOption = "",
     run_kept_code: RunKeptCodeOption = False,
@@ -152,9 +162,10 @@ def compare(
     areas.
 
     --ask asks first what one run lacks of the other, then rows where the two differ most likely,
-    in up to four waves; it says before what that may cost. Replies are added to the folders of the
+    in up to four waves; of three or more, the runs whose order is open, on the lines where their
+    lengths may be. It says before what that may cost. Replies are added to the folders of the
     runs, and the same command goes on after an interrupt. Models at a server need --base-url, one
-    for both runs.
+    for all runs.
 
     Of three or more: the runs by effective length; each pair of them, Holm's correction for all
     pairs; and whether each run is worse, better or equivalent, compared with the first one named.
@@ -162,7 +173,12 @@ def compare(
     from eyechart.harness.cli import comparing, results
 
     asking = limits_of(
-        given, ask=ask, requests=max_requests, tasks=tasks, run_kept_code=run_kept_code
+        given,
+        ask=ask,
+        requests=max_requests,
+        tasks=tasks,
+        run_kept_code=run_kept_code,
+        settle=settle,
     )
     raise typer.Exit(
         comparing.compare(
@@ -177,6 +193,7 @@ def compare(
             as_json=as_json,
             in_tokens=results.read_unit(unit),
             asking=asking,
+            settle=settle,
             form=form,
         )
     )

@@ -22,7 +22,7 @@ from eyechart.harness.face.engine import Job, Talk, ask, reached_limit
 from eyechart.harness.face.result import Run, read_threshold
 from eyechart.harness.face.run_options import RunOptions, models_of
 from eyechart.harness.face.tracking import log_run
-from eyechart.harness.journal.record import Warn
+from eyechart.harness.journal.record import Warn, unsaid
 from eyechart.harness.plan.cost import Budget
 from eyechart.harness.plan.plan import Plan
 from eyechart.harness.plan.selection import (
@@ -220,7 +220,7 @@ def _ask(
         for folder in asked.begun:
             judged = read_run(folder)
             write_results(judged)
-            log_run(options.trackers, judged, notify)
+            log_run(options.trackers, judged, notify, unsaid)
     finally:
         if asked.ended_by is not None:  # also where the tables cannot be written
             raise asked.ended_by

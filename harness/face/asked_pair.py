@@ -12,7 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from eyechart.harness.analysis.comparability import check_same_task, names_of_all
-from eyechart.harness.analysis.comparison import Comparison, compare_runs
+from eyechart.harness.analysis.comparison import compare_runs
 from eyechart.harness.analysis.curve import Threshold
 from eyechart.harness.analysis.judged_run import JudgedRun
 from eyechart.harness.analysis.next_pairs import (
@@ -21,7 +21,6 @@ from eyechart.harness.analysis.next_pairs import (
     full_run,
     is_decided,
     is_surely_worse,
-    lacking,
     missing_pairs,
     more_of_baseline,
     more_pairs,
@@ -38,6 +37,9 @@ from eyechart.providers.naming import named
 class Asking(ABC):
     """Runs that are asked until their comparison is decided, or the price is spent."""
 
+    decided = "the comparison is decided"
+    """Why asking ends there."""
+
     def __init__(
         self, asked_runs: Sequence[AskedRun], limits: Limits, threshold: Threshold, margin: float
     ) -> None:
@@ -51,21 +53,22 @@ class Asking(ABC):
         self.is_decided = False
         """Whether asking ended because the comparison was decided."""
 
-    @abstractmethod
-    def pair(self) -> tuple[JudgedRun, JudgedRun]:
-        """Both sides as they are now."""
+    @property
+    def runs(self) -> list[JudgedRun]:
+        """The runs that are asked, as they are now."""
+        return [one.read() for one in self._asked_runs]
 
     @abstractmethod
     def _most(self, limit: int | None) -> int:
         """Samples to ask, at most; `limit` is that of the user, if there is one."""
 
     @abstractmethod
-    def _lacked(self, first: JudgedRun, second: JudgedRun) -> Sequence[Counts]:
-        """What each run that is asked is to have before the sides are compared."""
+    def _lacked(self, runs: Sequence[JudgedRun]) -> Sequence[Counts]:
+        """What each run is to have before they are compared."""
 
     @abstractmethod
-    def _more(self, first: JudgedRun, second: JudgedRun) -> Sequence[Counts]:
-        """The same with the rows of the next wave."""
+    def _more(self, runs: Sequence[JudgedRun]) -> Sequence[Counts] | None:
+        """The same with the rows of the next wave; `None` where the comparison is decided."""
 
     @abstractmethod
     def _first(self) -> str:
@@ -75,8 +78,7 @@ class Asking(ABC):
         """What asking may cost, said before anything is sent."""
         if not self.price:
             return "nothing is asked: the run has all samples of the baseline"
-        runs = [one.read() for one in self._asked_runs]
-        dollars = self.price * max(float(run.samples["cost"].mean()) for run in runs)
+        dollars = self.price * max(float(run.samples["cost"].mean()) for run in self.runs)
         limits = [f"{self.price:,} samples"]
         if self._limits.budget is not None:
             limits.append(f"${self._limits.budget:g}")
@@ -93,7 +95,7 @@ class Asking(ABC):
             ProviderError: a model cannot be asked. What was answered is saved.
         """
         while True:
-            wanted = self._next(*self.pair())
+            wanted = self._next(self.runs)
             if isinstance(wanted, str):
                 return wanted
             before = self._lacks(wanted)
@@ -124,11 +126,7 @@ class Asking(ABC):
     def _lacks(self, wanted: Sequence[Counts]) -> list[int]:
         """How many of the wanted samples have no reply, in each run that is asked."""
         pairs = zip(self._asked_runs, wanted, strict=True)
-        return [lacking(one.read(), counts) for one, counts in pairs]
-
-    def _decided(self, comparison: Comparison) -> bool:
-        """Whether no more has to be asked."""
-        return is_decided(comparison, self._margin)
+        return [one.lacks(counts) for one, counts in pairs]
 
     def _over(self) -> str:
         """Why nothing more can be asked, though the comparison is not sure enough to end before."""
@@ -142,14 +140,15 @@ class Asking(ABC):
             return f"the budget of ${self._limits.budget:g} is spent"
         return "" if self._budget.has_requests else f"the {self.price:,} samples are asked"
 
-    def _next(self, first: JudgedRun, second: JudgedRun) -> Sequence[Counts] | str:
+    def _next(self, runs: Sequence[JudgedRun]) -> Sequence[Counts] | str:
         """What the runs are to have next, or why nothing more is asked."""
-        wanted = self._lacked(first, second)
+        wanted = self._lacked(runs)
         if not sum(self._lacks(wanted)):
-            if self._decided(compare_runs(first, second, self._threshold)):
+            more = self._more(runs)
+            if more is None:
                 self.is_decided = True
-                return "the comparison is decided"
-            wanted = self._more(first, second)
+                return self.decided
+            wanted = more
             self._rows_waves += 1
             if not (self._limit() or sum(self._lacks(wanted))):
                 return self._over()
@@ -177,12 +176,8 @@ class AskedPair(Asking):
         self._names = _names_of([one.read() for one in asked])
         super().__init__(asked, limits, threshold, margin)
 
-    def pair(self) -> tuple[JudgedRun, JudgedRun]:
-        first, second = (one.read() for one in self._asked_runs)
-        return first, second
-
     def _most(self, limit: int | None) -> int:
-        return max(map(full_run, self.pair())) if limit is None else limit
+        return max(map(full_run, self.runs)) if limit is None else limit
 
     def _first(self) -> str:
         counts = " and ".join(self._counts())
@@ -190,17 +185,22 @@ class AskedPair(Asking):
         return f"{first}those that tell most"
 
     def _counts(self) -> Iterator[str]:
-        lacks = self._lacks(self._lacked(*self.pair()))
+        lacks = self._lacks(self._lacked(self.runs))
         for name, lack in zip(self._names, lacks, strict=True):
             if lack:
                 yield f"{lack:,} of {name}"
 
-    def _lacked(self, first: JudgedRun, second: JudgedRun) -> Sequence[Counts]:
+    def _lacked(self, runs: Sequence[JudgedRun]) -> Sequence[Counts]:
+        first, second = runs
         return missing_pairs(first, second)
 
-    def _more(self, first: JudgedRun, second: JudgedRun) -> Sequence[Counts]:
+    def _more(self, runs: Sequence[JudgedRun]) -> Sequence[Counts] | None:
+        first, second = runs
+        comparison = compare_runs(first, second, self._threshold)
+        if is_decided(comparison, self._margin):
+            return None
         wave = next_wave(self._budget.requests or 0, self._rows_waves)
-        return more_pairs(first, second, compare_runs(first, second, self._threshold), wave)
+        return more_pairs(first, second, comparison, wave)
 
 
 class AskedAgainstBaseline(Asking):
@@ -219,28 +219,25 @@ class AskedAgainstBaseline(Asking):
         _names_of([baseline, asked.read()])
         super().__init__([asked], limits, threshold, margin)
 
-    def pair(self) -> tuple[JudgedRun, JudgedRun]:
-        (now,) = self._asked_runs
-        return self._baseline, now.read()
-
     def _most(self, limit: int | None) -> int:
-        missing = sum(self._lacks([more_of_baseline(*self.pair(), waves=1)]))
+        missing = sum(self._lacks([more_of_baseline(self._baseline, self.runs[0], waves=1)]))
         return missing if limit is None else min(missing, limit)
 
     def _first(self) -> str:
         return "samples of the baseline, the same number on each line"
 
-    def _decided(self, comparison: Comparison) -> bool:
-        return is_decided(comparison, self._margin) or is_surely_worse(comparison)
-
     def _over(self) -> str:
         return "all samples of the baseline are asked"
 
-    def _lacked(self, first: JudgedRun, second: JudgedRun) -> Sequence[Counts]:  # noqa: ARG002
-        return [planned(second)]
+    def _lacked(self, runs: Sequence[JudgedRun]) -> Sequence[Counts]:
+        return [planned(run) for run in runs]
 
-    def _more(self, first: JudgedRun, second: JudgedRun) -> Sequence[Counts]:
-        return [more_of_baseline(first, second, max(0, WAVES - self._rows_waves))]
+    def _more(self, runs: Sequence[JudgedRun]) -> Sequence[Counts] | None:
+        (now,) = runs
+        comparison = compare_runs(self._baseline, now, self._threshold)
+        if is_decided(comparison, self._margin) or is_surely_worse(comparison):
+            return None
+        return [more_of_baseline(self._baseline, now, max(0, WAVES - self._rows_waves))]
 
 
 def _names_of(runs: Sequence[JudgedRun]) -> list[str]:

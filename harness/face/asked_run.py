@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from eyechart.harness.analysis.judged_run import JudgedRun, read_run
-from eyechart.harness.analysis.next_pairs import Counts, draws_of
+from eyechart.harness.analysis.next_pairs import Counts, draws_of, lacking
 from eyechart.harness.analysis.results import write_results
 from eyechart.harness.analysis.task_of_run import NoTaskError, task_of
 from eyechart.harness.errors import UsageError
@@ -18,7 +18,7 @@ from eyechart.harness.face.engine import Job, Loop, Talk, ask
 from eyechart.harness.face.run_options import RunOptions, models_of
 from eyechart.harness.face.variant import variant_of
 from eyechart.harness.journal.manifest import folder_of
-from eyechart.harness.journal.record import Warn
+from eyechart.harness.journal.record import Warn, unsaid
 from eyechart.harness.plan.cost import Budget
 from eyechart.harness.plan.plan import Plan
 from eyechart.harness.run.run_request import RunRequest
@@ -34,7 +34,8 @@ class Limits:
     """What asking may cost, and how the models are reached."""
 
     requests: int | None = None
-    """Samples to ask, at most; `None`: as many as a full run of the larger one has."""
+    """Samples to ask, at most, each of several draws counted; `None`: as many as a full run of the
+    larger one has, of several runs half a full run of each, of a gate those of the baseline."""
     budget: float | None = None
     """Dollars to spend, at most."""
     base_url: tuple[str, ...] = ()
@@ -69,6 +70,15 @@ class AskedRun:
         given = self._limits
         return read_run(self.folder, tasks=given.tasks, run_kept_code=given.run_kept_code)
 
+    def lacks(self, counts: Counts) -> int:
+        """How many of the samples that `counts` name, and the task has, have no reply."""
+        items = {line: self._task.items_at(line.length) for _, line in counts}
+        have = {
+            (condition, line): size if (most := items[line]) is None else min(size, most)
+            for (condition, line), size in counts.items()
+        }
+        return lacking(self.read(), have)
+
     def ask(self, counts: Counts, budget: Budget, talk: Talk, loop: Loop) -> Budget:
         """Asks what the run lacks of so many samples a cell, and writes its tables; returns the
         budget that is left.
@@ -79,7 +89,7 @@ class AskedRun:
         budget = replace(budget, prices=self._options.model.prices, full=False)
         request = _request(self._options, self._task, counts, draws_of(self.read()))
         if self._is_announced:
-            talk = replace(talk, announce=_nothing)
+            talk = replace(talk, announce=unsaid)  # where the requests go was said
         asked = ask(Job([request], self._options, budget), talk, loop)
         self._is_announced = True
         for outcome in asked.outcomes:
@@ -144,10 +154,6 @@ class AskedRun:
             "out": run.folder.absolute().parents[depth - 1],
         }
         return RunSettings.read(**{name: value for name, value in given.items() if value})
-
-
-def _nothing(_: str) -> None:
-    """Where the requests go was said."""
 
 
 def _variant(

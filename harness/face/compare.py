@@ -1,33 +1,63 @@
-"""`eyechart.compare`: two runs on the same samples, which may be asked more until it is decided."""
+"""`eyechart.compare`: runs on the same samples, which may be asked more until it is decided."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
+from typing import TypeAlias, TypedDict, Unpack, overload
 
 from eyechart.harness.analysis.comparison import MARGIN, compare_runs
+from eyechart.harness.analysis.family import rank_runs
 from eyechart.harness.analysis.in_tokens import OWN
 from eyechart.harness.errors import CompareError, UsageError
 from eyechart.harness.face.arguments import argument, knows_its_arguments
 from eyechart.harness.face.ask import NoDisplay, notices, run_anywhere
-from eyechart.harness.face.asked_pair import AskedPair
+from eyechart.harness.face.asked_ranks import asking_of
 from eyechart.harness.face.asked_run import Limits
 from eyechart.harness.face.engine import Talk
+from eyechart.harness.face.ranking import RunRanking
 from eyechart.harness.face.result import Run, RunComparison, load_run, read_unit
 from eyechart.harness.journal.record import Warn
 from eyechart.harness.settings.checks import path
 from eyechart.harness.settings.run_settings import SETTINGS, RunSettings
 
+OneRun: TypeAlias = Run | str | Path
+"""A run, or its folder."""
+_TWO = 2
+
+
+class Comparing(TypedDict, total=False):
+    """The types of the arguments of `compare` besides the runs."""
+
+    margin: float
+    unit: str
+    ask: bool
+    settle: str | None
+    max_requests: int | None
+    budget: float | None
+    base_url: str | Sequence[str]
+    max_connections: int
+    tasks: str | Path
+    run_kept_code: bool
+    warn: Warn | None
+
+
+@overload
+def compare(first: OneRun, second: OneRun, **given: Unpack[Comparing]) -> RunComparison: ...
+@overload
+def compare(first: Sequence[OneRun], **given: Unpack[Comparing]) -> RunRanking: ...
+
 
 @knows_its_arguments
 def compare(
-    first: Run | str | Path,
-    second: Run | str | Path,
+    first: OneRun | Sequence[OneRun],
+    second: OneRun | None = None,
     *,
     margin: float = MARGIN,
     unit: str = OWN,
     ask: bool = False,
+    settle: str | None = None,
     max_requests: int | None = None,
     budget: float | None = None,
     base_url: str | Sequence[str] = (),
@@ -35,15 +65,16 @@ def compare(
     tasks: str | Path = "",
     run_kept_code: bool = False,
     warn: Warn | None = None,
-) -> RunComparison:
+) -> RunComparison | RunRanking:
     """Compares two runs, or the runs in two folders, on the same samples; recorded replies to
-    different rows are compared unpaired. With `unit="tokens"` effective lengths are in tokens of
-    the row.
+    different rows are compared unpaired. A list of runs or folders in place of `first` is ranked,
+    and each pair of them compared. With `unit="tokens"` effective lengths are in tokens of the row.
 
-    With `ask`, both runs are asked more until their comparison is decided, or `max_requests`
-    samples (default: those of a full run) or `budget` dollars are spent; `base_url` is that of the
-    server of both. Replies are added to the folders of the runs. `tasks` and `run_kept_code` are
-    those of `load_run`, `warn` is that of `run`.
+    With `ask`, the runs are asked more until their comparison is decided, or `max_requests` samples
+    (default: half as many as full runs of all have) or `budget` dollars are spent; `base_url` is
+    that of the server of all. Of three runs or more those whose order is open are asked, and with
+    `settle="best"` those that may see furthest. Replies are added to the folders of the runs.
+    `tasks` and `run_kept_code` are those of `load_run`, `warn` is that of `run`.
 
     Raises:
         CompareError: they cannot be compared; the error says why.
@@ -52,11 +83,12 @@ def compare(
         ProviderError: a model cannot be asked. What was answered is saved.
     """
     read = partial(load_run, tasks=tasks, run_kept_code=run_kept_code)
-    left, right = (
+    runs = [
         one if isinstance(one, Run) else read(argument(name, one, path))
-        for name, one in (("first", first), ("second", second))
-    )
-    if left.folder.resolve() == right.folder.resolve():
+        for name, one in _named(first, second)
+    ]
+    left, right, *_ = runs
+    if second is not None and left.folder.resolve() == right.folder.resolve():
         raise CompareError(f"{left.folder} is both runs; Run.compare compares its conditions")
     in_tokens = read_unit(unit)
     if ask:
@@ -72,15 +104,40 @@ def compare(
             run_kept_code=run_kept_code,
         )
         with notices(warn) as notify:
-            pair = AskedPair((left.folder, right.folder), limits, left.threshold, margin, notify)
-            pair.ask(Talk(NoDisplay(), notify, notify), run_anywhere)
-        left, right = (
+            asking = asking_of(
+                [one.folder for one in runs],
+                limits,
+                left.threshold,
+                margin,
+                warn=notify,
+                question=settle,
+            )
+            asking.ask(Talk(NoDisplay(), notify, notify), run_anywhere)
+        runs = [
             read(one.folder, threshold=one.threshold.share, relative=one.threshold.relative)
-            for one in (left, right)
-        )
-    elif max_requests is not None or budget is not None or base_url:
-        raise UsageError("max_requests, budget and base_url are for ask=True; add it")
-    compared = compare_runs(
-        left.judged, right.judged, left.threshold, unpaired=True, in_tokens=in_tokens
-    )
+            for one in runs
+        ]
+    elif settle is not None or max_requests is not None or budget is not None or base_url:
+        raise UsageError("settle, max_requests, budget and base_url are for ask=True; add it")
+    judged, threshold = [one.judged for one in runs], left.threshold
+    if second is None:
+        return RunRanking(rank_runs(judged, threshold, in_tokens=in_tokens), margin)
+    compared = compare_runs(judged[0], judged[1], threshold, unpaired=True, in_tokens=in_tokens)
     return RunComparison(compared, margin)
+
+
+def _named(
+    first: OneRun | Sequence[OneRun], second: OneRun | None
+) -> list[tuple[str, OneRun | None]]:
+    """The runs that are compared, each with the name of its argument.
+
+    Raises:
+        UsageError: there are fewer than two, or one stands beside a list.
+    """
+    if isinstance(first, Run | str | Path) or not isinstance(first, Sequence):
+        return [("first", first), ("second", second)]
+    if second is not None:
+        raise UsageError("second stands beside a list of runs; add it to the list")
+    if len(first) < _TWO:
+        raise UsageError(f"a list of runs must have two or more, not {len(first)}")
+    return [("each run of the list", one) for one in first]

@@ -10,7 +10,7 @@ from typing import Any, TypeAlias, cast
 
 from eyechart.harness.face.first_replies import check_first
 from eyechart.harness.face.run_options import RunOptions
-from eyechart.harness.journal.record import Warn
+from eyechart.harness.journal.record import Warn, unsaid
 from eyechart.harness.plan.cost import Budget
 from eyechart.harness.run.batch.engine import BatchEngine
 from eyechart.harness.run.chooser import Chooser
@@ -53,10 +53,6 @@ class Asked:
         }
 
 
-def _nothing(_: str) -> None:
-    """Ignores a message."""
-
-
 @dataclass(frozen=True, slots=True)
 class Job:
     """The runs of a command for one model."""
@@ -80,7 +76,7 @@ class Talk:
     display: Display
     say: Warn
     warn: Warn
-    announce: Warn = _nothing
+    announce: Warn = unsaid
     """Gets a line that says where the requests go, before any of them is sent."""
 
 

@@ -56,6 +56,16 @@ if TYPE_CHECKING:
     import altair as alt
 
 
+def read_margin(margin: float) -> float:
+    """The difference of areas up to which two sides are equivalent; raises `UsageError` where no
+    area can lie in it.
+    """
+    found: float = argument("margin", margin, share)
+    if not 0 < found < 1:
+        raise UsageError(f"margin must be a share of accuracy, above 0 and below 1, not {margin:g}")
+    return found
+
+
 def read_threshold(threshold: float, *, relative: bool) -> Threshold:
     """The accuracy from which a length counts as seen.
 
@@ -335,11 +345,7 @@ class RunComparison:
     def __init__(self, comparison: Comparison, margin: float) -> None:
         self.comparison = comparison
         """What all of this is taken from."""
-        self.margin = argument("margin", margin, share)
-        if not 0 < self.margin < 1:
-            raise UsageError(
-                f"margin must be a share of accuracy, above 0 and below 1, not {margin:g}"
-            )
+        self.margin = read_margin(margin)
 
     @cached_property
     def table(self) -> pd.DataFrame:

@@ -95,13 +95,7 @@ def open_trackers(names: Sequence[str]) -> list[OpenTracker]:
     return found
 
 
-def _nothing(_: str) -> None:
-    """Ignores a message."""
-
-
-def log_run(
-    trackers: Sequence[OpenTracker], run: JudgedRun, warn: Warn, say: Warn = _nothing
-) -> None:
+def log_run(trackers: Sequence[OpenTracker], run: JudgedRun, warn: Warn, say: Warn) -> None:
     """Logs a run to each tracker and says where; a tracker that fails is a line of `warn`."""
     if not trackers:
         return

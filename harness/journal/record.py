@@ -39,6 +39,10 @@ _MASKED = (
 """Fields with text from servers, in which keys are masked."""
 
 
+def unsaid(_: str) -> None:
+    """A `Warn` that says nothing."""
+
+
 class Failure(msgspec.Struct, frozen=True, gc=False):
     """Why a sample has no reply."""
 

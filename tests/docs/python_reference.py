@@ -20,7 +20,7 @@ The public names of `import eyechart`, with their arguments and docstrings.
 """
 _NAMES = (
     *("run", "load_run", "list_runs", "compare", "figures", "load_task"),
-    *("Run", "RunComparison", "Task", "Item"),
+    *("Run", "RunComparison", "RunRanking", "Task", "Item"),
     *("Target", "ScorerResult", "EyechartError", "ProviderError"),
 )
 """The order of the page."""
@@ -65,7 +65,7 @@ def _section(home: str, name: str, module: str) -> Iterator[str]:
     tree = ast.parse(Path(inspect.getfile(place)).read_text(encoding="utf-8"))
     tree = _Values(vars(place)).visit(tree)
     for node, doc in _documented(tree.body):
-        if isinstance(node, _Function) and node.name == name:
+        if isinstance(node, _Function) and node.name == name and not _is_overload(node):
             yield f"\n## {home}.{name}\n\n"
             yield f"<!-- not run: needs arguments -->\n```python\n{_signature(node)}\n```\n\n"
             yield f"{_prose(ast.get_docstring(node) or '')}\n"
@@ -80,6 +80,11 @@ def _section(home: str, name: str, module: str) -> Iterator[str]:
         elif isinstance(node, ast.AnnAssign) and ast.unparse(node.target) == name and node.value:
             yield f"\n## type {home}.{name}\n\n`{ast.unparse(node.value)}`\n"
             yield f"\n{_prose(doc)}\n" if doc else ""
+
+
+def _is_overload(node: _Function) -> bool:
+    """Whether a function is there for type checkers alone."""
+    return any(ast.unparse(one) == "overload" for one in node.decorator_list)
 
 
 def _documented(body: list[ast.stmt]) -> Iterator[tuple[ast.stmt, str]]:

@@ -10,8 +10,9 @@ from eyechart.harness.analysis.curve import Threshold, is_at_floor
 from eyechart.harness.analysis.judged_run import JudgedRun, read_run
 from eyechart.harness.cli.comparing import ask_until_decided, check_margin
 from eyechart.harness.cli.documents import print_document
+from eyechart.harness.cli.failures import FAILURES, Failure, lines_of
 from eyechart.harness.cli.results import read_threshold
-from eyechart.harness.cli.terminal import echo, say, tell, warn
+from eyechart.harness.cli.terminal import echo, one_line, say, tell, warn
 from eyechart.harness.cli.verbs import check_output
 from eyechart.harness.errors import COMPLETE, UsageError
 from eyechart.harness.face.asked_pair import AskedAgainstBaseline
@@ -22,6 +23,7 @@ from eyechart.harness.satellites.gate import outputs
 from eyechart.harness.satellites.gate.baseline import read_baseline, save_baseline
 from eyechart.harness.satellites.gate.gate import Gated, exit_code, partner_of
 from eyechart.harness.satellites.gate.gate import gate as verdicts_of
+from eyechart.providers.secrets import redact
 
 FAIL_IF = "undecided"
 
@@ -48,23 +50,42 @@ def gate(baseline: Path, folders: Sequence[Path], wanted: Wanted) -> int:
     """Saves a baseline, or compares runs with one; returns the exit code."""
     threshold = read_threshold(wanted.threshold, relative=wanted.relative)
     _check(wanted)
-    before = [] if wanted.save else read_baseline(baseline)
-    runs = _read(folders, wanted, warn)
     if wanted.save:
-        return _save(baseline, runs, threshold, wanted.margin)
+        return _save(baseline, _read(folders, wanted, warn), threshold, wanted.margin)
+    before = read_baseline(baseline)
+    try:
+        gated, runs = _gated(before, folders, wanted, threshold)
+    except (KeyboardInterrupt, *FAILURES) as error:
+        tasks = [run.manifest.task for run in before]
+        _write(outputs.ended(tasks, _why(error)), wanted)
+        raise
+    code = exit_code(gated, fails_undecided=wanted.fail_if is not None)
+    _show(gated, wanted, code)
+    tasks_of_baseline = {run.manifest.task for run in before}
+    for run in runs:
+        if run.manifest.task not in tasks_of_baseline:
+            warn(f"left out: {run.folder}, whose task the baseline does not have")
+    return code
+
+
+def _why(error: KeyboardInterrupt | Failure) -> str:
+    """Why a gate ended before its verdicts."""
+    if isinstance(error, KeyboardInterrupt):
+        return "it was interrupted"
+    return "; ".join(one_line(redact(line)) for line in lines_of(error))
+
+
+def _gated(
+    before: Sequence[JudgedRun], folders: Sequence[Path], wanted: Wanted, threshold: Threshold
+) -> tuple[list[Gated], list[JudgedRun]]:
+    """The verdicts, and the runs; these are asked first where that is wanted."""
+    runs = _read(folders, wanted, warn)
     decided: set[Path] = set()
     if wanted.asking is not None:
         verdicts_of(before, runs, threshold, wanted.margin)  # raises before anything is asked
         decided = _ask(before, runs, wanted.asking, threshold, wanted.margin)
         runs = _read(folders, wanted, None)  # its warnings were shown
-    gated = verdicts_of(before, runs, threshold, wanted.margin, decided)
-    code = exit_code(gated, fails_undecided=wanted.fail_if is not None)
-    _show(gated, wanted, code)
-    tasks = {run.manifest.task for run in before}
-    for run in runs:
-        if run.manifest.task not in tasks:
-            warn(f"left out: {run.folder}, whose task the baseline does not have")
-    return code
+    return verdicts_of(before, runs, threshold, wanted.margin, decided), runs
 
 
 def _read(folders: Sequence[Path], wanted: Wanted, said: Warn | None) -> list[JudgedRun]:
@@ -111,12 +132,7 @@ def _check(wanted: Wanted) -> None:
 
 def _show(gated: Sequence[Gated], wanted: Wanted, code: int) -> None:
     """Prints the verdicts and writes the files."""
-    if wanted.junit is not None:
-        content = outputs.junit(gated, fails_undecided=wanted.fail_if is not None)
-        replace_file(wanted.junit, content)
-    if wanted.summary is not None:
-        with wanted.summary.open("a", encoding="utf-8") as file:
-            file.write(outputs.summary(gated))
+    _write(outputs.shown(gated), wanted)
     if wanted.as_json:
         print_document(outputs.document(gated, code))
         return
@@ -124,6 +140,16 @@ def _show(gated: Sequence[Gated], wanted: Wanted, code: int) -> None:
         echo(f"{one.comparison.task}  {one.comparison.second}  {one.verdict}")
         tell(" ".join(one.sentences))
         echo("")
+
+
+def _write(tasks: Sequence[outputs.Shown], wanted: Wanted) -> None:
+    """Writes the files for pipelines."""
+    if wanted.junit is not None:
+        content = outputs.junit(tasks, fails_undecided=wanted.fail_if is not None)
+        replace_file(wanted.junit, content)
+    if wanted.summary is not None:
+        with wanted.summary.open("a", encoding="utf-8") as file:
+            file.write(outputs.summary(tasks))
 
 
 def _save(baseline: Path, runs: Sequence[JudgedRun], threshold: Threshold, margin: float) -> int:

@@ -3,29 +3,55 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 from xml.etree import ElementTree as ET
 
 from eyechart.harness.cli.comparing import pair_document
 from eyechart.harness.satellites.gate.gate import INCOMPLETE, NOT_COMPARABLE, Gated
 
+ENDED = "no verdict"
+"""In place of a verdict, where the gate ended before it."""
 _PROBLEMS = dict.fromkeys(("worse", INCOMPLETE, NOT_COMPARABLE), "failure") | {
-    "undecided": "skipped"
+    "undecided": "skipped",
+    ENDED: "error",
 }
 """Verdict -> how JUnit calls it; the others have passed."""
 
 
-def junit(gated: Sequence[Gated], *, fails_undecided: bool) -> bytes:
+class Shown(NamedTuple):
+    """What pipelines show of one task."""
+
+    task: str
+    run: str
+    verdict: str
+    sentences: Sequence[str]
+
+
+def shown(gated: Sequence[Gated]) -> list[Shown]:
+    """The verdicts."""
+    return [
+        Shown(one.comparison.task, one.comparison.second, one.verdict, one.sentences)
+        for one in gated
+    ]
+
+
+def ended(tasks: Sequence[str], why: str) -> list[Shown]:
+    """A gate that ended before its verdicts."""
+    text = f"The gate ended before its verdict ({why}); whether a run is worse is not known."
+    return [Shown(task, "", ENDED, [text]) for task in tasks]
+
+
+def junit(tasks: Sequence[Shown], *, fails_undecided: bool) -> bytes:
     """A test for each task, as GitHub, GitLab and Jenkins read it."""
     problems = _PROBLEMS | ({"undecided": "failure"} if fails_undecided else {})
-    kinds = [problems.get(one.verdict, "") for one in gated]
-    counts = {"tests": len(gated), "failures": kinds.count("failure"), "errors": 0}
-    counts["skipped"] = kinds.count("skipped")
+    kinds = [problems.get(one.verdict, "") for one in tasks]
+    counts = {"tests": len(tasks), "failures": kinds.count("failure")}
+    counts |= {"errors": kinds.count("error"), "skipped": kinds.count("skipped")}
     texts = {name: str(count) for name, count in counts.items()}
     suites = ET.Element("testsuites", texts)
     suite = ET.SubElement(suites, "testsuite", {"name": "bench gate", **texts})
-    for one, kind in zip(gated, kinds, strict=True):
-        names = {"classname": one.comparison.second, "name": one.comparison.task}
+    for one, kind in zip(tasks, kinds, strict=True):
+        names = {"classname": one.run or suite.attrib["name"], "name": one.task}
         case = ET.SubElement(suite, "testcase", names)
         text = "\n".join(one.sentences)
         if kind:
@@ -38,12 +64,10 @@ def junit(gated: Sequence[Gated], *, fails_undecided: bool) -> bytes:
     return f"{text}\n".encode()
 
 
-def summary(gated: Sequence[Gated]) -> str:
+def summary(tasks: Sequence[Shown]) -> str:
     """A table and a paragraph for each task, in Markdown."""
-    rows = [
-        f"| {one.comparison.task} | **{one.verdict}** | {one.comparison.second} |" for one in gated
-    ]
-    said = [f"**{one.comparison.task}**: {' '.join(one.sentences)}" for one in gated]
+    rows = [f"| {one.task} | **{one.verdict}** | {one.run or '–'} |" for one in tasks]
+    said = [f"**{one.task}**: {' '.join(one.sentences)}" for one in tasks]
     table = ["| task | compared with the baseline | model |", "| --- | --- | --- |", *rows]
     return "\n".join([*table, "", "\n\n".join(said), ""])
 

@@ -2,7 +2,7 @@
 
     python -m tests.benchmarks.simulation
         coverage|ranges|further|furthest|equivalence|adaptive|early_line|unpaired|limits|drift|at_length|capped
-        |chance|changes|confidence|unequal|asked|gated|several_draws
+        |chance|changes|confidence|unequal|asked|ranked|gated|several_draws
         [--runs 500] [--shape NAME,…] [--jobs 2] [--out results.csv] [--docs]
 
 `--docs` renews the table in `docs/simulations.md`, which says what its columns are. Each run has a
@@ -39,6 +39,7 @@ from tests.benchmarks.simulation import (
     gated,
     limits,
     ranges,
+    ranked,
     several_draws,
     unequal,
     unpaired,
@@ -65,6 +66,7 @@ SIMULATIONS: Mapping[str, Simulation] = {
     "equivalence": equivalence.SIMULATION,
     "unequal": unequal.SIMULATION,
     "asked": asked.SIMULATION,
+    "ranked": ranked.SIMULATION,
     "gated": gated.SIMULATION,
     "adaptive": adaptive.SIMULATION,
     "at_length": at_length.SIMULATION,

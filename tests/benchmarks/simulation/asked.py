@@ -61,7 +61,7 @@ def compared(case: Case, run: int, factor: float) -> Result:
         if is_decided(after, MARGIN):
             break
         first, second = (fit(with_rows(curve, counts), after.threshold) for curve in pair)
-        more = rows_more(line_weights(first, second, LINES), next_wave(left, done))
+        more = rows_more(line_weights(first, second, LINES), next_wave(left, done) // 2)
         for place, rows in more.items():
             counts[place] += rows
             left -= 2 * rows

@@ -1,0 +1,101 @@
+"""Which of several runs are asked next, so that their order, or the best of them, is known.
+
+Between two looks only models in an open pair are asked: neighbours whose order is open, or the
+model that sees furthest and those that may see as far. This is successive elimination (Even-Dar,
+Mannor & Mansour 2006, JMLR 7) with a fixed price and as many looks as a pair has, as in sequential
+halving (Karnin, Koren & Somekh 2013, ICML). `docs/simulations.md` has what it finds for its price.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+from pathlib import Path
+
+from eyechart.harness.analysis.adaptive import MOST_SAMPLES, around_crossing
+from eyechart.harness.analysis.family import Ranked, Ranking
+from eyechart.harness.analysis.judged_run import JudgedRun
+from eyechart.harness.analysis.next_pairs import (
+    Counts,
+    by_line,
+    draws_of,
+    is_decided,
+    planned,
+)
+from eyechart.harness.spec import CellKey
+
+BEST, RANKS = "best", "ranks"
+QUESTIONS = (RANKS, BEST)
+"""What may be asked for: the order of all runs, or which of them sees furthest."""
+
+
+def pairs_of(question: str, places: Sequence[int]) -> list[tuple[int, int]]:
+    """The pairs of places, the longest length first, whose order is asked for."""
+    if question == BEST:
+        return [(places[0], place) for place in places[1:]]
+    return list(pairwise(places))
+
+
+def open_pairs(ranking: Ranking, question: str, margin: float) -> list[tuple[int, int]]:
+    """The places of the pairs whose order is asked for and not decided. Left out is what more
+    samples do not show: the order of a run that has no single threshold, or is limited by something
+    else than sight, and that of two runs that both see beyond the longest line.
+    """
+    ordered = [place for place, one in enumerate(ranking.runs) if _has_order(one)]
+    return [
+        (left, right)
+        for left, right in (pairs_of(question, ordered) if ordered else ())
+        if not is_decided(ranking.comparisons[left, right], margin)
+        and not _are_outside(ranking.runs[left], ranking.runs[right])
+    ]
+
+
+def _has_order(one: Ranked) -> bool:
+    return one.is_ranked and all(found and found.one_threshold for found in one.estimates.values())
+
+
+def _are_outside(*both: Ranked) -> bool:
+    """Whether both intervals lie beyond the longest line, or below the shortest, everywhere."""
+    ends = [found.length_ci for one in both for found in one.estimates.values() if found]
+    return all(low.sign == ">" for low, _ in ends) or all(high.sign == "<" for _, high in ends)
+
+
+def lines_of_all(runs: Sequence[JudgedRun]) -> list[Counts]:
+    """Each run with the cells that it lacks of others, under the conditions that all have: with as
+    many samples as the run that has fewest there.
+    """
+    common = set.intersection(*(set(run.conditions) for run in runs))
+    fewest: dict[CellKey, int] = {}
+    for run in runs:
+        for key, samples in planned(run).items():
+            if key[0] in common:
+                fewest[key] = min(samples, fewest.get(key, samples))
+    return [by_line({**fewest, **planned(run)}) for run in runs]
+
+
+def more_of_open(
+    ranking: Ranking, pairs: Sequence[tuple[int, int]], requests: int
+) -> Mapping[Path, Counts]:
+    """Folder -> what each run is to have, for at most so many requests more: as many for each run
+    in one of the open `pairs`, on the lines where its crossing may lie.
+    """
+    asked = {place for pair in pairs for place in pair}
+    wanted = {one.run.folder: planned(one.run) for one in ranking.runs}
+    for place in asked:
+        ranked = ranking.runs[place]
+        rows = requests // len(asked) // draws_of(ranked.run)
+        wanted[ranked.run.folder] = _with_rows(ranked, rows)
+    return wanted
+
+
+def _with_rows(ranked: Ranked, rows: int) -> Counts:
+    """The cells of a run with so many rows more, at most."""
+    wanted = dict(planned(ranked.run))
+    for condition, estimate in ranked.estimates.items():
+        lines = [line for at, line in wanted if at == condition]
+        if estimate is not None:
+            more = around_crossing(estimate.fit, lines, rows // len(ranked.estimates))
+            for line, count in more.items():
+                has = wanted[condition, line]
+                wanted[condition, line] = max(has, min(has + count, MOST_SAMPLES))
+    return wanted

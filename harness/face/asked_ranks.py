@@ -1,0 +1,105 @@
+"""Asks several runs until their order, or the best of them, is decided, or the price is spent."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from eyechart.harness.analysis.curve import Threshold
+from eyechart.harness.analysis.family import rank_runs
+from eyechart.harness.analysis.judged_run import JudgedRun
+from eyechart.harness.analysis.next_pairs import Counts, full_run, next_wave
+from eyechart.harness.analysis.next_ranked import (
+    BEST,
+    QUESTIONS,
+    RANKS,
+    lines_of_all,
+    more_of_open,
+    open_pairs,
+)
+from eyechart.harness.errors import UsageError
+from eyechart.harness.face.asked_pair import AskedPair, Asking
+from eyechart.harness.face.asked_run import AskedRun, Limits
+from eyechart.harness.journal.record import Warn
+from eyechart.providers.naming import named
+
+_DECIDED = {
+    RANKS: "no two neighbours in the ranking are open",
+    BEST: "it is decided which run sees furthest",
+}
+_OPEN = {
+    RANKS: "the runs whose order is open are asked",
+    BEST: "the runs that may see furthest are asked",
+}
+
+
+class AskedRanks(Asking):
+    """Three runs or more: those in an open pair are asked, see `open_pairs`."""
+
+    def __init__(
+        self,
+        folders: Sequence[Path],
+        limits: Limits,
+        threshold: Threshold,
+        margin: float,
+        *,
+        warn: Warn,
+        question: str,
+    ) -> None:
+        """Nothing is sent yet.
+
+        Raises:
+            EyechartError: a run cannot be read or asked again, or two cannot be compared.
+            SetupError: a model is not there.
+        """
+        asked = [AskedRun(folder, limits, warn) for folder in folders]
+        rank_runs([one.read() for one in asked], threshold)
+        self._question = question
+        self.decided = _DECIDED[question]
+        super().__init__(asked, limits, threshold, margin)
+
+    def _most(self, limit: int | None) -> int:
+        return sum(map(full_run, self.runs)) // 2 if limit is None else limit
+
+    def _first(self) -> str:
+        lacks = sum(self._lacks(self._lacked(self.runs)))
+        first = f"first {lacks:,} on lines that only other runs have; then " if lacks else ""
+        return f"{first}{_OPEN[self._question]}"
+
+    def _lacked(self, runs: Sequence[JudgedRun]) -> Sequence[Counts]:
+        return lines_of_all(runs)
+
+    def _more(self, runs: Sequence[JudgedRun]) -> Sequence[Counts] | None:
+        ranking = rank_runs(runs, self._threshold)
+        pairs = open_pairs(ranking, self._question, self._margin)
+        if not pairs:
+            return None
+        wave = next_wave(self._budget.requests or 0, self._rows_waves)
+        wanted = more_of_open(ranking, pairs, wave)
+        return [wanted[run.folder] for run in runs]
+
+
+def asking_of(
+    folders: Sequence[Path],
+    limits: Limits,
+    threshold: Threshold,
+    margin: float,
+    *,
+    warn: Warn,
+    question: str | None = None,
+) -> Asking:
+    """How runs are asked: two until their comparison is decided, and several until a question is
+    answered (default: in which order they are).
+
+    Raises:
+        UsageError: there is no such question, or it has two runs; see also `AskedRanks`.
+    """
+    if question is not None and question not in QUESTIONS:
+        names = " or ".join(QUESTIONS)
+        raise UsageError(f"{named('settle')} is {names}, not {question!r}")
+    if len(folders) > 2:  # noqa: PLR2004  two are a pair
+        settle = question or RANKS
+        return AskedRanks(folders, limits, threshold, margin, warn=warn, question=settle)
+    if question is not None:
+        raise UsageError(f"{named('settle')} is for three runs or more; leave it out")
+    return AskedPair(folders, limits, threshold, margin, warn)

@@ -1,0 +1,63 @@
+"""Several runs as Python shows them: in order, with the ranks that the tests allow."""
+
+from __future__ import annotations
+
+import html
+from functools import cached_property
+
+import pandas as pd
+
+from eyechart.harness.analysis.comparison_table import comparison_table
+from eyechart.harness.analysis.family import Ranking
+from eyechart.harness.analysis.run_text import ranking_finding, ranking_notes
+from eyechart.harness.analysis.tables import estimate_columns
+from eyechart.harness.face.result import RunComparison, read_margin
+
+
+class RunRanking:
+    """Several runs of one task, the longest effective length first, and each pair of them."""
+
+    def __init__(self, ranking: Ranking, margin: float) -> None:
+        self.ranking = ranking
+        """What all of this is taken from."""
+        self.margin = read_margin(margin)
+
+    @cached_property
+    def ranks(self) -> pd.DataFrame:
+        """A row for each run: its name, the best and the last rank that the tests allow (empty
+        where its length is not ranked), and under each condition its effective length.
+        """
+        rows = []
+        for place, ranked in enumerate(self.ranking.runs):
+            best, last = self.ranking.ranks(place) or (None, None)
+            for condition, estimate in ranked.estimates.items():
+                adaptive = ranked.run.conditions[condition].adaptive
+                found = estimate_columns(estimate, adaptive=adaptive).items()
+                lengths = {name: one for name, one in found if name.startswith("effective_length")}
+                ranks = {"run": ranked.name, "rank_best": best, "rank_last": last}
+                rows.append({**ranks, "condition": condition.label, **lengths})
+        table = pd.DataFrame(rows)
+        table[["rank_best", "rank_last"]] = table[["rank_best", "rank_last"]].astype("Int64")
+        return table
+
+    @cached_property
+    def table(self) -> pd.DataFrame:
+        """What `bench compare -o` writes: the lines, effective lengths and areas of each pair."""
+        return comparison_table([pair.comparison for pair in self.pairs], self.margin)
+
+    @property
+    def pairs(self) -> list[RunComparison]:
+        """The comparison of each pair, with Holm's correction over all of them."""
+        return [RunComparison(one, self.margin) for one in self.ranking.comparisons.values()]
+
+    @property
+    def finding(self) -> str:
+        """In sentences: which run sees furthest, and which are not ranked."""
+        return " ".join([ranking_finding(self.ranking), *ranking_notes(self.ranking)])
+
+    def __repr__(self) -> str:
+        return self.finding
+
+    def _repr_html_(self) -> str:
+        said = html.escape(self.finding)
+        return f"<p>{said}</p>{self.ranks.to_html(index=False, na_rep='')}"
