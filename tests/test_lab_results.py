@@ -24,7 +24,7 @@ from eyechart.harness.satellites.lab.seeds import (
 )
 from eyechart.harness.satellites.lab.study import LabSpec
 from eyechart.harness.satellites.lab.variants_table import variants_text
-from eyechart.harness.satellites.lab.words import method, sentence
+from eyechart.harness.satellites.lab.words import method, sentence, summary
 
 
 def seen(*lengths: float, width: float = 1.1) -> list[SeedLength]:
@@ -295,6 +295,25 @@ def test_the_page_has_sentences_tables_and_curves() -> None:
     assert "trained on rows to 20, asked to 80" in text
     assert "http-equiv" in text
     assert "<script" not in text
+
+
+def test_the_page_says_in_a_line_which_variants_differ() -> None:
+    """The variants of each verdict together."""
+    rows = [
+        *cells("old", [20, 21, 20, 22, 20, 21]),
+        *cells("new", [40, 44, 41, 43, 45, 42]),
+        *cells("other", [20, 22, 21, 20, 21, 20]),
+    ]
+    results = results_of(rows, "old")
+    said = "Sees farther than old over seeds: new. No difference to old found: other."
+    assert summary(results, "old") == said
+    text = page(SPEC, results)
+    assert said in text
+    assert "smallest possible p" in text
+    assert "diverged" not in text
+    assert "a band spans the seeds" in text
+    many = results_of([*rows, *cells("fourth", [20] * 6)], "old")
+    assert "a band spans the seeds" not in page(SPEC, many)
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ It is a self-contained HTML file, a pure function of the rows of `lab.csv` and t
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import altair as alt
@@ -16,12 +16,16 @@ from markupsafe import Markup
 from eyechart.harness.analysis.interval import span_text
 from eyechart.harness.report.page import style
 from eyechart.harness.satellites.lab.probing import TRAINED, UNTRAINED, Inside
-from eyechart.harness.satellites.lab.results import LEARNT, Result, length_text
+from eyechart.harness.satellites.lab.results import Result, length_text
 from eyechart.harness.satellites.lab.study import LabSpec
-from eyechart.harness.satellites.lab.words import method, missing, recipe, sentence
+from eyechart.harness.satellites.lab.words import method, missing, recipe, sentence, summary
 from eyechart.providers.base import SetupError, install
 
-_WIDTH, _HEIGHT = 560, 280
+_WIDTH, _HEIGHT = 480, 280
+_STEP = 26
+"""Height of a variant where lengths are drawn, in pixels."""
+_LABEL = 200
+_MOST_BANDS = 3
 _TEMPLATE = """\
 <!doctype html>
 <html lang="en">
@@ -31,7 +35,14 @@ _TEMPLATE = """\
 <meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">
 <title>{{ title }}</title>
 <style>{{ css }}
-figure svg { max-width: 100%; height: auto; background: #fff }</style>
+figure { margin: 1rem 0 }
+figure svg { max-width: 100%; height: auto; background: #fff }
+.charts { display: flex; flex-wrap: wrap; gap: 0 2rem }
+.charts figure { flex: 1 1 24rem; min-width: 0; max-width: 40rem }
+section { margin-top: 2rem }
+p { margin: .4rem 0 }
+.wide { overflow-x: auto }
+td, th { padding: .15rem .8rem .15rem 0; text-align: left; white-space: nowrap }</style>
 </head>
 <body>
 <main>
@@ -45,42 +56,59 @@ figure svg { max-width: 100%; height: auto; background: #fff }</style>
 <h2>{{ part.task }}</h2>
 <p>{{ part.condition }}; trained on rows to {{ part.trained_to }}, \
 {{ "asked to " ~ part.longest if part.longest else "nothing was asked" }}.</p>
-<ul>
-{% for said in part.sentences %}
-<li>{{ said }}</li>
-{% endfor %}
-</ul>
+{% if part.summary %}<p><strong>{{ part.summary }}</strong></p>
+{% endif %}
+<div class="charts">
+{% if part.reach %}<figure>{{ part.reach }}<figcaption>How far each variant sees: the mean
+over seeds with its 95 % interval, and each seed below it. A triangle points to where a bound is
+open. The dashed line is the longest row of the training.</figcaption></figure>
+{% endif %}
+{% if part.chart %}<figure>{{ part.chart }}<figcaption>Accuracy by length, the mean over seeds\
+{% if part.has_bands %}; a band spans the seeds{% endif %}.</figcaption></figure>
+{% endif %}
+</div>
+<div class="wide">
 <table>
-<thead><tr>{% for head in heads %}<th>{{ head }}</th>{% endfor %}</tr></thead>
+<thead><tr>{% for head in part.heads %}<th>{{ head }}</th>{% endfor %}</tr></thead>
 <tbody>
 {% for row in part.rows %}
 <tr>{% for cell in row %}<td>{{ cell }}</td>{% endfor %}</tr>
 {% endfor %}
 </tbody>
 </table>
-{% if part.chart %}<figure>{{ part.chart }}<figcaption>Accuracy by length, the mean over seeds.
-A band spans the seeds. The vertical line is the longest row of the training.</figcaption></figure>
-{% endif %}
+</div>
+<details>
+<summary>Each variant in a sentence</summary>
+<ul>
+{% for said in part.sentences %}
+<li>{{ said }}</li>
+{% endfor %}
+</ul>
+</details>
+<div class="charts">
 {% for chart, measure in part.inside %}<figure>{{ chart }}<figcaption>{{ measure }} by length, the
 mean over seeds and heads, of the last layer; dashed before the training.</figcaption></figure>
 {% endfor %}
+</div>
 </section>
 {% endfor %}
 </main>
 </body>
 </html>
 """
-_HEADS = (
-    "variant",
-    "seeds",
-    "learned",
-    "diverged",
-    "sees to",
-    "95 % interval over rows and seeds",
-    "p",
-    "smallest possible p",
-    "verdict",
-)
+_COLUMNS: Mapping[str, Callable[[Result], str]] = {
+    "variant": lambda one: one.variant,
+    "sees to": length_text,
+    "95 % interval over rows and seeds": lambda one: (
+        "" if one.span is None else span_text(one.span)
+    ),
+    "learned": lambda one: f"{one.learnt} of {len(one.seeds)}",
+    "diverged": lambda one: f"{one.diverged or ''}",
+    "p": lambda one: _number(one.p),
+    "smallest possible p": lambda one: _number(one.smallest_p),
+    "verdict": lambda one: one.verdict,
+}
+"""Head of a column -> the text of a variant; a column without any text is left out."""
 
 
 @dataclass(frozen=True)
@@ -91,9 +119,15 @@ class _Part:
     condition: str
     trained_to: int
     longest: int
-    sentences: Sequence[str]
+    summary: str
+    heads: Sequence[str]
     rows: Sequence[Sequence[str]]
+    sentences: Sequence[str]
+    reach: Markup | None
+    """How far each variant sees."""
     chart: Markup | None
+    """The curves."""
+    has_bands: bool
     inside: Sequence[tuple[Markup, str]]
     """A chart of each quantity that was measured inside, and its name."""
 
@@ -114,38 +148,83 @@ def page(spec: LabSpec, results: Sequence[Result], inside: Sequence[Inside] = ()
         recipe=recipe(spec),
         missing=missing(spec, results),
         method=method(results, spec.reference),
-        heads=_HEADS,
         parts=parts,
     )
 
 
 def _part(spec: LabSpec, mine: Sequence[Result], inside: Sequence[Inside]) -> _Part:
     first = mine[0]
+    columns = {head: [text(one) for one in mine] for head, text in _COLUMNS.items()}
+    columns = {head: texts for head, texts in columns.items() if any(texts)}
     return _Part(
         first.task,
         first.condition.replace(",", ", "),
         first.trained_to,
         first.longest,
+        summary(mine, spec.reference),
+        list(columns),
+        list(zip(*columns.values(), strict=True)),
         [sentence(one, spec.reference) for one in mine],
-        [_row(one) for one in mine],
+        _reach(mine),
         _chart(mine),
+        _has_bands(mine),
         _of_inside(mine, [one for one in inside if (one.task, one.condition) == first.where]),
     )
 
 
-def _row(one: Result) -> list[str]:
-    count = len(one.seeds)
-    return [
-        one.variant,
-        str(count),
-        f"{one.learnt} of {count}",
-        str(one.diverged or ""),
-        length_text(one),
-        "" if one.span is None else span_text(one.span),
-        "" if one.p is None else f"{one.p:.2g}",
-        "" if one.smallest_p is None else f"{one.smallest_p:.2g}",
-        one.verdict,
+def _number(p: float | None) -> str:
+    return "" if p is None else f"{p:.2g}"
+
+
+def _has_bands(mine: Sequence[Result]) -> bool:
+    """More bands than this hide each other."""
+    return len(mine) <= _MOST_BANDS
+
+
+def _trained(mine: Sequence[Result], scale: alt.Scale) -> alt.Chart:
+    """The line at the longest row of the training."""
+    ends = pd.DataFrame({"length": [mine[0].trained_to]})
+    rule: alt.Chart = alt.Chart(ends).mark_rule(strokeDash=[4, 4])
+    return rule.encode(alt.X("length:Q", scale=scale))
+
+
+_SHAPES = {"=": "circle", ">": "triangle-right", "<": "triangle-left"}
+
+
+def _reach(mine: Sequence[Result]) -> Markup | None:
+    """How far each variant sees, with its interval and its seeds, as SVG; `None` if nothing was
+    trained.
+    """
+    means, seeds = [], []
+    for one in mine:
+        if one.length is None:
+            continue
+        low, high = one.span or (one.length, one.length)
+        means.append((one.variant, one.length.length, low.length, high.length, one.length.sign))
+        seeds += [(one.variant, seen.length.length) for seen in one.seen]
+    if not means:
+        return None
+    names = [one.variant for one in mine]
+    scale = alt.Scale(type="log", nice=False, domain=[mine[0].shortest, mine[0].longest])
+    rows = pd.DataFrame(means, columns=["variant", "length", "low", "high", "sign"])
+    axis = alt.Axis(title=None, labelLimit=_LABEL)
+    base = alt.Chart(rows).encode(alt.Y("variant:N", sort=names, axis=axis))
+    x = alt.X("low:Q", title="sees to (symbols)", scale=scale, axis=alt.Axis(grid=False))
+    shapes = alt.Scale(domain=list(_SHAPES), range=list(_SHAPES.values()))
+    each = pd.DataFrame(seeds, columns=["variant", "length"])
+    layers = [
+        base.mark_rule().encode(x, alt.X2("high:Q")),
+        base.mark_point(filled=True, opacity=1, size=60, color="#000").encode(
+            alt.X("length:Q", scale=scale),
+            alt.Shape("sign:N", scale=shapes, legend=None),
+        ),
+        alt.Chart(each)
+        .mark_tick(thickness=1, yOffset=7, height=6, color="#555")
+        .encode(alt.X("length:Q", scale=scale), alt.Y("variant:N", sort=names)),
+        _trained(mine, scale),
     ]
+    chart = alt.layer(*layers).properties(width=_WIDTH, height=alt.Step(_STEP))
+    return _svg(chart)
 
 
 def _chart(mine: Sequence[Result]) -> Markup | None:
@@ -167,14 +246,16 @@ def _chart(mine: Sequence[Result]) -> Markup | None:
         alt.Color("variant:N", scale=alt.Scale(domain=names), sort=names),
     )
     share = alt.Scale(domain=[0, 1])
-    bands = base.mark_area(opacity=0.12).encode(
-        alt.Y("low:Q", scale=share, title="accuracy"), alt.Y2("high:Q")
-    )
-    lines = base.mark_line(strokeWidth=1.5, point=True).encode(alt.Y("accuracy:Q", scale=share))
-    ends = pd.DataFrame({"length": [mine[0].trained_to], "accuracy": [LEARNT]})
-    trained = alt.Chart(ends).mark_rule(strokeDash=[4, 4]).encode(alt.X("length:Q", scale=scale))
-    chart = alt.layer(bands, lines, trained).properties(width=_WIDTH, height=_HEIGHT)
-    return _svg(chart)
+    layers = [
+        base.mark_line(strokeWidth=1.5, point=True).encode(
+            alt.Y("accuracy:Q", scale=share, title="accuracy")
+        ),
+        _trained(mine, scale),
+    ]
+    if _has_bands(mine):
+        band = base.mark_area(opacity=0.12).encode(alt.Y("low:Q", scale=share), alt.Y2("high:Q"))
+        layers.insert(0, band)
+    return _svg(alt.layer(*layers).properties(width=_WIDTH, height=_HEIGHT))
 
 
 def _of_inside(mine: Sequence[Result], inside: Sequence[Inside]) -> list[tuple[Markup, str]]:

@@ -99,6 +99,28 @@ def _p(p: float) -> str:
     return f"{p:.2g}"
 
 
+_GROUPS = {
+    "better": "sees farther than {reference} over seeds",
+    "worse": "sees less far than {reference} over seeds",
+    "no difference": "no difference to {reference} found",
+    "too few seeds": "too few seeds to compare with {reference}",
+    "not trained": "no training came to its end",
+    "no reference": "nothing to compare with, since no model of {reference} was trained",
+}
+
+
+def summary(mine: Sequence[Result], reference: str) -> str:
+    """What the seeds say of all variants under one condition, in a line, such as "Sees farther than
+    rope over seeds: none, alibi. No difference to rope found: kerple.".
+    """
+    groups = {
+        said.format(reference=reference): [one.variant for one in mine if one.verdict == verdict]
+        for verdict, said in _GROUPS.items()
+    }
+    lines = [f"{said}: {', '.join(names)}" for said, names in groups.items() if names]
+    return " ".join(f"{line[0].upper()}{line[1:]}." for line in lines)
+
+
 def method(results: Sequence[Result], reference: str) -> str:
     """What the numbers of a study mean, how variants are compared, and what so many seeds show."""
     said = (
