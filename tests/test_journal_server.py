@@ -191,7 +191,15 @@ LLAMA = {"id": "/w/m8.gguf", "owned_by": "llamacpp", "meta": {"n_params": 8, "n_
     [
         ([ENTRY], {"model": "m8", "root": "/ckpt/a", "owned_by": "vllm"}),
         ([{"id": "other"}, ENTRY], {"model": "m8", "root": "/ckpt/a", "owned_by": "vllm"}),
-        ([LLAMA], {"model": "/w/m8.gguf", "owned_by": "llamacpp", "meta": {"n_params": 8}}),
+        (
+            [LLAMA],
+            {
+                "model": "/w/m8.gguf",
+                "owned_by": "llamacpp",
+                "max_model_len": 5,
+                "meta": {"n_params": 8},
+            },
+        ),
         ([{"id": "m8:latest"}, {"id": "m7"}], {"model": "m8:latest"}),
         ([{"id": "m6"}, {"id": "m7"}], {}),
         ([{"id": 7}], {}),

@@ -132,7 +132,7 @@ def test_rows_say_what_runs_say(lab: Lab) -> None:
     for line in lines:
         of_run = of_runs[line.name]
         texts = ("length", "interval", "note", "kind", "strip", "furthest")
-        for name in (*texts, "by_test", "length_value"):
+        for name in (*texts, "by_test"):
             assert getattr(line, name) == getattr(of_run, name), name
         for found, other in zip(line.right_at, of_run.right_at, strict=True):
             assert found is not None

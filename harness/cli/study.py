@@ -215,7 +215,7 @@ def run(runs: StudyRuns, *, out: Path, as_json: bool, debug: bool) -> int:
         ranks.print_files(folder / LEADERBOARD, has_page=bool(ranked))
     if failed := [result for result in ordered if result.exit_code != COMPLETE]:
         say(
-            f"{len(ordered) - len(failed)} of {len(ordered)} models are complete; not:",
+            f"{len(ordered) - len(failed)} of {len(ordered)} models are complete; these are not:",
             *(f"  {result.model}: {result.why}" for result in failed),
             "the same command asks what is missing" + ("; " + _AFTER_STOPS) * _has_stops(shown),
         )
