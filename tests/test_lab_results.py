@@ -13,7 +13,7 @@ from eyechart.harness.analysis.interval import Bound
 from eyechart.harness.errors import EyechartError
 from eyechart.harness.satellites.lab.asking import Cell, csv_text, read_csv
 from eyechart.harness.satellites.lab.page import page
-from eyechart.harness.satellites.lab.results import Result, results_of
+from eyechart.harness.satellites.lab.results import Result, length_text, results_of
 from eyechart.harness.satellites.lab.seeds import (
     SeedLength,
     fewest_seeds,
@@ -219,7 +219,7 @@ class TestWords:
     def test_a_reference_that_diverged(self) -> None:
         """There is nothing to compare with."""
         line = said(cells("old", [None] * 4, trained=False), cells("new", [50, 55, 60, 52]))
-        assert "; nothing to compare it with, since no model of old was trained." in line
+        assert "; nothing to compare it with, since no length of old is known." in line
         assert "p =" not in line
 
     def test_no_line_within_the_trained_lengths(self) -> None:
@@ -295,6 +295,29 @@ def test_the_page_has_sentences_tables_and_curves() -> None:
     assert "trained on rows to 20, asked to 80" in text
     assert "http-equiv" in text
     assert "<script" not in text
+
+
+def test_a_length_that_is_not_known_counts_for_nothing() -> None:
+    """A model that is right somewhere has some length, which no threshold tells; one that is right
+    nowhere sees nothing.
+    """
+    old = cells("old", [20, 21, 20, 22, 20, 21])
+    result = results_of([*old, *cells("new", [40, 41, 42, 43, None, None])], "old")[1]
+    assert (result.unknown, len(result.seen)) == (2, 4)
+    assert str(result.length) == "41.5"
+    said = sentence(result, "old")
+    assert "the length of 2 of 6 seeds is not known, and counts for nothing" in said
+    assert "sees to 41.5" in said
+    assert "in the other 4" in said
+    nothing = results_of([*old, *cells("new", [None] * 6, 0.5)], "old")[1]
+    assert (nothing.unknown, nothing.verdict) == (0, "worse")
+    unknown = results_of([*old, *cells("new", [None] * 6)], "old")[1]
+    assert (unknown.length, unknown.verdict, length_text(unknown)) == (
+        None,
+        "not known",
+        "not known",
+    )
+    assert summary([unknown], "old") == "No length is known: new."
 
 
 def test_the_page_says_in_a_line_which_variants_differ() -> None:

@@ -104,6 +104,7 @@ _COLUMNS: Mapping[str, Callable[[Result], str]] = {
     ),
     "learned": lambda one: f"{one.learnt} of {len(one.seeds)}",
     "diverged": lambda one: f"{one.diverged or ''}",
+    "length not known": lambda one: f"{one.unknown or ''}",
     "p": lambda one: _number(one.p),
     "smallest possible p": lambda one: _number(one.smallest_p),
     "verdict": lambda one: one.verdict,

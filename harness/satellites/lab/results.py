@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Literal, TypeAlias
 
-from eyechart.harness.analysis.curve import SIGNIFICANT
+from eyechart.harness.analysis.curve import SIGNIFICANT, THRESHOLD
 from eyechart.harness.analysis.interval import Bound, Sign, Span
 from eyechart.harness.analysis.paired import holm
 from eyechart.harness.satellites.lab.asking import Cell
@@ -60,14 +60,16 @@ class OfSeed:
         """The lines that it was asked; none where its training diverged."""
         return [one for one in self.cells if one.length is not None]
 
-    def seen(self, shortest: float, longest: float) -> SeedLength:
-        """The length to which this model sees. A model whose length is not known, since no reply of
-        it can be read, counts as one that does not see the shortest line.
+    def seen(self, shortest: float, longest: float) -> SeedLength | None:
+        """The length to which this model sees. `None` where it is not known although some line is
+        right often enough: no single threshold describes its curve. A model that is right often
+        enough at no line does not see the shortest one.
         """
         one = self.cells[0]
-        below = Bound("<", shortest)
         if one.effective_length is None:
-            return SeedLength(below, (below, below))
+            below = Bound("<", shortest)
+            is_right = any((cell.accuracy or 0) >= THRESHOLD for cell in self.asked)
+            return None if is_right else SeedLength(below, (below, below))
         sign: Sign = _SIGNS[one.effective_length_bound]
         length = Bound(sign, one.effective_length)
         low, high = one.effective_length_ci_low, one.effective_length_ci_high
@@ -89,10 +91,17 @@ def _share(cells: Iterable[Cell]) -> float | None:
 
 _SIGNS: Mapping[str, Sign] = {"": "=", "<": "<", ">": ">"}
 Verdict: TypeAlias = Literal[
-    "", "better", "worse", "no difference", "too few seeds", "not trained", "no reference"
+    "",
+    "better",
+    "worse",
+    "no difference",
+    "too few seeds",
+    "not trained",
+    "not known",
+    "no reference",
 ]
-"""`not trained`: the training of every model diverged; `no reference`: so did those of the
-reference. The reference itself has none."""
+"""`not trained`: the training of every model diverged; `not known`: the length of no model is
+known; `no reference`: the reference has no known length. The reference itself has none."""
 
 
 @dataclass(frozen=True)
@@ -159,17 +168,23 @@ class Result:
 
     @cached_property
     def seen(self) -> list[SeedLength]:
-        """How far each trained model sees."""
-        return [one.seen(self.shortest, self.longest) for one in self.trained]
+        """How far each trained model sees whose length is known."""
+        found = [one.seen(self.shortest, self.longest) for one in self.trained]
+        return [one for one in found if one is not None]
+
+    @property
+    def unknown(self) -> int:
+        """Trained models whose length is not known."""
+        return len(self.trained) - len(self.seen)
 
     @property
     def length(self) -> Bound | None:
-        """The geometric mean of the lengths of all trained models; `None` if there is none."""
+        """The geometric mean of the known lengths; `None` if there is none."""
         return mean_length(self.seen, self.shortest, self.longest) if self.seen else None
 
     @property
     def span(self) -> Span | None:
-        """The 95 % interval of `length` over rows and seeds; `None` with too few trained models."""
+        """The 95 % interval of `length` over rows and seeds; `None` with too few known lengths."""
         return interval(self.seen, self.shortest, self.longest)
 
     def curve(self) -> Iterable[tuple[int, float, float, float]]:
@@ -186,8 +201,10 @@ class Result:
 
 
 def length_text(one: Result) -> str:
-    """How far a variant sees, for a table: `20`, `< 5`, or `not trained`."""
-    return "not trained" if one.length is None else str(one.length)
+    """How far a variant sees, for a table: `20`, `< 5`, `not known`, or `not trained`."""
+    if one.length is None:
+        return "not known" if one.trained else "not trained"
+    return str(one.length)
 
 
 def results_of(cells: Sequence[Cell], reference: str) -> list[Result]:
@@ -222,13 +239,15 @@ def results_of(cells: Sequence[Cell], reference: str) -> list[Result]:
 def _compared(results: Sequence[Result], reference: str) -> list[Result]:
     """The results of one condition with the p-values against the reference."""
     against = next((one for one in results if one.variant == reference), None)
-    others = [one for one in results if one is not against and one.trained]
+    others = [one for one in results if one is not against and one.seen]
     compared = {
-        one.variant: replace(one, verdict="not trained") for one in results if not one.trained
+        one.variant: replace(one, verdict="not known" if one.trained else "not trained")
+        for one in results
+        if not one.seen
     }
     if against is None or not others:
         return [compared.get(one.variant, one) for one in results]
-    if not against.trained:
+    if not against.seen:
         compared |= {one.variant: replace(one, verdict="no reference") for one in others}
         return [compared[one.variant] for one in results]
     corrected = holm([permutation_p(one.seen, against.seen) for one in others])

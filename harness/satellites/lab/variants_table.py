@@ -22,6 +22,8 @@ class Row:
     read: str
     seeds: int
     diverged: int
+    unknown: int
+    """Trained models whose length is not known; they count for nothing in the length and p."""
     learned: int
     """Numbers of models."""
     trained_to: int
@@ -60,6 +62,7 @@ def _row(one: Result, reference: str) -> Row:
         read=one.read,
         seeds=len(one.seeds),
         diverged=one.diverged,
+        unknown=one.unknown,
         learned=one.learnt,
         trained_to=one.trained_to,
         effective_length=_length(length),

@@ -61,11 +61,14 @@ def _shares(reached: Sequence[float]) -> str:
 def _seen(one: Result) -> str:
     """How far the models see, and whether that is beyond their training."""
     span, length = one.span, one.length
+    unknown = ""
+    if one.unknown:
+        unknown = f"; the length of {_of(one.unknown, one)} is not known, and counts for nothing"
     if length is None:
-        return ""
+        return unknown
     told = f" ({span_text(span)})" if span and span_text(span) != str(length) else ""
-    models = f" in the other {len(one.trained)}" if one.diverged else ""
-    said = f"; sees to {length.words}{told}{models}"
+    models = f" in the other {len(one.seen)}" if one.diverged or one.unknown else ""
+    said = f"{unknown}; sees to {length.words}{told}{models}"
     if not one.learnt:
         return said
     if span is None:
@@ -81,7 +84,7 @@ def _seen(one: Result) -> str:
 def _against(one: Result, reference: str) -> str:
     """The comparison with the reference."""
     if one.verdict == "no reference":
-        return f"; nothing to compare it with, since no model of {reference} was trained"
+        return f"; nothing to compare it with, since no length of {reference} is known"
     if one.p is None or one.smallest_p is None:
         return ""
     if one.verdict == "too few seeds":
@@ -105,7 +108,8 @@ _GROUPS = {
     "no difference": "no difference to {reference} found",
     "too few seeds": "too few seeds to compare with {reference}",
     "not trained": "no training came to its end",
-    "no reference": "nothing to compare with, since no model of {reference} was trained",
+    "not known": "no length is known",
+    "no reference": "nothing to compare with, since no length of {reference} is known",
 }
 
 
@@ -136,9 +140,9 @@ def method(results: Sequence[Result], reference: str) -> str:
     least = max((one.smallest_p for one in results if one.smallest_p is not None), default=1.0)
     return (
         f"{said} A seed of training is the unit. Each variant is compared with {reference} by the "
-        "exact permutation test of the mean log length over trained models, corrected by Holm over "
-        f"the variants of a condition; with these seeds p cannot be below {_p(least)}, and one of "
-        f"them can be called better from {fewest_seeds(others)} seeds on. "
+        "exact permutation test of the mean log length over models whose length is known, "
+        "corrected by Holm over the variants of a condition; with these seeds p cannot be below "
+        f"{_p(least)}, and one of them can be called better from {fewest_seeds(others)} seeds on. "
         "Intervals are over rows and seeds."
     )
 
