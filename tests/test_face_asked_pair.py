@@ -13,11 +13,11 @@ import pytest
 
 import eyechart
 from eyechart.harness.analysis.judged_run import read_run
-from eyechart.harness.errors import UsageError
+from eyechart.harness.errors import INCOMPLETE, UsageError
 from eyechart.harness.face.asked_run import _variant
 from eyechart.harness.journal.manifest import MANIFEST, read_manifest
 from eyechart.harness.spec import Settings
-from eyechart.providers.base import AuthError, Request
+from eyechart.providers.base import AuthError, BadRequestError, Request
 from eyechart.providers.scripted import ScriptedProvider
 from tests.conftest import Done, Lab, records
 from tests.test_analysis_family import sees_to
@@ -240,3 +240,22 @@ def test_python_says_mistakes_of_asking(pair: Pair) -> None:
         TypeError, match="has no argument 'max_request'; did you mean 'max_requests'"
     ):
         eyechart.compare(*pair.folders, max_request=1)  # type: ignore[call-overload]
+
+
+def test_samples_without_a_reply_are_no_success(pair: Pair) -> None:
+    """The comparison of what there is follows, and the exit code says that something is missing;
+    Python is told as well.
+    """
+
+    def dead(_request: Request) -> str:
+        raise BadRequestError("engine died")
+
+    pair.run("far", sees_to(8), "--lengths", "2,4,8", "--samples", "3")
+    pair.run("near", sees_to(8), "--lengths", "2,4,8", "--samples", "2")
+    pair.model("near", dead)
+    done = pair.ask()
+    assert done.code == INCOMPLETE
+    assert "no reply (the last: engine died)" in " ".join(done.err.split())
+    told: list[str] = []
+    eyechart.compare(*pair.folders, ask=True, tasks=pair.lab.ones, warn=told.append)
+    assert any("have no reply" in line for line in told)

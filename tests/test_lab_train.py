@@ -473,6 +473,23 @@ def test_a_process_that_dies_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert set(watch.ends_of.values()) == {"its process ended with code 1"}
 
 
+def test_an_interrupt_is_no_end_of_a_training(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing is said of processes that the interrupt ends."""
+    folders = [model.training for model in prepared(tmp_path, monkeypatch, TestStopped.long)]
+    watch = Watch()
+
+    def interrupt(*_: Any) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(watch, "goes_on", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        worker.train_all(folders, [worker.Slot(CPU)] * 2, watch)
+    assert watch.ends_of == {}
+    assert not any(ended(folder) for folder in folders)
+
+
 def test_a_process_whose_asker_is_gone_ends(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

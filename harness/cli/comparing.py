@@ -70,7 +70,8 @@ def compare(
     to `output` if that is given; returns the exit code.
 
     Of several runs each pair is compared. The code is `INCOMPLETE` if `fail_if` is the verdict on a
-    run compared with the first run, or on the second condition compared with the first. With
+    run compared with the first run, or on the second condition compared with the first, and where
+    samples that were asked have no reply. With
     `in_tokens` effective lengths are in tokens of the row. With `form` the tables are those of a
     paper, alone.
     """
@@ -80,10 +81,13 @@ def compare(
         from eyechart.harness.cli.paper import check_form
 
         check_form(form, {"--json": as_json})
+    is_short = False
     if asking is not None:
         if axis is not None:
             raise UsageError("--ask compares runs, and --axis conditions; leave out one of them")
-        ask_until_decided(asking_of(folders, asking, threshold, margin, warn=warn, question=settle))
+        more = asking_of(folders, asking, threshold, margin, warn=warn, question=settle)
+        ask_until_decided(more)
+        is_short = more.is_short
     runs = [read_run(folder, warn, tasks=tasks, run_kept_code=run_kept_code) for folder in folders]
     several = axis is None and len(runs) > _TWO
     ranking = rank_runs(runs, threshold, in_tokens=in_tokens) if several else None
@@ -111,7 +115,7 @@ def compare(
     ]
     for line in failing:
         warn(f"--fail-if {fail_if}: {line}")
-    return INCOMPLETE if failing else COMPLETE
+    return INCOMPLETE if failing or is_short else COMPLETE
 
 
 def _check_file(output: Path | None) -> None:
@@ -138,7 +142,7 @@ def ask_until_decided(asking: Asking) -> None:
     try:
         why = asking.ask(Talk(LiveDisplay(), say, warn, announce=say), run_in_loop)
     except KeyboardInterrupt:
-        say("what was answered is saved, and the same command goes on")
+        say("what was answered is saved, and the same command goes on, for the same price anew")
         raise
     say(f"asked {asking.asked:,} samples: {why}" if asking.waves else why)
 

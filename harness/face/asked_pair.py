@@ -52,6 +52,8 @@ class Asking(ABC):
         self._rows_waves = 0
         self.is_decided = False
         """Whether asking ended because the comparison was decided."""
+        self.is_short = False
+        """Whether asking ended because samples that were asked have no reply."""
 
     @property
     def runs(self) -> list[JudgedRun]:
@@ -106,7 +108,9 @@ class Asking(ABC):
             lacks = sum(self._lacks(wanted))
             self.asked += sum(before) - lacks
             if lacks:
-                return self._limit() or self._without_reply(lacks)
+                limit = self._limit()
+                self.is_short = not limit
+                return limit or self._without_reply(lacks)
 
     def _without_reply(self, count: int) -> str:
         failures = [one.last_failure for one in self._asked_runs if one.last_failure]
@@ -131,7 +135,10 @@ class Asking(ABC):
     def _over(self) -> str:
         """Why nothing more can be asked, though the comparison is not sure enough to end before."""
         is_over = self._rows_waves > WAVES
-        what = f"all {WAVES} waves are asked" if is_over else "no line has more samples"
+        what = f"all {WAVES} waves are asked"
+        if not is_over:
+            left = f"{self._budget.requests:,} samples left are"
+            what = f"no line has more samples, or the {left} fewer than a wave asks"
         return f"{what}; the comparison is not so sure that it had ended before"
 
     def _limit(self) -> str:

@@ -112,7 +112,9 @@ def compare(
                 warn=notify,
                 question=settle,
             )
-            asking.ask(Talk(NoDisplay(), notify, notify), run_anywhere)
+            why = asking.ask(Talk(NoDisplay(), notify, notify), run_anywhere)
+            if asking.is_short:
+                notify(why)
         runs = [
             read(one.folder, threshold=one.threshold.share, relative=one.threshold.relative)
             for one in runs

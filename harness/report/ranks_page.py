@@ -136,7 +136,8 @@ def reading(rows: Sequence[Row]) -> list[tuple[str, str]]:
         "Ahead, open, behind": (
             "how many other models of the table a model is shown to see further than, cannot be "
             "told from, and is shown to see less far than: tests with Holm’s correction for all "
-            "pairs."
+            "pairs. With thousands of pairs and few rows a model such a test shows little: open "
+            "does not mean equal, also where two intervals lie apart."
         ),
     }
     if at := _cost_at([row for row in rows if row["kind"] != REPORTED]):

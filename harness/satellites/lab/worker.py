@@ -129,6 +129,7 @@ class _Workers:
         self._watch = watch
         self._waiting = deque(folders)
         self._running: list[SpawnProcess] = []
+        self._is_stopped = False
 
     def feed(self, slot: Slot) -> None:
         """Gives one process trainings until none is left; a process that died is replaced."""
@@ -143,7 +144,7 @@ class _Workers:
                 self._converse(ours, slot, given)
             ours.close()
             process.join()
-            for folder in given:
+            for folder in () if self._is_stopped else given:
                 self._watch.ends(folder, f"its process ended with code {process.exitcode}")
 
     def _converse(self, asked: Connection, slot: Slot, given: set[Path]) -> None:
@@ -166,6 +167,7 @@ class _Workers:
 
     def stop(self) -> None:
         """Ends all processes; each training goes on from its last checkpoint another time."""
+        self._is_stopped = True
         self._waiting.clear()
         for process in self._running:
             process.kill()
