@@ -42,7 +42,7 @@ for name, how in {"without": {}, "with": {"solver": with_python(), "sandbox": "l
         task_args={"lengths": [5, 300], "samples": 4, "separator": "none"}, **how,
     )
 """
-"""Asks a model that can count only by a tool, without it and with it."""
+"""A script that asks a model twice: without its tool it counts wrong, with the tool right."""
 
 
 def test_a_model_is_compared_with_itself_with_a_tool(lab: Lab) -> None:

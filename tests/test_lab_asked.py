@@ -112,7 +112,8 @@ def test_interventions(tmp_path: Path) -> None:
     assert np.abs(logits(plain) - logits(yarn)).max() > 0.1
     relu = folder_of(tmp_path / "relu", VARIANTS["relu"])
     assert np.abs(logits(relu) - logits(relu, "window=6:2")).max() > 0.1
-    with pytest.raises(SetupError, match="softmax_one changes a softmax, and the attention of"):
+    said = "softmax_one changes a softmax, and the attention of this model uses none"
+    with pytest.raises(SetupError, match=said):
         logits(relu, "softmax_one")
     with pytest.raises(SetupError, match="no plain rotary positions"):
         logits(yarn, "rope_base=500")

@@ -355,7 +355,7 @@ def test_the_page_has_the_recipe(read: str, said: str) -> None:
 
 
 def test_the_page_says_which_models_are_missing() -> None:
-    """A study that was cut short has a page as well."""
+    """The page of an unfinished study counts the models that are not in it."""
     old, new = cells("old", [20, 21]), cells("new", [9, 8])
     assert "missing here" not in page(SPEC, results_of([*old, *new], "old"))
     short = [*old, *(cell for cell in new if cell.seed == 0)]

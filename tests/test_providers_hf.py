@@ -383,6 +383,6 @@ def test_code_of_a_folder_is_not_executed(lab: Lab, llama: Path) -> None:
 def test_too_little_memory(llama: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from eyechart.providers.hf import loading
 
-    monkeypatch.setattr(loading, "_free_bytes", lambda: 1000)
+    monkeypatch.setattr(loading, "free_bytes", lambda: 1000)
     with pytest.raises(SetupError, match=r"needs 0\.0 GiB of memory in float32, and 0\.0 GiB are"):
         asked(opened(llama), [Request("1", 1)])

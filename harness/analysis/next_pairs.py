@@ -109,11 +109,12 @@ def more_pairs(first: JudgedRun, second: JudgedRun, comparison: Comparison, requ
 
 
 def more_of_baseline(baseline: JudgedRun, now: JudgedRun, waves: int) -> Counts:
-    """How many rows a run has after the next wave, where `waves` are left: on each line an equal
-    share of the rows that only its baseline has, and all of them after the last wave.
+    """The rows that a run shall have after the next wave. On each line it gets an equal share of
+    the rows that only its baseline has: with `waves` waves left, one part of that many. After the
+    last wave it has all of them.
 
-    `more_pairs` adds rows only on the lines that tell most. A run that is equivalent would then
-    seldom be found to be: the test compares areas, which need all lines.
+    `more_pairs` would add rows only on the lines that tell most. The test of equivalence compares
+    areas, and needs rows on all lines.
     """
     wanted, has = dict(planned(now)), planned(baseline)
     for key, most in has.items():

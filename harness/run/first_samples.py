@@ -14,8 +14,8 @@ from eyechart.harness.spec import Sample
 from eyechart.providers.naming import turned_on
 
 WORTH_A_JOB = 10
-"""A first batch, or a first job of a cluster, takes time. It is made only where there are this many
-times as many samples."""
+"""The first samples get a batch, or a job of a cluster, of their own only if the run has at least
+this many times as many samples: each batch and each job takes time to start."""
 
 
 class FirstSamples:

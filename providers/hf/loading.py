@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from importlib.util import find_spec
-from pathlib import Path
 from typing import Any
 
 from eyechart.providers.base import ModelSettings, SetupError, install
@@ -19,14 +18,12 @@ except ImportError as error:
 
 from eyechart.providers import plugins
 from eyechart.providers.foreign import described
+from eyechart.providers.free_memory import GIB, free_bytes
 from eyechart.providers.hf.files import ModelFiles
 from eyechart.providers.model_files import one_line, read_object
 
 _GGUF_NEEDS = ("gguf", "accelerate")
 """Packages with which transformers reads GGUF."""
-_MEMORY = Path("/proc/meminfo")
-_FREE = "MemAvailable:"
-_GIB = 1 << 30
 
 
 def load_tokenizer(files: ModelFiles, settings: ModelSettings) -> Any:
@@ -123,21 +120,12 @@ def _register(model_type: str) -> None:
 
 def _check_memory(files: ModelFiles) -> None:
     """Raises `SetupError` if the weights need more memory than is free, as far as that is known."""
-    needed, free = files.float32_bytes(), _free_bytes()
+    needed, free = files.float32_bytes(), free_bytes()
     if free is not None and needed > free:
         raise SetupError(
-            f"{str(files.place)!r} needs {needed / _GIB:.1f} GiB of memory in float32, and "
-            f"{free / _GIB:.1f} GiB are free; free some, or ask a server that has room for it"
+            f"{str(files.place)!r} needs {needed / GIB:.1f} GiB of memory in float32, and "
+            f"{free / GIB:.1f} GiB are free; free some, or ask a server that has room for it"
         )
-
-
-def _free_bytes() -> int | None:
-    """Bytes of memory that are free; `None` if the system does not say."""
-    try:
-        lines = _MEMORY.read_text(encoding="ascii").splitlines()
-        return 1024 * next(int(line.split()[1]) for line in lines if line.startswith(_FREE))
-    except (OSError, ValueError, IndexError, StopIteration):
-        return None
 
 
 def whole(files: ModelFiles, options: dict[str, Any]) -> Any:

@@ -30,9 +30,10 @@ if TYPE_CHECKING:
 
 
 def seconds_of_model(lab: Lab, variant: Variant, tokenizer: Tokenizer) -> float:
-    """Seconds that all requests to one model of a variant take at most, after it is loaded.
+    """The most seconds that all requests to one model take. Loading the model is not included.
 
-    An untrained model is asked some rows of each cell; its replies are as long as replies may be.
+    They are measured on an untrained model, which is asked a few rows of each cell. It does not end
+    its replies, so they are as long as the limit allows.
     """
     with TemporaryDirectory() as place:
         folder = Path(place) / "model"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from eyechart.harness.plan.plan import Plan
@@ -12,13 +11,11 @@ from eyechart.harness.satellites.lab.reading import Lab
 from eyechart.harness.satellites.lab.tokens import opened
 from eyechart.harness.satellites.lab.variant import Randomised, Variant
 from eyechart.harness.satellites.lab.worker import CPU, Slot
+from eyechart.providers.free_memory import GIB, free_bytes
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
 
-_MEMORY = Path("/proc/meminfo")
-_FREE = "MemAvailable:"
-_GIB = 1 << 30
 _BYTES = 4
 """Of a number in float32."""
 _KEPT_OF_SCORES = 3
@@ -54,15 +51,6 @@ def asking_bytes(variant: Variant, tokens: int) -> int:
     return _BYTES * (weights(variant) + scores + states)
 
 
-def free_bytes() -> int | None:
-    """Bytes of memory that are free; `None` if the system does not say."""
-    try:
-        lines = _MEMORY.read_text(encoding="ascii").splitlines()
-        return 1024 * next(int(line.split()[1]) for line in lines if line.startswith(_FREE))
-    except (OSError, ValueError, IndexError, StopIteration):
-        return None
-
-
 def longest_tokens(lab: Lab, tokenizer: Tokenizer) -> int:
     """Tokens of the longest prompt of a training, about."""
     return max(max(_tokens(one.plan, tokenizer, one.longest)) for one in lab.learnt)
@@ -90,8 +78,8 @@ def check_memory(lab: Lab, tokenizer: Tokenizer, places: Sequence[Slot]) -> None
         if needed > free:
             raise lab.error_at(
                 path,
-                f"{path[-1]}: {what} takes about {needed / _GIB:,.1f} GiB, and "
-                f"{free / _GIB:.1f} GiB are free; take shorter rows, fewer of them or a smaller "
+                f"{path[-1]}: {what} takes about {needed / GIB:,.1f} GiB, and "
+                f"{free / GIB:.1f} GiB are free; take shorter rows, fewer of them or a smaller "
                 "model",
             )
 

@@ -110,7 +110,9 @@ def in_turn(slot: Slot, take: Callable[[bool], Path | None], watch: Watch) -> No
 
 
 def _a_step(folder: Path, training: Training, watch: Watch) -> str | None:
-    """Takes a step of a training; returns how it ended, or why it cannot go on, if it is over."""
+    """Takes one step of a training. Returns `None` if the training goes on. If it is over, returns
+    how it ended, or why it could not go on.
+    """
     try:
         point = next(training)
     except StopIteration as end:

@@ -46,7 +46,7 @@ class Found:
     """What is said of ten models; the first one sees furthest, and so on."""
 
     width: float
-    """Ranks that the tests allow, in the mean of the models."""
+    """How many ranks a model may still have after the tests; the mean over models."""
     first: bool
     """Whether the one that sees furthest has the longest length."""
     named: bool
