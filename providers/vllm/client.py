@@ -102,10 +102,12 @@ class VllmProvider:
         await self._open()
         return await self._asking.complete(request, partial(self._complete, request.prefix))
 
-    async def _complete(self, prefix: str, body: dict[str, Any]) -> Reply:
+    async def _complete(
+        self, prefix: str, body: dict[str, Any], sent: Mapping[str, object]
+    ) -> Reply:
         body["model"] = self._settings.model
         with self._replicas.use(prefix) as url:
-            return reply_of(await self._asked(url, self._path, body))
+            return reply_of(await self._asked(url, self._path, body), sent=sent)
 
     async def score(self, request: Request) -> Reply:
         """The probabilities of the options: of chosen next tokens where the server gives them, else
