@@ -206,6 +206,11 @@ def decode_condition(kind: type, read: Any) -> Condition:
     return _condition(tuple(read.items()))
 
 
+def encode_condition(condition: Any) -> dict[str, str]:
+    """A condition as a dictionary, for msgspec, which knows all other types of a record."""
+    return dict(condition.items())
+
+
 _DECODER = msgspec.json.Decoder(Record, dec_hook=decode_condition)
 _FIELDS = Record.__struct_fields__
 _OF_REPLY = (
@@ -265,7 +270,7 @@ def _has_type(value: object, kind: Any) -> bool:
 
 def encode(record: Record) -> bytes:
     """The line of a record, without the newline. Known keys and passwords are masked."""
-    fields: dict[str, Any] = msgspec.to_builtins(record, enc_hook=_condition_fields)
+    fields: dict[str, Any] = msgspec.to_builtins(record, enc_hook=encode_condition)
     if record.failure is None:
         for name in _OF_REPLY:
             fields.setdefault(name)
@@ -274,11 +279,6 @@ def encode(record: Record) -> bytes:
     if has_tokens or may_hold_secret(line):  # a secret may be spread over several tokens
         return exact_json.dumps(masked_fields(fields, _MASKED))
     return line
-
-
-def _condition_fields(condition: Any) -> dict[str, str]:
-    """The condition as a dictionary, for msgspec; all other values of a record are its own."""
-    return dict(condition.items())
 
 
 def read_records(folder: Path, warn: Warn | None = None) -> Iterator[Record]:
