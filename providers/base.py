@@ -72,16 +72,19 @@ class Request:
     @property
     def messages(self) -> list[dict[str, str]]:
         """The conversation as a chat, without a system prompt; the prompt comes last."""
-        said = [
-            {"role": role, "content": text}
-            for turn in self.history
-            for role, text in zip(("user", "assistant"), turn, strict=True)
-        ]
-        return [*said, {"role": "user", "content": self.prompt}]
+        messages = []
+        for asked, reply in self.history:
+            messages += [
+                {"role": "user", "content": asked},
+                {"role": "assistant", "content": reply},
+            ]
+        return [*messages, {"role": "user", "content": self.prompt}]
 
     @property
     def text(self) -> str:
         """All texts that are sent for this request, without a system prompt."""
+        if not self.history:
+            return self.prompt
         return "\n".join((*(text for turn in self.history for text in turn), self.prompt))
 
 

@@ -118,7 +118,8 @@ class TestWriting:
         with Journal(tmp_path, print) as book:
             book.append(record(0, id=secret, **said))
             book.append(record(1))
-        first, second = read_records(tmp_path)
+            book.append(record(2, reply=secret))
+        first, second, third = read_records(tmp_path)
         assert first == record(
             0,
             id=secret,
@@ -130,7 +131,7 @@ class TestWriting:
             failure={"kind": "error", "type": "X", "message": "***"},
             batch="***",
         )
-        assert second == record(1)
+        assert (second, third) == (record(1), record(2, reply="***"))
 
     def test_a_record_is_in_the_file_when_append_returns(self, tmp_path: Path) -> None:
         """Another process sees each line at once, before the journal is closed."""

@@ -24,6 +24,7 @@ from eyechart.providers.secrets import (
     mask,
     masked,
     masked_fields,
+    may_hold_secret,
     redact,
     redact_address,
     scrub,
@@ -64,6 +65,7 @@ def test_a_secret_goes_in_whatever_quoting(quoting: str, secret: str) -> None:
     """Out of messages and out of replies, as servers, shells and tracebacks write it."""
     keep_secret(secret)
     text = f"before {QUOTINGS[quoting](secret)} after"
+    assert may_hold_secret(json.dumps({"reply": text}).encode())
     for clean in (redact(text), mask(text)):
         assert clean.startswith("before ")
         assert clean.endswith(" after")

@@ -5,9 +5,10 @@ from __future__ import annotations
 import hashlib
 from array import array
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
+
+from msgspec.structs import replace
 
 from eyechart.harness.errors import JournalError
 from eyechart.harness.journal.files import open_regular

@@ -20,7 +20,7 @@ from eyechart.harness.spec import Condition, Sample, exact_json
 from eyechart.harness.spec.answer import Target
 from eyechart.harness.spec.counted import token_count
 from eyechart.harness.spec.turns import Turn
-from eyechart.providers.secrets import masked_fields
+from eyechart.providers.secrets import masked_fields, may_hold_secret
 
 SAMPLES = "samples.jsonl"
 
@@ -206,14 +206,18 @@ def decode_condition(kind: type, read: Any) -> Condition:
     return _condition(tuple(read.items()))
 
 
+def encode_condition(condition: Any) -> dict[str, str]:
+    """A condition as a dictionary, for msgspec, which knows all other types of a record."""
+    return dict(condition.items())
+
+
 _DECODER = msgspec.json.Decoder(Record, dec_hook=decode_condition)
 _FIELDS = Record.__struct_fields__
-_OF_REPLY = frozenset(
-    ("reply", "finish_reason", "refusal", "reasoning", "model", "prompt_tokens", "output_tokens")
-) | {"latency_s"}
+_OF_REPLY = (
+    *("finish_reason", "refusal", "reasoning", "model", "prompt_tokens", "output_tokens"),
+    "latency_s",
+)
 """Fields that are written for every reply, even where they are `None`."""
-
-
 _DETAILS = _FIELDS[_FIELDS.index("failure") + 1 :]
 """Fields that do not affect any answer."""
 _TYPES = get_type_hints(Record)
@@ -266,23 +270,15 @@ def _has_type(value: object, kind: Any) -> bool:
 
 def encode(record: Record) -> bytes:
     """The line of a record, without the newline. Known keys and passwords are masked."""
-    failure = record.failure
-    always = _OF_REPLY if failure is None else frozenset[str]()
-    fields: dict[str, Any] = {
-        name: value
-        for name, value in msgspec.structs.asdict(record).items()
-        if value is not None or name in always
-    }
-    if record.draw == 1:
-        del fields["draw"]
-    fields["condition"] = dict(record.condition.items())
-    if record.options is not None:
-        fields["options"] = list(map(msgspec.structs.asdict, record.options))
-    if record.turns is not None:
-        fields["turns"] = msgspec.to_builtins(record.turns)
-    if failure is not None:
-        fields["failure"] = msgspec.structs.asdict(failure)
-    return exact_json.dumps(masked_fields(fields, _MASKED))
+    fields: dict[str, Any] = msgspec.to_builtins(record, enc_hook=encode_condition)
+    if record.failure is None:
+        for name in _OF_REPLY:
+            fields.setdefault(name)
+    line = exact_json.dumps(fields)
+    has_tokens = record.logprobs is not None or record.top_logprobs is not None
+    if has_tokens or may_hold_secret(line):  # a secret may be spread over several tokens
+        return exact_json.dumps(masked_fields(fields, _MASKED))
+    return line
 
 
 def read_records(folder: Path, warn: Warn | None = None) -> Iterator[Record]:

@@ -14,6 +14,8 @@ from dataclasses import dataclass, replace
 from itertools import product
 from typing import TYPE_CHECKING
 
+from msgspec.structs import replace as with_fields
+
 from eyechart.harness.errors import PlanError
 from eyechart.harness.settings.run_settings import Spread
 from eyechart.harness.settings.shard import WHOLE, Shard
@@ -202,7 +204,7 @@ def _conditions(values: Mapping[str, Iterable[str]]) -> list[Condition]:
 
 def drawn_again(sample: Sample, draw: int) -> Sample:
     """A further draw of a sample: the same prompt, under an id of its own."""
-    return sample if draw == 1 else replace(sample, id=id_of_draw(sample.id, draw), draw=draw)
+    return sample if draw == 1 else with_fields(sample, id=id_of_draw(sample.id, draw), draw=draw)
 
 
 def id_of_draw(identifier: str, draw: int) -> str:

@@ -130,7 +130,7 @@ class RetryingClient:
             if again is not None and again.failure is None:  # so the tokens were the reason
                 self._note_refusal(request.max_tokens, record)
                 record, request = again, smaller
-        while record is not None and not self._loops(record, request.text):
+        while record is not None and self._lacks_room(record, request.text):
             while (ended := room.before(record, request.max_tokens)) is not None:
                 await ended.wait()
             if (tokens := room.more(record, request.max_tokens)) is None:
@@ -150,13 +150,15 @@ class RetryingClient:
             room.note(record, request.max_tokens)
         return record, request
 
-    def _loops(self, record: Record, prompt: str) -> bool:
-        """Whether the reply repeats itself; tells the user what that costs."""
-        if not self.room.loops(record, prompt):
+    def _lacks_room(self, record: Record, prompt: str) -> bool:
+        """Whether the reply was cut off, other than in a loop; tells the user what loops cost."""
+        if record.finish_reason != "length":
             return False
+        if not self.room.loops(record, prompt):
+            return True
         if line := self.room.loops_said:
             self.say(line)
-        return True
+        return False
 
     def _note_refusal(self, tokens: int, refused: Record) -> None:
         """The server did not take a request for this many tokens; tells the user once."""
@@ -169,18 +171,19 @@ class RetryingClient:
         """The record of one request; `None` if the run stopped before it was sent."""
         state = RetryState(self.limits)
         budget = self.progress.budget
-        max_usage = self.meter.max_usage(request.text, request.max_tokens)
-        tokens = max_usage.output
+        tokens, max_usage = request.max_tokens, None
+        if budget.limit is not None:
+            max_usage = self.meter.max_usage(request.text, tokens)
         if self.limits.tpm is not None:
             tokens += self.meter.asked(request.text)
         while True:
             # before a permit is acquired, so that the rates count what is sent and when
-            if budget.limit is not None and not await budget.admit(max_usage):
+            if max_usage is not None and not await budget.admit(max_usage):
                 return None
             try:
                 result = await self._attempt(sample, request, state, tokens)
             finally:
-                if budget.limit is not None:
+                if max_usage is not None:
                     budget.release(max_usage)
             if result is None or isinstance(result, Record):
                 return result

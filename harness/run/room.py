@@ -137,8 +137,7 @@ class Room:
         """Whether a reply that was cut off repeats itself, and so gains nothing by more room. The
         same in a copy of a row that repeats itself is no such loop.
         """
-        text = without_thoughts(record.reply or "")
-        if record.finish_reason != "length" or not is_lost(text, prompt):
+        if not is_lost(without_thoughts(record.reply or ""), prompt):
             return False
         self._loops.append(record.output_tokens or 0)
         return True

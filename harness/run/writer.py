@@ -343,6 +343,8 @@ class RunWriter:
         self._before = tuple(manifest.answered_by)
         self._sent_before = dict(manifest.sent)
         self._said_all = False
+        self._model: str | None = None
+        """The model of the last reply."""
         self._progress = progress or Progress()
         self._judge = judge
         self.new = 0
@@ -351,8 +353,9 @@ class RunWriter:
     def __call__(self, record: Record) -> None:
         """Writes a record; raises `StopRunError` if another model answers than before."""
         self._note_sent(self._progress.sent, record.dropped_params or ())
-        if record.model is not None:
+        if record.model is not None and record.model != self._model:
             self._note_model(mask(record.model)[:_NAME_CHARS])
+            self._model = record.model
         self._journal.append(record)
         self.new += not record.is_error
         if record.latency_s is not None:

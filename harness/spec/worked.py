@@ -26,7 +26,7 @@ def with_examples(spec: TaskSpec) -> TaskSpec:
 
 def has_examples(spec: TaskSpec) -> bool:
     """Whether the task has the axis; one of this name that a file gave it is another one."""
-    return spec.axes.get(EXAMPLES) == AXIS
+    return EXAMPLES in spec.axes and spec.axes[EXAMPLES] == AXIS
 
 
 def number_of(spec: TaskSpec, condition: Condition) -> int:

@@ -80,7 +80,8 @@ def render(template: str, names: Mapping[str, object], *, around: bool = True) -
     """The prompt, without `around` with no text around its rows. Raises `jinja2.TemplateError`, or
     any error of the template's expressions.
     """
-    ready, env = compiled(template, around=around), environment(around=around)
+    ready = compiled(template, around=around)
+    env = ready.environment
     sandbox.start()
     try:
         # as `Template.render`, but without merging globals: half of the time of a short prompt

@@ -19,7 +19,8 @@ from eyechart.providers.naming import named
 from eyechart.providers.openai.form import OpenAIForm
 from eyechart.providers.openai.remedies import Remedies
 
-Send: TypeAlias = Callable[[dict[str, Any]], Awaitable[Reply]]
+Send: TypeAlias = Callable[[dict[str, Any], Mapping[str, object]], Awaitable[Reply]]
+"""Sends a body, which it may change; the mapping is `Reply.sent`."""
 
 _PROMPTS = {"messages", "prompt"}
 """Fields that every server takes."""
@@ -55,7 +56,7 @@ class Adapting:
             body = self._form.body(request, bare=refusal is not None)
             sent = sent_of(body)
             try:
-                reply = await send(dict(body))
+                reply = await send(dict(body), sent)
             except ProviderError as error:
                 text = self._refused(error)
                 fields = {name: body[name] for name in body.keys() - _PROMPTS}
@@ -69,7 +70,8 @@ class Adapting:
                 refusal = error
             else:
                 self._note_taken(is_bare=refusal is not None)
-                return replace(reply, dropped_params=tuple(sorted(self._form.dropped)), sent=sent)
+                dropped = tuple(sorted(self._form.dropped))
+                return replace(reply, dropped_params=dropped) if dropped else reply
 
     def _adapted(self, error: ProviderError, text: str, body: Mapping[str, Any]) -> bool:
         """Whether the next body is another one, after the server refused this one with `text`;

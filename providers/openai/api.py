@@ -96,11 +96,14 @@ class OpenAIProvider:
         usage = reply.usage
         if usage is not None and usage.tier is None and self._settings.tier is not None:
             usage = replace(usage, tier=self._settings.tier)  # not all vendors say it
-        return replace(reply, usage=usage)
+            return replace(reply, usage=usage)
+        return reply
 
-    async def _complete(self, prefix: str, body: dict[str, Any]) -> Reply:
+    async def _complete(
+        self, prefix: str, body: dict[str, Any], sent: Mapping[str, object]
+    ) -> Reply:
         with self._clients.use(prefix) as client:
-            return reply_of(await self._read(client, body))
+            return reply_of(await self._read(client, body), sent=sent)
 
     async def score(self, request: Request) -> Reply:
         """The probabilities of the options, from a server that repeats a prompt with them, or from

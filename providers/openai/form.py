@@ -117,26 +117,22 @@ class OpenAIForm:
 
     def body(self, request: Request, *, bare: bool = False) -> dict[str, Any]:
         """The body without the model; a `bare` one leaves the sampling to the server."""
-        body: dict[str, Any] = {
-            "max_tokens": request.max_tokens,
-            "reasoning_effort": self._facts.effort,
-            "temperature": request.temperature,
-            "seed": request.seed,
-        }
-        body = {name: value for name, value in body.items() if value is not None}
-        rename = {**self._endpoint.rename, **self._renamed}
-        renamed = {
-            rename.get(name, name): value
-            for name, value in (
-                body_of(request, self._settings)
-                | ({} if bare else self.neutral.fields)
-                | body
-                | self._more
-            ).items()
-        }
+        body = body_of(request, self._settings)
+        if not bare:
+            body |= self.neutral.fields
+        body["max_tokens"] = request.max_tokens
+        if self._facts.effort is not None:
+            body["reasoning_effort"] = self._facts.effort
+        if request.temperature is not None:
+            body["temperature"] = request.temperature
+        if request.seed is not None:
+            body["seed"] = request.seed
+        body |= self._more
+        if rename := {**self._endpoint.rename, **self._renamed}:
+            body = {rename.get(name, name): value for name, value in body.items()}
         for name in (*self._endpoint.drop, *self.dropped):
-            renamed.pop(name, None)
-        return renamed
+            body.pop(name, None)
+        return body
 
     def refuse_neutral(self, *names: str) -> None:
         """From now on leaves out these neutral fields; without names all of them."""

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import replace
 from functools import partial
 from http import HTTPStatus
-from typing import Any
+from typing import Any, TypeAlias
 
 import aiohttp
 import orjson
@@ -38,6 +38,7 @@ from eyechart.providers.documents import as_document
 from eyechart.providers.http.bodies import ACCEPTED, OK, read_body
 from eyechart.providers.http.errors import error_of
 from eyechart.providers.http.replicas import Replicas, check_replicas
+from eyechart.providers.http.time_limit import TimeLimit
 from eyechart.providers.likelihood import texts_with
 from eyechart.providers.naming import named
 from eyechart.providers.openai.adapting import Adapting
@@ -96,16 +97,19 @@ class VllmProvider:
         self._key = environment_key(VLLM_KEY)
         self._session: aiohttp.ClientSession | None = None
         self._opening = asyncio.Lock()
+        self._limit = TimeLimit(TIMEOUT_S)
 
     async def complete(self, request: Request) -> Reply:
         """The model's reply; what the server rejects is left out, see `Adapting`."""
         await self._open()
         return await self._asking.complete(request, partial(self._complete, request.prefix))
 
-    async def _complete(self, prefix: str, body: dict[str, Any]) -> Reply:
+    async def _complete(
+        self, prefix: str, body: dict[str, Any], sent: Mapping[str, object]
+    ) -> Reply:
         body["model"] = self._settings.model
         with self._replicas.use(prefix) as url:
-            return reply_of(await self._asked(url, self._path, body))
+            return reply_of(await self._asked(url, self._path, body), sent=sent)
 
     async def score(self, request: Request) -> Reply:
         """The probabilities of the options: of chosen next tokens where the server gives them, else
@@ -235,7 +239,7 @@ class VllmProvider:
                 self._session = aiohttp.ClientSession(
                     connector=aiohttp.TCPConnector(limit=0),
                     cookie_jar=aiohttp.DummyCookieJar(),
-                    timeout=aiohttp.ClientTimeout(total=TIMEOUT_S),
+                    timeout=aiohttp.ClientTimeout(),  # `_limit` and `_FACTS` have the limits
                     headers=_HEADERS | self._authorization(),
                     auto_decompress=False,
                 )
@@ -254,12 +258,12 @@ class VllmProvider:
         except orjson.JSONEncodeError as error:  # a lone surrogate
             raise BadRequestError(f"the prompt cannot be sent: {error}") from error
         sending = session.post(f"{url}{path}", data=sent, allow_redirects=False)
-        return await _read(sending, url, TIMEOUT_S)
+        return await _read(self._limit.within(_received(sending)), url, TIMEOUT_S)
 
     async def _get(self, url: str, path: str) -> Any:
         session = await self._open()
         sending = session.get(f"{url}{path}", timeout=_FACTS, allow_redirects=False)
-        return await _read(sending, url, _FACTS_S)
+        return await _read(_received(sending), url, _FACTS_S)
 
     async def _facts_of(self, url: str) -> dict[str, object]:
         model, where = self._settings.model, redact_address(url)
@@ -341,17 +345,25 @@ def _refused(error: ProviderError) -> str | None:
     return str(cause) if isinstance(cause, _RefusalError) else None
 
 
-async def _read(
-    sending: AbstractAsyncContextManager[aiohttp.ClientResponse], url: str, within_s: float
-) -> Any:
+_Received: TypeAlias = tuple[aiohttp.ClientResponse, bytes]
+"""A reply, and its body."""
+
+
+async def _received(
+    sending: AbstractAsyncContextManager[aiohttp.ClientResponse],
+) -> _Received:
+    async with sending as response:
+        return response, await read_body(response)
+
+
+async def _read(receiving: Awaitable[_Received], url: str, within_s: float) -> Any:
     """The JSON of a reply; raises a `ProviderError` and nothing else.
 
     Redirects are not followed: prompts are sent only to the address that the user gave, and most
     redirects would turn a request into a GET without one.
     """
     try:
-        async with sending as response:
-            content = await read_body(response)
+        response, content = await receiving
     except _CLIENT_ERRORS as error:
         raise _as_ours(error, url, within_s) from error
     if response.status != OK:

@@ -8,13 +8,20 @@ nothing in them is unpickled.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from eyechart.harness.journal.answers import text_mark
-from eyechart.harness.journal.record import Record, decode, decode_condition, encode, record_of
+from eyechart.harness.journal.record import (
+    Record,
+    decode,
+    decode_condition,
+    encode,
+    encode_condition,
+    record_of,
+)
 from eyechart.harness.spec import Sample, exact_json
 from eyechart.providers import base
 from eyechart.providers.base import ProviderError, StopRunError
@@ -81,9 +88,7 @@ def _table(block: Sequence[Asked]) -> pa.Table:
 
 
 def row_of_asked(asked: Asked) -> dict[str, Any]:
-    sample = asked.sample
-    fields = {name: getattr(sample, name) for name in Sample.__dataclass_fields__}
-    fields |= {"condition": dict(sample.condition), "line": asdict(sample.line)}
+    fields = msgspec.to_builtins(asked.sample, enc_hook=encode_condition)
     return {RUN: asked.run, SAMPLE: exact_json.dumps(fields), MAX_TOKENS: asked.max_tokens}
 
 
