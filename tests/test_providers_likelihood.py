@@ -409,13 +409,14 @@ def test_a_server_without_probabilities_of_prompts(
         score("m", COUNT, base_urls=(server.base_url,), api="completions")
 
 
-def test_a_server_that_rejects_such_requests() -> None:
-    """The same, with the server's words."""
+@pytest.mark.parametrize("status", [400, 500])
+def test_a_server_that_rejects_such_requests(status: int) -> None:
+    """The same, with the server's words; llama-cpp-python's server says it with 500."""
 
     def rejecting(asked: Asked, number: int) -> Response:
         if asked.path.endswith("/models"):
             return echoing(asked, number)
-        return Response(400, {"error": {"message": "logprobs is not supported"}})
+        return Response(status, {"error": {"message": "logprobs is not supported"}})
 
     with (
         fake_server(rejecting) as server,

@@ -19,6 +19,7 @@ from eyechart.providers.base import (
     ModelSettings,
     Reply,
     Request,
+    ServerFaultError,
     SetupError,
     Usage,
     sent_of,
@@ -86,8 +87,9 @@ class OptionScores:
         """
         try:
             reply = await scoring
-        except BadRequestError as error:
-            if self._has_read:
+        except (BadRequestError, ServerFaultError) as error:
+            refuses = isinstance(error, BadRequestError) or "logprobs" in str(error)
+            if self._has_read or not refuses:  # llama-cpp-python's server refuses with a 500
                 raise
             raise SetupError(f"{_UNABLE} ({error}); {_INSTEAD}") from error
         except UnreadableError as error:
