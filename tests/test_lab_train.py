@@ -561,7 +561,7 @@ def test_steps_that_can_be_recorded_are_those_of_the_batches(name: str) -> None:
         order.recipe,
     )
     found = []
-    for kind in (steps.PlainSteps, steps.RecordedSteps):
+    for kind in (steps.steps_of, steps.RecordedSteps):
         model = train.new_model(order, 40, 14, CPU)
         optimizer = steps.new_optimizer(model, training, CPU)
         taken = kind(model, optimizer, order, examples, CPU)

@@ -15,8 +15,15 @@ from eyechart.harness.satellites.lab.folders import CSV, PAGE, VARIANTS, LabFold
 from eyechart.harness.satellites.lab.memory import longest_tokens
 from eyechart.harness.satellites.lab.order import TRAINED, ended
 from eyechart.harness.satellites.lab.progress import duration
-from eyechart.harness.satellites.lab.results import Result, length_text
-from eyechart.harness.satellites.lab.seeds import FEWEST, fewest_seeds, smallest_p
+from eyechart.harness.satellites.lab.results import (
+    Comparison,
+    Result,
+    beyond_span,
+    beyond_span_text,
+    beyond_text,
+    length_text,
+)
+from eyechart.harness.satellites.lab.seeds import FEWEST, fewest_seeds, mean, smallest_p
 from eyechart.harness.satellites.lab.study import LabSpec
 from eyechart.harness.satellites.lab.words import method, sentence
 from eyechart.harness.satellites.lab.worker import Slot
@@ -144,7 +151,10 @@ def results(spec: LabSpec, found: Sequence[Result]) -> None:
                     Column(["learned"], [f"{one.learnt}/{len(one.seeds)}" for one in mine]),
                     Column(["sees to"], [length_text(one) for one in mine]),
                     Column(["95 % interval"], [_span(one) for one in mine], "left"),
-                    Column(["p"], ["" if one.p is None else f"{one.p:.2g}" for one in mine]),
+                    Column(["p"], [_p(one.by_length) for one in mine]),
+                    Column(["right on", "longer"], [beyond_text(one) for one in mine]),
+                    Column(["95 % interval"], [beyond_span_text(one) for one in mine], "left"),
+                    Column(["p"], [_p(one.by_beyond) for one in mine]),
                 ]
             )
         )
@@ -152,6 +162,10 @@ def results(spec: LabSpec, found: Sequence[Result]) -> None:
             tell(sentence(one, spec.reference))
         echo("")
     tell(method(found, spec.reference))
+
+
+def _p(of: Comparison) -> str:
+    return "" if of.p is None else f"{of.p:.2g}"
 
 
 def _span(one: Result) -> str:
@@ -185,8 +199,13 @@ def _entry(one: Result, reference: str) -> dict[str, Any]:
         "diverged": one.diverged,
         "effective_length": None if one.length is None else asdict(one.length),
         "interval": None if span is None else [asdict(end) for end in span],
-        "p": one.p,
-        "smallest_p": one.smallest_p,
-        "verdict": one.verdict or None,
+        **_compared(one.by_length),
+        "beyond": mean(one.beyond) if one.beyond else None,
+        "beyond_interval": beyond_span(one),
+        **{f"beyond_{name}": value for name, value in _compared(one.by_beyond).items()},
         "said": sentence(one, reference),
     }
+
+
+def _compared(of: Comparison) -> dict[str, Any]:
+    return {"p": of.p, "smallest_p": of.smallest_p, "verdict": of.verdict or None}
