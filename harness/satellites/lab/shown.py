@@ -37,6 +37,7 @@ class _Ahead:
     """What is missing of a variant, and the time that it would take here."""
 
     trainings: int = 0
+    steps: int = 0
     requests: int = 0
     training_s: float = 0.0
     asking_s: float = 0.0
@@ -50,17 +51,17 @@ def dry_run(
     ahead = _ahead(folder, tokenizer, device)
     total = _Ahead(
         sum(one.trainings for one in ahead.values()),
+        sum(one.steps for one in ahead.values()),
         sum(one.requests for one in ahead.values()),
         sum(one.training_s for one in ahead.values()) / len(places),
         sum(one.asking_s for one in ahead.values()),
     )
-    steps = spec.training.steps
     if as_json:
         print_document(
             {
                 "study": spec.name,
                 "trainings": {name: one.trainings for name, one in ahead.items()},
-                "steps": steps,
+                "steps": {name: one.steps for name, one in ahead.items()},
                 "seconds": total.training_s,
                 "requests": {name: one.requests for name, one in ahead.items()},
                 "asking_seconds": total.asking_s,
@@ -73,7 +74,7 @@ def dry_run(
             [
                 Column(["variant"], list(ahead), "left"),
                 Column(["trainings"], [f"{one.trainings:,}" for one in rows]),
-                Column(["steps"], [f"{one.trainings * steps:,}" for one in rows]),
+                Column(["steps"], [f"{one.steps:,}" for one in rows]),
                 Column(["to train"], [_time(one.training_s) for one in rows]),
                 Column(["requests"], [f"{one.requests:,}" for one in rows]),
                 Column(["to ask"], [_time(one.asking_s) for one in rows]),
@@ -102,6 +103,7 @@ def _ahead(folder: LabFolder, tokenizer: Tokenizer, device: str) -> dict[str, _A
     from eyechart.harness.satellites.lab.devices import (  # noqa: PLC0415  imports torch
         seconds_of_step,
     )
+    from eyechart.harness.satellites.lab.train import steps_left  # noqa: PLC0415  imports torch
 
     lab, known = folder.lab, set()
     training, words = lab.spec.training, tokenizer.get_vocab_size()
@@ -112,14 +114,15 @@ def _ahead(folder: LabFolder, tokenizer: Tokenizer, device: str) -> dict[str, _A
         if how is None and model.training not in known:
             known.add(model.training)
             one.trainings += 1
+            one.steps += steps_left(model.training, training)
         if how is None or how.how == TRAINED:
-            one.requests += sum(plan.size for plan in unanswered(lab, model))
+            one.requests += unanswered(lab, model)
     a_model = sum(plan.size for plan in lab.plans)
     for name, one in found.items():
         variant = lab.spec.variants[name]
         if one.trainings:
             a_step = seconds_of_step(variant, training, words, tokens, device)
-            one.training_s = one.trainings * training.steps * a_step
+            one.training_s = one.steps * a_step
         if one.requests:
             one.asking_s = seconds_of_model(lab, variant, tokenizer) * one.requests / a_model
     return found
