@@ -243,8 +243,12 @@ class TestStudy:
         assert lab(study_in(done, text), wanted(done, dry_run=True, as_json=True)) == COMPLETE
         document = json.loads(capsys.readouterr().out)
         assert document["trainings"] == {"rope": 0, "alibi": 0}
-        assert document["requests"] == {"rope": 12, "alibi": 12}  # length 2 has its answers
+        assert document["requests"] == {"rope": 18, "alibi": 18}
         assert document["asking_seconds"] > 0
+        more = STUDY.replace("samples: 3", "samples: 5")
+        lab(study_in(done, more), wanted(done, dry_run=True, as_json=True))
+        document = json.loads(capsys.readouterr().out)
+        assert document["requests"] == {"rope": 12, "alibi": 12}
         study_in(done)
 
     def test_a_stretched_variant_is_trained_with_the_one_it_stretches(self, done: Path) -> None:

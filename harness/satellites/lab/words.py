@@ -145,13 +145,16 @@ def summary(mine: Sequence[Result], reference: str) -> str:
     """What the seeds say of all variants under one condition, in a line, such as "Sees farther than
     rope over seeds: none, alibi. No difference to rope found: kerple.".
     """
+    found = (
+        (_GROUPS, [one.by_length.verdict for one in mine]),
+        (_OF_LONGER, [one.by_beyond.verdict for one in mine]),
+    )
     groups = {
-        said.format(reference=reference): [one.variant for one in mine if of(one) == verdict]
-        for of, groups in (
-            (lambda one: one.by_length.verdict, _GROUPS),
-            (lambda one: one.by_beyond.verdict, _OF_LONGER),
-        )
-        for verdict, said in groups.items()
+        said.format(reference=reference): [
+            one.variant for one, own in zip(mine, verdicts, strict=True) if own == verdict
+        ]
+        for words, verdicts in found
+        for verdict, said in words.items()
     }
     lines = [f"{said}: {', '.join(names)}" for said, names in groups.items() if names]
     return " ".join(f"{line[0].upper()}{line[1:]}." for line in lines)
