@@ -155,9 +155,9 @@ def results(spec: LabSpec, found: Sequence[Result]) -> None:
                     Column(["sees to"], [length_text(one) for one in mine]),
                     Column(["95 % interval"], [_span(one) for one in mine], "left"),
                     Column(["p"], [_p(one.by_length) for one in mine]),
-                    Column(["right on", "longer"], [beyond_text(one) for one in mine]),
-                    Column(["95 % interval"], [beyond_span_text(one) for one in mine], "left"),
-                    Column(["p"], [_p(one.by_beyond) for one in mine]),
+                    Column(["longer rows", "right"], [beyond_text(one) for one in mine]),
+                    Column(["", "interval"], [beyond_span_text(one) for one in mine], "left"),
+                    Column(["", "p"], [_p(one.by_beyond) for one in mine]),
                 ]
             )
         )

@@ -172,15 +172,15 @@ def method(results: Sequence[Result], reference: str) -> str:
     )
     if others < 1:
         return said
-    least = max(
-        (one.by_length.smallest_p for one in results if one.by_length.smallest_p is not None),
-        default=1.0,
-    )
+    smallest = [of.smallest_p for one in results if (of := one.by_length).smallest_p is not None]
+    least, most = min(smallest, default=1.0), max(smallest, default=1.0)
+    fewer = f" ({_p(most)} where fewer lengths are known)" if most > least else ""
     return (
         f"{said} A seed of training is the unit. Each variant is compared with {reference} by the "
         "exact permutation test of the mean log length over models whose length is known, "
         "corrected by Holm over the variants of a condition; with these seeds p cannot be below "
-        f"{_p(least)}, and one of them can be called better from {fewest_seeds(others)} seeds on. "
+        f"{_p(least)}{fewer}, and one of them can be called better from {fewest_seeds(others)} "
+        "seeds on. "
         "The share of right answers to rows longer than trained is compared likewise over all "
         "trained models, and corrected by itself. Intervals are over rows and seeds."
     )
