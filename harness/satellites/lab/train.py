@@ -12,7 +12,7 @@ import shutil
 from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, Protocol, TypeAlias
+from typing import Any, TypeAlias
 
 import orjson
 import torch
@@ -116,22 +116,10 @@ def write_untrained(folder: Path, out: Path) -> None:
     _Training(folder, order, "cpu").write_model(out)
 
 
-class Trainable(Protocol):
-    """What is trained, and on what."""
-
-    model: Any
-    """The model that is written."""
-    learned: Any
-    """All that is learned: the model, or what holds it and more."""
-    window: int
-    """The most tokens of a text."""
-
-    def steps(self, optimizer: Any) -> Steps:
-        """The steps of its training."""
-
-
 class OfStudy:
-    """A variant of a study, and the examples of its seed."""
+    """What is trained, and on what: a variant of a study, on the examples of its seed. `model` is
+    written, `learned` is all that is learned, and `window` is the most tokens of a text.
+    """
 
     def __init__(self, folder: Path, order: Order, tokenizer: Tokenizer, device: str) -> None:
         self._order, self._device = order, device
@@ -141,15 +129,8 @@ class OfStudy:
         self.learned = self.model
 
     def steps(self, optimizer: Any) -> Steps:
-        """See `Trainable`."""
+        """The steps of the training."""
         return steps_of(self.model, optimizer, self._order, self._examples, self._device)
-
-
-def trainable_of(folder: Path, order: Order, tokenizer: Tokenizer, device: str) -> Trainable:
-    """What an order in a folder trains."""
-    if order.of == "study":
-        return OfStudy(folder, order, tokenizer, device)
-    return OfEmbedded(order, tokenizer, device)
 
 
 class _Training:
@@ -158,7 +139,11 @@ class _Training:
     def __init__(self, folder: Path, order: Order, device: str) -> None:
         self._folder, self._order, self._device = folder, order, device
         self._tokenizer = Tokenizer.from_file(str(folder / order.tokenizer))
-        self._of = trainable_of(folder, order, self._tokenizer, device)
+        self._of: OfStudy | OfEmbedded = (
+            OfStudy(folder, order, self._tokenizer, device)
+            if order.of == "study"
+            else OfEmbedded(order, self._tokenizer, device)
+        )
         self._optimizer = new_optimizer(self._of.learned, order.training, device)
         self._curve: list[Point] = []
         """The last step and the mean loss of each point."""

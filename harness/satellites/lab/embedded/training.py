@@ -34,7 +34,7 @@ _COUNT_LOSS = 0.5
 
 
 class OfEmbedded:
-    """The embedded model, and its examples; see `train.Trainable`."""
+    """The embedded model, and its examples; see `train.OfStudy`."""
 
     window = WINDOW
 
@@ -46,7 +46,7 @@ class OfEmbedded:
         self.learned = torch.nn.ModuleList([self.model, self._probes])
 
     def steps(self, optimizer: Any) -> PlainSteps:
-        """See `train.Trainable`."""
+        """The steps of the training."""
         return PlainSteps(self.learned, optimizer, self._order, self.loss_at)
 
     def loss_at(self, step: int) -> torch.Tensor:
