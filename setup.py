@@ -17,7 +17,7 @@ FOLDERS = {
 }
 """Package -> its folder. `eyechart/harness` and `eyechart/providers` are links to the same folders,
 for type checkers and editors, which read a checkout and not what is installed."""
-LEFT_OUT = ["*__pycache__*", "satellites.lab.embedded*"]
+LEFT_OUT = ["*__pycache__*"]
 
 # A folder eyechart.egg-info at the top of the checkout would hide what is installed: its entry
 # points are those of the last build.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -18,8 +19,10 @@ from eyechart.harness.satellites.lab.seeds import (
     SeedLength,
     fewest_seeds,
     interval,
+    length_interval,
     mean_length,
     permutation_p,
+    share_of,
     smallest_p,
 )
 from eyechart.harness.satellites.lab.study import LabSpec
@@ -35,19 +38,24 @@ def seen(*lengths: float, width: float = 1.1) -> list[SeedLength]:
     ]
 
 
+def p_of(first: list[SeedLength], second: list[SeedLength]) -> float:
+    """The p-value of how far two variants see."""
+    return permutation_p([one.log for one in first], [one.log for one in second])
+
+
 class TestSeeds:
     """A seed of training is the unit."""
 
     def test_the_smallest_p(self) -> None:
         """Of three seeds against three the extremest two of twenty splits remain."""
         assert smallest_p(3, 3) == pytest.approx(0.1)
-        assert permutation_p(seen(10, 11, 12), seen(20, 21, 22)) == pytest.approx(0.1)
-        assert permutation_p(seen(20, 21, 22, 23), seen(1, 2, 3, 4)) == pytest.approx(2 / 70)
+        assert p_of(seen(10, 11, 12), seen(20, 21, 22)) == pytest.approx(0.1)
+        assert p_of(seen(20, 21, 22, 23), seen(1, 2, 3, 4)) == pytest.approx(2 / 70)
 
     def test_no_difference(self) -> None:
         """Equal models give p = 1, those that interleave a large one."""
-        assert permutation_p(seen(10, 10, 10), seen(10, 10, 10)) == 1
-        assert permutation_p(seen(10, 12, 14), seen(11, 13, 15)) > 0.5
+        assert p_of(seen(10, 10, 10), seen(10, 10, 10)) == 1
+        assert p_of(seen(10, 12, 14), seen(11, 13, 15)) > 0.5
 
     @pytest.mark.parametrize(("comparisons", "seeds"), [(1, 4), (6, 5), (7, 6)])
     def test_how_many_seeds_are_needed(self, comparisons: int, seeds: int) -> None:
@@ -59,25 +67,28 @@ class TestSeeds:
     def test_drawn_splits_are_as_good_as_all(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """Where there are too many to count."""
         first, second = seen(10, 14, 18, 22, 13), seen(12, 20, 24, 26, 30)
-        every = permutation_p(first, second)
+        every = p_of(first, second)
         monkeypatch.setattr("eyechart.harness.satellites.lab.seeds._ALL_SPLITS", 251)
-        several = permutation_p(first, second)
-        assert several == permutation_p(first, second)
+        several = p_of(first, second)
+        assert several == p_of(first, second)
         assert several == pytest.approx(every, abs=0.08)
 
     def test_the_interval(self) -> None:
         """It is wider with fewer seeds, never as narrow as that over rows, and open at bounds."""
-        assert interval(seen(10, 12), 1, 100) is None
-        low, high = interval(seen(20, 20, 20), 1, 100) or (None, None)
+        assert length_interval(seen(10, 12), 1, 100) is None
+        low, high = length_interval(seen(20, 20, 20), 1, 100) or (None, None)
         assert low is not None
         assert high is not None
         assert [low.length, high.length] == pytest.approx([20 / 1.1, 22])
-        few, many = interval(seen(10, 20, 40), 1, 900), interval(seen(10, 20, 40) * 3, 1, 900)
+        few, many = (
+            length_interval(seen(10, 20, 40), 1, 900),
+            length_interval(seen(10, 20, 40) * 3, 1, 900),
+        )
         assert few is not None
         assert many is not None
         assert few[0].length < many[0].length < 20 < many[1].length < few[1].length
         above = [SeedLength(Bound(">", 100), (Bound("=", 90), Bound("=", 100)))] * 3
-        low, high = interval(above, 1, 100) or (None, None)
+        low, high = length_interval(above, 1, 100) or (None, None)
         assert high == Bound(">", 100)
         assert low is not None
         assert low.length == pytest.approx(94.87, abs=0.01)
@@ -109,21 +120,58 @@ def test_intervals_and_tests_hold_as_often_as_they_say(
     for _ in range(rounds):
         shared = float(rng.normal(0, error))
         first, second = models(shared), models(shared)
-        low, high = interval(first, 1, 10_000) or (Bound("=", 0), Bound("=", 0))
+        low, high = length_interval(first, 1, 10_000) or (Bound("=", 0), Bound("=", 0))
         held += low.length <= 50 <= high.length
-        found += permutation_p(first, second) <= 0.05
+        found += p_of(first, second) <= 0.05
     assert held >= 0.94 * rounds
     assert found <= 0.06 * rounds
 
 
+@pytest.mark.parametrize(
+    ("count", "spread", "difficulty", "middle", "least"),
+    [
+        (3, 0.5, 0.5, -1.0, 0.94),
+        (6, 1.0, 0.5, -1.0, 0.94),
+        (6, 0.2, 1.0, -1.0, 0.94),
+        (6, 0.5, 0.0, -1.0, 0.94),
+        (6, 2.0, 0.5, -3.0, 0.8),  # one model of a few does nearly all
+    ],
+)
+def test_shares_hold_as_often_as_they_say(
+    count: int, spread: float, difficulty: float, middle: float, least: float
+) -> None:
+    """Of models of other skill, which are asked the same rows, some harder than others."""
+    rng = np.random.default_rng(count)
+    rows, rounds = 120, 1000
+
+    def right(skill: Any, row: Any) -> Any:
+        return 1 / (1 + np.exp(-(middle + skill + row)))
+
+    truth = right(rng.normal(0, spread, 10_000)[:, None], rng.normal(0, difficulty, 500)).mean()
+    held = found = 0
+    for _ in range(rounds):
+        chances = right(rng.normal(0, spread, (2 * count, 1)), rng.normal(0, difficulty, rows))
+        models = [share_of(int(one), rows) for one in (rng.random(chances.shape) < chances).sum(1)]
+        low, high = interval(models[:count]) or (1.0, 0.0)
+        held += low <= truth <= high
+        found += permutation_p(models[:count], models[count:]) <= 0.05
+    assert held >= least * rounds
+    assert found <= 0.065 * rounds
+
+
 def cells(
-    variant: str, lengths: list[float | None], accuracy: float = 1.0, *, trained: bool = True
+    variant: str,
+    lengths: list[float | None],
+    accuracy: float = 1.0,
+    *,
+    trained: bool = True,
+    beyond: float = 0.0,
 ) -> list[Cell]:
     """The rows of a variant: for each seed how far it sees; two lines, one of them trained."""
     found = []
     for seed, length in enumerate(lengths):
         for at in (10, 80):
-            right = accuracy if at == 10 else 0.0
+            right = accuracy if at == 10 else beyond
             found.append(
                 Cell(
                     variant=variant,
@@ -166,7 +214,9 @@ class TestWords:
         line = said(self.old, cells("new", [50, 55, 60, 52]))
         assert "learned the trained lengths (to 20, asked at 10) in 4 of 4 seeds" in line
         assert "beyond the trained lengths; sees farther than old over seeds (p = 0.029)" in line
-        assert "where it is right on 0 % of longer rows" in line
+        assert line.endswith(
+            "; right on 0 % of longer rows (0 to 16 %), no difference to old found (p = 1)."
+        )
         assert "not beyond" not in line
 
     def test_worse(self) -> None:
@@ -219,7 +269,7 @@ class TestWords:
     def test_a_reference_that_diverged(self) -> None:
         """There is nothing to compare with."""
         line = said(cells("old", [None] * 4, trained=False), cells("new", [50, 55, 60, 52]))
-        assert "; nothing to compare it with, since no length of old is known." in line
+        assert "; nothing to compare it with, since no length of old is known; right on" in line
         assert "p =" not in line
 
     def test_no_line_within_the_trained_lengths(self) -> None:
@@ -236,6 +286,10 @@ class TestWords:
             "p cannot be below 0.029, and one of them can be called better from 4 seeds on"
             in method(results, "old")
         )
+        far = cells("far", [50, 55, None, None])
+        results = results_of([*self.old, *cells("new", [1, 2, 3, 4]), *far], "old")
+        said = method(results, "old")
+        assert "p cannot be below 0.057 (0.13 where fewer lengths are known), and one" in said
         alone = method(results_of(self.old, "old"), "old")
         assert "falls below 85 %" in alone
         assert "p cannot" not in alone
@@ -310,14 +364,45 @@ def test_a_length_that_is_not_known_counts_for_nothing() -> None:
     assert "sees to 41.5" in said
     assert "in the other 4" in said
     nothing = results_of([*old, *cells("new", [None] * 6, 0.5)], "old")[1]
-    assert (nothing.unknown, nothing.verdict) == (0, "worse")
+    assert (nothing.unknown, nothing.by_length.verdict) == (0, "worse")
     unknown = results_of([*old, *cells("new", [None] * 6)], "old")[1]
-    assert (unknown.length, unknown.verdict, length_text(unknown)) == (
+    assert (unknown.length, unknown.by_length.verdict, length_text(unknown)) == (
         None,
         "not known",
         "not known",
     )
-    assert summary([unknown], "old") == "No length is known: new."
+    assert summary([unknown], "old").startswith("No length is known: new.")
+
+
+def test_longer_rows_are_compared_where_no_length_is_known() -> None:
+    """By the share of right answers, also of models whose curve has no threshold."""
+    old = cells("old", [20, 21, 20, 22], beyond=0.3)
+    new = cells("new", [None] * 4, beyond=0.9)
+    untrained = cells("gone", [None] * 4, trained=False)
+    results = results_of([*old, *new, *untrained], "old")
+    first, second, third = csv.DictReader(variants_text(results, "old").splitlines())
+    assert (first["beyond"], first["beyond_p"], first["beyond_verdict"]) == ("0.3", "", "")
+    assert (second["beyond"], second["beyond_p"]) == ("0.9", "0.0285714")
+    assert (second["verdict"], second["beyond_verdict"]) == ("not known", "better")
+    assert (third["beyond"], third["beyond_verdict"]) == ("", "not trained")
+    assert second["said"].endswith(
+        "; right on 90 % of longer rows (70 to 97 %), more often than old over seeds (p = 0.029)."
+    )
+    assert (
+        "right on more of the longer rows than old over seeds: new" in page(SPEC, results).lower()
+    )
+    worse = results_of([*new, *cells("less", [20] * 4, beyond=0.1)], "new")[1]
+    assert (worse.by_length.verdict, worse.by_beyond.verdict) == ("no reference", "worse")
+    assert "less often than new over seeds (p = 0.029)" in sentence(worse, "new")
+
+
+def test_no_longer_row_was_asked() -> None:
+    """Then nothing is said of longer rows."""
+    rows = [*cells("old", [20] * 4), *cells("new", [10] * 4)]
+    results = results_of([one for one in rows if one.length == 10], "old")
+    assert [one.by_beyond.p for one in results] == [None, None]
+    assert not any("longer" in sentence(one, "old") for one in results)
+    assert "right on longer rows" not in page(SPEC, results)
 
 
 def test_the_page_says_in_a_line_which_variants_differ() -> None:
@@ -328,7 +413,10 @@ def test_the_page_says_in_a_line_which_variants_differ() -> None:
         *cells("other", [20, 22, 21, 20, 21, 20]),
     ]
     results = results_of(rows, "old")
-    said = "Sees farther than old over seeds: new. No difference to old found: other."
+    said = (
+        "Sees farther than old over seeds: new. No difference to old found: other. No difference "
+        "to old found in longer rows: new, other."
+    )
     assert summary(results, "old") == said
     text = page(SPEC, results)
     assert said in text

@@ -89,6 +89,18 @@ class TestMistakes:
                 "4:31",
                 ["measures: no measure 'colapse'; did you mean 'collapse'?"],
             ),
+            (
+                "seeds: 2",
+                "seeds: 2\nprobe: {measures: [entropy]}",
+                "4:20",
+                ["measures: no measure 'entropy'; it is a quantity of attention"],
+            ),
+            (
+                "seeds: 2",
+                "seeds: 2\nprobe: on",
+                "4:8",
+                ["probe: must be a mapping, such as {measures: [collapse, attention]}, not 'on'"],
+            ),
             ("[3, 6, 12]", "[3, 6, 3]", "8:14", ["lengths: 3 is here twice; leave one"]),
             (
                 "steps: 40",

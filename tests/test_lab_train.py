@@ -245,6 +245,10 @@ class TestStudy:
         assert document["trainings"] == {"rope": 0, "alibi": 0}
         assert document["requests"] == {"rope": 18, "alibi": 18}
         assert document["asking_seconds"] > 0
+        more = STUDY.replace("samples: 3", "samples: 5")
+        lab(study_in(done, more), wanted(done, dry_run=True, as_json=True))
+        document = json.loads(capsys.readouterr().out)
+        assert document["requests"] == {"rope": 12, "alibi": 12}
         study_in(done)
 
     def test_a_stretched_variant_is_trained_with_the_one_it_stretches(self, done: Path) -> None:
@@ -329,11 +333,13 @@ class TestStopped:
         process.join()
         assert process.exitcode == -signal.SIGKILL
         assert ended(killed.training) is None
+        left = train.steps_left(killed.training, Training(steps=400))
         steps: list[int] = []
         train.train(killed.training, CPU, lambda step, _: steps.append(step))
         train.train(whole.training, CPU, lambda *_: None)
-        assert steps[0] > 1
+        assert 1 < steps[0] == 400 - left
         assert steps[-1] == 400
+        assert train.steps_left(killed.training, Training(steps=400)) == 0
         first, second = (
             load_file(one.training / WEIGHTS / "model.safetensors") for one in (killed, whole)
         )
@@ -561,7 +567,7 @@ def test_steps_that_can_be_recorded_are_those_of_the_batches(name: str) -> None:
         order.recipe,
     )
     found = []
-    for kind in (steps.PlainSteps, steps.RecordedSteps):
+    for kind in (steps.steps_of, steps.RecordedSteps):
         model = train.new_model(order, 40, 14, CPU)
         optimizer = steps.new_optimizer(model, training, CPU)
         taken = kind(model, optimizer, order, examples, CPU)

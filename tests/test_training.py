@@ -5,11 +5,18 @@ from __future__ import annotations
 import json
 import random
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from eyechart.harness.errors import COMPLETE, INTERRUPTED
 from eyechart.harness.satellites.lab.embedded import tokenizer as tokenizers_
+from eyechart.harness.satellites.lab.embedded.command import RECIPE, embedded
 from eyechart.harness.satellites.lab.embedded.examples import batch, example_of, tasks
+from eyechart.harness.satellites.lab.lab_command import Wanted
+from eyechart.harness.satellites.lab.order import LOSSES
+from eyechart.harness.satellites.lab.study import Training
+from eyechart.harness.satellites.lab.variant import Variant
 from eyechart.harness.score.judge import judge
 from eyechart.harness.spec import Condition
 from eyechart.harness.task.catalogue import tasks_root
@@ -73,25 +80,68 @@ def test_shipped_tokenizer_is_the_one_the_tasks_make() -> None:
     assert tasks_root().is_dir()
 
 
+SMALL = RECIPE.model_copy(
+    update={
+        "variant": Variant(layers=1, width=32, heads=2, inner=48),
+        "training": Training(steps=40, rows=8, learning_rate=0.01, warm_up=2, growth=0.5),
+    }
+)
+
+
 @pytest.mark.torch
-def test_a_few_steps_resume_and_repeat(tmp_path: Path) -> None:
-    """Four steps in one go and two plus two give the same weights, and the loss falls."""
-    torch = pytest.importorskip("torch")
-    pytest.importorskip("transformers")
-    from safetensors.torch import load_file
+class TestTrained:
+    """`bench lab embedded` trains as the laboratory does."""
 
-    from eyechart.harness.satellites.lab.embedded.train import Recipe, train
+    def test_stopped_and_gone_on_with(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        """An interrupt ends it after some checkpoint; the same command gives the weights of a
+        training that was not stopped, and the loss falls.
+        """
+        load_file = pytest.importorskip("safetensors.torch").load_file
+        training = pytest.importorskip("eyechart.harness.satellites.lab.embedded.training")
+        assert embedded(wanted(tmp_path / "whole"), SMALL) == COMPLETE
+        whole = Path(capsys.readouterr().out.strip())
+        losses = [line.split(",")[1] for line in (whole.parent / LOSSES).read_text().splitlines()]
+        assert float(losses[-1]) < float(losses[1]) - 2
+        real = training.OfEmbedded.loss_at
 
-    recipe = Recipe(steps=30, rows=8, longest=10, layers=1, width=32, heads=2, inner=48, warm_up=2)
-    whole = train(recipe, tmp_path / "whole", stop_at=4, log_every=2)
-    train(recipe, tmp_path / "parts", stop_at=2, log_every=2)
-    parts = train(recipe, tmp_path / "parts", stop_at=4, log_every=2)
-    first, second = (load_file(folder / "model.safetensors") for folder in (whole, parts))
-    assert first.keys() == second.keys()
-    assert all(torch.equal(first[name], second[name]) for name in first)
-    train(recipe, tmp_path / "whole", log_every=10)
-    lines = (tmp_path / "whole" / "log.jsonl").read_text(encoding="utf-8").splitlines()
-    losses = [json.loads(line)["loss"] for line in lines]
-    assert losses[-1] < losses[0] - 0.5
-    with pytest.raises(SystemExit, match="another recipe"):
-        train(Recipe(seed=2), tmp_path / "whole")
+        def until(of: Any, step: int) -> Any:
+            if step == 30:
+                raise KeyboardInterrupt
+            return real(of, step)
+
+        monkeypatch.setattr(training.OfEmbedded, "loss_at", until)
+        assert embedded(wanted(tmp_path / "parts"), SMALL) == INTERRUPTED
+        monkeypatch.undo()
+        embedded(wanted(tmp_path / "parts", dry_run=True), SMALL)
+        assert "\n10 steps to train, about" in capsys.readouterr().err
+        assert embedded(wanted(tmp_path / "parts"), SMALL) == COMPLETE
+        parts = Path(capsys.readouterr().out.strip())
+        first, second = (load_file(folder / "model.safetensors") for folder in (whole, parts))
+        assert all((first[name] == second[name]).all() for name in first)
+
+    def test_the_recipe_makes_the_files_that_are_shipped(self, tmp_path: Path) -> None:
+        """Its size, its tokenizer, and the names and shapes of its weights."""
+        safe_open = pytest.importorskip("safetensors").safe_open
+        recipe = RECIPE.model_copy(update={"training": Training(steps=1, rows=1, warm_up=0)})
+        assert embedded(wanted(tmp_path), recipe) == COMPLETE
+        (made,) = tmp_path.rglob("model.safetensors")
+        ours, shipped = (
+            json.loads((folder / "config.json").read_text()) for folder in (made.parent, MODEL)
+        )
+        ours.pop("transformers_version")
+        assert {name: shipped[name] for name in ours} == ours
+        for name in ("tokenizer.json", "tokenizer_config.json"):
+            texts = [json.loads((folder / name).read_text()) for folder in (made.parent, MODEL)]
+            assert texts[0] == texts[1]
+        shapes = []
+        for path in (made, MODEL / made.name):
+            with safe_open(path, "numpy") as file:
+                shapes.append({one: file.get_slice(one).get_shape() for one in file.keys()})  # noqa: SIM118
+        assert shapes[0] == shapes[1]
+
+
+def wanted(out: Path, *, dry_run: bool = False) -> Wanted:
+    """The options of a command."""
+    return Wanted(out=out, jobs=1, device="cpu", dry_run=dry_run, trusts=False, as_json=False)

@@ -76,21 +76,23 @@ def ask(lab: Lab, model: Model, keep: Callable[[], None], notify: Warn) -> tuple
     """
     runs, has_asked = [], False
     for plan, settings in zip(lab.plans, _settings(lab, model), strict=True):
-        found = _answered(plan, model, settings, notify)
-        if found is None:
+        judged = _judged(plan, model, settings, notify)
+        if judged is None or _missing(judged, plan):
             keep()
-            found, has_asked = run(plan.task, _name(model), warn=notify, **settings), True
-        runs.append(found)
+            runs.append(run(plan.task, _name(model), warn=notify, **settings))
+            has_asked = True
+        else:
+            runs.append(Run(judged, Threshold(), plan.task))
     return runs, has_asked
 
 
-def unanswered(lab: Lab, model: Model) -> list[Plan]:
-    """The plans of which a model lacks answers."""
-    return [
-        plan
-        for plan, settings in zip(lab.plans, _settings(lab, model), strict=True)
-        if _answered(plan, model, settings, lambda _: None) is None
-    ]
+def unanswered(lab: Lab, model: Model) -> int:
+    """The samples of all plans that have no answer of a model yet."""
+    found = 0
+    for plan, settings in zip(lab.plans, _settings(lab, model), strict=True):
+        judged = _judged(plan, model, settings, lambda _: None)
+        found += plan.size if judged is None else _missing(judged, plan)
+    return found
 
 
 def _name(model: Model) -> str:
@@ -109,17 +111,21 @@ def _settings(lab: Lab, model: Model) -> Iterator[dict[str, Any]]:
         }
 
 
-def _answered(plan: Plan, model: Model, settings: Mapping[str, Any], notify: Warn) -> Run | None:
-    """The run of a model that has an answer to each sample of a plan; `None` if there is none."""
+def _judged(
+    plan: Plan, model: Model, settings: Mapping[str, Any], notify: Warn
+) -> JudgedRun | None:
+    """The run of a plan, with the answers that it has; `None` if there is none."""
     given = RunSettings.read(**settings, model=[_name(model)])
     (options,) = models_of(given, [plan], notify=notify)
     (request,) = options.requests([plan])
-    if not (request.folder / MANIFEST).is_file():
-        return None
-    judged = read_run(request.folder)
-    if not plan.sizes.keys() <= {cell.key for cell in judged.manifest.cells}:
-        return None
-    return None if _part(judged, plan).missing else Run(judged, Threshold(), plan.task)
+    return read_run(request.folder) if (request.folder / MANIFEST).is_file() else None
+
+
+def _missing(judged: JudgedRun, plan: Plan) -> int:
+    """The samples of a plan that have no answer in a run."""
+    known = {cell.key for cell in judged.manifest.cells}
+    absent = sum(size for key, size in plan.sizes.items() if key not in known)
+    return absent + (_part(judged, plan).missing if known & plan.sizes.keys() else 0)
 
 
 def _part(judged: JudgedRun, plan: Plan) -> JudgedRun:

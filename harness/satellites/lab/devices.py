@@ -10,12 +10,12 @@ import torch
 from eyechart.harness.errors import UsageError
 from eyechart.harness.satellites.lab.data import Examples
 from eyechart.harness.satellites.lab.order import Order
-from eyechart.harness.satellites.lab.steps import new_optimizer, steps_of
+from eyechart.harness.satellites.lab.steps import Steps, new_optimizer, steps_of
 from eyechart.harness.satellites.lab.study import Training
 from eyechart.harness.satellites.lab.train import new_model, one_thread
 from eyechart.harness.satellites.lab.variant import Variant
 
-_TIMED = 3
+TIMED = 3
 """Steps of which the time is taken, after one that is not."""
 _REPLY = 5
 """Tokens of a reply, about."""
@@ -42,8 +42,8 @@ def seconds_of_step(
     variant: Variant, training: Training, vocabulary: int, tokens: int, device: str
 ) -> float:
     """Seconds that a step takes here, with rows of `tokens` tokens drawn at random."""
-    training = training.model_copy(update={"steps": _TIMED + 1})
-    order = Order(variant=variant.trained_as, training=training, seed=0, examples="", tokenizer="")
+    training = training.model_copy(update={"steps": TIMED + 1})
+    order = Order(variant=variant.trained_as, training=training, seed=0, tokenizer="")
     count = training.rows * training.steps
     examples = Examples(
         np.random.default_rng(0).integers(0, vocabulary, count * tokens, np.uint16),
@@ -53,12 +53,17 @@ def seconds_of_step(
     )
     model = new_model(order, vocabulary, tokens, device)
     optimizer = new_optimizer(model, training, device)
-    steps = steps_of(model, optimizer, order, examples, device)
+    return seconds_of(steps_of(model, optimizer, order, examples, device), training.steps)
+
+
+def seconds_of(steps: Steps, end: int) -> float:
+    """Seconds that each of the steps before `end` takes here, from the last few."""
     with one_thread():
-        steps.take(0)
+        first, *timed = range(end - TIMED - 1, end)
+        steps.take(first)
         steps.mean_loss()
         begun = time.perf_counter()
-        for step in range(1, training.steps):
+        for step in timed:
             steps.take(step)
         steps.mean_loss()
-        return (time.perf_counter() - begun) / _TIMED
+        return (time.perf_counter() - begun) / TIMED

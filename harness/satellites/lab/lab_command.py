@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -71,19 +71,38 @@ def lab(path: Path, wanted: Wanted) -> int:
     )
     tokenizer = build(words)
     check_positions(study, tokenizer)
-    try:
-        from eyechart.harness.satellites.lab.devices import devices  # noqa: PLC0415  imports torch
-    except ImportError as error:
-        raise SetupError(f"training needs torch and transformers: {install('lab')}") from error
-    places = slots(devices(wanted.device), wanted.jobs)
+    places = places_of(wanted)
     check_memory(study, tokenizer, places)
     folder = LabFolder.of(study, wanted.out)
     if wanted.dry_run:
         shown.dry_run(folder, tokenizer, places, as_json=wanted.as_json)
         return COMPLETE
-    with _alone(folder.path):
+    return working(folder.path, _Work(folder, tokenizer, places, wanted).run)
+
+
+def places_of(wanted: Wanted) -> list[Slot]:
+    """The processes that train.
+
+    Raises:
+        UsageError: there is no such device.
+        SetupError: a package is missing.
+    """
+    try:
+        from eyechart.harness.satellites.lab.devices import devices  # noqa: PLC0415  imports torch
+    except ImportError as error:
+        raise SetupError(f"training needs torch and transformers: {install('lab')}") from error
+    return slots(devices(wanted.device), wanted.jobs)
+
+
+def working(path: Path, work: Callable[[], int]) -> int:
+    """The exit code of work in a folder that no other command has.
+
+    Raises:
+        JournalError: another command holds it, or the folder cannot be made.
+    """
+    with _alone(path):
         try:
-            return _Work(folder, tokenizer, places, wanted).run()
+            return work()
         except KeyboardInterrupt:
             say("interrupted; what was trained and asked is saved, and the same command continues")
             return INTERRUPTED

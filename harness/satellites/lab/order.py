@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from contextlib import suppress
 from pathlib import Path
+from typing import Literal
 
 from pydantic import BaseModel, ConfigDict
 
@@ -26,10 +27,12 @@ class Order(BaseModel):
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
+    of: Literal["study", "embedded"] = "study"
+    """A model of a study, or the embedded one, whose examples are drawn as it is trained."""
     variant: Variant
     training: Training
     seed: int
-    examples: str
+    examples: str = ""
     tokenizer: str
 
     @property

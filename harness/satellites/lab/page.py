@@ -16,7 +16,12 @@ from markupsafe import Markup
 from eyechart.harness.analysis.interval import span_text
 from eyechart.harness.report.page import style
 from eyechart.harness.satellites.lab.probing import TRAINED, UNTRAINED, Inside
-from eyechart.harness.satellites.lab.results import Result, length_text
+from eyechart.harness.satellites.lab.results import (
+    Result,
+    beyond_span_text,
+    beyond_text,
+    length_text,
+)
 from eyechart.harness.satellites.lab.study import LabSpec
 from eyechart.harness.satellites.lab.words import method, missing, recipe, sentence, summary
 from eyechart.providers.base import SetupError, install
@@ -105,9 +110,13 @@ _COLUMNS: Mapping[str, Callable[[Result], str]] = {
     "learned": lambda one: f"{one.learnt} of {len(one.seeds)}",
     "diverged": lambda one: f"{one.diverged or ''}",
     "length not known": lambda one: f"{one.unknown or ''}",
-    "p": lambda one: _number(one.p),
-    "smallest possible p": lambda one: _number(one.smallest_p),
-    "verdict": lambda one: one.verdict,
+    "p": lambda one: _number(one.by_length.p),
+    "smallest possible p": lambda one: _number(one.by_length.smallest_p),
+    "verdict": lambda one: one.by_length.verdict,
+    "right on longer rows": beyond_text,
+    "its 95 % interval": beyond_span_text,
+    "its p": lambda one: _number(one.by_beyond.p),
+    "its verdict": lambda one: one.by_beyond.verdict if one.beyond else "",
 }
 """Head of a column -> the text of a variant; a column without any text is left out."""
 

@@ -13,11 +13,14 @@ from eyechart.harness.analysis.paired import holm
 from eyechart.harness.satellites.lab.asking import Cell
 from eyechart.harness.satellites.lab.order import TRAINED
 from eyechart.harness.satellites.lab.seeds import (
+    OfModel,
     SeedLength,
     interval,
+    length_interval,
+    mean,
     mean_length,
-    mean_log,
     permutation_p,
+    share_of,
     smallest_p,
 )
 
@@ -41,14 +44,16 @@ class OfSeed:
     @cached_property
     def accuracy(self) -> float | None:
         """Share of right answers at the trained lengths; `None` if none was scored there."""
-        return _share(one for one in self.asked if is_within(one))
+        right, n = _counts(one for one in self.asked if is_within(one))
+        return right / n if n else None
 
     @cached_property
-    def beyond(self) -> float | None:
+    def beyond(self) -> OfModel | None:
         """Share of right answers to longer rows, in lines that have no others; `None` if none was
         scored.
         """
-        return _share(one for one in self.asked if (one.length_low or 0) > one.trained_to)
+        right, n = _counts(one for one in self.asked if (one.length_low or 0) > one.trained_to)
+        return share_of(right, n) if n else None
 
     @property
     def has_learnt(self) -> bool:
@@ -82,11 +87,10 @@ def is_within(cell: Cell) -> bool:
     return cell.length_high is not None and cell.length_high <= cell.trained_to
 
 
-def _share(cells: Iterable[Cell]) -> float | None:
-    """Share of right answers in lines; `None` if none was scored."""
+def _counts(cells: Iterable[Cell]) -> tuple[int, int]:
+    """Right and scored answers in lines."""
     counted = [(one.correct, one.n) for one in cells]
-    n = sum(count for _, count in counted)
-    return sum(correct for correct, _ in counted) / n if n else None
+    return sum(correct for correct, _ in counted), sum(n for _, n in counted)
 
 
 _SIGNS: Mapping[str, Sign] = {"": "=", "<": "<", ">": ">"}
@@ -100,8 +104,20 @@ Verdict: TypeAlias = Literal[
     "not known",
     "no reference",
 ]
-"""`not trained`: the training of every model diverged; `not known`: the length of no model is
-known; `no reference`: the reference has no known length. The reference itself has none."""
+"""`not trained`: the training of every model diverged; `not known`: what is compared is known of no
+model; `no reference`: it is known of no model of the reference. The reference itself has none."""
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """The models of a variant and those of the reference."""
+
+    p: float | None = None
+    """The p-value after Holm's correction over the variants; `None` for the reference, and where
+    there is nothing to compare."""
+    smallest_p: float | None = None
+    """The smallest one that so many seeds can give."""
+    verdict: Verdict = ""
 
 
 @dataclass(frozen=True)
@@ -116,12 +132,10 @@ class Result:
     longest: int
     """The shortest and the longest line that any model was asked under the condition; 0 where none
     was asked."""
-    p: float | None = None
-    """The p-value against the reference, after Holm's correction over the variants; `None` for the
-    reference, and where there is nothing to compare."""
-    smallest_p: float | None = None
-    """The smallest one that so many seeds can give."""
-    verdict: Verdict = ""
+    by_length: Comparison = Comparison()
+    """How far the models see, against the reference."""
+    by_beyond: Comparison = Comparison()
+    """Their shares of right answers to rows longer than trained, against the reference."""
 
     @property
     def where(self) -> Where:
@@ -185,7 +199,12 @@ class Result:
     @property
     def span(self) -> Span | None:
         """The 95 % interval of `length` over rows and seeds; `None` with too few known lengths."""
-        return interval(self.seen, self.shortest, self.longest)
+        return length_interval(self.seen, self.shortest, self.longest)
+
+    @cached_property
+    def beyond(self) -> list[OfModel]:
+        """The share of right answers to longer rows of each trained model that was asked some."""
+        return [one.beyond for one in self.trained if one.beyond is not None]
 
     def curve(self) -> Iterable[tuple[int, float, float, float]]:
         """Of each line: its length, and the mean, the least and the highest accuracy of the seeds
@@ -198,6 +217,23 @@ class Result:
                     by_length.setdefault(cell.length, []).append(cell.accuracy)
         for length, found in sorted(by_length.items()):
             yield length, sum(found) / len(found), min(found), max(found)
+
+
+def beyond_text(one: Result) -> str:
+    """The mean share of right answers to longer rows, for a table; empty where there is none."""
+    return f"{100 * mean(one.beyond):.0f} %" if one.beyond else ""
+
+
+def beyond_span(one: Result) -> tuple[float, float] | None:
+    """Its 95 % interval over rows and seeds; `None` with fewer than three models."""
+    found = interval(one.beyond)
+    return None if found is None else (max(0.0, found[0]), min(1.0, found[1]))
+
+
+def beyond_span_text(one: Result) -> str:
+    """The interval, for a table: `12 to 20 %`; empty where there is none."""
+    span = beyond_span(one)
+    return "" if span is None else f"{100 * span[0]:.0f} to {100 * span[1]:.0f} %"
 
 
 def length_text(one: Result) -> str:
@@ -237,32 +273,45 @@ def results_of(cells: Sequence[Cell], reference: str) -> list[Result]:
 
 
 def _compared(results: Sequence[Result], reference: str) -> list[Result]:
-    """The results of one condition with the p-values against the reference."""
-    against = next((one for one in results if one.variant == reference), None)
-    others = [one for one in results if one is not against and one.seen]
-    compared = {
-        one.variant: replace(one, verdict="not known" if one.trained else "not trained")
-        for one in results
-        if not one.seen
-    }
-    if against is None or not others:
-        return [compared.get(one.variant, one) for one in results]
-    if not against.seen:
-        compared |= {one.variant: replace(one, verdict="no reference") for one in others}
-        return [compared[one.variant] for one in results]
-    corrected = holm([permutation_p(one.seen, against.seen) for one in others])
-    for one, p in zip(others, corrected, strict=True):
-        least = min(1.0, smallest_p(len(one.seen), len(against.seen)) * len(others))
-        verdict = _verdict(one.seen, against.seen, p, least)
-        compared[one.variant] = replace(one, p=p, smallest_p=least, verdict=verdict)
-    return [compared.get(one.variant, one) for one in results]
+    """The results of one condition, compared with the reference."""
+    lengths = [[seen.log for seen in one.seen] for one in results]
+    shares = [one.beyond for one in results]
+    by_length, by_beyond = (_comparisons(results, of, reference) for of in (lengths, shares))
+    return [
+        replace(one, by_length=length, by_beyond=beyond)
+        for one, length, beyond in zip(results, by_length, by_beyond, strict=True)
+    ]
+
+
+def _comparisons(
+    results: Sequence[Result], values: Sequence[Sequence[OfModel]], reference: str
+) -> list[Comparison]:
+    """The comparison of each variant, whose models have these values, with the reference."""
+    found = [
+        Comparison(verdict="" if of else "not known" if one.trained else "not trained")
+        for one, of in zip(results, values, strict=True)
+    ]
+    at = next((at for at, one in enumerate(results) if one.variant == reference), None)
+    if at is None:
+        return found
+    against = values[at]
+    others = [other for other, of in enumerate(values) if other != at and of]
+    if not against:
+        for other in others:
+            found[other] = Comparison(verdict="no reference")
+        return found
+    corrected = holm([permutation_p(values[other], against) for other in others])
+    for other, p in zip(others, corrected, strict=True):
+        least = min(1.0, smallest_p(len(values[other]), len(against)) * len(others))
+        found[other] = Comparison(p, least, _verdict(values[other], against, p, least))
+    return found
 
 
 def _verdict(
-    seen: Sequence[SeedLength], against: Sequence[SeedLength], p: float, least: float
+    mine: Sequence[OfModel], against: Sequence[OfModel], p: float, least: float
 ) -> Verdict:
     if least > SIGNIFICANT:
         return "too few seeds"
     if p > SIGNIFICANT:
         return "no difference"
-    return "better" if mean_log(seen) > mean_log(against) else "worse"
+    return "better" if mean(mine) > mean(against) else "worse"

@@ -14,13 +14,23 @@ from itertools import combinations
 import numpy as np
 
 from eyechart.harness.analysis.curve import SIGNIFICANT
-from eyechart.harness.analysis.interval import Bound, Span, student95
+from eyechart.harness.analysis.interval import Bound, Span, student95, wilson
 
 FEWEST = 3
 """Seeds from which an interval over seeds is given."""
 _ALL_SPLITS = 200_000
 """Up to so many splits of two variants' models are all counted; of more, as many are drawn."""
 _EQUAL = 1e-9
+
+
+@dataclass(frozen=True, slots=True)
+class OfModel:
+    """A number of the model of one seed."""
+
+    value: float
+    below: float
+    above: float
+    """How far its 95 % interval over the rows reaches to both sides."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,37 +42,58 @@ class SeedLength:
     span: Span
     """The 95 % interval over the rows."""
 
+    @property
+    def log(self) -> OfModel:
+        """The natural logarithm of the length, with half the width of its interval to each side."""
+        half = math.log(self.span[1].length / self.span[0].length) / 2
+        return OfModel(math.log(self.length.length), half, half)
 
-def mean_log(seeds: Sequence[SeedLength]) -> float:
-    """The mean of the natural logarithms of the lengths of all seeds."""
-    return sum(math.log(one.length.length) for one in seeds) / len(seeds)
+
+def share_of(correct: int, n: int) -> OfModel:
+    """A share of right answers, with Wilson's interval. `n` is at least 1."""
+    share, (low, high) = correct / n, wilson(correct, n) or (0.0, 1.0)
+    return OfModel(share, share - low, high - share)
+
+
+def mean(models: Sequence[OfModel]) -> float:
+    """The mean over the models of all seeds."""
+    return sum(one.value for one in models) / len(models)
+
+
+def interval(models: Sequence[OfModel]) -> tuple[float, float] | None:
+    """The 95 % interval of the mean over rows and seeds; `None` with fewer than `FEWEST` seeds.
+
+    It is Student's interval over the seeds. All seeds are asked the same rows, whose error does not
+    shrink with more seeds, so their mean error over rows is added to it in quadrature: seeds that
+    agree have no interval of width zero.
+    """
+    count = len(models)
+    if count < FEWEST:
+        return None
+    deviation = float(np.std([one.value for one in models], ddof=1))
+    over_seeds = student95(count - 1) * deviation / math.sqrt(count)
+    below = math.hypot(over_seeds, sum(one.below for one in models) / count)
+    above = math.hypot(over_seeds, sum(one.above for one in models) / count)
+    return mean(models) - below, mean(models) + above
 
 
 def mean_length(seeds: Sequence[SeedLength], shortest: float, longest: float) -> Bound:
     """The geometric mean of the lengths of all seeds, each taken at its bound. It is itself a bound
     where one of them is, unless there are bounds on both sides.
     """
-    mean = math.exp(mean_log(seeds))
+    geometric = math.exp(mean([one.log for one in seeds]))
     signs = {one.length.sign for one in seeds} - {"="}
     sign = signs.pop() if len(signs) == 1 else "="
-    return Bound(sign, min(max(mean, shortest), longest))
+    return Bound(sign, min(max(geometric, shortest), longest))
 
 
-def interval(seeds: Sequence[SeedLength], shortest: float, longest: float) -> Span | None:
-    """The 95 % interval of the mean over rows and seeds; `None` with fewer than `FEWEST` seeds.
-
-    On the log scale it is Student's interval over the seeds. All seeds are asked the same rows,
-    whose error does not shrink with more seeds, so the mean half-width over rows is added to it in
-    quadrature: seeds that agree have no interval of width zero.
-    """
-    if len(seeds) < FEWEST:
+def length_interval(seeds: Sequence[SeedLength], shortest: float, longest: float) -> Span | None:
+    """The interval of `mean_length`: `interval` on the log scale."""
+    found = interval([one.log for one in seeds])
+    if found is None:
         return None
-    logs = np.array([math.log(one.length.length) for one in seeds])
-    over_seeds = student95(len(logs) - 1) * float(logs.std(ddof=1)) / math.sqrt(len(logs))
-    widths = [math.log(one.span[1].length / one.span[0].length) / 2 for one in seeds]
-    half = math.hypot(over_seeds, sum(widths) / len(widths))
-    low, high = (math.exp(float(logs.mean()) + side * half) for side in (-1, 1))
-    return _bounded(low, shortest, longest), _bounded(high, shortest, longest)
+    low, high = (_bounded(math.exp(end), shortest, longest) for end in found)
+    return low, high
 
 
 def _bounded(length: float, shortest: float, longest: float) -> Bound:
@@ -89,23 +120,23 @@ def fewest_seeds(comparisons: int) -> int:
     return seeds
 
 
-def permutation_p(first: Sequence[SeedLength], second: Sequence[SeedLength]) -> float:
-    """The exact two-sided p-value of the difference of the mean log lengths of two variants.
+def permutation_p(first: Sequence[OfModel], second: Sequence[OfModel]) -> float:
+    """The exact two-sided p-value of the difference of the means of two variants.
 
     If the variant made no difference, every split of all models into two groups of these sizes
     would be as likely as the one that was made (Fisher 1935): p is the share of splits whose
     difference is at least as large. Of more than 200,000 splits so many are drawn, always the same.
     """
-    logs = np.array([math.log(one.length.length) for one in (*first, *second)])
+    values = np.array([one.value for one in (*first, *second)])
     count = len(first)
-    splits = math.comb(len(logs), count)
+    splits = math.comb(len(values), count)
     if splits <= _ALL_SPLITS:
-        groups = np.array(list(combinations(range(len(logs)), count)))
+        groups = np.array(list(combinations(range(len(values)), count)))
     else:
         rng = np.random.default_rng(0)
-        drawn = rng.permuted(np.tile(np.arange(len(logs)), (_ALL_SPLITS, 1)), axis=1)
+        drawn = rng.permuted(np.tile(np.arange(len(values)), (_ALL_SPLITS, 1)), axis=1)
         groups = np.vstack([np.arange(count), drawn[:, :count]])
-    sums = logs[groups].sum(axis=1)
-    differences = np.abs(sums / count - (logs.sum() - sums) / (len(logs) - count))
-    observed = abs(logs[:count].mean() - logs[count:].mean())
+    sums = values[groups].sum(axis=1)
+    differences = np.abs(sums / count - (values.sum() - sums) / (len(values) - count))
+    observed = abs(values[:count].mean() - values[count:].mean())
     return float((differences >= observed - _EQUAL).mean())

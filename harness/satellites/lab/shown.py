@@ -15,8 +15,15 @@ from eyechart.harness.satellites.lab.folders import CSV, PAGE, VARIANTS, LabFold
 from eyechart.harness.satellites.lab.memory import longest_tokens
 from eyechart.harness.satellites.lab.order import TRAINED, ended
 from eyechart.harness.satellites.lab.progress import duration
-from eyechart.harness.satellites.lab.results import Result, length_text
-from eyechart.harness.satellites.lab.seeds import FEWEST, fewest_seeds, smallest_p
+from eyechart.harness.satellites.lab.results import (
+    Comparison,
+    Result,
+    beyond_span,
+    beyond_span_text,
+    beyond_text,
+    length_text,
+)
+from eyechart.harness.satellites.lab.seeds import FEWEST, fewest_seeds, mean, smallest_p
 from eyechart.harness.satellites.lab.study import LabSpec
 from eyechart.harness.satellites.lab.words import method, sentence
 from eyechart.harness.satellites.lab.worker import Slot
@@ -30,6 +37,7 @@ class _Ahead:
     """What is missing of a variant, and the time that it would take here."""
 
     trainings: int = 0
+    steps: int = 0
     requests: int = 0
     training_s: float = 0.0
     asking_s: float = 0.0
@@ -43,17 +51,17 @@ def dry_run(
     ahead = _ahead(folder, tokenizer, device)
     total = _Ahead(
         sum(one.trainings for one in ahead.values()),
+        sum(one.steps for one in ahead.values()),
         sum(one.requests for one in ahead.values()),
         sum(one.training_s for one in ahead.values()) / len(places),
         sum(one.asking_s for one in ahead.values()),
     )
-    steps = spec.training.steps
     if as_json:
         print_document(
             {
                 "study": spec.name,
                 "trainings": {name: one.trainings for name, one in ahead.items()},
-                "steps": steps,
+                "steps": {name: one.steps for name, one in ahead.items()},
                 "seconds": total.training_s,
                 "requests": {name: one.requests for name, one in ahead.items()},
                 "asking_seconds": total.asking_s,
@@ -66,7 +74,7 @@ def dry_run(
             [
                 Column(["variant"], list(ahead), "left"),
                 Column(["trainings"], [f"{one.trainings:,}" for one in rows]),
-                Column(["steps"], [f"{one.trainings * steps:,}" for one in rows]),
+                Column(["steps"], [f"{one.steps:,}" for one in rows]),
                 Column(["to train"], [_time(one.training_s) for one in rows]),
                 Column(["requests"], [f"{one.requests:,}" for one in rows]),
                 Column(["to ask"], [_time(one.asking_s) for one in rows]),
@@ -95,6 +103,7 @@ def _ahead(folder: LabFolder, tokenizer: Tokenizer, device: str) -> dict[str, _A
     from eyechart.harness.satellites.lab.devices import (  # noqa: PLC0415  imports torch
         seconds_of_step,
     )
+    from eyechart.harness.satellites.lab.train import steps_left  # noqa: PLC0415  imports torch
 
     lab, known = folder.lab, set()
     training, words = lab.spec.training, tokenizer.get_vocab_size()
@@ -105,14 +114,15 @@ def _ahead(folder: LabFolder, tokenizer: Tokenizer, device: str) -> dict[str, _A
         if how is None and model.training not in known:
             known.add(model.training)
             one.trainings += 1
+            one.steps += steps_left(model.training, training)
         if how is None or how.how == TRAINED:
-            one.requests += sum(plan.size for plan in unanswered(lab, model))
+            one.requests += unanswered(lab, model)
     a_model = sum(plan.size for plan in lab.plans)
     for name, one in found.items():
         variant = lab.spec.variants[name]
         if one.trainings:
             a_step = seconds_of_step(variant, training, words, tokens, device)
-            one.training_s = one.trainings * training.steps * a_step
+            one.training_s = one.steps * a_step
         if one.requests:
             one.asking_s = seconds_of_model(lab, variant, tokenizer) * one.requests / a_model
     return found
@@ -144,7 +154,10 @@ def results(spec: LabSpec, found: Sequence[Result]) -> None:
                     Column(["learned"], [f"{one.learnt}/{len(one.seeds)}" for one in mine]),
                     Column(["sees to"], [length_text(one) for one in mine]),
                     Column(["95 % interval"], [_span(one) for one in mine], "left"),
-                    Column(["p"], ["" if one.p is None else f"{one.p:.2g}" for one in mine]),
+                    Column(["p"], [_p(one.by_length) for one in mine]),
+                    Column(["longer rows", "right"], [beyond_text(one) for one in mine]),
+                    Column(["", "interval"], [beyond_span_text(one) for one in mine], "left"),
+                    Column(["", "p"], [_p(one.by_beyond) for one in mine]),
                 ]
             )
         )
@@ -152,6 +165,10 @@ def results(spec: LabSpec, found: Sequence[Result]) -> None:
             tell(sentence(one, spec.reference))
         echo("")
     tell(method(found, spec.reference))
+
+
+def _p(of: Comparison) -> str:
+    return "" if of.p is None else f"{of.p:.2g}"
 
 
 def _span(one: Result) -> str:
@@ -185,8 +202,13 @@ def _entry(one: Result, reference: str) -> dict[str, Any]:
         "diverged": one.diverged,
         "effective_length": None if one.length is None else asdict(one.length),
         "interval": None if span is None else [asdict(end) for end in span],
-        "p": one.p,
-        "smallest_p": one.smallest_p,
-        "verdict": one.verdict or None,
+        **_compared(one.by_length),
+        "beyond": mean(one.beyond) if one.beyond else None,
+        "beyond_interval": beyond_span(one),
+        **{f"beyond_{name}": value for name, value in _compared(one.by_beyond).items()},
         "said": sentence(one, reference),
     }
+
+
+def _compared(of: Comparison) -> dict[str, Any]:
+    return {"p": of.p, "smallest_p": of.smallest_p, "verdict": of.verdict or None}

@@ -12,6 +12,7 @@ vocabulary.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any, ClassVar, NamedTuple, Protocol
 
@@ -75,12 +76,10 @@ def loss_of(model: Any, given: Given, positions: torch.Tensor | None = None) -> 
     return loss
 
 
-def step_of(
-    model: Any, optimizer: Any, given: Given, positions: torch.Tensor | None = None
-) -> torch.Tensor:
+def step_of(model: Any, optimizer: Any, loss_now: Callable[[], torch.Tensor]) -> torch.Tensor:
     """One update of the weights; returns the loss before it."""
     optimizer.zero_grad(set_to_none=True)
-    loss = loss_of(model, given, positions)
+    loss = loss_now()
     loss.backward()
     torch.nn.utils.clip_grad_norm_(model.parameters(), _CLIPPED)
     optimizer.step()
@@ -114,9 +113,12 @@ class Steps(Protocol):
 
 
 def steps_of(model: Any, optimizer: Any, order: Order, examples: Examples, device: str) -> Steps:
-    """The steps of a training: recorded on a GPU."""
-    kind = RecordedSteps if torch.device(device).type == "cuda" else PlainSteps
-    return kind(model, optimizer, order, examples, device)
+    """The steps of a training on the examples of a study: recorded on a GPU."""
+    if torch.device(device).type == "cuda":
+        return RecordedSteps(model, optimizer, order, examples, device)
+    return PlainSteps(
+        model, optimizer, order, lambda step: loss_of(model, given_of(examples.batch(step), device))
+    )
 
 
 class PlainSteps:
@@ -125,10 +127,11 @@ class PlainSteps:
     checkpoints: ClassVar[int] = 20
 
     def __init__(
-        self, model: Any, optimizer: Any, order: Order, examples: Examples, device: str
+        self, model: Any, optimizer: Any, order: Order, loss_at: Callable[[int], torch.Tensor]
     ) -> None:
+        """`loss_at` gives the loss of the examples of a step."""
         self._model, self._optimizer, self._order = model, optimizer, order
-        self._examples, self._device = examples, device
+        self._loss_at = loss_at
         self._losses: list[torch.Tensor] = []
 
     def take(self, step: int) -> None:
@@ -136,8 +139,7 @@ class PlainSteps:
         torch.manual_seed(seed_of(self._order, step))
         for group in self._optimizer.param_groups:
             group["lr"] = learning_rate(self._order.training, step)
-        given = given_of(self._examples.batch(step), self._device)
-        self._losses.append(step_of(self._model, self._optimizer, given))
+        self._losses.append(step_of(self._model, self._optimizer, lambda: self._loss_at(step)))
 
     def mean_loss(self) -> float:
         """See `Steps`."""
@@ -233,7 +235,9 @@ class RecordedSteps:
                 group["lr"].copy_(rate)
             else:
                 group["lr"] = float(rate)
-        loss = step_of(self._model, self._optimizer, given, self._positions)
+        loss = step_of(
+            self._model, self._optimizer, lambda: loss_of(self._model, given, self._positions)
+        )
         self._losses.index_copy_(0, self._at, loss[None])
         self._at += 1
 

@@ -115,6 +115,13 @@ TASK_OF_LAB: Any = create_model(
 """The type that a task is read as."""
 
 
+def _mapping(given: Any) -> Any:
+    if not isinstance(given, dict | Probe | None):
+        problem = "must be a mapping, such as {measures: [collapse, attention]}"
+        raise PydanticCustomError("must", "{problem}", {"problem": problem})
+    return given
+
+
 class LabSpec(Part):
     """A laboratory study: every variant is trained with every seed, and asked every task."""
 
@@ -134,7 +141,7 @@ class LabSpec(Part):
     """The variant that the others are compared with; default: the first."""
     read: Literal["reply", "likelihood"] = "reply"
     """`reply`: what the model writes. `likelihood`: the probabilities of given answers."""
-    probe: Probe | None = None
+    probe: Annotated[Probe | None, BeforeValidator(_mapping)] = None
     """What is measured inside; nothing, unless given."""
 
     @model_validator(mode="before")

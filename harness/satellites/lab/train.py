@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import shutil
 from collections.abc import Callable, Generator, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -22,6 +22,7 @@ from transformers.utils import logging
 from eyechart.harness.errors import JournalError
 from eyechart.harness.journal.files import replace_file, replacing
 from eyechart.harness.satellites.lab.data import Examples, read_examples
+from eyechart.harness.satellites.lab.embedded.training import OfEmbedded
 from eyechart.harness.satellites.lab.model import LabForCausalLM, config_of
 from eyechart.harness.satellites.lab.order import (
     CHECKPOINT,
@@ -35,7 +36,8 @@ from eyechart.harness.satellites.lab.order import (
     Order,
     ended,
 )
-from eyechart.harness.satellites.lab.steps import new_optimizer, steps_of
+from eyechart.harness.satellites.lab.steps import Steps, new_optimizer, steps_of
+from eyechart.harness.satellites.lab.study import Training
 from eyechart.harness.satellites.lab.tokens import BOS, EOS, save
 from eyechart.providers.model_files import one_line
 
@@ -96,10 +98,39 @@ def steps_in(folder: Path, device: str) -> Generator[Point | None, None, Ended]:
     return (yield from _Training(folder, order, device).run())
 
 
+def steps_left(folder: Path, training: Training) -> int:
+    """The steps that the training in a folder lacks: all, those after its last checkpoint, or none
+    if it has ended. A checkpoint that cannot be read counts for nothing.
+    """
+    if ended(folder) is not None:
+        return 0
+    with suppress(Exception):  # of torch, which raises all kinds; a training says it
+        state = torch.load(folder / CHECKPOINT, map_location="cpu", weights_only=True, mmap=True)
+        return training.steps - int(state["step"])
+    return training.steps
+
+
 def write_untrained(folder: Path, out: Path) -> None:
     """Writes the model of a training as it is before the first step, whole or not at all."""
     order = Order.model_validate_json((folder / ORDER).read_bytes())
     _Training(folder, order, "cpu").write_model(out)
+
+
+class OfStudy:
+    """What is trained, and on what: a variant of a study, on the examples of its seed. `model` is
+    written, `learned` is all that is learned, and `window` is the most tokens of a text.
+    """
+
+    def __init__(self, folder: Path, order: Order, tokenizer: Tokenizer, device: str) -> None:
+        self._order, self._device = order, device
+        self._examples: Examples = read_examples(folder / order.examples, order.recipe)
+        self.window = int(self._examples.sizes.max())
+        self.model = new_model(order, tokenizer.get_vocab_size(), self.window, device)
+        self.learned = self.model
+
+    def steps(self, optimizer: Any) -> Steps:
+        """The steps of the training."""
+        return steps_of(self.model, optimizer, self._order, self._examples, self._device)
 
 
 class _Training:
@@ -107,19 +138,20 @@ class _Training:
 
     def __init__(self, folder: Path, order: Order, device: str) -> None:
         self._folder, self._order, self._device = folder, order, device
-        self._examples: Examples = read_examples(folder / order.examples, order.recipe)
         self._tokenizer = Tokenizer.from_file(str(folder / order.tokenizer))
-        self._window = int(self._examples.sizes.max())
-        size = self._tokenizer.get_vocab_size(), self._window
-        self._model = new_model(order, *size, device)
-        self._optimizer = new_optimizer(self._model, order.training, device)
+        self._of: OfStudy | OfEmbedded = (
+            OfStudy(folder, order, self._tokenizer, device)
+            if order.of == "study"
+            else OfEmbedded(order, self._tokenizer, device)
+        )
+        self._optimizer = new_optimizer(self._of.learned, order.training, device)
         self._curve: list[Point] = []
         """The last step and the mean loss of each point."""
 
     def run(self) -> Generator[Point | None, None, Ended]:
         """Trains to the end."""
         training = self._order.training
-        steps = steps_of(self._model, self._optimizer, self._order, self._examples, self._device)
+        steps = self._of.steps(self._optimizer)
         a_point = max(1, training.steps // _POINTS)
         saves = max(1, training.steps // steps.checkpoints)
         done = self._resume()
@@ -156,7 +188,7 @@ class _Training:
         state = {
             "step": step,
             "curve": self._curve,
-            "model": self._model.state_dict(),
+            "model": self._of.learned.state_dict(),
             "optimizer": self._optimizer.state_dict()["state"],
         }
         with replacing(self._folder / CHECKPOINT, durable=True) as file:
@@ -178,7 +210,7 @@ class _Training:
 
     def _load(self, state: dict[str, Any]) -> int:
         """Takes over the state of a checkpoint; returns the steps that are done."""
-        self._model.load_state_dict(state["model"])
+        self._of.learned.load_state_dict(state["model"])
         groups = self._optimizer.state_dict()["param_groups"]  # of this device
         self._optimizer.load_state_dict({"state": state["optimizer"], "param_groups": groups})
         self._curve = [(int(step), float(loss)) for step, loss in state["curve"]]
@@ -191,8 +223,8 @@ class _Training:
         for path in (partial, whole):
             shutil.rmtree(path, ignore_errors=True)
         logging.disable_progress_bar()
-        self._model.cpu().save_pretrained(partial)
-        save(self._tokenizer, partial, self._window)
+        self._of.model.cpu().save_pretrained(partial)
+        save(self._tokenizer, partial, self._of.window)
         partial.rename(whole)
 
     def _end(self, how: str) -> Ended:

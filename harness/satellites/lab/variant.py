@@ -249,7 +249,11 @@ class NoLoss(Mechanism):
 
 
 class SeqVcr(Mechanism):
-    """Variance and covariance of a layer's states in the loss, against collapse."""
+    """Variance and covariance of a layer's states in the loss, against collapse.
+
+    The weights are those of Arefin et al. 2024, arXiv 2411.02344, for multiplication; for their
+    other tasks they are 0.1 and 0.5.
+    """
 
     name = "seq_vcr"
     variance: Annotated[float, Field(ge=0, le=1e6)] = 1.0

@@ -8,7 +8,8 @@ from collections.abc import Sequence
 from dataclasses import astuple, dataclass, fields
 
 from eyechart.harness.analysis.interval import Bound
-from eyechart.harness.satellites.lab.results import Result, Verdict
+from eyechart.harness.satellites.lab.results import Result, Verdict, beyond_span
+from eyechart.harness.satellites.lab.seeds import mean
 from eyechart.harness.satellites.lab.words import sentence
 
 
@@ -36,6 +37,13 @@ class Row:
     p: str
     smallest_p: str
     verdict: Verdict
+    beyond: str
+    """The mean share of right answers to rows longer than trained; empty where none was asked."""
+    beyond_ci_low: str
+    beyond_ci_high: str
+    beyond_p: str
+    beyond_smallest_p: str
+    beyond_verdict: Verdict
     said: str
     """The sentence about the variant."""
 
@@ -55,6 +63,7 @@ def variants_text(results: Sequence[Result], reference: str) -> str:
 
 def _row(one: Result, reference: str) -> Row:
     length, (low, high) = one.length, one.span or (None, None)
+    beyond_low, beyond_high = beyond_span(one) or (None, None)
     return Row(
         variant=one.variant,
         task=one.task,
@@ -69,9 +78,15 @@ def _row(one: Result, reference: str) -> Row:
         effective_length_bound="" if length is None or length.sign == "=" else length.sign,
         effective_length_ci_low=_length(low),
         effective_length_ci_high=_length(high),
-        p=_number(one.p),
-        smallest_p=_number(one.smallest_p),
-        verdict=one.verdict,
+        p=_number(one.by_length.p),
+        smallest_p=_number(one.by_length.smallest_p),
+        verdict=one.by_length.verdict,
+        beyond=_number(mean(one.beyond) if one.beyond else None),
+        beyond_ci_low=_number(beyond_low),
+        beyond_ci_high=_number(beyond_high),
+        beyond_p=_number(one.by_beyond.p),
+        beyond_smallest_p=_number(one.by_beyond.smallest_p),
+        beyond_verdict=one.by_beyond.verdict,
         said=sentence(one, reference),
     )
 

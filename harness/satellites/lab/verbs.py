@@ -24,12 +24,19 @@ _MOST_JOBS = 256
         "bench lab study.yaml --dry-run",
         "bench lab study.yaml --jobs 2",
         "bench lab study.yaml --device cuda --jobs 4",
+        "bench lab embedded",
     ),
     cls=Verb,
 )
 @takes("out")
 def lab(
-    study: Annotated[Path, typer.Argument(metavar="STUDY", help="The file of the study.")],
+    study: Annotated[
+        Path,
+        typer.Argument(
+            metavar="STUDY",
+            help="The file of the study, or 'embedded': the recipe of the embedded model.",
+        ),
+    ],
     *,
     jobs: Annotated[
         int | None,
@@ -64,17 +71,15 @@ def lab(
     from its last checkpoint.
     """
     from eyechart.harness.satellites.lab import lab_command
+    from eyechart.harness.satellites.lab.embedded import command
 
-    raise typer.Exit(
-        lab_command.lab(
-            study,
-            lab_command.Wanted(
-                out=settings_of(given).out,
-                jobs=jobs,
-                device=device,
-                dry_run=dry_run,
-                trusts=trust,
-                as_json=as_json,
-            ),
-        )
+    wanted = lab_command.Wanted(
+        out=settings_of(given).out,
+        jobs=jobs,
+        device=device,
+        dry_run=dry_run,
+        trusts=trust,
+        as_json=as_json,
     )
+    is_embedded = str(study) == command.NAME
+    raise typer.Exit(command.embedded(wanted) if is_embedded else lab_command.lab(study, wanted))

@@ -6,7 +6,13 @@ from collections.abc import Sequence
 
 from eyechart.harness.analysis.curve import THRESHOLD
 from eyechart.harness.analysis.interval import span_text
-from eyechart.harness.satellites.lab.results import LEARNT, Result
+from eyechart.harness.satellites.lab.results import (
+    LEARNT,
+    Comparison,
+    Result,
+    beyond_span_text,
+    beyond_text,
+)
 from eyechart.harness.satellites.lab.seeds import FEWEST, fewest_seeds
 from eyechart.harness.satellites.lab.study import LabSpec
 
@@ -15,7 +21,8 @@ def sentence(one: Result, reference: str) -> str:
     """`alibi: learned the trained lengths (to 32, asked at 4 to 31) in 3 of 3 seeds, …; sees to 45
     (38 to 52), …`.
     """
-    return f"{one.variant}: {_learnt(one)}{_seen(one)}{_against(one, reference)}."
+    parts = (_learnt(one), _seen(one), _against(one, reference), _beyond(one, reference))
+    return f"{one.variant}: {''.join(parts)}."
 
 
 def _of(count: int, one: Result) -> str:
@@ -46,9 +53,6 @@ def _learnt(one: Result) -> str:
         said.append(f"did not reach {100 * LEARNT:g} % at {lengths} in {_of(failed, one)}{span}")
     if one.learnt:
         said.append(f"learned {lengths} in {_of(one.learnt, one)}")
-        longer = [of.beyond for of in one.seeds if of.beyond is not None and of.has_learnt]
-        if longer:
-            said.append(f"where it is right on {_shares(longer)} of longer rows")
     return ", ".join(said)
 
 
@@ -82,20 +86,39 @@ def _seen(one: Result) -> str:
 
 
 def _against(one: Result, reference: str) -> str:
-    """The comparison with the reference."""
-    if one.verdict == "no reference":
+    """The comparison of how far the models see with the reference."""
+    of = one.by_length
+    if of.verdict == "no reference":
         return f"; nothing to compare it with, since no length of {reference} is known"
-    if one.p is None or one.smallest_p is None:
+    said = _difference(of, reference, better="sees farther than", worse="sees less far than")
+    return said and f"; {said}"
+
+
+def _beyond(one: Result, reference: str) -> str:
+    """How many longer rows the models have right, and the comparison with the reference."""
+    if not one.beyond:
         return ""
-    if one.verdict == "too few seeds":
+    span = f" ({told})" if (told := beyond_span_text(one)) else ""
+    said = f"; right on {beyond_text(one)} of longer rows{span}"
+    if one.by_beyond.verdict == one.by_length.verdict == "too few seeds":
+        return said
+    more = _difference(one.by_beyond, reference, better="more often than", worse="less often than")
+    return f"{said}, {more}" if more else said
+
+
+def _difference(of: Comparison, reference: str, *, better: str, worse: str) -> str:
+    """What a comparison with the reference says; empty where there is none."""
+    if of.p is None or of.smallest_p is None:
+        return ""
+    if of.verdict == "too few seeds":
         return (
-            f"; nothing can be said of a difference to {reference}: p is {_p(one.p)}, and no p "
-            f"below {_p(one.smallest_p)} is possible with so few seeds"
+            f"nothing can be said of a difference to {reference}: p is {_p(of.p)}, and no p "
+            f"below {_p(of.smallest_p)} is possible with so few seeds"
         )
-    if one.verdict == "no difference":
-        return f"; no difference to {reference} found (p = {_p(one.p)})"
-    farther = "farther" if one.verdict == "better" else "less far"
-    return f"; sees {farther} than {reference} over seeds (p = {_p(one.p)})"
+    if of.verdict == "no difference":
+        return f"no difference to {reference} found (p = {_p(of.p)})"
+    kind = better if of.verdict == "better" else worse
+    return f"{kind} {reference} over seeds (p = {_p(of.p)})"
 
 
 def _p(p: float) -> str:
@@ -111,15 +134,27 @@ _GROUPS = {
     "not known": "no length is known",
     "no reference": "nothing to compare with, since no length of {reference} is known",
 }
+_OF_LONGER = {
+    "better": "right on more of the longer rows than {reference} over seeds",
+    "worse": "right on fewer of the longer rows than {reference} over seeds",
+    "no difference": "no difference to {reference} found in longer rows",
+}
 
 
 def summary(mine: Sequence[Result], reference: str) -> str:
     """What the seeds say of all variants under one condition, in a line, such as "Sees farther than
     rope over seeds: none, alibi. No difference to rope found: kerple.".
     """
+    found = (
+        (_GROUPS, [one.by_length.verdict for one in mine]),
+        (_OF_LONGER, [one.by_beyond.verdict for one in mine]),
+    )
     groups = {
-        said.format(reference=reference): [one.variant for one in mine if one.verdict == verdict]
-        for verdict, said in _GROUPS.items()
+        said.format(reference=reference): [
+            one.variant for one, own in zip(mine, verdicts, strict=True) if own == verdict
+        ]
+        for words, verdicts in found
+        for verdict, said in words.items()
     }
     lines = [f"{said}: {', '.join(names)}" for said, names in groups.items() if names]
     return " ".join(f"{line[0].upper()}{line[1:]}." for line in lines)
@@ -137,13 +172,17 @@ def method(results: Sequence[Result], reference: str) -> str:
     )
     if others < 1:
         return said
-    least = max((one.smallest_p for one in results if one.smallest_p is not None), default=1.0)
+    smallest = [of.smallest_p for one in results if (of := one.by_length).smallest_p is not None]
+    least, most = min(smallest, default=1.0), max(smallest, default=1.0)
+    fewer = f" ({_p(most)} where fewer lengths are known)" if most > least else ""
     return (
         f"{said} A seed of training is the unit. Each variant is compared with {reference} by the "
         "exact permutation test of the mean log length over models whose length is known, "
         "corrected by Holm over the variants of a condition; with these seeds p cannot be below "
-        f"{_p(least)}, and one of them can be called better from {fewest_seeds(others)} seeds on. "
-        "Intervals are over rows and seeds."
+        f"{_p(least)}{fewer}, and one of them can be called better from {fewest_seeds(others)} "
+        "seeds on. "
+        "The share of right answers to rows longer than trained is compared likewise over all "
+        "trained models, and corrected by itself. Intervals are over rows and seeds."
     )
 
 

@@ -1,1 +1,1 @@
-"""The training of the tiny model; not part of the installed package."""
+"""The recipe of the embedded model: its examples, vocabulary and loss."""

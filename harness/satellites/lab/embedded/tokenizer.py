@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import random
 import re
-from pathlib import Path
+from functools import cache
 
 from tokenizers import Tokenizer
 
@@ -26,7 +26,8 @@ _DRAWS = 200
 """Examples from which the words of one condition are collected."""
 
 
-def vocabulary() -> list[str]:
+@cache
+def vocabulary() -> tuple[str, ...]:
     """All tokens: special tokens, printable ASCII with and without a space before it, words."""
     words: set[str] = set()
     for task in tasks().values():
@@ -36,7 +37,7 @@ def vocabulary() -> list[str]:
             for value in known.values if axis not in LATER else ():
                 words |= _words(task, usual.with_value(axis, value))
         words |= _words(task, usual)
-    return [*tokens.SPECIAL, *tokens.SINGLES, *sorted(words - set(tokens.SINGLES))]
+    return (*tokens.SPECIAL, *tokens.SINGLES, *sorted(words - set(tokens.SINGLES)))
 
 
 def _words(task: Task, condition: Condition) -> set[str]:
@@ -55,14 +56,3 @@ def _words(task: Task, condition: Condition) -> set[str]:
 def build() -> Tokenizer:
     """Builds the tokenizer; the result is always the same."""
     return tokens.build(vocabulary())
-
-
-def save(folder: Path, window: int) -> Tokenizer:
-    """Writes `tokenizer.json` and `tokenizer_config.json` into `folder`; returns the tokenizer.
-
-    `window` is the most tokens of prompt and reply together.
-    """
-    tokenizer = build()
-    folder.mkdir(parents=True, exist_ok=True)
-    tokens.save(tokenizer, folder, window)
-    return tokenizer

@@ -113,7 +113,8 @@ def off_by_one(scores: torch.Tensor, seen: torch.Tensor) -> torch.Tensor:
 def relu(scores: torch.Tensor, seen: torch.Tensor) -> torch.Tensor:
     """max(s, 0) / sqrt(n / 2) for queries that see n tokens: the sum of n values weighed so has
     the variance of one value, where scores and values are normal with variance 1; Shen et al. 2023,
-    arXiv 2302.06461, whose further constant is 1 here.
+    arXiv 2302.06461, section 4. Their further factor γ is 1 here, and their two losses, on the sum
+    and the entropy of a query's weights, are left out.
     """
     tokens = seen.sum(dim=-1, keepdim=True)
     return scores.clamp(min=0).masked_fill(~seen, 0) / (tokens / 2).sqrt()

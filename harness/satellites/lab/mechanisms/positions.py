@@ -50,7 +50,7 @@ class Rotary(nn.Module):
     base^(-2i/D); Su et al. 2021, arXiv 2104.09864.
 
     p-RoPE turns the share p of the pairs that turn fastest, and sets the frequency of the others to
-    0: p = 1 is RoPE and p = 0 is NoPE; Barbero et al. 2024, arXiv 2410.06205.
+    0: p = 1 is RoPE and p = 0 is NoPE; Barbero et al. 2024, arXiv 2410.06205, section 6.1.
     """
 
     def __init__(self, variant: Variant, trained_window: int) -> None:
@@ -160,7 +160,8 @@ class SandwichBias(nn.Module):
     """The inner product of sinusoidal positions of width d, divided by 8 h / H in head h of 1 to H:
     the sum over i < d/2 of cos(|i - j| / 10000^(2i / d)); Chi et al. 2022, arXiv 2212.10356.
 
-    d/2 is taken off the product, so that distance 0 adds nothing. A softmax does not see that.
+    d/2 is taken off the product, so that distance 0 adds nothing, as NVIDIA's NeMo does. A softmax
+    does not see that. NeMo's i runs from 1 to d/2; here it is that of sinusoidal positions.
     """
 
     def __init__(self, heads: int, dimension: int) -> None:

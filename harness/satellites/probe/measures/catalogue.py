@@ -438,7 +438,9 @@ def check_measures(names: Sequence[str]) -> tuple[str, ...]:
     """
     for name in names:
         if name not in (*MEASURES, "all"):
-            raise UsageError(f"no measure {name!r}; {did_you_mean(name, MEASURES)}")
+            of = {quantity.measure for quantity in QUANTITIES if quantity.name == name}
+            known = f"it is a quantity of {' and '.join(sorted(of))}" if of else ""
+            raise UsageError(f"no measure {name!r}; {known or did_you_mean(name, MEASURES)}")
     if not names:
         return tuple(name for name in MEASURES if name not in SLOW)
     return tuple(name for name in MEASURES if name in names or "all" in names)

@@ -1,0 +1,91 @@
+"""`bench lab embedded`: makes the embedded model again, from one seed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from eyechart.harness.cli.documents import print_document
+from eyechart.harness.cli.terminal import echo, say
+from eyechart.harness.errors import COMPLETE, INCOMPLETE
+from eyechart.harness.journal.files import replace_file
+from eyechart.harness.satellites.lab.embedded.examples import tasks
+from eyechart.harness.satellites.lab.embedded.tokenizer import build, vocabulary
+from eyechart.harness.satellites.lab.folders import ROOT
+from eyechart.harness.satellites.lab.lab_command import Wanted, places_of, working
+from eyechart.harness.satellites.lab.order import ORDER, WEIGHTS, Order, ended
+from eyechart.harness.satellites.lab.progress import Display, duration
+from eyechart.harness.satellites.lab.study import Training, digest_of
+from eyechart.harness.satellites.lab.variant import Variant
+from eyechart.harness.satellites.lab.worker import Slot, train_all
+
+NAME = "embedded"
+"""What stands in the place of a study's file."""
+RECIPE = Order(
+    of="embedded",
+    variant=Variant(layers=4, width=128, heads=4, inner=352),
+    training=Training(steps=4000, rows=64, learning_rate=0.002, warm_up=200, growth=0.4),
+    seed=1,
+    tokenizer="vocabulary.json",
+)
+
+
+def embedded(wanted: Wanted, recipe: Order = RECIPE) -> int:
+    """Trains the model, or goes on with it; prints its folder and returns the exit code.
+
+    Raises:
+        UsageError: there is no such device.
+        SetupError: a package is missing.
+    """
+    (place, *_) = places_of(wanted)
+    folder = _folder(wanted.out, recipe)
+    if wanted.dry_run:
+        _dry_run(folder, recipe, place, as_json=wanted.as_json)
+        return COMPLETE
+    return working(folder, lambda: _train(folder, recipe, place, as_json=wanted.as_json))
+
+
+def _folder(out: Path, recipe: Order) -> Path:
+    """The folder of a training: another recipe, vocabulary or task has another one."""
+    content = {
+        "recipe": recipe.model_dump(mode="json"),
+        "vocabulary": vocabulary(),
+        "tasks": {name: task.spec.digest() for name, task in tasks().items()},
+    }
+    return out / ROOT / NAME / f"{digest_of(content)}-{recipe.seed}"
+
+
+def _train(folder: Path, recipe: Order, place: Slot, *, as_json: bool) -> int:
+    if ended(folder) is None:
+        replace_file(folder / recipe.tokenizer, build().to_str().encode())
+        replace_file(folder / ORDER, recipe.model_dump_json(indent=2).encode() + b"\n")
+        with Display({folder: NAME}, recipe.training.steps) as display:
+            train_all([folder], [place], display)
+    model = folder / WEIGHTS
+    if not model.is_dir():
+        say("the model is missing; the same command goes on with it")
+        return INCOMPLETE
+    if as_json:
+        print_document({"study": NAME, "model": model})
+    else:
+        echo(str(model))
+    return COMPLETE
+
+
+def _dry_run(folder: Path, recipe: Order, place: Slot, *, as_json: bool) -> None:
+    """Prints the steps that are missing, with the time that they take here."""
+    from eyechart.harness.satellites.lab.devices import seconds_of  # noqa: PLC0415  imports torch
+    from eyechart.harness.satellites.lab.embedded.training import (  # noqa: PLC0415  likewise
+        OfEmbedded,
+    )
+    from eyechart.harness.satellites.lab.steps import new_optimizer  # noqa: PLC0415  likewise
+    from eyechart.harness.satellites.lab.train import steps_left  # noqa: PLC0415  likewise
+
+    training = recipe.training
+    missing = steps_left(folder, training)
+    of = OfEmbedded(recipe, build(), place.device)
+    steps = of.steps(new_optimizer(of.learned, training, place.device))
+    seconds = missing * seconds_of(steps, training.steps)
+    if as_json:
+        print_document({"study": NAME, "steps": missing, "seconds": seconds})
+    else:
+        say(f"{missing:,} steps to train, about {duration(seconds)} at most on {place.device}")
