@@ -260,8 +260,6 @@ class Drawn:
 
 def drawn(samples: pd.DataFrame, draws: int) -> Drawn | None:
     """What the draws in `JudgedRun.samples` say; `None` where no row has two replies."""
-    if draws == 1:
-        return None
     replied = samples[samples["outcome"].to_numpy() != Outcome.ERROR.place]
     by_row = replied.groupby(["cell", "index"])
     replies = by_row.size().to_numpy()

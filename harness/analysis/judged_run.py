@@ -162,7 +162,7 @@ class JudgedRun:
         """What several draws of the prompts say, without controls; `None` where each is asked
         once.
         """
-        return drawn(self._shown_samples, self.draws)
+        return drawn(self._shown_samples, self.draws) if self.draws > 1 else None
 
     def pass_at(self, k: int) -> float | None:
         """See `draws.mean_pass_at`; without controls."""
@@ -195,7 +195,8 @@ class JudgedRun:
         """One row for each cell, see `diagnosis.diagnosis` and `confidence.confidence_table`."""
         size = len(self.manifest.cells)
         signs = diagnosis(self.samples, self.answers, size)
-        return signs.join(confidence_table(chosen_of(self.samples), size))
+        sure = confidence_table(chosen_of(self.samples), size)
+        return pd.concat([signs, sure], axis="columns")
 
     @cached_property
     def conditions(self) -> dict[Condition, JudgedCondition]:
