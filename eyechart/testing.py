@@ -30,8 +30,14 @@ from eyechart.providers.base import (
     StopRunError,
     TransientError,
 )
-from eyechart.providers.contract import counts_problem, facts_problem, kind, reply_problems
-from eyechart.providers.foreign import ForeignError, described, result_of
+from eyechart.providers.contract import (
+    counts_problem,
+    described,
+    facts_problem,
+    kind,
+    reply_problems,
+)
+from eyechart.providers.foreign import ForeignError, result_of
 from eyechart.providers.plugins import METHODS
 from eyechart.providers.secrets import masked, watch_environment
 

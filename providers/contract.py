@@ -1,4 +1,4 @@
-"""Checks what a provider returns: replies, facts and token counts."""
+"""Checks what other people's code returns and raises: replies, facts, token counts, errors."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ from typing import Any, get_args
 
 from eyechart.providers.base import FinishReason, Reply, Usage
 
+REMEDY = "report it to the plugin's authors"
+"""What users can do about a plugin that breaks rules."""
 _COUNTS = ("prompt_tokens", "output_tokens")
 _PARTS = {
     "cache_read_tokens": "prompt_tokens",
@@ -20,6 +22,11 @@ _PARTS = {
 """Field of a `Usage` -> the field that it is a part of."""
 _TEXTS = ("model", "refusal", "reasoning")
 _USAGE = "usage."
+
+
+def described(error: BaseException) -> str:
+    """An exception of other people's code, in one line."""
+    return ": ".join(filter(None, (type(error).__name__, " ".join(str(error).split()))))
 
 
 def kind(value: object) -> str:

@@ -9,7 +9,7 @@ import os
 
 from eyechart.providers import anthropic_descriptor, oracle, scripted
 from eyechart.providers.base import SetupError
-from eyechart.providers.catalog.endpoints import ITS_OWN, USER_FILE, endpoints
+from eyechart.providers.catalog.endpoints import ITS_OWN, USER_FILE, Endpoint, endpoints
 from eyechart.providers.descriptor import Descriptor, Destination, Environment
 from eyechart.providers.hf import descriptor as hf
 from eyechart.providers.lm_eval import descriptor as lm_eval
@@ -36,7 +36,12 @@ BUILT_IN: dict[str, Descriptor] = {
 
 
 def vendors(environ: Environment = os.environ) -> dict[str, Descriptor]:
-    """The providers of both files of endpoints.
+    """The providers of both files of endpoints; raises what `_endpoints` does."""
+    return {name: vendor(name, endpoint) for name, endpoint in _endpoints(environ).items()}
+
+
+def _endpoints(environ: Environment) -> dict[str, Endpoint]:
+    """The entries of both files of endpoints.
 
     Raises:
         SetupError: the user's file has a mistake, or a name in it has a slash or is taken.
@@ -46,15 +51,17 @@ def vendors(environ: Environment = os.environ) -> dict[str, Descriptor]:
         if name in BUILT_IN or "/" in name:
             problem = "has a slash" if "/" in name else "is a provider of its own"
             raise SetupError(f"endpoint {name!r} in {environ.get(USER_FILE)} {problem}; rename it")
-    return {name: vendor(name, endpoint) for name, endpoint in found.items()}
+    return found
 
 
 def descriptor_of(name: str, environ: Environment = os.environ) -> Descriptor:
     """The descriptor of a provider that is no plugin's; of a name that nobody has, that of a server
     of the user's.
     """
-    found = BUILT_IN.get(name)
-    return found or vendors(environ).get(name, COMPATIBLE)
+    if name in BUILT_IN:
+        return BUILT_IN[name]
+    endpoint = _endpoints(environ).get(name)
+    return COMPATIBLE if endpoint is None else vendor(name, endpoint)
 
 
 def plugin_descriptor(plugin: Plugin) -> Descriptor:

@@ -15,6 +15,7 @@ from contextlib import suppress
 from typing import Any
 
 from eyechart.providers.base import ProviderError
+from eyechart.providers.contract import described
 
 
 class ForeignError(Exception):
@@ -24,11 +25,6 @@ class ForeignError(Exception):
         super().__init__(what)
         self.error = error
         """The exception that the code raised."""
-
-
-def described(error: BaseException) -> str:
-    """An exception of other people's code, in one line."""
-    return ": ".join(filter(None, (type(error).__name__, " ".join(str(error).split()))))
 
 
 async def result_of(method: Callable[..., Any], *given: object) -> Any:

@@ -20,17 +20,20 @@ from eyechart.providers.base import (
     TransientError,
     Usage,
 )
-from eyechart.providers.contract import counts_problem, facts_problem, reply_problems, without
-from eyechart.providers.foreign import ForeignError, described, result_of
+from eyechart.providers.contract import (
+    REMEDY,
+    counts_problem,
+    described,
+    facts_problem,
+    reply_problems,
+    without,
+)
+from eyechart.providers.foreign import ForeignError, result_of
 
 TIMEOUT_S = 600.0
 """Seconds for a reply, for facts and for token counts; the same as for built-in providers."""
 CLOSE_TIMEOUT_S = 30.0
 """Seconds for `aclose`."""
-
-
-REMEDY = "report it to the plugin's authors"
-"""What users can do about a plugin that breaks rules."""
 
 
 class PluginProvider:

@@ -26,8 +26,7 @@ from importlib.metadata import (
 from typing import cast
 
 from eyechart.providers.base import ModelSettings, Provider, ProviderError, SetupError, StopRunError
-from eyechart.providers.foreign import described
-from eyechart.providers.plugin_provider import REMEDY, PluginProvider
+from eyechart.providers.contract import REMEDY, described
 
 PROVIDERS = "eyechart.providers"
 TASKS = "eyechart.tasks"
@@ -198,6 +197,8 @@ def open_plugin(of: Plugin, settings: ModelSettings) -> Provider:
         PluginError: it cannot be imported, fails in another way than with a `ProviderError`, or
             returns no provider.
     """
+    from eyechart.providers.plugin_provider import PluginProvider  # noqa: PLC0415  asyncio is slow
+
     function = factory(of)
     try:
         provider = function(settings)
@@ -213,6 +214,8 @@ def open_plugin(of: Plugin, settings: ModelSettings) -> Provider:
 
 def fault_of(provider: Provider) -> ProviderError | None:
     """The error of a plugin's provider that ends the run; `None` for other providers."""
+    from eyechart.providers.plugin_provider import PluginProvider  # noqa: PLC0415  asyncio is slow
+
     return provider.fault if isinstance(provider, PluginProvider) else None
 
 

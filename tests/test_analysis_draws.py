@@ -14,7 +14,7 @@ from eyechart.harness.analysis.draws import (
     Rows,
     accuracy_interval,
     drawn,
-    draws_table,
+    draws_columns,
     majority_of,
     pass_at,
     rows_of,
@@ -204,7 +204,7 @@ class TestTable:
     def test_of_two_cells(self) -> None:
         """One is asked three times; a failed draw leaves its row out of pass@3 alone."""
         both = pd.concat([samples("cc1", "cce", "111"), samples("c", "1", cell=1)])
-        table = draws_table(both, [3, 1])
+        table = pd.DataFrame(draws_columns(both, [3, 1]))
         assert table["draws"].tolist() == [3, 1]
         assert table["pass_at_draws"].tolist()[0] == 0.5
         assert table["majority"].tolist()[0] == pytest.approx(2 / 3, abs=1e-6)

@@ -7,7 +7,7 @@ import pytest
 
 from eyechart.harness.analysis.bins import BINS_AN_OCTAVE
 from eyechart.harness.analysis.curve import Floats
-from eyechart.harness.analysis.one_threshold import falling_fit, has_one_threshold
+from eyechart.harness.analysis.one_threshold import LEVEL, falling_fit, one_threshold_p
 
 BINS = 54
 
@@ -15,9 +15,8 @@ BINS = 54
 def has_one(correct: Floats, answered: Floats, threshold: float) -> bool:
     """The verdict, with the best falling curve in place of the posterior's mean."""
     accuracy = falling_fit(correct[None], answered[None])[0]
-    return has_one_threshold(
-        correct, answered, accuracy, threshold, np.arange(len(correct)) / BINS_AN_OCTAVE
-    )
+    centres = np.arange(len(correct)) / BINS_AN_OCTAVE
+    return one_threshold_p(correct, answered, accuracy, threshold, centres) >= LEVEL
 
 
 def pooled(correct: np.ndarray, answered: np.ndarray) -> list[float]:

@@ -67,7 +67,7 @@ SEAM = ("providers.base", "providers.plugins", "providers.secrets")
 """Modules of the providers that what neither asks nor plans may import: `journal`, `task`."""
 SELF_PROOF = ("harness.plan.proof", "harness.score")
 """The one module of `plan` that judges, and what with."""
-HEAVY = ("pandas", "openai", "aiohttp", "numpy")
+HEAVY = ("pandas", "openai", "aiohttp", "numpy", "asyncio", "altair")
 SAYS_LOADED = f"print(sorted(set({HEAVY!r}) & set(sys.modules)))"
 
 
@@ -268,7 +268,7 @@ def test_no_circles() -> None:
     ids=str,
 )
 def test_quick_commands_load_nothing_heavy(arguments: list[str]) -> None:
-    """Help and lists come without pandas, numpy, openai and aiohttp."""
+    """Help and lists come without the packages in `HEAVY`."""
     code = (
         "import sys\nfrom eyechart.harness.cli import main\n"
         f"sys.argv = {['bench', *arguments]!r}\n"
@@ -286,7 +286,7 @@ def test_light_modules_load_nothing_heavy(name: str) -> None:
 def test_the_check_for_heavy_modules_can_fail() -> None:
     """It finds one that is there."""
     found = loaded(f"import sys\nimport eyechart.harness.analysis.tables\n{SAYS_LOADED}")
-    assert found == "['numpy', 'pandas']"
+    assert found == "['asyncio', 'numpy', 'pandas']"
 
 
 @pytest.mark.parametrize("name", sorted(built_in_files()))

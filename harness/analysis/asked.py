@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -25,6 +26,11 @@ class Asked:
     """Hash of each prompt: shape (N,)."""
     targets: npt.NDArray[Any]
     """`target_mark` of each target: shape (N,)."""
+
+    @cached_property
+    def prompt_of(self) -> dict[bytes, int]:
+        """Key of a sample, as bytes -> hash of its prompt."""
+        return dict(zip(map(bytes, self.keys), self.prompts.tolist(), strict=True))
 
 
 def asked_of(samples: pd.DataFrame, recorded: npt.NDArray[np.bool_], lines: Lines) -> Asked:

@@ -20,8 +20,9 @@ _MOST_LINES = 12
 """Lines up to which each is shown, however few rows it has."""
 _FEW = 5
 """Rows of a line below which lines are shown together, in the mean of all lines."""
+_SHOWN = ("length", "n", "accuracy", "ci_low", "ci_high")
 Shown: TypeAlias = Mapping[str, Any]
-"""`length`, `n`, `accuracy`, `ci_low` and `ci_high` of a line."""
+"""The columns `_SHOWN` of a line."""
 
 
 def is_banded(judged: JudgedCondition) -> bool:
@@ -61,9 +62,9 @@ def shown_lines(conditions: Iterable[JudgedCondition]) -> list[dict[Line, Shown]
 
 
 def _own(part: JudgedCondition) -> dict[Line, Shown]:
-    rows = part.cells.to_dict("records")
+    rows = zip(*(part.cells[name].tolist() for name in _SHOWN), strict=True)
     return {
-        cell.line: {str(name): value for name, value in row.items()}
+        cell.line: dict(zip(_SHOWN, row, strict=True))
         for cell, row in zip(part.planned, rows, strict=True)
     }
 
@@ -81,4 +82,4 @@ def _bands(part: JudgedCondition) -> dict[Line, Shown]:
 def _shown(line: Line, n: int, correct: int) -> Shown:
     low, high = wilson(correct, n) or (math.nan, math.nan)
     accuracy = correct / n if n else math.nan
-    return {"length": line.length, "n": n, "accuracy": accuracy, "ci_low": low, "ci_high": high}
+    return dict(zip(_SHOWN, (line.length, n, accuracy, low, high), strict=True))

@@ -10,7 +10,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from eyechart.harness.analysis.curve import Floats
-from eyechart.harness.analysis.draws import accuracy_interval, draws_table, rows_of
+from eyechart.harness.analysis.draws import accuracy_interval, draws_columns, rows_of
 from eyechart.harness.analysis.interval import wilson
 from eyechart.harness.journal.manifest import Manifest
 from eyechart.harness.score.outcomes import ANSWERED, NOT_SCORED, OUTCOMES
@@ -70,7 +70,7 @@ def cell_table(manifest: Manifest, samples: pd.DataFrame) -> pd.DataFrame:
         "n": n,
         **counts,
         **{name: np.round(np.array(values, float), _DIGITS) for name, values in measures.items()},
-        **draws_table(samples, draws),
+        **draws_columns(samples, draws),
     }
     return pd.DataFrame({name: table[name] for name in (*RUN, *axes, *CELLS)}, range(size))
 

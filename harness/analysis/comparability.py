@@ -48,12 +48,13 @@ def have_other_rows(first: JudgedCondition, second: JudgedCondition) -> bool:
     runs = first.run, second.run
     if all(run.manifest.recorded is None for run in runs):
         return False
-    places, others = in_both(first.asked, second.asked)
     if first.condition == second.condition:
-        rows = first.asked.prompts[places], second.asked.prompts[others]
-    else:
-        rows = first.asked.true_lengths[places], second.asked.true_lengths[others]
-    return not len(places) or bool((rows[0] != rows[1]).any())
+        left, right = first.asked.prompt_of, second.asked.prompt_of
+        shared = left.keys() & right.keys()
+        return not shared or any(left[key] != right[key] for key in shared)
+    places, others = in_both(first.asked, second.asked)
+    lengths = first.asked.true_lengths[places], second.asked.true_lengths[others]
+    return not len(places) or bool((lengths[0] != lengths[1]).any())
 
 
 def same_targets(first: JudgedCondition, second: JudgedCondition) -> bool:

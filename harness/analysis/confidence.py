@@ -41,9 +41,9 @@ class Chosen(NamedTuple):
 
 def chosen_of(samples: pd.DataFrame) -> Chosen:
     """The forced choices among `JudgedRun.samples`."""
-    scored = samples["outcome"].isin(_SCORED) & (samples["options"] > 0)
+    scored = np.isin(samples["outcome"].to_numpy(), _SCORED) & (samples["options"].to_numpy() > 0)
     cells, outcomes, confidence, brier, index = (
-        samples.loc[scored, name].to_numpy()
+        samples[name].to_numpy()[scored]
         for name in ("cell", "outcome", "confidence", "brier", "index")
     )
     right = outcomes == Outcome.CORRECT.place

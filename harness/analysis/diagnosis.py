@@ -7,13 +7,13 @@ models answer 100, and copy the repeated symbol.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
+from eyechart.harness.analysis.cell_table import cell_means
 from eyechart.harness.score.verdict import Verdict
 from eyechart.harness.spec.columns import SIGNS
 
@@ -46,38 +46,31 @@ def diagnosis(samples: pd.DataFrame, answers: Sequence[int], cells: int) -> pd.D
     the mean index of the first word that differs. A value is NaN if it does not apply, and a median
     error also if it is too large for a float.
     """
-    is_round = np.array([answer % _ROUND == 0 for answer in answers], bool)
-    taken = ("signed_error", "answer", "collapsed", "first_divergence")
-    cell, *columns = (samples[name].to_numpy() for name in ("cell", *taken))
+    taken = ("cell", "signed_error", "answer", "collapsed", "first_divergence")
+    cell, signed, answer, copied, divergence = (samples[name].to_numpy() for name in taken)
     order = np.argsort(cell, kind="stable")
     starts = np.searchsorted(cell[order], range(cells))
-    parts = [np.split(column[order], starts)[1:] for column in columns]
-    numbers, modal = [], []
-    for signed, answer, copied, divergence in zip(*parts, strict=True):
-        read = answer[answer >= 0]
-        given, counts = np.unique(read, return_counts=True)
-        modal.append(answers[given[counts.argmax()]] if len(read) else None)
-        numbers.append(
-            (
-                _of_known(np.median, np.abs(signed)),
-                _of_known(np.mean, is_round[read]),
-                counts.max() / len(read) if len(read) else math.nan,
-                _of_known(np.mean, copied[copied >= 0]),
-                _of_known(np.mean, divergence),
-            )
-        )
-    names = [name for name in SIGNS if name != "modal_answer"]
+    parts = [np.split(column[order], starts)[1:] for column in (np.abs(signed), answer)]
+    medians, modal, shares = [], [], []
+    for errors, given in zip(*parts, strict=True):
+        known = errors[~np.isnan(errors)]
+        medians.append(np.median(known) if len(known) else math.nan)
+        values, counts = np.unique(given[given >= 0], return_counts=True)
+        modal.append(answers[values[counts.argmax()]] if len(values) else None)
+        shares.append(counts.max() / counts.sum() if len(values) else math.nan)
+    is_round = np.array([*(one % _ROUND == 0 for one in answers), math.nan])  # -1: none was read
+    numbers = {
+        "median_abs_error": np.array(medians, float),
+        "round_answers": cell_means(cell, is_round[answer], cells),
+        "modal_share": np.array(shares, float),
+        "collapsed": cell_means(cell, np.where(copied < 0, math.nan, copied), cells),
+        "mean_first_divergence": cell_means(cell, divergence, cells),
+    }
     with np.errstate(over="ignore"):
-        rounded = np.round(np.array(numbers, float).reshape(cells, len(names)), _DIGITS)
-    table = pd.DataFrame(np.where(np.isfinite(rounded), rounded, math.nan), columns=names)
-    table["modal_answer"] = pd.Series(modal, dtype=object)
-    return table[list(SIGNS)]
-
-
-def _of_known(of: Callable[[Any], Any], values: npt.NDArray[Any]) -> float:
-    """What `of` makes of the values that are not NaN; NaN without one."""
-    known = values[~np.isnan(values)]
-    return float(of(known)) if len(known) else math.nan
+        rounded = {name: np.round(values, _DIGITS) for name, values in numbers.items()}
+    columns = {name: np.where(np.isfinite(one), one, math.nan) for name, one in rounded.items()}
+    table = {**columns, "modal_answer": pd.Series(modal, dtype=object)}
+    return pd.DataFrame({name: table[name] for name in SIGNS})
 
 
 def error_growth(lengths: Any, median_errors: Any) -> float | None:

@@ -11,6 +11,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -177,16 +178,16 @@ def majority_of(samples: pd.DataFrame) -> Majority | None:
     return Majority(float((is_right / tied).sum()) / rows, int((is_right & (tied > 1)).sum()))
 
 
-def draws_table(samples: pd.DataFrame, draws: Sequence[int]) -> pd.DataFrame:
-    """The columns `DRAWS`, one row for each cell; `draws` has how often its samples are asked. NaN
-    where they are asked once.
+def draws_columns(samples: pd.DataFrame, draws: Sequence[int]) -> dict[str, npt.NDArray[Any]]:
+    """The columns `DRAWS`, a value for each cell; `draws` has how often its samples are asked.
+    NaN where they are asked once.
     """
     table = np.full((len(draws), len(DRAWS)), math.nan)
-    table[:, 0] = draws
     several = [cell for cell, count in enumerate(draws) if count > 1]
     if several:
         _enter_several(table, samples, draws, several)
-    return pd.DataFrame(np.round(table, _DIGITS), columns=list(DRAWS)).astype({"draws": int})
+    columns = dict(zip(DRAWS, np.round(table, _DIGITS).T, strict=True))
+    return {**columns, "draws": np.array(draws, np.int64)}
 
 
 def _enter_several(
@@ -259,8 +260,6 @@ class Drawn:
 
 def drawn(samples: pd.DataFrame, draws: int) -> Drawn | None:
     """What the draws in `JudgedRun.samples` say; `None` where no row has two replies."""
-    if draws == 1:
-        return None
     replied = samples[samples["outcome"].to_numpy() != Outcome.ERROR.place]
     by_row = replied.groupby(["cell", "index"])
     replies = by_row.size().to_numpy()

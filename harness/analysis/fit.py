@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TypeAlias
 
 import numpy as np
@@ -21,7 +22,7 @@ from eyechart.harness.analysis.dispersion import (
 )
 from eyechart.harness.analysis.falling_curve import FallingCurve, accuracy_interval, falling_curve
 from eyechart.harness.analysis.interval import Bound, Span
-from eyechart.harness.analysis.one_threshold import LEVEL, has_one_threshold
+from eyechart.harness.analysis.one_threshold import LEVEL, one_threshold_p
 from eyechart.harness.spec import Line
 
 Tails: TypeAlias = tuple[float, float]
@@ -84,14 +85,14 @@ class Fit:
         return float(1 - self.accuracy[0])
 
     def one_threshold(self, level: float = LEVEL) -> bool:
-        """Whether the accuracy falls below `required` once at most, see `one_threshold`."""
-        return has_one_threshold(
-            self.correct,
-            self.answered,
-            self.accuracy,
-            self.required,
-            self.bins.centres,
-            level=level,
+        """Whether the accuracy falls below `required` once at most, by a test of this level."""
+        return self._one_threshold_p >= level
+
+    @cached_property
+    def _one_threshold_p(self) -> float:
+        """See `one_threshold_p`."""
+        return one_threshold_p(
+            self.correct, self.answered, self.accuracy, self.required, self.bins.centres
         )
 
     def reaches(self, lengths: Floats) -> Floats:
@@ -104,13 +105,17 @@ class Fit:
         """The bin, with a fraction, below which the crossing lies with this probability; -infinity
         is below the tested range, infinity above it.
         """
-        if self.below[0] >= probability:
-            return -math.inf
-        if self.below[-1] < probability:
-            return math.inf
-        after = int(np.searchsorted(self.below, probability))
+        return float(self.places(np.array([probability]))[0])
+
+    def places(self, probabilities: Floats) -> Floats:
+        """The `place` of each probability: shape (P,)."""
+        after = np.searchsorted(self.below, probabilities)
+        found = np.where(after == 0, -math.inf, math.inf)
+        within = (after > 0) & (after < len(self.below))
+        after = after[within]
         before, behind = self.below[after - 1], self.below[after]
-        return after - 1 + float((probability - before) / (behind - before))
+        found[within] = after - 1 + (probabilities[within] - before) / (behind - before)
+        return found
 
     @property
     def median(self) -> Bound:

@@ -37,7 +37,7 @@ _LEVELS = np.unique([*np.geomspace(1e-6 / _CAUTION, 0.5, 442), _TAIL, 0.5])
 """One-sided levels of the posterior at which the ends of the difference are known. The lowest one
 leaves p-values that are significant after Holm's correction over the pairs of 200 models."""
 _ROWS = np.arange(len(_NORMAL))
-_SHARES = [NormalDist().cdf(quantile) for quantile in _NORMAL]
+_SHARES = np.array([NormalDist().cdf(quantile) for quantile in _NORMAL])
 _AT_INTERVAL = int(np.searchsorted(_LEVELS, _TAIL))
 _MOST_CORRELATION = 0.95
 _POWER_OVER_CONFIDENCE = 1 - NormalDist().inv_cdf(0.8) / NormalDist().inv_cdf(_TAIL)
@@ -337,7 +337,11 @@ class Joined:
 
     @cached_property
     def _levels(self) -> tuple[float, float]:
-        return _level_above(self), _level_above(self.swapped)
+        """The one-sided levels from which the lower end is above 0, and from which the upper end is
+        below it. Both together are at least 1, so that the second is 1 where the first one decides.
+        """
+        first = _share_up_to(self, MARGIN)
+        return first, 1.0 if first < _LEVELS[-1] else _share_up_to(self.swapped, MARGIN)
 
     @property
     def sign(self) -> int:
@@ -347,29 +351,41 @@ class Joined:
     @property
     def least_p(self) -> float:
         """A lower bound of `p`: the p-value of the next lower level. It is quick to compute."""
-        place = max(int(np.searchsorted(_LEVELS, min(self._levels), "right")) - 1, 0)
-        return _two_sided(float(_LEVELS[place]))
+        return _two_sided(float(_LEVELS[max(self._next_level - 1, 0)]))
+
+    @property
+    def _next_level(self) -> int:
+        """The place of the first of `_LEVELS` at which the interval leaves out 0."""
+        return int(np.searchsorted(_LEVELS, min(self._levels), "right"))
 
     @property
     def p(self) -> float:
-        """`LengthDifference.p`, from one side alone."""
-        return _two_sided(_level(_lower_ends(self if self.sign > 0 else self.swapped)))
+        """`LengthDifference.p`, from one side alone, and from the ends up to 0 alone."""
+        one = self if self.sign > 0 else self.swapped
+        level = float(_LEVELS[min(self._next_level, len(_LEVELS) - 1)])
+        reach = MARGIN
+        while _share_up_to(one, reach) < level:
+            reach += MARGIN
+        return _two_sided(_level(_lower_ends(one, reach)))
 
 
-def _lower_ends(pair: Joined) -> Floats:
+def _lower_ends(pair: Joined, most: float = math.inf) -> Floats:
     """The lower end of the difference at each of `_LEVELS`, where the first crossing is as low as
-    it may be and the second one as high: weighted quantiles of all pairs of values.
+    it may be and the second one as high: weighted quantiles of all pairs of values. Only values up
+    to `most` are sorted; ends beyond it are infinite.
     """
-    values = (pair.first[0][:, None] - pair.second[1][None]).ravel()
-    order = np.argsort(values)
-    summed = np.cumsum(_weights(pair.correlation)[0].ravel()[order])
-    ends: Floats = values[order[np.searchsorted(summed, _LEVELS * summed[-1])]] - MARGIN
+    values, weights = pair.first[0][:, None] - pair.second[1][None], _weights(pair.correlation)[0]
+    near = values <= most
+    order = np.argsort(values[near])
+    summed = np.cumsum(np.append(weights[near][order], weights[~near].sum()))
+    values = np.append(values[near][order], math.inf)
+    ends: Floats = values[np.searchsorted(summed, _LEVELS * summed[-1])] - MARGIN
     return ends
 
 
-def _level_above(pair: Joined) -> float:
-    """The one-sided level from which the lower end is above 0, not rounded to one of `_LEVELS`."""
-    places = np.searchsorted(pair.second[1], pair.first[0] - MARGIN)
+def _share_up_to(pair: Joined, most: float) -> float:
+    """The probability that the difference, as low as it may be, is at most `most`."""
+    places = np.searchsorted(pair.second[1], pair.first[0] - most)
     shares = _weights(pair.correlation)[1]
     return float(shares[_ROWS, places].sum())
 
@@ -392,7 +408,7 @@ def _crossings(side: Fit) -> Crossings:
     A crossing below the tested range may lie anywhere below it, and likewise above; it is not as
     near to one within the range as `MARGIN`.
     """
-    places = np.array([side.place(share) for share in _SHARES])
+    places = side.places(_SHARES)
     is_below, is_above = places == -math.inf, places == math.inf
     octaves = math.log2(side.bins.shortest) + side.bins.octaves(places)
     low = np.where(is_below, places, octaves + MARGIN * is_above)

@@ -162,7 +162,7 @@ class JudgedRun:
         """What several draws of the prompts say, without controls; `None` where each is asked
         once.
         """
-        return drawn(self._shown_samples, self.draws)
+        return drawn(self._shown_samples, self.draws) if self.draws > 1 else None
 
     def pass_at(self, k: int) -> float | None:
         """See `draws.mean_pass_at`; without controls."""
@@ -195,7 +195,8 @@ class JudgedRun:
         """One row for each cell, see `diagnosis.diagnosis` and `confidence.confidence_table`."""
         size = len(self.manifest.cells)
         signs = diagnosis(self.samples, self.answers, size)
-        return signs.join(confidence_table(chosen_of(self.samples), size))
+        sure = confidence_table(chosen_of(self.samples), size)
+        return pd.concat([signs, sure], axis="columns")
 
     @cached_property
     def conditions(self) -> dict[Condition, JudgedCondition]:
@@ -315,8 +316,8 @@ class JudgedCondition:
         """How many samples of lines beyond the length `longest` got no reply."""
         samples, planned = self.run.samples, self.run.manifest.cells
         longer = [place for place in self.places if planned[place].line.low > longest]
-        failed = samples["outcome"] == Outcome.ERROR.place
-        return int((samples["cell"].isin(longer) & failed).sum())
+        failed = samples["outcome"].to_numpy() == Outcome.ERROR.place
+        return int((np.isin(samples["cell"].to_numpy(), longer) & failed).sum())
 
     @cached_property
     def cost(self) -> RunCost | None:
@@ -360,8 +361,11 @@ class JudgedCondition:
     @cached_property
     def curve(self) -> Curve | None:
         """Accuracy over length; `None` where nothing was scored."""
-        scored = self._scored_in(self.places)
-        return None if scored is None else scored.curve
+        return None if self._scored is None else self._scored.curve
+
+    @cached_property
+    def _scored(self) -> Scored | None:
+        return self._scored_in(self.places)
 
     def effective_length(
         self, threshold: Threshold, places: Collection[int] | None = None
@@ -375,7 +379,7 @@ class JudgedCondition:
         chosen = scored_places if places is None else scored_places & set(places)
         key = threshold, chosen
         if key not in self._estimates:
-            scored = self._scored_in(chosen)
+            scored = self._scored if places is None else self._scored_in(chosen)
             if scored is not None:
                 check_chance(scored.curve, threshold)
             estimate = None if scored is None else scored_length(scored, threshold)

@@ -14,26 +14,20 @@ _SCALES = (4, 2)
 """Groups of neighbouring lengths in an octave."""
 
 
-def has_one_threshold(
-    correct: Floats,
-    answered: Floats,
-    accuracy: Floats,
-    threshold: float,
-    centres: Floats,
-    *,
-    level: float = LEVEL,
-) -> bool:
-    """Whether the answers agree with an accuracy that falls below the threshold once, or never.
+def one_threshold_p(
+    correct: Floats, answered: Floats, accuracy: Floats, threshold: float, centres: Floats
+) -> float:
+    """The p-value of an accuracy that falls below the threshold once, or never.
 
-    They disagree if a group of neighbouring lengths is below the threshold and a longer group above
-    it, and a falling accuracy would give such a rise in less than a share `level` of cases. The
+    It is 1 unless a group of neighbouring lengths is below the threshold and a longer group above
+    it; then it is the share of cases in which a falling accuracy would give such a rise. The
     test is the likelihood ratio of free accuracies against the best falling ones (Robertson, Wright
     and Dykstra 1988, Order Restricted Statistical Inference), at two widths of the groups. Its
     distribution comes from answers drawn from `accuracy`, a fitted falling curve. Arguments have
     shape (B,); `centres` are the octaves of the bins.
     """
     if not any(_rises_across(correct, answered, centres, scale, threshold) for scale in _SCALES):
-        return True
+        return 1.0
     drawn = np.random.default_rng(0).binomial(
         answered.astype(np.int64), np.clip(accuracy, 0, 1), (_DRAWS, len(answered))
     )
@@ -44,7 +38,7 @@ def has_one_threshold(
     ]
     largest = np.max(standardised, axis=0)
     as_large = int((largest[1:] >= largest[0] - 1e-9).sum())
-    return bool((1 + as_large) / (1 + _DRAWS) >= level)
+    return (1 + as_large) / (1 + _DRAWS)
 
 
 def _rises_across(

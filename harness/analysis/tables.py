@@ -48,8 +48,7 @@ def cells_table(run: JudgedRun, threshold: Threshold = Threshold()) -> pd.DataFr
     """
     cells, lengths = (run.samples[name].to_numpy() for name in ("cell", "true_length"))
     symbols = cell_means(cells, lengths.astype(float), len(run.cells))
-    row_tokens = pd.Series(np.nan, index=run.cells.index)
-    reaches = pd.Series(np.nan, index=run.cells.index)
+    row_tokens, reaches = np.full((2, len(run.cells)), np.nan)
     for judged in run.conditions.values():
         estimate, tokens = judged.effective_length(threshold), judged.tokens_a_symbol
         if tokens is not None:
@@ -60,7 +59,7 @@ def cells_table(run: JudgedRun, threshold: Threshold = Threshold()) -> pd.DataFr
             nominal = nominal[nominal > 0]
             reaches[nominal.index] = estimate.fit.reaches(nominal.to_numpy(float))
     return run.cells.assign(
-        **{ROW_TOKENS: row_tokens.round(_DIGITS), REACHES: reaches.round(_DIGITS)}
+        **{ROW_TOKENS: np.round(row_tokens, _DIGITS), REACHES: np.round(reaches, _DIGITS)}
     )
 
 

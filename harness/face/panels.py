@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TypeAlias, cast
+from typing import TYPE_CHECKING, TypeAlias, cast
 
 from eyechart.harness.errors import UsageError
 from eyechart.harness.journal.record import Warn
-from eyechart.harness.report.panels import PanelSource
 from eyechart.providers import plugins
 from eyechart.providers.plugins import PANELS, PluginError
 
-Beside: TypeAlias = Sequence[tuple[PanelSource, list[Path]]]
+if TYPE_CHECKING:  # Altair, which it loads, is slow
+    from eyechart.harness.report.panels import PanelSource
+
+Beside: TypeAlias = "Sequence[tuple[PanelSource, list[Path]]]"
 """Each satellite with those of the named folders that are its own."""
 
 

@@ -19,7 +19,7 @@ from eyechart.harness.errors import UsageError
 from eyechart.providers import plugins
 from eyechart.providers.base import ProviderError
 from eyechart.providers.close_match import did_you_mean
-from eyechart.providers.foreign import described
+from eyechart.providers.contract import described
 from eyechart.providers.naming import named
 from eyechart.providers.plugins import TRACKERS
 

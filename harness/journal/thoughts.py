@@ -24,8 +24,10 @@ def shows_thinking(record: Record) -> bool:
 
 def thinking_characters(record: Record) -> int:
     """Characters of the thoughts, with their tags where they are in the reply's text."""
-    in_text = without_thoughts(_SPACE.sub("_", record.reply or "")).count(" ")
-    return in_text + len(record.reasoning or "")
+    reply, beside = record.reply or "", len(record.reasoning or "")
+    if without_thoughts(reply) == reply:
+        return beside
+    return without_thoughts(_SPACE.sub("_", reply)).count(" ") + beside
 
 
 def thinking_tokens(record: Record) -> int | None:
@@ -39,7 +41,7 @@ def thinking_text(record: Record) -> str:
     """How long the thoughts are: `1,900 tokens` if that is known, else `7,600 characters`; "" where
     there are none.
     """
-    if tokens := thinking_tokens(record):
-        return f"{tokens:,} tokens"
+    if record.thought_tokens:
+        return f"{record.thought_tokens:,} tokens"
     characters = thinking_characters(record)
     return f"{characters:,} characters" if characters else ""

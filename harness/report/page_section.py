@@ -5,9 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import chain
-
-import numpy as np
 
 from eyechart.harness.analysis.confidence_text import confidence_finding
 from eyechart.harness.analysis.drift import drift_notes
@@ -109,7 +108,7 @@ class PageSection:
         series = [one.judged for one in self.section.series if not one.judged.adaptive]
         return len({tuple(cell.line for cell in judged.planned) for judged in series}) > 1
 
-    @property
+    @cached_property
     def anchors(self) -> dict[str, str]:
         """Model -> the HTML id of its first panel, or of the section where it has none."""
         panels = list(dict.fromkeys(panel.model for panel in self.panels))
@@ -120,7 +119,7 @@ class PageSection:
             for run_details in self.section.runs
         }
 
-    @property
+    @cached_property
     def panels(self) -> Sequence[Panel]:
         """The panels of single models; empty where all models are in one."""
         return [
@@ -132,12 +131,11 @@ class PageSection:
         """Whether each model has exactly one panel, so that its finding can stand under it."""
         return len(self.findings) > 1 and len(self.panels) == len(self.findings)
 
-    @property
+    @cached_property
     def outcomes(self) -> set[str]:
         """Outcomes that occurred."""
-        cells = [details.run.cells[list(OUTCOMES)].to_numpy() for details in self.section.runs]
-        occurred = np.any([counts.any(axis=0) for counts in cells], axis=0)
-        return {name for name, is_there in zip(OUTCOMES, occurred, strict=True) if is_there}
+        cells = [details.run.cells for details in self.section.runs]
+        return {name for name in OUTCOMES if any(table[name].any() for table in cells)}
 
     @property
     def anchor(self) -> str:

@@ -17,7 +17,7 @@ except ImportError as error:
     ) from error
 
 from eyechart.providers import plugins
-from eyechart.providers.foreign import described
+from eyechart.providers.contract import described
 from eyechart.providers.free_memory import GIB, free_bytes
 from eyechart.providers.hf.files import ModelFiles
 from eyechart.providers.model_files import one_line, read_object
