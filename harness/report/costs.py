@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from eyechart.harness.analysis.interval import Z95
-from eyechart.harness.report.charts import HEIGHT, WIDTH, longest_first, spec_of
+from eyechart.harness.report.charts import HEIGHT, WIDTH, layered, longest_first
 from eyechart.harness.report.looks import LABEL, Spec
 from eyechart.harness.report.panels import Figure, Panel, Rows
 from eyechart.harness.report.section import Section, Series, key_of
@@ -141,7 +141,7 @@ def _chart(measure: _Measure, lengths: Sequence[int], unit: str) -> Spec:
         alt.Tooltip("n:Q", title="samples with usage", format=","),
         alt.Tooltip("lengths:Q", title="lengths"),
     ]
-    chart = alt.layer(
+    return layered(
         models.mark_rule(color="var(--s1)", strokeWidth=2, opacity=0.35).encode(
             x, alt.Y("y_low:Q", scale=lines, axis=y_axis), alt.Y2("y_high:Q")
         ),
@@ -154,5 +154,6 @@ def _chart(measure: _Measure, lengths: Sequence[int], unit: str) -> Spec:
         names.mark_text(
             color="var(--ink)", fontSize=LABEL, align="left", baseline="bottom", dx=6, dy=-3
         ).encode(x, y, alt.Text("model:N")),
-    ).properties(width=WIDTH, height=HEIGHT + 50)
-    return spec_of(chart)
+        width=WIDTH,
+        height=HEIGHT + 50,
+    )

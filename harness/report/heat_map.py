@@ -5,7 +5,7 @@ from __future__ import annotations
 import altair as alt
 
 from eyechart.harness.analysis.interval import wilson
-from eyechart.harness.report.charts import WIDTH, longest_first, spec_of
+from eyechart.harness.report.charts import WIDTH, layered, longest_first
 from eyechart.harness.report.looks import LABEL, Spec
 from eyechart.harness.report.panels import Figure, Panel, Rows
 from eyechart.harness.report.section import Section
@@ -88,12 +88,13 @@ def _heat_map(axis: str, places: list[str], lengths: list[int], over: str) -> Sp
         alt.Tooltip("interval:N", title="95 % interval"),
         alt.Tooltip("n:Q", title="scored", format=","),
     ]
-    chart = alt.layer(
+    return layered(
         cells.mark_rect(fill="var(--s1)", stroke="var(--line)", strokeWidth=1).encode(
             x, y, colour, tooltip=tips
         ),
         cells.mark_text(color="var(--ink)", fontSize=LABEL - 1).encode(
             x, y, alt.Text("percent:N"), tooltip=tips
         ),
-    ).properties(width=WIDTH, height=_ROW * len(places))
-    return spec_of(chart)
+        width=WIDTH,
+        height=_ROW * len(places),
+    )
