@@ -86,7 +86,7 @@ def test_a_few_steps_resume_and_repeat(tmp_path: Path, monkeypatch: pytest.Monke
     from eyechart.harness.satellites.lab.embedded.train import Recipe, train
 
     curve = training.curve
-    monkeypatch.setattr(training, "curve", lambda *given: curve(*given[:2], lengths=(5,)))
+    monkeypatch.setattr(training, "curve", lambda model, tokens, _: curve(model, tokens, (5,)))
     recipe = Recipe(steps=30, rows=8, longest=10, layers=1, width=32, heads=2, inner=48, warm_up=2)
     whole = train(recipe, tmp_path / "whole", stop_at=4, log_every=2)
     train(recipe, tmp_path / "parts", stop_at=2, log_every=2)
