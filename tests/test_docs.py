@@ -10,10 +10,13 @@ import pytest
 from eyechart.harness.spec.columns import CELLS, DIAGNOSIS, EFFECTIVE_LENGTH, REACHES, RUN
 from tests.docs import notebook
 from tests.docs.chapters import ROOT, chapters, check, read_blocks, renew
+from tests.docs.generated import GENERATED
 from tests.docs.scratch import ChapterError, Scratch, parse, wrapped
 
 TEXTS = {str(path.relative_to(ROOT)): path.read_text(encoding="utf-8") for path in chapters()}
 README = TEXTS["README.md"]
+WRITTEN = {*GENERATED, "settings.md"}
+"""The chapters that code writes: they follow from it in a moment."""
 _LINK = re.compile(r"\]\(([^)\s]+)\)")
 _PROGRAM = re.compile(
     r"^ {4,}(?:\$ )?(?:bench|inspect|lm_eval|pip|python3?|uv|vllm) ", re.MULTILINE
@@ -21,14 +24,28 @@ _PROGRAM = re.compile(
 _RENEWED = re.compile(r"^<!-- \w+ -->\n.*?^<!-- end -->", re.MULTILINE | re.DOTALL)
 
 
-@pytest.mark.longest
-@pytest.mark.parametrize("name", TEXTS)
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=() if Path(name).name in WRITTEN else pytest.mark.published)
+        for name in TEXTS
+    ],
+)
 def test_what_is_shown_is_what_is_printed(name: str, tmp_path: Path) -> None:
     """Else `python -m tests.docs --write` renews it."""
     assert renew(ROOT / name, tmp_path) == TEXTS[name]
 
 
-@pytest.mark.longest
+def test_what_the_readme_begins_with_is_printed(tmp_path: Path) -> None:
+    """Its first two sections, so that the commands of a chapter are run in every test."""
+    begins = README.partition("\n## Compare\n")[0]
+    page = tmp_path / "README.md"
+    page.write_text(begins, encoding="utf-8")
+    assert renew(page, tmp_path) == begins
+    assert [block.language for block in read_blocks(begins)] == ["bash", "text", "bash"]
+
+
+@pytest.mark.published
 def test_the_notebook_shows_what_its_cells_give(tmp_path: Path) -> None:
     """Executed without Jupyter; pictures are not compared."""
     text = notebook.NOTEBOOK.read_text(encoding="utf-8")

@@ -71,10 +71,15 @@ HEAVY = ("pandas", "openai", "aiohttp", "numpy", "asyncio", "altair")
 SAYS_LOADED = f"print(sorted(set({HEAVY!r}) & set(sys.modules)))"
 
 
-def imports(path: Path) -> Iterator[str]:
+@cache
+def imports(path: Path) -> frozenset[str]:
     """Modules that the file imports anywhere, also inside functions or for types only; ours without
     `eyechart.` before them.
     """
+    return frozenset(_imports(path))
+
+
+def _imports(path: Path) -> Iterator[str]:
     package = ".".join(path.relative_to(ROOT).parent.parts)
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Import):
@@ -104,7 +109,7 @@ def modules() -> dict[str, Path]:
 def imported(module: str) -> frozenset[str]:
     """Modules of ours that `module` imports."""
     known = modules()
-    names = set(imports(known[module]))
+    names = imports(known[module])
     parents = {name.rpartition(".")[0] for name in names if name in known}
     return frozenset(name for name in names if name in known and name not in parents) - {module}
 
@@ -125,6 +130,7 @@ def is_satellite(module: str) -> bool:
     return module.startswith(SATELLITES)
 
 
+@cache
 def reaches(start: str) -> set[str]:
     """Modules of ours that importing `start` may bring in, near and far."""
     found: set[str] = set()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import importlib.metadata
 import os
+import re
 import subprocess
 import sys
 import tomllib
@@ -146,3 +147,17 @@ def _imported(path: Path) -> set[str]:
             names.add(node.module or "")
     tops = {name.partition(".")[0] for name in names}
     return tops - set(sys.stdlib_module_names) - {"eyechart"}
+
+
+def test_what_is_left_out_by_default_is_run_by_ci() -> None:
+    """Each marker of tests that `pytest` alone leaves out is asked for by a script of `.ci`."""
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["pytest"]["ini_options"]
+    left_out = {
+        name
+        for option in settings["addopts"]
+        if option.startswith("-m")
+        for name in re.findall(r"not (\w+)", option)
+    }
+    scripts = "".join(path.read_text(encoding="utf-8") for path in (ROOT / ".ci").iterdir())
+    assert left_out == {"browser", "published"}
+    assert left_out == set(re.findall(r"pytest -q -m (\w+)", scripts))

@@ -16,7 +16,7 @@ import orjson
 import pytest
 
 from eyechart.harness.journal.manifest import MANIFEST
-from eyechart.providers import base
+from eyechart.providers import base, one_thread
 from eyechart.providers.base import (
     ModelSettings,
     PromptOverflowError,
@@ -34,7 +34,7 @@ from eyechart.providers.lm_eval.loading import Quiet
 from eyechart.providers.registry import needs, open_model, parse_model
 from eyechart.providers.secrets import keep_secret, mask, redact
 from tests import fake_lm_eval
-from tests.conftest import Lab, records
+from tests.conftest import PATIENCE_S, Lab, records
 from tests.fake_lm_eval import Engine, FakeLmEval, Own, Plain, Transformers
 from tests.fake_server import Asked, Response, chat, fake_server
 
@@ -91,12 +91,19 @@ class TestBatches:
         self, fake: FakeLmEval, monkeypatch: pytest.MonkeyPatch, kind: str
     ) -> None:
         """Forty prompts in three batches of at most sixteen; each gets its own reply."""
-        monkeypatch.setattr(
-            "eyechart.providers.one_thread._STRAGGLERS_S", 2.0
-        )  # on a busy machine too
+        all_wait = threading.Event()
+        waiting = SimpleNamespace(sleep=lambda _seconds: all_wait.wait(PATIENCE_S))
+        monkeypatch.setattr(one_thread, "time", waiting)
+
+        async def work(provider: LmEvalProvider) -> list[Reply]:
+            await provider.facts()
+            asked = [asyncio.create_task(provider.complete(Request(one, 40))) for one in prompts]
+            asyncio.get_running_loop().call_soon(all_wait.set)
+            return await asyncio.gather(*asked)
+
         monkeypatch.setattr(Engine, "script", lambda prompt: (f"so {prompt}", "stop"))
         prompts = [f"{'1' * (place % 7)} {place}" for place in range(40)]
-        replies = use(ask(*prompts), kind, "pretrained=m", "batch_size=16")
+        replies = use(work, kind, "pretrained=m", "batch_size=16")
         assert [reply.text for reply in replies] == [f"so <{prompt}>" for prompt in prompts]
         assert {reply.finish_reason for reply in replies} == {"stop"}
         first = replies[0]

@@ -19,6 +19,7 @@ from tests.conftest import records
 from tests.real_server import (
     ENVIRONMENT,
     VLLM,
+    WINDOW,
     Server,
     at_work,
     bench,
@@ -77,21 +78,20 @@ def stop_at(records_written: int, out: Path, run: subprocess.Popen[bytes]) -> No
     run.send_signal(signal.SIGSTOP)
 
 
-def test_one_server_of_two_is_killed(tmp_path: Path) -> None:
+def test_one_server_of_two_is_killed(server: Server, tmp_path: Path) -> None:
     """Through a router and with two addresses nothing is lost, and the table is that of one engine
-    that was never disturbed.
+    that was never disturbed. The one that is not killed is that of the other tests.
     """
-    folders = [tmp_path / name for name in ("first", "second", "alone", "router", "addresses")]
+    folders = [tmp_path / name for name in ("first", "alone", "router", "addresses")]
     for folder in folders:
         folder.mkdir()
-    first_folder, second_folder, alone, by_router, by_addresses = folders
+    first_folder, alone, by_router, by_addresses = folders
     bench(alone, *ASKED, "--model", "tiny")
     with (
-        serving(first_folder) as first,
-        serving(second_folder) as second,
-        routing(by_router, first, second) as router,
+        serving(first_folder, "--max-model-len", str(WINDOW)) as first,
+        routing(by_router, first, server) as router,
     ):
-        both = ("--base-url", first.base_url, "--base-url", second.base_url)
+        both = ("--base-url", first.base_url, "--base-url", server.base_url)
         # each stops in the middle, so that both are in the middle when the server is killed
         one = start(by_router, *ASKED, *MODEL, "--base-url", router.base_url)
         stop_at(50, by_router, one)

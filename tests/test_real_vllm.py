@@ -167,28 +167,34 @@ class TestServer:
         assert facts["max_model_len"] == WINDOW
         assert facts["version"] == orjson.loads(server.get("/version"))["version"]
 
-    @pytest.mark.parametrize("changed", ["max_model_len", "chat_template"])
-    def test_another_server_does_not_continue_a_run(
-        self, server: Server, tmp_path: Path, changed: str
-    ) -> None:
-        """A run of one window or chat template is not mixed with answers of another."""
+    def test_another_server_does_not_continue_a_run(self, server: Server, tmp_path: Path) -> None:
+        """A run of one window and chat template is not mixed with answers of another, whose facts
+        say both.
+        """
         template = orjson.loads((MODEL / "tokenizer_config.json").read_bytes())["chat_template"]
         file = tmp_path / "template.jinja"
         file.write_text(template.replace("'<user>' +", "'<user>1' +"))
-        other_than = {
-            "max_model_len": ("--max-model-len", "512"),
-            "chat_template": ("--max-model-len", str(WINDOW), "--chat-template", str(file)),
-        }
         task = ("--task", "counting/bernoulli", "--axis", "separator=none")
         asked = (*task, "--lengths", "5", "--samples", "2")
         joining = ("--model", "vllm/tiny", "--base-url")
-        bench(tmp_path, *asked, *joining, server.base_url)
-        before = answers(tmp_path)
-        with serving(tmp_path, *other_than[changed]) as other:
+        one, elsewhere = tmp_path / "one", tmp_path / "elsewhere"
+        one.mkdir()
+        elsewhere.mkdir()
+        bench(one, *asked, *joining, server.base_url)
+        before = answers(one)
+        changes = ("--max-model-len", "512", "--chat-template", str(file))
+        with serving(tmp_path, *changes) as other:
             more = (*asked[:-1], "4")  # a complete run asks nobody
-            done = end(start(tmp_path, *more, *joining, other.base_url))
-        done.one_line(1, "another", changed, "--fresh")
-        assert answers(tmp_path) == before
+            done = end(start(one, *more, *joining, other.base_url))
+            bench(elsewhere, *asked, *joining, other.base_url)
+        ours, theirs = (
+            orjson.loads((the_run(out) / MANIFEST).read_bytes())["server"]
+            for out in (one, elsewhere)
+        )
+        changed = ("chat_template_sha256", "max_model_len")
+        assert all(ours[name] != theirs[name] for name in changed)
+        done.one_line(1, "another", changed[0], "--fresh")
+        assert answers(one) == before
 
 
 def test_a_model_that_thinks_needs_no_limit(tmp_path: Path) -> None:

@@ -71,7 +71,7 @@ class TestPublished:
         """A phone loads it in a moment; the page of runs has 4 MB."""
         assert len((FOLDER / "models.html").read_bytes()) < 400_000
 
-    @pytest.mark.longest
+    @pytest.mark.published
     @pytest.mark.skipif(not RECORDED.is_file(), reason="the recorded replies are not committed")
     def test_it_is_what_the_replies_give(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -32,7 +32,7 @@ def rows(path: Path) -> list[dict[str, str]]:
         return list(csv.DictReader(file))
 
 
-@pytest.mark.longest
+@pytest.mark.published
 @pytest.mark.skipif(not RECORDED.is_file(), reason="the recorded replies are not committed")
 def test_the_files_are_what_the_replies_give(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch

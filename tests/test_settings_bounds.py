@@ -15,7 +15,7 @@ from eyechart.harness.face import ask
 from eyechart.harness.journal.manifest import MANIFEST
 from eyechart.harness.settings.checks import Bound, shown
 from eyechart.harness.settings.run_settings import SETTINGS
-from tests.conftest import Lab
+from tests.conftest import ROWS, Lab
 
 MODEL = "openai/gpt-4o"
 """A model that has prices, as a budget needs them; nothing is sent."""
@@ -47,7 +47,9 @@ class Accepted(Exception):  # noqa: N818  no error
 
 @pytest.fixture
 def home(lab: Lab) -> Lab:
-    """Asking raises `Accepted`."""
+    """Asking raises `Accepted`. Rows are not drawn at random, since one has a million symbols."""
+    rows = lab.plain.with_name("rows.py")
+    rows.write_text(f"{ROWS}\n\ndef ones(rng, length):\n    return Item(['1'] * length, length)\n")
 
     def accept(*_given: object, **_named: object) -> int:
         raise Accepted

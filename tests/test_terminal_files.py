@@ -10,7 +10,7 @@ from rich.cells import cell_len
 from tests.terminal import COMMANDS, WIDTHS, path_of, screens
 
 
-@pytest.mark.longest
+@pytest.mark.published
 def test_the_screens_are_printed_by_their_commands(tmp_path: Path) -> None:
     """Otherwise `python -m tests.terminal --write` renews them."""
     for columns, text in screens(tmp_path).items():

@@ -154,7 +154,7 @@ def syntax_problem(template: str) -> TemplateProblem | None:
             if node.name not in known:  # Jinja reports it only when it renders the node
                 kind = type(node).__name__.lower()
                 return TemplateProblem(node.lineno, f"bad Jinja: No {kind} named {node.name!r}.")
-        env.from_string(template)
+        compiled(template)
     except jinja2.TemplateSyntaxError as error:
         return TemplateProblem(error.lineno, f"bad Jinja: {error.message}")
     except (RecursionError, MemoryError, OverflowError):
@@ -177,6 +177,9 @@ def undefined_names(template: str, known: Collection[str]) -> list[str]:
     return sorted(used_names(template).difference(known))
 
 
-def used_names(template: str) -> set[str]:
-    """The names that the template reads without defining them."""
-    return meta.find_undeclared_variables(environment().parse(template))
+@cache
+def used_names(template: str) -> frozenset[str]:
+    """The names that the template reads without defining them. The checks of a task ask for them
+    with every item that they render.
+    """
+    return frozenset(meta.find_undeclared_variables(environment().parse(template)))

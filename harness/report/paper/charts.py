@@ -10,7 +10,7 @@ from typing import Any
 
 import altair as alt
 
-from eyechart.harness.report.charts import air_around, longest_first, spec_of
+from eyechart.harness.report.charts import air_around, layered, longest_first
 from eyechart.harness.report.files import in_task_unit, show_legends
 from eyechart.harness.report.looks import Look, Spec, inked
 from eyechart.harness.report.panels import Rows
@@ -54,7 +54,7 @@ def accuracy_spec(
 
     Data: `curve` (x, y, low, high, n, lane), `threshold` (y).
     """
-    spec = spec_of(_curves(look, ticks, over)) | {
+    spec = _curves(look, ticks, over) | {
         "width": style.points_wide,
         "height": style.points_high(),
         "autosize": {"type": "fit", "contains": "padding"},
@@ -63,7 +63,7 @@ def accuracy_spec(
     return _finished(spec, _curve_data(data, ticks), style)
 
 
-def _curves(look: Look, ticks: Sequence[int], over: str | None) -> alt.TopLevelMixin:
+def _curves(look: Look, ticks: Sequence[int], over: str | None) -> Spec:
     hidden: dict[str, Any] = {"labels": False, "ticks": False} if over is None else {}
     x = alt.X(
         "x:Q",
@@ -77,7 +77,7 @@ def _curves(look: Look, ticks: Sequence[int], over: str | None) -> alt.TopLevelM
     )
     low = alt.Y("low:Q", scale=y["scale"], axis=y["axis"])
     curve, colour = _data("curve"), look.colour()
-    return alt.layer(
+    return layered(
         _data("threshold").mark_rule(color=INKS["ghost"], strokeWidth=0.6).encode(y),
         curve.mark_rule(strokeWidth=0.8).encode(x, low, alt.Y2("high:Q"), colour),
         curve.mark_line(strokeWidth=1.1, strokeJoin="round").encode(x, y, colour, look.dash()),
@@ -149,7 +149,7 @@ def lengths_spec(
         for align in ("left", "center", "right")
     ]
     marked = estimate.transform_filter("isValid(datum.x)")
-    layers = alt.layer(
+    layers = layered(
         marked.mark_rule(strokeWidth=1.1).encode(along("low"), alt.X2("high:Q"), *place, colour),
         *arrows,
         look.points(marked, stroke=_STROKE).encode(along("x"), *place),
@@ -158,7 +158,7 @@ def lengths_spec(
     columns = _columns(look.colour_title, look.colours, style)
     legend = _LEGEND_ROW * (math.ceil(len(look.colours) / columns) - 1)
     tall = (len(models) * len(lanes) * _ROW + 5 + legend) * style.font_size
-    spec = spec_of(layers) | {
+    spec = layers | {
         "width": style.points_wide,
         "height": style.points_high(tall),
         "autosize": {"type": "fit", "contains": "padding"},
@@ -198,7 +198,7 @@ def above_spec(
     rest = 4 * style.font_size + (1.8 * style.font_size if len(look.colours) > 1 else 0)
     width = style.points_wide - left - 2 * _PADDING
     high = style.points_high(style.points_wide) - rest - _GAP - 2 * _PADDING
-    upper = spec_of(_curves(look, ticks, None))
+    upper = _curves(look, ticks, None)
     _add_legends(upper, look, style)
     lower = copy.deepcopy(below[0])
     for part, share in ((upper, _ABOVE), (lower, 1 - _ABOVE)):
