@@ -338,3 +338,17 @@ class TestNext:
         out = lab.folder / name
         done = lab.bench_run("--model", lab.fake(right), "--out", out)
         assert followed(lab, done).code == 0
+
+
+def test_a_pattern_finds_runs_of_models_with_a_slash(lab: Lab) -> None:
+    """Quoted, so that no shell takes `**` for one folder; all verbs that judge runs take it."""
+    for model in ("tiny", "oracle:9"):
+        assert lab.bench_run("--model", model, "--lengths", "3", "--samples", "2").code == 0
+    pattern = f"{lab.out}/runs/**/ones@*"
+    done = lab.bench("compare", pattern)
+    assert (done.code, "oracle/9 against tiny" in done.out) == (0, True)
+    assert lab.bench("score", pattern).out.count("sees to (85 %)") == 2
+    done = lab.bench("leaderboard", pattern, "-o", lab.folder / "board.csv")
+    assert "board.csv: 4 rows" in done.out
+    done = lab.bench("score", f"{lab.out}/runs/**/twos@*")
+    done.one_line(1, "no run in", "twos@*", "'bench runs' lists the runs")
