@@ -100,6 +100,24 @@ class TestSeveral:
         tables = [line for line in done.out.splitlines() if line.startswith(("|", "+"))]
         assert max(map(cell_len, tables)) <= 80
 
+    def test_better_without_a_longer_length_is_explained(self, lab: Lab) -> None:
+        """Two tables of one command must not seem to contradict each other."""
+
+        def half(request: Request) -> str:
+            is_even = int(request.sample_id.rpartition("index=")[2]) % 2 == 0
+            return right(request) if is_even else sees_to(8)(request)
+
+        scripts = (("a", sees_to(8)), ("b", half), ("c", sees_to(8)))
+        folders = [run(lab, name, script).folder for name, script in scripts]
+        said = " ".join(lab.bench("compare", *folders).out.split())
+        assert "no difference found" in said
+        assert (
+            "scripted/b is better than scripted/a though no difference was found between their "
+            "effective lengths: “found” is about effective lengths" in said
+        )
+        folders[1:] = [run(lab, name, sees_to(sees)).folder for name, sees in (("d", 16), ("e", 2))]
+        assert "though no difference was found" not in lab.bench("compare", *folders).out
+
     def test_several_conditions_are_columns(self, lab: Lab) -> None:
         """With how far each run sees under each of them; pairs go by the mean."""
         both = ("none", "comma")
