@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from datetime import date
 from pathlib import Path
 from typing import Any
@@ -16,11 +17,13 @@ from eyechart.harness.journal.record import Record, decode
 from eyechart.harness.plan.context_fit import context_fits
 from eyechart.harness.plan.cost import Budget, estimate_tokens, likely_answer, whole_cost
 from eyechart.harness.plan.estimate import forecast
+from eyechart.harness.run import retry
 from eyechart.harness.run.limits import RunLimits
 from eyechart.harness.run.pool import ask_all
 from eyechart.harness.run.progress import Progress
 from eyechart.harness.spec import Condition, Line, Sample, Settings
 from eyechart.harness.spec.turns import NEXT_TURN, Turn, conversation, messages_of
+from eyechart.providers import descriptors
 from eyechart.providers.base import (
     AuthError,
     BadRequestError,
@@ -259,6 +262,28 @@ class TestCounting:
         assert len(provider.requests) == 3
         assert now_s == pytest.approx(2.0)
 
+    def test_a_server_that_hangs_between_two_turns_is_said(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """Once: the count of samples does not move meanwhile."""
+        monkeypatch.setattr(retry, "_SILENT_S", 0.0)
+        said: list[str] = []
+        told = asyncio.Event()
+
+        class Hangs(ScriptedProvider):
+            async def complete(self, request: Request) -> Reply:
+                if request.history:
+                    await told.wait()
+                return await super().complete(request)
+
+        def say(line: str) -> None:
+            said.append(line)
+            told.set()
+
+        ask(in_turns(), Hangs(["1"]), [], say=say)
+        (line,) = said
+        assert "with 1 in flight: the model is slow, or the server hangs" in line
+
     def test_most_requests_counts_samples(self, lab: Lab, sums: Path) -> None:
         """As its help says."""
         limits = ("--adaptive", "--max-requests", "3")
@@ -370,6 +395,28 @@ class TestDoors:
         assert row["prompt"].count(NEXT_TURN) == 2
         page = lab.folder / "page.html"
         assert lab.bench("report", lab.the_run(), "-o", page, *task).code == 0
+
+    def test_a_dry_run_says_how_many_requests_are_left(self, lab: Lab, sums: Path) -> None:
+        """After an interrupt between two turns, of this sample too."""
+        replies = iter(range(5))
+
+        def script(request: Request) -> str:
+            if next(replies, None) is None:
+                raise AuthError("no key")
+            return so_far(request)
+
+        lab.fake(script)
+        takes_turns = replace(descriptors.BUILT_IN["fake"], takes_turns=True)
+        lab.monkeypatch.setitem(descriptors.BUILT_IN, "fake", takes_turns)
+        model = ("--model", "fake/model", "--max-connections", "1")
+        assert lab.bench_run(*model, task=sums).code == 1
+        said = " ".join(lab.bench_run(*model, "--dry-run", task=sums).out.split())
+        assert "8 requests in all, of which 3 are left; each turn is one" in said
+        document = json.loads(lab.bench_run(*model, "--dry-run", "--json", task=sums).out)
+        (planned,) = document["runs"]
+        assert (planned["turns"], planned["answered_turns"]) == (8, 5)
+        fresh = lab.bench_run(*model, "--dry-run", "--fresh", task=sums)
+        assert "8 requests in all; each turn is one" in " ".join(fresh.out.split())
 
     def test_a_dry_run_says_how_many_requests_turns_are(self, lab: Lab, sums: Path) -> None:
         """Two samples of one, two of three."""
