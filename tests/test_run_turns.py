@@ -396,6 +396,37 @@ class TestDoors:
         page = lab.folder / "page.html"
         assert lab.bench("report", lab.the_run(), "-o", page, *task).code == 0
 
+    def test_the_first_turn_that_went_wrong_is_said(self, lab: Lab, sums: Path) -> None:
+        """Where the generator gives the answers of the turns; a mistake stays, and is said once."""
+        with_targets = DIGITS.replace(
+            "sum(map(int, row)))",
+            "sum(map(int, row)), turn_targets=[sum(map(int, row[:n])) for n in range(1, length)])",
+        )
+        (sums.parent / "digits.py").write_text(with_targets)
+        wrong_in = iter([(1,), (0, 1, 2), (2,), ()])  # the replies that are off by one, by sample
+        off: dict[str, tuple[int, ...]] = {}
+
+        def script(request: Request) -> str:
+            ways = off.setdefault(request.sample_id, next(wrong_in) if not request.history else ())
+            return so_far(request, off=len(request.history) in ways)
+
+        wanted = lab.wanted(sums, lengths=[3], samples=4)
+        lab.run(wanted, ScriptedProvider(script), max_connections=1)
+        asked = ("samples", lab.the_run(), "--task", sums, "--limit", "0")
+        rows = [json.loads(line) for line in lab.bench(*asked, "--json").out.splitlines()]
+        assert [row["first_wrong_turn"] for row in rows] == [2, 1, 3, None]
+        shown = lab.bench(*asked).out
+        assert shown.count("is the first whose answer is not right") == 3
+        assert "  turns    2 is the first whose answer is not right\n" in shown
+
+    def test_turn_targets_are_checked(self, lab: Lab, sums: Path) -> None:
+        """They are answers as the target is."""
+        generator = DIGITS.replace("row)))", "row)), turn_targets=['x'])")
+        (sums.parent / "digits.py").write_text(generator)
+        done = lab.bench("tasks", "check", sums)
+        assert done.code == 2
+        assert "a turn's target" in done.out + done.err
+
     def test_a_dry_run_says_how_many_requests_are_left(self, lab: Lab, sums: Path) -> None:
         """After an interrupt between two turns, of this sample too."""
         replies = iter(range(5))
