@@ -41,7 +41,7 @@ _TOO_MUCH = (BadRequestError.__name__, PromptOverflowError.__name__)
 _LONG_WAIT_S = 10.0
 """Shortest wait, in seconds, that the user is told about."""
 _SILENT_S = 20.0
-"""Seconds without an answer after which the user is told that requests are in flight."""
+"""Seconds without an answer after which the user of a task in turns is told so."""
 
 
 @dataclass(slots=True)
@@ -244,7 +244,7 @@ class RetryingClient:
             if self.progress.budget.exhausted or self.stopped is not None:
                 return None
             try:
-                reply = await self._sent(request)
+                reply = await self._sent(request, in_turns=sample.in_turns)
             except ProviderError:
                 raise
             except Exception as error:  # our code did not expect what the server sent
@@ -278,20 +278,23 @@ class RetryingClient:
                 self._note_idle()
             permit.release()
 
-    async def _sent(self, request: Request) -> Reply:
+    async def _sent(self, request: Request, *, in_turns: bool) -> Reply:
         """The reply to a request, or the probabilities of its options."""
-        notice = asyncio.get_running_loop().call_later(_SILENT_S, self._say_silence)
-        try:
-            if not request.options:
-                return await self.provider.complete(request)
+        if request.options:
             assert isinstance(self.provider, Likelihood)  # as its descriptor says
             return await self.provider.score(request)
+        if not in_turns:
+            return await self.provider.complete(request)
+        notice = asyncio.get_running_loop().call_later(_SILENT_S, self._say_silence)
+        try:
+            return await self.provider.complete(request)
         finally:
             notice.cancel()
 
     def _say_silence(self) -> None:
         """Tells the user once that the server has a request and does not answer: it may hang, and
-        a progress of samples does not move while their turns are answered.
+        the count of samples shows nothing of it, since it stands still while their turns are
+        answered too.
         """
         silent_s = self.clock() - self.answered_at_s
         if silent_s < _SILENT_S or self.has_said_silence or self.has_said_waiting:
