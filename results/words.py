@@ -33,13 +33,15 @@ _BOTH = "gpt-4o-mini"
 def words(rows: Sequence[Row]) -> Words:
     """Title, first lines, and the section on what counting predicts, for `rows` of all models."""
     recorded = [row for row in rows if row["kind"] == RECORDED]
-    models = {row["model"] for row in rows if row["task"] == "capacity/items"}
+    of_task = {row["model"] for row in rows if row["task"] == "capacity/items"}
+    unread = sorted(of_task - {row["model"] for row in recorded})
     return Words(
         title="Which model for a list of 200 items?",
         lede=(
             (
-                f"How many items of a row {len(models)} models count exactly, from replies that "
-                "Dai & Fan recorded in April 2026 and Eyechart judged. Counting equal items is not "
+                f"How many items of a row {len(recorded)} models count exactly, from replies that "
+                "Dai & Fan recorded in April 2026 and Eyechart judged"
+                f"{_without_replies(unread)}. Counting equal items is not "
                 "working with a list: a model that fails here at 200 cannot be trusted to keep 200 "
                 "equal items apart, and one that passes has shown no more than that (see below)."
             ),
@@ -62,6 +64,13 @@ def words(rows: Sequence[Row]) -> Words:
         ),
         first=FIRST,
     )
+
+
+def _without_replies(models: Sequence[str]) -> str:
+    """The models that have a published figure and no replies to judge; empty without any."""
+    if not models:
+        return ""
+    return f"; of {len(models)} more ({', '.join(models)}) there is only the published figure"
 
 
 def _beyond_chance(recorded: Sequence[Row]) -> str:

@@ -92,9 +92,46 @@ class TestEnds:
         assert known(0.1, 0.2, 0.3).octaves() == pytest.approx(2 / 8)  # the tested range
 
     def test_the_probability_to_reach_the_threshold(self) -> None:
-        """At any length of the range."""
+        """At any length of the range; between two bins it changes evenly."""
         found = known(0.1, 0.2, 0.7)
-        assert found.reaches(np.array([16.0, 19.0])) == pytest.approx([0.9, 0.3])
+        lengths = 16 * 2 ** np.array([0.0, 1 / 8, 3 / 16, 2 / 8])
+        assert found.reaches(lengths) == pytest.approx([0.9, 0.8, 0.55, 0.3])
+
+    @pytest.mark.parametrize("seed", range(40))
+    def test_the_estimate_and_the_probability_are_one_reading(self, seed: int) -> None:
+        """At the effective length the threshold is reached with one half or more, behind it with
+        less; so no table has a model that sees to 515 and reaches the threshold at 500 with 0.49.
+        """
+        lines = tuple(lines_of((5, 10, 20, 40, 80, 160, 320), "none" if seed % 2 else "bands"))
+        found = fit(simulated(logistic(50), 12, seed, lines), Threshold())
+        assert found.median.sign == "="
+        at, behind = found.reaches(found.median.length + np.array([0.0, 1.0]))
+        assert behind < 0.5 <= at + 1e-6
+
+    def test_an_exact_length_is_read_from_its_own_answers(self) -> None:
+        """110 lies off the centre of its bin; nothing there is mixed with the bin before, which has
+        no answers.
+        """
+        lines = tuple(lines_of((10, 50, 100, 110), "none"))
+        found = fit(
+            simulated(lambda lengths: np.where(lengths < 110, 1.0, 0.0), 20, 0, lines), Threshold()
+        )
+        place = int(found.bins.places(110))
+        assert found.bins.centres[place] != pytest.approx(np.log2(110 / 10))
+        assert found.accuracy_at(110)[0] == found.accuracy[place]
+        assert found.reaches(np.array(110.0)) == 1 - found.below[place]
+        assert found.up_to(100).bins.exact == (10, 50, 100)
+
+    def test_accuracy_and_probability_are_mixed_alike(self) -> None:
+        """Between two bins the levels above the threshold have the probability to reach it."""
+        found = fit(simulated(logistic(50), 12), Threshold())
+        for length in (12, 31, 47, 52, 203):
+            place = float(found.bins.read_at(length))
+            near = found.curve.levels[0, [int(place), int(place) + 1]]
+            mixed = (1 - place % 1) * near[0] + place % 1 * near[1]
+            reaching = mixed[found.curve.accuracies >= found.required].sum()
+            assert reaching == pytest.approx(float(found.reaches(np.array(float(length)))))
+            assert found.accuracy_at(length)[0] == pytest.approx(mixed @ found.curve.accuracies)
 
 
 class TestFit:

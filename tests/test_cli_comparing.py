@@ -100,6 +100,24 @@ class TestSeveral:
         tables = [line for line in done.out.splitlines() if line.startswith(("|", "+"))]
         assert max(map(cell_len, tables)) <= 80
 
+    def test_better_without_a_longer_length_is_explained(self, lab: Lab) -> None:
+        """Two tables of one command must not seem to contradict each other."""
+
+        def half(request: Request) -> str:
+            is_even = int(request.sample_id.rpartition("index=")[2]) % 2 == 0
+            return right(request) if is_even else sees_to(8)(request)
+
+        scripts = (("a", sees_to(8)), ("b", half), ("c", sees_to(8)))
+        folders = [run(lab, name, script).folder for name, script in scripts]
+        said = " ".join(lab.bench("compare", *folders).out.split())
+        assert "no difference found" in said
+        assert (
+            "scripted/b is better than scripted/a though no difference was found between their "
+            "effective lengths: “found” is about effective lengths" in said
+        )
+        folders[1:] = [run(lab, name, sees_to(sees)).folder for name, sees in (("d", 16), ("e", 2))]
+        assert "though no difference was found" not in lab.bench("compare", *folders).out
+
     def test_several_conditions_are_columns(self, lab: Lab) -> None:
         """With how far each run sees under each of them; pairs go by the mean."""
         both = ("none", "comma")
@@ -338,3 +356,17 @@ class TestNext:
         out = lab.folder / name
         done = lab.bench_run("--model", lab.fake(right), "--out", out)
         assert followed(lab, done).code == 0
+
+
+def test_a_pattern_finds_runs_of_models_with_a_slash(lab: Lab) -> None:
+    """Quoted, so that no shell takes `**` for one folder; all verbs that judge runs take it."""
+    for model in ("tiny", "oracle:9"):
+        assert lab.bench_run("--model", model, "--lengths", "3", "--samples", "2").code == 0
+    pattern = f"{lab.out}/runs/**/ones@*"
+    done = lab.bench("compare", pattern)
+    assert (done.code, "oracle/9 against tiny" in done.out) == (0, True)
+    assert lab.bench("score", pattern).out.count("sees to (85 %)") == 2
+    done = lab.bench("leaderboard", pattern, "-o", lab.folder / "board.csv")
+    assert "board.csv: 4 rows" in done.out
+    done = lab.bench("score", f"{lab.out}/runs/**/twos@*")
+    done.one_line(1, "no run in", "twos@*", "'bench runs' lists the runs")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-import re
+import shlex
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -96,7 +96,7 @@ def test_folders_in_examples_are_there(lab: Lab, verb: tuple[str, ...]) -> None:
                 *line.split()[1:], "--lengths", "5", "--samples", "2", "--spread", "none"
             )
             assert ran.code == 0, ran
-        for folder in re.findall(r"results/runs/\S+", line):
+        for folder in (word for word in shlex.split(line) if word.startswith("results/runs/")):
             assert list(Path().glob(folder)), line
             assert all((run / "manifest.json").exists() for run in Path().glob(folder)), line
 

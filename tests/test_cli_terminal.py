@@ -352,14 +352,13 @@ class TestStreams:
         assert len(list(lab.out.rglob(TABLE))) == 3
 
     def test_a_reader_who_went_away(self, lab: Lab) -> None:
-        """As `head` does."""
+        """As `head` does: nothing is said, and the code is that of the run."""
         reading, writing = os.pipe()
         os.close(reading)
         process = lab.slow(*RUN, delay_s=0, stdout=writing)
         os.close(writing)
         _, err = process.communicate(timeout=60)
-        assert process.returncode == 1
-        assert err.decode() == "bench: Broken pipe: output\n"
+        assert (process.returncode, err) == (0, b"")
         assert (lab.the_run() / TABLE).exists()
 
     @pytest.mark.parametrize(("command", "code"), [(RUN, 0), (("run", "--task", "none"), 2)])

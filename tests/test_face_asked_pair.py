@@ -136,7 +136,7 @@ def test_a_decided_comparison_asks_nothing(pair: Pair) -> None:
     pair.run("near", sees_to(8), *LINES)
     done = pair.ask()
     assert "asking at most 80 samples" in done.err
-    assert done.err.rstrip().endswith("the comparison is decided")
+    assert "the comparison is decided" in done.err
     assert pair.asked == {"far": [], "near": []}
     assert "far/x and near/x are equivalent on lab/ones" in " ".join(done.out.split())
 

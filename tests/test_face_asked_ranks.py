@@ -52,7 +52,10 @@ def test_the_run_that_is_surely_last_is_not_asked(runs: Pair) -> None:
     assert done.code == 0, done.err
     said = " ".join(done.err.split())
     assert "asking at most 45 samples: the runs whose order is open are asked, in 4 waves" in said
-    assert said.endswith("no two neighbours in the ranking are open")
+    assert said.endswith(
+        "no two neighbours in the ranking are open decided: far/x sees further than mid/x, mid/x "
+        "sees further than near/x"
+    )
     after = json.loads(done.out)["runs"]
     assert [(one["rank_best"], one["rank_last"]) for one in after] == [(1, 1), (2, 2), (3, 3)]
     asked = count(runs)
@@ -74,7 +77,8 @@ def test_which_is_best_needs_no_order_of_the_others(lab: Lab) -> None:
     assert open_pairs(ranking, RANKS, MARGIN) == [(1, 2)]
     assert open_pairs(ranking, BEST, MARGIN) == []
     done = runs.ask("--settle", "best")
-    assert done.err.rstrip().endswith("it is decided which run sees furthest")
+    said = " ".join(done.err.split())
+    assert "it is decided which run sees furthest decided: far/x sees further than" in said
     assert sum(count(runs).values()) == 0
 
 
@@ -82,7 +86,9 @@ def test_a_limit_is_that_of_all_runs(runs: Pair) -> None:
     """And the same command goes on, with the samples that it has."""
     done = runs.ask("--max-requests", "7")
     assert sum(count(runs).values()) <= 7
-    assert "asking at most 7 samples" in done.err
+    said = " ".join(done.err.split())
+    assert "asking at most 7 samples" in said
+    assert said.endswith("decided: mid/x sees further than near/x; open: far/x and mid/x")
     assert all(read_run(folder).missing == 0 for folder in runs.folders)
 
 

@@ -184,8 +184,10 @@ def test_what_pipelines_read(lab: Lab, before: Path) -> None:
     (failure,) = suite.iter("failure")
     assert "sees further than" in (failure.text or "")
     text = summary.read_text()
-    assert text.startswith("# Mine\n| task |")
+    assert text.startswith("# Mine\n\n| task |")  # else Markdown has no table there
     assert "**worse**" in text
+    lab.bench(*arguments)
+    assert summary.read_text() == text + text.removeprefix("# Mine\n")
 
 
 def test_a_gate_without_a_verdict_says_so_to_pipelines(lab: Lab, before: Path) -> None:
@@ -199,6 +201,7 @@ def test_a_gate_without_a_verdict_says_so_to_pipelines(lab: Lab, before: Path) -
     assert error.get("message") == "no verdict"
     assert "The gate ended before its verdict (no run in " in (error.text or "")
     assert "| lab/ones | **no verdict** | – |" in summary.read_text()
+    assert summary.read_text().startswith("| task |")
 
 
 @pytest.mark.parametrize(

@@ -83,7 +83,12 @@ def test_a_limit_leaves_the_run_incomplete(gate: Gate) -> None:
     gate.run(8)
     done = gate.ask("--max-requests", "10")
     assert (done.code, done.out.splitlines()[0].endswith("  incomplete")) == (4, True)
-    assert "the 10 samples are asked" in " ".join(done.err.split())
+    said = " ".join(done.err.split())
+    assert "the 10 samples are asked" in said
+    assert "open: the baseline and new/x" in said
+    told = " ".join(done.out.split())
+    assert "have no partner in the run; the same command asks on." in told
+    assert "--ask" not in told
     assert len(gate.asked) == 10
 
 

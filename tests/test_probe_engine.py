@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import os
 import shutil
@@ -335,3 +336,14 @@ def test_one_intervention_has_one_name(lab: Lab) -> None:
         probe(lab, *ONES, "--lengths", "6", "--measure", "answer", "--intervene", given)
     (folder,) = (lab.out / "probes").glob("*/counting/*")
     assert folder.parents[1].name == "tiny@log_n=512+softmax_one"
+
+
+def test_the_heads_of_columns_are_named(lab: Lab) -> None:
+    """By the measure and the quantity that the file has."""
+    done = probe(lab, *ONES, "--lengths", "4,6", "--measure", "collapse", "--samples", "2")
+    said = " ".join(done.out.split())
+    assert "n, n+1 at end is collapse.final_relative_end;" in said
+    assert "squashing." not in said
+    with (probe_of(lab) / "probe.csv").open(newline="") as file:
+        rows = {(row["measure"], row["quantity"]) for row in csv.DictReader(file)}
+    assert ("collapse", "final_relative_end") in rows

@@ -13,7 +13,10 @@ import pytest
 
 from eyechart.harness.analysis.judged_run import read_run
 from eyechart.harness.journal.manifest import find_runs, read_manifest
+from eyechart.harness.plan.plan import plan
 from eyechart.harness.satellites.recorded.fields import RowError, prompt_text, whole
+from eyechart.harness.spec import Spread
+from eyechart.harness.task.catalogue import built_in_files, open_task
 from tests.conftest import Done, Lab, records
 
 ITEMS = """\
@@ -440,3 +443,18 @@ def test_a_log_of_inspect_needs_its_package(lab: Lab, monkeypatch: pytest.Monkey
     monkeypatch.setitem(sys.modules, "inspect_ai", None)
     log = lines(lab.folder / "log.eval", ["any"])
     take(lab, log, words(lab), "--axis", "hint=yes").one_line(2, "pip install -e '.[inspect]'")
+
+
+@pytest.mark.parametrize("spread", ["none", "bands"])
+def test_own_samples_have_the_lines_that_they_were_made_for(lab: Lab, spread: Spread) -> None:
+    """Exact lengths stay exact, though some of them lie in a band of the task by chance."""
+    task = open_task("counting/words", built_in_files()["counting/words"], trial=False)
+    asked = plan(task, lengths=task.lengths, samples=3, spread=spread)
+    rows = [{"id": sample.id, "reply": f"Final answer: {sample.target}"} for sample in asked]
+    command = ("import", lines(lab.folder / "own.jsonl", rows), "--task", "counting/words")
+    done = lab.bench(*command, "--model", "them", "--out", lab.out)
+    assert done.code == 0, done.err
+    (folder,) = (lab.out / "runs" / "them" / "counting").iterdir()
+    found = read_run(folder)
+    assert {cell.line for cell in found.manifest.cells} == set(asked.lines)
+    assert found.cells["correct"].tolist() == [3] * len(asked.lines)

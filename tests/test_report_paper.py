@@ -151,10 +151,33 @@ class TestFiles:
         assert not (lab.folder / "a.pdf").exists()
 
     def test_a_missing_extra_is_named(self, lab: Lab) -> None:
-        """Before anything is read or written."""
+        """Before anything is written, and once all that was given can be drawn: nobody installs
+        it to learn that a name is wrong.
+        """
+        assert lab.bench_run("--lengths", "3", "--samples", "2").code == 0
         lab.monkeypatch.setitem(vars(verbs), "find_spec", lambda _name: None)
-        done = lab.bench("figure", "accuracy", lab.folder, "-o", lab.folder / "a.svg")
+        place = lab.folder / "a.svg"
+        done = lab.bench("figure", "accuracy", lab.the_run(), "-o", place)
         done.one_line(2, "--format svg needs the package vl-convert-python: ", "[charts]")
+        lab.bench("figure", "acuracy", lab.the_run(), "-o", place).one_line(2, "no figure")
+        assert "no run in" in lab.bench("figure", "lengths", lab.folder / "away", "-o", place).err
+        for kind, code in (("figure", ["lengths"]), ("report", ["--format", "svg"])):
+            done = lab.bench(kind, *code, lab.folder / "away")
+            assert "no run in" in done.err
+            assert "vl-convert" not in done.err
+        assert not place.exists()
+
+    def test_a_run_that_is_named_twice_is_said(self, lab: Lab) -> None:
+        """Also with another path to it: one mark would look like two that agree."""
+        assert lab.bench_run("--lengths", "3", "--samples", "2").code == 0
+        run = lab.the_run()
+        beside = run.parent / "other" / ".." / run.name
+        (run.parent / "other").mkdir()
+        place = lab.folder / "a.svg"
+        done = lab.bench("figure", "lengths", run, beside, "-o", place)
+        assert done.code == 0
+        assert f"{run} is named 2 times, and shown once" in " ".join(done.err.split())
+        assert "named" not in lab.bench("figure", "lengths", run, "-o", place).err
 
 
 def _no_reply(_request: object) -> str:

@@ -60,6 +60,20 @@ class TestPublished:
         assert right_at_lengths(rows) == [*AT]
         assert all(row["vendor"] for row in recorded)
 
+    def test_no_row_contradicts_itself(self) -> None:
+        """A model that sees to 515 reaches the threshold at 500 with one half or more."""
+        checked = 0
+        for row in published():
+            if not row["effective_length"] or row["effective_length_bound"]:
+                continue
+            for length in AT:
+                reaches = row[f"reaches_at_{length}"]
+                if reaches and not row[f"reaches_at_{length}_bound"]:
+                    is_seen = float(row["effective_length"]) >= length
+                    assert (float(reaches) >= 0.5) == is_seen, (row["model"], length)
+                    checked += 1
+        assert checked > 100
+
     def test_kinds_are_never_in_one_table(self) -> None:
         """Nor are sources of reported figures."""
         for group in groups_of(published()):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from datetime import date
 from pathlib import Path
 from typing import Any
@@ -16,11 +17,13 @@ from eyechart.harness.journal.record import Record, decode
 from eyechart.harness.plan.context_fit import context_fits
 from eyechart.harness.plan.cost import Budget, estimate_tokens, likely_answer, whole_cost
 from eyechart.harness.plan.estimate import forecast
+from eyechart.harness.run import retry
 from eyechart.harness.run.limits import RunLimits
 from eyechart.harness.run.pool import ask_all
 from eyechart.harness.run.progress import Progress
 from eyechart.harness.spec import Condition, Line, Sample, Settings
 from eyechart.harness.spec.turns import NEXT_TURN, Turn, conversation, messages_of
+from eyechart.providers import descriptors
 from eyechart.providers.base import (
     AuthError,
     BadRequestError,
@@ -259,6 +262,28 @@ class TestCounting:
         assert len(provider.requests) == 3
         assert now_s == pytest.approx(2.0)
 
+    def test_a_server_that_hangs_between_two_turns_is_said(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """Once: the count of samples does not move meanwhile."""
+        monkeypatch.setattr(retry, "_SILENT_S", 0.0)
+        said: list[str] = []
+        told = asyncio.Event()
+
+        class Hangs(ScriptedProvider):
+            async def complete(self, request: Request) -> Reply:
+                if request.history:
+                    await told.wait()
+                return await super().complete(request)
+
+        def say(line: str) -> None:
+            said.append(line)
+            told.set()
+
+        ask(in_turns(), Hangs(["1"]), [], say=say)
+        (line,) = said
+        assert "with 1 in flight: the model is slow, or the server hangs" in line
+
     def test_most_requests_counts_samples(self, lab: Lab, sums: Path) -> None:
         """As its help says."""
         limits = ("--adaptive", "--max-requests", "3")
@@ -370,6 +395,59 @@ class TestDoors:
         assert row["prompt"].count(NEXT_TURN) == 2
         page = lab.folder / "page.html"
         assert lab.bench("report", lab.the_run(), "-o", page, *task).code == 0
+
+    def test_the_first_turn_that_went_wrong_is_said(self, lab: Lab, sums: Path) -> None:
+        """Where the generator gives the answers of the turns; a mistake stays, and is said once."""
+        with_targets = DIGITS.replace(
+            "sum(map(int, row)))",
+            "sum(map(int, row)), turn_targets=[sum(map(int, row[:n])) for n in range(1, length)])",
+        )
+        (sums.parent / "digits.py").write_text(with_targets)
+        wrong_in = iter([(1,), (0, 1, 2), (2,), ()])  # the replies that are off by one, by sample
+        off: dict[str, tuple[int, ...]] = {}
+
+        def script(request: Request) -> str:
+            ways = off.setdefault(request.sample_id, next(wrong_in) if not request.history else ())
+            return so_far(request, off=len(request.history) in ways)
+
+        wanted = lab.wanted(sums, lengths=[3], samples=4)
+        lab.run(wanted, ScriptedProvider(script), max_connections=1)
+        asked = ("samples", lab.the_run(), "--task", sums, "--limit", "0")
+        rows = [json.loads(line) for line in lab.bench(*asked, "--json").out.splitlines()]
+        assert [row["first_wrong_turn"] for row in rows] == [2, 1, 3, None]
+        shown = lab.bench(*asked).out
+        assert shown.count("is the first whose answer is not right") == 3
+        assert "  turns    2 is the first whose answer is not right\n" in shown
+
+    def test_turn_targets_are_checked(self, lab: Lab, sums: Path) -> None:
+        """They are answers as the target is."""
+        generator = DIGITS.replace("row)))", "row)), turn_targets=['x'])")
+        (sums.parent / "digits.py").write_text(generator)
+        done = lab.bench("tasks", "check", sums)
+        assert done.code == 2
+        assert "a turn's target" in done.out + done.err
+
+    def test_a_dry_run_says_how_many_requests_are_left(self, lab: Lab, sums: Path) -> None:
+        """After an interrupt between two turns, of this sample too."""
+        replies = iter(range(5))
+
+        def script(request: Request) -> str:
+            if next(replies, None) is None:
+                raise AuthError("no key")
+            return so_far(request)
+
+        lab.fake(script)
+        takes_turns = replace(descriptors.BUILT_IN["fake"], takes_turns=True)
+        lab.monkeypatch.setitem(descriptors.BUILT_IN, "fake", takes_turns)
+        model = ("--model", "fake/model", "--max-connections", "1")
+        assert lab.bench_run(*model, task=sums).code == 1
+        said = " ".join(lab.bench_run(*model, "--dry-run", task=sums).out.split())
+        assert "8 requests in all, of which 3 are left; each turn is one" in said
+        document = json.loads(lab.bench_run(*model, "--dry-run", "--json", task=sums).out)
+        (planned,) = document["runs"]
+        assert (planned["turns"], planned["answered_turns"]) == (8, 5)
+        fresh = lab.bench_run(*model, "--dry-run", "--fresh", task=sums)
+        assert "8 requests in all; each turn is one" in " ".join(fresh.out.split())
 
     def test_a_dry_run_says_how_many_requests_turns_are(self, lab: Lab, sums: Path) -> None:
         """Two samples of one, two of three."""

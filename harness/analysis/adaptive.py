@@ -17,8 +17,6 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-import numpy as np
-
 from eyechart.harness.analysis.bins import BINS_AN_OCTAVE
 from eyechart.harness.analysis.curve import Curve, Threshold
 from eyechart.harness.analysis.fit import Fit, Tails, fit
@@ -197,7 +195,7 @@ def _next_step(samples: Curve | None, planned: Mapping[Line, int], aim: Aim) -> 
     unopened = lines[last_opened + 1 :]
     considered = unopened[0] if unopened else lines[-1]
     fitted = fit(samples, aim.threshold, longest=float(considered.high))
-    beyond = float(fitted.reaches(np.array([lines[last_opened].high], float))[0])
+    beyond = 1 - float(fitted.below[fitted.bins.places(lines[last_opened].high)])
     reported = fitted.up_to(float(samples.lines[-1].high))
     step = _step(reported, aim.threshold)
     if unopened and beyond > BEYOND:

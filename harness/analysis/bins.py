@@ -28,6 +28,8 @@ class Bins:
     longest: float
     own: tuple[int, ...] = ()
     """Lengths that have a bin of their own, ascending."""
+    exact: tuple[int, ...] = ()
+    """Lengths that were asked as such, ascending; each is alone in its bin."""
 
     @classmethod
     def of(cls, lines: Sequence[Line], longest: float = 0.0) -> Bins:
@@ -37,12 +39,13 @@ class Bins:
         lows, highs = np.array([(line.low, line.high) for line in lines]).T
         bins = cls(float(lows.min()), max(float(highs.max()), longest))
         first, last = bins.places(lows), bins.places(highs)
-        own = [
-            int(low)
+        exact = {
+            int(low): ((first <= place) & (place <= last)).sum() > 1
             for low, high, place in zip(lows, highs, first, strict=True)
-            if low == high and ((first <= place) & (place <= last)).sum() > 1
-        ]
-        return replace(bins, own=tuple(sorted(set(own))))
+            if low == high
+        }
+        own = tuple(length for length in sorted(exact) if exact[length])
+        return replace(bins, own=own, exact=tuple(sorted(exact)))
 
     @property
     def centres(self) -> Floats:
@@ -58,6 +61,19 @@ class Bins:
         edges, _ = _cells(self.shortest, self.longest, self.own)
         octaves = np.log2(np.asarray(lengths, float) / self.shortest)
         places: npt.NDArray[np.int64] = np.searchsorted(edges, octaves).astype(np.int64)
+        return places
+
+    def read_at(self, lengths: npt.ArrayLike) -> Floats:
+        """The places, with fractions, at which a posterior is read for lengths within the range.
+
+        A bin stands for the exact length that was asked in it, else for its centre; between two
+        bins the place changes evenly with the octaves.
+        """
+        stands = self.centres.copy()
+        if self.exact:
+            stands[self.places(self.exact)] = np.log2(np.array(self.exact) / self.shortest)
+        octaves = np.log2(np.asarray(lengths, float) / self.shortest)
+        places: Floats = np.interp(octaves, stands, np.arange(self.count))
         return places
 
     def octaves(self, places: Floats) -> Floats:

@@ -120,9 +120,9 @@ class Prompts:
     remedy: str = ""
     """What the user can do about that; "" where nothing is known to help."""
 
-    def metadata_of(self, run: JudgedRun, record: Record) -> dict[str, int | float | str] | None:
-        """The metadata of a record's item; `None` if the task is not at hand or the item is not one
-        of its own. The journal has no metadata, so the item is made again.
+    def item_of(self, run: JudgedRun, record: Record) -> Item | None:
+        """A record's item, made again; `None` if the task is not at hand or the item is not one of
+        its own.
         """
         task, seed = self.task, int(run.manifest.settings["seed"])
         place = record.condition, record.length, record.index
@@ -130,7 +130,7 @@ class Prompts:
         if task is None or id_of_draw(known, record.draw) != record.id:
             return None
         try:
-            return dict(item_of(task, *place, seed).metadata)
+            return item_of(task, *place, seed)
         except TaskError:
             return None
 

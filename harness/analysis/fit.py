@@ -71,11 +71,13 @@ class Fit:
 
     def accuracy_at(self, length: float, tails: Tails = TAILS) -> tuple[float, float, float]:
         """The accuracy at a length within the range asked: the mean, and the interval between two
-        quantiles.
+        quantiles. Between two bins it is that of their mixture, see `reaches`.
         """
-        place = int(self.bins.places(length))
-        mean = float(self.accuracy[place])
-        levels, guessed = self.curve.levels[0, place], float(self.curve.guessed[place])
+        place = float(self.bins.read_at(length))
+        share = place % 1
+        bins, weights = [int(place), math.ceil(place)], np.array([1 - share, share])
+        levels = weights @ self.curve.levels[0, bins]
+        mean, guessed = (float(weights @ one[bins]) for one in (self.accuracy, self.curve.guessed))
         low, high = accuracy_interval(levels, self.curve.accuracies, tails)
         return mean, guessed + (1 - guessed) * low, guessed + (1 - guessed) * high
 
@@ -98,8 +100,13 @@ class Fit:
     def reaches(self, lengths: Floats) -> Floats:
         """Probability that the accuracy at each length is at least `required`; lengths outside the
         range count as its nearer end.
+
+        Between two bins it changes evenly, as in `place`. So a length that was not asked as such
+        has one half or more up to the estimate, and less behind it.
         """
-        return 1 - self.below[np.clip(self.bins.places(lengths), 0, len(self.below) - 1)]
+        places = self.bins.read_at(lengths)
+        found: Floats = 1 - np.interp(places, np.arange(len(self.below)), self.below)
+        return found
 
     def place(self, probability: float) -> float:
         """The bin, with a fraction, below which the crossing lies with this probability; -infinity
@@ -177,7 +184,8 @@ class Fit:
         The numbers at the remaining lengths do not change, since they do not depend on lengths
         without answers.
         """
-        bins = replace(self.bins, longest=longest)
+        exact = tuple(length for length in self.bins.exact if length <= longest)
+        bins = replace(self.bins, longest=longest, exact=exact)
         kept = slice(bins.count)
         return replace(
             self,

@@ -43,9 +43,8 @@ def _below(one: Fit, scale: Floats) -> Floats:
     """Probability that the effective length is at most each length of `scale`, in octaves above 1:
     0 below the lengths asked, 1 from the longest one on.
     """
-    octaves = math.log2(one.bins.shortest) + one.bins.centres
-    found: Floats = np.interp(scale, octaves, one.below)
-    found[scale < octaves[0]] = 0.0
+    found: Floats = 1 - one.reaches(2.0**scale)
+    found[scale < math.log2(one.bins.shortest)] = 0.0
     found[scale >= math.log2(one.bins.longest)] = 1.0
     return found
 

@@ -41,12 +41,20 @@ def open_pairs(ranking: Ranking, question: str, margin: float) -> list[tuple[int
     samples do not show: the order of a run that has no single threshold, or is limited by something
     else than sight, and that of two runs that both see beyond the longest line.
     """
+    return [
+        pair
+        for pair in asked_pairs(ranking, question)
+        if not is_decided(ranking.comparisons[pair], margin)
+    ]
+
+
+def asked_pairs(ranking: Ranking, question: str) -> list[tuple[int, int]]:
+    """The places of the pairs whose order is asked for, and that more samples can show."""
     ordered = [place for place, one in enumerate(ranking.runs) if _has_order(one)]
     return [
         (left, right)
         for left, right in (pairs_of(question, ordered) if ordered else ())
-        if not is_decided(ranking.comparisons[left, right], margin)
-        and not _are_outside(ranking.runs[left], ranking.runs[right])
+        if not _are_outside(ranking.runs[left], ranking.runs[right])
     ]
 
 

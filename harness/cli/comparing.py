@@ -145,6 +145,8 @@ def ask_until_decided(asking: Asking) -> None:
         say("what was answered is saved, and the same command goes on, for the same price anew")
         raise
     say(f"asked {asking.asked:,} samples: {why}" if asking.waves else why)
+    if after := asking.after():
+        say(after)
 
 
 def _is_comparison(path: Path) -> bool:

@@ -157,6 +157,8 @@ def print_ranking(ranking: Ranking, margin: float) -> None:
     for block in blocks([Column([""], [names[place] for place, _ in others], "left")], columns):
         show(table(block))
     _tell_of_factors(comparison.length for comparison in ranking.comparisons.values())
+    if note := _not_by_length(ranking, margin):
+        tell(note)
     tell(ranking_finding(ranking))
     if pairs[0][1].in_tokens:
         judged = [
@@ -168,6 +170,26 @@ def print_ranking(ranking: Ranking, margin: float) -> None:
         tell(unit_note(tokens, ranking.runs[0].run.spec.unit))
     for note in ranking_notes(ranking):
         tell(note)
+
+
+def _not_by_length(ranking: Ranking, margin: float) -> str:
+    """Why a run can be worse or better where no difference in effective length was found; empty
+    where there is none.
+    """
+    reference = ranking.runs[ranking.reference].name
+    said = [
+        f"{ranking.runs[place].name} is {change} than {reference}"
+        for place, comparison in ranking.against_reference
+        if not comparison.length.further
+        if (change := comparison.change(margin)) in ("worse", "better")
+    ]
+    if not said:
+        return ""
+    return (
+        f"{', '.join(said)} though no difference was found between their effective lengths: "
+        "“found” is about effective lengths, corrected for all pairs; “is” is also about the areas "
+        "and the accuracy at each length, and areas are not corrected."
+    )
 
 
 def _area_points(area: PairedArea | None) -> str:

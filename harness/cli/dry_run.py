@@ -116,7 +116,7 @@ def _show(preview: Preview, options: RunOptions) -> None:
             if preview.waves
             else zip(("can show", "", ""), _can_show(can_show(plan)), strict=True)
         ),
-        *([("turns", _turns(run_forecast))] if plan.task.in_turns else []),
+        *([("turns", _turns(preview, is_fresh=is_fresh))] if plan.task.in_turns else []),
         ("characters", f"{run_forecast.characters:,}"),
         ("tokens", f"{run_forecast.prompt_tokens:,} of prompts ({rule}), {replies}"),
         *([] if preview.writes_replies else [("read", _read(request, first))]),
@@ -147,9 +147,11 @@ def _show(preview: Preview, options: RunOptions) -> None:
     echo(*(f"    | {line}" for line in _shown(first).split("\n")), "")
 
 
-def _turns(found: Forecast) -> str:
-    """What the turns of samples take."""
-    return f"{found.turns:,} requests in all; each turn is one, and sends all that was said before"
+def _turns(preview: Preview, *, is_fresh: bool) -> str:
+    """What the turns of samples take, and how many of them are left."""
+    turns, answered = preview.forecast.turns, 0 if is_fresh else preview.answered_turns
+    left = f", of which {max(0, turns - answered):,} are left" if answered else ""
+    return f"{turns:,} requests in all{left}; each turn is one, and sends all that was said before"
 
 
 def _read(request: RunRequest, first: Sample) -> str:

@@ -57,6 +57,7 @@ def _run(preview: Preview, *, is_fresh: bool) -> dict[str, Any]:
         "fitting": forecast.requests,
         "turns": forecast.turns,
         "answered": 0 if is_fresh else preview.answered,
+        "answered_turns": 0 if is_fresh else preview.answered_turns,
         "cells": [_cell(preview, key, size) for key, size in plan.sizes.items()],
         "characters": forecast.characters,
         "tokens_are_counted": forecast.exact,

@@ -26,6 +26,7 @@ from eyechart.harness.cli.options import (
     ThresholdOption,
     UnitOption,
     examples,
+    matching,
     takes,
 )
 from eyechart.harness.settings.figure import FONT, FONT_SIZE, KINDS, WIDTH, FigureStyle
@@ -36,14 +37,14 @@ SCORE_EXAMPLES = examples(
     "bench score --threshold 0.5 results/runs/tiny/counting/ones@1-*",
     "bench score --by topic RUN",
     "bench score --at 20,200 RUN",
-    "bench score --format latex results/runs/*/counting/ones@1-* > tables.tex",
+    "bench score --format latex 'results/runs/**/counting/ones@1-*' > tables.tex",
 )
 COMPARE_EXAMPLES = examples(
     "bench run --task counting/ones --model tiny,oracle:50",
     "bench compare results/runs/tiny/counting/ones@1-* results/runs/oracle/50/counting/ones@1-*",
     "bench compare results/runs/tiny/counting/ones@1-* --axis separator=none,comma",
     "bench compare results/runs/tiny/counting/ones@1-* --axis separator=none,comma --unit tokens",
-    "bench compare results/runs/*/counting/ones@1-* -o compare.csv",
+    "bench compare 'results/runs/**/counting/ones@1-*' -o compare.csv",
     "bench compare RUN RUN --ask --max-requests 200",
     "bench compare RUN RUN RUN --ask --settle best",
     "bench compare BASE NEW --fail-if worse --margin 0.05",
@@ -62,7 +63,7 @@ REPORT_EXAMPLES = examples(
 FIGURE_EXAMPLES = examples(
     "bench run --task counting/ones --model tiny,oracle:50",
     "bench figure accuracy results/runs/tiny/counting/ones@1-* -o accuracy.pdf",
-    "bench figure lengths results/runs/*/counting/ones@1-* -o lengths --format pdf,svg",
+    "bench figure lengths 'results/runs/**/counting/ones@1-*' -o lengths --format pdf,svg",
     "bench figure probe results/runs/tiny/*/* results/probes/tiny/*/* --width 6.75",
 )
 
@@ -205,8 +206,9 @@ def leaderboard(
         list[Path] | None,
         typer.Argument(
             metavar="[RUN…]",
-            help="Folders of runs; default: all under --out.",
+            help="Folders of runs, or patterns as of bench compare; default: all under --out.",
             autocompletion=complete_runs,
+            callback=matching,
         ),
     ] = None,
     out: OutOption = Path("results"),

@@ -6,6 +6,7 @@ import inspect
 import shlex
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from glob import glob
 from inspect import Parameter
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
@@ -35,6 +36,23 @@ def examples(*lines: str) -> str:
 def listed(given: Sequence[str]) -> list[str]:
     """The names in an option that takes several, separated by commas or given again; each once."""
     return list(dict.fromkeys(name.strip() for option in given for name in option.split(",")))
+
+
+def matching(given: list[Path] | None) -> list[Path]:
+    """The folders that arguments name, with those that match in place of a pattern; a pattern that
+    matches none stays.
+
+    A name of a model with a slash is several folders. Most shells have no sign for any number of
+    folders; here `**` is one.
+    """
+    return [folder for path in given or () for folder in _folders(path) or [path]]
+
+
+def _folders(pattern: Path) -> list[Path]:
+    if pattern.exists():
+        return []
+    names = sorted(glob(str(pattern), recursive=True))  # noqa: PTH207  pathlib raises for a**
+    return [folder for folder in map(Path, names) if folder.is_dir()]
 
 
 def command_of(context: typer.Context) -> str:
@@ -159,7 +177,13 @@ RunArgument = Annotated[
 ]
 RunsArgument = Annotated[
     list[Path],
-    typer.Argument(metavar="RUN…", help="Folders of runs.", autocompletion=complete_runs),
+    typer.Argument(
+        metavar="RUN…",
+        help="Folders of runs, or patterns in quotes: 'results/runs/**/counting/ones@*' is those "
+        "of all models.",
+        autocompletion=complete_runs,
+        callback=matching,
+    ),
 ]
 OwnTasksOption = Annotated[
     str,

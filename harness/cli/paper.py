@@ -36,14 +36,14 @@ def figure(
     from eyechart.harness.report.paper.files import write_figures
 
     stem, kinds = _files(output or Path(kind), formats)
-    for one in kinds:
-        check_drawing("--format", one)
     named, beside = sorted_out(folders, warn)
     unread: list[str] = []
     read = partial(read_run, warn=warn, tasks=tasks, run_kept_code=run_kept_code)
     runs = [*each_readable(named, read, unread)]
     draw_more = [source.read(mine, runs, warn) for source, mine in beside]
     found = paper_figures(kind, sections(runs, threshold), style, draw_more)
+    for one in kinds:  # behind all that is read: an extra must not be installed for wrong input
+        check_drawing("--format", one)
     echo(*map(str, write_figures(found, stem, kinds)))
     for drawing in found:
         say(*(f"{drawing.title}: {note}" for note in drawing.notes))

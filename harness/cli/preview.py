@@ -95,6 +95,22 @@ class Preview:
         answers = _answers(self.request.folder, plan)
         return sum(answers.count_in(cell, plan.shard) for cell in plan.cells)
 
+    @property
+    def answered_turns(self) -> int:
+        """How many requests of samples that are asked over turns are answered, also those of
+        samples that a run left between two turns.
+        """
+        plan = self.request.plan
+        answers = _answers(self.request.folder, plan)
+        if not (answers or answers.begun):
+            return 0
+        return sum(
+            len(sample.messages)
+            if answers.has(answers.cell_key(sample), sample.index, sample.draw)
+            else len(answers.go_on(sample).said)
+            for sample in plan
+        )
+
 
 def _answers(folder: Path, plan: Plan) -> Answered:
     """Which planned samples are answered in the run's folder."""

@@ -150,12 +150,13 @@ def report(
     for kind in kinds:
         if kind not in FORMATS:
             raise UsageError(f"--format is one of {', '.join(FORMATS)}, not {kind!r}")
-        check_drawing("--format", kind)
     check_output("-o", output)
     named, beside = sorted_out(folders, warn)
     unread: list[str] = []
     read = partial(read_run, warn=warn, tasks=tasks, run_kept_code=run_kept_code)
     runs = [*each_readable(named, read, unread)]
+    for kind in kinds:
+        check_drawing("--format", kind)
     for run in runs:
         if lines := unread_lines(run):
             say(f"{run.manifest.model} on {run.manifest.task}:", *lines)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from eyechart.harness.analysis.probabilities import options_text
 from eyechart.harness.analysis.shortened import marked, shortened
@@ -82,16 +82,7 @@ def _print_sample(sample: ShownSample, most: int | None, *, draws: int) -> None:
         f"  outcome  {row['outcome']}{why}",
         f"  target   {whole(str(row['target']))}",
     )
-    if draws > 1:
-        seed = "" if row["seed"] is None else f", seed {row['seed']}"
-        echo(f"  draw     {row['draw']} of {draws}{seed}")
-    if row["recorded_verdict"]:
-        echo(f"  by row   {row['recorded_verdict']}")
-    if thinking := thinking_text(sample.detail.record):
-        echo(f"  thinking {thinking}")
-    if row["metadata"]:
-        facts = ", ".join(f"{name}={value}" for name, value in row["metadata"].items())
-        echo(f"  item     {whole(facts)}")
+    echo(*(f"  {name:8} {whole(text)}" for name, text in _facts(sample, row, draws)))
     asked = conversation(row["prompt"] or "", sample.detail.record.turns or ())
     for name, text in (("prompt", asked), ("reasoning", row["reasoning"])):
         if text:
@@ -107,6 +98,21 @@ def _print_sample(sample: ShownSample, most: int | None, *, draws: int) -> None:
     parts = marked(row["reply"], start, end, most)
     reply = "".join(f"{_LEFT}{part}{_RIGHT}" if answer else part for part, answer in parts)
     echo("  reply", *_indented(reply), "")
+
+
+def _facts(sample: ShownSample, row: Mapping[str, Any], draws: int) -> Iterator[tuple[str, str]]:
+    """Further facts of a sample, each with its name; only those that there are."""
+    if draws > 1:
+        seed = "" if row["seed"] is None else f", seed {row['seed']}"
+        yield "draw", f"{row['draw']} of {draws}{seed}"
+    if (turn := row["first_wrong_turn"]) is not None:
+        yield "turns", f"{turn} is the first whose answer is not right"
+    if row["recorded_verdict"]:
+        yield "by row", str(row["recorded_verdict"])
+    if thinking := thinking_text(sample.detail.record):
+        yield "thinking", thinking
+    if row["metadata"]:
+        yield "item", ", ".join(f"{name}={value}" for name, value in row["metadata"].items())
 
 
 def _indented(text: str) -> Iterator[str]:

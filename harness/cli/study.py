@@ -25,13 +25,16 @@ from eyechart.harness.face.run_options import RunOptions
 from eyechart.harness.face.study import StudyRuns, study_runs
 from eyechart.harness.journal.files import replace_file
 from eyechart.harness.journal.manifest import MANIFEST as RUN
+from eyechart.harness.journal.record import Warn
 from eyechart.harness.plan.cost import Budget
 from eyechart.harness.plan.selection import precision_text
 from eyechart.harness.run.event_loop import run_in_loop
 from eyechart.harness.run.first_replies import FirstRepliesError
 from eyechart.harness.settings.run_settings import RunSettings
+from eyechart.harness.settings.spelling import as_key
 from eyechart.harness.study.reading import built_in, find_study, read_study
 from eyechart.providers.base import ProviderError
+from eyechart.providers.naming import spelled
 from eyechart.providers.secrets import redact
 
 if TYPE_CHECKING:
@@ -184,7 +187,8 @@ def run(runs: StudyRuns, *, out: Path, as_json: bool, debug: bool) -> int:
         job.budget.shared_with += [one.budget for one in jobs if one is not job]
     display = TogetherDisplay()
     try:
-        found = ask_together(jobs, Talk(display, say, warn, announce=say), run_in_loop)
+        talk = Talk(display, _in_study(say), _in_study(warn), announce=say)
+        found = ask_together(jobs, talk, run_in_loop)
     finally:
         display.close()
     shown: list[RunsOfModel] = []
@@ -216,10 +220,15 @@ def run(runs: StudyRuns, *, out: Path, as_json: bool, debug: bool) -> int:
     if failed := [result for result in ordered if result.exit_code != COMPLETE]:
         say(
             f"{len(ordered) - len(failed)} of {len(ordered)} models are complete; these are not:",
-            *(f"  {result.model}: {result.why}" for result in failed),
+            *(spelled(f"  {result.model}: {result.why}", as_key) for result in failed),
             "the same command asks what is missing" + ("; " + _AFTER_STOPS) * _has_stops(shown),
         )
     return _code(failed, len(ordered))
+
+
+def _in_study(tell: Warn) -> Warn:
+    """Says settings as the study's file has them: its command takes few options."""
+    return lambda text: tell(spelled(text, as_key))
 
 
 _AFTER_STOPS = (

@@ -180,12 +180,15 @@ def _print(stream: TextIO, text: str) -> None:
     """Writes `text`; if that fails, `text` and all later output on `stream` is dropped.
 
     A command must not end because its output cannot be written: the run goes on, and its tables are
-    written to their files.
+    written to their files. A reader who went away, as `head` does, has what it wanted: that is no
+    error.
     """
     try:
         stream.write(text)
         stream.flush()
-    except (OSError, ValueError) as error:  # disk full, pipe closed, or closed by a generator
+    except BrokenPipeError:
+        drop_output(stream)
+    except (OSError, ValueError) as error:  # disk full, or closed by a generator
         drop_output(stream)
         if stream is sys.stdout and not _write_errors:
             _write_errors.append(error)

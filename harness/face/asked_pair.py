@@ -12,12 +12,13 @@ from dataclasses import replace
 from pathlib import Path
 
 from eyechart.harness.analysis.comparability import check_same_task, names_of_all
-from eyechart.harness.analysis.comparison import compare_runs
+from eyechart.harness.analysis.comparison import Comparison, compare_runs
 from eyechart.harness.analysis.curve import Threshold
 from eyechart.harness.analysis.judged_run import JudgedRun
 from eyechart.harness.analysis.next_pairs import (
     WAVES,
     Counts,
+    decisions,
     full_run,
     is_decided,
     is_surely_worse,
@@ -32,6 +33,9 @@ from eyechart.harness.face.engine import Loop, Talk
 from eyechart.harness.journal.record import Warn
 from eyechart.harness.plan.cost import Budget
 from eyechart.providers.naming import named
+
+BASELINE = "the baseline"
+"""Its name in sentences."""
 
 
 class Asking(ABC):
@@ -75,6 +79,14 @@ class Asking(ABC):
     @abstractmethod
     def _first(self) -> str:
         """What is asked before anything else, and what after it."""
+
+    @abstractmethod
+    def _comparisons(self, runs: Sequence[JudgedRun]) -> Sequence[Comparison]:
+        """The pairs that are to be decided."""
+
+    def after(self) -> str:
+        """Which pairs are decided, and which are open, see `decisions`; may be empty."""
+        return decisions(self._comparisons(self.runs), self._margin)
 
     def before(self) -> str:
         """What asking may cost, said before anything is sent."""
@@ -201,9 +213,13 @@ class AskedPair(Asking):
         first, second = runs
         return missing_pairs(first, second)
 
+    def _comparisons(self, runs: Sequence[JudgedRun]) -> Sequence[Comparison]:
+        first, second = runs
+        return [compare_runs(first, second, self._threshold)]
+
     def _more(self, runs: Sequence[JudgedRun]) -> Sequence[Counts] | None:
         first, second = runs
-        comparison = compare_runs(first, second, self._threshold)
+        (comparison,) = self._comparisons(runs)
         if is_decided(comparison, self._margin):
             return None
         wave = next_wave(self._budget.requests or 0, self._rows_waves)
@@ -239,9 +255,14 @@ class AskedAgainstBaseline(Asking):
     def _lacked(self, runs: Sequence[JudgedRun]) -> Sequence[Counts]:
         return [planned(run) for run in runs]
 
+    def _comparisons(self, runs: Sequence[JudgedRun]) -> Sequence[Comparison]:
+        (now,) = runs
+        names = BASELINE, now.manifest.model
+        return [compare_runs(self._baseline, now, self._threshold, names=names)]
+
     def _more(self, runs: Sequence[JudgedRun]) -> Sequence[Counts] | None:
         (now,) = runs
-        comparison = compare_runs(self._baseline, now, self._threshold)
+        (comparison,) = self._comparisons(runs)
         if is_decided(comparison, self._margin) or is_surely_worse(comparison):
             return None
         return [more_of_baseline(self._baseline, now, max(0, WAVES - self._rows_waves))]

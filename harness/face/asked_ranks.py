@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from eyechart.harness.analysis.comparison import Comparison
 from eyechart.harness.analysis.curve import Threshold
 from eyechart.harness.analysis.family import rank_runs
 from eyechart.harness.analysis.judged_run import JudgedRun
@@ -13,6 +14,7 @@ from eyechart.harness.analysis.next_ranked import (
     BEST,
     QUESTIONS,
     RANKS,
+    asked_pairs,
     lines_of_all,
     more_of_open,
     open_pairs,
@@ -68,6 +70,10 @@ class AskedRanks(Asking):
 
     def _lacked(self, runs: Sequence[JudgedRun]) -> Sequence[Counts]:
         return lines_of_all(runs)
+
+    def _comparisons(self, runs: Sequence[JudgedRun]) -> Sequence[Comparison]:
+        ranking = rank_runs(runs, self._threshold)
+        return [ranking.comparisons[pair] for pair in asked_pairs(ranking, self._question)]
 
     def _more(self, runs: Sequence[JudgedRun]) -> Sequence[Counts] | None:
         ranking = rank_runs(runs, self._threshold)

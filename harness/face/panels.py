@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias, cast
@@ -37,12 +38,17 @@ def panel_sources(warn: Warn) -> list[PanelSource]:
 
 
 def sorted_out(folders: Sequence[Path], warn: Warn) -> tuple[list[Path], Beside]:
-    """The folders of runs, each once, and those of satellites.
+    """The folders of runs, each once, and those of satellites. Warns of a folder that is named
+    more than once: two runs that are the same would look like two that agree.
 
     Raises:
         UsageError: there is no run.
     """
-    named = list(dict.fromkeys(folders))
+    times = Counter(folder.resolve() for folder in folders)
+    named = list({folder.resolve(): folder for folder in reversed(folders)}.values())[::-1]
+    for folder in named:
+        if (count := times[folder.resolve()]) > 1:
+            warn(f"{folder} is named {count} times, and shown once")
     beside = [
         (source, mine)
         for source in panel_sources(warn)

@@ -6,16 +6,16 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from msgspec.structs import asdict
+from msgspec.structs import asdict, replace
 
 from eyechart.harness.analysis.details import Detail, Prompts, RunDetails
 from eyechart.harness.analysis.judged_run import JudgedRun, counted_records
-from eyechart.harness.analysis.judging import reason
+from eyechart.harness.analysis.judging import Judge, reason
 from eyechart.harness.analysis.probabilities import rank_of
 from eyechart.harness.errors import UsageError
 from eyechart.harness.journal.thoughts import thinking_characters, thinking_tokens
 from eyechart.harness.score.outcomes import RECORDED, Outcome
-from eyechart.harness.spec import Cell, TaskSpec
+from eyechart.harness.spec import Cell, Item, TaskSpec
 from eyechart.providers.close_match import did_you_mean
 
 
@@ -95,6 +95,8 @@ class ShownSample:
     prompt: str | None
     metadata: Mapping[str, int | float | str] | None
     """What the item has as its metadata, such as its `id`; `None` if the item is not known."""
+    first_wrong_turn: int | None = None
+    """See `first_wrong_turn`."""
 
     @property
     def why(self) -> str:
@@ -123,6 +125,7 @@ class ShownSample:
             "metadata": None if self.metadata is None else dict(self.metadata),
             "prompt": self.prompt,
             "turns": None if record.turns is None else list(map(asdict, record.turns)),
+            "first_wrong_turn": self.first_wrong_turn,
             "reply": record.reply,
             "reasoning": record.reasoning,
             "target": record.target,
@@ -160,5 +163,24 @@ def shown_samples(run: JudgedRun, places: Sequence[int], prompts: Prompts) -> It
     ]
     texts = prompts.of(RunDetails(run, details, run.manifest.model))
     for detail, prompt in zip(details, texts, strict=True):
-        cell = run.manifest.cells[detail.cell]
-        yield ShownSample(cell, detail, prompt, prompts.metadata_of(run, detail.record))
+        cell, item = run.manifest.cells[detail.cell], prompts.item_of(run, detail.record)
+        metadata = None if item is None else dict(item.metadata)
+        wrong = None if item is None else first_wrong_turn(run.judge, detail, item)
+        yield ShownSample(cell, detail, prompt, metadata, wrong)
+
+
+def first_wrong_turn(judge: Judge, detail: Detail, item: Item) -> int | None:
+    """The first turn, from 1, whose reply is not judged correct; `None` where all are, and where
+    the item does not say what the correct answers of its turns are.
+    """
+    record = detail.record
+    turns = record.turns or ()
+    if not turns or len(item.turn_targets) < len(turns):
+        return None
+    for number, (turn, target) in enumerate(zip(turns, item.turn_targets, strict=False), start=1):
+        asked = replace(record, reply=turn.reply, target=target, accept=None)
+        asked = replace(asked, failure=None, refusal=None, finish_reason="stop")
+        if judge.verdict(asked).outcome is not Outcome.CORRECT:
+            return number
+    is_right = detail.verdict.outcome is Outcome.CORRECT
+    return None if is_right or record.is_error else len(turns) + 1

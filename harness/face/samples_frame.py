@@ -18,6 +18,7 @@ _FIELDS = (
         "seed",
         "metadata",
         "prompt",
+        "first_wrong_turn",
         "reply",
         "reasoning",
     ),
@@ -28,6 +29,7 @@ _FIELDS = (
 )
 _COUNTS = (
     *("length", "true_length", "index", "draw", "seed", "answer_start", "answer_end", "rank"),
+    "first_wrong_turn",
     *("prompt_tokens", "output_tokens", "thinking_tokens", "thinking_characters"),
 )
 """Columns of integers that may be missing; targets and answers may be texts or long integers."""

@@ -226,15 +226,15 @@ def known_chart(ticks: Sequence[int], over: str) -> Spec:
 
 
 def answers_chart(look: Look) -> Spec:
-    """Answers against true counts.
+    """Answers against right ones.
 
     Data: `answers` (true, given, n, colour), `ends` (true, given).
     """
     scale = alt.Scale(type="symlog", constant=1, nice=False, padding=_AIR)
-    true = alt.X("true:Q", scale=scale, axis=_counts("true count"))
+    true = alt.X("true:Q", scale=scale, axis=_counts("right answer"))
     given = alt.Y("given:Q", scale=scale, axis=_counts("answer"))
     size = alt.Size("n:Q", scale=alt.Scale(type="sqrt", range=[12, 260]), legend=None)
-    tips = _tips("where", true_count="true:Q", answer="given:Q", samples="n:Q")
+    tips = _tips("where", right_answer="true:Q", answer="given:Q", samples="n:Q")
     return layered(
         _data("ends").mark_line(color="var(--soft)", strokeDash=[3, 3]).encode(true, given),
         _data("answers")
@@ -253,7 +253,7 @@ _DECADES = sorted(
 
 
 def common_answers_chart() -> Spec:
-    """How often the commonest answers were given, and how often each was the true count.
+    """How often the commonest answers were given, and how often each was the right one.
 
     Data: `common` (answer, given, true).
     """
@@ -278,12 +278,12 @@ def error_chart(look: Look, ticks: Sequence[int], over: str) -> Spec:
     Data: `error` (x, y, low, high, n, lane).
     """
     data = _beside(_data("error"), look, ticks)
-    x, y = _x("x", ticks, title=over), _symlog("y", "answer − true count")
+    x, y = _x("x", ticks, title=over), _symlog("y", "answer − right answer")
     tips = _tips("where", "length", median="y:Q", middle_four_fifths="interval:N", answers="n:Q")
     return layered(
         _data("zero").mark_rule(color="var(--soft)", strokeDash=[3, 3]).encode(y),
         data.mark_rule(strokeWidth=5, opacity=0.22).encode(
-            x, _symlog("low", "answer − true count"), alt.Y2("high:Q"), look.colour()
+            x, _symlog("low", "answer − right answer"), alt.Y2("high:Q"), look.colour()
         ),
         data.mark_line(strokeWidth=1.5).encode(x, y, look.colour(), look.dash()),
         look.points(data).encode(x, y, tooltip=tips),

@@ -30,7 +30,7 @@ from eyechart.harness.score.outcomes import OUTCOMES
 _COMMON = 12
 """Answers in the chart of the commonest answers."""
 _POINTS = 600
-"""Most different pairs of true count and answer in a panel; more pairs are put into bins."""
+"""Most different pairs of right and given answer in a panel; more pairs are put into bins."""
 _BINS = 40
 _LARGEST = 1e12
 """Answers beyond this are drawn at this value."""
@@ -67,7 +67,7 @@ def outcomes_figure(section: Section) -> Figure:
 
 
 def answer_figures(section: Section) -> list[Figure]:
-    """Answers against true counts, the commonest answers, and signed errors; empty unless the
+    """Answers against right ones, the commonest answers, and signed errors; empty unless the
     answers are integers.
     """
     if not section.integer:
@@ -92,7 +92,7 @@ def answer_figures(section: Section) -> list[Figure]:
     answer_charts = [
         Figure(
             "answers",
-            "Answers against true counts",
+            "Answers against right ones",
             charts.answers_chart(look),
             tuple(pairs),
             look,

@@ -40,6 +40,8 @@ _TOO_MUCH = (BadRequestError.__name__, PromptOverflowError.__name__)
 """What servers answer to a request for more tokens than they give."""
 _LONG_WAIT_S = 10.0
 """Shortest wait, in seconds, that the user is told about."""
+_SILENT_S = 20.0
+"""Seconds without an answer after which the user of a task in turns is told so."""
 
 
 @dataclass(slots=True)
@@ -63,6 +65,8 @@ class RetryingClient:
     """Gets a line for the user."""
     has_said_waiting: bool = False
     """Whether the user was told that the server makes the run wait."""
+    has_said_silence: bool = False
+    """Whether the user was told that nothing was answered for `_SILENT_S`."""
     answered_at_s: float = field(init=False)
     """When the last answer came, or the run began."""
     is_heard: bool = field(init=False)
@@ -243,7 +247,7 @@ class RetryingClient:
             if self.progress.budget.exhausted or self.stopped is not None:
                 return None
             try:
-                reply = await self._sent(request)
+                reply = await self._sent(request, in_turns=sample.in_turns)
             except ProviderError:
                 raise
             except Exception as error:  # our code did not expect what the server sent
@@ -277,12 +281,32 @@ class RetryingClient:
                 self._note_idle()
             permit.release()
 
-    async def _sent(self, request: Request) -> Reply:
+    async def _sent(self, request: Request, *, in_turns: bool) -> Reply:
         """The reply to a request, or the probabilities of its options."""
-        if not request.options:
+        if request.options:
+            assert isinstance(self.provider, Likelihood)  # as its descriptor says
+            return await self.provider.score(request)
+        if not in_turns:
             return await self.provider.complete(request)
-        assert isinstance(self.provider, Likelihood)  # as its descriptor says
-        return await self.provider.score(request)
+        notice = asyncio.get_running_loop().call_later(_SILENT_S, self._say_silence)
+        try:
+            return await self.provider.complete(request)
+        finally:
+            notice.cancel()
+
+    def _say_silence(self) -> None:
+        """Tells the user once that the server has a request and does not answer: it may hang, and
+        the count of samples shows nothing of it, since it stands still while their turns are
+        answered too.
+        """
+        silent_s = self.clock() - self.answered_at_s
+        if silent_s < _SILENT_S or self.has_said_silence or self.has_said_waiting:
+            return
+        self.has_said_silence = True
+        self.say(
+            f"nothing was answered for {silent_s:.0f} s, with {len(self.in_flight)} in flight: the "
+            "model is slow, or the server hangs"
+        )
 
     def _settle(self, reply: Reply, request: Request, permit: Permit, latency_s: float) -> Reply:
         """Charges a reply; returns it without token counts that cannot be true."""

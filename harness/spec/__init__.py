@@ -118,6 +118,9 @@ class Item:
     """Other correct answers, for a symbol, a text or a choice."""
     metadata: Mapping[str, int | float | str] = field(default_factory=dict)
     """What results can be grouped by, see `bench score --by`: name -> value."""
+    turn_targets: Sequence[Target | Sequence[str]] = ()
+    """Of a task that asks over several turns: the correct answers of the turns before the last one,
+    so that `bench samples` says which turn was the first to go wrong."""
 
 
 _OPTION_TOKENS = 64

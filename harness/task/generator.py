@@ -213,6 +213,7 @@ def _answer_problem(item: Item, answer: Answer) -> str | None:
         answer.kind.problem(item.target, answer)
         or _accept_problem(item.accept, answer)
         or _metadata_problem(item.metadata)
+        or _turns_problem(item.turn_targets, answer)
     )
 
 
@@ -222,6 +223,13 @@ def _accept_problem(accept: object, answer: Answer) -> str | None:
     if accept and not answer.kind.accepts:
         return f"accept goes with {', '.join(_WITH_ACCEPT)}, not with 'answer: {answer.type}'"
     problems = (answer.kind.problem(text, answer, "accepted answer") for text in accept)
+    return next(filter(None, problems), None)
+
+
+def _turns_problem(targets: object, answer: Answer) -> str | None:
+    if not isinstance(targets, list | tuple):
+        return f"turn_targets is a list of answers, not {targets!r}"
+    problems = (answer.kind.problem(target, answer, "a turn's target") for target in targets)
     return next(filter(None, problems), None)
 
 

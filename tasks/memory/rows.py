@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import accumulate
 from typing import TYPE_CHECKING
 
 from eyechart import Item
@@ -71,20 +72,32 @@ def running_sum(rng: Random, length: int, *, entries: int) -> Item:
     """Keys of a dictionary with `entries` words and whole numbers; the target is the sum of the
     numbers that the keys stand for.
     """
+    row, dictionary = _words_with_values(rng, length, entries=entries)
+    return Item(
+        [word for word, _ in row], sum(value for _, value in row), {"dictionary": dictionary}
+    )
+
+
+def _words_with_values(
+    rng: Random, length: int, *, entries: int
+) -> tuple[list[tuple[str, int]], list[str]]:
+    """Words of a dictionary, each with its value; and the lines of the dictionary."""
     words = rng.sample(WORDS, len(WORDS))
     values = {word: rng.randint(-LARGEST, LARGEST) for word in words}
     known = words[:entries]
     row = [known[int(rng.random() * len(known))] for _ in range(length)]
-    dictionary = [f"{word}: {values[word]}" for word in known]
-    return Item(row, sum(values[word] for word in row), {"dictionary": dictionary})
+    return [(word, values[word]) for word in row], [f"{word}: {values[word]}" for word in known]
 
 
 def running_sum_in_turns(rng: Random, length: int, *, entries: int, keys: int) -> Item:
-    """The same with `keys` words in each of `length` turns: a symbol is the words of a turn."""
-    item = running_sum(rng, length * keys, entries=entries)
+    """The same with `keys` words in each of `length` turns: a symbol is the words of a turn, and
+    the target of a turn the sum so far.
+    """
+    row, dictionary = _words_with_values(rng, length * keys, entries=entries)
     starts = range(0, length * keys, keys)
-    turns = [", ".join(item.symbols[start : start + keys]) for start in starts]
-    return Item(turns, item.target, item.variables)
+    turns = [", ".join(word for word, _ in row[start : start + keys]) for start in starts]
+    sums = list(accumulate(sum(value for _, value in row[s : s + keys]) for s in starts))
+    return Item(turns, sums[-1], {"dictionary": dictionary}, turn_targets=sums[:-1])
 
 
 WORDS = _split(

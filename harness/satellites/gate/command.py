@@ -85,7 +85,8 @@ def _gated(
         verdicts_of(before, runs, threshold, wanted.margin)  # raises before anything is asked
         decided = _ask(before, runs, wanted.asking, threshold, wanted.margin)
         runs = _read(folders, wanted, None)  # its warnings were shown
-    return verdicts_of(before, runs, threshold, wanted.margin, decided), runs
+    was_asked = wanted.asking is not None
+    return verdicts_of(before, runs, threshold, wanted.margin, decided, was_asked=was_asked), runs
 
 
 def _read(folders: Sequence[Path], wanted: Wanted, said: Warn | None) -> list[JudgedRun]:
@@ -149,7 +150,8 @@ def _write(tasks: Sequence[outputs.Shown], wanted: Wanted) -> None:
         replace_file(wanted.junit, content)
     if wanted.summary is not None:
         with wanted.summary.open("a", encoding="utf-8") as file:
-            file.write(outputs.summary(tasks))
+            # a table that follows text without a blank line is no table
+            file.write(f"\n{outputs.summary(tasks)}" if file.tell() else outputs.summary(tasks))
 
 
 def _save(baseline: Path, runs: Sequence[JudgedRun], threshold: Threshold, margin: float) -> int:

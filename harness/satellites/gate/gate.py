@@ -16,6 +16,7 @@ from eyechart.harness.analysis.further import mean_difference
 from eyechart.harness.analysis.judged_run import JudgedRun
 from eyechart.harness.analysis.run_text import reading_note
 from eyechart.harness.errors import COMPLETE, CompareError, UsageError
+from eyechart.harness.face.asked_pair import BASELINE
 
 WORSE, UNDECIDED = 3, 4
 """Exit codes of their own: a run is worse than the baseline; it is open whether one is."""
@@ -41,6 +42,8 @@ class Gated:
     """What else the reader should know."""
     was_decided: bool = False
     """Whether the run was asked until the comparison was decided, and no further."""
+    was_asked: bool = False
+    """Whether the run was asked samples of the baseline, by this command."""
 
     @cached_property
     def by_sight(self) -> Comparison | None:
@@ -83,9 +86,14 @@ class Gated:
                 "samples of the baseline."
             )
         elif self.without:
+            remedy = (
+                "the same command asks on"
+                if self.was_asked
+                else "ask it with the same lengths, conditions and samples, or add --ask"
+            )
             said.append(
                 f"{self.without:,} of {self.samples:,} samples of the baseline have no partner in "
-                "the run; ask it with the same lengths, conditions and samples, or add --ask."
+                f"the run; {remedy}."
             )
         return [*said, *filter(None, self.notes)]
 
@@ -101,9 +109,11 @@ def gate(
     threshold: Threshold,
     margin: float,
     decided: Collection[Path] = (),
+    *,
+    was_asked: bool = False,
 ) -> list[Gated]:
     """The verdict on the run of each task of the baseline; `decided` are the folders of runs that
-    were asked until their comparison was decided.
+    were asked until their comparison was decided; `was_asked`: this command asked the runs.
 
     Raises:
         UsageError: the runs are not those of the baseline's tasks.
@@ -113,16 +123,14 @@ def gate(
     for before in baseline:
         now = partner_of(before, runs)
         _check_reading(before, now)
-        comparison = compare_runs(
-            before, now, threshold, names=("the baseline", now.manifest.model)
-        )
+        comparison = compare_runs(before, now, threshold, names=(BASELINE, now.manifest.model))
         scored = [one.curve.scored.sum() for one in before.conditions.values() if one.curve]
         paired = sum(one.paired.pair[0].scored.sum() for one in comparison.conditions)
         samples = int(sum(scored))
         named = [(now.manifest.model, now)]
         notes = (*_other_settings(before, now), reading_note(named), *drift_notes(named))
         without, was_decided = samples - int(paired), now.folder in decided
-        found.append(Gated(comparison, margin, without, samples, notes, was_decided))
+        found.append(Gated(comparison, margin, without, samples, notes, was_decided, was_asked))
     return found
 
 

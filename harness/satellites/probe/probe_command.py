@@ -15,7 +15,15 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from eyechart.harness.cli.documents import print_document, rows_of
 from eyechart.harness.cli.layout import Column, blocks, table
 from eyechart.harness.cli.tables import bold
-from eyechart.harness.cli.terminal import echo, live_console, one_line, say, show, warn
+from eyechart.harness.cli.terminal import (
+    echo,
+    live_console,
+    one_line,
+    say,
+    show,
+    tell,
+    warn,
+)
 from eyechart.harness.errors import COMPLETE, INTERRUPTED
 from eyechart.harness.journal.software import software
 from eyechart.harness.plan.plan import Plan
@@ -178,6 +186,9 @@ def _show(rows: pd.DataFrame, changes: pd.DataFrame, label: str, planned: Plan) 
             show(table(block))
         for line in _said(rows_with(changes, condition)):
             echo(line)
+    known = set(values["shown"])
+    names = [f"{' '.join(one.header)} is {one.name}" for one in SHOWN if one.name in known]
+    tell(f"In probe.csv, as measure.quantity: {'; '.join(names)}.")
 
 
 def _said(changes: pd.DataFrame) -> Iterator[str]:

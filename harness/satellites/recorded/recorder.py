@@ -378,14 +378,18 @@ class _Recorder:
             yield Cell(condition, line, samples, total)
 
     def _own_cells(self) -> Iterator[Cell]:
-        """The cells of the task's own samples: on its lines, else on exact ones."""
+        """The cells of the task's own samples: on its lines, or on exact ones where one sample lies
+        on none of them. Samples of exact lengths may lie in a band, each by chance.
+        """
         task, seed = self._request.task, self._finder.seed
         start = line_start(seed, task.name)
         lines = LineFinder(lines_of(task.lengths, task.spec.usual_spread), start)
         indexes: dict[CellKey, set[int]] = {}
-        for condition, length, index in self._own:
-            found = lines.find(length, index) or (Line.exact(length),)
-            indexes.setdefault((condition, found[0]), set()).add(index)
+        found = [lines.find(length, index) for _, length, index in self._own]
+        are_usual = all(found)
+        for (condition, length, index), usual in zip(self._own, found, strict=True):
+            line = usual[0] if are_usual else Line.exact(length)
+            indexes.setdefault((condition, line), set()).add(index)
         if task.spec.items is not None:
             yield from self._item_cells(indexes)
             return
