@@ -7,7 +7,12 @@ import pytest
 
 from eyechart.harness.analysis.bins import BINS_AN_OCTAVE
 from eyechart.harness.analysis.curve import Floats
-from eyechart.harness.analysis.one_threshold import falling_fit, has_one_threshold
+from eyechart.harness.analysis.one_threshold import (
+    Together,
+    has_one_threshold,
+    pairs_of_rows,
+)
+from tests.curves import falling_fit
 
 BINS = 54
 
@@ -122,3 +127,129 @@ class TestHasOneThreshold:
         """Its draws have a seed of their own."""
         answered = drawn(dip(0.3, 4), 6, 5)
         assert len({has_one(*answered, 0.85) for _ in range(5)}) == 1
+
+
+class TestTogether:
+    """Answers to one row at several lengths."""
+
+    def test_pairs_are_counted_in_each_row(self) -> None:
+        """Two rows: one has two answers in bin 0 and one in bin 2, the other one in bins 0 and 1,
+        and a sample that was not scored.
+        """
+        places, scored = np.array([[0, 0, 2], [0, 1, 2]]), np.array([[1.0, 1, 1], [1, 1, 0]])
+        assert pairs_of_rows(places, scored, 3).tolist() == [[5, 1, 2], [1, 1, 0], [2, 0, 1]]
+        assert Together(0.5, pairs_of_rows(places, scored, 3)).up_to(2).pairs.shape == (2, 2)
+
+    def test_rows_that_are_asked_on_both_sides_of_a_rise_make_it_clearer(self) -> None:
+        """And rows that are asked on one side alone make it less clear: their answers tell less."""
+        answered, correct = np.full(12, 20.0), np.full(12, 19.0)
+        correct[4:8] = 15
+        accuracy, centres = np.full(12, correct.sum() / 240), np.arange(12) / 4
+        side = np.arange(12) // 4
+        pairs = {
+            "apart": np.diag(answered),
+            "both": np.full((12, 12), 20.0),
+            "one": np.where(side[:, None] == side, 20.0, 0.0),
+        }
+        single = {
+            (name, level): has_one_threshold(
+                correct,
+                answered,
+                accuracy,
+                0.85,
+                centres,
+                together=Together(0.5, pairs[name]),
+                level=level,
+            )
+            for name in pairs
+            for level in (0.005, 0.03, 0.3)
+        }
+        first_level = {
+            name: min((one for one in (0.005, 0.03, 0.3) if not single[name, one]), default=1.0)
+            for name in pairs
+        }
+        assert first_level["both"] < first_level["apart"] < first_level["one"]
+
+
+class TestTogether:
+    """Answers to one row at several lengths."""
+
+    def test_pairs_are_counted_in_each_row(self) -> None:
+        """Two rows: one has two answers in bin 0 and one in bin 2, the other one in bins 0 and 1,
+        and a sample that was not scored.
+        """
+        places, scored = np.array([[0, 0, 2], [0, 1, 2]]), np.array([[1.0, 1, 1], [1, 1, 0]])
+        assert pairs_of_rows(places, scored, 3).tolist() == [[5, 1, 2], [1, 1, 0], [2, 0, 1]]
+        assert Together(0.5, pairs_of_rows(places, scored, 3)).up_to(2).pairs.shape == (2, 2)
+
+    def test_rows_that_are_asked_on_both_sides_of_a_rise_make_it_clearer(self) -> None:
+        """And rows that are asked on one side alone make it less clear: their answers tell less."""
+        answered, correct = np.full(12, 20.0), np.full(12, 19.0)
+        correct[4:8] = 15
+        accuracy, centres = np.full(12, correct.sum() / 240), np.arange(12) / 4
+        side = np.arange(12) // 4
+        pairs = {
+            "apart": np.diag(answered),
+            "both": np.full((12, 12), 20.0),
+            "one": np.where(side[:, None] == side, 20.0, 0.0),
+        }
+        single = {
+            (name, level): has_one_threshold(
+                correct,
+                answered,
+                accuracy,
+                0.85,
+                centres,
+                together=Together(0.5, pairs[name]),
+                level=level,
+            )
+            for name in pairs
+            for level in (0.003, 0.03, 0.3)
+        }
+        first_level = {
+            name: min((one for one in (0.003, 0.03, 0.3) if not single[name, one]), default=1.0)
+            for name in pairs
+        }
+        assert first_level["both"] < first_level["apart"] < first_level["one"]
+
+
+class TestTogether:
+    """Answers to one row at several lengths."""
+
+    def test_pairs_are_counted_in_each_row(self) -> None:
+        """Two rows: one has two answers in bin 0 and one in bin 2, the other one in bins 0 and 1,
+        and a sample that was not scored.
+        """
+        places, scored = np.array([[0, 0, 2], [0, 1, 2]]), np.array([[1.0, 1, 1], [1, 1, 0]])
+        assert pairs_of_rows(places, scored, 3).tolist() == [[5, 1, 2], [1, 1, 0], [2, 0, 1]]
+        assert Together(0.5, pairs_of_rows(places, scored, 3)).up_to(2).pairs.shape == (2, 2)
+
+    def test_rows_that_are_asked_on_both_sides_of_a_rise_make_it_clearer(self) -> None:
+        """And rows that are asked on one side alone make it less clear: their answers tell less."""
+        answered, correct = np.full(12, 20.0), np.full(12, 19.0)
+        correct[4:8] = 15
+        accuracy, centres = np.full(12, correct.sum() / 240), np.arange(12) / 4
+        side = np.arange(12) // 4
+        pairs = {
+            "apart": np.diag(answered),
+            "both": np.full((12, 12), 20.0),
+            "one": np.where(side[:, None] == side, 20.0, 0.0),
+        }
+        single = {
+            (name, level): has_one_threshold(
+                correct,
+                answered,
+                accuracy,
+                0.85,
+                centres,
+                together=Together(0.5, pairs[name]),
+                level=level,
+            )
+            for name in pairs
+            for level in (0.003, 0.03, 0.3)
+        }
+        first_level = {
+            name: min((one for one in (0.003, 0.03, 0.3) if not single[name, one]), default=1.0)
+            for name in pairs
+        }
+        assert first_level["both"] < first_level["apart"] < first_level["one"]

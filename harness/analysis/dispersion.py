@@ -77,6 +77,20 @@ def _products(values: Floats) -> float:
     return float((values.sum(axis=1) ** 2).sum() - (values**2).sum())
 
 
+def row_correlation(samples: Curve) -> float:
+    """Correlation of the answers to one row at two lines, 0 to 1: that of the deviations from the
+    lines' means, joined by `_PRIOR_ROWS` rows without correlation.
+    """
+    means = samples.correct.sum(axis=0) / np.maximum(samples.n, 1)
+    deviations = (samples.correct - means) * samples.scored
+    most = _products(np.sqrt(np.maximum(means * (1 - means), 0)) * samples.scored)
+    if most <= 0:  # no row was asked at two lengths
+        return 0.0
+    rows = int(samples.scored.any(axis=1).sum())
+    shown = min(1.0, max(0.0, _products(deviations) / most))
+    return shown * rows / (rows + _PRIOR_ROWS)
+
+
 def between_lengths(
     correct: Floats,
     answered: Floats,

@@ -17,11 +17,17 @@ from eyechart.harness.analysis.dispersion import (
     between_rows,
     mean_of_draws,
     nearness,
+    row_correlation,
     row_residuals,
 )
 from eyechart.harness.analysis.falling_curve import FallingCurve, accuracy_interval, falling_curve
 from eyechart.harness.analysis.interval import Bound, Span
-from eyechart.harness.analysis.one_threshold import LEVEL, has_one_threshold
+from eyechart.harness.analysis.one_threshold import (
+    LEVEL,
+    Together,
+    has_one_threshold,
+    pairs_of_rows,
+)
 from eyechart.harness.spec import Line
 
 Tails: TypeAlias = tuple[float, float]
@@ -50,6 +56,8 @@ class Fit:
     """The posterior of the curve: one set of answers, R = 1."""
     row_sums: Floats
     """How much better the model was on each row than expected: shape (N,)."""
+    together: Together
+    """How answers to one row go together."""
     dispersion: float
     """Factor by which the answers vary more than independent ones; below 1 only where a row's
     answer is the mean of several draws."""
@@ -91,6 +99,7 @@ class Fit:
             self.accuracy,
             self.required,
             self.bins.centres,
+            together=self.together,
             level=level,
         )
 
@@ -180,6 +189,7 @@ class Fit:
             correct=self.correct[kept],
             answered=self.answered[kept],
             curve=self.curve.up_to(bins.count),
+            together=self.together.up_to(bins.count),
         )
 
     def _bound(self, octave: float, whole: _Rounding) -> Bound:
@@ -240,6 +250,9 @@ def fit(samples: Curve, threshold: Threshold, *, longest: float = 0.0) -> Fit:
         answered=answered,
         curve=second,
         row_sums=row_sums,
+        together=Together(
+            row_correlation(samples), pairs_of_rows(places, samples.scored, bins.count)
+        ),
         dispersion=dispersion,
         gaps=_gaps([line for line, n in zip(samples.lines, samples.n, strict=True) if n]),
     )
