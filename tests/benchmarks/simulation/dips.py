@@ -25,7 +25,7 @@ from tests.benchmarks.simulation.draws import (
     sample_lengths,
 )
 from tests.benchmarks.simulation.shapes import LONGEST, SHAPES, Shape, Truth, flat, logistic, steps
-from tests.benchmarks.simulation.table import SETTING, Column, Row, Simulation, Spread
+from tests.benchmarks.simulation.table import SETTING, Column, Row, Simulation, Spread, Value
 from tests.benchmarks.simulation.unequal import KINDS
 
 SAMPLES_OF_DIPS, SAMPLES = (20, 40), (20,)
@@ -136,7 +136,11 @@ def told_where(dip: Dip, truth: Truth, curve: Curve) -> bool:
 
 def measure(setting: Setting, runs: int) -> Row:
     """One row of the table."""
-    row: Row = {"shape": setting.shape, "rows": setting.rows, "samples": setting.samples}
+    row: dict[str, Value] = {
+        "shape": setting.shape,
+        "rows": setting.rows,
+        "samples": setting.samples,
+    }
     if dip := DIPS.get(setting.shape):
         drawn = [_draw(dip.shape, setting, run) for run in range(runs)]
         found = [effective_length(curve) for _, curve in drawn]
