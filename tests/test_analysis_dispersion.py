@@ -149,9 +149,9 @@ class TestRowCorrelation:
         found = [row_correlation(answers(table, LENGTHS[:6])) for table in (apart, together)]
         assert found == pytest.approx([0.0, 0.5], abs=0.08)
 
-    def test_a_few_rows_count_as_if_five_more_were_apart(self) -> None:
+    def test_a_few_rows_count_as_if_twenty_more_were_apart(self) -> None:
         """Two rows, one all right and one all wrong."""
-        assert row_correlation(answers([[1, 1, 1], [0, 0, 0]], LENGTHS[:3])) == pytest.approx(2 / 7)
+        assert row_correlation(answers([[1, 1, 1], [0, 0, 0]], LENGTHS[:3])) == pytest.approx(2 / 22)
 
     @pytest.mark.parametrize("table", [[[1], [0]], [[1, 1], [1, 1]]])
     def test_without_two_lengths_or_an_error_it_is_0(self, table: list[list[int]]) -> None:
