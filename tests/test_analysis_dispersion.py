@@ -151,7 +151,8 @@ class TestRowCorrelation:
 
     def test_a_few_rows_count_as_if_twenty_more_were_apart(self) -> None:
         """Two rows, one all right and one all wrong."""
-        assert row_correlation(answers([[1, 1, 1], [0, 0, 0]], LENGTHS[:3])) == pytest.approx(2 / 22)
+        rows = answers([[1, 1, 1], [0, 0, 0]], LENGTHS[:3])
+        assert row_correlation(rows) == pytest.approx(2 / 22)
 
     @pytest.mark.parametrize("table", [[[1], [0]], [[1, 1], [1, 1]]])
     def test_without_two_lengths_or_an_error_it_is_0(self, table: list[list[int]]) -> None:
