@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from eyechart.harness.analysis.curve import Curve, curve
+from eyechart.harness.analysis.curve import Curve, Floats, curve
 from eyechart.harness.analysis.interval import Z95
 from eyechart.harness.spec import lines_of
 
@@ -72,3 +72,27 @@ def hold_95_percent(
     width, spread = (high - low).mean(), 2 * Z95 * np.std(estimates)
     assert 0 < width <= 1.3 * spread + spare
     return True
+
+
+def falling_fit(correct: Floats, answered: Floats) -> Floats:
+    """The falling accuracies of greatest likelihood: shape (D, B) for D sets of answers.
+
+    By the min-max formula of isotonic regression: for each bin, take every start at or before it;
+    find the largest accuracy of the groups from this start to any end at or after the bin; the
+    result is the smallest of these.
+    """
+    bins = correct.shape[1]
+    right, asked = (
+        np.concatenate([np.zeros((len(counts), 1)), counts.cumsum(axis=1)], axis=1)
+        for counts in (correct, answered)
+    )
+    fit = np.full(correct.shape, np.inf)
+    for begin in range(bins):
+        counts = asked[:, begin + 1 :] - asked[:, begin : begin + 1]
+        accuracies = (right[:, begin + 1 :] - right[:, begin : begin + 1]) / np.maximum(
+            counts, 1e-12
+        )
+        accuracies[np.broadcast_to(counts <= 0, accuracies.shape)] = -np.inf
+        largest = np.maximum.accumulate(accuracies[:, ::-1], axis=1)[:, ::-1]
+        np.minimum(fit[:, begin:], largest, out=fit[:, begin:])
+    return fit

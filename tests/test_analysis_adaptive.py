@@ -253,7 +253,7 @@ def test_an_unclear_dip_is_asked_on() -> None:
     """
 
     def dip(lengths: Floats) -> Floats:
-        return np.where((lengths > 16) & (lengths < 27), 0.75, logistic(150, 6)(lengths))
+        return np.where((lengths > 16) & (lengths < 27), 0.82, logistic(150, 6)(lengths))
 
     planned = dict.fromkeys(LINES, 28)
     result = fitted(dip, planned)

@@ -9,9 +9,10 @@ from eyechart.harness.analysis.dispersion import (
     between_lengths,
     between_rows,
     nearness,
+    row_correlation,
     row_residuals,
 )
-from tests.curves import answers
+from tests.curves import LENGTHS, answers
 
 EIGHTHS = np.arange(40) / 8
 """Octaves of forty bins."""
@@ -135,3 +136,25 @@ class TestBetweenLengths:
         assert between_lengths(correct, answered, accuracy, np.ones(40), EIGHTHS) == pytest.approx(
             2 * 36 / 5
         )
+
+
+class TestRowCorrelation:
+    """How answers to one row at several lines go together."""
+
+    def test_it_is_near_that_of_the_answers(self) -> None:
+        """Of 400 rows: independent answers, and half of the rows right everywhere or nowhere."""
+        draws = rng()
+        apart = draws.random((400, 6)) < 0.8
+        together = np.where(draws.random((400, 1)) < 0.5, draws.random((400, 1)) < 0.8, apart)
+        found = [row_correlation(answers(table, LENGTHS[:6])) for table in (apart, together)]
+        assert found == pytest.approx([0.0, 0.5], abs=0.08)
+
+    def test_a_few_rows_count_as_if_twenty_more_were_apart(self) -> None:
+        """Two rows, one all right and one all wrong."""
+        rows = answers([[1, 1, 1], [0, 0, 0]], LENGTHS[:3])
+        assert row_correlation(rows) == pytest.approx(2 / 22)
+
+    @pytest.mark.parametrize("table", [[[1], [0]], [[1, 1], [1, 1]]])
+    def test_without_two_lengths_or_an_error_it_is_0(self, table: list[list[int]]) -> None:
+        """Nothing can go together."""
+        assert row_correlation(answers(table, LENGTHS[: len(table[0])])) == 0

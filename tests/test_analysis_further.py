@@ -26,6 +26,7 @@ from eyechart.harness.analysis.further import (
     sides_difference,
 )
 from eyechart.harness.analysis.interval import Bound
+from eyechart.harness.analysis.one_threshold import Together
 from eyechart.harness.spec import Line
 from tests.simulated import logistic, simulated
 from tests.test_analysis_fit import two_levels
@@ -90,7 +91,8 @@ def normal_fit(middle: float, rows: np.ndarray) -> Fit:
     bins = Bins(5.0, 1280.0)
     below = np.array([spread.cdf(place) for place in range(bins.count)])
     nothing = np.zeros(bins.count)
-    return Fit(bins, 0.85, nothing, nothing, two_levels(below), rows, 1.0)
+    apart = Together(0.0, np.diag(nothing))
+    return Fit(bins, 0.85, nothing, nothing, two_levels(below), rows, apart, 1.0)
 
 
 @pytest.mark.parametrize("together", [0.0, 0.5, 0.8])

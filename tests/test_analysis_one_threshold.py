@@ -7,7 +7,13 @@ import pytest
 
 from eyechart.harness.analysis.bins import BINS_AN_OCTAVE
 from eyechart.harness.analysis.curve import Floats
-from eyechart.harness.analysis.one_threshold import LEVEL, falling_fit, one_threshold_p
+from eyechart.harness.analysis.one_threshold import (
+    LEVEL,
+    Together,
+    one_threshold_p,
+    pairs_of_rows,
+)
+from tests.curves import falling_fit
 
 BINS = 54
 
@@ -121,3 +127,34 @@ class TestHasOneThreshold:
         """Its draws have a seed of their own."""
         answered = drawn(dip(0.3, 4), 6, 5)
         assert len({has_one(*answered, 0.85) for _ in range(5)}) == 1
+
+
+class TestTogether:
+    """Answers to one row at several lengths."""
+
+    def test_pairs_are_counted_in_each_row(self) -> None:
+        """Two rows: one has two answers in bin 0 and one in bin 2, the other one in bins 0 and 1,
+        and a sample that was not scored.
+        """
+        places, scored = np.array([[0, 0, 2], [0, 1, 2]]), np.array([[1.0, 1, 1], [1, 1, 0]])
+        assert pairs_of_rows(places, scored, 3).tolist() == [[5, 1, 2], [1, 1, 0], [2, 0, 1]]
+        assert Together(0.5, pairs_of_rows(places, scored, 3)).up_to(2).pairs.shape == (2, 2)
+
+    def test_rows_that_are_asked_on_both_sides_of_a_rise_make_it_clearer(self) -> None:
+        """And rows that are asked on one side alone make it less clear: their answers tell less."""
+        answered, correct = np.full(12, 20.0), np.full(12, 19.0)
+        correct[4:8] = 15
+        accuracy, centres = np.full(12, correct.sum() / 240), np.arange(12) / 4
+        side = np.arange(12) // 4
+        pairs = {
+            "apart": np.diag(answered),
+            "both": np.full((12, 12), 20.0),
+            "one": np.where(side[:, None] == side, 20.0, 0.0),
+        }
+        p = {
+            name: one_threshold_p(
+                correct, answered, accuracy, 0.85, centres, together=Together(0.5, one)
+            )
+            for name, one in pairs.items()
+        }
+        assert p["both"] < p["apart"] < p["one"]

@@ -21,6 +21,7 @@ from tests.benchmarks.simulation import (
     adaptive,
     asked,
     coverage,
+    dips,
     early_line,
     equivalence,
     further,
@@ -342,6 +343,31 @@ def test_flat_accuracies_are_beyond_one_end() -> None:
     assert len(rows) == 2 * len(ranges.ASKED) * len(coverage.SAMPLES)
     assert {row["shape"] for row in rows if "above" in row} == {"flat 0.90"}
     assert {row["shape"] for row in rows if "below" in row} == {"flat 0.80"}
+
+
+@pytest.mark.parametrize("name", list(dips.DIPS))
+def test_an_uneven_shape_is_below_the_threshold_only_in_its_dip_until_it_falls(name: str) -> None:
+    dip = dips.DIPS[name]
+    truth = dip.shape.draw(0)
+    below = np.flatnonzero(truth.accuracies < THRESHOLD)
+    inside = below[below <= dip.last]
+    assert (inside[0], inside[-1]) == (dip.first, dip.last)
+    assert below[len(inside)] > 2 * dip.last
+    assert truth.crossing == dip.first
+
+
+def test_a_row_of_dips_says_how_often_they_are_found_and_of_others_only_how_often_falsely() -> None:
+    deep, fall = (dips.measure(Setting(name, 0.0, 60), 4) for name in ("bad start", "Weibull 3"))
+    assert (deep["said"], deep["told"], deep["held"], deep["missed"]) == (1, 1, 1, "")
+    assert (fall["said"], fall["told"], fall["held"], fall["missed"]) == (0, None, None, "")
+
+
+@pytest.mark.parametrize("name", ["Gompertz 1.2", "power"])
+def test_a_falling_shape_of_that_table_crosses_the_threshold_at_its_truth(name: str) -> None:
+    truth = dips.FALLING[name].draw(3)
+    assert (np.diff(truth.accuracies[1:]) <= 0).all()
+    reached = np.flatnonzero(truth.accuracies >= THRESHOLD - 1e-12)[-1]
+    assert reached == math.floor(truth.crossing)
 
 
 def test_an_early_line_is_compared_with_the_same_answers_without_it() -> None:

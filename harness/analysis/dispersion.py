@@ -22,6 +22,9 @@ _GROUPS_AN_OCTAVE = 4
 _LEAST_VARIANCE = 0.3
 _PRIOR_ROWS, _PRIOR = 5, 0.25
 """Number and correlation of the rows that the prior stands for."""
+_ROWS_APART = 20
+"""Rows without correlation that join those of `row_correlation`: what it makes clearer must not
+rest on a correlation that few rows show by chance."""
 _ROUNDING = 1e-9
 """Deviations that are a smaller share of the residuals count as 0."""
 
@@ -75,6 +78,20 @@ def between_rows(residuals: Floats, scored: Floats, *, in_common: bool = True) -
 def _products(values: Floats) -> float:
     """The sum, over all rows, of the products of two different values of one row."""
     return float((values.sum(axis=1) ** 2).sum() - (values**2).sum())
+
+
+def row_correlation(samples: Curve) -> float:
+    """Correlation of the answers to one row at two lines, 0 to 1: that of the deviations from the
+    lines' means, joined by `_ROWS_APART` rows without correlation.
+    """
+    means = samples.correct.sum(axis=0) / np.maximum(samples.n, 1)
+    deviations = (samples.correct - means) * samples.scored
+    most = _products(np.sqrt(np.maximum(means * (1 - means), 0)) * samples.scored)
+    if most <= 0:  # no row was asked at two lengths
+        return 0.0
+    rows = int(samples.scored.any(axis=1).sum())
+    shown = min(1.0, max(0.0, _products(deviations) / most))
+    return shown * rows / (rows + _ROWS_APART)
 
 
 def between_lengths(

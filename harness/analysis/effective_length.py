@@ -228,7 +228,7 @@ def has_single_threshold(samples: Curve, fitted: Fit, threshold: Threshold) -> b
     """Whether the accuracy falls below the threshold once at most: by the test of the fitted curve,
     or because no group of replies that is below the threshold has a longer one above it.
     """
-    return fitted.one_threshold() or not _dips(grouped(samples), threshold)
+    return not _dips(grouped(samples), threshold) or fitted.one_threshold()
 
 
 def certified_length(

@@ -18,11 +18,17 @@ from eyechart.harness.analysis.dispersion import (
     between_rows,
     mean_of_draws,
     nearness,
+    row_correlation,
     row_residuals,
 )
 from eyechart.harness.analysis.falling_curve import FallingCurve, accuracy_interval, falling_curve
 from eyechart.harness.analysis.interval import Bound, Span
-from eyechart.harness.analysis.one_threshold import LEVEL, one_threshold_p
+from eyechart.harness.analysis.one_threshold import (
+    LEVEL,
+    Together,
+    one_threshold_p,
+    pairs_of_rows,
+)
 from eyechart.harness.spec import Line
 
 Tails: TypeAlias = tuple[float, float]
@@ -51,6 +57,8 @@ class Fit:
     """The posterior of the curve: one set of answers, R = 1."""
     row_sums: Floats
     """How much better the model was on each row than expected: shape (N,)."""
+    together: Together
+    """How answers to one row go together."""
     dispersion: float
     """Factor by which the answers vary more than independent ones; below 1 only where a row's
     answer is the mean of several draws."""
@@ -94,7 +102,12 @@ class Fit:
     def _one_threshold_p(self) -> float:
         """See `one_threshold_p`."""
         return one_threshold_p(
-            self.correct, self.answered, self.accuracy, self.required, self.bins.centres
+            self.correct,
+            self.answered,
+            self.accuracy,
+            self.required,
+            self.bins.centres,
+            together=self.together,
         )
 
     def reaches(self, lengths: Floats) -> Floats:
@@ -193,6 +206,7 @@ class Fit:
             correct=self.correct[kept],
             answered=self.answered[kept],
             curve=self.curve.up_to(bins.count),
+            together=self.together.up_to(bins.count),
         )
 
     def _bound(self, octave: float, whole: _Rounding) -> Bound:
@@ -253,6 +267,9 @@ def fit(samples: Curve, threshold: Threshold, *, longest: float = 0.0) -> Fit:
         answered=answered,
         curve=second,
         row_sums=row_sums,
+        together=Together(
+            row_correlation(samples), pairs_of_rows(places, samples.scored, bins.count)
+        ),
         dispersion=dispersion,
         gaps=_gaps([line for line, n in zip(samples.lines, samples.n, strict=True) if n]),
     )

@@ -2,93 +2,169 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
+import numpy.typing as npt
 
 from eyechart.harness.analysis.bins import group_sums
 from eyechart.harness.analysis.curve import Floats
 
-LEVEL = 0.02
+LEVEL = 0.03
 """About how often a falling curve is wrongly found to have no single threshold."""
 _DRAWS = 400
-_SCALES = (4, 2)
-"""Groups of neighbouring lengths in an octave."""
+_GROUPS_AN_OCTAVE = 4
+_BEFORE = (1, 2, 3, 4, 6, 8, 12)
+_BEHIND = (1, 2, 4, 6, 8, 12, 16)
+"""Widths of the two windows that are compared, in groups of neighbouring lengths."""
+_LARGEST = 1200.0
+"""Likelihood ratios count as this one at most, so that their exponential is finite."""
+
+
+@dataclass(frozen=True, eq=False)
+class Together:
+    """How answers to one row of symbols, at several lengths, go together."""
+
+    correlation: float
+    """Of two answers to one row."""
+    pairs: Floats
+    """How many pairs of answers, an answer with itself included, one row has in two bins: shape
+    (B, B), sums over all rows."""
+
+    def up_to(self, count: int) -> Together:
+        """Without the bins from `count` on."""
+        return Together(self.correlation, self.pairs[:count, :count])
+
+
+def pairs_of_rows(places: npt.NDArray[np.int64], scored: Floats, bins: int) -> Floats:
+    """See `Together.pairs`. `places` has the bin of each answer, shape (N, L), as `scored`."""
+    rows = np.arange(len(places))[:, None] * bins
+    sums = np.bincount((rows + places).ravel(), scored.ravel(), len(places) * bins)
+    counts = sums.astype(float).reshape(len(places), bins)
+    pairs: Floats = counts.T @ counts
+    return pairs
+
+
+@dataclass(frozen=True, eq=False)
+class _Windows:
+    """Pairs of neighbouring windows of lengths; each array has shape (W,)."""
+
+    first: npt.NDArray[np.int64]
+    middle: npt.NDArray[np.int64]
+    """The first group of the second window."""
+    end: npt.NDArray[np.int64]
+
+    @classmethod
+    def of(cls, groups: int) -> _Windows:
+        """All pairs of windows with the widths above."""
+        found = [
+            (middle - before, middle, middle + behind)
+            for before in _BEFORE
+            for behind in _BEHIND
+            for middle in range(before, groups - behind + 1)
+        ]
+        return cls(*np.array(found, np.int64).reshape(-1, 3).T)
+
+    def sums(self, values: Floats) -> tuple[Floats, Floats]:
+        """Sums of (..., G) over both windows: twice (..., W)."""
+        zero = np.zeros((*values.shape[:-1], 1))
+        upto = np.concatenate([zero, values.cumsum(axis=-1)], axis=-1)
+        middle = upto[..., self.middle]
+        return middle - upto[..., self.first], upto[..., self.end] - middle
+
+    def contrasts(self, asked: Floats) -> Floats:
+        """Weights of the groups in the difference of the windows' accuracies: shape (W, G)."""
+        groups = np.arange(len(asked))
+        before, behind = self.sums(asked)
+        in_before = (self.first[:, None] <= groups) & (groups < self.middle[:, None])
+        in_behind = (self.middle[:, None] <= groups) & (groups < self.end[:, None])
+        weights: Floats = in_behind / behind[:, None] - in_before / before[:, None]
+        return weights
 
 
 def one_threshold_p(
-    correct: Floats, answered: Floats, accuracy: Floats, threshold: float, centres: Floats
+    correct: Floats,
+    answered: Floats,
+    accuracy: Floats,
+    threshold: float,
+    centres: Floats,
+    *,
+    together: Together | None = None,
 ) -> float:
     """The p-value of an accuracy that falls below the threshold once, or never.
 
-    It is 1 unless a group of neighbouring lengths is below the threshold and a longer group above
-    it; then it is the share of cases in which a falling accuracy would give such a rise. The
-    test is the likelihood ratio of free accuracies against the best falling ones (Robertson, Wright
-    and Dykstra 1988, Order Restricted Statistical Inference), at two widths of the groups. Its
-    distribution comes from answers drawn from `accuracy`, a fitted falling curve. Arguments have
-    shape (B,); `centres` are the octaves of the bins.
+    It is 1 unless a window of lengths is below the threshold and the next one above it; then it is
+    the share of cases in which a falling accuracy would give so large a rise. The measure is the
+    average likelihood ratio over windows of all places and many widths (Chan and Walther 2013,
+    Statistica Sinica 23, arXiv 1107.4344), weighted with the answers of the smaller window. Its
+    distribution comes from answers drawn from `accuracy`, a fitted falling curve. Where answers to
+    one row go together, the difference of two windows varies less than the independent answers that
+    are drawn, or more; its likelihood ratio is corrected by that. Arguments have shape (B,);
+    `centres` are the octaves of the bins.
     """
-    if not any(_rises_across(correct, answered, centres, scale, threshold) for scale in _SCALES):
+    kept = group_sums(answered, centres, _GROUPS_AN_OCTAVE) > 0
+    asked = group_sums(answered, centres, _GROUPS_AN_OCTAVE)[kept]
+    windows = _Windows.of(len(asked))
+    counts = windows.sums(asked)
+
+    def right(sets: Floats) -> Floats:
+        sums: Floats = group_sums(sets, centres, _GROUPS_AN_OCTAVE)[:, kept]
+        return sums
+
+    observed = _rises(right(correct[None]), windows, counts, threshold)
+    if not observed[0].any():
         return 1.0
+    if together is not None:
+        observed = observed / _variance(together, windows, asked, centres, kept)
     drawn = np.random.default_rng(0).binomial(
         answered.astype(np.int64), np.clip(accuracy, 0, 1), (_DRAWS, len(answered))
     )
-    sets = np.concatenate([correct[None], drawn])
-    ratios = [_likelihood_ratios(sets, answered, centres, scale) for scale in _SCALES]
-    standardised = [
-        (ratio - ratio[1:].mean()) / max(float(ratio[1:].std()), 1e-9) for ratio in ratios
-    ]
-    largest = np.max(standardised, axis=0)
-    as_large = int((largest[1:] >= largest[0] - 1e-9).sum())
+    right_of_drawn = right(drawn.astype(float))
+    ratios = np.concatenate([observed, _rises(right_of_drawn, windows, counts, threshold)])
+    average = np.expm1(np.minimum(ratios, _LARGEST) / 2) @ np.minimum(*counts)
+    as_large = int((average[1:] >= average[0] * (1 - 1e-9)).sum())
     return (1 + as_large) / (1 + _DRAWS)
 
 
-def _rises_across(
-    correct: Floats, answered: Floats, centres: Floats, scale: int, threshold: float
-) -> bool:
-    """Whether a group is below the threshold and a longer one above it."""
-    right, asked = (group_sums(counts, centres, scale) for counts in (correct, answered))
-    accuracies = right[asked > 0] / asked[asked > 0]
-    below = np.flatnonzero(accuracies < threshold)
-    return len(below) > 0 and bool((accuracies[below[0] :] > threshold).any())
-
-
-def falling_fit(correct: Floats, answered: Floats) -> Floats:
-    """The falling accuracies of greatest likelihood: shape (D, B) for D sets of answers.
-
-    By the min-max formula of isotonic regression: for each bin, take every start at or before it;
-    find the largest accuracy of the groups from this start to any end at or after the bin; the
-    result is the smallest of these.
+def _rises(
+    correct: Floats, windows: _Windows, counts: tuple[Floats, Floats], threshold: float
+) -> Floats:
+    """Twice the log likelihood ratio of two accuracies against one, for each pair of windows that
+    rises across the threshold, and else 0: shape (D, W) for `correct` of shape (D, G).
     """
-    bins = correct.shape[1]
-    right, asked = (
-        np.concatenate([np.zeros((len(counts), 1)), counts.cumsum(axis=1)], axis=1)
-        for counts in (correct, answered)
-    )
-    fit = np.full(correct.shape, np.inf)
-    for begin in range(bins):
-        counts = asked[:, begin + 1 :] - asked[:, begin : begin + 1]
-        accuracies = (right[:, begin + 1 :] - right[:, begin : begin + 1]) / np.maximum(
-            counts, 1e-12
-        )
-        accuracies[np.broadcast_to(counts <= 0, accuracies.shape)] = -np.inf
-        largest = np.maximum.accumulate(accuracies[:, ::-1], axis=1)[:, ::-1]
-        np.minimum(fit[:, begin:], largest, out=fit[:, begin:])
-    return fit
-
-
-def _likelihood_ratios(sets: Floats, answered: Floats, centres: Floats, scale: int) -> Floats:
-    """Twice the log likelihood of free over falling accuracies: shape (D,)."""
-    correct, asked = (group_sums(counts, centres, scale) for counts in (sets, answered))
-    kept = asked > 0
-    correct, asked = correct[:, kept], np.broadcast_to(asked[kept], (len(sets), kept.sum()))
-    free, falling = correct / asked, falling_fit(correct, asked)
-    ratios: Floats = 2 * (
-        _log_likelihood(correct, asked, free) - _log_likelihood(correct, asked, falling)
+    before, behind = windows.sums(correct)
+    asked_before, asked_behind = (np.broadcast_to(count, before.shape) for count in counts)
+    rises = (before < threshold * asked_before) & (behind > threshold * asked_behind)
+    first, second = (before[rises], asked_before[rises]), (behind[rises], asked_behind[rises])
+    both = first[0] + second[0], first[1] + second[1]
+    ratios = np.zeros(before.shape)
+    ratios[rises] = 2 * (
+        _log_likelihood(*first) + _log_likelihood(*second) - _log_likelihood(*both)
     )
     return ratios
 
 
-def _log_likelihood(correct: Floats, answered: Floats, accuracy: Floats) -> Floats:
-    safe = np.clip(accuracy, 1e-9, 1 - 1e-9)
-    terms = correct * np.log(safe) + (answered - correct) * np.log1p(-safe)
-    likelihood: Floats = terms.sum(axis=1)
+def _log_likelihood(correct: Floats, answered: Floats) -> Floats:
+    """The largest log likelihood of answers that have one accuracy."""
+    share = np.clip(correct / answered, 1e-9, 1 - 1e-9)
+    likelihood: Floats = correct * np.log(share) + (answered - correct) * np.log1p(-share)
     return likelihood
+
+
+def _variance(
+    together: Together,
+    windows: _Windows,
+    asked: Floats,
+    centres: Floats,
+    kept: npt.NDArray[np.bool_],
+) -> Floats:
+    """Variance of the difference of two windows' accuracies, as a multiple of that of independent
+    answers: shape (W,).
+    """
+    pairs = group_sums(together.pairs, centres, _GROUPS_AN_OCTAVE)
+    pairs = group_sums(pairs.T, centres, _GROUPS_AN_OCTAVE)[np.ix_(kept, kept)]
+    weights = windows.contrasts(asked)
+    independent = weights**2 @ asked
+    of_rows = ((weights @ pairs) * weights).sum(axis=1)
+    share: Floats = together.correlation * (of_rows / independent - 1)
+    return 1 + share

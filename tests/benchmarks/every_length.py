@@ -36,10 +36,10 @@ from eyechart.harness.analysis.curve import THRESHOLD, Curve, Floats
 from eyechart.harness.analysis.effective_length import effective_length
 from eyechart.harness.analysis.interval import Span, span_text
 from eyechart.harness.analysis.judged_run import read_run
-from eyechart.harness.analysis.one_threshold import falling_fit
 from eyechart.harness.spec import Condition
 from eyechart.harness.task.catalogue import built_in_files, open_task
 from tests.benchmarks.measure import environment, show
+from tests.curves import falling_fit
 
 EVERY_TO = 100
 TRUTH_SEED, FOUND_SEED = 0, 1

@@ -2,7 +2,7 @@
 
     python -m tests.benchmarks.simulation
         coverage|ranges|further|furthest|equivalence|adaptive|early_line|unpaired|limits|drift|at_length|capped
-        |chance|changes|confidence|unequal|asked|ranked|gated|several_draws
+        |chance|changes|confidence|unequal|asked|ranked|gated|several_draws|dips
         [--runs 500] [--shape NAME,…] [--jobs 2] [--out results.csv] [--docs]
 
 `--docs` renews the table in `docs/simulations.md`, which says what its columns are. Each run has a
@@ -31,6 +31,7 @@ from tests.benchmarks.simulation import (
     changes,
     confidence,
     coverage,
+    dips,
     drift,
     early_line,
     equivalence,
@@ -73,6 +74,7 @@ SIMULATIONS: Mapping[str, Simulation] = {
     "early_line": early_line.SIMULATION,
     "unpaired": unpaired.SIMULATION,
     "limits": limits.SIMULATION,
+    "dips": dips.SIMULATION,
     "drift": drift.SIMULATION,
     "chance": chance.SIMULATION,
     "confidence": confidence.SIMULATION,
