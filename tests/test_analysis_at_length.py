@@ -13,7 +13,7 @@ import eyechart
 from eyechart.harness.analysis.at_length import AtLength, at_length
 from eyechart.harness.analysis.effective_length import effective_length
 from eyechart.harness.analysis.falling_curve import accuracy_interval
-from eyechart.harness.analysis.interval import Sign
+from eyechart.harness.analysis.interval import Bound, Sign
 from eyechart.harness.analysis.judged_run import read_run
 from eyechart.harness.analysis.leaderboard_file import read_rows
 from eyechart.harness.analysis.suited import suited
@@ -52,9 +52,19 @@ def test_beyond_the_lengths_asked_there_are_bounds() -> None:
     assert below.accuracy_ci == (shortest.accuracy_ci[0], None)
     assert below.text == f"> {100 * (shortest.accuracy_ci[0] or 0):.0f}"
     assert (below.verdict, below.reaches_text) == ("yes", "> 0.99")
-    found = at_length(replace(estimate, one_threshold=False), 501)
-    assert found == AtLength(501, None, (None, None), None, "", "<")
-    assert (found.text, found.reaches_text, found.verdict) == ("–", "–", "")
+
+
+def test_without_a_single_threshold_only_what_the_lines_certify_has_a_number() -> None:
+    """The fitted curve falls, so it passes over a dip: beyond that length it says nothing."""
+    estimate = effective_length(simulated(logistic(60), 20))
+    dip = replace(estimate, one_threshold=False, length=Bound("=", 20))
+    assert at_length(dip, 20) == at_length(estimate, 20)
+    for length, bound in ((21, "="), (501, "<")):
+        found = at_length(dip, length)
+        assert found == AtLength(length, None, (None, None), None, "", bound)
+        assert (found.text, found.reaches_text, found.verdict) == ("–", "–", "")
+    blind = replace(dip, length=Bound("<", 5))
+    assert at_length(blind, 5).accuracy is None
 
 
 def test_the_bounds_hold() -> None:

@@ -825,6 +825,26 @@ class TestDraining:
         assert len(done.records) == 3
         assert done.now_s < 10
 
+    def test_a_model_that_answers_at_once_is_interrupted_too(self) -> None:
+        """Its replies need no waiting, but an interrupt is heard between two of them."""
+        records: list[Record] = []
+
+        async def main() -> None:
+            first = asyncio.Event()
+
+            def append(record: Record) -> None:
+                records.append(record)
+                first.set()
+
+            task = asyncio.create_task(ask_all(samples(500), ScriptedProvider(["2"]), append))
+            await first.wait()
+            task.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await task
+
+        asyncio.run(main())
+        assert 0 < len(records) < 500
+
     def test_interrupted_before_it_began(self) -> None:
         """Nothing is asked."""
 

@@ -27,7 +27,8 @@ class AtLength:
     length: int
     """Symbols, in the task's unit."""
     accuracy: float | None
-    """Mean of the posterior: 0 to 1. `None` where the length lies outside the lengths asked."""
+    """Mean of the posterior: 0 to 1. `None` outside the lengths asked, and beyond the length that
+    the lines certify where no falling curve fits."""
     accuracy_ci: tuple[float | None, float | None]
     """The 95 % interval. Outside the lengths asked only one end is known: above them the accuracy
     is at most the upper end at the longest one, below them at least the lower end at the shortest
@@ -109,14 +110,14 @@ def at_length(estimate: EffectiveLength, length: int) -> AtLength:
     """The accuracy at a length, from the posterior that the effective length is taken from.
 
     Replies that fail for another cause than sight count as failures here, as they do in all
-    accuracies. Where the answers agree with no falling curve, neither does this. Outside the
-    lengths asked there are bounds, which need a falling curve.
+    accuracies. Where the answers agree with no falling curve, only lengths that the lines certify
+    have numbers: the curve passes over a dip. Outside the lengths asked there are bounds.
     """
     fitted, limit = estimate.fit, estimate.limit
     by = "" if limit.is_ranked else limit.by
     nearest = min(max(float(length), fitted.bins.shortest), fitted.bins.longest)
     bound: Sign = "=" if nearest == length else "<" if nearest < length else ">"
-    if bound != "=" and not estimate.one_threshold:
+    if not (estimate.one_threshold or _is_certified(estimate, nearest)):
         return AtLength(length, None, (None, None), None, by, bound)
     mean, low, high = fitted.accuracy_at(nearest)
     reaches = round(float(fitted.reaches(np.array(nearest))), _DIGITS) if limit.is_ranked else None
@@ -124,3 +125,9 @@ def at_length(estimate: EffectiveLength, length: int) -> AtLength:
         return AtLength(length, mean, (low, high), reaches, by)
     ends = (None, high) if bound == "<" else (low, None)
     return AtLength(length, None, ends, reaches, by, bound)
+
+
+def _is_certified(estimate: EffectiveLength, length: float) -> bool:
+    """Whether the lines certify a length, where there is no single threshold."""
+    certified = estimate.length
+    return certified is not None and certified.sign != "<" and length <= certified.length
