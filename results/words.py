@@ -180,11 +180,13 @@ def _of_nearness(recorded: Sequence[Row]) -> str:
     able = [row for row in recorded if float(row["capacity"] or 0)]
     exact = [float(row[f"{ACCURACY_AT}{float(row['capacity']):g}"]) for row in able]
     share = 100 * statistics.median(exact)
+    shorter = sum(float(row["capacity"]) < float(row["effective_length"] or 0) for row in able)
     return (
         "Exact is stricter than nearly right. The capacity is the longest line with a mean error "
         f"of at most 5 %; {len(able)} of {len(recorded)} models have one, and there the median "
         f"model is exactly right in {share:.0f} % of its replies. Where being off by a few does no "
-        "harm, go by the capacity: the column of that name in models.csv."
+        "harm, the longer of the two holds: the capacity is a column of models.csv, and of "
+        f"{shorter} models it is the shorter one, since a single wild reply raises a mean error."
     )
 
 
@@ -196,7 +198,8 @@ def _of_costs(recorded: Sequence[Row]) -> str:
         f"What 1,000 replies cost is known of {len(priced)} of {len(recorded)} models: the tokens "
         f"that were recorded, with those of thinking, at catalog prices of {dates}, at a row of "
         f"{priced[0][COST_AT]} items. The other models were asked shorter rows only, or their "
-        "tokens or prices are not known. A longer row costs more, above all where a model thinks."
+        "tokens or prices are not known. A row of 200 items costs more, above all where a model "
+        "thinks; bench run with --lengths 200 --dry-run says how much."
     )
 
 

@@ -144,7 +144,7 @@ def print_ranking(ranking: Ranking, margin: float) -> None:
     for block in blocks([keys], _pair_columns(names, ranking)):
         show(table(block))
     reference = names[ranking.reference]
-    title = f"compared with {reference}, which is named first; margin {100 * margin:g} points"
+    title = f"compared with {reference}, the first run; margin {100 * margin:g} points"
     show(*map(bold, joined(title.split(" "), " ")))
     others = list(ranking.against_reference)
     columns = [

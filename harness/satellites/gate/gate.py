@@ -180,5 +180,5 @@ def partner_of(before: JudgedRun, runs: Sequence[JudgedRun]) -> JudgedRun:
         of_task = [run for run in of_task if run.manifest.settings == before.manifest.settings]
     if len(of_task) != 1:
         count = f"{len(of_task)} of the runs of {task} have" if of_task else f"no run of {task} has"
-        raise UsageError(f"{count} the settings of the baseline; name one that has them")
+        raise UsageError(f"{count} the settings of the baseline; name just one that has them")
     return of_task[0]
