@@ -144,7 +144,11 @@ def ask_until_decided(asking: Asking) -> None:
     except KeyboardInterrupt:
         say("what was answered is saved, and the same command goes on, for the same price anew")
         raise
-    say(f"asked {asking.asked:,} samples: {why}" if asking.waves else why)
+    say(
+        f"asked {asking.asked:,} samples: {why}"
+        if asking.waves
+        else f"no further samples are asked: {why}"
+    )
     if after := asking.after():
         say(after)
 

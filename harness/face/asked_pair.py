@@ -41,9 +41,6 @@ BASELINE = "the baseline"
 class Asking(ABC):
     """Runs that are asked until their comparison is decided, or the price is spent."""
 
-    decided = "the comparison is decided"
-    """Why asking ends there."""
-
     def __init__(
         self, asked_runs: Sequence[AskedRun], limits: Limits, threshold: Threshold, margin: float
     ) -> None:
@@ -75,6 +72,10 @@ class Asking(ABC):
     @abstractmethod
     def _more(self, runs: Sequence[JudgedRun]) -> Sequence[Counts] | None:
         """The same with the rows of the next wave; `None` where the comparison is decided."""
+
+    def _decided(self, _runs: Sequence[JudgedRun]) -> str:
+        """Why asking ends where `_more` asks nothing."""
+        return "the comparison is decided"
 
     @abstractmethod
     def _first(self) -> str:
@@ -166,7 +167,7 @@ class Asking(ABC):
             more = self._more(runs)
             if more is None:
                 self.is_decided = True
-                return self.decided
+                return self._decided(runs)
             wanted = more
             self._rows_waves += 1
             if not (self._limit() or sum(self._lacks(wanted))):
