@@ -137,8 +137,21 @@ def test_a_decided_comparison_asks_nothing(pair: Pair) -> None:
     done = pair.ask()
     assert "asking at most 80 samples" in done.err
     assert "the comparison is decided" in done.err
+    assert "equivalent: far/x and near/x" in done.err
     assert pair.asked == {"far": [], "near": []}
     assert "far/x and near/x are equivalent on lab/ones" in " ".join(done.out.split())
+
+
+def test_what_more_samples_do_not_show_is_not_decided(pair: Pair) -> None:
+    """Two models that are wrong everywhere."""
+    pair.run("one", sees_to(0), *LINES)
+    pair.run("two", sees_to(0), *LINES)
+    said = " ".join(pair.ask().err.split())
+    assert "no further samples are asked: more samples would not decide the comparison" in said
+    assert said.endswith(
+        "open: which of one/x and two/x sees further (nearly all answers of both are wrong)"
+    )
+    assert pair.asked == {"one": [], "two": []}
 
 
 def test_adaptive_runs_stay_adaptive(pair: Pair) -> None:

@@ -13,6 +13,7 @@ from eyechart.harness.analysis.paired import PairedArea
 from eyechart.harness.analysis.power import FROM, smallest_fall
 from eyechart.harness.analysis.signed import signed
 from eyechart.harness.analysis.tokens_text import tokens_text
+from eyechart.harness.analysis.verdicts import AT_LINES, LARGER, ahead_behind, verdict_on
 from eyechart.harness.spec import varied_label
 
 _LEAST_P = 0.001
@@ -29,40 +30,40 @@ def finding(comparison: Comparison, margin: float | None = MARGIN) -> str:
     """
     first, second = comparison.first, comparison.second
     length, area, shared = comparison.length, comparison.area, _on_shared(comparison)
-    larger = 0 if area is None else area.larger
+    verdict = verdict_on(comparison, margin)
     is_equivalent = margin is not None and comparison.change(margin) == "equivalent"
     within = "" if margin is None else _within(comparison, margin)
     no_further = _no_further(length, _unlimited(comparison), is_equivalent=is_equivalent)
     areas = "" if area is None else area_text(area)
-    sign = length.further or larger
-    ahead, behind = (second, first) if sign < 0 else (first, second)
+    ahead, behind = ahead_behind(comparison)
     of_model = "" if comparison.model is None else f" for {comparison.model}"
     where = comparison.task
     if (count := len(comparison.conditions)) > 1:
         where += f" (mean of {count} conditions)"
-    if limited := _limits(comparison):
+    if verdict == "limited":
         said = [
-            f"{first} and {second} cannot be compared on {where}: {limited}",
+            f"{first} and {second} cannot be compared on {where}: {_limits(comparison)}",
             "failures of another kind than sight are no difference of the models",
         ]
-    elif length.further:
-        seen = _lengths(length if sign > 0 else length.swapped, count, comparison.length_unit)
+    elif verdict == "further":
+        of_ahead = length if length.further > 0 else length.swapped
+        seen = _lengths(of_ahead, count, comparison.length_unit)
         verb = f"{ahead} sees further than {behind}"
         if comparison.model is not None:
             verb = f"{comparison.model} sees further with {ahead} than with {behind}"
         said = [f"{verb} on {where}: {seen}", areas, _despite(is_equivalent, within)]
-    elif larger:
+    elif verdict == "area":
         differ = f"{first} and {second} differ{of_model} on {where}"
-        said = [f"{differ}, and {ahead} has the larger area: {areas}", no_further]
+        said = [f"{differ}, and {ahead} {LARGER}: {areas}", no_further]
         said.append(_despite(is_equivalent, within))
-    elif is_equivalent:
+    elif verdict == "equivalent":
         said = [
             f"{first} and {second} are equivalent{of_model} on {where}: {within}",
             no_further,
             areas,
         ]
-    elif comparison.significant:
-        said = [f"{first} and {second} differ{of_model} on {where} at single lengths", no_further]
+    elif verdict == "lines":
+        said = [f"{first} and {second} differ{of_model} on {where} {AT_LINES}", no_further]
         said += [areas, within]
     else:
         open_is = f"{'it' if shared else 'It'} is open whether {first} and {second} differ"

@@ -18,7 +18,6 @@ from eyechart.harness.analysis.judged_run import JudgedRun
 from eyechart.harness.analysis.next_pairs import (
     WAVES,
     Counts,
-    decisions,
     full_run,
     is_decided,
     is_surely_worse,
@@ -28,6 +27,7 @@ from eyechart.harness.analysis.next_pairs import (
     next_wave,
     planned,
 )
+from eyechart.harness.analysis.verdicts import decisions
 from eyechart.harness.face.asked_run import AskedRun, Limits
 from eyechart.harness.face.engine import Loop, Talk
 from eyechart.harness.journal.record import Warn
@@ -73,8 +73,11 @@ class Asking(ABC):
     def _more(self, runs: Sequence[JudgedRun]) -> Sequence[Counts] | None:
         """The same with the rows of the next wave; `None` where the comparison is decided."""
 
-    def _decided(self, _runs: Sequence[JudgedRun]) -> str:
+    def _decided(self, runs: Sequence[JudgedRun]) -> str:
         """Why asking ends where `_more` asks nothing."""
+        changes = {one.change(self._margin) for one in self._comparisons(runs)}
+        if "undecided" in changes:
+            return "more samples would not decide the comparison"
         return "the comparison is decided"
 
     @abstractmethod
@@ -86,7 +89,7 @@ class Asking(ABC):
         """The pairs that are to be decided."""
 
     def after(self) -> str:
-        """Which pairs are decided, and which are open, see `decisions`; may be empty."""
+        """Which pairs are decided, equivalent or open, see `decisions`; may be empty."""
         return decisions(self._comparisons(self.runs), self._margin)
 
     def before(self) -> str:
@@ -260,6 +263,15 @@ class AskedAgainstBaseline(Asking):
         (now,) = runs
         names = BASELINE, now.manifest.model
         return [compare_runs(self._baseline, now, self._threshold, names=names)]
+
+    def after(self) -> str:
+        """What became of the run, which a gate asks for, or that it is open."""
+        (comparison,) = self._comparisons(self.runs)
+        change, now = comparison.change(self._margin), comparison.second
+        if change == "undecided":
+            return f"open: whether {now} is worse than {BASELINE}"
+        to = "to" if change == "equivalent" else "than"
+        return f"{'decided' if self.is_decided else 'so far'}: {now} is {change} {to} {BASELINE}"
 
     def _more(self, runs: Sequence[JudgedRun]) -> Sequence[Counts] | None:
         (now,) = runs
