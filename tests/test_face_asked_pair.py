@@ -83,7 +83,7 @@ def test_missing_pairs_come_first(pair: Pair) -> None:
     assert done.code == 0
     said = " ".join(done.err.split())
     assert "asking at most 30 samples: first 40 of near/x, which the other run has; then" in said
-    assert "asked 30 samples: the 30 samples are asked" in said
+    assert "asked 30 samples, all that may be asked" in said
     assert (len(pair.asked["far"]), len(pair.asked["near"])) == (0, 30)
     assert lengths_of(pair.asked["near"]) == {8, 16}
     assert read_run(pair.folders[1]).missing == 10
@@ -272,3 +272,19 @@ def test_samples_without_a_reply_are_no_success(pair: Pair) -> None:
     told: list[str] = []
     eyechart.compare(*pair.folders, ask=True, tasks=pair.lab.ones, warn=told.append)
     assert any("have no reply" in line for line in told)
+
+
+def test_a_limit_that_is_reached_without_all_replies(pair: Pair) -> None:
+    """A sample that failed counts for the limit, and is not called asked."""
+
+    def fails_once(request: Request) -> str:
+        if len(pair.asked["near"]) == 1:
+            raise BadRequestError("engine died")
+        return sees_to(8)(request)
+
+    pair.run("far", sees_to(8), *LINES)
+    pair.run("near", sees_to(8), "--lengths", "2,4", "--samples", "20")
+    pair.model("near", fails_once)
+    said = " ".join(pair.ask("--max-requests", "10").err.split())
+    assert "asked 9 samples: the limit of 10 is reached" in said
+    assert len(pair.asked["near"]) == 10

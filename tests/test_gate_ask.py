@@ -84,7 +84,7 @@ def test_a_limit_leaves_the_run_incomplete(gate: Gate) -> None:
     done = gate.ask("--max-requests", "10")
     assert (done.code, done.out.splitlines()[0].endswith("  incomplete")) == (4, True)
     said = " ".join(done.err.split())
-    assert "the 10 samples are asked" in said
+    assert "asked 10 samples, all that may be asked" in said
     assert "open: whether new/x is worse than the baseline" in said
     told = " ".join(done.out.split())
     assert "have no partner in the run; the same command asks on." in told

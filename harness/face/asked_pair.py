@@ -36,6 +36,7 @@ from eyechart.providers.naming import named
 
 BASELINE = "the baseline"
 """Its name in sentences."""
+_ALL = "all that may be asked"
 
 
 class Asking(ABC):
@@ -107,11 +108,19 @@ class Asking(ABC):
         )
 
     def ask(self, talk: Talk, loop: Loop) -> str:
-        """Asks wave after wave, and writes the tables of the runs; returns why it ended.
+        """Asks wave after wave, and writes the tables of the runs; returns how many samples were
+        asked, and why no more.
 
         Raises:
             ProviderError: a model cannot be asked. What was answered is saved.
         """
+        why = self._ask(talk, loop)
+        if not self.waves:
+            return f"no further samples are asked: {why}"
+        return f"asked {self.asked:,} samples{', ' if why == _ALL else ': '}{why}"
+
+    def _ask(self, talk: Talk, loop: Loop) -> str:
+        """Returns why it ended."""
         while True:
             wanted = self._next(self.runs)
             if isinstance(wanted, str):
@@ -161,7 +170,9 @@ class Asking(ABC):
         """The limit that is reached; empty where none is."""
         if self._budget.exhausted:
             return f"the budget of ${self._limits.budget:g} is spent"
-        return "" if self._budget.has_requests else f"the {self.price:,} samples are asked"
+        if self._budget.has_requests:
+            return ""
+        return _ALL if self.asked == self.price else f"the limit of {self.price:,} is reached"
 
     def _next(self, runs: Sequence[JudgedRun]) -> Sequence[Counts] | str:
         """What the runs are to have next, or why nothing more is asked."""
