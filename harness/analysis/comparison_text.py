@@ -227,18 +227,17 @@ def _of_lines(comparison: Comparison) -> str:
         lengths = ", ".join(map(str, significant))
         return (
             f"accuracy differs at length{'s' * (len(significant) > 1)} {lengths} "
-            f"(p {_from(least)}, exact {test} with Holm's correction for {len(tests)} "
-            f"test{'s' * (len(tests) > 1)})"
+            f"(p {_from(least)}, exact {test} with Holm's correction for {_tests(comparison)})"
         )
     if not tests:
         return "no line is in both"
     if not comparison.is_paired:
         return (
             f"no single line shows a difference (exact {test} with Holm's correction for "
-            f"{len(tests)} test{'s' * (len(tests) > 1)})"
+            f"{_tests(comparison)})"
         )
     least, most = (find(line.n for line, _ in tests) for find in (min, max))
-    fall = smallest_fall(most, len(tests))
+    fall = smallest_fall(most, len(tests) + comparison.other_tests)
     shown = (
         "nothing"
         if fall is None
@@ -251,7 +250,15 @@ def _of_lines(comparison: Comparison) -> str:
     )
     return (
         "no single line shows a difference (exact McNemar with Holm's correction: "
-        f"{pairs} and {len(tests)} test{'s' * (len(tests) > 1)} can show {shown})"
+        f"{pairs} and {_tests(comparison)} can show {shown})"
+    )
+
+
+def _tests(comparison: Comparison) -> str:
+    """For how many tests the p-values of lines are corrected."""
+    count = len(comparison.lines) + comparison.other_tests
+    return (
+        f"{count} test{'s' * (count > 1)}{' of all compared runs' * (comparison.other_tests > 0)}"
     )
 
 
