@@ -11,7 +11,7 @@ from eyechart.harness.analysis.further import LengthDifference
 from eyechart.harness.analysis.not_known import alike, facts, under
 from eyechart.harness.analysis.paired import PairedArea
 from eyechart.harness.analysis.power import FROM, smallest_fall
-from eyechart.harness.analysis.signed import signed
+from eyechart.harness.analysis.signed import signed_end, with_ends
 from eyechart.harness.analysis.tokens_text import tokens_text
 from eyechart.harness.analysis.verdicts import AT_LINES, LARGER, ahead_behind, verdict_on
 from eyechart.harness.spec import varied_label
@@ -91,7 +91,7 @@ def _within(comparison: Comparison, margin: float) -> str:
             "nearly all answers of both are wrong, so equal areas show nothing: ask shorter rows, "
             "or an easier task"
         )
-    low, high = (signed(100 * end, 1) for end in comparison.area.equivalence_ci)
+    low, high = (signed_end(100 * end, 1) for end in comparison.area.equivalence_ci)
     return (
         f"their areas differ by {low} to {high} points ({comparison.first} minus "
         f"{comparison.second}, 90 % interval), and the margin is {100 * margin:g} points"
@@ -141,10 +141,10 @@ def _limits(comparison: Comparison) -> str:
 
 def area_text(area: PairedArea) -> str:
     """Both areas and their difference with its interval."""
-    low, high = (signed(end, 2) for end in area.difference_ci)
+    difference, low, high = with_ends(area.difference, area.difference_ci, 2)
     return (
         f"area {area.first:.2f} against {area.second:.2f}, difference "
-        f"{signed(area.difference, 2)} (95 % interval {low} to {high}, p {p_text(area.p)})"
+        f"{difference} (95 % interval {low} to {high}, p {p_text(area.p)})"
     )
 
 
