@@ -9,12 +9,14 @@ import numpy as np
 import pytest
 
 from eyechart.harness.analysis.comparison import compare_runs
-from eyechart.harness.analysis.comparison_text import factor_text, finding
+from eyechart.harness.analysis.comparison_cells import area_rows
+from eyechart.harness.analysis.comparison_text import area_text, factor_text, finding
 from eyechart.harness.analysis.curve import Threshold
 from eyechart.harness.analysis.further import LengthDifference
 from eyechart.harness.analysis.interval import Bound
 from eyechart.harness.analysis.judged_run import read_run
-from eyechart.harness.analysis.signed import points, signed
+from eyechart.harness.analysis.paired import PairedArea
+from eyechart.harness.analysis.signed import points, signed, signed_end, with_ends
 from eyechart.providers.base import Request
 from tests.conftest import Lab, right
 from tests.test_analysis_comparison import run, wrong_from
@@ -188,3 +190,19 @@ def test_a_difference_has_a_sign_unless_it_rounds_to_nothing() -> None:
     assert [signed(value) for value in (3.4, -3.4, -0.4, 0.4)] == ["+3", "-3", "+0", "+0"]
     assert [signed(value, 1) for value in (-0.04, -0.06)] == ["+0.0", "-0.1"]
     assert [points(share) for share in (0.1, -0.1, -0.001)] == ["+10", "\u221210", "+0"]
+
+
+def test_the_end_of_an_interval_keeps_its_sign() -> None:
+    """An end of +0.00 would say that 0 lies inside, though the difference is significant."""
+    area = PairedArea(0.45, 0.48, (-0.05, -0.000495), (-0.045, -0.005), 0.045)
+    ends = "(95 % interval -0.05 to -0.00, p 0.045)"
+    assert area_text(area) == f"area 0.45 against 0.48, difference -0.03 {ends}"
+    assert area_text(area.swapped).endswith("+0.03 (95 % interval +0.00 to +0.05, p 0.045)")
+    assert area_rows(area)[0][-1] == "-0.03 (-0.05 to -0.00)"
+    assert [signed_end(value, 2) for value in (-1e-9, 0.0, 0.0004)] == ["+0.00", "+0.00", "+0.00"]
+
+
+def test_a_difference_keeps_its_sign_where_its_interval_leaves_out_0() -> None:
+    """Else it would lie outside the interval."""
+    assert with_ends(-0.003, (-0.006, -0.001), 2) == ("-0.00", "-0.01", "-0.00")
+    assert with_ends(-0.003, (-0.03, 0.02), 2) == ("+0.00", "-0.03", "+0.02")

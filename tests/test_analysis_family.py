@@ -8,12 +8,14 @@ from typing import Any
 import pytest
 
 from eyechart.harness.analysis.comparison import compare_runs
+from eyechart.harness.analysis.comparison_text import finding
 from eyechart.harness.analysis.curve import Threshold
 from eyechart.harness.analysis.family import corrected, in_family, longest, rank_runs
 from eyechart.harness.analysis.further import fitted_side, length_difference, sides_difference
 from eyechart.harness.analysis.interval import Bound
 from eyechart.harness.analysis.judged_run import JudgedRun, read_run
 from eyechart.harness.analysis.paired import holm
+from eyechart.harness.analysis.power import FROM, smallest_fall
 from eyechart.harness.analysis.run_text import ranking_finding, run_finding
 from eyechart.harness.errors import CompareError
 from eyechart.harness.spec import Settings
@@ -92,6 +94,23 @@ class TestFamily:
         after = [p for _, p in both[0].lines]
         assert min(after) == pytest.approx(2 * min(before))
         assert [p for _, p in both[1].lines] == after
+
+    @pytest.mark.parametrize(("sees", "said"), [(4, "Holm's correction for "), (16, "pairs and ")])
+    def test_the_sentence_has_the_number_of_tests_of_the_correction(
+        self, lab: Lab, sees: int, said: str
+    ) -> None:
+        """And the fall that so many tests can show."""
+        alone = compare_runs(run(lab, "a", sees_to(16)), run(lab, "b", sees_to(sees)))
+        count, pairs = len(alone.lines), max(line.n for line, _ in alone.lines)
+        family = in_family([alone] * 3)[0]
+        assert f"{said}{count} tests" in finding(alone)
+        assert f"{said}{3 * count} tests of all compared runs" in finding(family)
+        assert f"{said}{3 * count} tests of all compared runs" in finding(family.swapped)
+        if sees > 4:
+            fall = smallest_fall(pairs, 3 * count)
+            assert fall is not None
+            assert fall != smallest_fall(pairs, count)
+            assert f"from 90 % to {100 * (FROM - fall):.0f} %" in finding(family)
 
     def test_exchanged_sides(self, lab: Lab) -> None:
         """All numbers of a comparison change their sign, or their side."""

@@ -83,7 +83,7 @@ def test_missing_pairs_come_first(pair: Pair) -> None:
     assert done.code == 0
     said = " ".join(done.err.split())
     assert "asking at most 30 samples: first 40 of near/x, which the other run has; then" in said
-    assert "asked 30 samples: the 30 samples are asked" in said
+    assert "asked 30 samples, all that may be asked" in said
     assert (len(pair.asked["far"]), len(pair.asked["near"])) == (0, 30)
     assert lengths_of(pair.asked["near"]) == {8, 16}
     assert read_run(pair.folders[1]).missing == 10
@@ -137,8 +137,21 @@ def test_a_decided_comparison_asks_nothing(pair: Pair) -> None:
     done = pair.ask()
     assert "asking at most 80 samples" in done.err
     assert "the comparison is decided" in done.err
+    assert "equivalent: far/x and near/x" in done.err
     assert pair.asked == {"far": [], "near": []}
     assert "far/x and near/x are equivalent on lab/ones" in " ".join(done.out.split())
+
+
+def test_what_more_samples_do_not_show_is_not_decided(pair: Pair) -> None:
+    """Two models that are wrong everywhere."""
+    pair.run("one", sees_to(0), *LINES)
+    pair.run("two", sees_to(0), *LINES)
+    said = " ".join(pair.ask().err.split())
+    assert "no further samples are asked: more samples would not decide the comparison" in said
+    assert said.endswith(
+        "open: which of one/x and two/x sees further (nearly all answers of both are wrong)"
+    )
+    assert pair.asked == {"one": [], "two": []}
 
 
 def test_adaptive_runs_stay_adaptive(pair: Pair) -> None:
@@ -259,3 +272,19 @@ def test_samples_without_a_reply_are_no_success(pair: Pair) -> None:
     told: list[str] = []
     eyechart.compare(*pair.folders, ask=True, tasks=pair.lab.ones, warn=told.append)
     assert any("have no reply" in line for line in told)
+
+
+def test_a_limit_that_is_reached_without_all_replies(pair: Pair) -> None:
+    """A sample that failed counts for the limit, and is not called asked."""
+
+    def fails_once(request: Request) -> str:
+        if len(pair.asked["near"]) == 1:
+            raise BadRequestError("engine died")
+        return sees_to(8)(request)
+
+    pair.run("far", sees_to(8), *LINES)
+    pair.run("near", sees_to(8), "--lengths", "2,4", "--samples", "20")
+    pair.model("near", fails_once)
+    said = " ".join(pair.ask("--max-requests", "10").err.split())
+    assert "asked 9 samples: the limit of 10 is reached" in said
+    assert len(pair.asked["near"]) == 10

@@ -19,6 +19,7 @@ from eyechart.harness.analysis.next_ranked import (
     lines_of_all,
     more_of_open,
     open_pairs,
+    why_none_is_open,
 )
 from eyechart.harness.errors import UsageError
 from eyechart.providers.base import Request
@@ -80,6 +81,52 @@ def test_which_is_best_needs_no_order_of_the_others(lab: Lab) -> None:
     said = " ".join(done.err.split())
     assert "it is decided which run sees furthest decided: far/x sees further than" in said
     assert sum(count(runs).values()) == 0
+
+
+@pytest.mark.parametrize(
+    ("settle", "words"),
+    [
+        (
+            BEST,
+            (
+                "two/x and three/x are equivalent to one/x (areas equal within 5 points), so which "
+                "of them sees furthest stays open"
+            ),
+        ),
+        (RANKS, "the neighbours whose order is open are equivalent (areas equal within 5 points)"),
+    ],
+)
+def test_equivalent_runs_are_asked_no_more_and_have_no_order(
+    lab: Lab, settle: str, words: str
+) -> None:
+    """Their ranks are 1 to 3 each, so nothing says that it is decided which sees furthest."""
+    runs = Pair(lab)
+    for name in ("one", "two", "three"):
+        runs.run(name, sees_to(8), "--lengths", "2,4,8,16", "--samples", "20")
+    done = runs.ask("--settle", settle, "--json")
+    assert [(one["rank_best"], one["rank_last"]) for one in json.loads(done.out)["runs"]] == [
+        (1, 3)
+    ] * 3
+    said = " ".join(done.err.split())
+    assert f"no further samples are asked: {words}" in said
+    assert "equivalent: one/x and two/x" in said
+    assert "decided" not in said.partition(words)[2]
+    assert sum(count(runs).values()) == 0
+
+
+def test_what_more_samples_do_not_show_is_not_called_decided(lab: Lab) -> None:
+    """Two of the runs see beyond the longest line, or a run is wrong everywhere."""
+    runs = Pair(lab)
+    for name, length in {"a": 99, "b": 99, "c": 2}.items():
+        runs.run(name, sees_to(length), *LINES[:2], "--samples", "20")
+    ranking = rank_runs([read_run(folder) for folder in runs.folders])
+    assert open_pairs(ranking, RANKS, MARGIN) == open_pairs(ranking, BEST, MARGIN) == []
+    assert why_none_is_open(ranking, BEST, MARGIN) == (
+        "more samples would not show which run sees furthest"
+    )
+    assert why_none_is_open(ranking, RANKS, MARGIN) == (
+        "more samples would not show the order that is open"
+    )
 
 
 def test_a_limit_is_that_of_all_runs(runs: Pair) -> None:

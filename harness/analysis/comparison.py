@@ -141,6 +141,8 @@ class Comparison:
     """Whether effective lengths are in tokens of the row, and not in the task's unit."""
     readings_of: str = ""
     """The model as tables name its replies, where the other side is its likelihoods; else empty."""
+    other_tests: int = 0
+    """Tests of lines of other comparisons for which the p-values are corrected too."""
 
     @property
     def length_unit(self) -> str:

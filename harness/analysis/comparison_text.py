@@ -11,8 +11,9 @@ from eyechart.harness.analysis.further import LengthDifference
 from eyechart.harness.analysis.not_known import alike, facts, under
 from eyechart.harness.analysis.paired import PairedArea
 from eyechart.harness.analysis.power import FROM, smallest_fall
-from eyechart.harness.analysis.signed import signed
+from eyechart.harness.analysis.signed import signed_end, with_ends
 from eyechart.harness.analysis.tokens_text import tokens_text
+from eyechart.harness.analysis.verdicts import AT_LINES, LARGER, ahead_behind, verdict_on
 from eyechart.harness.spec import varied_label
 
 _LEAST_P = 0.001
@@ -29,40 +30,40 @@ def finding(comparison: Comparison, margin: float | None = MARGIN) -> str:
     """
     first, second = comparison.first, comparison.second
     length, area, shared = comparison.length, comparison.area, _on_shared(comparison)
-    larger = 0 if area is None else area.larger
+    verdict = verdict_on(comparison, margin)
     is_equivalent = margin is not None and comparison.change(margin) == "equivalent"
     within = "" if margin is None else _within(comparison, margin)
     no_further = _no_further(length, _unlimited(comparison), is_equivalent=is_equivalent)
     areas = "" if area is None else area_text(area)
-    sign = length.further or larger
-    ahead, behind = (second, first) if sign < 0 else (first, second)
+    ahead, behind = ahead_behind(comparison)
     of_model = "" if comparison.model is None else f" for {comparison.model}"
     where = comparison.task
     if (count := len(comparison.conditions)) > 1:
         where += f" (mean of {count} conditions)"
-    if limited := _limits(comparison):
+    if verdict == "limited":
         said = [
-            f"{first} and {second} cannot be compared on {where}: {limited}",
+            f"{first} and {second} cannot be compared on {where}: {_limits(comparison)}",
             "failures of another kind than sight are no difference of the models",
         ]
-    elif length.further:
-        seen = _lengths(length if sign > 0 else length.swapped, count, comparison.length_unit)
+    elif verdict == "further":
+        of_ahead = length if length.further > 0 else length.swapped
+        seen = _lengths(of_ahead, count, comparison.length_unit)
         verb = f"{ahead} sees further than {behind}"
         if comparison.model is not None:
             verb = f"{comparison.model} sees further with {ahead} than with {behind}"
         said = [f"{verb} on {where}: {seen}", areas, _despite(is_equivalent, within)]
-    elif larger:
+    elif verdict == "area":
         differ = f"{first} and {second} differ{of_model} on {where}"
-        said = [f"{differ}, and {ahead} has the larger area: {areas}", no_further]
+        said = [f"{differ}, and {ahead} {LARGER}: {areas}", no_further]
         said.append(_despite(is_equivalent, within))
-    elif is_equivalent:
+    elif verdict == "equivalent":
         said = [
             f"{first} and {second} are equivalent{of_model} on {where}: {within}",
             no_further,
             areas,
         ]
-    elif comparison.significant:
-        said = [f"{first} and {second} differ{of_model} on {where} at single lengths", no_further]
+    elif verdict == "lines":
+        said = [f"{first} and {second} differ{of_model} on {where} {AT_LINES}", no_further]
         said += [areas, within]
     else:
         open_is = f"{'it' if shared else 'It'} is open whether {first} and {second} differ"
@@ -90,7 +91,7 @@ def _within(comparison: Comparison, margin: float) -> str:
             "nearly all answers of both are wrong, so equal areas show nothing: ask shorter rows, "
             "or an easier task"
         )
-    low, high = (signed(100 * end, 1) for end in comparison.area.equivalence_ci)
+    low, high = (signed_end(100 * end, 1) for end in comparison.area.equivalence_ci)
     return (
         f"their areas differ by {low} to {high} points ({comparison.first} minus "
         f"{comparison.second}, 90 % interval), and the margin is {100 * margin:g} points"
@@ -140,10 +141,10 @@ def _limits(comparison: Comparison) -> str:
 
 def area_text(area: PairedArea) -> str:
     """Both areas and their difference with its interval."""
-    low, high = (signed(end, 2) for end in area.difference_ci)
+    difference, low, high = with_ends(area.difference, area.difference_ci, 2)
     return (
         f"area {area.first:.2f} against {area.second:.2f}, difference "
-        f"{signed(area.difference, 2)} (95 % interval {low} to {high}, p {p_text(area.p)})"
+        f"{difference} (95 % interval {low} to {high}, p {p_text(area.p)})"
     )
 
 
@@ -226,18 +227,17 @@ def _of_lines(comparison: Comparison) -> str:
         lengths = ", ".join(map(str, significant))
         return (
             f"accuracy differs at length{'s' * (len(significant) > 1)} {lengths} "
-            f"(p {_from(least)}, exact {test} with Holm's correction for {len(tests)} "
-            f"test{'s' * (len(tests) > 1)})"
+            f"(p {_from(least)}, exact {test} with Holm's correction for {_tests(comparison)})"
         )
     if not tests:
         return "no line is in both"
     if not comparison.is_paired:
         return (
             f"no single line shows a difference (exact {test} with Holm's correction for "
-            f"{len(tests)} test{'s' * (len(tests) > 1)})"
+            f"{_tests(comparison)})"
         )
     least, most = (find(line.n for line, _ in tests) for find in (min, max))
-    fall = smallest_fall(most, len(tests))
+    fall = smallest_fall(most, len(tests) + comparison.other_tests)
     shown = (
         "nothing"
         if fall is None
@@ -250,7 +250,15 @@ def _of_lines(comparison: Comparison) -> str:
     )
     return (
         "no single line shows a difference (exact McNemar with Holm's correction: "
-        f"{pairs} and {len(tests)} test{'s' * (len(tests) > 1)} can show {shown})"
+        f"{pairs} and {_tests(comparison)} can show {shown})"
+    )
+
+
+def _tests(comparison: Comparison) -> str:
+    """For how many tests the p-values of lines are corrected."""
+    count = len(comparison.lines) + comparison.other_tests
+    return (
+        f"{count} test{'s' * (count > 1)}{' of all compared runs' * (comparison.other_tests > 0)}"
     )
 
 

@@ -39,7 +39,8 @@ def in_family(comparisons: Sequence[Comparison]) -> list[Comparison]:
     length are one family, the tests of all their lines another one. Areas are not corrected.
     """
     lengths = corrected([comparison.length for comparison in comparisons])
-    tests = iter(holm([line.p for comparison in comparisons for line, _ in comparison.lines]))
+    p_values = holm([line.p for comparison in comparisons for line, _ in comparison.lines])
+    tests = iter(p_values)
     return [
         replace(
             comparison,
@@ -48,6 +49,7 @@ def in_family(comparisons: Sequence[Comparison]) -> list[Comparison]:
                 replace(compared, p_values=tuple(next(tests) for _ in compared.p_values))
                 for compared in comparison.conditions
             ),
+            other_tests=len(p_values) - len(comparison.lines),
         )
         for comparison, length in zip(comparisons, lengths, strict=True)
     ]

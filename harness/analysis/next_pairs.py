@@ -60,37 +60,6 @@ def is_surely_worse(comparison: Comparison) -> bool:
     return area is not None and area.larger > 0 and area.p < SURE
 
 
-def decisions(comparisons: Sequence[Comparison], margin: float) -> str:
-    """What is decided of pairs that were asked, what is shown but not so surely that asking had
-    ended (see `is_decided`), and which are open: `decided: a sees further than b; open: b and c`.
-    """
-    said: dict[str, list[str]] = {"decided": [], "shown, but not surely": [], "open": []}
-    decided, shown, undecided = said.values()
-    for one in comparisons:
-        text = _decision(one, margin)
-        if is_decided(one, margin) or is_surely_worse(one):
-            decided.append(text or f"{one.first} and {one.second} cannot be told apart")
-        elif text:
-            shown.append(text)
-        else:
-            undecided.append(f"{one.first} and {one.second}")
-    return "; ".join(f"{name}: {', '.join(texts)}" for name, texts in said.items() if texts)
-
-
-def _decision(comparison: Comparison, margin: float) -> str:
-    """What a comparison shows, in few words; empty where it is open."""
-    first, second = comparison.first, comparison.second
-    if further := comparison.length.further:
-        ahead, behind = (first, second) if further > 0 else (second, first)
-        return f"{ahead} sees further than {behind}"
-    if comparison.change(margin) == "equivalent":
-        return f"{first} and {second} are equivalent"
-    if comparison.area is not None and (larger := comparison.area.larger):
-        ahead, behind = (first, second) if larger > 0 else (second, first)
-        return f"{ahead} has a larger area than {behind}"
-    return ""
-
-
 Both: TypeAlias = tuple[Counts, Counts]
 """What each of two runs is to have: all of its cells."""
 

@@ -22,11 +22,18 @@ from eyechart.harness.analysis.next_pairs import (
     is_decided,
     planned,
 )
+from eyechart.harness.analysis.not_known import listed
 from eyechart.harness.spec import CellKey
 
 BEST, RANKS = "best", "ranks"
 QUESTIONS = (RANKS, BEST)
 """What may be asked for: the order of all runs, or which of them sees furthest."""
+
+_KNOWN = {
+    RANKS: "no two neighbours in the ranking are open",
+    BEST: "it is decided which run sees furthest",
+}
+_ASKED_FOR = {RANKS: "the order that is open", BEST: "which run sees furthest"}
 
 
 def pairs_of(question: str, places: Sequence[int]) -> list[tuple[int, int]]:
@@ -50,12 +57,45 @@ def open_pairs(ranking: Ranking, question: str, margin: float) -> list[tuple[int
 
 def asked_pairs(ranking: Ranking, question: str) -> list[tuple[int, int]]:
     """The places of the pairs whose order is asked for, and that more samples can show."""
-    ordered = [place for place, one in enumerate(ranking.runs) if _has_order(one)]
+    ordered = _ordered(ranking)
     return [
         (left, right)
         for left, right in (pairs_of(question, ordered) if ordered else ())
         if not _are_outside(ranking.runs[left], ranking.runs[right])
     ]
+
+
+def why_none_is_open(ranking: Ranking, question: str, margin: float) -> str:
+    """Why `open_pairs` is empty. A pair that is equivalent is asked no more, and its order is not
+    known all the same.
+    """
+    asked, ordered = asked_pairs(ranking, question), _ordered(ranking)
+    alike = [pair for pair in asked if not ranking.comparisons[pair].length.further]
+    is_equivalent = all(ranking.comparisons[pair].change(margin) == "equivalent" for pair in alike)
+    if not asked or len(asked) < len(ordered) - 1 or not is_equivalent:
+        return f"more samples would not show {_ASKED_FOR[question]}"
+    if alike:
+        return _equivalent(ranking, question, alike, margin)
+    of_those = " of those that can be compared" if len(ordered) < len(ranking.runs) else ""
+    return f"{_KNOWN[question]}{of_those}"
+
+
+def _equivalent(
+    ranking: Ranking, question: str, pairs: Sequence[tuple[int, int]], margin: float
+) -> str:
+    how = f"(areas equal within {100 * margin:g} points)"
+    if question == RANKS:
+        return f"the neighbours whose order is open are equivalent {how}"
+    others = listed([ranking.runs[right].name for _, right in pairs], "runs")
+    best = ranking.runs[pairs[0][0]].name
+    return (
+        f"{others} {'is' if len(pairs) == 1 else 'are'} equivalent to {best} {how}, so which of "
+        "them sees furthest stays open"
+    )
+
+
+def _ordered(ranking: Ranking) -> list[int]:
+    return [place for place, one in enumerate(ranking.runs) if _has_order(one)]
 
 
 def _has_order(one: Ranked) -> bool:

@@ -2,10 +2,29 @@
 
 from __future__ import annotations
 
+_EXACT = 6
+"""Decimals from which on a number is an error of computation."""
+
 
 def signed(value: float, digits: int = 0) -> str:
     """`+10`, `-3`, `+0`: never `-0`, since the sign shows a direction."""
     return f"{round(value, digits) + 0.0:+.{digits}f}"
+
+
+def signed_end(value: float, digits: int = 0) -> str:
+    """The end of an interval, which keeps its sign where it rounds to nothing: `-0.00`. The sign
+    says whether 0 lies in the interval.
+    """
+    return f"{round(value, _EXACT) + 0.0:+.{digits}f}"
+
+
+def with_ends(value: float, ends: tuple[float, float], digits: int = 0) -> tuple[str, str, str]:
+    """A difference and both ends of its interval. Where the interval leaves out 0, the difference
+    keeps its sign too.
+    """
+    low, high = ends
+    middle = signed(value, digits) if low <= 0 <= high else signed_end(value, digits)
+    return middle, signed_end(low, digits), signed_end(high, digits)
 
 
 def points(share: float) -> str:

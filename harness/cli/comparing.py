@@ -140,11 +140,11 @@ def ask_until_decided(asking: Asking) -> None:
         return
     take_logs()
     try:
-        why = asking.ask(Talk(LiveDisplay(), say, warn, announce=say), run_in_loop)
+        done = asking.ask(Talk(LiveDisplay(), say, warn, announce=say), run_in_loop)
     except KeyboardInterrupt:
         say("what was answered is saved, and the same command goes on, for the same price anew")
         raise
-    say(f"asked {asking.asked:,} samples: {why}" if asking.waves else why)
+    say(done)
     if after := asking.after():
         say(after)
 

@@ -30,7 +30,7 @@ from eyechart.harness.analysis.further import LengthDifference
 from eyechart.harness.analysis.in_tokens import no_tokens
 from eyechart.harness.analysis.paired import PairedArea
 from eyechart.harness.analysis.run_text import ranking_finding, ranking_notes
-from eyechart.harness.analysis.signed import signed
+from eyechart.harness.analysis.signed import with_ends
 from eyechart.harness.analysis.tokens_text import unit_note
 from eyechart.harness.cli.layout import Column, blocks, joined, letters, table
 from eyechart.harness.cli.tables import INTERVAL, bold, sees_text
@@ -197,7 +197,8 @@ def _area_points(area: PairedArea | None) -> str:
     if area is None:
         return "-"
     low, high = area.equivalence_ci
-    return f"{signed(100 * area.difference, 1)} ({signed(100 * low, 1)} to {signed(100 * high, 1)})"
+    middle, *ends = with_ends(100 * area.difference, (100 * low, 100 * high), 1)
+    return f"{middle} ({' to '.join(ends)})"
 
 
 def _ranked(ranking: Ranking) -> Iterator[Column]:

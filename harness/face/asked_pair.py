@@ -18,7 +18,6 @@ from eyechart.harness.analysis.judged_run import JudgedRun
 from eyechart.harness.analysis.next_pairs import (
     WAVES,
     Counts,
-    decisions,
     full_run,
     is_decided,
     is_surely_worse,
@@ -28,6 +27,7 @@ from eyechart.harness.analysis.next_pairs import (
     next_wave,
     planned,
 )
+from eyechart.harness.analysis.verdicts import decisions
 from eyechart.harness.face.asked_run import AskedRun, Limits
 from eyechart.harness.face.engine import Loop, Talk
 from eyechart.harness.journal.record import Warn
@@ -36,13 +36,11 @@ from eyechart.providers.naming import named
 
 BASELINE = "the baseline"
 """Its name in sentences."""
+_ALL = "all that may be asked"
 
 
 class Asking(ABC):
     """Runs that are asked until their comparison is decided, or the price is spent."""
-
-    decided = "the comparison is decided"
-    """Why asking ends there."""
 
     def __init__(
         self, asked_runs: Sequence[AskedRun], limits: Limits, threshold: Threshold, margin: float
@@ -76,6 +74,13 @@ class Asking(ABC):
     def _more(self, runs: Sequence[JudgedRun]) -> Sequence[Counts] | None:
         """The same with the rows of the next wave; `None` where the comparison is decided."""
 
+    def _decided(self, runs: Sequence[JudgedRun]) -> str:
+        """Why asking ends where `_more` asks nothing."""
+        changes = {one.change(self._margin) for one in self._comparisons(runs)}
+        if "undecided" in changes:
+            return "more samples would not decide the comparison"
+        return "the comparison is decided"
+
     @abstractmethod
     def _first(self) -> str:
         """What is asked before anything else, and what after it."""
@@ -85,7 +90,7 @@ class Asking(ABC):
         """The pairs that are to be decided."""
 
     def after(self) -> str:
-        """Which pairs are decided, and which are open, see `decisions`; may be empty."""
+        """Which pairs are decided, equivalent or open, see `decisions`; may be empty."""
         return decisions(self._comparisons(self.runs), self._margin)
 
     def before(self) -> str:
@@ -103,11 +108,19 @@ class Asking(ABC):
         )
 
     def ask(self, talk: Talk, loop: Loop) -> str:
-        """Asks wave after wave, and writes the tables of the runs; returns why it ended.
+        """Asks wave after wave, and writes the tables of the runs; returns how many samples were
+        asked, and why no more.
 
         Raises:
             ProviderError: a model cannot be asked. What was answered is saved.
         """
+        why = self._ask(talk, loop)
+        if not self.waves:
+            return f"no further samples are asked: {why}"
+        return f"asked {self.asked:,} samples{', ' if why == _ALL else ': '}{why}"
+
+    def _ask(self, talk: Talk, loop: Loop) -> str:
+        """Returns why it ended."""
         while True:
             wanted = self._next(self.runs)
             if isinstance(wanted, str):
@@ -157,7 +170,9 @@ class Asking(ABC):
         """The limit that is reached; empty where none is."""
         if self._budget.exhausted:
             return f"the budget of ${self._limits.budget:g} is spent"
-        return "" if self._budget.has_requests else f"the {self.price:,} samples are asked"
+        if self._budget.has_requests:
+            return ""
+        return _ALL if self.asked == self.price else f"the limit of {self.price:,} is reached"
 
     def _next(self, runs: Sequence[JudgedRun]) -> Sequence[Counts] | str:
         """What the runs are to have next, or why nothing more is asked."""
@@ -166,7 +181,7 @@ class Asking(ABC):
             more = self._more(runs)
             if more is None:
                 self.is_decided = True
-                return self.decided
+                return self._decided(runs)
             wanted = more
             self._rows_waves += 1
             if not (self._limit() or sum(self._lacks(wanted))):
@@ -259,6 +274,15 @@ class AskedAgainstBaseline(Asking):
         (now,) = runs
         names = BASELINE, now.manifest.model
         return [compare_runs(self._baseline, now, self._threshold, names=names)]
+
+    def after(self) -> str:
+        """What became of the run, which a gate asks for, or that it is open."""
+        (comparison,) = self._comparisons(self.runs)
+        change, now = comparison.change(self._margin), comparison.second
+        if change == "undecided":
+            return f"open: whether {now} is worse than {BASELINE}"
+        to = "to" if change == "equivalent" else "than"
+        return f"{'decided' if self.is_decided else 'so far'}: {now} is {change} {to} {BASELINE}"
 
     def _more(self, runs: Sequence[JudgedRun]) -> Sequence[Counts] | None:
         (now,) = runs

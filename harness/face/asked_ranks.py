@@ -18,6 +18,7 @@ from eyechart.harness.analysis.next_ranked import (
     lines_of_all,
     more_of_open,
     open_pairs,
+    why_none_is_open,
 )
 from eyechart.harness.errors import UsageError
 from eyechart.harness.face.asked_pair import AskedPair, Asking
@@ -25,10 +26,6 @@ from eyechart.harness.face.asked_run import AskedRun, Limits
 from eyechart.harness.journal.record import Warn
 from eyechart.providers.naming import named
 
-_DECIDED = {
-    RANKS: "no two neighbours in the ranking are open",
-    BEST: "it is decided which run sees furthest",
-}
 _OPEN = {
     RANKS: "the runs whose order is open are asked",
     BEST: "the runs that may see furthest are asked",
@@ -57,7 +54,6 @@ class AskedRanks(Asking):
         asked = [AskedRun(folder, limits, warn) for folder in folders]
         rank_runs([one.read() for one in asked], threshold)
         self._question = question
-        self.decided = _DECIDED[question]
         super().__init__(asked, limits, threshold, margin)
 
     def _most(self, limit: int | None) -> int:
@@ -74,6 +70,9 @@ class AskedRanks(Asking):
     def _comparisons(self, runs: Sequence[JudgedRun]) -> Sequence[Comparison]:
         ranking = rank_runs(runs, self._threshold)
         return [ranking.comparisons[pair] for pair in asked_pairs(ranking, self._question)]
+
+    def _decided(self, runs: Sequence[JudgedRun]) -> str:
+        return why_none_is_open(rank_runs(runs, self._threshold), self._question, self._margin)
 
     def _more(self, runs: Sequence[JudgedRun]) -> Sequence[Counts] | None:
         ranking = rank_runs(runs, self._threshold)

@@ -112,9 +112,9 @@ def compare(
                 warn=notify,
                 question=settle,
             )
-            why = asking.ask(Talk(NoDisplay(), notify, notify), run_anywhere)
+            done = asking.ask(Talk(NoDisplay(), notify, notify), run_anywhere)
             if asking.is_short:
-                notify(why)
+                notify(done)
         runs = [
             read(one.folder, threshold=one.threshold.share, relative=one.threshold.relative)
             for one in runs
