@@ -289,7 +289,7 @@ class TestWords:
         far = cells("far", [50, 55, None, None])
         results = results_of([*self.old, *cells("new", [1, 2, 3, 4]), *far], "old")
         said = method(results, "old")
-        assert "p cannot be below 0.057 (0.13 where fewer lengths are known), and one" in said
+        assert "p cannot be below 0.057 (0.067 where fewer lengths are known), and one" in said
         alone = method(results_of(self.old, "old"), "old")
         assert "falls below 85 %" in alone
         assert "p cannot" not in alone
@@ -372,6 +372,23 @@ def test_a_length_that_is_not_known_counts_for_nothing() -> None:
         "not known",
     )
     assert summary([unknown], "old").startswith("No length is known: new.")
+
+
+@pytest.mark.parametrize(
+    ("lengths", "p", "verdict"),
+    [([40, 41, 42, 43, 44, 45], 1 / 28, "better"), ([20, 21] * 3, 2 / 28, "no difference")],
+)
+def test_seeds_are_too_few_only_if_no_lengths_could_differ(
+    lengths: list[float | None], p: float, verdict: str
+) -> None:
+    """Holm corrects the smaller p of two by 2, the larger by 1: two known lengths against six,
+    whose p is at least 1 / 28, can be enough.
+    """
+    rows = [*cells("old", [20, 21, 20, 22, 20, 21]), *cells("other", lengths)]
+    few = results_of([*rows, *cells("few", [50, 51, None, None, None, None])], "old")[2]
+    assert (few.unknown, few.by_length.verdict) == (4, verdict)
+    assert few.by_length.p == pytest.approx(p)
+    assert few.by_length.smallest_p == pytest.approx(1 / 28)
 
 
 def test_longer_rows_are_compared_where_no_length_is_known() -> None:

@@ -116,7 +116,9 @@ class Comparison:
     """The p-value after Holm's correction over the variants; `None` for the reference, and where
     there is nothing to compare."""
     smallest_p: float | None = None
-    """The smallest one that so many seeds can give."""
+    """The smallest one that so many seeds can give: Holm's correction of the smallest p-values of
+    all variants.
+    """
     verdict: Verdict = ""
 
 
@@ -301,8 +303,8 @@ def _comparisons(
             found[other] = Comparison(verdict="no reference")
         return found
     corrected = holm([permutation_p(values[other], against) for other in others])
-    for other, p in zip(others, corrected, strict=True):
-        least = min(1.0, smallest_p(len(values[other]), len(against)) * len(others))
+    smallest = holm([smallest_p(len(values[other]), len(against)) for other in others])
+    for other, p, least in zip(others, corrected, smallest, strict=True):
         found[other] = Comparison(p, least, _verdict(values[other], against, p, least))
     return found
 
