@@ -374,6 +374,16 @@ def test_a_length_that_is_not_known_counts_for_nothing() -> None:
     assert summary([unknown], "old").startswith("No length is known: new.")
 
 
+def test_a_bound_below_the_longest_line_is_not_known() -> None:
+    """Something else than sight ends its curve there; a bound at the longest line counts."""
+    rows = cells("old", [30, 80, 80])
+    above = [replace(cell, effective_length_bound=">") for cell in rows if cell.seed != 1]
+    (result,) = results_of([*above, *(cell for cell in rows if cell.seed == 1)], "old")
+    assert result.unknown == 1
+    assert [str(one.length) for one in result.seen] == ["> 80", "80"]
+    assert str(result.length) == "> 80"
+
+
 @pytest.mark.parametrize(
     ("lengths", "p", "verdict"),
     [([40, 41, 42, 43, 44, 45], 1 / 28, "better"), ([20, 21] * 3, 2 / 28, "no difference")],

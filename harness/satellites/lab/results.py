@@ -66,9 +66,12 @@ class OfSeed:
         return [one for one in self.cells if one.length is not None]
 
     def seen(self, shortest: float, longest: float) -> SeedLength | None:
-        """The length to which this model sees. `None` where it is not known although some line is
-        right often enough: no single threshold describes its curve. A model that is right often
-        enough at no line does not see the shortest one.
+        """The length to which this model sees. A model that is right often enough at no line does
+        not see the shortest one.
+
+        `None` where the length is not known although some line is right often enough: no single
+        threshold describes the curve, or the length lies above a line that is not the longest,
+        since something else than sight, such as the form of replies, ends the curve there.
         """
         one = self.cells[0]
         if one.effective_length is None:
@@ -76,6 +79,8 @@ class OfSeed:
             is_right = any((cell.accuracy or 0) >= THRESHOLD for cell in self.asked)
             return None if is_right else SeedLength(below, (below, below))
         sign: Sign = _SIGNS[one.effective_length_bound]
+        if sign == ">" and one.effective_length < longest:
+            return None
         length = Bound(sign, one.effective_length)
         low, high = one.effective_length_ci_low, one.effective_length_ci_high
         span = (Bound("=", low or shortest), Bound("=", high or longest))
