@@ -99,7 +99,9 @@ class TestSeeds:
         above = SeedLength(Bound(">", 100), (Bound("=", 100), Bound("=", 100)))
         below = SeedLength(Bound("<", 1), (Bound("=", 1), Bound("=", 1)))
         assert str(mean_length([*seen(25), above], 1, 100)) == "> 50"
-        assert mean_length([below, above], 1, 100).sign == "="
+        assert mean_length([*seen(25), below, above], 1, 100) is None
+        assert length_interval([*seen(25), below, above], 1, 100) is None
+        assert length_interval([*seen(25, 26), above], 1, 100) is not None
 
 
 @pytest.mark.parametrize(
@@ -382,6 +384,25 @@ def test_a_bound_below_the_longest_line_is_not_known() -> None:
     assert result.unknown == 1
     assert [str(one.length) for one in result.seen] == ["> 80", "80"]
     assert str(result.length) == "> 80"
+
+
+def test_bounds_on_both_sides_have_no_mean() -> None:
+    """It is said so, and the models are compared at their bounds."""
+    new = cells("new", [30, 30, 80, None])
+    new = [
+        replace(cell, accuracy=0.5, correct=10)
+        if cell.seed == 3
+        else replace(cell, effective_length_bound=">" if cell.seed == 2 else "")
+        for cell in new
+    ]
+    result = results_of([*TestWords.old, *new], "old")[1]
+    assert (result.length, result.span, length_text(result)) == (None, None, "not known")
+    assert result.by_length.verdict == "no difference"
+    assert (
+        "; some models see less than 10, others more than 80, so the mean length is not known; no "
+        "difference to old found" in sentence(result, "old")
+    )
+    assert "<svg" in page(SPEC, [result])
 
 
 @pytest.mark.parametrize(

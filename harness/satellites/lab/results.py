@@ -200,12 +200,14 @@ class Result:
 
     @property
     def length(self) -> Bound | None:
-        """The geometric mean of the known lengths; `None` if there is none."""
-        return mean_length(self.seen, self.shortest, self.longest) if self.seen else None
+        """The geometric mean of the known lengths, see `mean_length`."""
+        return mean_length(self.seen, self.shortest, self.longest)
 
     @property
     def span(self) -> Span | None:
-        """The 95 % interval of `length` over rows and seeds; `None` with too few known lengths."""
+        """The 95 % interval of `length` over rows and seeds; `None` with too few known lengths, and
+        where `length` is.
+        """
         return length_interval(self.seen, self.shortest, self.longest)
 
     @cached_property
