@@ -26,6 +26,7 @@ from eyechart.harness.satellites.lab.reading import Lab, most_tokens, read_lab
 from eyechart.harness.satellites.lab.tokens import EOS, SPECIAL, build, opened, vocabulary
 from eyechart.harness.satellites.lab.worker import CPU, Slot
 from eyechart.harness.task.catalogue import built_in_files, open_task
+from tests.conftest import Lab as Bench
 
 STUDY = """\
 name: small
@@ -379,3 +380,10 @@ def test_an_interrupt_says_what_goes_on(tmp_path: Path, capsys: pytest.CaptureFi
     said = capsys.readouterr().err
     assert "continues each training from its last checkpoint, or from its start without one" in said
     assert "saved" not in said
+
+
+def test_a_name_almost_right(lab: Bench) -> None:
+    """Where no such file is."""
+    done = lab.bench("lab", "embeded")
+    assert done.err == "bench: no file 'embeded'; did you mean 'embedded'?\n"
+    assert "cannot be read: no such file" in lab.bench("lab", "study.yaml").err
