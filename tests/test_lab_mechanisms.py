@@ -363,7 +363,7 @@ def streaming_sees(query: int, key: int) -> bool:
     [
         ({}, lambda query, key: query - key, lambda query, key: key <= query),
         ({"positions": "alibi"}, lambda query, key: query - key, lambda query, key: key <= query),
-        ({"stretch": {"dual_chunk": 4}}, dual_chunk, lambda query, key: key <= query),
+        ({"stretch": "dual_chunk"}, dual_chunk, lambda query, key: key <= query),
         (
             {"attention": {"window": 5, "sinks": 2}},
             streaming,
@@ -409,7 +409,7 @@ def test_dual_chunk_of_the_paper() -> None:
 
 def test_dual_chunk_changes_nothing_within_a_chunk() -> None:
     """12 of 16 tokens are in the first one."""
-    plain, stretched = model_of({}), model_of({"stretch": {"dual_chunk": 2}})
+    plain, stretched = model_of({}), model_of({"stretch": "dual_chunk"})
     near(stretched(ids_of(1, 12)).logits, plain(ids_of(1, 12)).logits.detach())
     far = stretched(ids_of(1, 40)).logits - plain(ids_of(1, 40)).logits
     assert far.abs().max() > 0.1

@@ -38,8 +38,8 @@ VARIANTS: dict[str, dict[str, Any]] = {
     "linear": {"stretch": {"linear": 2}},
     "ntk": {"stretch": {"ntk": 2}},
     "yarn": {"stretch": {"yarn": 4}},
-    "dual_chunk": {"stretch": {"dual_chunk": 4}},
-    "dual_chunk differential": {"stretch": {"dual_chunk": 4}, "attention": "differential"},
+    "dual_chunk": {"stretch": "dual_chunk"},
+    "dual_chunk differential": {"stretch": "dual_chunk", "attention": "differential"},
     "one layer": {"layers": 1, "inner": 32},
 }
 

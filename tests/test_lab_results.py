@@ -99,7 +99,9 @@ class TestSeeds:
         above = SeedLength(Bound(">", 100), (Bound("=", 100), Bound("=", 100)))
         below = SeedLength(Bound("<", 1), (Bound("=", 1), Bound("=", 1)))
         assert str(mean_length([*seen(25), above], 1, 100)) == "> 50"
-        assert mean_length([below, above], 1, 100).sign == "="
+        assert mean_length([*seen(25), below, above], 1, 100) is None
+        assert length_interval([*seen(25), below, above], 1, 100) is None
+        assert length_interval([*seen(25, 26), above], 1, 100) is not None
 
 
 @pytest.mark.parametrize(
@@ -289,7 +291,7 @@ class TestWords:
         far = cells("far", [50, 55, None, None])
         results = results_of([*self.old, *cells("new", [1, 2, 3, 4]), *far], "old")
         said = method(results, "old")
-        assert "p cannot be below 0.057 (0.13 where fewer lengths are known), and one" in said
+        assert "p cannot be below 0.057 (0.067 where fewer lengths are known), and one" in said
         alone = method(results_of(self.old, "old"), "old")
         assert "falls below 85 %" in alone
         assert "p cannot" not in alone
@@ -372,6 +374,52 @@ def test_a_length_that_is_not_known_counts_for_nothing() -> None:
         "not known",
     )
     assert summary([unknown], "old").startswith("No length is known: new.")
+
+
+def test_a_bound_below_the_longest_line_is_not_known() -> None:
+    """Something else than sight ends its curve there; a bound at the longest line counts."""
+    rows = cells("old", [30, 80, 80])
+    above = [replace(cell, effective_length_bound=">") for cell in rows if cell.seed != 1]
+    (result,) = results_of([*above, *(cell for cell in rows if cell.seed == 1)], "old")
+    assert result.unknown == 1
+    assert [str(one.length) for one in result.seen] == ["> 80", "80"]
+    assert str(result.length) == "> 80"
+
+
+def test_bounds_on_both_sides_have_no_mean() -> None:
+    """It is said so, and the models are compared at their bounds."""
+    new = cells("new", [30, 30, 80, None])
+    new = [
+        replace(cell, accuracy=0.5, correct=10)
+        if cell.seed == 3
+        else replace(cell, effective_length_bound=">" if cell.seed == 2 else "")
+        for cell in new
+    ]
+    result = results_of([*TestWords.old, *new], "old")[1]
+    assert (result.length, result.span, length_text(result)) == (None, None, "not known")
+    assert result.by_length.verdict == "no difference"
+    assert (
+        "; some models see less than 10, others more than 80, so the mean length is not known; no "
+        "difference to old found" in sentence(result, "old")
+    )
+    assert "<svg" in page(SPEC, [result])
+
+
+@pytest.mark.parametrize(
+    ("lengths", "p", "verdict"),
+    [([40, 41, 42, 43, 44, 45], 1 / 28, "better"), ([20, 21] * 3, 2 / 28, "no difference")],
+)
+def test_seeds_are_too_few_only_if_no_lengths_could_differ(
+    lengths: list[float | None], p: float, verdict: str
+) -> None:
+    """Holm corrects the smaller p of two by 2, the larger by 1: two known lengths against six,
+    whose p is at least 1 / 28, can be enough.
+    """
+    rows = [*cells("old", [20, 21, 20, 22, 20, 21]), *cells("other", lengths)]
+    few = results_of([*rows, *cells("few", [50, 51, None, None, None, None])], "old")[2]
+    assert (few.unknown, few.by_length.verdict) == (4, verdict)
+    assert few.by_length.p == pytest.approx(p)
+    assert few.by_length.smallest_p == pytest.approx(1 / 28)
 
 
 def test_longer_rows_are_compared_where_no_length_is_known() -> None:

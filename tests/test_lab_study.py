@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from eyechart.harness.errors import EyechartError, StudyFileError
+from eyechart.harness.errors import INTERRUPTED, EyechartError, StudyFileError
 from eyechart.harness.plan.plan import plan, sample_id
 from eyechart.harness.satellites.lab import memory
 from eyechart.harness.satellites.lab.data import (
@@ -20,11 +20,13 @@ from eyechart.harness.satellites.lab.data import (
     read_examples,
 )
 from eyechart.harness.satellites.lab.folders import LabFolder
+from eyechart.harness.satellites.lab.lab_command import working
 from eyechart.harness.satellites.lab.memory import check_memory, check_positions
 from eyechart.harness.satellites.lab.reading import Lab, most_tokens, read_lab
 from eyechart.harness.satellites.lab.tokens import EOS, SPECIAL, build, opened, vocabulary
 from eyechart.harness.satellites.lab.worker import CPU, Slot
 from eyechart.harness.task.catalogue import built_in_files, open_task
+from tests.conftest import Lab as Bench
 
 STUDY = """\
 name: small
@@ -366,3 +368,22 @@ def test_a_reply_has_room_for_the_right_answer_and_little_more() -> None:
     """A model that has not learned to end would fill its window with each reply."""
     task = open_task("counting/ones", built_in_files()["counting/ones"])
     assert most_tokens(plan(task, lengths=[5, 160], samples=1)) == len("Final answer: 160") + 8
+
+
+def test_an_interrupt_says_what_goes_on(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Nothing is said to be saved where no checkpoint was written."""
+
+    def work() -> int:
+        raise KeyboardInterrupt
+
+    assert working(tmp_path / "study", work) == INTERRUPTED
+    said = capsys.readouterr().err
+    assert "continues each training from its last checkpoint, or from its start without one" in said
+    assert "saved" not in said
+
+
+def test_a_name_almost_right(lab: Bench) -> None:
+    """Where no such file is."""
+    done = lab.bench("lab", "embeded")
+    assert done.err == "bench: no file 'embeded'; did you mean 'embedded'?\n"
+    assert "cannot be read: no such file" in lab.bench("lab", "study.yaml").err

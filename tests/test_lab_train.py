@@ -227,6 +227,7 @@ class TestStudy:
         assert lab(study, wanted(tmp_path, dry_run=True)) == COMPLETE
         out = capsys.readouterr().out
         assert "4 models, 4 to train" in out
+        assert "on cpu in 1 process; then" in out
         assert re.search(r"then 36 requests, about \S+ (s|min) at most", out)
         assert "with 2 seeds p cannot be below 0.33" in out.lower()
         assert not (tmp_path / "out").exists()
@@ -530,9 +531,11 @@ class Watch:
 
 
 def test_a_device_that_is_not_there(tmp_path: Path) -> None:
-    """One line."""
-    with pytest.raises(EyechartError, match="--device 'nowhere' cannot be used"):
-        lab(study_in(tmp_path), wanted(tmp_path, device="nowhere"))
+    """One line, without the list of torch's devices."""
+    with pytest.raises(EyechartError, match=r"'gpu' is no device; write cpu, cuda or cuda:N$"):
+        lab(study_in(tmp_path), wanted(tmp_path, device="gpu"))
+    with pytest.raises(EyechartError, match="--device 'cuda:99' cannot be used"):
+        lab(study_in(tmp_path), wanted(tmp_path, device="cuda:99"))
 
 
 RECORDED: dict[str, dict[str, Any]] = {

@@ -10,6 +10,7 @@ from pydantic import ValidationError
 from eyechart.harness.satellites.lab.reading import variant_keys
 from eyechart.harness.satellites.lab.variant import (
     Differential,
+    DualChunk,
     Kerple,
     LogN,
     NoStretch,
@@ -43,6 +44,7 @@ from eyechart.harness.satellites.lab.variant import (
         ({"temperature": "log_n"}, "temperature", LogN()),
         ({"stretch": "none"}, "stretch", NoStretch()),
         ({"stretch": {"yarn": 2}}, "stretch", Yarn(factor=2)),
+        ({"stretch": "dual_chunk"}, "stretch", DualChunk()),
         ({"loss": "seq_vcr"}, "loss", SeqVcr()),
         ({"loss": {"seq_vcr": {"layer": 2}}}, "loss", SeqVcr(layer=2)),
     ],
@@ -112,9 +114,14 @@ def test_what_is_written_is_as_in_a_study() -> None:
             "stretch",
             "positions is p_rope; write positions: rope, or stretch: none",
         ),
+        (
+            {"stretch": {"dual_chunk": 2}},
+            "stretch.dual_chunk",
+            "'dual_chunk' takes no 2; write dual_chunk",
+        ),
         ({"stretch": {"yarn": 1}}, "stretch.yarn.factor", "greater than 1"),
         (
-            {"stretch": {"dual_chunk": 2}, "attention": {"window": 5}},
+            {"stretch": "dual_chunk", "attention": {"window": 5}},
             "stretch",
             "write attention: softmax, or stretch: none",
         ),

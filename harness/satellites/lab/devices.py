@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 
 import numpy as np
@@ -17,6 +18,7 @@ from eyechart.harness.satellites.lab.variant import Variant
 
 TIMED = 3
 """Steps of which the time is taken, after one that is not."""
+_NAMED = re.compile(r"cpu|cuda(:\d+)?")
 _REPLY = 5
 """Tokens of a reply, about."""
 
@@ -31,6 +33,9 @@ def devices(given: str | None) -> list[str]:
     try:
         torch.zeros(1, device=wanted)
     except (RuntimeError, AssertionError, NotImplementedError) as error:
+        if not _NAMED.fullmatch(wanted):
+            known = "write cpu, cuda or cuda:N"
+            raise UsageError(f"--device {wanted!r} is no device; {known}") from error
         why = " ".join(str(error).split("\n")[0].split())
         raise UsageError(f"--device {wanted!r} cannot be used: {why}") from error
     if wanted == "cuda":

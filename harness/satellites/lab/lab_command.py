@@ -104,7 +104,10 @@ def working(path: Path, work: Callable[[], int]) -> int:
         try:
             return work()
         except KeyboardInterrupt:
-            say("interrupted; what was trained and asked is saved, and the same command continues")
+            say(
+                "interrupted; the same command continues each training from its last checkpoint, "
+                "or from its start without one, and asks what has no answer yet"
+            )
             return INTERRUPTED
 
 

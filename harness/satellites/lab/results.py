@@ -66,9 +66,12 @@ class OfSeed:
         return [one for one in self.cells if one.length is not None]
 
     def seen(self, shortest: float, longest: float) -> SeedLength | None:
-        """The length to which this model sees. `None` where it is not known although some line is
-        right often enough: no single threshold describes its curve. A model that is right often
-        enough at no line does not see the shortest one.
+        """The length to which this model sees. A model that is right often enough at no line does
+        not see the shortest one.
+
+        `None` where the length is not known although some line is right often enough: no single
+        threshold describes the curve, or the length lies above a line that is not the longest,
+        since something else than sight, such as the form of replies, ends the curve there.
         """
         one = self.cells[0]
         if one.effective_length is None:
@@ -76,6 +79,8 @@ class OfSeed:
             is_right = any((cell.accuracy or 0) >= THRESHOLD for cell in self.asked)
             return None if is_right else SeedLength(below, (below, below))
         sign: Sign = _SIGNS[one.effective_length_bound]
+        if sign == ">" and one.effective_length < longest:
+            return None
         length = Bound(sign, one.effective_length)
         low, high = one.effective_length_ci_low, one.effective_length_ci_high
         span = (Bound("=", low or shortest), Bound("=", high or longest))
@@ -116,7 +121,9 @@ class Comparison:
     """The p-value after Holm's correction over the variants; `None` for the reference, and where
     there is nothing to compare."""
     smallest_p: float | None = None
-    """The smallest one that so many seeds can give."""
+    """The smallest one that so many seeds can give: Holm's correction of the smallest p-values of
+    all variants.
+    """
     verdict: Verdict = ""
 
 
@@ -193,12 +200,14 @@ class Result:
 
     @property
     def length(self) -> Bound | None:
-        """The geometric mean of the known lengths; `None` if there is none."""
-        return mean_length(self.seen, self.shortest, self.longest) if self.seen else None
+        """The geometric mean of the known lengths, see `mean_length`."""
+        return mean_length(self.seen, self.shortest, self.longest)
 
     @property
     def span(self) -> Span | None:
-        """The 95 % interval of `length` over rows and seeds; `None` with too few known lengths."""
+        """The 95 % interval of `length` over rows and seeds; `None` with too few known lengths, and
+        where `length` is.
+        """
         return length_interval(self.seen, self.shortest, self.longest)
 
     @cached_property
@@ -301,8 +310,8 @@ def _comparisons(
             found[other] = Comparison(verdict="no reference")
         return found
     corrected = holm([permutation_p(values[other], against) for other in others])
-    for other, p in zip(others, corrected, strict=True):
-        least = min(1.0, smallest_p(len(values[other]), len(against)) * len(others))
+    smallest = holm([smallest_p(len(values[other]), len(against)) for other in others])
+    for other, p, least in zip(others, corrected, smallest, strict=True):
         found[other] = Comparison(p, least, _verdict(values[other], against, p, least))
     return found
 

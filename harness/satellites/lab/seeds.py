@@ -77,20 +77,22 @@ def interval(models: Sequence[OfModel]) -> tuple[float, float] | None:
     return mean(models) - below, mean(models) + above
 
 
-def mean_length(seeds: Sequence[SeedLength], shortest: float, longest: float) -> Bound:
+def mean_length(seeds: Sequence[SeedLength], shortest: float, longest: float) -> Bound | None:
     """The geometric mean of the lengths of all seeds, each taken at its bound. It is itself a bound
-    where one of them is, unless there are bounds on both sides.
+    where one of them is. `None` without a seed, and where there are bounds on both sides: the mean
+    can be anything.
     """
-    geometric = math.exp(mean([one.log for one in seeds]))
     signs = {one.length.sign for one in seeds} - {"="}
-    sign = signs.pop() if len(signs) == 1 else "="
-    return Bound(sign, min(max(geometric, shortest), longest))
+    if not seeds or len(signs) > 1:
+        return None
+    geometric = math.exp(mean([one.log for one in seeds]))
+    return Bound(signs.pop() if signs else "=", min(max(geometric, shortest), longest))
 
 
 def length_interval(seeds: Sequence[SeedLength], shortest: float, longest: float) -> Span | None:
     """The interval of `mean_length`: `interval` on the log scale."""
     found = interval([one.log for one in seeds])
-    if found is None:
+    if found is None or mean_length(seeds, shortest, longest) is None:
         return None
     low, high = (_bounded(math.exp(end), shortest, longest) for end in found)
     return low, high

@@ -81,10 +81,10 @@ def dry_run(
             ]
         )
     )
-    models = len(ahead) * spec.seeds
+    models, processes = len(ahead) * spec.seeds, f"process{'es' * (len(places) > 1)}"
     tell(
         f"{models} models, {total.trainings} to train, about {duration(total.training_s)} at most "
-        f"on {device} in {len(places)} processes; then {total.requests:,} requests, about "
+        f"on {device} in {len(places)} {processes}; then {total.requests:,} requests, about "
         f"{duration(total.asking_s)} at most{' besides the probe' if spec.probe else ''}."
     )
     if said := _of_seeds(spec):
@@ -136,8 +136,8 @@ def _of_seeds(spec: LabSpec) -> str:
     least = min(1.0, smallest_p(spec.seeds, spec.seeds) * others)
     interval = "" if spec.seeds >= FEWEST else f", and {FEWEST} to give an interval over seeds"
     return (
-        f"With {spec.seeds} seeds p cannot be below {least:.2g}, so no variant can be called "
-        f"better: that takes {fewest} seeds{interval}."
+        f"With {spec.seeds} seed{'s' * (spec.seeds > 1)} p cannot be below {least:.2g}, so no "
+        f"variant can be called better: that takes {fewest} seeds{interval}."
     )
 
 

@@ -209,7 +209,7 @@ class NoStretch(Mechanism):
 
 
 class Stretch(Mechanism):
-    """A way to ask a trained model for longer rows."""
+    """Frequencies changed by a factor, to ask a trained model for longer rows."""
 
     short, example = "factor", 2
     factor: Annotated[float, Field(gt=1, le=1e6)]
@@ -234,9 +234,9 @@ class Yarn(Stretch):
     name = "yarn"
 
 
-class DualChunk(Stretch):
-    """Positions in chunks, so that no distance is longer than in the training. The chunks follow
-    from the training, so the factor states what a row is to be and changes no number.
+class DualChunk(Mechanism):
+    """Positions in chunks, so that no distance is longer than in the training. It takes no factor:
+    the chunks follow from the training.
     """
 
     name = "dual_chunk"

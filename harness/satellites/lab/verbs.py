@@ -13,6 +13,8 @@ import typer
 from eyechart.harness.cli.numbers import whole
 from eyechart.harness.cli.options import JsonOption, TrustOption, examples, settings_of, takes
 from eyechart.harness.cli.settings import Verb
+from eyechart.harness.errors import UsageError
+from eyechart.providers.close_match import closest
 
 lab_app = typer.Typer(rich_markup_mode=None)
 _MOST_JOBS = 256
@@ -73,6 +75,8 @@ def lab(
     from eyechart.harness.satellites.lab import lab_command
     from eyechart.harness.satellites.lab.embedded import command
 
+    if not study.exists() and closest(str(study), [command.NAME]) not in (None, str(study)):
+        raise UsageError(f"no file {str(study)!r}; did you mean {command.NAME!r}?")
     wanted = lab_command.Wanted(
         out=settings_of(given).out,
         jobs=jobs,

@@ -69,7 +69,8 @@ def _seen(one: Result) -> str:
     if one.unknown:
         unknown = f"; the length of {_of(one.unknown, one)} is not known, and counts for nothing"
     if length is None:
-        return unknown
+        mixed = f"; some models see less than {one.shortest}, others more than {one.longest}"
+        return f"{unknown}{mixed}, so the mean length is not known" if one.seen else unknown
     told = f" ({span_text(span)})" if span and span_text(span) != str(length) else ""
     models = f" in the other {len(one.seen)}" if one.diverged or one.unknown else ""
     said = f"{unknown}; sees to {length.words}{told}{models}"

@@ -29,7 +29,7 @@ def frequencies_of(
     and sines. `trained_window` is the number of tokens of the longest text of the training.
     """
     change = Intervention()
-    if isinstance(stretch, Stretch) and not isinstance(stretch, DualChunk):
+    if isinstance(stretch, Stretch):
         change = Intervention(scaling=stretch.name, factor=stretch.factor)
     return change.frequencies(base, width, trained_window), change.rotary_size
 
