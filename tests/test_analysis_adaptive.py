@@ -285,8 +285,8 @@ def test_lines_that_fit_the_curve_do_not_make_a_dip_clearer() -> None:
 
 
 def test_a_rise_beyond_the_crossing_does_not_use_up_the_shorter_lines() -> None:
-    """Asking them does not make it clearer whether there is a single threshold, so they have about
-    `UNCLEAR_SAMPLES` at most.
+    """Asking them does not make it clearer whether there is a single threshold, so they have half
+    more than `UNCLEAR_SAMPLES` at most.
     """
 
     def comb(lengths: Floats) -> Floats:
@@ -296,7 +296,7 @@ def test_a_rise_beyond_the_crossing_does_not_use_up_the_shorter_lines() -> None:
         planned, step, _ = asked(comb, Aim(0.75), seed)
         below = [planned[line] for line in LINES if line.high < 30]
         assert step.is_known
-        assert max(below) <= UNCLEAR_SAMPLES + 8
+        assert max(below) <= 1.5 * UNCLEAR_SAMPLES
 
 
 def test_more_precision_grows_the_same_samples() -> None:

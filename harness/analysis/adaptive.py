@@ -19,6 +19,7 @@ from dataclasses import dataclass, field, replace
 
 from eyechart.harness.analysis.bins import BINS_AN_OCTAVE
 from eyechart.harness.analysis.curve import Curve, Threshold
+from eyechart.harness.analysis.effective_length import has_single_threshold
 from eyechart.harness.analysis.fit import Fit, Tails, fit
 from eyechart.harness.analysis.interval import at_most, span_text
 from eyechart.harness.analysis.judged_run import JudgedRun
@@ -204,7 +205,7 @@ def _next_step(samples: Curve | None, planned: Mapping[Line, int], aim: Aim) -> 
     ends = _few_at_the_ends(fitted, planned, aim)
     lines_in_doubt = _lines_in_doubt(samples, fitted, planned, ends, aim) if is_narrow else []
     if not unopened or beyond <= 1 - STOPPING[1]:
-        if not fitted.one_threshold(MISFIT_LEVEL):
+        if not has_single_threshold(samples, fitted, aim.threshold, MISFIT_LEVEL):
             return replace(step, found="its accuracy has no single threshold", is_known=True)
         if is_narrow and not ends and not lines_in_doubt:
             if unopened and reported.interval()[1].sign == ">":

@@ -21,6 +21,7 @@ from eyechart.harness.analysis.curve import (
 from eyechart.harness.analysis.fit import TAILS, Fit, fit
 from eyechart.harness.analysis.interval import Bound, Span, at_most, span_text
 from eyechart.harness.analysis.limit import LENGTHS, Limit
+from eyechart.harness.analysis.one_threshold import LEVEL
 from eyechart.harness.score.outcomes import Cause
 from eyechart.harness.spec import Line
 
@@ -224,11 +225,14 @@ def grouped(samples: Curve) -> Curve:
     )
 
 
-def has_single_threshold(samples: Curve, fitted: Fit, threshold: Threshold) -> bool:
+def has_single_threshold(
+    samples: Curve, fitted: Fit, threshold: Threshold, level: float = LEVEL
+) -> bool:
     """Whether the accuracy falls below the threshold once at most: by the test of the fitted curve,
-    or because no group of replies that is below the threshold has a longer one above it.
+    of this level, or because no group of replies that is below the threshold has a longer one above
+    it.
     """
-    return not _dips(grouped(samples), threshold) or fitted.one_threshold()
+    return not _dips(grouped(samples), threshold) or fitted.one_threshold(level)
 
 
 def certified_length(
