@@ -59,7 +59,8 @@ def test_without_a_single_threshold_only_what_the_lines_certify_has_a_number() -
     estimate = effective_length(simulated(logistic(60), 20))
     dip = replace(estimate, one_threshold=False, length=Bound("=", 20))
     assert at_length(dip, 20) == at_length(estimate, 20)
-    for length, bound in ((21, "="), (501, "<")):
+    bounds: dict[int, Sign] = {21: "=", 501: "<"}
+    for length, bound in bounds.items():
         found = at_length(dip, length)
         assert found == AtLength(length, None, (None, None), None, "", bound)
         assert (found.text, found.reaches_text, found.verdict) == ("–", "–", "")
