@@ -123,6 +123,8 @@ class TestTrained:
 
     def test_the_recipe_makes_the_files_that_are_shipped(self, tmp_path: Path) -> None:
         """Its size, its tokenizer, and the names and shapes of its weights."""
+        pytest.importorskip("torch")
+        pytest.importorskip("transformers")
         safe_open = pytest.importorskip("safetensors").safe_open
         recipe = RECIPE.model_copy(update={"training": Training(steps=1, rows=1, warm_up=0)})
         assert embedded(wanted(tmp_path), recipe) == COMPLETE
