@@ -312,6 +312,17 @@ class TestCounts:
         assert found[2] < 0.1
         assert "-0.0" not in reaches
 
+    def test_beyond_a_dip_it_is_empty_as_at_a_named_length(self, lab: Lab) -> None:
+        """The fitted curve falls, so it passes over the dip."""
+        wanted = lab.wanted(lengths=[2, 4, 8, 16, 32], samples=20)
+
+        def script(request: Request) -> Said:
+            return "Final answer: 100" if "length=8|" in request.sample_id else right(request)
+
+        lab.run(wanted, ScriptedProvider(script))
+        for row in table(wanted):
+            assert (row["reaches"] == "") == (int(row["length"]) > 4)
+
 
 class TestSeveralRecords:
     """A sample may have been asked more than once."""

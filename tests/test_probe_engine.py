@@ -339,7 +339,7 @@ def test_one_intervention_has_one_name(lab: Lab) -> None:
 
 
 def test_the_heads_of_columns_are_named(lab: Lab) -> None:
-    """By the measure and the quantity that the file has."""
+    """The head names the column of the file: measure, dot, quantity."""
     done = probe(lab, *ONES, "--lengths", "4,6", "--measure", "collapse", "--samples", "2")
     said = " ".join(done.out.split())
     assert "n, n+1 at end is collapse.final_relative_end;" in said

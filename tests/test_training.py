@@ -115,7 +115,7 @@ class TestTrained:
         assert embedded(wanted(tmp_path / "parts"), SMALL) == INTERRUPTED
         monkeypatch.undo()
         embedded(wanted(tmp_path / "parts", dry_run=True), SMALL)
-        assert "\n10 steps to train, about" in capsys.readouterr().err
+        assert "\nsteps that are left: 10; on cpu they take about" in capsys.readouterr().err
         assert embedded(wanted(tmp_path / "parts"), SMALL) == COMPLETE
         parts = Path(capsys.readouterr().out.strip())
         first, second = (load_file(folder / "model.safetensors") for folder in (whole, parts))

@@ -117,7 +117,7 @@ def at_length(estimate: EffectiveLength, length: int) -> AtLength:
     by = "" if limit.is_ranked else limit.by
     nearest = min(max(float(length), fitted.bins.shortest), fitted.bins.longest)
     bound: Sign = "=" if nearest == length else "<" if nearest < length else ">"
-    if not (estimate.one_threshold or _is_certified(estimate, nearest)):
+    if not is_described(estimate, nearest):
         return AtLength(length, None, (None, None), None, by, bound)
     mean, low, high = fitted.accuracy_at(nearest)
     reaches = round(float(fitted.reaches(np.array(nearest))), _DIGITS) if limit.is_ranked else None
@@ -127,7 +127,11 @@ def at_length(estimate: EffectiveLength, length: int) -> AtLength:
     return AtLength(length, None, ends, reaches, by, bound)
 
 
-def _is_certified(estimate: EffectiveLength, length: float) -> bool:
-    """Whether the lines certify a length, where there is no single threshold."""
+def is_described(estimate: EffectiveLength, length: float) -> bool:
+    """Whether the fitted curve describes the accuracy at a length: with a single threshold at every
+    length, else up to the length that the lines certify.
+    """
     certified = estimate.length
-    return certified is not None and certified.sign != "<" and length <= certified.length
+    if estimate.one_threshold or certified is None:
+        return estimate.one_threshold
+    return certified.sign != "<" and length <= certified.length

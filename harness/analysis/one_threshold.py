@@ -23,13 +23,13 @@ _LARGEST = 1200.0
 
 @dataclass(frozen=True, eq=False)
 class Together:
-    """How answers to one row of symbols, at several lengths, go together."""
+    """How much alike the answers to the same row of symbols are at different lengths."""
 
     correlation: float
-    """Of two answers to one row."""
+    """The correlation of two answers to the same row: 0 to 1."""
     pairs: Floats
-    """How many pairs of answers, an answer with itself included, one row has in two bins: shape
-    (B, B), sums over all rows."""
+    """Number of pairs of answers to the same row, one answer in each of two bins, summed over all
+    rows: shape (B, B). An answer and itself count as a pair too."""
 
     def up_to(self, count: int) -> Together:
         """Without the bins from `count` on."""
@@ -47,7 +47,9 @@ def pairs_of_rows(places: npt.NDArray[np.int64], scored: Floats, bins: int) -> F
 
 @dataclass(frozen=True, eq=False)
 class _Windows:
-    """Pairs of neighbouring windows of lengths; each array has shape (W,)."""
+    """Pairs of windows, which are ranges of groups of lengths. The second window of a pair begins
+    where the first one ends. Each array has shape (W,), a value for each pair.
+    """
 
     first: npt.NDArray[np.int64]
     middle: npt.NDArray[np.int64]
@@ -73,7 +75,9 @@ class _Windows:
         return middle - upto[..., self.first], upto[..., self.end] - middle
 
     def contrasts(self, asked: Floats) -> Floats:
-        """Weights of the groups in the difference of the windows' accuracies: shape (W, G)."""
+        """By what each group is multiplied in the difference of the accuracies of two windows:
+        shape (W, G), a row for each pair of windows.
+        """
         groups = np.arange(len(asked))
         before, behind = self.sums(asked)
         in_before = (self.first[:, None] <= groups) & (groups < self.middle[:, None])
@@ -129,8 +133,9 @@ def one_threshold_p(
 def _rises(
     correct: Floats, windows: _Windows, counts: tuple[Floats, Floats], threshold: float
 ) -> Floats:
-    """Twice the log likelihood ratio of two accuracies against one, for each pair of windows that
-    rises across the threshold, and else 0: shape (D, W) for `correct` of shape (D, G).
+    """How much better two accuracies, one for each window, explain the answers than one accuracy
+    for both: twice the log likelihood ratio. It is 0 for a pair of windows that does not rise
+    across the threshold. Shape (D, W) for `correct` of shape (D, G).
     """
     before, behind = windows.sums(correct)
     asked_before, asked_behind = (np.broadcast_to(count, before.shape) for count in counts)

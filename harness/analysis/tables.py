@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from eyechart.harness.analysis.at_length import AT_COLUMNS, at_length
+from eyechart.harness.analysis.at_length import AT_COLUMNS, at_length, is_described
 from eyechart.harness.analysis.capacity import STATISTIC, capacity_columns
 from eyechart.harness.analysis.cell_table import cell_means
 from eyechart.harness.analysis.cells import csv_text
@@ -44,7 +44,7 @@ _DIGITS = 6
 def cells_table(run: JudgedRun, threshold: Threshold = Threshold()) -> pd.DataFrame:
     """The columns of `table.csv`: `JudgedRun.cells`, and for each line the mean tokens of its rows,
     by tokens a symbol; and the probability that its accuracy reaches the threshold, by the fitted
-    curve; empty where nothing was scored, and for length 0.
+    curve; empty where nothing was scored, for length 0, and where the curve does not describe it.
     """
     cells, lengths = (run.samples[name].to_numpy() for name in ("cell", "true_length"))
     symbols = cell_means(cells, lengths.astype(float), len(run.cells))
@@ -56,7 +56,7 @@ def cells_table(run: JudgedRun, threshold: Threshold = Threshold()) -> pd.DataFr
             row_tokens[places] = symbols[places] * tokens.value
         if estimate is not None:
             nominal = judged.scored_cells["length"]
-            nominal = nominal[nominal > 0]
+            nominal = nominal[[one > 0 and is_described(estimate, one) for one in nominal]]
             reaches[nominal.index] = estimate.fit.reaches(nominal.to_numpy(float))
     return run.cells.assign(
         **{ROW_TOKENS: np.round(row_tokens, _DIGITS), REACHES: np.round(reaches, _DIGITS)}

@@ -30,7 +30,9 @@ def verdict_on(comparison: Comparison, margin: float | None) -> Verdict:
 
 
 def ahead_behind(comparison: Comparison) -> tuple[str, str]:
-    """The names of both sides, first the one that sees further, or else has the larger area."""
+    """The names of the two runs. First comes the run that sees further; where neither does, the one
+    with the larger area.
+    """
     larger = 0 if comparison.area is None else comparison.area.larger
     names = comparison.first, comparison.second
     return names[::-1] if (comparison.length.further or larger) < 0 else names

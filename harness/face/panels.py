@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias, cast
@@ -44,11 +43,13 @@ def sorted_out(folders: Sequence[Path], warn: Warn) -> tuple[list[Path], Beside]
     Raises:
         UsageError: there is no run.
     """
-    times = Counter(folder.resolve() for folder in folders)
-    named = list({folder.resolve(): folder for folder in reversed(folders)}.values())[::-1]
-    for folder in named:
-        if (count := times[folder.resolve()]) > 1:
-            warn(f"{folder} is named {count} times, and shown once")
+    times: dict[Path, list[Path]] = {}
+    for folder in folders:
+        times.setdefault(folder.resolve(), []).append(folder)
+    named = [same[0] for same in times.values()]
+    for same in times.values():
+        if len(same) > 1:
+            warn(f"{same[0]} is named {len(same)} times, and shown once")
     beside = [
         (source, mine)
         for source in panel_sources(warn)

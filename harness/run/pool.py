@@ -163,7 +163,7 @@ class WorkerPool:
                     return
                 self.append(record)
                 self._count(record)
-                await asyncio.sleep(0)  # a model that answers at once never waits: see interrupts
+                await asyncio.sleep(0)  # else a model that answers at once is not interrupted
         except Exception as error:  # noqa: BLE001  raised again when all workers have ended
             self._stop(error, self.client.limits.drain_timeout_s)
 

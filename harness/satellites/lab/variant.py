@@ -235,8 +235,8 @@ class Yarn(Stretch):
 
 
 class DualChunk(Mechanism):
-    """Positions in chunks, so that no distance is longer than in the training. It takes no factor:
-    the chunks follow from the training.
+    """Positions are counted within chunks, so no distance is longer than in the training. The
+    length of a chunk is that of the training, so there is no factor to choose.
     """
 
     name = "dual_chunk"

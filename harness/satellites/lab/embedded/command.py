@@ -88,4 +88,5 @@ def _dry_run(folder: Path, recipe: Order, place: Slot, *, as_json: bool) -> None
     if as_json:
         print_document({"study": NAME, "steps": missing, "seconds": seconds})
     else:
-        say(f"{missing:,} steps to train, about {duration(seconds)} at most on {place.device}")
+        takes = f"on {place.device} they take about {duration(seconds)}"
+        say(f"steps that are left: {missing:,}; {takes}")
