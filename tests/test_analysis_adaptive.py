@@ -125,6 +125,20 @@ def test_it_asks_less_than_a_full_run_of_equal_width() -> None:
     assert np.mean(requests) < 0.5 * 40 * len(LINES)
 
 
+def test_by_default_it_is_as_precise_as_a_full_run() -> None:
+    """With fewer samples, over twelve crossings; their mean intervals are about as wide."""
+    shares, widths, full = [], [], []
+    for seed, crossing in enumerate(np.geomspace(15, 250, 12)):
+        curve = logistic(float(crossing), slope=4)
+        planned, _, _ = asked(curve, Aim(full_samples=20), seed)
+        shares.append(sum(planned.values()) / (20 * len(LINES)))
+        widths.append(fitted(curve, planned, seed).octaves())
+        full.append(fitted(curve, dict.fromkeys(LINES, 20), seed).octaves())
+    assert np.mean(shares) < 0.7
+    assert max(shares) <= 1
+    assert 0.7 < np.mean(widths) / np.mean(full) < 1.1
+
+
 def test_no_long_line_is_asked_where_short_ones_fail() -> None:
     """Long rows cost most."""
     planned, _, _ = asked(logistic(12, slope=4), Aim(0.8))

@@ -136,8 +136,7 @@ class TestRun:
         assert list(run.conditions["adaptive"]) == ["yes", "yes"]
         (command,) = read_manifest(run.folder).commands
         assert command.endswith(
-            ", samples=400, axes={'separator': ['none', 'comma']}, "
-            "seed=0, adaptive=True, precision=0.75)"
+            ", samples=400, axes={'separator': ['none', 'comma']}, seed=0, adaptive=True)"
         )
         files = {path.name: path.read_bytes() for path in run.folder.glob("*.csv")}
         words = ("--lengths", ",".join(map(str, lengths)), "--adaptive")
@@ -157,7 +156,7 @@ class TestRun:
         assert said[0].startswith("separator=none: ")
         assert said[0].endswith(" need more samples")
         assert said[-1] == (
-            "2 conditions are not finished at a precision of 0.75 octaves "
+            "2 conditions are not known to the precision of a full run "
             "(max_requests is reached); the same call goes on"
         )
         (command,) = read_manifest(run.folder).commands

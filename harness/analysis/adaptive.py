@@ -4,8 +4,9 @@ A run begins at its shortest lines and opens longer ones until the accuracy has 
 below the threshold. Then each wave asks three quarters of its samples where the crossing may lie,
 and a quarter on the shorter line that is least certain to reach the threshold, so that a dip is
 found. Once the interval is narrow enough, all samples go to the shorter lines that are still in
-doubt. A condition ends when there are none, or when it has no single threshold. All decisions
-follow from the run's folder alone.
+doubt. A condition ends when there are none, or when it has no single threshold. By default the
+interval is narrow enough when that of a full run would be no narrower. All decisions follow from
+the run's folder alone.
 
 `docs/simulations.md` shows what this saves, and what intervals cover after stopping early.
 """
@@ -59,7 +60,9 @@ its two sides are at most two bins apart, and an interval has `MARGIN` more at e
 STOPPING: Tails = (0.02, 0.98)
 """Ends of the interval whose width decides. It is wider than the 95 % interval that is reported,
 because looking after each wave favours moments at which it is too narrow by chance."""
-
+WIDEST = 2.0
+"""Octaves: a run that aims at the interval of a full run goes on where that one is wider than this,
+because a run that ends after very few samples has intervals that hold too seldom."""
 
 MOST_SAMPLES = 400
 """Samples of one line, at most, unless a run says otherwise."""
@@ -69,17 +72,25 @@ MOST_SAMPLES = 400
 class Aim:
     """When an adaptive run is precise enough, and how it gets there."""
 
-    precision: float
-    """Width of the interval at which a condition ends, in octaves; at least `NARROWEST`."""
+    precision: float | None = None
+    """Width of the interval at which a condition ends, in octaves; at least `NARROWEST`. `None` is
+    the width that a full run would have; a condition then has at most the samples of a full run.
+    """
+    full_samples: int = 20
+    """Samples of a line in a full run."""
     threshold: Threshold = Threshold()
     wave: int = 8
     """Samples of each condition in a wave."""
     most_samples: int = MOST_SAMPLES
     """Samples of one line, at most."""
-    most_requests: int | None = None
-    """Samples of a condition, at most: it ends with what is known then. `None` is no limit."""
     items: Mapping[Line, int] = field(default_factory=dict)
     """Line -> samples that exist of it; a line that is not here has as many as are wanted."""
+
+    def most_requests(self, lines: int) -> int | None:
+        """Samples of a condition on this many lines, at most: it ends with what is known then.
+        `None` is no limit.
+        """
+        return lines * self.full_samples if self.precision is None else None
 
     def most(self, line: Line) -> int:
         return self.least(line, self.most_samples)
@@ -167,12 +178,13 @@ def neighbours(length: float, lines: Sequence[Line]) -> tuple[int, int]:
 def next_step(samples: Curve | None, planned: Mapping[Line, int], aim: Aim) -> Step:
     """What one condition is asked next. `planned` has all lines, ascending, with their samples."""
     step = _next_step(samples, planned, aim)
-    if aim.most_requests is None or not step.more:
+    most = aim.most_requests(len(planned))
+    if most is None or not step.more:
         return step
-    left = aim.most_requests - sum(planned.values())
+    left = most - sum(planned.values())
     if left <= 0:
         asked = (
-            f"{aim.most_requests:,} samples were asked, as many as a full run has; "
+            f"{most:,} samples were asked, as many as a full run has; "
             f"{named('precision')} asks for more"
         )
         return replace(step, more={}, found=f"{step.found}; {asked}", is_known=True)
@@ -201,7 +213,8 @@ def _next_step(samples: Curve | None, planned: Mapping[Line, int], aim: Aim) -> 
     step = _step(reported, aim.threshold)
     if unopened and beyond > BEYOND:
         return replace(step, more=_opening(unopened, aim))
-    is_narrow = _is_narrow(fitted, aim.precision, lines)
+    octaves = _octaves_wanted(fitted, lines, aim)
+    is_narrow = _is_narrow(fitted, octaves, lines)
     ends = _few_at_the_ends(fitted, planned, aim)
     lines_in_doubt = _lines_in_doubt(samples, fitted, planned, ends, aim) if is_narrow else []
     if not unopened or beyond <= 1 - STOPPING[1]:
@@ -210,7 +223,7 @@ def _next_step(samples: Curve | None, planned: Mapping[Line, int], aim: Aim) -> 
         if is_narrow and not ends and not lines_in_doubt:
             if unopened and reported.interval()[1].sign == ">":
                 return replace(step, more=_opening(unopened[:1], aim))
-            reason = _why_wide(reported, aim.precision, lines)
+            reason = _why_wide(reported, octaves, lines)
             return replace(step, found=step.found + reason, is_known=True)
     more = _wave(samples, fitted, planned, aim, lines_in_doubt)
     if not more and beyond > 1 - STOPPING[1]:
@@ -235,19 +248,26 @@ def _opening(unopened: Sequence[Line], aim: Aim) -> dict[Line, int]:
     return {line: min(FIRST_SAMPLES, aim.most(line)) for line in unopened[:FIRST_LINES]}
 
 
-def _is_narrow(fitted: Fit, precision: float, lines: Sequence[Line]) -> bool:
-    """Whether the interval to stop at, and the reported one with its ends in whole lengths, are at
-    most `precision` octaves wide, or the first of them is about as narrow as it can become.
+def _octaves_wanted(fitted: Fit, lines: Sequence[Line], aim: Aim) -> float:
+    """The width of the interval at which the condition ends, in octaves."""
+    if aim.precision is not None:
+        return aim.precision
+    return min(WIDEST, fitted.expected(lines, aim.full_samples).octaves(STOPPING))
 
-    Where nothing is asked between the neighbours of the crossing, their distance is added to the
-    precision. An interval that is open at both ends is never narrow.
+
+def _is_narrow(fitted: Fit, wanted: float, lines: Sequence[Line]) -> bool:
+    """Whether the interval to stop at, and the reported one with its ends in whole lengths, are at
+    most `wanted` octaves wide, or the first of them is about as narrow as it can become.
+
+    Where nothing is asked between the neighbours of the crossing, their distance is added. An
+    interval that is open at both ends is never narrow.
     """
     low, high = fitted.interval(STOPPING)
     if low.sign == "<" and high.sign == ">":
         return False
     shorter, longer = _around_the_crossing(fitted, lines)
     apart = math.log2(longer / shorter)
-    octaves = precision + (apart if longer - shorter > 1 else 0)
+    octaves = wanted + (apart if longer - shorter > 1 else 0)
     width = fitted.octaves(STOPPING)
     return max(width, _width(fitted)) <= octaves or width <= NARROWEST + apart
 
@@ -258,17 +278,17 @@ def _around_the_crossing(fitted: Fit, lines: Sequence[Line]) -> tuple[int, int]:
     return neighbours(fitted.bins.length(place) if math.isfinite(place) else place, lines)
 
 
-def _why_wide(fitted: Fit, precision: float, lines: Sequence[Line]) -> str:
-    """Why the interval of a condition that ends is open, or wider than `precision`; else empty."""
+def _why_wide(fitted: Fit, wanted: float, lines: Sequence[Line]) -> str:
+    """Why the interval of a condition that ends is open, or wider than `wanted`; else empty."""
     low, high = fitted.interval()
     reasons = []
     if low.sign == "<" and high.sign == "=":
         reasons.append("no shorter length was asked")
     if low.sign == "=" and high.sign == ">":
         reasons.append("no longer length was asked")
-    if _width(fitted) > precision:
+    if _width(fitted) > wanted:
         shorter, longer = _around_the_crossing(fitted, lines)
-        if longer - shorter > 1 and fitted.octaves() > precision:
+        if longer - shorter > 1 and fitted.octaves() > wanted:
             reasons.append(f"no length between {shorter:,} and {longer:,} is asked")
         elif not reasons:
             reasons.append("more samples make it hardly narrower")

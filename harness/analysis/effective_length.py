@@ -21,7 +21,7 @@ from eyechart.harness.analysis.curve import (
 from eyechart.harness.analysis.fit import TAILS, Fit, fit
 from eyechart.harness.analysis.interval import Bound, Span, at_most, span_text
 from eyechart.harness.analysis.limit import LENGTHS, Limit
-from eyechart.harness.analysis.one_threshold import LEVEL
+from eyechart.harness.analysis.one_threshold import LEVEL, LEVEL_OF_CHOSEN
 from eyechart.harness.score.outcomes import Cause
 from eyechart.harness.spec import Line
 
@@ -226,12 +226,17 @@ def grouped(samples: Curve) -> Curve:
 
 
 def has_single_threshold(
-    samples: Curve, fitted: Fit, threshold: Threshold, level: float = LEVEL
+    samples: Curve, fitted: Fit, threshold: Threshold, level: float | None = None
 ) -> bool:
     """Whether the accuracy falls below the threshold once at most: by the test of the fitted curve,
-    of this level, or because no group of replies that is below the threshold has a longer one above
-    it.
+    or because no group of replies that is below the threshold has a longer one above it.
+
+    `level` is that of the test; without it `LEVEL`, or `LEVEL_OF_CHOSEN` if a line has more than
+    twice the samples of another one.
     """
+    if level is None:
+        numbers = samples.n[samples.n > 0]
+        level = LEVEL if numbers.max() <= 2 * numbers.min() else LEVEL_OF_CHOSEN
     return not _dips(grouped(samples), threshold) or fitted.one_threshold(level)
 
 

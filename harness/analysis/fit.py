@@ -62,6 +62,8 @@ class Fit:
     dispersion: float
     """Factor by which the answers vary more than independent ones; below 1 only where a row's
     answer is the mean of several draws."""
+    chance: float = 0.0
+    """Mean accuracy of guesses, where it is known."""
     gaps: Sequence[tuple[int, int]] = ()
     """Neighbouring lengths between which no length was answered, ascending."""
 
@@ -209,6 +211,25 @@ class Fit:
             together=self.together.up_to(bins.count),
         )
 
+    def expected(self, lines: Sequence[Line], samples: int) -> Fit:
+        """The fit after this many samples of each of `lines`, if their answers are as this fit
+        expects: its mean accuracy and its dispersion. Lines beyond its range do not count.
+        """
+        answered = np.zeros(self.bins.count)
+        for line in lines:
+            if line.high <= self.bins.longest:
+                lengths = np.arange(line.low, line.high + 1)
+                np.add.at(answered, self.bins.places(lengths), samples / len(lengths))
+        weights = answered / self.dispersion
+        curve = falling_curve(
+            (self.accuracy * weights)[None],
+            weights[None],
+            seen_share(self.required, self.chance),
+            self.bins.centres,
+            self.curve.guessed,
+        )
+        return replace(self, correct=self.accuracy * answered, answered=answered, curve=curve)
+
     def _bound(self, octave: float, whole: _Rounding) -> Bound:
         if octave == -math.inf:
             return Bound("<", self.bins.shortest)
@@ -237,12 +258,12 @@ def fit(samples: Curve, threshold: Threshold, *, longest: float = 0.0) -> Fit:
         for values in (samples.correct, samples.scored)
     )
     required = threshold.share
-    chance = None if samples.guessed is None else _chances(samples, places, bins.count)
+    chances = None if samples.guessed is None else _chances(samples, places, bins.count)
+    chance = 0.0 if chances is None else samples.mean_chance
 
     def fitted(dispersion: float = 1.0) -> FallingCurve:
-        seen = required if chance is None else seen_share(required, samples.mean_chance)
         counts = correct[None] / dispersion, answered[None] / dispersion
-        return falling_curve(*counts, seen, bins.centres, chance)
+        return falling_curve(*counts, seen_share(required, chance), bins.centres, chances)
 
     first = fitted()
     if threshold.relative:
@@ -271,6 +292,7 @@ def fit(samples: Curve, threshold: Threshold, *, longest: float = 0.0) -> Fit:
             row_correlation(samples), pairs_of_rows(places, samples.scored, bins.count)
         ),
         dispersion=dispersion,
+        chance=chance,
         gaps=_gaps([line for line, n in zip(samples.lines, samples.n, strict=True) if n]),
     )
 

@@ -34,8 +34,8 @@ if TYPE_CHECKING:
 class Waves:
     """What an adaptive run may ask after the next wave."""
 
-    precision: float
-    """Octaves to which each effective length shall be known."""
+    precision: float | None
+    """Octaves to which each effective length shall be known; `None` is as a full run knows it."""
     most_samples: int
     """Most samples of the task on the lines that are known."""
     longer_lines: bool
@@ -179,7 +179,7 @@ def _plan_of_next(request: RunRequest, options: RunOptions, chooser: AdaptiveCho
 def _waves(request: RunRequest, options: RunOptions, chooser: AdaptiveChooser) -> Waves:
     """What follows the next wave of an adaptive run."""
     most, may_grow = chooser.most(request, is_fresh=options.given.fresh)
-    return Waves(options.given.octaves, most, may_grow, options.given.max_requests)
+    return Waves(options.given.precision, most, may_grow, options.given.max_requests)
 
 
 def not_known(options: RunOptions, *, asks_server: bool) -> str:

@@ -119,7 +119,7 @@ def dry_run(runs: StudyRuns, *, asks_server: bool, as_json: bool) -> int:
         echo(
             "The requests are those of all waves up to the next one. Each later wave follows from "
             "the replies, until each length is known to "
-            f"{precision_text(runs.models[0].given.octaves)}."
+            f"{precision_text(runs.models[0].given.precision)}."
         )
     return _code(failed, len(runs.models))
 

@@ -47,9 +47,8 @@ class AdaptiveChooser:
     aim: Aim
     further: bool
     """Whether lines beyond the task's may be added, as far as the model's window is known."""
-    of_a_line: int | None = None
-    """Samples of a line in a full run: a condition is asked no more samples than there. 0 is the
-    task's own number; `None` is no limit, because the user wants a precision."""
+    samples: int | None = None
+    """Samples of a line in a full run, if not the task's own number."""
     _further: dict[tuple[object, int], list[Line]] = field(default_factory=dict)
 
     def __call__(self, request: RunRequest, most: int | None) -> Wave:
@@ -64,21 +63,18 @@ class AdaptiveChooser:
         return choose(
             run,
             request.plan.conditions,
-            lines := self.lines(request, run),
-            self._aim(request, len(lines)),
+            self.lines(request, run),
+            self._aim(request),
             most_requests=None if most is None else planned + most // request.plan.draws,
         )
 
-    def _aim(self, request: RunRequest, lines: int) -> Aim:
-        """The aim for a run on this many lines. Its samples or items limit what can be asked of a
-        line.
-        """
-        plan, most = request.plan, None
-        if self.of_a_line is not None:
-            most = lines * (self.of_a_line or plan.task.samples)
+    def _aim(self, request: RunRequest) -> Aim:
+        """The aim for a run, whose samples or items limit what can be asked of a line."""
+        plan = request.plan
         items = {line: plan.task.items_at(line.length) for line in plan.lines}
         known = {line: number for line, number in items.items() if number is not None}
-        return replace(self.aim, most_samples=plan.samples, most_requests=most, items=known)
+        full = self.samples or plan.task.samples
+        return replace(self.aim, full_samples=full, most_samples=plan.samples, items=known)
 
     def of_new_run(self, request: RunRequest, most: int | None) -> Mapping[CellKey, int]:
         """The first wave of a run without samples, whatever its folder has."""
@@ -90,7 +86,7 @@ class AdaptiveChooser:
         """
         run = None if is_fresh else _present(request)
         plan = replace(request.plan, lines=self.lines(request, run))
-        limit = self._aim(request, len(plan.lines)).most_requests
+        limit = self._aim(request).most_requests(len(plan.lines))
         size = (
             plan.size
             if limit is None
@@ -144,7 +140,8 @@ class AdaptiveChooser:
             needs = "lines in doubt need" if step.is_narrow else "it needs"
             return Unknown(f"{step.found}; {needs} more samples", "")
         more = "add items" if step.needs_items else f"raise {named('samples')}"
-        helps = self.aim.precision < step.octaves <= COARSEST and not step.is_narrow
+        wanted = self.aim.precision
+        helps = wanted is not None and wanted < step.octaves <= COARSEST and not step.is_narrow
         return Unknown(step.why, more + f" or raise {named('precision')}" * helps)
 
     def unknown(self, ends: Sequence[Unknown], limit: str, goes_on: str) -> Iterator[str]:
@@ -153,17 +150,15 @@ class AdaptiveChooser:
         """
         for remedy, count in Counter(end.remedy for end in ends).items():
             are = "conditions are" if count > 1 else "condition is"
-            precision = precision_text(self.aim.precision)
-            text = f"{count} {are} not finished at a precision of {precision}"
+            text = f"{count} {are} not known to {precision_text(self.aim.precision)}"
             yield f"{text}; {remedy}" if remedy else f"{text}{limit}; {goes_on}"
 
 
 def adaptive_chooser(given: RunSettings, *, further: bool) -> AdaptiveChooser:
     """The chooser that the settings ask for; `further` as in `AdaptiveChooser`."""
-    aim = Aim(given.octaves)
+    aim = Aim(given.precision)
     waits = given.is_batch or given.engine is not None
-    of_a_line = (given.samples or 0) if given.precision is None else None
-    return AdaptiveChooser(replace(aim, wave=_BATCH_WAVE) if waits else aim, further, of_a_line)
+    return AdaptiveChooser(replace(aim, wave=_BATCH_WAVE) if waits else aim, further, given.samples)
 
 
 def _limited(run: JudgedRun, threshold: Threshold) -> Iterator[tuple[Condition, str]]:

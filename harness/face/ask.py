@@ -120,8 +120,9 @@ def run(
     while the run goes on; without it they are Python warnings at the end.
 
     With `adaptive`, the replies so far decide which samples are asked next, until each effective
-    length is known to `precision` octaves (default 0.75) or `max_requests` samples were asked. A
-    message names each effective length that is not known so well.
+    length is known to `precision` octaves or `max_requests` samples were asked. Without
+    `precision`, a full run's interval is the aim and its number of samples the limit. A message
+    names each effective length that is not known so well.
 
     It works where an event loop runs, as in a notebook.
 
@@ -191,7 +192,8 @@ def _command(planned: Plan, options: RunOptions) -> str:
         *(f"{name}={value!r}" for name, value in chosen.items() if value is not None),
         *(f"samples={planned.samples}", f"axes={values}", f"seed={planned.seed}"),
         *([f"draws={planned.draws}"] if planned.draws > 1 else []),
-        *([f"adaptive=True, precision={given.octaves}"] if given.adaptive else []),
+        *(["adaptive=True"] if given.adaptive else []),
+        *([f"precision={given.precision}"] if given.precision is not None else []),
         *([] if given.shard.is_whole else [f"shard={str(given.shard)!r}"]),
     ]
     return f"eyechart.run({', '.join(arguments)})"

@@ -210,6 +210,8 @@ def repeats(planned: Plan) -> str | None:
     return None
 
 
-def precision_text(precision: float) -> str:
-    """`0.75 octaves`, `1 octave`."""
+def precision_text(precision: float | None) -> str:
+    """`0.75 octaves`, `1 octave`, or `the precision of a full run`."""
+    if precision is None:
+        return "the precision of a full run"
     return f"{precision:g} octave{'s' * (precision != 1)}"

@@ -39,8 +39,6 @@ from eyechart.harness.settings.shard import WHOLE, Shard
 from eyechart.providers.naming import named, turned_on
 from eyechart.providers.secrets import has_secret
 
-PRECISION = 0.75
-"""Octaves: with it the ends of an interval are a factor of 1.7 apart."""
 Spread: TypeAlias = Literal["bands", "fifth", "none"]
 """Whether a task's lines are bands that meet, go from 0.8 to 1.2 times their nominal length (Dai &
 Fan 2026, arXiv 2605.02028), or are exact lengths."""
@@ -148,8 +146,8 @@ class RunSettings:
     )
     precision: float | None = setting(
         Bound(FINEST, COARSEST, is_whole=False, unit=" octaves"),
-        f"With {named('adaptive')}: width of the interval that is enough, 0.4 to 1; default: "
-        f"{PRECISION}.",
+        f"With {named('adaptive')}: width of the interval that is enough, 0.4 to 1; default: as "
+        "wide as in a full run.",
         "OCTAVES",
         parts=("study",),
     )
@@ -406,11 +404,6 @@ class RunSettings:
     def chooses_lines(self) -> bool:
         """Whether the lengths are not those of the tasks."""
         return self.lengths is not None or self.preset is not None
-
-    @property
-    def octaves(self) -> float:
-        """Octaves to which an adaptive run is to know each effective length."""
-        return PRECISION if self.precision is None else self.precision
 
     @property
     def is_batch(self) -> bool:
