@@ -14,7 +14,7 @@ from eyechart.harness.analysis.curve import THRESHOLD, Curve, Floats
 from eyechart.harness.analysis.effective_length import EffectiveLength
 from eyechart.harness.analysis.interval import Bound, Span
 from eyechart.harness.spec import line_start, lines_of
-from tests.benchmarks.simulation.shapes import LONGEST, SHAPES, Shape, Truth
+from tests.benchmarks.simulation.shapes import LONGEST, SHAPES, WEIBULL, Shape, Truth
 
 LINES = tuple(lines_of((5, 7, 10, 15, 22, 33, 50, 75, 110, 160, 240, 350, LONGEST), "bands"))
 """Those of the built-in tasks."""
@@ -38,7 +38,7 @@ class Setting:
     @property
     def family(self) -> Shape:
         """The shape."""
-        return SHAPES[self.shape]
+        return SHAPES.get(self.shape) or WEIBULL[self.shape]
 
     def seed(self, run: int) -> int:
         """A seed for each run of each row, so that any row can be simulated alone."""

@@ -155,3 +155,17 @@ SHAPES: Mapping[str, Shape] = {
 """Combs have that standard deviation of the logits; the dip is at 17 to 24 symbols."""
 UNEVEN = ("comb 0.7", "comb 2", "dip")
 """Shapes whose accuracy does not fall everywhere."""
+
+
+def _weibull(exponent: float) -> _Accuracies:
+    """Accuracy exp(-(length / scale) ^ exponent)."""
+
+    def accuracies(crossing: float, _: np.random.Generator) -> Floats:
+        values: Floats = np.exp(math.log(THRESHOLD) * (_ALL / crossing) ** exponent)
+        return values
+
+    return accuracies
+
+
+WEIBULL = {f"Weibull {exponent:g}": Shape(_weibull(exponent)) for exponent in (0.5, 1, 3)}
+"""Shapes of some tables only."""

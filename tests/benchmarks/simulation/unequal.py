@@ -23,7 +23,7 @@ from tests.benchmarks.simulation.draws import (
     normal_field,
     sample_lengths,
 )
-from tests.benchmarks.simulation.shapes import LONGEST, SHAPES, Shape
+from tests.benchmarks.simulation.shapes import LONGEST, SHAPES, WEIBULL, Shape
 from tests.benchmarks.simulation.table import SETTING, Column, Row, Simulation, Spread
 
 SAMPLES = (20, 100)
@@ -31,17 +31,6 @@ MOST_FALSE = 0.05
 FAILING = 0.12
 """Share of the rows on which the side `rows fail` is always wrong."""
 _ALL = np.arange(LONGEST + 1, dtype=float)
-
-
-def weibull(shape: float) -> Shape:
-    """Accuracy exp(-(length / scale) ^ shape)."""
-    at_threshold = -math.log(THRESHOLD)
-
-    def accuracies(crossing: float, _: np.random.Generator) -> Floats:
-        values: Floats = np.exp(-at_threshold * (_ALL / crossing) ** shape)
-        return values
-
-    return Shape(accuracies)
 
 
 def _window(crossing: float, _: np.random.Generator) -> Floats:
@@ -64,9 +53,7 @@ def _rows_fail(crossing: float, _: np.random.Generator) -> Floats:
 
 KINDS = {
     **{name: SHAPES[name] for name in ("slope 1.5", "slope 4", "step", "two-stage")},
-    "Weibull 0.5": weibull(0.5),
-    "Weibull 1": weibull(1),
-    "Weibull 3": weibull(3),
+    **WEIBULL,
     "window": Shape(_window),
     "lapse grows": Shape(_lapse_grows),
     "rows fail": Shape(_rows_fail),
