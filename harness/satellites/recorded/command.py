@@ -28,7 +28,8 @@ from eyechart.harness.satellites.recorded.recorder import import_recorded
 from eyechart.harness.settings.checks import MAX_DRAWS
 from eyechart.harness.spec import EXAMPLES
 from eyechart.harness.task.catalogue import Task
-from eyechart.providers.base import BatchForm, ModelSettings
+from eyechart.providers.base import ModelSettings
+from eyechart.providers.batches import BatchForm
 from eyechart.providers.registry import open_batch_form, parse_model
 
 _SHOWN = 20

@@ -52,7 +52,7 @@ from eyechart.harness.spec import (
     line_start,
     lines_of,
 )
-from eyechart.providers.base import BatchForm
+from eyechart.providers.batches import BatchForm
 from eyechart.providers.secrets import mask, redact
 
 _SHOWN_MODELS = 6
