@@ -32,8 +32,7 @@ from pathlib import Path
 from typing import ClassVar, Literal, Protocol, TypeAlias, runtime_checkable
 
 from eyechart.providers.naming import in_python, named
-from eyechart.providers.secrets import keep_secret
-from eyechart.providers.secrets import redact as redact  # noqa: PLC0414  part of the seam
+from eyechart.providers.secrets import keep_secret, redact
 
 FinishReason: TypeAlias = Literal["stop", "length", "content_filter", "other"]
 Api: TypeAlias = Literal["chat", "completions"]
@@ -177,15 +176,15 @@ class Reply:
         for name in ("text", "model", "refusal", "reasoning"):
             value = getattr(self, name)
             if isinstance(value, str) and not value.isascii():
-                object.__setattr__(self, name, _storable(value))
+                object.__setattr__(self, name, storable(value))
         if self.logprobs is not None:
             with suppress(TypeError, ValueError, AttributeError):
-                logprobs = tuple((_storable(token), logprob) for token, logprob in self.logprobs)
+                logprobs = tuple((storable(token), logprob) for token, logprob in self.logprobs)
                 object.__setattr__(self, "logprobs", logprobs)
         if self.top_logprobs is not None:
             with suppress(TypeError, ValueError, AttributeError):
                 top = tuple(
-                    tuple((_storable(token), logprob) for token, logprob in place)
+                    tuple((storable(token), logprob) for token, logprob in place)
                     for place in self.top_logprobs
                 )
                 object.__setattr__(self, "top_logprobs", top)
@@ -227,89 +226,6 @@ class Likelihood(Protocol):
 
     async def score(self, request: Request) -> Reply:
         """The probabilities of the request's options; raises a `ProviderError` and nothing else."""
-        ...
-
-
-class BatchForm(Protocol):
-    """Requests to one model, and its replies, as lines of batch files; sends nothing."""
-
-    @property
-    def url(self) -> str:
-        """Path of each request: `/v1/chat/completions`."""
-        ...
-
-    @property
-    def caution(self) -> str | None:
-        """A warning for users of such a file; `None` if there is none."""
-        ...
-
-    def body(self, request: Request) -> Mapping[str, object]:
-        """The body that `complete` would send for `request`, with the model."""
-        ...
-
-    def reply(self, line: Mapping[str, object]) -> Reply:
-        """The reply on a line of replies or errors; raises a `ProviderError` and nothing else."""
-        ...
-
-
-@dataclass(frozen=True, slots=True)
-class BatchState:
-    """The state of one batch at the vendor."""
-
-    id: str
-    status: str
-    """`validating`, `in_progress`, `finalizing`, `cancelling`; after its end `completed`, `failed`
-    (no request was processed), `expired` or `cancelled`."""
-    total: int = 0
-    completed: int = 0
-    failed: int = 0
-    """Numbers of requests: all, completed, failed."""
-    output_file: str | None = None
-    error_file: str | None = None
-    """The vendor's names of the files with replies and errors."""
-    problems: tuple[str, ...] = ()
-    """Reasons of a failure, one line each."""
-
-    def __post_init__(self) -> None:
-        """Replaces lone surrogates in the texts, as in a `Reply`."""
-        object.__setattr__(self, "status", _storable(self.status))
-        object.__setattr__(self, "problems", tuple(map(_storable, self.problems)))
-
-
-class BatchService(Protocol):
-    """A vendor's Batch API. Every method raises a `ProviderError` and nothing else."""
-
-    @property
-    def address(self) -> str:
-        """Address of the service, without keys."""
-        ...
-
-    async def facts(self) -> Mapping[str, object]:
-        """The facts of the model, equal to those of `Provider.facts`."""
-        ...
-
-    async def upload(self, file: Path) -> str:
-        """Uploads a file of requests; returns the vendor's name for it."""
-        ...
-
-    async def create(self, file: str, url: str, token: str) -> BatchState:
-        """Submits an uploaded file. The batch is marked with `token`, so that `find` finds it."""
-        ...
-
-    async def find(self, token: str, since_s: float) -> BatchState | None:
-        """The batch marked with `token`, created at or after `since_s` (seconds since 1970)."""
-        ...
-
-    async def state(self, batch: str) -> BatchState:
-        """The state of a batch; raises `UnknownModelError` if there is none with this id."""
-        ...
-
-    async def fetch(self, file: str, to: Path) -> None:
-        """Downloads a file atomically; raises `UnknownModelError` if it does not exist."""
-        ...
-
-    async def aclose(self) -> None:
-        """Closes the connections."""
         ...
 
 
@@ -411,7 +327,7 @@ class ProviderError(Exception):
     """Exit code of `bench` if the error ends a command, see `eyechart.harness.errors`."""
 
     def __init__(self, message: str) -> None:
-        self.lines: tuple[str, ...] = (_storable(redact(message)),)
+        self.lines: tuple[str, ...] = (storable(redact(message)),)
         super().__init__(in_python(self.lines[0]))
 
 
@@ -493,7 +409,7 @@ class BatchExpiredError(TransientError):
     """A batch ended before this request was processed."""
 
 
-def _storable(text: str) -> str:
+def storable(text: str) -> str:
     """The text with each lone surrogate, which UTF-8 lacks, replaced by U+FFFD.
 
     The JSON of a server has a lone surrogate if a reply was cut off within a character.

@@ -15,7 +15,6 @@ from eyechart.providers.base import (
     BadReplyError,
     BadRequestError,
     BatchExpiredError,
-    BatchState,
     ModelSettings,
     PromptOverflowError,
     ProviderError,
@@ -26,6 +25,7 @@ from eyechart.providers.base import (
     SetupError,
     UnknownModelError,
 )
+from eyechart.providers.batches import BatchState
 from eyechart.providers.http.bodies import Limits
 from eyechart.providers.openai import batch
 from eyechart.providers.openai.batch import OpenAIBatches

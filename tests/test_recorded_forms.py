@@ -10,7 +10,7 @@ from eyechart.harness.satellites.recorded.fields import RowError, RowMark, integ
 from eyechart.harness.satellites.recorded.forms import fields_of
 from eyechart.harness.satellites.recorded.samples import SampleFinder
 from eyechart.harness.task.catalogue import built_in_files, open_task
-from eyechart.providers.base import BatchForm
+from eyechart.providers.batches import BatchForm
 
 
 def _no_batch() -> BatchForm:

@@ -51,8 +51,8 @@ def chosen_of(samples: pd.DataFrame) -> Chosen:
     return Chosen(cells.astype(np.int64), right, confidence, brier, rows)
 
 
-def confidence_table(chosen: Chosen, cells: int) -> pd.DataFrame:
-    """The columns `CONFIDENCE`, one row for each of the `cells`. NaN where a cell has no forced
+def confidence(chosen: Chosen, cells: int) -> dict[str, Floats]:
+    """The columns `CONFIDENCE`, a value for each of the `cells`. NaN where a cell has no forced
     choice, and for an interval where it has only one.
     """
     rows = np.full((cells, len(CONFIDENCE)), math.nan)
@@ -67,7 +67,7 @@ def confidence_table(chosen: Chosen, cells: int) -> pd.DataFrame:
             *brier_interval(brier),
             *(calibration(part) or (math.nan,) * 3),
         ]
-    return pd.DataFrame(np.round(rows, _DIGITS), columns=list(CONFIDENCE))
+    return dict(zip(CONFIDENCE, np.round(rows, _DIGITS).T, strict=True))
 
 
 def overconfidence_interval(sure: Floats, right: npt.NDArray[np.bool_]) -> tuple[float, float]:

@@ -68,15 +68,16 @@ class RunDetails:
 
     @cached_property
     def samples(self) -> pd.DataFrame:
-        """One row for each detail: `cell`, `index`, `outcome` (place in `OUTCOMES`), `target`,
-        `answer`, `signed_error`, `characters`, `prompt_tokens`, `output_tokens` (of all turns),
-        `cost` (dollars).
+        """One row for each detail: `cell`, `length` (the nominal one of its line), `index`,
+        `outcome` (place in `OUTCOMES`), `target`, `answer`, `signed_error`, `characters`,
+        `prompt_tokens`, `output_tokens` (of all turns), `cost` (dollars).
         NaN where a value is unknown or not a number.
         """
         records = [detail.record for detail in self.details]
         verdicts = [detail.verdict for detail in self.details]
         places = {
             "cell": [detail.cell for detail in self.details],
+            "length": [self.run.manifest.cells[detail.cell].length for detail in self.details],
             "index": [record.index for record in records],
             "outcome": [verdict.outcome.place for verdict in verdicts],
         }

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
 from eyechart.harness.analysis.cell_table import cell_means
@@ -38,8 +39,10 @@ def collapsed(verdict: Verdict, target: float | str, repeated: object) -> int:
     return int(verdict.answer == repeated)
 
 
-def diagnosis(samples: pd.DataFrame, answers: Sequence[int], cells: int) -> pd.DataFrame:
-    """The columns `SIGNS`, one row for each of the `cells`; `samples`, `answers`: see `JudgedRun`.
+def diagnosis(
+    samples: pd.DataFrame, answers: Sequence[int], cells: int
+) -> dict[str, npt.NDArray[Any]]:
+    """The columns `SIGNS`, a value for each of the `cells`; `samples`, `answers`: see `JudgedRun`.
 
     Counts: the median absolute error, the share of answers that are multiples of ten, the most
     frequent answer (the smallest of several) and its share. Copies: the share that `collapsed` and
@@ -69,8 +72,8 @@ def diagnosis(samples: pd.DataFrame, answers: Sequence[int], cells: int) -> pd.D
     with np.errstate(over="ignore"):
         rounded = {name: np.round(values, _DIGITS) for name, values in numbers.items()}
     columns = {name: np.where(np.isfinite(one), one, math.nan) for name, one in rounded.items()}
-    table = {**columns, "modal_answer": pd.Series(modal, dtype=object)}
-    return pd.DataFrame({name: table[name] for name in SIGNS})
+    table = {**columns, "modal_answer": np.array(modal, object)}
+    return {name: table[name] for name in SIGNS}
 
 
 def error_growth(lengths: Any, median_errors: Any) -> float | None:

@@ -25,7 +25,7 @@ from eyechart.harness.analysis.confidence import (
     Chosen,
     calibration,
     chosen_of,
-    confidence_table,
+    confidence,
 )
 from eyechart.harness.analysis.curve import Curve, Floats, Threshold, check_chance
 from eyechart.harness.analysis.diagnosis import diagnosis, error_growth
@@ -192,11 +192,10 @@ class JudgedRun:
 
     @cached_property
     def diagnosis(self) -> pd.DataFrame:
-        """One row for each cell, see `diagnosis.diagnosis` and `confidence.confidence_table`."""
+        """One row for each cell, see `diagnosis.diagnosis` and `confidence.confidence`."""
         size = len(self.manifest.cells)
         signs = diagnosis(self.samples, self.answers, size)
-        sure = confidence_table(chosen_of(self.samples), size)
-        return pd.concat([signs, sure], axis="columns")
+        return pd.DataFrame({**signs, **confidence(chosen_of(self.samples), size)})
 
     @cached_property
     def conditions(self) -> dict[Condition, JudgedCondition]:

@@ -25,7 +25,7 @@ from eyechart.harness.run.room import Room
 from eyechart.harness.run.run_request import RunRequest
 from eyechart.harness.run.writer import PlannedRun, RunWriter
 from eyechart.harness.task.catalogue import Task
-from eyechart.providers.base import BatchForm
+from eyechart.providers.batches import BatchForm
 from eyechart.providers.registry import open_batch_form
 
 

@@ -27,10 +27,13 @@ def cut_detail(detail: Detail) -> Detail:
     answer stays marked.
     """
     record, verdict = detail.record, detail.verdict
-    parts = marked(record.reply or "", verdict.start, verdict.end, MOST, _WHERE)
-    if len(parts) > 1:
-        start = len(parts[0][0])
-        verdict = replace(verdict, start=start, end=start + len(parts[1][0]))
+    reply = record.reply
+    if reply is not None and len(reply) > MOST:
+        parts = marked(reply, verdict.start, verdict.end, MOST, _WHERE)
+        reply = "".join(part for part, _ in parts)
+        if len(parts) > 1:
+            start = len(parts[0][0])
+            verdict = replace(verdict, start=start, end=start + len(parts[1][0]))
     if isinstance(verdict.answer, str):
         verdict = replace(verdict, answer=shortened(verdict.answer, MOST, _WHERE))
     failure = record.failure
@@ -39,7 +42,7 @@ def cut_detail(detail: Detail) -> Detail:
         failure = msgspec.structs.replace(failure, message=message)
     record = msgspec.structs.replace(
         record,
-        reply=None if record.reply is None else "".join(part for part, _ in parts),
+        reply=reply,
         reasoning=_cut(record.reasoning),
         refusal=_cut(record.refusal),
         prompt=cut_prompt(record.prompt),

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, TypeAlias
 
 import pandas as pd
@@ -14,6 +15,7 @@ from eyechart.harness.analysis.capacity import STATISTIC, capacity
 from eyechart.harness.analysis.factor import factors
 from eyechart.harness.analysis.in_tokens import seen
 from eyechart.harness.analysis.interval import Bound, Span, span_text
+from eyechart.harness.analysis.judged_run import JudgedRun
 from eyechart.harness.analysis.overall import overall
 from eyechart.harness.analysis.standing import Standing
 from eyechart.harness.report.effects import Effect
@@ -159,32 +161,30 @@ def _span(span: Span) -> Value:
 
 def cell_diagnosis_table(section: Section) -> ReportTable:
     """How each cell goes wrong, and how sure the model is; columns without a value are left out."""
-    table = pd.concat(
-        [tables.diagnosis_table(run_details.run) for run_details in section.runs],
-        ignore_index=True,
-    )
-    table["model"] = [
-        run_details.name for run_details in section.runs for _ in run_details.run.manifest.cells
-    ]
+    table = _of_runs(section, tables.diagnosis_table)
     empty = [name for name in (*SIGNS, *CONFIDENCE) if table[name].isna().all()]
-    rows: list[dict[str, Value]] = [
-        {str(name): _published(value) for name, value in row.items()}
-        for row in table.drop(columns=empty).to_dict("records")
-        if len(empty) < len((*SIGNS, *CONFIDENCE))
-    ]
+    rows = _rows_of(table.drop(columns=empty)) if len(empty) < len((*SIGNS, *CONFIDENCE)) else []
     return report_table(file_name(section, "diagnosis"), f"How it goes wrong: {section.name}", rows)
 
 
 def cells_table(section: Section) -> ReportTable:
     """`table.csv` of every run."""
-    rows: list[dict[str, Value]] = []
-    for run_details in section.runs:
-        table = tables.cells_table(run_details.run, section.threshold)
-        names = [str(name) for name in table]
-        for cell in zip(*(table[name].tolist() for name in names), strict=True):
-            row = dict(zip(names, map(_value, cell), strict=True))
-            rows.append({**row, "model": run_details.name})
-    return report_table(file_name(section, "cells"), f"Cells: {section.name}", rows)
+    table = _of_runs(section, partial(tables.cells_table, threshold=section.threshold))
+    return report_table(file_name(section, "cells"), f"Cells: {section.name}", _rows_of(table))
+
+
+def _of_runs(section: Section, of: Callable[[JudgedRun], pd.DataFrame]) -> pd.DataFrame:
+    """A table with a row for each cell of a run, of all runs, by the names they have here."""
+    table = pd.concat([of(one.run) for one in section.runs], ignore_index=True)
+    table["model"] = [one.name for one in section.runs for _ in one.run.manifest.cells]
+    return table
+
+
+def _rows_of(table: pd.DataFrame) -> list[dict[str, Value]]:
+    return [
+        {str(name): _value(value) for name, value in row.items()}
+        for row in table.to_dict("records")
+    ]
 
 
 def _value(value: Any) -> Value:
@@ -307,12 +307,4 @@ def models_table(section: Section, standing: Standing) -> ReportTable:
 
 def reported_table(file: Reported) -> ReportTable:
     """A file of published figures, unchanged."""
-    rows: list[dict[str, Value]] = [
-        {str(name): _published(value) for name, value in row.items()}
-        for row in file.table.to_dict("records")
-    ]
-    return report_table(file.name, file.name, rows)
-
-
-def _published(value: Any) -> Value:
-    return value if isinstance(value, str) else _value(value)
+    return report_table(file.name, file.name, _rows_of(file.table))

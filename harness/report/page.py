@@ -11,7 +11,6 @@ import json
 import math
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import asdict
 from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
@@ -246,7 +245,7 @@ def _data(
             }
             for figure, titles in page_figures
         ],
-        "tables": [asdict(table) for table in (*tables, *published_tables)],
+        "tables": [vars(table) for table in (*tables, *published_tables)],
         "runs": samples.runs,
         "outcomes": OUTCOMES,
         "fields": FIELDS,

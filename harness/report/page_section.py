@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
 
+import pandas as pd
+
 from eyechart.harness.analysis.confidence_text import confidence_finding
 from eyechart.harness.analysis.drift import drift_notes
 from eyechart.harness.analysis.run_text import reading_note, refused_notes, run_finding
@@ -134,8 +136,8 @@ class PageSection:
     @cached_property
     def outcomes(self) -> set[str]:
         """Outcomes that occurred."""
-        cells = [details.run.cells for details in self.section.runs]
-        return {name for name in OUTCOMES if any(table[name].any() for table in cells)}
+        counts = pd.concat([details.run.cells[list(OUTCOMES)] for details in self.section.runs])
+        return set(counts.columns[counts.any()])
 
     @property
     def anchor(self) -> str:

@@ -48,21 +48,16 @@ class Series:
         """The curve of its scored samples; `None` if there are none."""
         return self.judged.curve
 
-    @cached_property
+    @property
     def cells(self) -> pd.DataFrame:
-        """The rows of `table.csv` of its cells, with the prompts' mean length in `characters`."""
-        samples = self.run_details.samples
-        cells, characters = (samples[name].to_numpy() for name in ("cell", "characters"))
-        means = cell_means(cells, characters, len(self.judged.run.manifest.cells))
-        return self.judged.cells.assign(characters=means[list(self.judged.places)])
+        """The rows of `table.csv` of its cells."""
+        return self.judged.cells
 
     @cached_property
     def samples(self) -> pd.DataFrame:
-        """The rows of `RunDetails.samples` of its cells, with their `length`."""
+        """The rows of `RunDetails.samples` of its cells."""
         samples = self.run_details.samples
-        samples = samples[np.isin(samples["cell"].to_numpy(), self.judged.places)]
-        lengths = np.array([cell.length for cell in self.judged.run.manifest.cells])
-        return samples.assign(length=lengths[samples["cell"].to_numpy()])
+        return samples[np.isin(samples["cell"].to_numpy(), self.judged.places)]
 
     def at(self, length: float) -> dict[str, float | None]:
         """A length in every unit; `None` for one that is not known. Characters are interpolated
@@ -79,9 +74,14 @@ class Series:
 
     @cached_property
     def _characters(self) -> tuple[Floats, Floats]:
-        """The nominal lengths where characters are known, ascending, and their mean at each."""
+        """The nominal lengths where the characters of prompts are known, ascending, and their mean
+        at each: of the means of its cells.
+        """
+        samples = self.run_details.samples
+        cells, characters = (samples[name].to_numpy() for name in ("cell", "characters"))
+        of_cells = cell_means(cells, characters, len(self.judged.run.manifest.cells))
         lengths, places = np.unique(self.cells["length"].to_numpy(float), return_inverse=True)
-        means = cell_means(places, self.cells["characters"].to_numpy(float), len(lengths))
+        means = cell_means(places, of_cells[list(self.judged.places)], len(lengths))
         known = means > 0
         return (lengths[known], means[known]) if known.any() else _UNKNOWN
 

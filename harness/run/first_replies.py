@@ -10,8 +10,9 @@ from typing import Self, TypeAlias
 
 from eyechart.harness.journal.record import Record
 from eyechart.harness.run.run_request import RunRequest
-from eyechart.providers.base import StopRunError, redact
+from eyechart.providers.base import StopRunError
 from eyechart.providers.naming import turned_on
+from eyechart.providers.secrets import redact
 
 _EACH, _ALL = 3, 6
 """Samples of each condition, and of all conditions together, at least."""

@@ -14,13 +14,8 @@ from typing import Any
 import orjson
 from openai import AsyncOpenAI, DefaultAsyncHttpxClient, Omit, omit
 
-from eyechart.providers.base import (
-    BadReplyError,
-    BatchState,
-    ModelSettings,
-    SetupError,
-    UnknownModelError,
-)
+from eyechart.providers.base import BadReplyError, ModelSettings, SetupError, UnknownModelError
+from eyechart.providers.batches import BatchState
 from eyechart.providers.http.bodies import Limits
 from eyechart.providers.http.errors import as_text
 from eyechart.providers.http.sdk import http_client

@@ -27,13 +27,13 @@ from eyechart.providers.base import (
     SetupError,
     Usage,
     install,
-    redact,
 )
 from eyechart.providers.catalog.endpoints import OPEN_SERVER, VLLM_NEUTRAL
 from eyechart.providers.documents import as_document, stops
 from eyechart.providers.naming import named
 from eyechart.providers.openai.form import asked_fields, body_of, template_fields
 from eyechart.providers.openai.neutral import NeutralFields, neutral_of
+from eyechart.providers.secrets import redact
 from eyechart.providers.vllm.server import check_arguments, check_folder
 
 _ERROR_CHARS = 400

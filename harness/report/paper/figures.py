@@ -26,6 +26,7 @@ from eyechart.harness.report.section import Section, Series, key_of
 from eyechart.harness.settings.figure import KINDS, FigureStyle
 from eyechart.harness.spec import Condition
 from eyechart.providers.close_match import did_you_mean
+from eyechart.providers.naming import named
 
 _READINGS = ("free text", "forced choice")
 
@@ -77,7 +78,7 @@ _NOTHING: Mapping[str, str] = {
     "accuracy": "no length above 0 is scored, so there is nothing to draw",
     "lengths": "no effective length is there, so there is nothing to draw",
     "readings": "no model is here with both readings of one task, so there is nothing to draw; "
-    "'bench run --read likelihood' makes the second run: name both",
+    f"make the second run with {named('reading', 'likelihood')}, and name both",
     "probe": "no probe of these runs is here, so there is nothing to draw; name its folder too, "
     "which 'bench probe' makes under 'probes'",
 }

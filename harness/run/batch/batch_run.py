@@ -30,13 +30,13 @@ from eyechart.harness.run.run_request import RunRequest
 from eyechart.harness.run.writer import PlannedRun, RunWriter
 from eyechart.harness.spec import Sample
 from eyechart.providers.base import (
-    BatchState,
     ProviderError,
     StopRunError,
     TransientError,
     UnknownModelError,
     sent_of,
 )
+from eyechart.providers.batches import BatchState
 from eyechart.providers.naming import named
 
 SETTLE_S = 10.0

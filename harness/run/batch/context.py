@@ -11,7 +11,8 @@ from typing import TypeVar
 from eyechart.harness.journal.record import Warn
 from eyechart.harness.plan.cost import Budget
 from eyechart.harness.run.batch.files import FileLimits
-from eyechart.providers.base import BatchForm, BatchService, StopRunError, TransientError
+from eyechart.providers.base import StopRunError, TransientError
+from eyechart.providers.batches import BatchForm, BatchService
 
 FIRST_POLL_S, LONGEST_POLL_S = 1.0, 60.0
 """Seconds between two requests for the state of a batch: at first, and after a long time."""

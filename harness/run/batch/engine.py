@@ -28,15 +28,8 @@ from eyechart.harness.run.engine import Asking
 from eyechart.harness.run.first_replies import FirstStops
 from eyechart.harness.run.outcome import RunOutcome
 from eyechart.harness.run.run_request import RunRequest
-from eyechart.providers.base import (
-    BadReplyError,
-    BatchForm,
-    BatchService,
-    BatchState,
-    SampleError,
-    SetupError,
-    UnknownModelError,
-)
+from eyechart.providers.base import BadReplyError, SampleError, SetupError, UnknownModelError
+from eyechart.providers.batches import BatchForm, BatchService, BatchState
 
 _SLOWER = 1.5
 STAGES = 3

@@ -23,7 +23,7 @@ from eyechart.harness.plan.request import request_of
 from eyechart.harness.spec import Condition, Sample, Settings
 
 if TYPE_CHECKING:
-    from eyechart.providers.base import BatchForm
+    from eyechart.providers.batches import BatchForm
 
 _RUN_DIGITS, _DIGITS = 12, 8
 _CUSTOM_ID = re.compile(

@@ -36,14 +36,8 @@ from eyechart.harness.run.writer import RunWriter
 from eyechart.harness.settings.checks import MAX_DRAWS
 from eyechart.harness.spec import MAX_LENGTH, MAX_SAMPLES, Condition, Line, Settings, line_start
 from eyechart.harness.task.catalogue import Task
-from eyechart.providers.base import (
-    BatchForm,
-    ModelSettings,
-    ProviderError,
-    Reply,
-    SampleError,
-    TransientError,
-)
+from eyechart.providers.base import ModelSettings, ProviderError, Reply, SampleError, TransientError
+from eyechart.providers.batches import BatchForm
 from eyechart.providers.naming import named
 from eyechart.providers.registry import open_batch_form, parse_model
 from eyechart.providers.secrets import redact

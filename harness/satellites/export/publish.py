@@ -30,6 +30,7 @@ from eyechart.harness.satellites.export.model_identity import HUB_NAME, UNKNOWN,
 from eyechart.harness.satellites.export.publishable import Publishable, read_publishable
 from eyechart.harness.settings import checks
 from eyechart.harness.spec import exact_json
+from eyechart.providers.naming import named
 
 _BEGINNING = 4096
 """Characters at the start of a file that show whether this export wrote it."""
@@ -150,7 +151,7 @@ def read_publisher(
 def _prompts(publishable: Publishable, tasks: str, *, run_kept_code: bool) -> Prompts:
     prompts = prompts_of(publishable.run, tasks, run_kept_code=run_kept_code)
     if prompts.task is None:
-        remedy = prompts.remedy or "name its file with --task"
+        remedy = prompts.remedy or f"name its file with {named('tasks')}"
         raise UsageError(
             f"{publishable.run.folder}: its prompts cannot be made again, {prompts.why}; {remedy}, "
             "or leave the samples out with --no-samples"

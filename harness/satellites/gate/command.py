@@ -23,6 +23,7 @@ from eyechart.harness.satellites.gate import outputs
 from eyechart.harness.satellites.gate.baseline import read_baseline, save_baseline
 from eyechart.harness.satellites.gate.gate import Gated, exit_code, partner_of
 from eyechart.harness.satellites.gate.gate import gate as verdicts_of
+from eyechart.providers.naming import named
 from eyechart.providers.secrets import redact
 
 FAIL_IF = "undecided"
@@ -106,9 +107,10 @@ def _ask(
     """Asks the run of each task until it is decided; returns the folders of those that are."""
     pairs = [(one, AskedRun(partner_of(one, runs).folder, limits, warn)) for one in before]
     decided = set()
+    spent = f"{named('max_requests')} or {named('budget')}"
     for one, run in pairs:
         if limits.is_spent:
-            say(f"{one.manifest.task}: not asked, because --max-requests or --budget is used up")
+            say(f"{one.manifest.task}: not asked, because {spent} is used up")
             continue
         asking = AskedAgainstBaseline(one, run, limits, threshold, margin)
         say(f"{one.manifest.task}:")

@@ -17,6 +17,7 @@ from eyechart.harness.analysis.judged_run import JudgedRun
 from eyechart.harness.analysis.run_text import reading_note
 from eyechart.harness.errors import COMPLETE, CompareError, UsageError
 from eyechart.harness.face.asked_pair import BASELINE
+from eyechart.providers.naming import named
 
 WORSE, UNDECIDED = 3, 4
 """Exit codes of their own: a run is worse than the baseline; it is open whether one is."""
@@ -127,8 +128,8 @@ def gate(
         scored = [one.curve.scored.sum() for one in before.conditions.values() if one.curve]
         paired = sum(one.paired.pair[0].scored.sum() for one in comparison.conditions)
         samples = int(sum(scored))
-        named = [(now.manifest.model, now)]
-        notes = (*_other_settings(before, now), reading_note(named), *drift_notes(named))
+        only = [(now.manifest.model, now)]
+        notes = (*_other_settings(before, now), reading_note(only), *drift_notes(only))
         without, was_decided = samples - int(paired), now.folder in decided
         found.append(Gated(comparison, margin, without, samples, notes, was_decided, was_asked))
     return found
@@ -150,7 +151,7 @@ def _check_reading(before: JudgedRun, now: JudgedRun) -> None:
     be one of the readings, and say nothing of a change of the model.
     """
     if bool(before.options) != bool(now.options):
-        names = "replies", "forced choices (--read likelihood)"
+        names = "replies", f"forced choices ({named('reading', 'likelihood')})"
         had, has = names if now.options else names[::-1]
         raise CompareError(
             f"{before.folder} has {had} to {before.manifest.task}, and {now.folder} has {has}: a "

@@ -15,6 +15,7 @@ from eyechart.harness.satellites.lab.steps import Steps, new_optimizer, steps_of
 from eyechart.harness.satellites.lab.study import Training
 from eyechart.harness.satellites.lab.train import new_model, one_thread
 from eyechart.harness.satellites.lab.variant import Variant
+from eyechart.providers.naming import named
 
 TIMED = 3
 """Steps of which the time is taken, after one that is not."""
@@ -35,9 +36,9 @@ def devices(given: str | None) -> list[str]:
     except (RuntimeError, AssertionError, NotImplementedError) as error:
         if not _NAMED.fullmatch(wanted):
             known = "write cpu, cuda or cuda:N"
-            raise UsageError(f"--device {wanted!r} is no device; {known}") from error
+            raise UsageError(f"{named('device')} {wanted!r} is no device; {known}") from error
         why = " ".join(str(error).split("\n")[0].split())
-        raise UsageError(f"--device {wanted!r} cannot be used: {why}") from error
+        raise UsageError(f"{named('device')} {wanted!r} cannot be used: {why}") from error
     if wanted == "cuda":
         return [f"cuda:{number}" for number in range(torch.cuda.device_count())]
     return [wanted]

@@ -16,8 +16,9 @@ from pathlib import Path
 from typing import Any, Protocol, cast
 
 from eyechart.harness.satellites.ray.rows import Asked, Back, read_table, tables
-from eyechart.providers.base import SetupError, StopRunError, install, redact
+from eyechart.providers.base import SetupError, StopRunError, install
 from eyechart.providers.naming import named
+from eyechart.providers.secrets import redact
 
 _LOCAL_SPARE = 8
 """Logical processors of a cluster on this machine, besides one for each worker. Every stage of a

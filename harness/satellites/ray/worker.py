@@ -16,8 +16,9 @@ from eyechart.harness.run.limits import RunLimits
 from eyechart.harness.run.room import Room
 from eyechart.harness.satellites.ray.rows import Asked, Back, back_table, read_asked, stop_text
 from eyechart.harness.spec import Sample, exact_json
-from eyechart.providers.base import ModelSettings, Provider, ProviderError, redact
+from eyechart.providers.base import ModelSettings, Provider, ProviderError
 from eyechart.providers.registry import ModelName, open_model
+from eyechart.providers.secrets import redact
 
 if TYPE_CHECKING:
     import pyarrow as pa

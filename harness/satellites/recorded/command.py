@@ -28,7 +28,9 @@ from eyechart.harness.satellites.recorded.recorder import import_recorded
 from eyechart.harness.settings.checks import MAX_DRAWS
 from eyechart.harness.spec import EXAMPLES
 from eyechart.harness.task.catalogue import Task
-from eyechart.providers.base import BatchForm, ModelSettings
+from eyechart.providers.base import ModelSettings
+from eyechart.providers.batches import BatchForm
+from eyechart.providers.naming import named
 from eyechart.providers.registry import open_batch_form, parse_model
 
 _SHOWN = 20
@@ -154,7 +156,8 @@ def _tell(request: ImportRequest, imported: Imported, told: set[str]) -> int:
     if left_out := imported.left_out:
         warn(
             f"{left_out[0]}: with a reply and an error, {_rows(len(left_out))} in all; they count "
-            "as failed; to score such replies, import with --field error= into another --out"
+            "as failed; to score such replies, import with --field error= into another "
+            f"{named('out')}"
         )
     others = f", {imported.others:,} of other rows" if imported.others else ""
     say(
@@ -176,7 +179,7 @@ def _tell(request: ImportRequest, imported: Imported, told: set[str]) -> int:
         warn(
             f"{request.task.name}: {imported.gaps:,} numbers below the largest index of a line "
             "have no row and count as not run; index counts from 0 on each line; to number rows as "
-            "they come, import with --field index= into another --out"
+            f"they come, import with --field index= into another {named('out')}"
         )
     if (missing := judged_run.missing) > imported.gaps:
         planned = sum(cell.samples * cell.draws for cell in judged_run.manifest.cells)

@@ -6,7 +6,8 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from eyechart.harness.satellites.recorded.fields import Row, RowError, prompt_text
-from eyechart.providers.base import BatchForm, ProviderError
+from eyechart.providers.base import ProviderError
+from eyechart.providers.batches import BatchForm
 
 
 def is_request(row: Row) -> bool:

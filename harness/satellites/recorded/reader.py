@@ -25,7 +25,7 @@ from eyechart.harness.satellites.recorded.forms import fields_of, is_request, pr
 from eyechart.harness.satellites.recorded.row import FileRow
 from eyechart.harness.spec import Settings
 from eyechart.harness.task.catalogue import Task
-from eyechart.providers.base import BatchForm
+from eyechart.providers.batches import BatchForm
 
 
 @dataclass(frozen=True, slots=True)

@@ -52,7 +52,8 @@ from eyechart.harness.spec import (
     line_start,
     lines_of,
 )
-from eyechart.providers.base import BatchForm
+from eyechart.providers.batches import BatchForm
+from eyechart.providers.naming import named
 from eyechart.providers.secrets import mask, redact
 
 _SHOWN_MODELS = 6
@@ -172,7 +173,7 @@ def refuse_asked(request: ImportRequest) -> None:
     if (folder / MANIFEST).exists() and read_manifest(folder).recorded is None:
         raise JournalError(
             f"{folder} holds replies that were asked, which recorded ones never join; use another "
-            "--out or --model"
+            f"{named('out')} or --model"
         )
 
 
@@ -246,7 +247,7 @@ class _Recorder:
             if known != reply.mark.values:
                 raise RowError(
                     "the run has this row with other fields or values on axes; start over with "
-                    "another --out"
+                    f"another {named('out')}"
                 )
             self._imported.known += 1
             return

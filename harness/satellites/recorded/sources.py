@@ -17,6 +17,7 @@ from eyechart.harness.journal.files import open_regular
 from eyechart.harness.journal.record import Record, Warn
 from eyechart.harness.journal.recorded import Recorded, RecordedFile
 from eyechart.harness.satellites.recorded.fields import RowMark
+from eyechart.providers.naming import named
 
 _CHUNK = 1 << 20
 
@@ -184,5 +185,5 @@ def _refuse_changed(file: GivenFile, others: Iterable[RecordedFile], unnumbered:
         raise JournalError(
             f"{file.path} lacks rows that {file.path.name} had in an earlier import; if it holds "
             "other replies, give it another name; if it was corrected, start over with another "
-            "--out"
+            f"{named('out')}"
         )
