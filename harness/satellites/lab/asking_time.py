@@ -20,7 +20,7 @@ from eyechart.harness.run.limits import RunLimits
 from eyechart.harness.satellites.lab.memory import longest_tokens
 from eyechart.harness.satellites.lab.model import LabForCausalLM, config_of
 from eyechart.harness.satellites.lab.reading import Lab
-from eyechart.harness.satellites.lab.tokens import BOS, EOS, save
+from eyechart.harness.satellites.lab.tokens import save
 from eyechart.harness.satellites.lab.variant import Variant
 from eyechart.providers.base import Likelihood, ModelSettings, Reply, Request
 from eyechart.providers.registry import open_model, parse_model
@@ -48,14 +48,7 @@ def _write(lab: Lab, variant: Variant, tokenizer: Tokenizer, folder: Path) -> No
     """Writes a model of random weights."""
     torch.manual_seed(0)
     window = longest_tokens(lab, tokenizer)
-    config = config_of(
-        variant,
-        vocabulary=tokenizer.get_vocab_size(),
-        trained_window=window,
-        bos=BOS,
-        eos=EOS,
-        pad=EOS,
-    )
+    config = config_of(variant, vocabulary=tokenizer.get_vocab_size(), trained_window=window)
     logging.disable_progress_bar()
     LabForCausalLM(config).save_pretrained(folder)
     save(tokenizer, folder, window)

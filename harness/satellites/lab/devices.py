@@ -54,7 +54,7 @@ def seconds_of_step(
         np.random.default_rng(0).integers(0, vocabulary, count * tokens, np.uint16),
         np.arange(1, count + 1) * tokens,
         np.full(count, _REPLY),
-        order.recipe,
+        training,
     )
     model = new_model(order, vocabulary, tokens, device)
     optimizer = new_optimizer(model, training, device)

@@ -6,7 +6,7 @@ It is a self-contained HTML file, a pure function of the rows of `lab.csv` and t
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from typing import Any
 
 import altair as alt
 import pandas as pd
@@ -121,27 +121,6 @@ _COLUMNS: Mapping[str, Callable[[Result], str]] = {
 """Head of a column -> the text of a variant; a column without any text is left out."""
 
 
-@dataclass(frozen=True)
-class _Part:
-    """What the page says of one condition of a task."""
-
-    task: str
-    condition: str
-    trained_to: int
-    longest: int
-    summary: str
-    heads: Sequence[str]
-    rows: Sequence[Sequence[str]]
-    sentences: Sequence[str]
-    reach: Markup | None
-    """How far each variant sees."""
-    chart: Markup | None
-    """The curves."""
-    has_bands: bool
-    inside: Sequence[tuple[Markup, str]]
-    """A chart of each quantity that was measured inside, and its name."""
-
-
 def page(spec: LabSpec, results: Sequence[Result], inside: Sequence[Inside] = ()) -> str:
     """The page as HTML."""
     environment = Environment(
@@ -162,24 +141,27 @@ def page(spec: LabSpec, results: Sequence[Result], inside: Sequence[Inside] = ()
     )
 
 
-def _part(spec: LabSpec, mine: Sequence[Result], inside: Sequence[Inside]) -> _Part:
+def _part(spec: LabSpec, mine: Sequence[Result], inside: Sequence[Inside]) -> dict[str, Any]:
+    """What the page says of one condition of a task."""
     first = mine[0]
     columns = {head: [text(one) for one in mine] for head, text in _COLUMNS.items()}
     columns = {head: texts for head, texts in columns.items() if any(texts)}
-    return _Part(
-        first.task,
-        first.condition.replace(",", ", "),
-        first.trained_to,
-        first.longest,
-        summary(mine, spec.reference),
-        list(columns),
-        list(zip(*columns.values(), strict=True)),
-        [sentence(one, spec.reference) for one in mine],
-        _reach(mine),
-        _chart(mine),
-        _has_bands(mine),
-        _of_inside(mine, [one for one in inside if (one.task, one.condition) == first.where]),
-    )
+    return {
+        "task": first.task,
+        "condition": first.condition.replace(",", ", "),
+        "trained_to": first.trained_to,
+        "longest": first.longest,
+        "summary": summary(mine, spec.reference),
+        "heads": list(columns),
+        "rows": list(zip(*columns.values(), strict=True)),
+        "sentences": [sentence(one, spec.reference) for one in mine],
+        "reach": _reach(mine),
+        "chart": _chart(mine),
+        "has_bands": _has_bands(mine),
+        "inside": _of_inside(
+            mine, [one for one in inside if (one.task, one.condition) == first.where]
+        ),
+    }
 
 
 def _number(p: float | None) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, astuple, dataclass
 from typing import TYPE_CHECKING, Any
 
 from eyechart.harness.analysis.interval import span_text
@@ -49,13 +49,8 @@ def dry_run(
     """Prints what is to be trained and asked, with the time that this would take here."""
     spec, device = folder.lab.spec, places[0].device
     ahead = _ahead(folder, tokenizer, device)
-    total = _Ahead(
-        sum(one.trainings for one in ahead.values()),
-        sum(one.steps for one in ahead.values()),
-        sum(one.requests for one in ahead.values()),
-        sum(one.training_s for one in ahead.values()) / len(places),
-        sum(one.asking_s for one in ahead.values()),
-    )
+    total = _Ahead(*map(sum, zip(*map(astuple, ahead.values()), strict=True)))
+    total.training_s /= len(places)
     if as_json:
         print_document(
             {

@@ -14,7 +14,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
-from typing import Any, ClassVar, NamedTuple, Protocol
+from typing import Any, ClassVar, Protocol
 
 import torch
 
@@ -33,20 +33,9 @@ _REHEARSALS = 2
 """Steps before a step is recorded, whose changes are taken back: PyTorch asks for them."""
 
 
-class Given(NamedTuple):
-    """The tensors of a batch, see `data.Batch`."""
-
-    ids: torch.Tensor
-    """(B, T)."""
-    places: torch.Tensor
-    """(B, R)."""
-    wanted: torch.Tensor
-    """(B, R)."""
-
-
-def given_of(batch: Batch, device: str) -> Given:
-    """The tensors of a batch on a device."""
-    return Given(*(torch.from_numpy(array).to(device) for array in batch))
+def on_device(batch: Batch, device: str) -> Batch:
+    """The tensors of a batch of arrays."""
+    return Batch(*(torch.from_numpy(array).to(device) for array in batch))
 
 
 def learning_rate(training: Training, step: int) -> float:
@@ -56,7 +45,7 @@ def learning_rate(training: Training, step: int) -> float:
     return training.learning_rate * rise * fall
 
 
-def loss_of(model: Any, given: Given, positions: torch.Tensor | None = None) -> torch.Tensor:
+def loss_of(model: Any, given: Batch, positions: torch.Tensor | None = None) -> torch.Tensor:
     """The mean loss of the tokens of the replies, with the variant's own loss. `positions`
     (B, T - 1) are those of randomised positions; drawn by the model if not given.
     """
@@ -117,7 +106,10 @@ def steps_of(model: Any, optimizer: Any, order: Order, examples: Examples, devic
     if torch.device(device).type == "cuda":
         return RecordedSteps(model, optimizer, order, examples, device)
     return PlainSteps(
-        model, optimizer, order, lambda step: loss_of(model, given_of(examples.batch(step), device))
+        model,
+        optimizer,
+        order,
+        lambda step: loss_of(model, on_device(examples.batch(step), device)),
     )
 
 
@@ -171,7 +163,7 @@ class RecordedSteps:
         training = order.training
         steps = range(training.steps)
         whole = examples.between(0, len(examples.ends))
-        self._given = Given(*(torch.from_numpy(one).int().to(device) for one in whole))
+        self._given = Batch(*(torch.from_numpy(one).int().to(device) for one in whole))
         first = [examples.first(step) for step in steps]
         rates = [learning_rate(training, step) for step in steps]
         self._first = torch.tensor(first, device=device)
@@ -228,7 +220,7 @@ class RecordedSteps:
     def _whole_step(self) -> None:
         """The step whose number is on the device, and on to the next number."""
         rows = self._first.index_select(0, self._at) + self._rows
-        given = Given(*(one.index_select(0, rows).long() for one in self._given))
+        given = Batch(*(one.index_select(0, rows).long() for one in self._given))
         rate = self._rates.index_select(0, self._at)[0]
         for group in self._optimizer.param_groups:
             if isinstance(group["lr"], torch.Tensor):
