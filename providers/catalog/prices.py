@@ -17,7 +17,6 @@ DEFAULT = "default"
 LEAST_WRITTEN = 1024
 """Tokens of the shortest prompt that a vendor writes to a cache at a price."""
 _DAY_S, _AHEAD_DAYS = 86_400, 31
-_LONG_AGO = float("-inf")
 
 
 class Rates(NamedTuple):
@@ -46,11 +45,6 @@ class MostRates(NamedTuple):
 
 Steps: TypeAlias = tuple[tuple[int, Rates], ...]
 """(tokens, rates), ascending: rates of all tokens, for prompts of more than this many tokens."""
-
-
-def flat(rates: Rates) -> Steps:
-    """The same rates for all prompts."""
-    return ((-1, rates),)
 
 
 def rates_for(steps: Steps, prompt_tokens: float) -> Rates:
@@ -109,12 +103,6 @@ class Prices:
     """Name and version of the list; empty for a file of ours or of the user's."""
     tier: str = DEFAULT
     """The tier that is asked for."""
-
-    @classmethod
-    def constant(cls, *, input: float, output: float, as_of: date) -> Prices:  # noqa: A002  the vendors' word
-        """Prices that are the same at all times, lengths and tiers."""
-        rates = Rates(input, input, input, output, output)
-        return cls({DEFAULT: Timetable((_LONG_AGO,), (0,), ((flat(rates),),))}, as_of)
 
     @property
     def of(self) -> str:

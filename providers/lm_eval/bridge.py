@@ -12,6 +12,7 @@ import gc
 import importlib.metadata
 import threading
 from collections.abc import Mapping, Sequence
+from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 from eyechart.providers.base import (
@@ -23,9 +24,10 @@ from eyechart.providers.base import (
     SampleError,
     SetupError,
     StopRunError,
+    install,
 )
 from eyechart.providers.lm_eval.args import facts_of, read_args
-from eyechart.providers.lm_eval.loading import AT_ONCE, Quiet, is_installed, load, missing, one_line
+from eyechart.providers.lm_eval.loading import AT_ONCE, Quiet, load, one_line
 from eyechart.providers.naming import named, turned_on
 from eyechart.providers.one_thread import Job, OneThread
 
@@ -159,6 +161,6 @@ def open_provider(settings: ModelSettings) -> LmEvalProvider:
         raise SetupError(
             f"lm-eval keeps no probabilities of replies; leave out {turned_on('logprobs')}"
         )
-    if not is_installed():
-        raise missing()
+    if find_spec("lm_eval") is None:
+        raise SetupError(f"lm-eval/… needs the package lm-eval: {install('lm-eval')}")
     return LmEvalProvider(settings)

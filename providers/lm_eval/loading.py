@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import importlib.util
 import logging
 import os
 import sys
@@ -12,7 +11,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from eyechart.providers.base import ProviderError, SetupError, install
+from eyechart.providers.base import ProviderError, SetupError
 from eyechart.providers.close_match import did_you_mean
 from eyechart.providers.contract import described
 from eyechart.providers.lm_eval.args import is_secret
@@ -89,14 +88,6 @@ class Quiet:
 def one_line(error: BaseException) -> str:
     """Class and message of another library's error, as a part of a message of ours."""
     return redact(described(error))[:_SHOWN]
-
-
-def is_installed() -> bool:
-    return importlib.util.find_spec("lm_eval") is not None
-
-
-def missing() -> SetupError:
-    return SetupError(f"lm-eval/… needs the package lm-eval: {install('lm-eval')}")
 
 
 def load(kind: str, args: Mapping[str, str], quiet: Quiet) -> tuple[Any, type]:

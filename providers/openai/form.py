@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from http import HTTPStatus
-from typing import Any, TypeGuard
+from typing import Any
 
 import orjson
 
@@ -30,6 +30,7 @@ from eyechart.providers.catalog.endpoints import (
 )
 from eyechart.providers.catalog.model_facts import ModelFacts
 from eyechart.providers.catalog.price_list import offer
+from eyechart.providers.contract import is_count
 from eyechart.providers.documents import as_document, stops
 from eyechart.providers.http.errors import as_text, error_of
 from eyechart.providers.openai.neutral import NeutralFields, neutral_of
@@ -180,11 +181,6 @@ def writes_cost(settings: ModelSettings, endpoint: Endpoint) -> bool:
         return False
     prices = offer(settings.provider, settings.model).prices
     return prices is not None and prices.charges_writes
-
-
-def plain_body(request: Request, settings: ModelSettings) -> dict[str, Any]:
-    """The body for vLLM, with the model."""
-    return {"model": settings.model, **vllm_form(settings).body(request)}
 
 
 def vllm_form(settings: ModelSettings) -> OpenAIForm:
@@ -373,8 +369,3 @@ def _count(usage: dict[str, Any], paths: Sequence[tuple[str, ...]]) -> int | Non
         if is_count(whole):
             return whole
     return None
-
-
-def is_count(value: object) -> TypeGuard[int]:
-    """Whether `value` is a valid number of tokens or requests."""
-    return type(value) is int and value >= 0

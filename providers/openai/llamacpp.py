@@ -22,10 +22,11 @@ from eyechart.providers.base import (
     SetupError,
     UnknownModelError,
 )
+from eyechart.providers.contract import is_count
 from eyechart.providers.documents import as_document
 from eyechart.providers.likelihood import texts_with
 from eyechart.providers.naming import named
-from eyechart.providers.openai.form import body_of, is_count, reply_of
+from eyechart.providers.openai.form import body_of, reply_of
 from eyechart.providers.openai.option_tokens import OptionTokens
 from eyechart.providers.openai.scoring import UnreadableError, option_texts, reply_from
 from eyechart.providers.openai.token_tree import TokenTree, tree_of

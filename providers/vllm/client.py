@@ -34,6 +34,7 @@ from eyechart.providers.base import (
     UnknownModelError,
     environment_key,
 )
+from eyechart.providers.contract import is_count
 from eyechart.providers.documents import as_document
 from eyechart.providers.http.bodies import ACCEPTED, OK, read_body
 from eyechart.providers.http.errors import error_of
@@ -44,7 +45,6 @@ from eyechart.providers.naming import named
 from eyechart.providers.openai.adapting import Adapting
 from eyechart.providers.openai.form import (
     body_of,
-    is_count,
     path_of,
     read_json,
     reply_of,

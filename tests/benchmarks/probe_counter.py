@@ -19,10 +19,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eyechart.harness.plan.plan import make_sample, plan
-from eyechart.harness.satellites.probe.counts import running_counts
 from eyechart.harness.satellites.probe.engine import Probe
 from eyechart.harness.satellites.probe.measures.counter import _ridge
 from eyechart.harness.satellites.probe.passes import Row, _RowStates, measure
+from eyechart.harness.satellites.probe.places import running_counts
 from eyechart.harness.satellites.probe.tiny import open_inside
 from eyechart.harness.spec import Line
 from eyechart.harness.task.catalogue import built_in_files, open_task

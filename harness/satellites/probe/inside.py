@@ -59,16 +59,16 @@ class Anatomy:
     """Whether a pass can go on from the keys and values of another one."""
 
 
-class Watcher(Protocol):
-    """Is called during one forward pass, layer by layer.
+class Watcher:
+    """Is called during one forward pass, layer by layer; measures override the methods that they
+    need.
 
     It is shown what the pass computes at the positions that it wants. `at`, (P,), are their places
     in the prompt, ascending. A watcher must copy an array that it keeps, and must not change it.
     """
 
-    @property
-    def wants(self) -> Wants:
-        """The methods to call, and where; the others are never called."""
+    wants: Wants
+    """The methods to call, and where; the others are never called."""
 
     def residual(self, layer: int, at: Positions, states: Array) -> None:
         """(P, C): the residual stream before `layer`, counted from 0; with `layer` = L the stream

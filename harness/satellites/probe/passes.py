@@ -11,7 +11,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eyechart.harness.satellites.probe.family import Prompt, run
-from eyechart.harness.satellites.probe.inside import Array, Event, Inside, Positions, Wants
+from eyechart.harness.satellites.probe.inside import (
+    Array,
+    Event,
+    Inside,
+    Positions,
+    Wants,
+    Watcher,
+)
 from eyechart.harness.satellites.probe.measures.attention import Attention
 from eyechart.harness.satellites.probe.measures.collapse import (
     ROUNDED,
@@ -22,7 +29,7 @@ from eyechart.harness.satellites.probe.measures.counter import counter_readings,
 from eyechart.harness.satellites.probe.measures.residual import Residual, spectral_norm
 from eyechart.harness.satellites.probe.measures.rotary import Rotary
 from eyechart.harness.satellites.probe.measures.squashing import along_the_row, largest_slope
-from eyechart.harness.satellites.probe.measures.states import States, Watch
+from eyechart.harness.satellites.probe.measures.states import States
 from eyechart.harness.satellites.probe.places import Places
 from eyechart.harness.satellites.probe.reading import ROUNDING, Reading
 
@@ -214,7 +221,7 @@ def _largest_slope(inside: Inside, scene: Scene) -> float:
     return largest_slope(inside.embedded(scene.ids), inside.logits_of, gradients)
 
 
-class _RowStates(Watch):
+class _RowStates(Watcher):
     """The stream at some positions, passed on layer by layer."""
 
     def __init__(self, positions: Sequence[int], keep: Callable[[int, Array], None]) -> None:

@@ -70,17 +70,17 @@ def import_recorded(
         JournalError: the run was asked, or a file or the run's folder cannot be used.
         UsageError: the task has no such axis or value, or a package is missing.
     """
-    refuse_asked(request)
+    recorded = _recorded(request.folder)
     finder = SampleFinder(request.task, request.fixed)
-    files = given_files(request.files, _recorded(request.folder), warn)
+    files = given_files(request.files, recorded, warn)
     reader = Reader(request, [file.path for file in files], batch_form)
     if unused := _nothing_usable(reader, finder):
         return unused
-    survey = _survey(reader, finder)
-    reader.only_model = _only_model(request, survey.models, warn)
+    models, is_numbered = _survey(reader, finder)
+    reader.only_model = _only_model(request, models, warn)
     imported = Imported()
     with Journal(request.folder, warn) as run_journal:
-        recorder = _Recorder(request, finder, run_journal, imported, numbers_all=survey.is_numbered)
+        recorder = _Recorder(request, finder, run_journal, imported, numbers_all=is_numbered)
         recorder.place(files, reader)
         is_named = recorder.sources.name(files, request.by, request.at, warn)
         if is_named:
@@ -96,9 +96,15 @@ def import_recorded(
 
 
 def _recorded(folder: Path) -> Recorded:
-    """The files that a run has."""
-    manifest = read_manifest(folder) if (folder / MANIFEST).exists() else None
-    return (manifest and manifest.recorded) or Recorded()
+    """The files that a run has; raises `JournalError` if its replies were asked."""
+    if not (folder / MANIFEST).exists():
+        return Recorded()
+    if (recorded := read_manifest(folder).recorded) is None:
+        raise JournalError(
+            f"{folder} holds replies that were asked, which recorded ones never join; use another "
+            "--out or --model"
+        )
+    return recorded
 
 
 def _nothing_usable(reader: Reader, finder: SampleFinder) -> Imported | None:
@@ -115,17 +121,10 @@ def _nothing_usable(reader: Reader, finder: SampleFinder) -> Imported | None:
     return imported
 
 
-@dataclass(frozen=True, slots=True)
-class _Survey:
-    """What the rows of all files have in common."""
-
-    models: tuple[str, ...]
-    """The names of the models, in the order of the rows."""
-    is_numbered: bool
-    """Whether at least one row says its index."""
-
-
-def _survey(reader: Reader, finder: SampleFinder) -> _Survey:
+def _survey(reader: Reader, finder: SampleFinder) -> tuple[list[str], bool]:
+    """The models that the rows of all files name, in their order, and whether at least one row says
+    its index.
+    """
     models: dict[str, None] = {}
     is_numbered = False
     for _, reply in reader.replies(Imported()):
@@ -135,7 +134,7 @@ def _survey(reader: Reader, finder: SampleFinder) -> _Survey:
             with suppress(RowError):
                 sample = finder.of(reply)
                 is_numbered = isinstance(sample, GivenSample) and sample.index is not None
-    return _Survey(tuple(models), is_numbered)
+    return list(models), is_numbered
 
 
 def _only_model(request: ImportRequest, models: Sequence[str], warn: Warn) -> str | None:
@@ -164,16 +163,6 @@ def _only_model(request: ImportRequest, models: Sequence[str], warn: Warn) -> st
 def _bare(name: str) -> str:
     """A model's name without its provider and its variant."""
     return name.rpartition("/")[2].partition("@")[0].lower()
-
-
-def refuse_asked(request: ImportRequest) -> None:
-    """Raises `JournalError` if the run's folder has replies that were asked."""
-    folder = request.folder
-    if (folder / MANIFEST).exists() and read_manifest(folder).recorded is None:
-        raise JournalError(
-            f"{folder} holds replies that were asked, which recorded ones never join; use another "
-            "--out or --model"
-        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,15 +11,14 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from eyechart.harness.satellites.probe.inside import Array, Positions, Wants
-from eyechart.harness.satellites.probe.measures.states import Watch
+from eyechart.harness.satellites.probe.inside import Array, Positions, Wants, Watcher
 from eyechart.harness.satellites.probe.reading import Reading
 
 SINKS = (0.3, 0.8)
 """Mean weights on the first token from which a head is a sink."""
 
 
-class Attention(Watch):
+class Attention(Watcher):
     """Some numbers of the weights of each head and position; no matrix of weights is kept."""
 
     def __init__(self, row: Sequence[int], count: int) -> None:

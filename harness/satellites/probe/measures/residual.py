@@ -10,14 +10,13 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from eyechart.harness.satellites.probe.inside import Array, Positions, Wants
-from eyechart.harness.satellites.probe.measures.states import Watch
+from eyechart.harness.satellites.probe.inside import Array, Positions, Wants, Watcher
 from eyechart.harness.satellites.probe.reading import Reading
 
 Matrix = NDArray[np.float64]
 
 
-class Residual(Watch):
+class Residual(Watcher):
     """The stream before each layer, and after the last one, at the tokens of the row."""
 
     def __init__(self, row: Sequence[int]) -> None:
