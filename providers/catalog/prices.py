@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from datetime import date
 from functools import cached_property
 from time import time
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias, TypeVar
 
 PER = 1_000_000
 """Number of tokens that rates are for."""
@@ -43,11 +43,12 @@ class MostRates(NamedTuple):
     request: float
 
 
+_Kind = TypeVar("_Kind", Rates, MostRates)
 Steps: TypeAlias = tuple[tuple[int, Rates], ...]
 """(tokens, rates), ascending: rates of all tokens, for prompts of more than this many tokens."""
 
 
-def rates_for(steps: Steps, prompt_tokens: float) -> Rates:
+def rates_for(steps: Sequence[tuple[int, _Kind]], prompt_tokens: float) -> _Kind:
     """The rates of a request with such a prompt."""
     place = len(steps) - 1
     while place and prompt_tokens <= steps[place][0]:
@@ -156,11 +157,7 @@ class Prices:
 
     def most(self, prompt_tokens: float) -> MostRates:
         """The dearest rates of a request with a prompt of this many tokens, or fewer."""
-        steps = self._most
-        place = len(steps) - 1
-        while place and prompt_tokens <= steps[place][0]:
-            place -= 1
-        return steps[place][1]
+        return rates_for(self._most, prompt_tokens)
 
     @property
     def charges_writes(self) -> bool:

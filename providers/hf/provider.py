@@ -68,13 +68,11 @@ class HfProvider:
         self._facts: dict[str, object] | None = None
 
     async def complete(self, request: Request) -> Reply:
-        """The model's reply; raises a `ProviderError` and nothing else."""
         if request.max_tokens < 1:
             raise BadRequestError(f"max_tokens is {request.max_tokens!r}; it must be at least 1")
         return await self._thread.reply(request)
 
     async def score(self, request: Request) -> Reply:
-        """The probabilities of the options; raises a `ProviderError` and nothing else."""
         return await self._thread.reply(request)
 
     async def facts(self) -> Mapping[str, object]:

@@ -53,7 +53,6 @@ class LmEvalProvider:
         self._thread = OneThread("lm-eval", self._answer, self._error, enough=self._enough)
 
     async def complete(self, request: Request) -> Reply:
-        """The model's reply; raises a `ProviderError` and nothing else."""
         from eyechart.providers.lm_eval.api import ApiModel  # noqa: PLC0415  imports aiohttp
 
         if request.max_tokens < 1:
@@ -64,7 +63,6 @@ class LmEvalProvider:
         return await self._thread.reply(request)
 
     async def score(self, request: Request) -> Reply:
-        """The probabilities of the options; raises a `ProviderError` and nothing else."""
         from eyechart.providers.lm_eval.api import ApiModel  # noqa: PLC0415  imports aiohttp
 
         model = self._model or await asyncio.to_thread(self._load)

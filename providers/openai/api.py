@@ -199,7 +199,6 @@ class OpenAIProvider:
         return None if own is None else await own.count(prompts)
 
     async def aclose(self) -> None:
-        """Closes the connections."""
         for client in self._clients:
             await client.close()
 

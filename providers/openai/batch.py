@@ -61,7 +61,6 @@ class OpenAIBatches:
         )
 
     async def facts(self) -> Mapping[str, object]:
-        """The facts of the model, equal to those of single requests."""
         return await self._provider.facts()
 
     async def upload(self, file: Path) -> str:
@@ -135,7 +134,6 @@ class OpenAIBatches:
             partial.unlink(missing_ok=True)
 
     async def aclose(self) -> None:
-        """Closes the connections."""
         await self._files.close()
         await self._provider.aclose()
 

@@ -145,7 +145,6 @@ class TinyProvider:
         return await self._thread.reply(request)
 
     async def score(self, request: Request) -> Reply:
-        """The probabilities of the options; raises a `ProviderError` and nothing else."""
         return await self._thread.reply(request)
 
     async def facts(self) -> Mapping[str, object]:

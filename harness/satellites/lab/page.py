@@ -13,14 +13,15 @@ import pandas as pd
 from jinja2 import Environment, StrictUndefined
 from markupsafe import Markup
 
-from eyechart.harness.analysis.interval import span_text
 from eyechart.harness.report.page import style
 from eyechart.harness.satellites.lab.probing import TRAINED, UNTRAINED, Inside
 from eyechart.harness.satellites.lab.results import (
     Result,
     beyond_span_text,
     beyond_text,
+    interval_text,
     length_text,
+    p_text,
 )
 from eyechart.harness.satellites.lab.study import LabSpec
 from eyechart.harness.satellites.lab.words import method, missing, recipe, sentence, summary
@@ -104,18 +105,16 @@ mean over seeds and heads, of the last layer; dashed before the training.</figca
 _COLUMNS: Mapping[str, Callable[[Result], str]] = {
     "variant": lambda one: one.variant,
     "sees to": length_text,
-    "95 % interval over rows and seeds": lambda one: (
-        "" if one.span is None else span_text(one.span)
-    ),
+    "95 % interval over rows and seeds": interval_text,
     "learned": lambda one: f"{one.learnt} of {len(one.seeds)}",
     "diverged": lambda one: f"{one.diverged or ''}",
     "length not known": lambda one: f"{one.unknown or ''}",
-    "p": lambda one: _number(one.by_length.p),
-    "smallest possible p": lambda one: _number(one.by_length.smallest_p),
+    "p": lambda one: p_text(one.by_length.p),
+    "smallest possible p": lambda one: p_text(one.by_length.smallest_p),
     "verdict": lambda one: one.by_length.verdict,
     "right on longer rows": beyond_text,
     "its 95 % interval": beyond_span_text,
-    "its p": lambda one: _number(one.by_beyond.p),
+    "its p": lambda one: p_text(one.by_beyond.p),
     "its verdict": lambda one: one.by_beyond.verdict if one.beyond else "",
 }
 """Head of a column -> the text of a variant; a column without any text is left out."""
@@ -162,10 +161,6 @@ def _part(spec: LabSpec, mine: Sequence[Result], inside: Sequence[Inside]) -> di
             mine, [one for one in inside if (one.task, one.condition) == first.where]
         ),
     }
-
-
-def _number(p: float | None) -> str:
-    return "" if p is None else f"{p:.2g}"
 
 
 def _has_bands(mine: Sequence[Result]) -> bool:

@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import Literal, TypeAlias
 
 from eyechart.harness.analysis.curve import SIGNIFICANT, THRESHOLD
-from eyechart.harness.analysis.interval import Bound, Sign, Span
+from eyechart.harness.analysis.interval import Bound, Sign, Span, span_text
 from eyechart.harness.analysis.paired import holm
 from eyechart.harness.satellites.lab.asking import Cell
 from eyechart.harness.satellites.lab.order import TRAINED
@@ -243,6 +243,16 @@ def beyond_span_text(one: Result) -> str:
     """The interval, for a table: `12 to 20 %`; empty where there is none."""
     span = beyond_span(one)
     return "" if span is None else f"{100 * span[0]:.0f} to {100 * span[1]:.0f} %"
+
+
+def p_text(p: float | None) -> str:
+    """A p-value, for tables and sentences; empty where there is none."""
+    return "" if p is None else f"{p:.2g}"
+
+
+def interval_text(one: Result) -> str:
+    """The interval of the length, for a table; empty where there is none."""
+    return "" if one.span is None else span_text(one.span)
 
 
 def length_text(one: Result) -> str:

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import asdict, astuple, dataclass
 from typing import TYPE_CHECKING, Any
 
-from eyechart.harness.analysis.interval import span_text
 from eyechart.harness.cli.documents import print_document
 from eyechart.harness.cli.layout import Column, table
 from eyechart.harness.cli.terminal import echo, show, tell
@@ -21,7 +20,9 @@ from eyechart.harness.satellites.lab.results import (
     beyond_span,
     beyond_span_text,
     beyond_text,
+    interval_text,
     length_text,
+    p_text,
 )
 from eyechart.harness.satellites.lab.seeds import FEWEST, fewest_seeds, mean, smallest_p
 from eyechart.harness.satellites.lab.study import LabSpec
@@ -92,10 +93,8 @@ def _time(seconds: float) -> str:
 
 def _ahead(folder: LabFolder, tokenizer: Tokenizer, device: str) -> dict[str, _Ahead]:
     """What is missing of each variant."""
-    from eyechart.harness.satellites.lab.asking_time import (  # noqa: PLC0415  imports torch
-        seconds_of_model,
-    )
     from eyechart.harness.satellites.lab.devices import (  # noqa: PLC0415  imports torch
+        seconds_of_model,
         seconds_of_step,
     )
     from eyechart.harness.satellites.lab.train import steps_left  # noqa: PLC0415  imports torch
@@ -148,11 +147,11 @@ def results(spec: LabSpec, found: Sequence[Result]) -> None:
                     Column(["variant"], [one.variant for one in mine], "left"),
                     Column(["learned"], [f"{one.learnt}/{len(one.seeds)}" for one in mine]),
                     Column(["sees to"], [length_text(one) for one in mine]),
-                    Column(["95 % interval"], [_span(one) for one in mine], "left"),
-                    Column(["p"], [_p(one.by_length) for one in mine]),
+                    Column(["95 % interval"], [interval_text(one) for one in mine], "left"),
+                    Column(["p"], [p_text(one.by_length.p) for one in mine]),
                     Column(["longer rows", "right"], [beyond_text(one) for one in mine]),
                     Column(["", "interval"], [beyond_span_text(one) for one in mine], "left"),
-                    Column(["", "p"], [_p(one.by_beyond) for one in mine]),
+                    Column(["", "p"], [p_text(one.by_beyond.p) for one in mine]),
                 ]
             )
         )
@@ -160,14 +159,6 @@ def results(spec: LabSpec, found: Sequence[Result]) -> None:
             tell(sentence(one, spec.reference))
         echo("")
     tell(method(found, spec.reference))
-
-
-def _p(of: Comparison) -> str:
-    return "" if of.p is None else f"{of.p:.2g}"
-
-
-def _span(one: Result) -> str:
-    return "" if one.span is None else span_text(one.span)
 
 
 def document(folder: LabFolder, found: Sequence[Result]) -> None:

@@ -134,7 +134,6 @@ class PlainSteps:
         self._losses.append(step_of(self._model, self._optimizer, lambda: self._loss_at(step)))
 
     def mean_loss(self) -> float:
-        """See `Steps`."""
         mean = float(torch.stack(self._losses).mean())
         self._losses.clear()
         return mean
@@ -183,7 +182,6 @@ class RecordedSteps:
         """The steps whose loss was asked, and those that are taken."""
 
     def take(self, step: int) -> None:
-        """See `Steps`."""
         if step != self._done:
             self._at.fill_(step)
             self._told = step
@@ -199,7 +197,6 @@ class RecordedSteps:
         self._done = step + 1
 
     def mean_loss(self) -> float:
-        """See `Steps`."""
         with self._in_stream():
             mean = float(self._losses[self._told : self._done].mean())
         self._told = self._done

@@ -190,11 +190,9 @@ class _Sender:
         """The process that asked knows it."""
 
     def goes_on(self, folder: Path, step: int, loss: float) -> None:
-        """Sends a point."""
         self._asked.send((folder, (step, loss)))
 
     def ends(self, folder: Path, how: str) -> None:
-        """Sends how it ended."""
         self._asked.send((folder, how))
 
 

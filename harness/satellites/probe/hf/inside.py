@@ -120,7 +120,6 @@ class HfInside:
         return Tokens(ids, spans)
 
     def answer_ids(self, prompt: str, answer: str) -> tuple[int, ...]:
-        """The tokens of `answer` after the prompt."""
         text, is_chat = self._text(prompt)
         if not is_chat:
             text = f"{text} "
@@ -156,7 +155,6 @@ class HfInside:
         last: int = 1,
         trunk: Trunk | None = None,
     ) -> Array:
-        """(last, V): one pass over a prompt; the logits of its last positions."""
         model = self._at(precision)
         trunk = trunk if self.anatomy.shares else None
         start = 0 if trunk is None else trunk.start(ids, last)
@@ -173,7 +171,6 @@ class HfInside:
         return rows
 
     def embedded(self, ids: Sequence[int]) -> Array:
-        """(T, C): the embeddings of a prompt's tokens."""
         model = self._at("float32")
         with torch.inference_mode():
             rows: Array = to_numpy(
@@ -182,7 +179,6 @@ class HfInside:
         return rows
 
     def logits_of(self, embedded: Array) -> Array:
-        """(V,): the logits after the last position of (T, C) embeddings."""
         model = self._at("float32")
         with torch.inference_mode():
             given = torch.from_numpy(embedded).to(model.device)[None]
@@ -204,7 +200,6 @@ class HfInside:
         return rows
 
     def matrices(self) -> Iterator[tuple[int, str, Array]]:
-        """Layer, name and (in, out) matrix of each linear map."""
         for number, layer in enumerate(self._layers or ()):
             for name, module in layer.named_modules():
                 kind = type(module).__name__
@@ -214,7 +209,6 @@ class HfInside:
                     yield number, name.replace(".", "_"), to_numpy(module.weight)
 
     def close(self) -> None:
-        """Frees the model."""
         self._models.clear()
 
     def _at(self, precision: Precision) -> Any:
