@@ -392,9 +392,7 @@ def _load(path: str) -> Callable[[ModelSettings], object]:
 
 
 def checked(name: ModelName, settings: ModelSettings) -> ModelSettings:
-    """`settings` with the names in `name`; asks nothing. Raises `SetupError` if they contradict
-    each other.
-    """
+    """`settings` with the names in `name`; raises `SetupError` if they contradict each other."""
     one = name.descriptor
     known = settings.known if one.gets_answers else None
     settings = replace(settings, model=name.model, provider=name.provider, known=known)

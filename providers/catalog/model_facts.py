@@ -129,9 +129,7 @@ class ModelFacts(BaseModel):
 
     @property
     def max_reply(self) -> int | None:
-        """Most tokens of a reply without its room for thinking; `None` if that is not known, or if
-        nothing is left.
-        """
+        """Tokens of a reply beside its room for thinking; `None` if not known, or none."""
         left = 0 if self.max_output is None else self.max_output - self.room_to_think
         return left if left > 0 else None
 

@@ -267,9 +267,7 @@ class HfModel:
 
 
 def end_tokens(model: Any, tokenizer: Any) -> frozenset[int]:
-    """The tokens that end a reply: those of the generation config, of the config and of the
-    tokenizer.
-    """
+    """The tokens that end a reply: of the generation config, of the config and of the tokenizer."""
     found: set[object] = set()
     for one in (getattr(model, "generation_config", None), model.config, tokenizer):
         ends = getattr(one, "eos_token_id", None)

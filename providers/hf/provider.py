@@ -20,7 +20,6 @@ from eyechart.providers.base import (
     Request,
     SampleError,
     SetupError,
-    StopRunError,
 )
 from eyechart.providers.hf.descriptor import file_name, folder_name
 from eyechart.providers.hf.files import ModelFiles, file_at, files_in
@@ -60,7 +59,7 @@ class HfProvider:
         self._files = files
         self._name = name
         self._settings = settings
-        self._thread = OneThread("transformers", self._answer, self._error)
+        self._thread = OneThread(name, self._answer, self._failed)
         self._loading = threading.Lock()
         self._tokenizer: Any = None
         self._prompts: Prompts | None = None
@@ -151,10 +150,5 @@ class HfProvider:
         """Settles all jobs, on the thread."""
         self._load().answer(jobs)
 
-    def _error(self, cause: BaseException | None) -> ProviderError:
-        """The error of a job after `cause`; `None` means that the provider was closed."""
-        if cause is None:
-            return StopRunError(f"{self._name} was closed before it answered; open it again")
-        if isinstance(cause, SetupError):
-            return SetupError(str(cause))
+    def _failed(self, cause: BaseException) -> ProviderError:
         return SampleError(f"{self._name} failed with {one_line(cause)}")

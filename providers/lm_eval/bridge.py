@@ -23,7 +23,6 @@ from eyechart.providers.base import (
     Request,
     SampleError,
     SetupError,
-    StopRunError,
     install,
 )
 from eyechart.providers.lm_eval.args import facts_of, read_args
@@ -50,7 +49,7 @@ class LmEvalProvider:
         self._model: LocalModel | ApiModel | None = None
         self._loading = threading.Lock()
         self._using = threading.Lock()
-        self._thread = OneThread("lm-eval", self._answer, self._error, enough=self._enough)
+        self._thread = OneThread("lm-eval's model", self._answer, self._failed, enough=self._enough)
 
     async def complete(self, request: Request) -> Reply:
         from eyechart.providers.lm_eval.api import ApiModel  # noqa: PLC0415  imports aiohttp
@@ -140,12 +139,7 @@ class LmEvalProvider:
         with self._using:
             model.answer(jobs)
 
-    def _error(self, cause: BaseException | None) -> ProviderError:
-        """The error of a job after `cause`; `None` means that the provider was closed."""
-        if cause is None:
-            return StopRunError("lm-eval's model was closed before it answered; open it again")
-        if isinstance(cause, SetupError):
-            return SetupError(str(cause))
+    def _failed(self, cause: BaseException) -> ProviderError:
         return SampleError(f"lm-eval's {self._kind} failed with {one_line(cause)}")
 
 

@@ -249,9 +249,7 @@ class LocalModel:
         return (request.temperature, request.seed, until, limit)
 
     def _fitting(self, batch: list[_Prompt]) -> list[_Prompt]:
-        """The first prompts of `batch`, as many as fit into the window with the largest token limit
-        among them.
-        """
+        """The first prompts of `batch` that fit the window with the largest limit among them."""
         if self.window is None or self._own_limits:
             return batch
         longest = len(batch[0].ids or ())

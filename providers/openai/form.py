@@ -141,9 +141,7 @@ class OpenAIForm:
         self.dropped |= self.neutral.refused
 
     def next_value(self, name: str, sent: Mapping[str, object]) -> None:
-        """From now on sends a neutral field with another value than in the body `sent`, or not at
-        all.
-        """
+        """From now on sends a neutral field with another value than in `sent`, or not at all."""
         if self.neutral.fields.get(name) == sent[name]:  # no other request has changed it meanwhile
             self.neutral.refuse(name)
             self.dropped |= self.neutral.refused

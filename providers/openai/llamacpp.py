@@ -103,9 +103,7 @@ class LlamaCpp:
     async def _next(
         self, body: Mapping[str, Any], wanted: Sequence[int]
     ) -> tuple[dict[int, float], Reply]:
-        """The log-probabilities of the tokens `wanted`, and of others, that may come next; with the
-        last reply.
-        """
+        """The log-probabilities of next tokens, `wanted` among them; with the last reply."""
         found: dict[int, float] = {}
         whole = Reply("")
         while missing := [token for token in wanted if token not in found]:

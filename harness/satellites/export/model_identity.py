@@ -103,9 +103,7 @@ def _identify(manifest: Manifest) -> ModelIdentity:
 def _in_engine(
     known: ModelIdentity, provider: str, model_name: str, server: Mapping[str, Any]
 ) -> ModelIdentity:
-    """The identity of a model that a library runs. The name of one that has many types of models
-    begins with the type.
-    """
+    """The identity of a model that a library runs; its name may begin with a type of models."""
     one = descriptor_of(provider, {})
     version = server.get(one.service.version)
     served = replace(

@@ -14,10 +14,8 @@ from eyechart.harness.satellites.lab.variant import Variant
 from eyechart.providers.model_files import one_line
 
 ROOT = "lab"
-CSV, VARIANTS, INSIDE, PAGE, STUDY = (
-    *("lab.csv", "variants.csv", "inside.csv"),
-    *("lab.html", "study.yaml"),
-)
+CSV, VARIANTS, INSIDE = "lab.csv", "variants.csv", "inside.csv"
+PAGE, STUDY = "lab.html", "study.yaml"
 CONFIG = "config.json"
 
 

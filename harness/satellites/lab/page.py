@@ -179,9 +179,7 @@ _SHAPES = {"=": "circle", ">": "triangle-right", "<": "triangle-left"}
 
 
 def _reach(mine: Sequence[Result]) -> Markup | None:
-    """How far each variant sees, with its interval and its seeds, as SVG; `None` if nothing was
-    trained.
-    """
+    """How far each variant sees, with interval and seeds, as SVG; `None` if nothing was trained."""
     means, seeds = [], []
     for one in mine:
         if one.length is None:

@@ -80,9 +80,7 @@ class Found(Generic[Row]):
 
 
 def asked(folder: LabFolder, number: int) -> Found[Cell]:
-    """Asks the model with this number what has no answer yet; a model whose training diverged is
-    not asked.
-    """
+    """Asks the model with this number what has no answer yet; not one whose training diverged."""
     lab, model = folder.lab, list(folder.models())[number]
     how = ended(model.training)
     assert how is not None

@@ -49,9 +49,7 @@ class OfSeed:
 
     @cached_property
     def beyond(self) -> OfModel | None:
-        """Share of right answers to longer rows, in lines that have no others; `None` if none was
-        scored.
-        """
+        """Share of right answers in lines of only longer rows; `None` if none was scored."""
         right, n = _counts(one for one in self.asked if (one.length_low or 0) > one.trained_to)
         return share_of(right, n) if n else None
 
@@ -161,9 +159,7 @@ class Result:
 
     @cached_property
     def asked_within(self) -> tuple[int, int] | None:
-        """The shortest and the longest row of the lines that lie within the trained lengths; `None`
-        if no such line was asked.
-        """
+        """The shortest and the longest row of the lines of trained lengths; `None` without any."""
         lines = [cell for one in self.seeds for cell in one.asked if is_within(cell)]
         if not lines:
             return None
@@ -205,9 +201,7 @@ class Result:
 
     @property
     def span(self) -> Span | None:
-        """The 95 % interval of `length` over rows and seeds; `None` with too few known lengths, and
-        where `length` is.
-        """
+        """The 95 % interval of `length`; `None` where `length_interval` gives none."""
         return length_interval(self.seen, self.shortest, self.longest)
 
     @cached_property
@@ -216,9 +210,7 @@ class Result:
         return [one.beyond for one in self.trained if one.beyond is not None]
 
     def curve(self) -> Iterable[tuple[int, float, float, float]]:
-        """Of each line: its length, and the mean, the least and the highest accuracy of the seeds
-        that were asked.
-        """
+        """Of each line: its length, and the mean, least and highest accuracy of the seeds."""
         by_length: dict[int, list[float]] = {}
         for one in self.seeds:
             for cell in one.asked:
@@ -263,9 +255,7 @@ def length_text(one: Result) -> str:
 
 
 def results_of(cells: Sequence[Cell], reference: str) -> list[Result]:
-    """A result for each condition and variant, in the order of the rows; each variant is compared
-    with `reference`.
-    """
+    """A result for each condition and variant, in the order of the rows, against `reference`."""
     grouped: dict[Where, dict[str, dict[int, list[Cell]]]] = {}
     for cell in cells:
         of_variant = grouped.setdefault((cell.task, cell.condition), {}).setdefault(

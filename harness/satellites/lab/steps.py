@@ -14,7 +14,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
-from typing import Any, ClassVar, Protocol
+from typing import Any, TypeAlias
 
 import torch
 
@@ -88,19 +88,6 @@ def new_optimizer(model: Any, training: Training, device: str) -> torch.optim.Ad
     )
 
 
-class Steps(Protocol):
-    """The steps of a training."""
-
-    checkpoints: ClassVar[int]
-    """Checkpoints of a training, about."""
-
-    def take(self, step: int) -> None:
-        """Takes a step; the steps of a training are taken in their order."""
-
-    def mean_loss(self) -> float:
-        """The mean loss of the steps since it was asked before, when all of them are done."""
-
-
 def steps_of(model: Any, optimizer: Any, order: Order, examples: Examples, device: str) -> Steps:
     """The steps of a training on the examples of a study: recorded on a GPU."""
     if torch.device(device).type == "cuda":
@@ -114,9 +101,10 @@ def steps_of(model: Any, optimizer: Any, order: Order, examples: Examples, devic
 
 
 class PlainSteps:
-    """Steps of which each is computed from Python."""
+    """The steps of a training, which are taken in their order; each is computed from Python."""
 
-    checkpoints: ClassVar[int] = 20
+    checkpoints = 20
+    """Checkpoints of a training, about."""
 
     def __init__(
         self, model: Any, optimizer: Any, order: Order, loss_at: Callable[[int], torch.Tensor]
@@ -134,6 +122,7 @@ class PlainSteps:
         self._losses.append(step_of(self._model, self._optimizer, lambda: self._loss_at(step)))
 
     def mean_loss(self) -> float:
+        """The mean loss of the steps since it was asked before, when all of them are done."""
         mean = float(torch.stack(self._losses).mean())
         self._losses.clear()
         return mean
@@ -152,7 +141,7 @@ class RecordedSteps:
     it is computed each time, which tests do.
     """
 
-    checkpoints: ClassVar[int] = 4
+    checkpoints = 4
     """Few: a training takes seconds, and all that share a GPU wait for a checkpoint."""
 
     def __init__(
@@ -253,3 +242,6 @@ class RecordedSteps:
         with torch.cuda.graph(graph, stream=self._stream):
             self._whole_step()
         return graph
+
+
+Steps: TypeAlias = PlainSteps | RecordedSteps

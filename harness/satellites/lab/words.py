@@ -200,9 +200,7 @@ def recipe(spec: LabSpec) -> str:
 
 
 def missing(spec: LabSpec, results: Sequence[Result]) -> str:
-    """How many models are not in the results, since they are not trained or asked yet; empty if
-    none is missing.
-    """
+    """How many models are not trained or asked yet, so not in the results; empty if none."""
     wheres = {one.where for one in results}
     there = sum(len(one.seeds) for one in results) // max(1, len(wheres))
     models = len(spec.variants) * spec.seeds

@@ -54,9 +54,7 @@ class Slot:
 
 
 def slots(devices: Sequence[str], jobs: int | None) -> list[Slot]:
-    """The processes of `jobs` trainings at a time: one for each training on a CPU, or one for each
-    GPU.
-    """
+    """The processes of `jobs` trainings at a time: one for each on a CPU, or one for each GPU."""
     if devices == [CPU]:
         return [Slot(CPU)] * (jobs or 1)
     jobs = jobs or TOGETHER * len(devices)

@@ -419,9 +419,7 @@ def _replied(sample: Sample, reply: RecordedReply, origin: str) -> Record:
 
 
 def _with_other_draws(cells: Sequence[Cell], before: Sequence[Cell], draw: int) -> list[Cell]:
-    """The cells of a draw together with those that the run had; the first draw has their
-    fingerprints.
-    """
+    """The cells of a draw with those that the run had; the first draw has their fingerprints."""
     old, found = {cell.key: cell for cell in before}, {}
     for cell in cells:
         known = old.pop(cell.key, None)

@@ -31,9 +31,7 @@ class Attention(Watcher):
         self._of_layer: dict[int, _Layer] = {}
 
     def resume(self, earlier: Attention, upto: int) -> None:
-        """Takes over what another one has seen before the position `upto`, where both prompts are
-        equal.
-        """
+        """Takes over what another has seen before position `upto`, where both prompts are equal."""
         for layer, known in earlier._of_layer.items():
             self._of_layer.setdefault(layer, _Layer(self._count)).take(known, upto)
         self.wants = {"attention": range(upto, self._count)}

@@ -44,9 +44,7 @@ class Residual(Watcher):
 
 
 def effective_rank(values: Matrix) -> float:
-    """The exponential of the entropy of the singular values' shares of their sum: from 1 to the
-    rank; 0 of zeros.
-    """
+    """Exp of the entropy of the singular values' shares of their sum: 1 to the rank; 0 of zeros."""
     short = values if values.shape[0] <= values.shape[1] else values.T
     squares = np.linalg.eigvalsh(short @ short.T)
     singular = np.sqrt(np.clip(squares, 0, None))
