@@ -277,9 +277,7 @@ def end_tokens(model: Any, tokenizer: Any) -> frozenset[int]:
 
 def _draw(request: Request) -> random.Random:
     """Draws the tokens of one reply: from the seed and the prompt, where there is a seed."""
-    if request.seed is None:
-        return random.Random()
-    return random.Random(f"{request.seed}|{request.prompt}")
+    return random.Random(None if request.seed is None else f"{request.seed}|{request.prompt}")
 
 
 def _is_memory(error: BaseException) -> bool:

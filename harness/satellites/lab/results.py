@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -256,25 +257,17 @@ def length_text(one: Result) -> str:
 
 def results_of(cells: Sequence[Cell], reference: str) -> list[Result]:
     """A result for each condition and variant, in the order of the rows, against `reference`."""
-    grouped: dict[Where, dict[str, dict[int, list[Cell]]]] = {}
+    grouped: dict[Where, dict[str, dict[int, list[Cell]]]] = defaultdict(
+        lambda: defaultdict(lambda: defaultdict(list))
+    )
     for cell in cells:
-        of_variant = grouped.setdefault((cell.task, cell.condition), {}).setdefault(
-            cell.variant, {}
-        )
-        of_variant.setdefault(cell.seed, []).append(cell)
+        grouped[cell.task, cell.condition][cell.variant][cell.seed].append(cell)
     found: list[Result] = []
     for where, variants in grouped.items():
-        lengths = [
-            cell.length
-            for seeds in variants.values()
-            for of_seed in seeds.values()
-            for cell in of_seed
-            if cell.length is not None
-        ] or [0]
+        lengths = [cell.length or 0 for cell in cells if (cell.task, cell.condition) == where]
+        asked = list(filter(None, lengths)) or [0]
         results = [
-            Result(
-                name, *where, [OfSeed(one) for one in seeds.values()], min(lengths), max(lengths)
-            )
+            Result(name, *where, [OfSeed(one) for one in seeds.values()], min(asked), max(asked))
             for name, seeds in variants.items()
         ]
         found += _compared(results, reference)

@@ -12,7 +12,8 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, cast
 
 from eyechart.providers import plugins
-from eyechart.providers.base import ModelSettings, SetupError, Tokens
+from eyechart.providers.base import ModelSettings, PromptOverflowError, SetupError, Tokens
+from eyechart.providers.model_files import check_ids
 from eyechart.providers.plugins import INSIDES
 from eyechart.providers.registry import ModelName
 
@@ -170,6 +171,21 @@ class Inside(Protocol):
 
     def close(self) -> None:
         """Frees the model."""
+
+
+def fitting(tokens: Tokens, anatomy: Anatomy) -> Tokens:
+    """The tokens of a prompt.
+
+    Raises:
+        PromptOverflowError: they fill the window.
+        SetupError: the model has no embedding for one.
+    """
+    if len(tokens.ids) >= anatomy.window:
+        raise PromptOverflowError(
+            f"the prompt has {len(tokens.ids)} tokens, and the window {anatomy.window}"
+        )
+    check_ids(tokens.ids, anatomy.vocabulary)
+    return tokens
 
 
 def insides() -> dict[str, plugins.Plugin]:

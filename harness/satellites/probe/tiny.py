@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from eyechart.harness.satellites.probe.inside import Anatomy, Precision, Trunk, Watcher
+from eyechart.harness.satellites.probe.inside import Anatomy, Precision, Trunk, Watcher, fitting
 from eyechart.harness.satellites.probe.tiny_layers import Layers
-from eyechart.providers.base import ModelSettings, PromptOverflowError, SetupError, Tokens
+from eyechart.providers.base import ModelSettings, SetupError, Tokens
 from eyechart.providers.intervention import read_intervention
 from eyechart.providers.model_files import check_ids
 from eyechart.providers.naming import named, turned_on
@@ -69,13 +69,7 @@ class TinyInside:
         }
 
     def tokens(self, prompt: str) -> Tokens:
-        tokens = self._chat.tokens(prompt, self._api, self._system)
-        if len(tokens.ids) >= self.anatomy.window:
-            raise PromptOverflowError(
-                f"the prompt has {len(tokens.ids)} tokens, and the window {self.anatomy.window}"
-            )
-        check_ids(tokens.ids, self._config.vocabulary)
-        return tokens
+        return fitting(self._chat.tokens(prompt, self._api, self._system), self.anatomy)
 
     def answer_ids(self, prompt: str, answer: str) -> tuple[int, ...]:
         ids = self._chat.answer_ids(prompt, answer, self._api, self._system)

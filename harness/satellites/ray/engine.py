@@ -7,7 +7,7 @@ have no reply. After two jobs without any result the command ends.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, ExitStack, suppress
+from contextlib import ExitStack, suppress
 from functools import partial
 from itertools import islice
 from pathlib import Path
@@ -205,32 +205,26 @@ class _Shown:
     def __init__(self, runs: Sequence[TaskRun], display: Display) -> None:
         self._left = list(runs)
         self._display = display
-        self._context: AbstractContextManager[object] | None = None
+        self._shown = ExitStack()
 
     def __enter__(self) -> Self:
         self._open()
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._close()
+        self._shown.close()
 
     def update(self) -> None:
         """Shows the next run if this one is complete."""
         while self._left and self._left[0].progress.done >= self._left[0].progress.total:
-            self._close()
+            self._shown.close()
             self._left.pop(0)
             self._open()
 
     def _open(self) -> None:
         if self._left:
             outcome = self._left[0].outcome
-            self._context = self._display.show(outcome.request, outcome.progress)
-            self._context.__enter__()
-
-    def _close(self) -> None:
-        if self._context is not None:
-            self._context.__exit__(None, None, None)
-            self._context = None
+            self._shown.enter_context(self._display.show(outcome.request, outcome.progress))
 
 
 def open_engine(

@@ -384,23 +384,25 @@ class _Recorder:
             return
         for (condition, line), places in indexes.items():
             samples = max(places) + 1
-            total = None
-            if len(places) == samples:
-                made = (make_sample(task, condition, line, index, seed) for index in range(samples))
-                total = fingerprint(made)
-            yield Cell(condition, line, samples, total)
+            yield self._cell(condition, line, samples, is_whole=len(places) == samples)
+
+    def _cell(self, condition: Condition, line: Line, samples: int, *, is_whole: bool) -> Cell:
+        """A cell of the task's own samples, with the fingerprint of a whole one."""
+        total = None
+        if is_whole:
+            task, seed = self._request.task, self._finder.seed
+            made = (make_sample(task, condition, line, index, seed) for index in range(samples))
+            total = fingerprint(made)
+        return Cell(condition, line, samples, total)
 
     def _item_cells(self, indexes: Mapping[CellKey, set[int]]) -> Iterator[Cell]:
         """All items of the task under each condition that has a reply."""
-        task, seed = self._request.task, self._finder.seed
+        task = self._request.task
         for condition in dict.fromkeys(condition for condition, _ in indexes):
             for length in sorted({*task.lengths, *(line.length for _, line in indexes)}):
                 line, samples = Line.exact(length), task.items_at(length) or 0
-                total = None
-                if len(indexes.get((condition, line), ())) == samples:
-                    made = (make_sample(task, condition, line, n, seed) for n in range(samples))
-                    total = fingerprint(made)
-                yield Cell(condition, line, samples, total)
+                asked = indexes.get((condition, line), ())
+                yield self._cell(condition, line, samples, is_whole=len(asked) == samples)
 
 
 def _replied(sample: Sample, reply: RecordedReply, origin: str) -> Record:
