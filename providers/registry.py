@@ -9,13 +9,7 @@ from dataclasses import dataclass, replace
 from typing import cast
 
 from eyechart.providers import plugins
-from eyechart.providers.base import (
-    BatchForm,
-    BatchService,
-    ModelSettings,
-    Provider,
-    SetupError,
-)
+from eyechart.providers.base import BatchForm, BatchService, ModelSettings, Provider, SetupError
 from eyechart.providers.catalog.endpoints import (
     DEFAULT,
     LOCAL,

@@ -349,9 +349,7 @@ _Received: TypeAlias = tuple[aiohttp.ClientResponse, bytes]
 """A reply, and its body."""
 
 
-async def _received(
-    sending: AbstractAsyncContextManager[aiohttp.ClientResponse],
-) -> _Received:
+async def _received(sending: AbstractAsyncContextManager[aiohttp.ClientResponse]) -> _Received:
     async with sending as response:
         return response, await read_body(response)
 

@@ -84,10 +84,7 @@ def _identify(manifest: Manifest) -> ModelIdentity:
             if not is_there:
                 return named
             return replace(
-                named,
-                platform=provider,
-                deployment="externally_managed",
-                weights=service.weights,
+                named, platform=provider, deployment="externally_managed", weights=service.weights
             )
         case "other models" if is_there or not service.host:
             return replace(known, platform=provider, deployment="externally_managed")

@@ -37,12 +37,7 @@ _FOLDER_NAME = re.compile(r"[A-Za-z0-9][\w.-]*", re.ASCII)
 
 
 def _publishables(
-    folders: Sequence[Path],
-    unread: list[str],
-    *,
-    incomplete: bool,
-    tasks: str,
-    run_kept_code: bool,
+    folders: Sequence[Path], unread: list[str], *, incomplete: bool, tasks: str, run_kept_code: bool
 ) -> list[Publishable]:
     """The runs to publish; the problem of each that cannot be read is added to `unread`.
 

@@ -133,9 +133,7 @@ def _part(judged: JudgedRun, plan: Plan) -> JudgedRun:
     most = np.array([cell.samples for cell in cells])
     samples = part.samples[part.samples["index"] < most[part.samples["cell"].to_numpy()]]
     return replace(
-        part,
-        manifest=replace(part.manifest, cells=cells),
-        samples=samples.reset_index(drop=True),
+        part, manifest=replace(part.manifest, cells=cells), samples=samples.reset_index(drop=True)
     )
 
 

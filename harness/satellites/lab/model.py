@@ -44,13 +44,7 @@ from eyechart.harness.satellites.lab.mechanisms.positions import (
 )
 from eyechart.harness.satellites.lab.mechanisms.stretch import Chunks
 from eyechart.harness.satellites.lab.tokens import BOS, EOS
-from eyechart.harness.satellites.lab.variant import (
-    Randomised,
-    Rope,
-    Variant,
-    Window,
-    read_variant,
-)
+from eyechart.harness.satellites.lab.variant import Randomised, Rope, Variant, Window, read_variant
 
 MODEL_TYPE = "eyechart_lab"
 _EPSILON = 1e-6

@@ -200,8 +200,7 @@ def _reach(mine: Sequence[Result]) -> Markup | None:
     layers = [
         base.mark_rule().encode(x, alt.X2("high:Q")),
         base.mark_point(filled=True, opacity=1, size=60, color="#000").encode(
-            alt.X("length:Q", scale=scale),
-            alt.Shape("sign:N", scale=shapes, legend=None),
+            alt.X("length:Q", scale=scale), alt.Shape("sign:N", scale=shapes, legend=None)
         ),
         alt.Chart(each)
         .mark_tick(thickness=1, yOffset=7, height=6, color="#555")

@@ -33,11 +33,7 @@ from eyechart.harness.task.source import Problem, YamlFile
 from eyechart.providers.close_match import did_you_mean
 from eyechart.providers.naming import spelled
 
-_PARTS: dict[str, Any] = {
-    "tasks": TASK_OF_LAB,
-    "training": Training,
-    "probe": Probe,
-}
+_PARTS: dict[str, Any] = {"tasks": TASK_OF_LAB, "training": Training, "probe": Probe}
 _PLACES_OF_VARIANTS = {"every": 1, "variants": 2}
 """Keys below which there are variants, and how deep one lies."""
 _BESIDES = 8

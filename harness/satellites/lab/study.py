@@ -114,10 +114,7 @@ def _two(given: Any) -> Any:
     return given
 
 
-_Trained = Annotated[
-    list[Annotated[int, Field(gt=0, le=100_000)]],
-    BeforeValidator(_two),
-]
+_Trained = Annotated[list[Annotated[int, Field(gt=0, le=100_000)]], BeforeValidator(_two)]
 TASK_OF_LAB: Any = create_model(
     "LabTask",
     __base__=TASK,

@@ -212,11 +212,7 @@ class Probe:
         self._append(key, None, readings, perf_counter() - started)
 
     def _append(
-        self,
-        key: MeasuredKey,
-        scene: Scene | None,
-        readings: Sequence[Reading],
-        seconds: float,
+        self, key: MeasuredKey, scene: Scene | None, readings: Sequence[Reading], seconds: float
     ) -> None:
         name, (condition, line), length, index = key
         self._folder.append(

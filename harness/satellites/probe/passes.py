@@ -12,17 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eyechart.harness.satellites.probe.family import Prompt, run
-from eyechart.harness.satellites.probe.inside import (
-    Array,
-    Event,
-    Inside,
-)
+from eyechart.harness.satellites.probe.inside import Array, Event, Inside
 from eyechart.harness.satellites.probe.measures.attention import Attention
-from eyechart.harness.satellites.probe.measures.collapse import (
-    ROUNDED,
-    distances,
-    weights_apart,
-)
+from eyechart.harness.satellites.probe.measures.collapse import ROUNDED, distances, weights_apart
 from eyechart.harness.satellites.probe.measures.counter import counter_readings, position_readings
 from eyechart.harness.satellites.probe.measures.residual import Residual, spectral_norm
 from eyechart.harness.satellites.probe.measures.rotary import Rotary

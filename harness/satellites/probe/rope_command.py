@@ -192,10 +192,7 @@ def _document(
 
 
 def _show(
-    head_dim: int,
-    negative: dict[float, int | None],
-    bounds: dict[int, float | None],
-    longest: int,
+    head_dim: int, negative: dict[float, int | None], bounds: dict[int, float | None], longest: int
 ) -> None:
     names = [f"{base:,.12g}" for base in negative]
     show(bold(f"rotary positions  head width {head_dim}"))

@@ -208,11 +208,7 @@ class _Exchange:
 
     def _request(self, asked: Asked) -> Request:
         return request_of(
-            asked.sample,
-            asked.max_tokens,
-            self.temperature,
-            self.seed,
-            api=self.plan.settings.api,
+            asked.sample, asked.max_tokens, self.temperature, self.seed, api=self.plan.settings.api
         )
 
     def failed(self, row: dict[str, Any]) -> dict[str, Any]:

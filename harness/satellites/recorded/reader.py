@@ -108,10 +108,7 @@ class Reader:
     """The replies in the files, and the problems of rows without one."""
 
     def __init__(
-        self,
-        request: ImportRequest,
-        files: Sequence[Path],
-        batch_form: Callable[[], BatchForm],
+        self, request: ImportRequest, files: Sequence[Path], batch_form: Callable[[], BatchForm]
     ) -> None:
         self._request = request
         self._files = files
