@@ -223,9 +223,10 @@ async def _at_root(client: openai.AsyncOpenAI, path: str, body: Mapping[str, Any
 
 
 async def json_of(
-    client: openai.AsyncOpenAI, sending: Awaitable[Any], within_s: float = TIMEOUT_S
+    client: openai.AsyncOpenAI, sending: Awaitable[Any], within_s: float | None = None
 ) -> Any:
     """The JSON of a raw response of the SDK; raises a `ProviderError` and nothing else."""
+    within_s = within_s or TIMEOUT_S
     with sdk_errors(client, within_s):
         async with asyncio.timeout(within_s):  # the SDK's limit is for each piece
             content = await (await sending).http_response.aread()
