@@ -6,7 +6,6 @@ is removed by the next writer. `probe.csv` is made from it.
 
 from __future__ import annotations
 
-import mmap
 import os
 import socket
 from collections.abc import Iterator
@@ -217,9 +216,15 @@ class ProbeFolder:
 
     def _repair(self) -> None:
         """Removes an incomplete last line, and goes to the end."""
-        end = 0
-        if os.fstat(self._file).st_size:
-            with mmap.mmap(self._file, 0, access=mmap.ACCESS_READ) as content:
-                end = content.rfind(b"\n") + 1
-        os.ftruncate(self._file, end)
-        os.lseek(self._file, end, os.SEEK_SET)
+        end = os.lseek(self._file, 0, os.SEEK_END)
+        at, step = end, 1 << 16
+        while at > 0:
+            start = max(0, at - step)
+            os.lseek(self._file, start, os.SEEK_SET)
+            found = os.read(self._file, at - start).rfind(b"\n")
+            if found >= 0:
+                at = start + found + 1
+                break
+            at = start
+        os.ftruncate(self._file, at)
+        os.lseek(self._file, at, os.SEEK_SET)
