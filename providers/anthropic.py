@@ -234,8 +234,8 @@ def _key() -> str:
     if key := environment_key(ANTHROPIC_KEY):
         return key
     raise SetupError(
-        f"anthropic needs a key: set {ANTHROPIC_KEY}, or try {named('model', 'tiny')}, which "
-        f"needs none"
+        f"anthropic needs a key: set {ANTHROPIC_KEY}, or try {named('model', 'tiny')}, which needs "
+        "none"
     )
 
 

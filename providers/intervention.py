@@ -87,8 +87,7 @@ class Intervention:
             if width == _PAIR:
                 raise SetupError(
                     f"{named('intervention', 'rope_scaling=ntk')} needs heads of more than one "
-                    f"pair, and this "
-                    "model has one; use rope_scaling=linear"
+                    "pair, and this model has one; use rope_scaling=linear"
                 )
             own *= self.factor ** (width / (width - 2))
         exponents = np.arange(0, width, 2, dtype=np.float32) / width

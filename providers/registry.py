@@ -208,8 +208,7 @@ def has_batches(name: ModelName) -> None:
         hint = f"{name.descriptor.batch_hint}; " if name.descriptor.batch_hint else ""
         raise SetupError(
             f"{turned_on('batch')} is for openai/… and vendors or servers with a Batch API like "
-            f"OpenAI's, not "
-            f"for {name.label}; {hint}leave out {turned_on('batch')}"
+            f"OpenAI's, not for {name.label}; {hint}leave out {turned_on('batch')}"
         )
 
 

@@ -120,7 +120,7 @@ def load(kind: str, args: Mapping[str, str], quiet: Quiet) -> tuple[Any, type]:
     except (Exception, SystemExit) as error:  # whatever a model's library raises
         raise SetupError(
             f"lm-eval cannot load {kind} ({one_line(error)}); look at its {named('model_args')} "
-            f"values"
+            "values"
         ) from error
 
 

@@ -272,8 +272,7 @@ def open_provider(settings: ModelSettings) -> OpenAIProvider:
     if endpoint.key and not key and not settings.base_urls:
         raise SetupError(
             f"{settings.provider} needs a key: set {endpoint.key}, or try "
-            f"{named('model', 'tiny')}, which "
-            "needs none"
+            f"{named('model', 'tiny')}, which needs none"
         )
     clients = [
         openai.AsyncOpenAI(
