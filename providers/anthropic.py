@@ -34,10 +34,11 @@ from eyechart.providers.base import (
 )
 from eyechart.providers.catalog.endpoints import address_problem, int_of
 from eyechart.providers.catalog.model_facts import model_facts
+from eyechart.providers.contract import is_count
 from eyechart.providers.http.errors import error_of
-from eyechart.providers.http.sdk import bad_reply, connection_error, http_client
+from eyechart.providers.http.sdk import broken, http_client
 from eyechart.providers.naming import named
-from eyechart.providers.openai.form import is_count, read_json, tier_of
+from eyechart.providers.openai.form import read_json, tier_of
 from eyechart.providers.secrets import keep_secret, redact_address
 
 if TYPE_CHECKING:
@@ -167,9 +168,7 @@ class AnthropicProvider:
         except (anthropic.APITimeoutError, TimeoutError) as error:
             raise ReplyTimeoutError(f"no reply within {TIMEOUT_S:.0f} s") from error
         except anthropic.APIConnectionError as error:
-            where, cause = redact_address(str(self._client.base_url)), error.__cause__ or error
-            broken = connection_error(cause)(f"no connection to {where}: {cause}")
-            raise bad_reply(error) or broken from error
+            raise broken(error, str(self._client.base_url)) from error
         except anthropic.AnthropicError as error:
             raise BadReplyError(" ".join(str(error).split())) from error
         except httpx2.HTTPError as error:
@@ -235,8 +234,8 @@ def _key() -> str:
     if key := environment_key(ANTHROPIC_KEY):
         return key
     raise SetupError(
-        f"anthropic needs a key: set {ANTHROPIC_KEY}, or try {named('model', 'tiny')}, which "
-        f"needs none"
+        f"anthropic needs a key: set {ANTHROPIC_KEY}, or try {named('model', 'tiny')}, which needs "
+        "none"
     )
 
 

@@ -7,7 +7,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from reprlib import repr as shown
-from typing import Any, get_args
+from typing import Any, TypeGuard, get_args
 
 from eyechart.providers.base import FinishReason, Reply, Usage
 
@@ -34,8 +34,8 @@ def kind(value: object) -> str:
     return type(value).__name__
 
 
-def is_count(value: object) -> bool:
-    """Whether a value is a number of tokens."""
+def is_count(value: object) -> TypeGuard[int]:
+    """Whether a value is a number of tokens or requests."""
     return isinstance(value, int) and not isinstance(value, bool) and value >= 0
 
 

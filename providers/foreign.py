@@ -71,9 +71,7 @@ class _Cancellations:
 
 @types.coroutine
 def _steps(call: Coroutine[Any, Any, Any], own: _Cancellations) -> Generator[Any, Any, Any]:
-    """Runs `call` step by step; raises the errors of `result_of`, and counts the `own`
-    cancellations of the code.
-    """
+    """Runs `call` step by step, with the errors of `result_of`; counts its `own` cancellations."""
     thrown: BaseException | None = None
     is_cancelled = False
     while True:

@@ -87,8 +87,7 @@ class Intervention:
             if width == _PAIR:
                 raise SetupError(
                     f"{named('intervention', 'rope_scaling=ntk')} needs heads of more than one "
-                    f"pair, and this "
-                    "model has one; use rope_scaling=linear"
+                    "pair, and this model has one; use rope_scaling=linear"
                 )
             own *= self.factor ** (width / (width - 2))
         exponents = np.arange(0, width, 2, dtype=np.float32) / width
@@ -153,7 +152,8 @@ def read_intervention(given: str | None) -> Intervention:
         reader = _READERS.get(name)
         if reader is None:
             close = closest(name, _EXAMPLES)
-            known = f"did you mean {_EXAMPLES[close]!r}?" if close else _known()
+            every = f"{', '.join(_EXAMPLES.values())}, and several joined by '+'"
+            known = f"did you mean {_EXAMPLES[close]!r}?" if close else f"known: {every}"
             raise SetupError(
                 f"{named('intervention')} {shown}: no intervention {one_line(repr(name))}; {known}"
             )
@@ -167,10 +167,6 @@ def read_intervention(given: str | None) -> Intervention:
             raise SetupError(f"{named('intervention')} {shown} names {name} twice; name it once")
         changes |= read
     return Intervention(**changes)  # type: ignore[arg-type]  # the readers have the fields' types
-
-
-def _known() -> str:
-    return f"known: {', '.join(_EXAMPLES.values())}, and several joined by '+'"
 
 
 def _number(given: str, least: float) -> float:

@@ -80,11 +80,8 @@ _SURE = 0.9
 
 
 def choosing_reply(request: Request, chosen: str) -> Reply:
-    """A made-up reply: the option `chosen` has a probability of 0.9, and the others share the
-    rest.
-    """
+    """A made-up reply: the option `chosen` has a probability of 0.9; the others share the rest."""
     others = (1 - _SURE) / (len(request.options) - 1)
     return scored_reply(
-        request,
-        [[math.log(_SURE if option == chosen else others)] for option in request.options],
+        request, [[math.log(_SURE if option == chosen else others)] for option in request.options]
     )

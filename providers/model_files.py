@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -113,6 +113,27 @@ def check_rendered(text: str, prompt: str) -> str:
             "correct the template"
         )
     return text
+
+
+def characters(
+    prompt: str, text: str, offsets: Iterable[tuple[int, int]]
+) -> tuple[tuple[int, int] | None, ...]:
+    """The characters of `prompt` that each token stands for, as in `Tokens.spans`; `text` is the
+    prompt in the chat template, and `offsets` are the characters of its tokens.
+
+    Raises:
+        SetupError: the text does not have the prompt.
+    """
+    start = text.rfind(prompt)
+    if start < 0:
+        raise SetupError("the chat template changes the prompt, so its tokens cannot be found")
+    end = start + len(prompt)
+    return tuple(
+        (max(first, start) - start, min(last, end) - start)
+        if first < end and last > start
+        else None
+        for first, last in offsets
+    )
 
 
 def check_ids(ids: Ids, vocabulary: int) -> Ids:

@@ -12,7 +12,7 @@ import threading
 import time
 from collections.abc import Callable
 
-from eyechart.providers.base import ProviderError, Reply, Request
+from eyechart.providers.base import ProviderError, Reply, Request, SetupError, StopRunError
 
 _MOST_AT_ONCE = 2048
 """Most requests taken at once: enough to fill batches, few enough to keep their prompts."""
@@ -55,23 +55,23 @@ class Job:
 class OneThread:
     """The queue and its thread, which starts with the first request.
 
-    `answer` settles the jobs that it is given. If it raises, each job that is not settled gets a
-    new `error(exception)`: one error for all would collect all their tracebacks. With `enough` jobs
-    waiting the thread starts without waiting for more.
+    `answer` settles the jobs that it is given. If it raises, each job that is not settled gets an
+    error of its own, since one for all would collect all their tracebacks: a `SetupError` as it is,
+    and `failed(exception)` for others. `what` is answering, in the error of requests that are left.
+    With `enough` jobs waiting the thread starts without waiting for more.
     """
 
     def __init__(
         self,
-        name: str,
+        what: str,
         answer: Callable[[list[Job]], None],
-        error: Callable[[BaseException | None], ProviderError],
+        failed: Callable[[BaseException], ProviderError],
         *,
         enough: Callable[[], int] = lambda: _MOST_AT_ONCE,
     ) -> None:
-        self._name = name
+        self._what = what
         self._answer = answer
-        self._error = error
-        """`error(None)` is the error of requests that are waiting or added after closing."""
+        self._failed = failed
         self._enough = enough
         self._waiting: list[Job] = []
         self._changed = threading.Condition()
@@ -83,10 +83,10 @@ class OneThread:
         job = Job(request)
         with self._changed:
             if self.closed:
-                raise self._error(None)
+                raise self.closed_error()
             self._waiting.append(job)
             if self._thread is None:
-                self._thread = threading.Thread(target=self._serve, name=self._name, daemon=True)
+                self._thread = threading.Thread(target=self._serve, name=self._what, daemon=True)
                 self._thread.start()
             self._changed.notify()
         return await job.reply()
@@ -107,11 +107,18 @@ class OneThread:
                 self._answer(jobs)
             except BaseException as exc:  # noqa: BLE001  every request needs an outcome
                 for job in jobs:
-                    job.settle(self._error(None if self.closed else exc))
+                    job.settle(self.closed_error() if self.closed else self._error(exc))
         with self._changed:
             left, self._waiting = self._waiting, []
         for job in left:
-            job.settle(self._error(None))
+            job.settle(self.closed_error())
+
+    def closed_error(self) -> StopRunError:
+        """The error of a request without a reply when all is closed."""
+        return StopRunError(f"{self._what} was closed before it answered; open it again")
+
+    def _error(self, cause: BaseException) -> ProviderError:
+        return SetupError(str(cause)) if isinstance(cause, SetupError) else self._failed(cause)
 
     def _take(self) -> list[Job]:
         """Waits for requests and takes them; empty once closed."""

@@ -209,8 +209,7 @@ def has_batches(name: ModelName) -> None:
         hint = f"{name.descriptor.batch_hint}; " if name.descriptor.batch_hint else ""
         raise SetupError(
             f"{turned_on('batch')} is for openai/… and vendors or servers with a Batch API like "
-            f"OpenAI's, not "
-            f"for {name.label}; {hint}leave out {turned_on('batch')}"
+            f"OpenAI's, not for {name.label}; {hint}leave out {turned_on('batch')}"
         )
 
 
@@ -387,9 +386,7 @@ def _load(path: str) -> Callable[[ModelSettings], object]:
 
 
 def checked(name: ModelName, settings: ModelSettings) -> ModelSettings:
-    """`settings` with the names in `name`; asks nothing. Raises `SetupError` if they contradict
-    each other.
-    """
+    """`settings` with the names in `name`; raises `SetupError` if they contradict each other."""
     one = name.descriptor
     known = settings.known if one.gets_answers else None
     settings = replace(settings, model=name.model, provider=name.provider, known=known)

@@ -61,7 +61,7 @@ def model_of(given: dict[str, Any], trained: int = TRAINED) -> Any:
     from eyechart.harness.satellites.lab.model import LabForCausalLM, config_of
 
     variant = Variant.model_validate(given)
-    config = config_of(variant, vocabulary=60, trained_window=trained, bos=1, eos=2, pad=2)
+    config = config_of(variant, vocabulary=60, trained_window=trained)
     torch.manual_seed(0)
     model = LabForCausalLM(config).eval()
     for name, weights in model.named_parameters():
@@ -224,9 +224,7 @@ def folder_of(path: Path, given: dict[str, Any]) -> Path:
     from eyechart.harness.satellites.lab.model import LabForCausalLM, config_of
     from eyechart.providers.tiny.folder import SHIPPED
 
-    config = config_of(
-        Variant.model_validate(given), vocabulary=346, trained_window=16, bos=1, eos=2, pad=2
-    )
+    config = config_of(Variant.model_validate(given), vocabulary=346, trained_window=16)
     import torch
 
     torch.manual_seed(0)

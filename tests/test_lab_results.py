@@ -12,7 +12,7 @@ import pytest
 
 from eyechart.harness.analysis.interval import Bound
 from eyechart.harness.errors import EyechartError
-from eyechart.harness.satellites.lab.asking import Cell, csv_text, read_csv
+from eyechart.harness.satellites.lab.asking import Cell, read_csv
 from eyechart.harness.satellites.lab.page import page
 from eyechart.harness.satellites.lab.results import Result, length_text, results_of
 from eyechart.harness.satellites.lab.seeds import (
@@ -26,7 +26,7 @@ from eyechart.harness.satellites.lab.seeds import (
     smallest_p,
 )
 from eyechart.harness.satellites.lab.study import LabSpec
-from eyechart.harness.satellites.lab.variants_table import variants_text
+from eyechart.harness.satellites.lab.tables import csv_text, variants_text
 from eyechart.harness.satellites.lab.words import method, sentence, summary
 
 
@@ -300,9 +300,9 @@ class TestWords:
 def test_the_rows_are_read_as_they_were_written(tmp_path: Path) -> None:
     """Also those of a model that was not asked."""
     rows = [*cells("new", [20.5, 21]), *cells("old", [None], trained=False)]
-    (tmp_path / "lab.csv").write_text(csv_text(rows), encoding="utf-8")
+    (tmp_path / "lab.csv").write_text(csv_text(Cell, rows), encoding="utf-8")
     again = read_csv(tmp_path / "lab.csv")
-    assert csv_text(again) == csv_text(rows)
+    assert csv_text(Cell, again) == csv_text(Cell, rows)
     assert again[-1].length is None
     (tmp_path / "other.csv").write_text("a,b\n1,2\n", encoding="utf-8")
     with pytest.raises(EyechartError, match="cannot be read as the results of a study"):

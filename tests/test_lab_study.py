@@ -14,7 +14,6 @@ from eyechart.harness.satellites.lab import memory
 from eyechart.harness.satellites.lab.data import (
     IGNORED,
     Examples,
-    Recipe,
     drawn,
     make_examples,
     read_examples,
@@ -247,9 +246,9 @@ def test_only_what_matters_changes_the_digest(tmp_path: Path, study: Lab) -> Non
 
     def trained(text: str) -> str:
         lab = read(tmp_path, text)
-        return lab.trained_digest(lab.spec.variants["rope"])
+        return lab.digest(lab.spec.variants["rope"].trained_as)
 
-    before = study.trained_digest(study.spec.variants["rope"])
+    before = study.digest(study.spec.variants["rope"].trained_as)
     assert trained(STUDY.replace("seeds: 2", "seeds: 5")) == before
     assert trained(STUDY.replace("[3, 6, 12]", "[3]") + "  nope: {positions: none}\n") == before
     assert trained(STUDY.replace("steps: 40", "steps: 41")) != before
@@ -292,16 +291,10 @@ class TestExamples:
 
     def examples(self, lab: Lab, folder: Path, seed: int, steps: int = 40) -> Examples:
         """The examples of a seed."""
-        recipe = Recipe(rows=8, steps=steps, growth=0.5)
+        training = lab.spec.training.model_copy(update={"rows": 8, "steps": steps, "growth": 0.5})
         path = folder / f"{seed}.npz"
-        make_examples(
-            path,
-            lab.learnt,
-            build(words_of(lab)),
-            recipe=recipe,
-            seed=seed,
-        )
-        return read_examples(path, recipe)
+        make_examples(path, lab.learnt, build(words_of(lab)), training, seed)
+        return read_examples(path, training)
 
     def test_only_the_reply_has_a_loss(self, study: Lab, tmp_path: Path) -> None:
         """It ends with the token that ends a reply; short rows are filled with it."""
@@ -340,13 +333,13 @@ class TestExamples:
         path = tmp_path / "0.npz"
         path.write_bytes(content)
         with pytest.raises(EyechartError, match=r"0\.npz cannot be read as examples: .*remove it"):
-            read_examples(path, study.recipe)
+            read_examples(path, study.spec.training)
 
     def test_a_long_training_has_them_again(
         self, study: Lab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         """Those with the longest rows, since these do not grow any more."""
-        monkeypatch.setattr("eyechart.harness.satellites.lab.data.MOST", 8 * 20)
+        monkeypatch.setattr("eyechart.harness.satellites.lab.study.MOST_EXAMPLES", 8 * 20)
         examples = self.examples(study, tmp_path, 0, steps=50)
         assert len(examples.ends) == 8 * 20
         for step in (20, 30, 40):

@@ -21,6 +21,7 @@ import pytest
 torch = pytest.importorskip("torch")
 pytest.importorskip("transformers")
 
+from filelock import FileLock  # noqa: E402
 from safetensors.torch import load_file  # noqa: E402
 
 from eyechart.harness.errors import COMPLETE, INCOMPLETE, INTERRUPTED, EyechartError  # noqa: E402
@@ -310,6 +311,12 @@ def runs_of(model: Model) -> Iterator[Path]:
             yield path.parent
 
 
+def trained(folder: Path) -> list[int]:
+    """Trains to the end; returns the steps at which the loss is known."""
+    with train.one_thread():
+        return [point[0] for point in train.steps_in(folder, CPU) if point is not None]
+
+
 def prepared(folder: Path, monkeypatch: pytest.MonkeyPatch, text: str = STUDY) -> list[Model]:
     """The models of a study of which nothing is trained yet, but all is ready for it."""
     monkeypatch.setattr(lab_command, "train_all", lambda *_: None)
@@ -340,9 +347,8 @@ class TestStopped:
         assert process.exitcode == -signal.SIGKILL
         assert ended(killed.training) is None
         left = train.steps_left(killed.training, Training(steps=400))
-        steps: list[int] = []
-        train.train(killed.training, CPU, lambda step, _: steps.append(step))
-        train.train(whole.training, CPU, lambda *_: None)
+        steps = trained(killed.training)
+        trained(whole.training)
         assert 1 < steps[0] == 400 - left
         assert steps[-1] == 400
         assert train.steps_left(killed.training, Training(steps=400)) == 0
@@ -372,7 +378,7 @@ class TestStopped:
 
         monkeypatch.setattr(torch, "save", fail)
         with pytest.raises(EyechartError, match="No space left"):
-            train.train(model.training, CPU, lambda *_: None)
+            trained(model.training)
         state = torch.load(model.training / CHECKPOINT, weights_only=True)
         assert count == 2
         assert 0 < state["step"] < 40
@@ -390,7 +396,7 @@ class TestStopped:
         else:
             path.write_bytes(content)
         with pytest.raises(EyechartError, match=r"checkpoint.pt cannot be gone on from"):
-            train.train(model.training, CPU, lambda *_: None)
+            trained(model.training)
 
     def test_an_interrupt_keeps_what_is_done(
         self,
@@ -418,8 +424,9 @@ class TestStopped:
     def test_two_commands_do_not_train_together(self, tmp_path: Path) -> None:
         """The second one says so."""
         folder = tmp_path / "out" / "lab" / "small"
+        folder.mkdir(parents=True)
         with (
-            lab_command._alone(folder),
+            FileLock(folder / ".lock"),
             pytest.raises(EyechartError, match="another command trains"),
         ):
             lab(study_in(tmp_path), wanted(tmp_path))
@@ -572,7 +579,7 @@ def test_steps_that_can_be_recorded_are_those_of_the_batches(name: str) -> None:
         rng.integers(5, 40, sizes.sum(), np.uint16),
         np.cumsum(sizes),
         rng.integers(1, 4, 24),
-        order.recipe,
+        training,
     )
     found = []
     for kind in (steps.steps_of, steps.RecordedSteps):

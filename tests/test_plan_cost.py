@@ -36,6 +36,7 @@ from eyechart.providers.base import (
     StopRunError,
     Usage,
 )
+from eyechart.providers.catalog.model_facts import PriceList
 from eyechart.providers.catalog.prices import Prices, Rates, Timetable
 from eyechart.providers.scripted import ScriptedProvider
 from tests.conftest import records, right
@@ -45,8 +46,8 @@ if TYPE_CHECKING:
 
     from tests.conftest import Lab
 
-PRICES = Prices.constant(input=2.0, output=10.0, as_of=date(2025, 10, 1))
-DOLLAR = Prices.constant(input=0.0, output=1e6, as_of=date(2025, 10, 1))
+PRICES = PriceList(input=2.0, output=10.0, as_of=date(2025, 10, 1)).prices()
+DOLLAR = PriceList(input=0.0, output=1e6, as_of=date(2025, 10, 1)).prices()
 """A dollar a token of replies."""
 CHEAP, DEAR = (
     (

@@ -13,9 +13,8 @@ import pytest
 
 from eyechart.harness.errors import COMPLETE, INTERRUPTED, USAGE
 from eyechart.harness.plan.plan import item_of, plan
-from eyechart.harness.satellites.probe.counts import running_counts
 from eyechart.harness.satellites.probe.engine import Probe
-from eyechart.harness.satellites.probe.places import Places, places_of, symbol_spans
+from eyechart.harness.satellites.probe.places import Places, places_of, running_counts, symbol_spans
 from eyechart.harness.task.catalogue import Task, built_in_files, open_task
 from eyechart.providers.base import Tokens
 from tests.conftest import Done, Lab

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +18,9 @@ from eyechart.harness.satellites.probe.measures.attention import Attention
 from eyechart.harness.satellites.probe.measures.catalogue import (
     MEASURES,
     QUANTITIES,
+    VARIANTS,
     check_measures,
-    quantity_of,
+    unit_of,
 )
 from eyechart.harness.satellites.probe.measures.collapse import (
     LINE,
@@ -311,37 +313,37 @@ def test_too_few_states_give_nothing() -> None:
     assert not list(counter_readings(row_of(positions), positions, positions, 0))
 
 
-def test_catalogue() -> None:
-    """Each quantity is one of a measure, with all that a reader needs; names are unambiguous."""
+def test_measures_are_named_in_any_order() -> None:
+    """All but the slow one without a name; a wrong name is answered with the right one."""
     assert check_measures(["residual", "answer"]) == ("answer", "residual")
     assert set(check_measures(["all"])) == set(MEASURES)
     assert set(MEASURES) - set(check_measures([])) == {"lipschitz"}
     with pytest.raises(UsageError, match="no measure 'colapse'; did you mean 'collapse'"):
         check_measures(["colapse"])
-    found = quantity_of("collapse", "heads_linf_end_bfloat16")
-    assert found is not None
-    assert found.name == "heads_linf_{at}{precision}"
-    assert quantity_of("collapse", "tenth_01") is None
 
 
-def as_markdown() -> list[str]:
-    """The lines of a table of all quantities."""
-    return [
-        "| measure | quantity | what | formula | unit | per | source |",
-        "| --- | --- | --- | --- | --- | --- | --- |",
-        *(
-            f"| {one.measure} | `{one.name}` | {one.definition} | {one.formula.replace('|', '∣')} "
-            f"| {one.unit} | {one.per or '–'} | {one.source} |"
-            for one in QUANTITIES
-        ),
-    ]
-
-
-def test_the_chapter_has_the_catalogue() -> None:
-    """`docs/inside.md` explains every quantity in the words of the catalogue."""
+def in_the_chapter() -> dict[tuple[str, str], tuple[str, str]]:
+    """(measure, quantity) -> its unit, and what it has a value for, in `docs/inside.md`."""
     chapter = Path(__file__).parents[1] / "docs" / "inside.md"
     table = chapter.read_text(encoding="utf-8").partition("<!-- measures -->\n")[2]
-    assert table.partition("\n<!-- end of measures -->")[0].splitlines() == as_markdown()
+    _, _, *rows = table.partition("\n<!-- end of measures -->")[0].splitlines()
+    found = {}
+    for row in rows:
+        measure, name, definition, formula, unit, per, source = row.strip("| ").split(" | ")
+        assert all((definition, formula, source)), row
+        found[measure, name.strip("`")] = (unit, per)
+    return found
+
+
+def test_the_chapter_has_every_quantity_with_its_unit() -> None:
+    """In the order of the catalogue."""
+    chapter = in_the_chapter()
+    assert list(chapter) == [(of, name) for of, names in QUANTITIES.items() for name in names]
+    first = {place: names[0] for place, names in VARIANTS.items()} | {"map": "q_proj"}
+    for (measure, name), (unit, _) in chapter.items():
+        assert unit_of(measure, name.format(**first)) == unit
+    assert unit_of("collapse", "heads_linf_end_bfloat16") == "1"
+    assert unit_of("collapse", "tenth_01") == ""
 
 
 def every_reading() -> dict[str, list[Reading]]:
@@ -381,13 +383,18 @@ def every_reading() -> dict[str, list[Reading]]:
 
 
 def test_every_reading_is_of_a_quantity_in_the_catalogue() -> None:
-    """And has a layer and a head where the catalogue says so."""
+    """And has a layer and a head where the chapter says so."""
+    every = [dict(zip(VARIANTS, values, strict=True)) for values in product(*VARIANTS.values())]
+    quantities = {
+        (measure, name.format(**each, map="")): (name, per)
+        for (measure, name), (_, per) in in_the_chapter().items()
+        for each in every
+    }
     for measure, readings in every_reading().items():
-        missing = {one.name for one in QUANTITIES if one.measure == measure}
+        missing = set(QUANTITIES[measure])
         for reading in readings:
-            quantity = quantity_of(measure, reading.quantity)
-            assert quantity is not None, f"{measure}: {reading.quantity}"
-            assert (reading.layer is not None) == quantity.per.startswith("layer"), reading
-            assert (reading.head is not None) == (" and " in quantity.per), reading
-            missing.discard(quantity.name)
+            name, per = quantities[measure, reading.quantity]
+            assert (reading.layer is not None) == per.startswith("layer"), reading
+            assert (reading.head is not None) == (" and " in per), reading
+            missing.discard(name)
         assert not missing

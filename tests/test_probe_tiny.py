@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from eyechart.harness.satellites.probe.inside import Array, Positions, Wants
+from eyechart.harness.satellites.probe.inside import Array, Positions, Wants, Watcher
 from eyechart.harness.satellites.probe.tiny import TinyInside, open_inside
 from eyechart.harness.satellites.probe.tiny_layers import Layers, to_bfloat16
 from eyechart.providers.base import ModelSettings, PromptOverflowError
@@ -19,7 +19,7 @@ from tests.small_models import write_model
 IDS = [int(one) for one in np.random.default_rng(5).integers(0, 60, 40)]
 
 
-class Keeper:
+class Keeper(Watcher):
     """Keeps everything that happens in a pass."""
 
     wants: Wants = dict.fromkeys(("residual", "final", "projections", "attention", "heads"))

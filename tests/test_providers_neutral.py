@@ -12,7 +12,7 @@ from eyechart.harness.journal.manifest import MANIFEST, read_manifest
 from eyechart.providers.base import BadRequestError, ModelSettings, Reply, Request
 from eyechart.providers.catalog.endpoints import NEUTRAL, VLLM_NEUTRAL, endpoint_of, endpoints
 from eyechart.providers.catalog.model_facts import ModelFacts
-from eyechart.providers.openai.form import OpenAIForm, plain_body
+from eyechart.providers.openai.form import OpenAIForm, vllm_form
 from eyechart.providers.registry import open_model, parse_model
 from tests.fake_server import Asked, FakeServer, Response, chat, fake_server
 
@@ -113,10 +113,10 @@ class TestBodies:
 
     def test_vllm_is_asked_against_the_config_of_the_model(self) -> None:
         settings = ModelSettings("m", params={"repetition_penalty": 1.1})
-        body = plain_body(Request("x", 9), settings)
+        body = vllm_form(settings).body(Request("x", 9))
         assert body["repetition_penalty"] == 1.1
         assert body["top_k"] == -1
-        assert plain_body(Request("x", 9), ModelSettings("m"))["repetition_penalty"] == 1.0
+        assert vllm_form(ModelSettings("m")).body(Request("x", 9))["repetition_penalty"] == 1.0
 
 
 class TestRefusals:

@@ -25,7 +25,7 @@ from eyechart.providers.base import (
 )
 from eyechart.providers.catalog.endpoints import NEUTRAL, endpoint_of, thinking_fields
 from eyechart.providers.catalog.model_facts import ModelFacts
-from eyechart.providers.openai.form import OpenAIForm, plain_body
+from eyechart.providers.openai.form import OpenAIForm, vllm_form
 from eyechart.providers.registry import checked, parse_model
 from tests.conftest import right
 
@@ -121,7 +121,7 @@ def test_a_field_of_ours_gives_way_and_one_of_the_users_does_not() -> None:
 def test_vllm_is_asked_as_other_open_servers() -> None:
     """Also by its own client."""
     settings = ModelSettings("m", thinking="off", params={"top_p": 0.5})
-    body = plain_body(Request("x", 9), settings)
+    body = vllm_form(settings).body(Request("x", 9))
     assert body["chat_template_kwargs"] == kwargs(on=False)
     assert body["top_p"] == 0.5
 

@@ -327,7 +327,7 @@ def test_close_is_quick(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         await provider.aclose()
 
     asyncio.run(main())
-    assert not [thread for thread in threading.enumerate() if thread.name == "tiny-model"]
+    assert not [thread for thread in threading.enumerate() if thread.name == "the embedded model"]
 
 
 def test_facts_say_what_defines_the_answers(folder: Path) -> None:

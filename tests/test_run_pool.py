@@ -39,7 +39,7 @@ from eyechart.providers.base import (
     UnknownModelError,
     Usage,
 )
-from eyechart.providers.catalog.prices import Prices
+from eyechart.providers.catalog.model_facts import PriceList
 from eyechart.providers.scripted import Script, ScriptedProvider
 from tests.conftest import as_line
 
@@ -503,7 +503,7 @@ class TestStopping:
 
     def test_what_was_paid_for_nothing_counts(self) -> None:
         """A reply without a choice has a usage and a price."""
-        budget = Budget(Prices.constant(input=1e6, output=0, as_of=date(2026, 1, 1)), limit=30.0)
+        budget = Budget(PriceList(input=1e6, output=0, as_of=date(2026, 1, 1)).prices(), limit=30.0)
         paid = BadReplyError("no choices", usage=Usage(11, 0))
         done = Asked(lambda _request: paid, 100, progress=Progress(budget=budget))
         assert budget.spent == 33.0
@@ -817,7 +817,7 @@ class TestDraining:
 
     def test_when_the_money_is_spent_nobody_queues_for_a_rate(self) -> None:
         """Workers in line for a place in the minute go home."""
-        prices = Prices.constant(input=1.0, output=1.0, as_of=date(2025, 10, 1))
+        prices = PriceList(input=1.0, output=1.0, as_of=date(2025, 10, 1)).prices()
         budget = Budget(prices, limit=0.00025)
         reply = Reply("2", usage=Usage(90, 10))
         progress = Progress(budget=budget)
@@ -897,7 +897,7 @@ class TestDraining:
 
     def test_no_money_no_request(self) -> None:
         """The reply that crosses the budget is kept, and is the last."""
-        prices = Prices.constant(input=1.0, output=1.0, as_of=date(2025, 10, 1))
+        prices = PriceList(input=1.0, output=1.0, as_of=date(2025, 10, 1)).prices()
         budget = Budget(prices, limit=0.00025)
         reply = Reply("2", usage=Usage(90, 10))
         asked = Asked([reply], 9, progress=Progress(budget=budget))
@@ -906,7 +906,7 @@ class TestDraining:
 
     def test_replies_without_figures_are_charged_by_estimate(self) -> None:
         """So that a budget holds whatever the server reports."""
-        prices = Prices.constant(input=1.0, output=1.0, as_of=date(2025, 10, 1))
+        prices = PriceList(input=1.0, output=1.0, as_of=date(2025, 10, 1)).prices()
         budget = Budget(prices)
         Asked([Reply("ninety 9")], 1, progress=Progress(budget=budget))
         tokens = estimate_tokens("prompt 0") + estimate_tokens("ninety 9")

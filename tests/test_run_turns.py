@@ -33,7 +33,7 @@ from eyechart.providers.base import (
     Request,
     Usage,
 )
-from eyechart.providers.catalog.prices import Prices
+from eyechart.providers.catalog.model_facts import PriceList
 from eyechart.providers.scripted import ScriptedProvider
 from tests.conftest import Lab, records
 from tests.fake_server import Response, chat, fake_server
@@ -210,7 +210,7 @@ class TestGoingOn:
 
     def test_the_end_of_a_budget_keeps_them_too(self) -> None:
         """A reply that crosses the limit is the last request; its turn is kept."""
-        prices = Prices.constant(input=0, output=1e6, as_of=date(2026, 1, 1))
+        prices = PriceList(input=0, output=1e6, as_of=date(2026, 1, 1)).prices()
         budget = Budget(prices, limit=1.5)
         kept: list[Record] = []
         provider = ScriptedProvider([Reply("1", usage=Usage(1, 1))])
@@ -326,7 +326,7 @@ class TestCounting:
 
     def test_costs_are_those_of_all_turns(self) -> None:
         """Each with its own cache; unknown ones are left out."""
-        prices = Prices.constant(input=1e6, output=2e6, as_of=date(2026, 1, 1))
+        prices = PriceList(input=1e6, output=2e6, as_of=date(2026, 1, 1)).prices()
         kept: list[Record] = []
         replies = [Reply("1", usage=Usage(1, 1)), Reply("2", usage=Usage(3, 1)), Reply("3")]
         budget = Budget(prices)

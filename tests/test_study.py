@@ -31,7 +31,7 @@ from eyechart.harness.report import page
 from eyechart.harness.settings.run_settings import RunSettings
 from eyechart.harness.study.reading import built_in, find_study, read_study
 from eyechart.providers.base import AuthError, BadRequestError, Reply, Request, Usage
-from eyechart.providers.catalog.prices import Prices
+from eyechart.providers.catalog.model_facts import PriceList
 from eyechart.providers.scripted import ScriptedProvider
 from tests.conftest import has_lines, records, right, wait_for
 
@@ -580,7 +580,7 @@ class TestStandard:
         assert checked == {"studies": [{"study": STANDARD, "problems": []}]}
 
 
-PRICES = Prices.constant(input=1e6, output=1e6, as_of=date(2026, 11, 1))
+PRICES = PriceList(input=1e6, output=1e6, as_of=date(2026, 11, 1)).prices()
 """A dollar a token."""
 
 

@@ -129,32 +129,30 @@ class ModelFacts(BaseModel):
 
     @property
     def max_reply(self) -> int | None:
-        """Most tokens of a reply without its room for thinking; `None` if that is not known, or if
-        nothing is left.
-        """
+        """Tokens of a reply beside its room for thinking; `None` if not known, or none."""
         left = 0 if self.max_output is None else self.max_output - self.room_to_think
         return left if left > 0 else None
 
 
 def model_facts(label: str, environ: Mapping[str, str] = os.environ) -> ModelFacts:
     """The entry of `provider/model`, else the longest matching one that ends with `*`."""
+    return _listed(label, environ) or ModelFacts()
+
+
+def _listed(label: str, environ: Mapping[str, str]) -> ModelFacts | None:
     known = entries("models.yaml", USER_FILE, ModelFacts, environ)
     if label in known:
         return known[label]
     matching = [name for name in known if name.endswith("*") and label.startswith(name[:-1])]
-    return known[max(matching, key=len)] if matching else ModelFacts()
+    return known[max(matching, key=len)] if matching else None
 
 
 def known_not_to_reason(label: str, environ: Mapping[str, str] = os.environ) -> bool:
     """Whether the table has `provider/model` as a model that does not think before it answers. The
     table is complete only for OpenAI.
     """
-    known = entries("models.yaml", USER_FILE, ModelFacts, environ)
-    listed = label in known or any(
-        name[-1] == "*" and label.startswith(name[:-1]) for name in known
-    )
-    is_complete = label.startswith(f"{DEFAULT_PROVIDER}/")
-    return is_complete and listed and not model_facts(label, environ).reasoning
+    listed = _listed(label, environ) if label.startswith(f"{DEFAULT_PROVIDER}/") else None
+    return listed is not None and not listed.reasoning
 
 
 def known_models(environ: Mapping[str, str] = os.environ) -> list[str]:

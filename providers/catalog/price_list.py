@@ -127,10 +127,7 @@ def _timetable(model: types.ModelInfo, context: Mapping[str, str]) -> Timetable 
     ]
     if context and not any(_has_rates(variant.prices) for variant in variants):
         return None
-    constraints = [
-        *(one.constraint for one in conditions),
-        *(one.constraint for one in variants),
-    ]
+    constraints = [*(one.constraint for one in conditions), *(one.constraint for one in variants)]
     starts = {one.start_date for one in constraints if isinstance(one, types.StartDateConstraint)}
     spans = [one for one in constraints if isinstance(one, types.TimeOfDateConstraint)]
     ends = [end for span in spans for end in (span.start_time, span.end_time)]

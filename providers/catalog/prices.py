@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from datetime import date
 from functools import cached_property
 from time import time
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias, TypeVar
 
 PER = 1_000_000
 """Number of tokens that rates are for."""
@@ -17,7 +17,6 @@ DEFAULT = "default"
 LEAST_WRITTEN = 1024
 """Tokens of the shortest prompt that a vendor writes to a cache at a price."""
 _DAY_S, _AHEAD_DAYS = 86_400, 31
-_LONG_AGO = float("-inf")
 
 
 class Rates(NamedTuple):
@@ -44,16 +43,12 @@ class MostRates(NamedTuple):
     request: float
 
 
+_Kind = TypeVar("_Kind", Rates, MostRates)
 Steps: TypeAlias = tuple[tuple[int, Rates], ...]
 """(tokens, rates), ascending: rates of all tokens, for prompts of more than this many tokens."""
 
 
-def flat(rates: Rates) -> Steps:
-    """The same rates for all prompts."""
-    return ((-1, rates),)
-
-
-def rates_for(steps: Steps, prompt_tokens: float) -> Rates:
+def rates_for(steps: Sequence[tuple[int, _Kind]], prompt_tokens: float) -> _Kind:
     """The rates of a request with such a prompt."""
     place = len(steps) - 1
     while place and prompt_tokens <= steps[place][0]:
@@ -110,12 +105,6 @@ class Prices:
     tier: str = DEFAULT
     """The tier that is asked for."""
 
-    @classmethod
-    def constant(cls, *, input: float, output: float, as_of: date) -> Prices:  # noqa: A002  the vendors' word
-        """Prices that are the same at all times, lengths and tiers."""
-        rates = Rates(input, input, input, output, output)
-        return cls({DEFAULT: Timetable((_LONG_AGO,), (0,), ((flat(rates),),))}, as_of)
-
     @property
     def of(self) -> str:
         """`2026-11-03 (genai-prices 0.2.3)`."""
@@ -168,11 +157,7 @@ class Prices:
 
     def most(self, prompt_tokens: float) -> MostRates:
         """The dearest rates of a request with a prompt of this many tokens, or fewer."""
-        steps = self._most
-        place = len(steps) - 1
-        while place and prompt_tokens <= steps[place][0]:
-            place -= 1
-        return steps[place][1]
+        return rates_for(self._most, prompt_tokens)
 
     @property
     def charges_writes(self) -> bool:

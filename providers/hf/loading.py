@@ -27,23 +27,24 @@ _GGUF_NEEDS = ("gguf", "accelerate")
 
 
 def load_tokenizer(files: ModelFiles, settings: ModelSettings) -> Any:
-    """The tokenizer of a model.
+    """The tokenizer of a model; raises `SetupError` like `_loaded`."""
+    return _loaded(AutoTokenizer, files, settings)
+
+
+def load_config(files: ModelFiles, settings: ModelSettings) -> Any:
+    """The config of a model; raises `SetupError` like `_loaded`."""
+    return _loaded(AutoConfig, files, settings)
+
+
+def _loaded(kind: Any, files: ModelFiles, settings: ModelSettings) -> Any:
+    """What a class of transformers reads of a model.
 
     Raises:
         SetupError: transformers cannot load it; its reason in one line.
     """
     _prepare(files)
     try:
-        return AutoTokenizer.from_pretrained(files.folder, **options_of(files, settings))
-    except Exception as error:  # transformers raises all kinds
-        raise not_loaded(files, error) from error
-
-
-def load_config(files: ModelFiles, settings: ModelSettings) -> Any:
-    """The config of a model; raises `SetupError` like `load_tokenizer`."""
-    _prepare(files)
-    try:
-        return AutoConfig.from_pretrained(files.folder, **options_of(files, settings))
+        return kind.from_pretrained(files.folder, **options_of(files, settings))
     except Exception as error:  # transformers raises all kinds
         raise not_loaded(files, error) from error
 

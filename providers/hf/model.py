@@ -267,9 +267,7 @@ class HfModel:
 
 
 def end_tokens(model: Any, tokenizer: Any) -> frozenset[int]:
-    """The tokens that end a reply: those of the generation config, of the config and of the
-    tokenizer.
-    """
+    """The tokens that end a reply: of the generation config, of the config and of the tokenizer."""
     found: set[object] = set()
     for one in (getattr(model, "generation_config", None), model.config, tokenizer):
         ends = getattr(one, "eos_token_id", None)
@@ -279,9 +277,7 @@ def end_tokens(model: Any, tokenizer: Any) -> frozenset[int]:
 
 def _draw(request: Request) -> random.Random:
     """Draws the tokens of one reply: from the seed and the prompt, where there is a seed."""
-    if request.seed is None:
-        return random.Random()
-    return random.Random(f"{request.seed}|{request.prompt}")
+    return random.Random(None if request.seed is None else f"{request.seed}|{request.prompt}")
 
 
 def _is_memory(error: BaseException) -> bool:

@@ -20,7 +20,6 @@ from eyechart.providers.base import (
     Request,
     SampleError,
     SetupError,
-    StopRunError,
 )
 from eyechart.providers.hf.descriptor import file_name, folder_name
 from eyechart.providers.hf.files import ModelFiles, file_at, files_in
@@ -60,7 +59,7 @@ class HfProvider:
         self._files = files
         self._name = name
         self._settings = settings
-        self._thread = OneThread("transformers", self._answer, self._error)
+        self._thread = OneThread(name, self._answer, self._failed)
         self._loading = threading.Lock()
         self._tokenizer: Any = None
         self._prompts: Prompts | None = None
@@ -68,13 +67,11 @@ class HfProvider:
         self._facts: dict[str, object] | None = None
 
     async def complete(self, request: Request) -> Reply:
-        """The model's reply; raises a `ProviderError` and nothing else."""
         if request.max_tokens < 1:
             raise BadRequestError(f"max_tokens is {request.max_tokens!r}; it must be at least 1")
         return await self._thread.reply(request)
 
     async def score(self, request: Request) -> Reply:
-        """The probabilities of the options; raises a `ProviderError` and nothing else."""
         return await self._thread.reply(request)
 
     async def facts(self) -> Mapping[str, object]:
@@ -153,10 +150,5 @@ class HfProvider:
         """Settles all jobs, on the thread."""
         self._load().answer(jobs)
 
-    def _error(self, cause: BaseException | None) -> ProviderError:
-        """The error of a job after `cause`; `None` means that the provider was closed."""
-        if cause is None:
-            return StopRunError(f"{self._name} was closed before it answered; open it again")
-        if isinstance(cause, SetupError):
-            return SetupError(str(cause))
+    def _failed(self, cause: BaseException) -> ProviderError:
         return SampleError(f"{self._name} failed with {one_line(cause)}")

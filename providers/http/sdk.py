@@ -11,7 +11,13 @@ from typing import TypeVar
 
 import httpx2
 
-from eyechart.providers.base import BadReplyError, BrokenConnectionError, ConnectError, SetupError
+from eyechart.providers.base import (
+    BadReplyError,
+    BrokenConnectionError,
+    ConnectError,
+    ProviderError,
+    SetupError,
+)
 from eyechart.providers.http.bodies import ACCEPTED, LIMITS, Limits, bounded
 from eyechart.providers.secrets import keep_address, redact_address
 
@@ -85,12 +91,10 @@ class _Bounded(httpx2.AsyncByteStream):
         await self._raw.aclose()
 
 
-def bad_reply(error: BaseException) -> BadReplyError | None:
-    """The error of `bounded` that an SDK reported as a broken connection; `None` if it was not."""
-    cause = error.__cause__
-    return cause if isinstance(cause, BadReplyError) else None
-
-
-def connection_error(cause: BaseException) -> type[BrokenConnectionError]:
-    """The error class for a broken connection that an SDK reported with this cause."""
-    return ConnectError if isinstance(cause, httpx2.ConnectError) else BrokenConnectionError
+def broken(error: BaseException, address: str) -> ProviderError:
+    """The error for a connection to `address` that an SDK reported as broken."""
+    cause = error.__cause__ or error
+    if isinstance(cause, BadReplyError):  # of `bounded`
+        return cause
+    kind = ConnectError if isinstance(cause, httpx2.ConnectError) else BrokenConnectionError
+    return kind(f"no connection to {redact_address(address)}: {cause}")

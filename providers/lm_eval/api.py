@@ -77,7 +77,6 @@ class ApiModel:
                 keep_secret(str(value))
 
     async def complete(self, request: Request) -> Reply:
-        """The model's reply; raises a `ProviderError` and nothing else."""
         message, lm = self._message(request), self._lm
         if self._sends_tokens and len(message) + request.max_tokens > lm.max_length:
             raise PromptOverflowError(
@@ -237,7 +236,6 @@ class ApiModel:
         return [len(self._message(Request(prompt, 1))) for prompt in prompts]
 
     async def aclose(self) -> None:
-        """Closes the connections."""
         if self._session is not None:
             await self._session.close()
 

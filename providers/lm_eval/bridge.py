@@ -12,6 +12,7 @@ import gc
 import importlib.metadata
 import threading
 from collections.abc import Mapping, Sequence
+from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 from eyechart.providers.base import (
@@ -22,10 +23,10 @@ from eyechart.providers.base import (
     Request,
     SampleError,
     SetupError,
-    StopRunError,
+    install,
 )
 from eyechart.providers.lm_eval.args import facts_of, read_args
-from eyechart.providers.lm_eval.loading import AT_ONCE, Quiet, is_installed, load, missing, one_line
+from eyechart.providers.lm_eval.loading import AT_ONCE, Quiet, load, one_line
 from eyechart.providers.naming import named, turned_on
 from eyechart.providers.one_thread import Job, OneThread
 
@@ -48,10 +49,9 @@ class LmEvalProvider:
         self._model: LocalModel | ApiModel | None = None
         self._loading = threading.Lock()
         self._using = threading.Lock()
-        self._thread = OneThread("lm-eval", self._answer, self._error, enough=self._enough)
+        self._thread = OneThread("lm-eval's model", self._answer, self._failed, enough=self._enough)
 
     async def complete(self, request: Request) -> Reply:
-        """The model's reply; raises a `ProviderError` and nothing else."""
         from eyechart.providers.lm_eval.api import ApiModel  # noqa: PLC0415  imports aiohttp
 
         if request.max_tokens < 1:
@@ -62,7 +62,6 @@ class LmEvalProvider:
         return await self._thread.reply(request)
 
     async def score(self, request: Request) -> Reply:
-        """The probabilities of the options; raises a `ProviderError` and nothing else."""
         from eyechart.providers.lm_eval.api import ApiModel  # noqa: PLC0415  imports aiohttp
 
         model = self._model or await asyncio.to_thread(self._load)
@@ -140,12 +139,7 @@ class LmEvalProvider:
         with self._using:
             model.answer(jobs)
 
-    def _error(self, cause: BaseException | None) -> ProviderError:
-        """The error of a job after `cause`; `None` means that the provider was closed."""
-        if cause is None:
-            return StopRunError("lm-eval's model was closed before it answered; open it again")
-        if isinstance(cause, SetupError):
-            return SetupError(str(cause))
+    def _failed(self, cause: BaseException) -> ProviderError:
         return SampleError(f"lm-eval's {self._kind} failed with {one_line(cause)}")
 
 
@@ -159,6 +153,6 @@ def open_provider(settings: ModelSettings) -> LmEvalProvider:
         raise SetupError(
             f"lm-eval keeps no probabilities of replies; leave out {turned_on('logprobs')}"
         )
-    if not is_installed():
-        raise missing()
+    if find_spec("lm_eval") is None:
+        raise SetupError(f"lm-eval/… needs the package lm-eval: {install('lm-eval')}")
     return LmEvalProvider(settings)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import importlib.util
 import logging
 import os
 import sys
@@ -12,7 +11,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from eyechart.providers.base import ProviderError, SetupError, install
+from eyechart.providers.base import ProviderError, SetupError
 from eyechart.providers.close_match import did_you_mean
 from eyechart.providers.contract import described
 from eyechart.providers.lm_eval.args import is_secret
@@ -91,14 +90,6 @@ def one_line(error: BaseException) -> str:
     return redact(described(error))[:_SHOWN]
 
 
-def is_installed() -> bool:
-    return importlib.util.find_spec("lm_eval") is not None
-
-
-def missing() -> SetupError:
-    return SetupError(f"lm-eval/… needs the package lm-eval: {install('lm-eval')}")
-
-
 def load(kind: str, args: Mapping[str, str], quiet: Quiet) -> tuple[Any, type]:
     """The model of lm-eval's type `kind`, and the base class of all types that send HTTP requests.
 
@@ -129,7 +120,7 @@ def load(kind: str, args: Mapping[str, str], quiet: Quiet) -> tuple[Any, type]:
     except (Exception, SystemExit) as error:  # whatever a model's library raises
         raise SetupError(
             f"lm-eval cannot load {kind} ({one_line(error)}); look at its {named('model_args')} "
-            f"values"
+            "values"
         ) from error
 
 

@@ -11,7 +11,7 @@ import gc
 import sys
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Literal
 
 from eyechart.providers.base import (
@@ -68,18 +68,6 @@ class _Prompt:
         return self.job.request
 
 
-@dataclass(slots=True)
-class _Recorder:
-    """The results of `_model_generate` in one batch, by the tokens of the prompt."""
-
-    rows: dict[tuple[int, ...], list[_Generated]] = field(default_factory=lambda: defaultdict(list))
-
-    def pop(self, ids: Sequence[int] | None) -> _Generated | None:
-        """Removes and returns the result of a prompt: of equal prompts, that of the first one."""
-        rows = self.rows.get(tuple(ids or ()))
-        return rows.pop(0) if rows else None
-
-
 class LocalModel:
     """One model in this process. Only one thread may use it at a time."""
 
@@ -102,7 +90,8 @@ class LocalModel:
         """Whether a batch has one token limit and one way to stop, as in transformers."""
         self._own_limits = hasattr(lm, "modify_gen_kwargs")
         """Whether each request of a batch has its own limit and stops, as in engines like vLLM."""
-        self._recorder = _Recorder()
+        self._recorded: dict[tuple[int, ...], list[_Generated]] = defaultdict(list)
+        """What `_model_generate` gave in one batch, by the tokens of the prompt."""
         self._record_tokens(closed)
         self._text(Request("1", 1))  # fails at once if the template is missing
 
@@ -130,7 +119,7 @@ class LocalModel:
                 stopping = {"stop_strings": kwargs["stop"], "tokenizer": self._lm.tokenizer}
             output = generate(*args, **kwargs, **stopping)
             for ids, row in _rows(output, kwargs, self._end_tokens(), pad):
-                self._recorder.rows[tuple(ids)].append(row)
+                self._recorded[tuple(ids)].append(row)
             return output
 
         self._lm._model_generate = recording  # noqa: SLF001
@@ -260,9 +249,7 @@ class LocalModel:
         return (request.temperature, request.seed, until, limit)
 
     def _fitting(self, batch: list[_Prompt]) -> list[_Prompt]:
-        """The first prompts of `batch`, as many as fit into the window with the largest token limit
-        among them.
-        """
+        """The first prompts of `batch` that fit the window with the largest limit among them."""
         if self.window is None or self._own_limits:
             return batch
         longest = len(batch[0].ids or ())
@@ -315,7 +302,7 @@ class LocalModel:
         first = batch[0].request
         largest = max(prompt.request.max_tokens for prompt in batch)
         until = stops(first.prompt) if self._settings.api == "completions" else []
-        self._recorder.rows.clear()
+        self._recorded.clear()
         if first.seed is not None:
             _seed(first.seed)
         texts = self._lm.generate_until(
@@ -335,9 +322,14 @@ class LocalModel:
                 f"lm-eval's {self._kind} gave {len(texts)} replies to {len(batch)} prompts"
             )
         return [
-            self._reply(prompt, text, self._recorder.pop(prompt.ids), until)
+            self._reply(prompt, text, self._taken(prompt), until)
             for prompt, text in zip(batch, texts, strict=True)
         ]
+
+    def _taken(self, prompt: _Prompt) -> _Generated | None:
+        """The recorded tokens of a prompt, once: of equal prompts, those of the first one."""
+        rows = self._recorded.get(tuple(prompt.ids or ()))
+        return rows.pop(0) if rows else None
 
     def _arguments(self, request: Request, largest: int) -> dict[str, Any]:
         """lm-eval's generation arguments; `largest` is the largest token limit in the batch."""

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
@@ -33,7 +33,7 @@ from eyechart.providers.catalog.endpoints import Endpoint, address_problem, endp
 from eyechart.providers.catalog.model_facts import ModelFacts, model_facts
 from eyechart.providers.http.errors import error_of
 from eyechart.providers.http.replicas import Replicas, check_replicas
-from eyechart.providers.http.sdk import bad_reply, connection_error, http_client
+from eyechart.providers.http.sdk import broken, http_client
 from eyechart.providers.naming import named
 from eyechart.providers.openai.adapting import Adapting
 from eyechart.providers.openai.descriptor import AZURE_VARIABLES
@@ -129,11 +129,7 @@ class OpenAIProvider:
         prompt = {name: body.pop(name) for name in ("messages", "prompt") if name in body}
         if "prompt" in prompt:
             create = client.completions.with_raw_response.create
-        with sdk_errors(client):
-            async with asyncio.timeout(TIMEOUT_S):  # the SDK's limit is for each piece
-                raw = await create(model=self._settings.model, **prompt, extra_body=body)
-                content = await raw.http_response.aread()
-        return read_json(content)
+        return await json_of(client, create(model=self._settings.model, **prompt, extra_body=body))
 
     async def facts(self) -> Mapping[str, object]:
         """The addresses, the endpoint's own rules, the reasoning effort, and the model's facts from
@@ -168,11 +164,8 @@ class OpenAIProvider:
             return {}
 
     async def _listed(self, client: openai.AsyncOpenAI) -> dict[str, object]:
-        with sdk_errors(client, _FACTS_S):
-            async with asyncio.timeout(_FACTS_S):
-                raw = await client.models.with_raw_response.list()
-                content = await raw.http_response.aread()
-        return said_of_model(read_json(content), self._settings.model)
+        read = await json_of(client, client.models.with_raw_response.list(), _FACTS_S)
+        return said_of_model(read, self._settings.model)
 
     async def _llamacpp(self, client: openai.AsyncOpenAI) -> LlamaCpp | None:
         """What the server has of its own, if it is llama.cpp's."""
@@ -206,7 +199,6 @@ class OpenAIProvider:
         return None if own is None else await own.count(prompts)
 
     async def aclose(self) -> None:
-        """Closes the connections."""
         for client in self._clients:
             await client.close()
 
@@ -227,6 +219,17 @@ async def _at_root(client: openai.AsyncOpenAI, path: str, body: Mapping[str, Any
             else:
                 response = await client.post(url, cast_to=httpx2.Response, body=body)
             content = await response.aread()
+    return read_json(content)
+
+
+async def json_of(
+    client: openai.AsyncOpenAI, sending: Awaitable[Any], within_s: float | None = None
+) -> Any:
+    """The JSON of a raw response of the SDK; raises a `ProviderError` and nothing else."""
+    within_s = within_s or TIMEOUT_S
+    with sdk_errors(client, within_s):
+        async with asyncio.timeout(within_s):  # the SDK's limit is for each piece
+            content = await (await sending).http_response.aread()
     return read_json(content)
 
 
@@ -252,8 +255,7 @@ def mapped(error: openai.OpenAIError, client: openai.AsyncOpenAI) -> ProviderErr
     if isinstance(error, openai.APITimeoutError):
         return ReplyTimeoutError(f"no reply within {TIMEOUT_S:.0f} s")
     if isinstance(error, openai.APIConnectionError):
-        address, cause = redact_address(str(client.base_url)), error.__cause__ or error
-        return bad_reply(error) or connection_error(cause)(f"no connection to {address}: {cause}")
+        return broken(error, str(client.base_url))
     return BadReplyError(" ".join(str(error).split()))
 
 
@@ -270,8 +272,7 @@ def open_provider(settings: ModelSettings) -> OpenAIProvider:
     if endpoint.key and not key and not settings.base_urls:
         raise SetupError(
             f"{settings.provider} needs a key: set {endpoint.key}, or try "
-            f"{named('model', 'tiny')}, which "
-            "needs none"
+            f"{named('model', 'tiny')}, which needs none"
         )
     clients = [
         openai.AsyncOpenAI(

@@ -5,7 +5,6 @@ Replies are read as JSON, because the SDK's classes do not check what they are g
 
 from __future__ import annotations
 
-import asyncio
 import re
 from collections.abc import AsyncIterator, Mapping
 from pathlib import Path
@@ -16,12 +15,13 @@ from openai import AsyncOpenAI, DefaultAsyncHttpxClient, Omit, omit
 
 from eyechart.providers.base import BadReplyError, ModelSettings, SetupError, UnknownModelError
 from eyechart.providers.batches import BatchState
+from eyechart.providers.contract import is_count
 from eyechart.providers.http.bodies import Limits
 from eyechart.providers.http.errors import as_text
 from eyechart.providers.http.sdk import http_client
 from eyechart.providers.naming import named, turned_on
-from eyechart.providers.openai.api import TIMEOUT_S, OpenAIProvider, open_provider, sdk_errors
-from eyechart.providers.openai.form import is_count, read_json
+from eyechart.providers.openai.api import OpenAIProvider, json_of, open_provider, sdk_errors
+from eyechart.providers.openai.form import read_json
 from eyechart.providers.secrets import mask, masked, redact, redact_address
 
 TOKEN = "eyechart"  # noqa: S105  no secret
@@ -56,7 +56,6 @@ class OpenAIBatches:
         )
 
     async def facts(self) -> Mapping[str, object]:
-        """The facts of the model, equal to those of single requests."""
         return await self._provider.facts()
 
     async def upload(self, file: Path) -> str:
@@ -82,15 +81,13 @@ class OpenAIBatches:
     async def create(self, file: str, url: str, token: str) -> BatchState:
         """Submits an uploaded file as a batch, marked with `token`; returns its first state."""
         endpoint: Any = url
-        with sdk_errors(self._client):
-            async with asyncio.timeout(TIMEOUT_S):
-                raw = await self._client.batches.with_raw_response.create(
-                    completion_window=_WINDOW,
-                    endpoint=endpoint,
-                    input_file_id=file,
-                    metadata={TOKEN: token},
-                )
-                return _state(read_json(await raw.http_response.aread()))
+        creating = self._client.batches.with_raw_response.create(
+            completion_window=_WINDOW,
+            endpoint=endpoint,
+            input_file_id=file,
+            metadata={TOKEN: token},
+        )
+        return _state(await json_of(self._client, creating))
 
     async def find(self, token: str, since_s: float) -> BatchState | None:
         """The batch marked with `token`; looks through the account's batches, the newest first.
@@ -100,12 +97,8 @@ class OpenAIBatches:
         """
         after: str | Omit = omit
         for _ in range(_PAGES):
-            with sdk_errors(self._client):
-                async with asyncio.timeout(TIMEOUT_S):
-                    raw = await self._client.batches.with_raw_response.list(
-                        limit=_PAGE, after=after
-                    )
-                    read = read_json(await raw.http_response.aread())
+            listing = self._client.batches.with_raw_response.list(limit=_PAGE, after=after)
+            read = await json_of(self._client, listing)
             page = read.get("data") if isinstance(read, dict) else None
             if not isinstance(page, list) or not all(isinstance(batch, dict) for batch in page):
                 raise BadReplyError("the reply is not a list of batches")
@@ -120,10 +113,8 @@ class OpenAIBatches:
         raise BadReplyError(f"the list of batches does not end after {_PAGES * _PAGE:,} batches")
 
     async def state(self, batch: str) -> BatchState:
-        with sdk_errors(self._client):
-            async with asyncio.timeout(TIMEOUT_S):
-                raw = await self._client.batches.with_raw_response.retrieve(batch)
-                return _state(read_json(await raw.http_response.aread()))
+        getting = self._client.batches.with_raw_response.retrieve(batch)
+        return _state(await json_of(self._client, getting))
 
     async def fetch(self, file: str, to: Path) -> None:
         """Downloads the file to `to`, which appears when it is complete; keys in it are masked."""
@@ -138,7 +129,6 @@ class OpenAIBatches:
             partial.unlink(missing_ok=True)
 
     async def aclose(self) -> None:
-        """Closes the connections."""
         await self._files.close()
         await self._provider.aclose()
 

@@ -6,7 +6,7 @@ of `vllm run-batch` have errors in other fields.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from http import HTTPStatus
 from typing import Any
@@ -15,7 +15,7 @@ from eyechart.providers.base import BatchExpiredError, ModelSettings, Reply, Req
 from eyechart.providers.catalog.endpoints import endpoint_of
 from eyechart.providers.catalog.model_facts import model_facts
 from eyechart.providers.http.errors import as_text, error_of
-from eyechart.providers.openai.form import OpenAIForm, path_of, plain_body, reply_of, writes_cost
+from eyechart.providers.openai.form import OpenAIForm, path_of, reply_of, vllm_form, writes_cost
 from eyechart.providers.secrets import redact
 
 _SHOWN = 300
@@ -23,17 +23,18 @@ _SHOWN = 300
 
 
 class OpenAIBatchForm:
-    """The Batch form of one model; `body` makes the body of a request."""
+    """The Batch form of one model."""
 
     def __init__(
-        self,
-        settings: ModelSettings,
-        body: Callable[[Request], Mapping[str, object]],
-        caution: str | None = None,
+        self, settings: ModelSettings, form: OpenAIForm, caution: str | None = None
     ) -> None:
         self.url = f"/v1{path_of(settings)}"
-        self.body = body
         self.caution = caution
+        self._model, self._form = settings.model, form
+
+    def body(self, request: Request) -> Mapping[str, object]:
+        """The body of a request, with the model."""
+        return {"model": self._model, **self._form.body(request)}
 
     def reply(self, line: Mapping[str, Any]) -> Reply:
         """The reply on a line of replies or errors.
@@ -69,9 +70,7 @@ def open_compatible(settings: ModelSettings) -> OpenAIBatchForm:
     endpoint = endpoint_of(settings.provider, settings.base_urls)
     facts = model_facts(f"{settings.provider}/{settings.model}").asked_for(settings.effort)
     form = OpenAIForm(settings, endpoint, facts, uncached=writes_cost(settings, endpoint))
-    return OpenAIBatchForm(
-        settings, lambda request: {"model": settings.model, **form.body(request)}
-    )
+    return OpenAIBatchForm(settings, form)
 
 
 def open_vllm(settings: ModelSettings) -> OpenAIBatchForm:
@@ -79,4 +78,4 @@ def open_vllm(settings: ModelSettings) -> OpenAIBatchForm:
     caution = None
     if settings.api == "completions":
         caution = "vllm run-batch takes chat requests only (as of 0.32) and rejects this file"
-    return OpenAIBatchForm(settings, lambda request: plain_body(request, settings), caution)
+    return OpenAIBatchForm(settings, vllm_form(settings), caution)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from http import HTTPStatus
-from typing import Any, TypeGuard
+from typing import Any
 
 import orjson
 
@@ -30,6 +30,7 @@ from eyechart.providers.catalog.endpoints import (
 )
 from eyechart.providers.catalog.model_facts import ModelFacts
 from eyechart.providers.catalog.price_list import offer
+from eyechart.providers.contract import is_count
 from eyechart.providers.documents import as_document, stops
 from eyechart.providers.http.errors import as_text, error_of
 from eyechart.providers.openai.neutral import NeutralFields, neutral_of
@@ -140,9 +141,7 @@ class OpenAIForm:
         self.dropped |= self.neutral.refused
 
     def next_value(self, name: str, sent: Mapping[str, object]) -> None:
-        """From now on sends a neutral field with another value than in the body `sent`, or not at
-        all.
-        """
+        """From now on sends a neutral field with another value than in `sent`, or not at all."""
         if self.neutral.fields.get(name) == sent[name]:  # no other request has changed it meanwhile
             self.neutral.refuse(name)
             self.dropped |= self.neutral.refused
@@ -180,11 +179,6 @@ def writes_cost(settings: ModelSettings, endpoint: Endpoint) -> bool:
         return False
     prices = offer(settings.provider, settings.model).prices
     return prices is not None and prices.charges_writes
-
-
-def plain_body(request: Request, settings: ModelSettings) -> dict[str, Any]:
-    """The body for vLLM, with the model."""
-    return {"model": settings.model, **vllm_form(settings).body(request)}
 
 
 def vllm_form(settings: ModelSettings) -> OpenAIForm:
@@ -373,8 +367,3 @@ def _count(usage: dict[str, Any], paths: Sequence[tuple[str, ...]]) -> int | Non
         if is_count(whole):
             return whole
     return None
-
-
-def is_count(value: object) -> TypeGuard[int]:
-    """Whether `value` is a valid number of tokens or requests."""
-    return type(value) is int and value >= 0

@@ -22,10 +22,11 @@ from eyechart.providers.base import (
     SetupError,
     UnknownModelError,
 )
+from eyechart.providers.contract import is_count
 from eyechart.providers.documents import as_document
 from eyechart.providers.likelihood import texts_with
 from eyechart.providers.naming import named
-from eyechart.providers.openai.form import body_of, is_count, reply_of
+from eyechart.providers.openai.form import body_of, reply_of
 from eyechart.providers.openai.option_tokens import OptionTokens
 from eyechart.providers.openai.scoring import UnreadableError, option_texts, reply_from
 from eyechart.providers.openai.token_tree import TokenTree, tree_of
@@ -102,9 +103,7 @@ class LlamaCpp:
     async def _next(
         self, body: Mapping[str, Any], wanted: Sequence[int]
     ) -> tuple[dict[int, float], Reply]:
-        """The log-probabilities of the tokens `wanted`, and of others, that may come next; with the
-        last reply.
-        """
+        """The log-probabilities of next tokens, `wanted` among them; with the last reply."""
         found: dict[int, float] = {}
         whole = Reply("")
         while missing := [token for token in wanted if token not in found]:

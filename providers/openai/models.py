@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from eyechart.providers.openai.form import is_count
+from eyechart.providers.contract import is_count
 
 _SIZES = ("n_params", "size", "n_vocab", "n_embd", "n_ctx_train")
 _QUANTISED = "ftype"
@@ -52,4 +52,4 @@ def _text(given: object) -> str | None:
 
 
 def _count(given: object) -> int | None:
-    return given if is_count(given) and isinstance(given, int) and given < _MOST else None
+    return given if is_count(given) and given < _MOST else None

@@ -13,6 +13,7 @@ from eyechart.providers.base import Api, Request, SetupError, Tokens, install
 from eyechart.providers.documents import as_document, opened
 from eyechart.providers.likelihood import shared_tokens, texts_with
 from eyechart.providers.model_files import (
+    characters,
     check_rendered,
     is_there,
     one_line,
@@ -56,21 +57,9 @@ class Chat:
     def tokens(self, prompt: str, api: Api, system: str | None) -> Tokens:
         """The prompt as `ids` makes it, with the characters that each token stands for."""
         text = self._text(prompt, api, system)
-        start = text.rfind(prompt)
-        if start < 0:
-            raise SetupError("the chat template changes the prompt, so its tokens cannot be found")
         with tokenizing(self._folder):
             encoding = self._tokenizer.encode(text, add_special_tokens=api != "chat")
-        end = start + len(prompt)
-        return Tokens(
-            tuple(encoding.ids),
-            tuple(
-                (max(first, start) - start, min(last, end) - start)
-                if first < end and last > start
-                else None
-                for first, last in encoding.offsets
-            ),
-        )
+        return Tokens(tuple(encoding.ids), characters(prompt, text, encoding.offsets))
 
     def answer_ids(self, prompt: str, answer: str, api: Api, system: str | None) -> tuple[int, ...]:
         """The tokens of `answer` after the prompt. Where the first letters of the answer and the

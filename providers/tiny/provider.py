@@ -24,7 +24,6 @@ from eyechart.providers.base import (
     Reply,
     Request,
     SetupError,
-    StopRunError,
     Usage,
 )
 from eyechart.providers.documents import until_stop
@@ -129,7 +128,7 @@ class TinyProvider:
         self._system = system
         self._name = name
         self._intervention = intervention
-        self._thread = OneThread("tiny-model", self._answer, _error)
+        self._thread = OneThread("the embedded model", self._answer, _failed)
         self._loaded: _Loaded | None = None
         self._loading = threading.Lock()
         self._notify = notify
@@ -145,7 +144,6 @@ class TinyProvider:
         return await self._thread.reply(request)
 
     async def score(self, request: Request) -> Reply:
-        """The probabilities of the options; raises a `ProviderError` and nothing else."""
         return await self._thread.reply(request)
 
     async def facts(self) -> Mapping[str, object]:
@@ -248,7 +246,7 @@ class TinyProvider:
         """The outcome of a request with options."""
         model = loaded.model
         if self._thread.closed:
-            return _error(None)
+            return self._thread.closed_error()
         try:
             before, tails = loaded.chat.option_ids(request, self._api, self._system)
         except BadReplyError as error:
@@ -280,10 +278,5 @@ class TinyProvider:
                 self._notify = None
 
 
-def _error(cause: BaseException | None) -> ProviderError:
-    """The error of a job after `cause`; `None` means that the provider was closed."""
-    if cause is None:
-        return StopRunError("the embedded model was closed before it answered; open it again")
-    if isinstance(cause, SetupError):
-        return SetupError(str(cause))
+def _failed(cause: BaseException) -> ProviderError:
     return BadReplyError(f"the embedded model failed with {cause!r}; please report this")

@@ -34,6 +34,7 @@ from eyechart.providers.base import (
     UnknownModelError,
     environment_key,
 )
+from eyechart.providers.contract import is_count
 from eyechart.providers.documents import as_document
 from eyechart.providers.http.bodies import ACCEPTED, OK, read_body
 from eyechart.providers.http.errors import error_of
@@ -44,7 +45,6 @@ from eyechart.providers.naming import named
 from eyechart.providers.openai.adapting import Adapting
 from eyechart.providers.openai.form import (
     body_of,
-    is_count,
     path_of,
     read_json,
     reply_of,
@@ -349,9 +349,7 @@ _Received: TypeAlias = tuple[aiohttp.ClientResponse, bytes]
 """A reply, and its body."""
 
 
-async def _received(
-    sending: AbstractAsyncContextManager[aiohttp.ClientResponse],
-) -> _Received:
+async def _received(sending: AbstractAsyncContextManager[aiohttp.ClientResponse]) -> _Received:
     async with sending as response:
         return response, await read_body(response)
 

@@ -86,15 +86,10 @@ class OfflineVllm:
             with redirect_stderr(said):
                 read = parser.parse_args(["--model", self.settings.model, *arguments])
             return AsyncEngineArgs.from_cli_args(read)
-        except SystemExit as error:
-            why = said.getvalue().strip().rpartition("error: ")[2]
-            raise SetupError(
-                f"vLLM does not take {named('server_args')}: {_one_line(why)}"
-            ) from error
-        except Exception as error:
-            raise SetupError(
-                f"vLLM does not take {named('server_args')}: {_one_line(error)}"
-            ) from error
+        except (Exception, SystemExit) as error:
+            printed = said.getvalue().strip().rpartition("error: ")[2]
+            why = _one_line(printed if isinstance(error, SystemExit) else error)
+            raise SetupError(f"vLLM does not take {named('server_args')}: {why}") from error
 
     @cached_property
     def config(self) -> Any:

@@ -239,8 +239,7 @@ def check_arguments(arguments: Sequence[str]) -> None:
         if _OURS.match(name):
             raise SetupError(
                 f"{named('server_args')} {name}: bench chooses the address and the name of the "
-                f"server "
-                f"that it starts; use a server at another address with {named('base_url')}"
+                f"server that it starts; use a server at another address with {named('base_url')}"
             )
 
 

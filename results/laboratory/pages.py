@@ -14,7 +14,7 @@ from eyechart.harness.satellites.lab.page import page
 from eyechart.harness.satellites.lab.probing import Inside
 from eyechart.harness.satellites.lab.reading import read_lab
 from eyechart.harness.satellites.lab.results import results_of
-from eyechart.harness.satellites.lab.variants_table import variants_text
+from eyechart.harness.satellites.lab.tables import variants_text
 
 HERE = Path(__file__).parent
 

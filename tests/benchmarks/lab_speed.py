@@ -26,13 +26,13 @@ from unittest import mock
 import torch
 
 from eyechart.harness.satellites.lab import lab_command
-from eyechart.harness.satellites.lab.data import IGNORED, read_examples
+from eyechart.harness.satellites.lab.data import IGNORED, Batch, read_examples
 from eyechart.harness.satellites.lab.folders import LabFolder
 from eyechart.harness.satellites.lab.lab_command import Wanted, lab
 from eyechart.harness.satellites.lab.order import ENDED, ORDER, WEIGHTS, Order
 from eyechart.harness.satellites.lab.reading import read_lab
-from eyechart.harness.satellites.lab.steps import Given, given_of, new_optimizer
-from eyechart.harness.satellites.lab.train import new_model, train
+from eyechart.harness.satellites.lab.steps import new_optimizer, on_device
+from eyechart.harness.satellites.lab.train import new_model, steps_in
 
 STUDY = """\
 name: speed
@@ -83,12 +83,13 @@ def of_lab(folder: Path, device: str, took: list[Took]) -> None:
         path = folder / name
         shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
     with timed(took):
-        train(folder, device, lambda _step, _loss: None)
+        for _ in steps_in(folder, device):
+            pass
 
 
 def of_loop(
     order: Order,
-    batches: Sequence[Given],
+    batches: Sequence[Batch],
     size: tuple[int, int],
     device: str,
     took: list[Took],
@@ -122,8 +123,8 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as name:
         folder = prepare(Path(name), given.steps)
         order = Order.model_validate_json((folder / ORDER).read_bytes())
-        examples = read_examples(folder / order.examples, order.recipe)
-        batches = [given_of(examples.batch(step), given.device) for step in range(given.steps)]
+        examples = read_examples(folder / order.examples, order.training)
+        batches = [on_device(examples.batch(step), given.device) for step in range(given.steps)]
         tokens = sum(one.ids.numel() for one in batches)
         size = int(examples.ids.max()) + 1, int(examples.sizes.max())
         mine: list[Took] = []

@@ -19,10 +19,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eyechart.harness.plan.plan import make_sample, plan
-from eyechart.harness.satellites.probe.counts import running_counts
 from eyechart.harness.satellites.probe.engine import Probe
 from eyechart.harness.satellites.probe.measures.counter import _ridge
-from eyechart.harness.satellites.probe.passes import Row, _RowStates, measure
+from eyechart.harness.satellites.probe.measures.states import States
+from eyechart.harness.satellites.probe.passes import Row, measure
+from eyechart.harness.satellites.probe.places import running_counts
 from eyechart.harness.satellites.probe.tiny import open_inside
 from eyechart.harness.spec import Line
 from eyechart.harness.task.catalogue import built_in_files, open_task
@@ -55,11 +56,10 @@ def main() -> None:
             assert scene is not None
             assert running is not None
             counts.append(np.array(running, float))
-
-            def keep(layer: int, kept: Floats) -> None:
-                states.setdefault(layer, []).append(kept)  # noqa: B023  called at once
-
-            inside.forward(scene.ids, _RowStates(scene.places.ends, keep))
+            seen = States(scene.places.ends, frozenset(["residual"]))
+            inside.forward(scene.ids, seen)
+            for layer, stream in seen.streams.items():
+                states.setdefault(layer, []).append(stream.astype(float))
         print(f"{TASK}, separator {separator}")
         for length in LENGTHS:
             right = 0.0

@@ -26,8 +26,7 @@ from numpy.typing import NDArray
 
 from eyechart.harness.plan.plan import Plan, make_sample, plan
 from eyechart.harness.satellites.probe.hf.inside import open_inside
-from eyechart.harness.satellites.probe.inside import Array, Positions, Wants
-from eyechart.harness.satellites.probe.measures.states import Watch
+from eyechart.harness.satellites.probe.inside import Array, Positions, Wants, Watcher
 from eyechart.harness.satellites.probe.places import places_of, symbol_spans
 from eyechart.harness.spec import Line
 from eyechart.harness.task.catalogue import built_in_files, open_task
@@ -48,7 +47,7 @@ INTERVENTIONS = (
 Floats = NDArray[Any]
 
 
-class _Row(Watch):
+class _Row(Watcher):
     """States at the symbols of a row."""
 
     def __init__(self, row: list[int]) -> None:

@@ -84,10 +84,7 @@ def _identify(manifest: Manifest) -> ModelIdentity:
             if not is_there:
                 return named
             return replace(
-                named,
-                platform=provider,
-                deployment="externally_managed",
-                weights=service.weights,
+                named, platform=provider, deployment="externally_managed", weights=service.weights
             )
         case "other models" if is_there or not service.host:
             return replace(known, platform=provider, deployment="externally_managed")
@@ -103,9 +100,7 @@ def _identify(manifest: Manifest) -> ModelIdentity:
 def _in_engine(
     known: ModelIdentity, provider: str, model_name: str, server: Mapping[str, Any]
 ) -> ModelIdentity:
-    """The identity of a model that a library runs. The name of one that has many types of models
-    begins with the type.
-    """
+    """The identity of a model that a library runs; its name may begin with a type of models."""
     one = descriptor_of(provider, {})
     version = server.get(one.service.version)
     served = replace(

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import cast, get_args
@@ -38,12 +38,7 @@ _FOLDER_NAME = re.compile(r"[A-Za-z0-9][\w.-]*", re.ASCII)
 
 
 def _publishables(
-    folders: Sequence[Path],
-    unread: list[str],
-    *,
-    incomplete: bool,
-    tasks: str,
-    run_kept_code: bool,
+    folders: Sequence[Path], unread: list[str], *, incomplete: bool, tasks: str, run_kept_code: bool
 ) -> list[Publishable]:
     """The runs to publish; the problem of each that cannot be read is added to `unread`.
 
@@ -168,7 +163,7 @@ def _write_record(evaluation: Evaluation, output: Path, prompts: Prompts | None)
     """
     aggregate, samples = output / evaluation.aggregate_path, output / evaluation.samples_path
     for path in (aggregate, samples):
-        _refuse_others(path, lambda text: f'"{evaluation.id}"' in text[:_BEGINNING])
+        _refuse_others(path, evaluation.id)
     aggregate.parent.mkdir(parents=True, exist_ok=True)
     written, reference = [aggregate], None
     if prompts is None:
@@ -218,11 +213,11 @@ def _prompt_texts(run_details: RunDetails, prompts: Prompts) -> Iterator[str]:
         yield prompt
 
 
-def _refuse_others(path: Path, is_ours: Callable[[str], bool]) -> None:
-    """Raises `JournalError` if `path` is a file that this export did not write."""
+def _refuse_others(path: Path, evaluation: str) -> None:
+    """Raises `JournalError` if `path` is a file that is not of the evaluation with this id."""
     try:
         with path.open(encoding="utf-8") as file:
-            ours = is_ours(file.read(_BEGINNING))
+            ours = f'"{evaluation}"' in file.read(_BEGINNING)
     except FileNotFoundError:
         return
     except UnicodeDecodeError:

@@ -37,6 +37,9 @@ export_app = typer.Typer(
 )
 
 
+FolderOption = Annotated[
+    Path, typer.Option("--output", "-o", metavar="DIR", parser=folder, help="Folder to write.")
+]
 _SHAPING = ("temperature", "max_tokens", "api", "system", "logprobs", "top_logprobs", "out")
 
 
@@ -96,9 +99,7 @@ def batch(
 def lm_eval(
     context: typer.Context,
     *,
-    output: Annotated[
-        Path, typer.Option("--output", "-o", metavar="DIR", parser=folder, help="Folder to write.")
-    ],
+    output: FolderOption,
     trust: TrustOption = False,  # noqa: ARG001  `Verb` reads it
     as_json: JsonOption = False,
     **given: Any,
@@ -139,9 +140,7 @@ def lm_eval(
 def verifiers(
     context: typer.Context,
     *,
-    output: Annotated[
-        Path, typer.Option("--output", "-o", metavar="DIR", parser=folder, help="Folder to write.")
-    ],
+    output: FolderOption,
     trust: TrustOption = False,  # noqa: ARG001  `Verb` reads it
     as_json: JsonOption = False,
     **given: Any,

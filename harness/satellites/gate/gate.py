@@ -48,9 +48,7 @@ class Gated:
 
     @cached_property
     def by_sight(self) -> Comparison | None:
-        """The comparison of the conditions in which nothing else than sight limits a length; `None`
-        without any.
-        """
+        """The comparison of the conditions that sight alone limits; `None` without any."""
         kept = tuple(one for one in self.comparison.conditions if not one.length.is_limited)
         if len(kept) == len(self.comparison.conditions):
             return self.comparison

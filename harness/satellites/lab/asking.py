@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import csv
-import io
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -63,8 +62,6 @@ class Cell:
 
 
 _LINE = ("length", "length_low", "length_high")
-COLUMNS = tuple(field.name for field in fields(Cell))
-"""The columns of `lab.csv`."""
 
 
 def ask(lab: Lab, model: Model, keep: Callable[[], None], notify: Warn) -> tuple[list[Run], bool]:
@@ -136,9 +133,7 @@ def _part(judged: JudgedRun, plan: Plan) -> JudgedRun:
     most = np.array([cell.samples for cell in cells])
     samples = part.samples[part.samples["index"] < most[part.samples["cell"].to_numpy()]]
     return replace(
-        part,
-        manifest=replace(part.manifest, cells=cells),
-        samples=samples.reset_index(drop=True),
+        part, manifest=replace(part.manifest, cells=cells), samples=samples.reset_index(drop=True)
     )
 
 
@@ -179,7 +174,8 @@ def _of_condition(first: Cell, condition: JudgedCondition, threshold: Threshold)
     estimate = condition.effective_length(threshold)
     length = None if estimate is None else estimate.length
     span = None if estimate is None else estimate.length_ci
-    for at, low, high, n, correct in _counts(condition):
+    for row in condition.cells[["length", "length_low", "length_high", "n", "correct"]].to_numpy():
+        at, low, high, n, correct = map(int, row)
         yield replace(
             first,
             length=at,
@@ -193,30 +189,6 @@ def _of_condition(first: Cell, condition: JudgedCondition, threshold: Threshold)
             effective_length_ci_low=None if span is None else span[0].length,
             effective_length_ci_high=None if span is None else span[1].length,
         )
-
-
-def _counts(condition: JudgedCondition) -> Iterator[tuple[int, int, int, int, int]]:
-    """Nominal length, shortest and longest row, scored samples and right ones of each line."""
-    names = ("length", "length_low", "length_high", "n", "correct")
-    for row in zip(*(condition.cells[name].to_numpy() for name in names), strict=True):
-        length, low, high, n, correct = map(int, row)
-        yield length, low, high, n, correct
-
-
-def csv_text(cells: Sequence[Cell]) -> str:
-    """The content of `lab.csv`."""
-    text = io.StringIO()
-    writer = csv.DictWriter(text, COLUMNS, lineterminator="\n")
-    writer.writeheader()
-    for cell in cells:
-        row = asdict(cell)
-        shown = {name: _shown(value) for name, value in row.items()}
-        writer.writerow(shown)
-    return text.getvalue()
-
-
-def _shown(value: object) -> object:
-    return f"{value:.6g}" if isinstance(value, float) else value
 
 
 def read_csv(path: Path) -> list[Cell]:

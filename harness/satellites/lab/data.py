@@ -20,6 +20,7 @@ import numpy.typing as npt
 from eyechart.harness.errors import JournalError
 from eyechart.harness.journal.files import replacing
 from eyechart.harness.plan.plan import Plan
+from eyechart.harness.satellites.lab.study import Training
 from eyechart.harness.satellites.lab.tokens import EOS, opened
 from eyechart.harness.spec import Condition
 from eyechart.providers.model_files import one_line
@@ -27,8 +28,6 @@ from eyechart.providers.model_files import one_line
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
 
-MOST = 200_000
-"""Examples that are drawn for a seed, at most; a longer training has them again."""
 IGNORED = -100
 """The label of a token without a loss, as in PyTorch."""
 _DTYPE = np.uint16
@@ -64,38 +63,17 @@ def drawn(
     return task.prompt(item, condition, length), f"{answer.phrase} {target}"
 
 
-@dataclass(frozen=True)
-class Recipe:
-    """What determines the examples of a training besides its tasks and their tokenizer."""
-
-    rows: int
-    """Examples in a step."""
-    steps: int
-    growth: float
-    """Share of the steps in which the longest row grows."""
-
-    @property
-    def drawn_steps(self) -> int:
-        """Steps whose examples are drawn; those after them take the last ones again."""
-        return min(self.steps, max(1, MOST // self.rows))
-
-    def grown(self, step: int) -> float:
-        """How far the longest row has grown at a step."""
-        until = self.growth * self.drawn_steps
-        return min(1.0, (step + 1) / until) if until else 1.0
-
-
 class Batch(NamedTuple):
-    """Examples as they are trained on: rows of one width, padded on the right.
+    """Examples as they are trained on, arrays or tensors: rows of one width, padded on the right.
 
     Letters in shape comments: B rows, T tokens of the longest row, R of the longest reply.
     """
 
-    ids: npt.NDArray[Any]
+    ids: Any
     """(B, T): the tokens."""
-    places: npt.NDArray[Any]
+    places: Any
     """(B, R): the places in a row whose next token is one of the reply; 0 behind a shorter one."""
-    wanted: npt.NDArray[Any]
+    wanted: Any
     """(B, R): those next tokens; `IGNORED` behind a shorter reply."""
 
 
@@ -109,7 +87,7 @@ class Examples:
     """Where each example ends in `ids`."""
     replies: Integers
     """Tokens of each reply, with the one that ends it."""
-    recipe: Recipe
+    training: Training
 
     @cached_property
     def sizes(self) -> Integers:
@@ -119,20 +97,20 @@ class Examples:
     @cached_property
     def _first_whole(self) -> int:
         """The first step at which rows are as long as they get."""
-        return min(int(self.recipe.growth * self.recipe.drawn_steps), self.recipe.drawn_steps - 1)
+        drawn = self.training.drawn_steps
+        return min(int(self.training.growth * drawn), drawn - 1)
 
     def first(self, step: int) -> int:
         """The number of the first example of a step."""
-        recipe = self.recipe
-        if step >= recipe.drawn_steps:
-            whole = recipe.drawn_steps - self._first_whole
-            step = self._first_whole + (step - recipe.drawn_steps) % whole
-        return step * recipe.rows
+        drawn = self.training.drawn_steps
+        if step >= drawn:
+            step = self._first_whole + (step - drawn) % (drawn - self._first_whole)
+        return step * self.training.rows
 
     def batch(self, step: int) -> Batch:
         """The examples of a step."""
         first = self.first(step)
-        return self.between(first, first + self.recipe.rows)
+        return self.between(first, first + self.training.rows)
 
     def between(self, first: int, end: int) -> Batch:
         """The examples from number `first` to before number `end`."""
@@ -147,22 +125,17 @@ class Examples:
 
 
 def make_examples(
-    path: Path,
-    learnt: Sequence[Learnt],
-    tokenizer: Tokenizer,
-    *,
-    recipe: Recipe,
-    seed: int,
+    path: Path, learnt: Sequence[Learnt], tokenizer: Tokenizer, training: Training, seed: int
 ) -> None:
     """Draws the examples of a seed into the file `path`, whole or not at all."""
     weights = [one.share for one in learnt]
     ids: list[npt.NDArray[np.uint16]] = []
     sizes: list[int] = []
     replies: list[int] = []
-    for step in range(recipe.drawn_steps):
+    for step in range(training.drawn_steps):
         rng = random.Random(f"lab|{seed}|{step}")
-        grown = recipe.grown(step)
-        texts = [drawn(rng, learnt, weights, grown) for _ in range(recipe.rows)]
+        grown = training.grown(step)
+        texts = [drawn(rng, learnt, weights, grown) for _ in range(training.rows)]
         prompts = tokenizer.encode_batch_fast([opened(prompt) for prompt, _ in texts])
         answers = tokenizer.encode_batch_fast([f"{reply}<eos>" for _, reply in texts])
         for prompt, answer in zip(prompts, answers, strict=True):
@@ -178,7 +151,7 @@ def make_examples(
         )
 
 
-def read_examples(path: Path, recipe: Recipe) -> Examples:
+def read_examples(path: Path, training: Training) -> Examples:
     """The examples in a file of `make_examples`.
 
     Raises:
@@ -186,7 +159,7 @@ def read_examples(path: Path, recipe: Recipe) -> Examples:
     """
     try:
         with np.load(path) as file:
-            return Examples(file["ids"], file["ends"], file["replies"], recipe)
+            return Examples(file["ids"], file["ends"], file["replies"], training)
     except (OSError, EOFError, ValueError, KeyError, BadZipFile) as error:
         raise JournalError(
             f"{path} cannot be read as examples: {one_line(error)}; remove it, and the same "

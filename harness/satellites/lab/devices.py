@@ -1,21 +1,43 @@
-"""Where models are trained, and how fast. It imports torch, so it is imported late."""
+"""Where models are trained, and how long it takes here to train and to ask them. It imports torch,
+so it is imported late.
+"""
 
 from __future__ import annotations
 
+import asyncio
 import re
 import time
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from itertools import islice
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
+from transformers.utils import logging
 
 from eyechart.harness.errors import UsageError
+from eyechart.harness.plan.forced_choice import ForcedChoice
+from eyechart.harness.plan.plan import Plan
+from eyechart.harness.plan.request import request_of
+from eyechart.harness.run.limits import RunLimits
 from eyechart.harness.satellites.lab.data import Examples
+from eyechart.harness.satellites.lab.memory import longest_tokens
+from eyechart.harness.satellites.lab.model import LabForCausalLM, config_of
 from eyechart.harness.satellites.lab.order import Order
+from eyechart.harness.satellites.lab.reading import Lab
 from eyechart.harness.satellites.lab.steps import Steps, new_optimizer, steps_of
 from eyechart.harness.satellites.lab.study import Training
+from eyechart.harness.satellites.lab.tokens import save
 from eyechart.harness.satellites.lab.train import new_model, one_thread
 from eyechart.harness.satellites.lab.variant import Variant
+from eyechart.providers.base import Likelihood, ModelSettings, Reply, Request
 from eyechart.providers.naming import named
+from eyechart.providers.registry import open_model, parse_model
+
+if TYPE_CHECKING:
+    from tokenizers import Tokenizer
 
 TIMED = 3
 """Steps of which the time is taken, after one that is not."""
@@ -55,7 +77,7 @@ def seconds_of_step(
         np.random.default_rng(0).integers(0, vocabulary, count * tokens, np.uint16),
         np.arange(1, count + 1) * tokens,
         np.full(count, _REPLY),
-        order.recipe,
+        training,
     )
     model = new_model(order, vocabulary, tokens, device)
     optimizer = new_optimizer(model, training, device)
@@ -73,3 +95,53 @@ def seconds_of(steps: Steps, end: int) -> float:
             steps.take(step)
         steps.mean_loss()
         return (time.perf_counter() - begun) / TIMED
+
+
+def seconds_of_model(lab: Lab, variant: Variant, tokenizer: Tokenizer) -> float:
+    """The most seconds that all requests to one model take. Loading the model is not included.
+
+    They are measured on an untrained model, which is asked a few rows of each cell. It does not end
+    its replies, so they are as long as the limit allows.
+    """
+    with TemporaryDirectory() as place:
+        folder = Path(place) / "model"
+        _write(lab, variant, tokenizer, folder)
+        return sum(
+            asyncio.run(_seconds(folder, plan, list(_requests(lab, plan, most))))
+            for plan, most in zip(lab.plans, lab.reply_tokens, strict=True)
+        )
+
+
+def _write(lab: Lab, variant: Variant, tokenizer: Tokenizer, folder: Path) -> None:
+    """Writes a model of random weights."""
+    torch.manual_seed(0)
+    window = longest_tokens(lab, tokenizer)
+    config = config_of(variant, vocabulary=tokenizer.get_vocab_size(), trained_window=window)
+    logging.disable_progress_bar()
+    LabForCausalLM(config).save_pretrained(folder)
+    save(tokenizer, folder, window)
+
+
+def _requests(lab: Lab, plan: Plan, most: int) -> Iterator[Request]:
+    """As many requests as a run sends at the same time, or one for each cell."""
+    is_chosen = lab.spec.read == "likelihood"
+    choice = ForcedChoice(plan.task, plan.seed) if is_chosen else None
+    for sample in islice(plan, max(RunLimits().max_connections, len(plan.sizes))):
+        yield request_of(sample, most, 0.0, plan.seed, choice, api="chat")
+
+
+async def _seconds(folder: Path, plan: Plan, requests: Sequence[Request]) -> float:
+    """Seconds that all requests of a plan take, from those of some."""
+    name = parse_model(f"hf/{folder}")
+    provider = open_model(name, ModelSettings(name.model, api="chat"))
+    ask: Callable[[Request], Awaitable[Reply]] = provider.complete
+    if requests[0].options:
+        assert isinstance(provider, Likelihood), "its descriptor says so"
+        ask = provider.score
+    try:
+        await ask(requests[-1])
+        begun = time.perf_counter()
+        await asyncio.gather(*map(ask, requests))
+        return (time.perf_counter() - begun) / len(requests) * plan.size
+    finally:
+        await provider.aclose()

@@ -14,10 +14,8 @@ from eyechart.harness.satellites.lab.variant import Variant
 from eyechart.providers.model_files import one_line
 
 ROOT = "lab"
-CSV, VARIANTS, INSIDE, PAGE, STUDY = (
-    *("lab.csv", "variants.csv", "inside.csv"),
-    *("lab.html", "study.yaml"),
-)
+CSV, VARIANTS, INSIDE = "lab.csv", "variants.csv", "inside.csv"
+PAGE, STUDY = "lab.html", "study.yaml"
 CONFIG = "config.json"
 
 
@@ -74,8 +72,8 @@ class LabFolder:
         """All models, seed by seed, so that a study cut short has seen every variant."""
         for seed in range(self.lab.spec.seeds):
             for name, variant in self.lab.spec.variants.items():
-                training = f"{self.lab.trained_digest(variant)}-{seed}"
-                asked = self.lab.asked_digest(variant)
+                training = f"{self.lab.digest(variant.trained_as)}-{seed}"
+                asked = self.lab.digest(variant)
                 yield Model(
                     name,
                     seed,

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -15,7 +14,7 @@ from eyechart.harness.cli.terminal import echo, say, warn
 from eyechart.harness.errors import COMPLETE, INCOMPLETE, INTERRUPTED, JournalError
 from eyechart.harness.journal.files import replace_file
 from eyechart.harness.satellites.lab import shown
-from eyechart.harness.satellites.lab.asking import Cell, csv_text
+from eyechart.harness.satellites.lab.asking import Cell
 from eyechart.harness.satellites.lab.folders import (
     CSV,
     INSIDE,
@@ -28,14 +27,13 @@ from eyechart.harness.satellites.lab.folders import (
 from eyechart.harness.satellites.lab.memory import check_memory, check_positions
 from eyechart.harness.satellites.lab.order import DIVERGED, ORDER, Order, ended
 from eyechart.harness.satellites.lab.page import page
-from eyechart.harness.satellites.lab.parts import asked, draw, probed
-from eyechart.harness.satellites.lab.probing import Inside, inside_text
-from eyechart.harness.satellites.lab.processes import in_processes
+from eyechart.harness.satellites.lab.parts import Found, Row, asked, draw, in_processes, probed
+from eyechart.harness.satellites.lab.probing import Inside
 from eyechart.harness.satellites.lab.progress import Display
 from eyechart.harness.satellites.lab.reading import read_lab
 from eyechart.harness.satellites.lab.results import results_of
+from eyechart.harness.satellites.lab.tables import csv_text, variants_text
 from eyechart.harness.satellites.lab.tokens import build, vocabulary
-from eyechart.harness.satellites.lab.variants_table import variants_text
 from eyechart.harness.satellites.lab.worker import Slot, slots, train_all
 from eyechart.providers.base import SetupError, install
 
@@ -100,24 +98,6 @@ def working(path: Path, work: Callable[[], int]) -> int:
     Raises:
         JournalError: another command holds it, or the folder cannot be made.
     """
-    with _alone(path):
-        try:
-            return work()
-        except KeyboardInterrupt:
-            say(
-                "interrupted; the same command continues each training from its last checkpoint, "
-                "or from its start without one, and asks what has no answer yet"
-            )
-            return INTERRUPTED
-
-
-@contextmanager
-def _alone(path: Path) -> Iterator[None]:
-    """Holds the lock of a study's folder.
-
-    Raises:
-        JournalError: another command holds it, or the folder cannot be made.
-    """
     try:
         path.mkdir(parents=True, exist_ok=True)
         lock = FileLock(path / ".lock")
@@ -127,7 +107,13 @@ def _alone(path: Path) -> Iterator[None]:
     except OSError as error:
         raise JournalError(f"cannot write {path}: {error.strerror}") from error
     try:
-        yield
+        return work()
+    except KeyboardInterrupt:
+        say(
+            "interrupted; the same command continues each training from its last checkpoint, "
+            "or from its start without one, and asks what has no answer yet"
+        )
+        return INTERRUPTED
     finally:
         lock.release()
 
@@ -145,19 +131,15 @@ class _Work:
         self._failed: list[str] = []
         """What could not be trained or asked, and why."""
         self._warned: set[str] = set()
-
-    def _warn(self, text: str) -> None:
-        """Prints a warning of a run once, since all models are asked the same."""
-        if text not in self._warned:
-            self._warned.add(text)
-            warn(text)
+        """Warnings that were printed, since all models are asked the same."""
 
     def run(self) -> int:
         """Trains, asks, and writes."""
         replace_file(self._folder.path / STUDY, self._lab.text.encode())
         self._train()
-        cells = self._ask()
-        self._write(cells, [] if self._lab.spec.probe is None else self._probe())
+        cells = self._found(asked, self._numbers())
+        is_probed = self._lab.spec.probe is not None
+        self._write(cells, self._found(probed, self._numbers(DIVERGED)) if is_probed else [])
         if self._failed:
             say(f"{len(self._failed)} of {len(self._models)} models are missing:")
             say(*(f"  {line}" for line in self._failed), "the same command goes on with them")
@@ -206,41 +188,30 @@ class _Work:
         ends = [ended(model.training) for model in self._models]
         return [at for at, how in enumerate(ends) if how is not None and how.how not in left_out]
 
-    def _ask(self) -> list[Cell]:
-        """Asks every trained model; returns the rows of all."""
-        cells: list[Cell] = []
-        numbers = self._numbers()
-        found = in_processes(partial(asked, self._folder), numbers, self._jobs)
-        for number, one in zip(numbers, found, strict=True):
+    def _found(
+        self, work: Callable[[LabFolder, int], Found[Row]], numbers: Sequence[int]
+    ) -> list[Row]:
+        """The rows that `work` finds of the models with these numbers."""
+        rows: list[Row] = []
+        done = in_processes(partial(work, self._folder), numbers, self._jobs)
+        for number, one in zip(numbers, done, strict=True):
             for text in one.warnings:
-                self._warn(text)
-            if one.failure:
-                self._failed.append(f"{one.model.label}: {one.failure}")
-                continue
-            cells += one.cells
-            what = "asked" if one.has_asked else "has all answers"
-            say(f"{one.model.label}: {what} ({number + 1:,} of {len(self._models):,})")
-        return cells
-
-    def _probe(self) -> list[Inside]:
-        """Measures every trained model, and what it was before; returns the rows of all."""
-        rows: list[Inside] = []
-        numbers = self._numbers(DIVERGED)
-        found = in_processes(partial(probed, self._folder), numbers, self._jobs)
-        for number, one in zip(numbers, found, strict=True):
+                if text not in self._warned:
+                    self._warned.add(text)
+                    warn(text)
             if one.failure:
                 self._failed.append(f"{one.model.label}: {one.failure}")
                 continue
             rows += one.rows
-            say(f"{one.model.label}: probed ({number + 1:,} of {len(self._models):,})")
+            say(f"{one.model.label}: {one.said} ({number + 1:,} of {len(self._models):,})")
         return rows
 
     def _write(self, cells: Sequence[Cell], inside: Sequence[Inside]) -> None:
         """Writes the tables and the page, and prints what the seeds say."""
         path = self._folder.path
-        replace_file(path / CSV, csv_text(cells).encode())
+        replace_file(path / CSV, csv_text(Cell, cells).encode())
         if inside:
-            replace_file(path / INSIDE, inside_text(inside).encode())
+            replace_file(path / INSIDE, csv_text(Inside, inside).encode())
         results = results_of(cells, self._lab.spec.reference)
         replace_file(path / VARIANTS, variants_text(results, self._lab.spec.reference).encode())
         replace_file(path / PAGE, page(self._lab.spec, results, inside).encode())

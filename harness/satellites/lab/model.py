@@ -43,13 +43,8 @@ from eyechart.harness.satellites.lab.mechanisms.positions import (
     turned,
 )
 from eyechart.harness.satellites.lab.mechanisms.stretch import Chunks
-from eyechart.harness.satellites.lab.variant import (
-    Randomised,
-    Rope,
-    Variant,
-    Window,
-    read_variant,
-)
+from eyechart.harness.satellites.lab.tokens import BOS, EOS
+from eyechart.harness.satellites.lab.variant import Randomised, Rope, Variant, Window, read_variant
 
 MODEL_TYPE = "eyechart_lab"
 _EPSILON = 1e-6
@@ -106,9 +101,7 @@ class LabConfig(PretrainedConfig):
         return read_variant(self.variant)
 
 
-def config_of(
-    variant: Variant, *, vocabulary: int, trained_window: int, bos: int, eos: int, pad: int
-) -> LabConfig:
+def config_of(variant: Variant, *, vocabulary: int, trained_window: int) -> LabConfig:
     """The config of a variant; `trained_window` is the number of tokens of the longest text of the
     training. A stretched variant has the weights of the one that was trained, and this config.
 
@@ -121,9 +114,9 @@ def config_of(
         variant.model_dump(mode="json"),
         vocab_size=vocabulary,
         trained_window=trained_window,
-        bos_token_id=bos,
-        eos_token_id=eos,
-        pad_token_id=pad,
+        bos_token_id=BOS,
+        eos_token_id=EOS,
+        pad_token_id=EOS,
         architectures=[LabForCausalLM.__name__],
     )
 

@@ -8,7 +8,6 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict
 
-from eyechart.harness.satellites.lab.data import Recipe
 from eyechart.harness.satellites.lab.study import Training
 from eyechart.harness.satellites.lab.variant import Variant
 
@@ -34,12 +33,6 @@ class Order(BaseModel):
     seed: int
     examples: str = ""
     tokenizer: str
-
-    @property
-    def recipe(self) -> Recipe:
-        """The recipe of the examples."""
-        one = self.training
-        return Recipe(one.rows, one.steps, one.growth)
 
 
 class Ended(BaseModel):

@@ -6,21 +6,22 @@ It is a self-contained HTML file, a pure function of the rows of `lab.csv` and t
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from typing import Any
 
 import altair as alt
 import pandas as pd
 from jinja2 import Environment, StrictUndefined
 from markupsafe import Markup
 
-from eyechart.harness.analysis.interval import span_text
 from eyechart.harness.report.page import style
 from eyechart.harness.satellites.lab.probing import TRAINED, UNTRAINED, Inside
 from eyechart.harness.satellites.lab.results import (
     Result,
     beyond_span_text,
     beyond_text,
+    interval_text,
     length_text,
+    p_text,
 )
 from eyechart.harness.satellites.lab.study import LabSpec
 from eyechart.harness.satellites.lab.words import method, missing, recipe, sentence, summary
@@ -104,42 +105,19 @@ mean over seeds and heads, of the last layer; dashed before the training.</figca
 _COLUMNS: Mapping[str, Callable[[Result], str]] = {
     "variant": lambda one: one.variant,
     "sees to": length_text,
-    "95 % interval over rows and seeds": lambda one: (
-        "" if one.span is None else span_text(one.span)
-    ),
+    "95 % interval over rows and seeds": interval_text,
     "learned": lambda one: f"{one.learnt} of {len(one.seeds)}",
     "diverged": lambda one: f"{one.diverged or ''}",
     "length not known": lambda one: f"{one.unknown or ''}",
-    "p": lambda one: _number(one.by_length.p),
-    "smallest possible p": lambda one: _number(one.by_length.smallest_p),
+    "p": lambda one: p_text(one.by_length.p),
+    "smallest possible p": lambda one: p_text(one.by_length.smallest_p),
     "verdict": lambda one: one.by_length.verdict,
     "right on longer rows": beyond_text,
     "its 95 % interval": beyond_span_text,
-    "its p": lambda one: _number(one.by_beyond.p),
+    "its p": lambda one: p_text(one.by_beyond.p),
     "its verdict": lambda one: one.by_beyond.verdict if one.beyond else "",
 }
 """Head of a column -> the text of a variant; a column without any text is left out."""
-
-
-@dataclass(frozen=True)
-class _Part:
-    """What the page says of one condition of a task."""
-
-    task: str
-    condition: str
-    trained_to: int
-    longest: int
-    summary: str
-    heads: Sequence[str]
-    rows: Sequence[Sequence[str]]
-    sentences: Sequence[str]
-    reach: Markup | None
-    """How far each variant sees."""
-    chart: Markup | None
-    """The curves."""
-    has_bands: bool
-    inside: Sequence[tuple[Markup, str]]
-    """A chart of each quantity that was measured inside, and its name."""
 
 
 def page(spec: LabSpec, results: Sequence[Result], inside: Sequence[Inside] = ()) -> str:
@@ -162,28 +140,27 @@ def page(spec: LabSpec, results: Sequence[Result], inside: Sequence[Inside] = ()
     )
 
 
-def _part(spec: LabSpec, mine: Sequence[Result], inside: Sequence[Inside]) -> _Part:
+def _part(spec: LabSpec, mine: Sequence[Result], inside: Sequence[Inside]) -> dict[str, Any]:
+    """What the page says of one condition of a task."""
     first = mine[0]
     columns = {head: [text(one) for one in mine] for head, text in _COLUMNS.items()}
     columns = {head: texts for head, texts in columns.items() if any(texts)}
-    return _Part(
-        first.task,
-        first.condition.replace(",", ", "),
-        first.trained_to,
-        first.longest,
-        summary(mine, spec.reference),
-        list(columns),
-        list(zip(*columns.values(), strict=True)),
-        [sentence(one, spec.reference) for one in mine],
-        _reach(mine),
-        _chart(mine),
-        _has_bands(mine),
-        _of_inside(mine, [one for one in inside if (one.task, one.condition) == first.where]),
-    )
-
-
-def _number(p: float | None) -> str:
-    return "" if p is None else f"{p:.2g}"
+    return {
+        "task": first.task,
+        "condition": first.condition.replace(",", ", "),
+        "trained_to": first.trained_to,
+        "longest": first.longest,
+        "summary": summary(mine, spec.reference),
+        "heads": list(columns),
+        "rows": list(zip(*columns.values(), strict=True)),
+        "sentences": [sentence(one, spec.reference) for one in mine],
+        "reach": _reach(mine),
+        "chart": _chart(mine),
+        "has_bands": _has_bands(mine),
+        "inside": _of_inside(
+            mine, [one for one in inside if (one.task, one.condition) == first.where]
+        ),
+    }
 
 
 def _has_bands(mine: Sequence[Result]) -> bool:
@@ -202,9 +179,7 @@ _SHAPES = {"=": "circle", ">": "triangle-right", "<": "triangle-left"}
 
 
 def _reach(mine: Sequence[Result]) -> Markup | None:
-    """How far each variant sees, with its interval and its seeds, as SVG; `None` if nothing was
-    trained.
-    """
+    """How far each variant sees, with interval and seeds, as SVG; `None` if nothing was trained."""
     means, seeds = [], []
     for one in mine:
         if one.length is None:
@@ -225,8 +200,7 @@ def _reach(mine: Sequence[Result]) -> Markup | None:
     layers = [
         base.mark_rule().encode(x, alt.X2("high:Q")),
         base.mark_point(filled=True, opacity=1, size=60, color="#000").encode(
-            alt.X("length:Q", scale=scale),
-            alt.Shape("sign:N", scale=shapes, legend=None),
+            alt.X("length:Q", scale=scale), alt.Shape("sign:N", scale=shapes, legend=None)
         ),
         alt.Chart(each)
         .mark_tick(thickness=1, yOffset=7, height=6, color="#555")

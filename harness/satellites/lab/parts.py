@@ -1,12 +1,17 @@
 """The parts of a study that need no other part: the examples of a seed, the answers and the inside
-of a model. Each is done by a function that can be called in a process of its own.
+of a model. Each is done by a function, which is called in a process of its own.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import multiprocessing
+import os
+import signal
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from functools import partial
+from typing import Generic, TypeVar
 
 from eyechart.harness.errors import EyechartError
 from eyechart.harness.satellites.lab.asking import Cell, ask, cells_of, not_asked
@@ -15,67 +20,84 @@ from eyechart.harness.satellites.lab.folders import LabFolder, Model, keep_model
 from eyechart.harness.satellites.lab.order import DIVERGED, WEIGHTS, ended
 from eyechart.harness.satellites.lab.probing import TRAINED, UNTRAINED, Inside, measured
 from eyechart.harness.satellites.lab.tokens import read_tokenizer
+from eyechart.harness.satellites.lab.worker import CONTEXT
 from eyechart.providers.base import ProviderError
+
+Row = TypeVar("Row", Cell, Inside)
+Thing = TypeVar("Thing")
+Result = TypeVar("Result")
+
+
+def in_processes(
+    function: Callable[[Thing], Result], things: Sequence[Thing], jobs: int
+) -> Iterator[Result]:
+    """What the function returns for each thing, in their order, from `jobs` processes, but no more
+    than there are cores; with one, from this process. An interrupt ends all.
+    """
+    cores = os.cpu_count() or 1
+    jobs = min(jobs, len(things), cores)
+    if jobs <= 1:
+        yield from map(function, things)
+        return
+    pool = ProcessPoolExecutor(
+        jobs, mp_context=CONTEXT, initializer=_begin, initargs=(cores // jobs,)
+    )
+    try:
+        yield from pool.map(function, things)
+    except BaseException:
+        for process in multiprocessing.active_children():
+            process.kill()
+        raise
+    finally:
+        pool.shutdown(cancel_futures=True)
+
+
+def _begin(threads: int) -> None:
+    """Leaves interrupts to the process that asks, and gives torch its share of the cores."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    os.environ["OMP_NUM_THREADS"] = str(threads)  # read when torch is imported
 
 
 def draw(folder: LabFolder, seed: int) -> int:
     """Draws the examples of a seed; returns the seed."""
-    lab = folder.lab
-    make_examples(
-        folder.examples(seed),
-        lab.learnt,
-        read_tokenizer(folder.tokenizer),
-        recipe=lab.recipe,
-        seed=seed,
-    )
+    lab, tokenizer = folder.lab, read_tokenizer(folder.tokenizer)
+    make_examples(folder.examples(seed), lab.learnt, tokenizer, lab.spec.training, seed)
     return seed
 
 
 @dataclass(frozen=True)
-class Asked:
-    """What a model answered."""
+class Found(Generic[Row]):
+    """What was found of a model."""
 
     model: Model
-    cells: Sequence[Cell] = ()
-    """The rows of `lab.csv`."""
+    rows: Sequence[Row] = ()
+    """Its rows of `lab.csv` or `inside.csv`."""
+    said: str = ""
+    """What was done, in a line for the user."""
     warnings: Sequence[str] = ()
     failure: str = ""
-    """Why it could not be asked."""
-    has_asked: bool = False
-    """Whether anything was asked; a run may have all answers already."""
+    """Why it could not be asked or measured."""
 
 
-def asked(folder: LabFolder, number: int) -> Asked:
-    """Asks the model with this number what has no answer yet; a model whose training diverged is
-    not asked.
-    """
+def asked(folder: LabFolder, number: int) -> Found[Cell]:
+    """Asks the model with this number what has no answer yet; not one whose training diverged."""
     lab, model = folder.lab, list(folder.models())[number]
     how = ended(model.training)
     assert how is not None
     if how.how == DIVERGED:
-        return Asked(model, list(not_asked(lab, model, how)))
+        return Found(model, list(not_asked(lab, model, how)), "has all answers")
     variant = lab.spec.variants[model.variant]
     keep = partial(keep_model, model.training / WEIGHTS, model.folder, variant)
     warnings: list[str] = []
     try:
         runs, has_asked = ask(lab, model, keep, warnings.append)
     except (EyechartError, ProviderError) as error:
-        return Asked(model, warnings=warnings, failure=" ".join(error.lines))
-    return Asked(model, list(cells_of(lab, model, runs, how)), warnings, has_asked=has_asked)
+        return Found(model, warnings=warnings, failure=" ".join(error.lines))
+    said = "asked" if has_asked else "has all answers"
+    return Found(model, list(cells_of(lab, model, runs, how)), said, warnings)
 
 
-@dataclass(frozen=True)
-class Probed:
-    """What a model has inside."""
-
-    model: Model
-    rows: Sequence[Inside] = ()
-    """The rows of `inside.csv`."""
-    failure: str = ""
-    """Why it could not be measured."""
-
-
-def probed(folder: LabFolder, number: int) -> Probed:
+def probed(folder: LabFolder, number: int) -> Found[Inside]:
     """Measures the model with this number, and what it was before its training."""
     from eyechart.harness.satellites.lab.train import (  # noqa: PLC0415  imports torch
         write_untrained,
@@ -92,5 +114,5 @@ def probed(folder: LabFolder, number: int) -> Probed:
             *measured(lab, model, TRAINED, model.folder),
         ]
     except (EyechartError, ProviderError) as error:
-        return Probed(model, failure=" ".join(error.lines))
-    return Probed(model, rows)
+        return Found(model, failure=" ".join(error.lines))
+    return Found(model, rows, "probed")

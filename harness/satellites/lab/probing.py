@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import contextlib
-import csv
 import io
 import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -42,10 +41,6 @@ class Inside:
     length: int
     value: float
     """The mean over rows and heads, of the last layer where there is one value a layer."""
-
-
-COLUMNS = tuple(field.name for field in fields(Inside))
-"""The columns of `inside.csv`."""
 
 
 def measured(lab: Lab, model: Model, state: str, folder: Path) -> Iterator[Inside]:
@@ -129,13 +124,3 @@ def _without_defaults(folder: Path) -> Iterator[None]:
     kept = {name: value for name, value in os.environ.items() if not name.startswith(_VARIABLES)}
     with contextlib.chdir(folder), mock.patch.dict(os.environ, kept, clear=True):
         yield
-
-
-def inside_text(rows: Sequence[Inside]) -> str:
-    """The content of `inside.csv`."""
-    text = io.StringIO()
-    writer = csv.DictWriter(text, COLUMNS, lineterminator="\n")
-    writer.writeheader()
-    for row in rows:
-        writer.writerow(asdict(row) | {"value": f"{row.value:.6g}"})
-    return text.getvalue()

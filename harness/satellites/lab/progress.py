@@ -7,7 +7,6 @@ import threading
 import time
 from collections.abc import Mapping
 from pathlib import Path
-from types import TracebackType
 from typing import Self
 
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
@@ -47,23 +46,16 @@ class Display:
         self._bar.start()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._bar.stop()
 
     def begins(self, folder: Path) -> None:
-        """A training begins, or goes on."""
         label = one_line(self._labels[folder])
         with self._lock:
             self._tasks[folder] = self._bar.add_task(label, total=self._steps, loss="")
             self._begun[folder] = time.monotonic()
 
     def goes_on(self, folder: Path, step: int, loss: float) -> None:
-        """It has done so many steps, the last of them with this mean loss."""
         self._bar.update(self._tasks[folder], completed=step, loss=f"loss {loss:.3g}")
         with self._lock:
             first = self._first.setdefault(folder, step)
@@ -78,7 +70,6 @@ class Display:
         )
 
     def ends(self, folder: Path, how: str) -> None:
-        """It ended."""
         with self._lock:
             self.ended[folder] = how
             took = time.monotonic() - self._begun[folder]

@@ -13,7 +13,7 @@ from eyechart.harness.errors import EyechartError, StudyFileError, UsageError
 from eyechart.harness.face.trust import TRUST, why_tasks
 from eyechart.harness.plan import selection
 from eyechart.harness.plan.plan import Plan
-from eyechart.harness.satellites.lab.data import Learnt, Recipe
+from eyechart.harness.satellites.lab.data import Learnt
 from eyechart.harness.satellites.lab.probe_verb import problem_of_measure
 from eyechart.harness.satellites.lab.study import (
     TASK_OF_LAB,
@@ -33,11 +33,7 @@ from eyechart.harness.task.source import Problem, YamlFile
 from eyechart.providers.close_match import did_you_mean
 from eyechart.providers.naming import spelled
 
-_PARTS: dict[str, Any] = {
-    "tasks": TASK_OF_LAB,
-    "training": Training,
-    "probe": Probe,
-}
+_PARTS: dict[str, Any] = {"tasks": TASK_OF_LAB, "training": Training, "probe": Probe}
 _PLACES_OF_VARIANTS = {"every": 1, "variants": 2}
 """Keys below which there are variants, and how deep one lies."""
 _BESIDES = 8
@@ -73,19 +69,13 @@ class Lab:
         """The most tokens of a reply to each plan."""
         return [most_tokens(plan) for plan in self.plans]
 
-    @property
-    def recipe(self) -> Recipe:
-        """The recipe of the examples."""
-        one = self.spec.training
-        return Recipe(one.rows, one.steps, one.growth)
-
     @cached_property
     def data_digest(self) -> str:
         """A hash of what determines the examples and their tokens, but for the seed."""
-        recipe = self.recipe
+        training = self.spec.training
         content = {
-            "examples": [recipe.rows, recipe.drawn_steps, recipe.growth],
-            "merged": self.spec.training.merged,
+            "examples": [training.rows, training.drawn_steps, training.growth],
+            "merged": training.merged,
             "tasks": [
                 [
                     one.plan.task.name,
@@ -100,15 +90,8 @@ class Lab:
         }
         return digest_of(content)
 
-    def trained_digest(self, variant: Variant) -> str:
-        """A hash of what determines the weights of a variant, but for the seed."""
-        return self._digest(variant.trained_as)
-
-    def asked_digest(self, variant: Variant) -> str:
-        """A hash of what determines a model that is asked, but for the seed."""
-        return self._digest(variant)
-
-    def _digest(self, variant: Variant) -> str:
+    def digest(self, variant: Variant) -> str:
+        """A hash of what determines a model of a variant, but for the seed."""
         training = self.spec.training.model_dump(mode="json")
         content = {"variant": variant.model_dump(mode="json"), "training": training}
         return digest_of({**content, "data": self.data_digest})

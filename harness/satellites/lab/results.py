@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Literal, TypeAlias
 
 from eyechart.harness.analysis.curve import SIGNIFICANT, THRESHOLD
-from eyechart.harness.analysis.interval import Bound, Sign, Span
+from eyechart.harness.analysis.interval import Bound, Sign, Span, span_text
 from eyechart.harness.analysis.paired import holm
 from eyechart.harness.satellites.lab.asking import Cell
 from eyechart.harness.satellites.lab.order import TRAINED
@@ -49,9 +50,7 @@ class OfSeed:
 
     @cached_property
     def beyond(self) -> OfModel | None:
-        """Share of right answers to longer rows, in lines that have no others; `None` if none was
-        scored.
-        """
+        """Share of right answers in lines of only longer rows; `None` if none was scored."""
         right, n = _counts(one for one in self.asked if (one.length_low or 0) > one.trained_to)
         return share_of(right, n) if n else None
 
@@ -161,9 +160,7 @@ class Result:
 
     @cached_property
     def asked_within(self) -> tuple[int, int] | None:
-        """The shortest and the longest row of the lines that lie within the trained lengths; `None`
-        if no such line was asked.
-        """
+        """The shortest and the longest row of the lines of trained lengths; `None` without any."""
         lines = [cell for one in self.seeds for cell in one.asked if is_within(cell)]
         if not lines:
             return None
@@ -205,9 +202,7 @@ class Result:
 
     @property
     def span(self) -> Span | None:
-        """The 95 % interval of `length` over rows and seeds; `None` with too few known lengths, and
-        where `length` is.
-        """
+        """The 95 % interval of `length`; `None` where `length_interval` gives none."""
         return length_interval(self.seen, self.shortest, self.longest)
 
     @cached_property
@@ -216,9 +211,7 @@ class Result:
         return [one.beyond for one in self.trained if one.beyond is not None]
 
     def curve(self) -> Iterable[tuple[int, float, float, float]]:
-        """Of each line: its length, and the mean, the least and the highest accuracy of the seeds
-        that were asked.
-        """
+        """Of each line: its length, and the mean, least and highest accuracy of the seeds."""
         by_length: dict[int, list[float]] = {}
         for one in self.seeds:
             for cell in one.asked:
@@ -245,6 +238,16 @@ def beyond_span_text(one: Result) -> str:
     return "" if span is None else f"{100 * span[0]:.0f} to {100 * span[1]:.0f} %"
 
 
+def p_text(p: float | None) -> str:
+    """A p-value, for tables and sentences; empty where there is none."""
+    return "" if p is None else f"{p:.2g}"
+
+
+def interval_text(one: Result) -> str:
+    """The interval of the length, for a table; empty where there is none."""
+    return "" if one.span is None else span_text(one.span)
+
+
 def length_text(one: Result) -> str:
     """How far a variant sees, for a table: `20`, `< 5`, `not known`, or `not trained`."""
     if one.length is None:
@@ -253,28 +256,18 @@ def length_text(one: Result) -> str:
 
 
 def results_of(cells: Sequence[Cell], reference: str) -> list[Result]:
-    """A result for each condition and variant, in the order of the rows; each variant is compared
-    with `reference`.
-    """
-    grouped: dict[Where, dict[str, dict[int, list[Cell]]]] = {}
+    """A result for each condition and variant, in the order of the rows, against `reference`."""
+    grouped: dict[Where, dict[str, dict[int, list[Cell]]]] = defaultdict(
+        lambda: defaultdict(lambda: defaultdict(list))
+    )
     for cell in cells:
-        of_variant = grouped.setdefault((cell.task, cell.condition), {}).setdefault(
-            cell.variant, {}
-        )
-        of_variant.setdefault(cell.seed, []).append(cell)
+        grouped[cell.task, cell.condition][cell.variant][cell.seed].append(cell)
     found: list[Result] = []
     for where, variants in grouped.items():
-        lengths = [
-            cell.length
-            for seeds in variants.values()
-            for of_seed in seeds.values()
-            for cell in of_seed
-            if cell.length is not None
-        ] or [0]
+        lengths = [cell.length or 0 for cell in cells if (cell.task, cell.condition) == where]
+        asked = list(filter(None, lengths)) or [0]
         results = [
-            Result(
-                name, *where, [OfSeed(one) for one in seeds.values()], min(lengths), max(lengths)
-            )
+            Result(name, *where, [OfSeed(one) for one in seeds.values()], min(asked), max(asked))
             for name, seeds in variants.items()
         ]
         found += _compared(results, reference)

@@ -105,9 +105,7 @@ def _bounded(length: float, shortest: float, longest: float) -> Bound:
 
 
 def smallest_p(first: int, second: int) -> float:
-    """The smallest p-value of `permutation_p` for so many seeds of two variants: 0.1 for three and
-    three.
-    """
+    """The smallest `permutation_p` of so many seeds of two variants: 0.1 of three and three."""
     splits = math.comb(first + second, first)
     return min(1.0, (2 if first == second else 1) / splits)
 

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, astuple, dataclass
 from typing import TYPE_CHECKING, Any
 
-from eyechart.harness.analysis.interval import span_text
 from eyechart.harness.cli.documents import print_document
 from eyechart.harness.cli.layout import Column, table
 from eyechart.harness.cli.terminal import echo, show, tell
@@ -21,7 +20,9 @@ from eyechart.harness.satellites.lab.results import (
     beyond_span,
     beyond_span_text,
     beyond_text,
+    interval_text,
     length_text,
+    p_text,
 )
 from eyechart.harness.satellites.lab.seeds import FEWEST, fewest_seeds, mean, smallest_p
 from eyechart.harness.satellites.lab.study import LabSpec
@@ -49,13 +50,8 @@ def dry_run(
     """Prints what is to be trained and asked, with the time that this would take here."""
     spec, device = folder.lab.spec, places[0].device
     ahead = _ahead(folder, tokenizer, device)
-    total = _Ahead(
-        sum(one.trainings for one in ahead.values()),
-        sum(one.steps for one in ahead.values()),
-        sum(one.requests for one in ahead.values()),
-        sum(one.training_s for one in ahead.values()) / len(places),
-        sum(one.asking_s for one in ahead.values()),
-    )
+    total = _Ahead(*map(sum, zip(*map(astuple, ahead.values()), strict=True)))
+    total.training_s /= len(places)
     if as_json:
         print_document(
             {
@@ -97,10 +93,8 @@ def _time(seconds: float) -> str:
 
 def _ahead(folder: LabFolder, tokenizer: Tokenizer, device: str) -> dict[str, _Ahead]:
     """What is missing of each variant."""
-    from eyechart.harness.satellites.lab.asking_time import (  # noqa: PLC0415  imports torch
-        seconds_of_model,
-    )
     from eyechart.harness.satellites.lab.devices import (  # noqa: PLC0415  imports torch
+        seconds_of_model,
         seconds_of_step,
     )
     from eyechart.harness.satellites.lab.train import steps_left  # noqa: PLC0415  imports torch
@@ -153,11 +147,11 @@ def results(spec: LabSpec, found: Sequence[Result]) -> None:
                     Column(["variant"], [one.variant for one in mine], "left"),
                     Column(["learned"], [f"{one.learnt}/{len(one.seeds)}" for one in mine]),
                     Column(["sees to"], [length_text(one) for one in mine]),
-                    Column(["95 % interval"], [_span(one) for one in mine], "left"),
-                    Column(["p"], [_p(one.by_length) for one in mine]),
+                    Column(["95 % interval"], [interval_text(one) for one in mine], "left"),
+                    Column(["p"], [p_text(one.by_length.p) for one in mine]),
                     Column(["longer rows", "right"], [beyond_text(one) for one in mine]),
                     Column(["", "interval"], [beyond_span_text(one) for one in mine], "left"),
-                    Column(["", "p"], [_p(one.by_beyond) for one in mine]),
+                    Column(["", "p"], [p_text(one.by_beyond.p) for one in mine]),
                 ]
             )
         )
@@ -165,14 +159,6 @@ def results(spec: LabSpec, found: Sequence[Result]) -> None:
             tell(sentence(one, spec.reference))
         echo("")
     tell(method(found, spec.reference))
-
-
-def _p(of: Comparison) -> str:
-    return "" if of.p is None else f"{of.p:.2g}"
-
-
-def _span(one: Result) -> str:
-    return "" if one.span is None else span_text(one.span)
 
 
 def document(folder: LabFolder, found: Sequence[Result]) -> None:

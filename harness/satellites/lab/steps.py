@@ -14,7 +14,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
-from typing import Any, ClassVar, NamedTuple, Protocol
+from typing import Any, TypeAlias
 
 import torch
 
@@ -33,20 +33,9 @@ _REHEARSALS = 2
 """Steps before a step is recorded, whose changes are taken back: PyTorch asks for them."""
 
 
-class Given(NamedTuple):
-    """The tensors of a batch, see `data.Batch`."""
-
-    ids: torch.Tensor
-    """(B, T)."""
-    places: torch.Tensor
-    """(B, R)."""
-    wanted: torch.Tensor
-    """(B, R)."""
-
-
-def given_of(batch: Batch, device: str) -> Given:
-    """The tensors of a batch on a device."""
-    return Given(*(torch.from_numpy(array).to(device) for array in batch))
+def on_device(batch: Batch, device: str) -> Batch:
+    """The tensors of a batch of arrays."""
+    return Batch(*(torch.from_numpy(array).to(device) for array in batch))
 
 
 def learning_rate(training: Training, step: int) -> float:
@@ -56,7 +45,7 @@ def learning_rate(training: Training, step: int) -> float:
     return training.learning_rate * rise * fall
 
 
-def loss_of(model: Any, given: Given, positions: torch.Tensor | None = None) -> torch.Tensor:
+def loss_of(model: Any, given: Batch, positions: torch.Tensor | None = None) -> torch.Tensor:
     """The mean loss of the tokens of the replies, with the variant's own loss. `positions`
     (B, T - 1) are those of randomised positions; drawn by the model if not given.
     """
@@ -99,32 +88,23 @@ def new_optimizer(model: Any, training: Training, device: str) -> torch.optim.Ad
     )
 
 
-class Steps(Protocol):
-    """The steps of a training."""
-
-    checkpoints: ClassVar[int]
-    """Checkpoints of a training, about."""
-
-    def take(self, step: int) -> None:
-        """Takes a step; the steps of a training are taken in their order."""
-
-    def mean_loss(self) -> float:
-        """The mean loss of the steps since it was asked before, when all of them are done."""
-
-
 def steps_of(model: Any, optimizer: Any, order: Order, examples: Examples, device: str) -> Steps:
     """The steps of a training on the examples of a study: recorded on a GPU."""
     if torch.device(device).type == "cuda":
         return RecordedSteps(model, optimizer, order, examples, device)
     return PlainSteps(
-        model, optimizer, order, lambda step: loss_of(model, given_of(examples.batch(step), device))
+        model,
+        optimizer,
+        order,
+        lambda step: loss_of(model, on_device(examples.batch(step), device)),
     )
 
 
 class PlainSteps:
-    """Steps of which each is computed from Python."""
+    """The steps of a training, which are taken in their order; each is computed from Python."""
 
-    checkpoints: ClassVar[int] = 20
+    checkpoints = 20
+    """Checkpoints of a training, about."""
 
     def __init__(
         self, model: Any, optimizer: Any, order: Order, loss_at: Callable[[int], torch.Tensor]
@@ -142,7 +122,7 @@ class PlainSteps:
         self._losses.append(step_of(self._model, self._optimizer, lambda: self._loss_at(step)))
 
     def mean_loss(self) -> float:
-        """See `Steps`."""
+        """The mean loss of the steps since it was asked before, when all of them are done."""
         mean = float(torch.stack(self._losses).mean())
         self._losses.clear()
         return mean
@@ -161,7 +141,7 @@ class RecordedSteps:
     it is computed each time, which tests do.
     """
 
-    checkpoints: ClassVar[int] = 4
+    checkpoints = 4
     """Few: a training takes seconds, and all that share a GPU wait for a checkpoint."""
 
     def __init__(
@@ -171,7 +151,7 @@ class RecordedSteps:
         training = order.training
         steps = range(training.steps)
         whole = examples.between(0, len(examples.ends))
-        self._given = Given(*(torch.from_numpy(one).int().to(device) for one in whole))
+        self._given = Batch(*(torch.from_numpy(one).int().to(device) for one in whole))
         first = [examples.first(step) for step in steps]
         rates = [learning_rate(training, step) for step in steps]
         self._first = torch.tensor(first, device=device)
@@ -191,7 +171,6 @@ class RecordedSteps:
         """The steps whose loss was asked, and those that are taken."""
 
     def take(self, step: int) -> None:
-        """See `Steps`."""
         if step != self._done:
             self._at.fill_(step)
             self._told = step
@@ -207,7 +186,6 @@ class RecordedSteps:
         self._done = step + 1
 
     def mean_loss(self) -> float:
-        """See `Steps`."""
         with self._in_stream():
             mean = float(self._losses[self._told : self._done].mean())
         self._told = self._done
@@ -228,7 +206,7 @@ class RecordedSteps:
     def _whole_step(self) -> None:
         """The step whose number is on the device, and on to the next number."""
         rows = self._first.index_select(0, self._at) + self._rows
-        given = Given(*(one.index_select(0, rows).long() for one in self._given))
+        given = Batch(*(one.index_select(0, rows).long() for one in self._given))
         rate = self._rates.index_select(0, self._at)[0]
         for group in self._optimizer.param_groups:
             if isinstance(group["lr"], torch.Tensor):
@@ -264,3 +242,6 @@ class RecordedSteps:
         with torch.cuda.graph(graph, stream=self._stream):
             self._whole_step()
         return graph
+
+
+Steps: TypeAlias = PlainSteps | RecordedSteps

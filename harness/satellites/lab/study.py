@@ -27,6 +27,8 @@ from eyechart.harness.study.spec import TASK, StudyTask, Text
 
 MOST_SEEDS = 50
 """Seeds of training, at most."""
+MOST_EXAMPLES = 200_000
+"""Examples that are drawn for a seed, at most; a longer training has them again."""
 VariantName = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_]*$", max_length=30)]
 """The name of a variant: part of the names of folders and models."""
 Share = Annotated[FiniteFloat, Field(ge=0, le=1)]
@@ -74,6 +76,16 @@ class Training(Part):
             )
         return warm_up
 
+    @property
+    def drawn_steps(self) -> int:
+        """Steps whose examples are drawn; those after them take the last ones again."""
+        return min(self.steps, max(1, MOST_EXAMPLES // self.rows))
+
+    def grown(self, step: int) -> float:
+        """How far the longest row has grown at a step, 0 to 1."""
+        until = self.growth * self.drawn_steps
+        return min(1.0, (step + 1) / until) if until else 1.0
+
 
 class Probe(Part):
     """What `bench probe` measures inside every trained model."""
@@ -102,10 +114,7 @@ def _two(given: Any) -> Any:
     return given
 
 
-_Trained = Annotated[
-    list[Annotated[int, Field(gt=0, le=100_000)]],
-    BeforeValidator(_two),
-]
+_Trained = Annotated[list[Annotated[int, Field(gt=0, le=100_000)]], BeforeValidator(_two)]
 TASK_OF_LAB: Any = create_model(
     "LabTask",
     __base__=TASK,

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import shutil
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Generator, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -38,7 +38,7 @@ from eyechart.harness.satellites.lab.order import (
 )
 from eyechart.harness.satellites.lab.steps import Steps, new_optimizer, steps_of
 from eyechart.harness.satellites.lab.study import Training
-from eyechart.harness.satellites.lab.tokens import BOS, EOS, save
+from eyechart.harness.satellites.lab.tokens import save
 from eyechart.providers.model_files import one_line
 
 EXPLODED = 3.0
@@ -52,28 +52,8 @@ Point: TypeAlias = tuple[int, float]
 def new_model(order: Order, vocabulary: int, window: int, device: str) -> Any:
     """The untrained model of an order, whose weights follow from its seed."""
     torch.manual_seed(order.seed)
-    config = config_of(
-        order.variant,
-        vocabulary=vocabulary,
-        trained_window=window,
-        bos=BOS,
-        eos=EOS,
-        pad=EOS,
-    )
+    config = config_of(order.variant, vocabulary=vocabulary, trained_window=window)
     return LabForCausalLM(config).to(device).train()
-
-
-def train(folder: Path, device: str, tell: Callable[[int, float], None]) -> Ended:
-    """Trains what the order in a folder says; `tell` gets each point of the curve of the loss."""
-    with one_thread():
-        training = steps_in(folder, device)
-        while True:
-            try:
-                point = next(training)
-            except StopIteration as end:
-                return end.value  # type: ignore[no-any-return]
-            if point is not None:
-                tell(*point)
 
 
 @contextmanager
@@ -123,7 +103,7 @@ class OfStudy:
 
     def __init__(self, folder: Path, order: Order, tokenizer: Tokenizer, device: str) -> None:
         self._order, self._device = order, device
-        self._examples: Examples = read_examples(folder / order.examples, order.recipe)
+        self._examples: Examples = read_examples(folder / order.examples, order.training)
         self.window = int(self._examples.sizes.max())
         self.model = new_model(order, tokenizer.get_vocab_size(), self.window, device)
         self.learned = self.model

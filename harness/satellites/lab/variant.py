@@ -82,8 +82,8 @@ class Mechanism(BaseModel):
         return {self.name: fields[self.short] if list(fields) == [self.short] else fields}
 
 
-class NoPositions(Mechanism):
-    """No positions (NoPE): only the causal mask tells places apart."""
+class Nothing(Mechanism):
+    """No mechanism. Without positions (NoPE) only the causal mask tells places apart."""
 
     name = "none"
 
@@ -184,12 +184,6 @@ class Window(Mechanism):
     """Number of the first positions."""
 
 
-class NoTemperature(Mechanism):
-    """Scores as they are."""
-
-    name = "none"
-
-
 class LogN(Mechanism):
     """Products of queries and keys times log n by log n of the training."""
 
@@ -200,12 +194,6 @@ class Adaptive(Mechanism):
     """A temperature from the entropy of the weights. Applies only when the model is asked."""
 
     name = "adaptive"
-
-
-class NoStretch(Mechanism):
-    """Positions as in the training."""
-
-    name = "none"
 
 
 class Stretch(Mechanism):
@@ -240,12 +228,6 @@ class DualChunk(Mechanism):
     """
 
     name = "dual_chunk"
-
-
-class NoLoss(Mechanism):
-    """Nothing but the loss of the reply."""
-
-    name = "none"
 
 
 class SeqVcr(Mechanism):
@@ -295,7 +277,7 @@ def _known(*kinds: type[Mechanism]) -> BeforeValidator:
 
 
 Positions: TypeAlias = Annotated[
-    Annotated[NoPositions, Tag(NoPositions.name)]
+    Annotated[Nothing, Tag(Nothing.name)]
     | Annotated[Sinusoidal, Tag(Sinusoidal.name)]
     | Annotated[Rope, Tag(Rope.name)]
     | Annotated[PRope, Tag(PRope.name)]
@@ -304,7 +286,7 @@ Positions: TypeAlias = Annotated[
     | Annotated[Sandwich, Tag(Sandwich.name)]
     | Annotated[Randomised, Tag(Randomised.name)],
     Discriminator(_named),
-    _known(NoPositions, Sinusoidal, Rope, PRope, Alibi, Kerple, Sandwich, Randomised),
+    _known(Nothing, Sinusoidal, Rope, PRope, Alibi, Kerple, Sandwich, Randomised),
 ]
 Attention: TypeAlias = Annotated[
     Annotated[Softmax, Tag(Softmax.name)]
@@ -316,25 +298,25 @@ Attention: TypeAlias = Annotated[
     _known(Softmax, OffByOne, Relu, Differential, Window),
 ]
 Temperature: TypeAlias = Annotated[
-    Annotated[NoTemperature, Tag(NoTemperature.name)]
+    Annotated[Nothing, Tag(Nothing.name)]
     | Annotated[LogN, Tag(LogN.name)]
     | Annotated[Adaptive, Tag(Adaptive.name)],
     Discriminator(_named),
-    _known(NoTemperature, LogN, Adaptive),
+    _known(Nothing, LogN, Adaptive),
 ]
 Stretching: TypeAlias = Annotated[
-    Annotated[NoStretch, Tag(NoStretch.name)]
+    Annotated[Nothing, Tag(Nothing.name)]
     | Annotated[Linear, Tag(Linear.name)]
     | Annotated[Ntk, Tag(Ntk.name)]
     | Annotated[Yarn, Tag(Yarn.name)]
     | Annotated[DualChunk, Tag(DualChunk.name)],
     Discriminator(_named),
-    _known(NoStretch, Linear, Ntk, Yarn, DualChunk),
+    _known(Nothing, Linear, Ntk, Yarn, DualChunk),
 ]
 Loss: TypeAlias = Annotated[
-    Annotated[NoLoss, Tag(NoLoss.name)] | Annotated[SeqVcr, Tag(SeqVcr.name)],
+    Annotated[Nothing, Tag(Nothing.name)] | Annotated[SeqVcr, Tag(SeqVcr.name)],
     Discriminator(_named),
-    _known(NoLoss, SeqVcr),
+    _known(Nothing, SeqVcr),
 ]
 
 
@@ -352,18 +334,18 @@ class Variant(BaseModel):
     """Width between the two maps of the feed-forward block; 8/3 of `width` if not given."""
     attention: Attention = Softmax()
     positions: Positions = Rope()
-    temperature: Temperature = NoTemperature()
-    stretch: Stretching = NoStretch()
+    temperature: Temperature = Nothing()
+    stretch: Stretching = Nothing()
     """Applies only when the model is asked."""
-    loss: Loss = NoLoss()
+    loss: Loss = Nothing()
     """Applies only in the training."""
 
     @property
     def trained_as(self) -> Variant:
         """This variant without what applies only when it is asked: equal ones are trained once."""
-        changes: dict[str, Mechanism] = {"stretch": NoStretch()}
+        changes: dict[str, Mechanism] = {"stretch": Nothing()}
         if isinstance(self.temperature, Adaptive):
-            changes["temperature"] = NoTemperature()
+            changes["temperature"] = Nothing()
         return self.model_copy(update=changes)
 
     @property
@@ -426,7 +408,7 @@ class Variant(BaseModel):
     @classmethod
     def _stretch_fits(cls, stretch: Mechanism, info: ValidationInfo) -> Mechanism:
         positions, attention = info.data.get("positions"), info.data.get("attention")
-        if isinstance(stretch, NoStretch) or positions is None or attention is None:
+        if isinstance(stretch, Nothing) or positions is None or attention is None:
             return stretch
         if not isinstance(positions, Rope):
             raise _wrong(

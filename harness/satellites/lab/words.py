@@ -12,6 +12,7 @@ from eyechart.harness.satellites.lab.results import (
     Result,
     beyond_span_text,
     beyond_text,
+    p_text,
 )
 from eyechart.harness.satellites.lab.seeds import FEWEST, fewest_seeds
 from eyechart.harness.satellites.lab.study import LabSpec
@@ -113,17 +114,13 @@ def _difference(of: Comparison, reference: str, *, better: str, worse: str) -> s
         return ""
     if of.verdict == "too few seeds":
         return (
-            f"nothing can be said of a difference to {reference}: p is {_p(of.p)}, and no p "
-            f"below {_p(of.smallest_p)} is possible with so few seeds"
+            f"nothing can be said of a difference to {reference}: p is {p_text(of.p)}, and no p "
+            f"below {p_text(of.smallest_p)} is possible with so few seeds"
         )
     if of.verdict == "no difference":
-        return f"no difference to {reference} found (p = {_p(of.p)})"
+        return f"no difference to {reference} found (p = {p_text(of.p)})"
     kind = better if of.verdict == "better" else worse
-    return f"{kind} {reference} over seeds (p = {_p(of.p)})"
-
-
-def _p(p: float) -> str:
-    return f"{p:.2g}"
+    return f"{kind} {reference} over seeds (p = {p_text(of.p)})"
 
 
 _GROUPS = {
@@ -175,12 +172,12 @@ def method(results: Sequence[Result], reference: str) -> str:
         return said
     smallest = [of.smallest_p for one in results if (of := one.by_length).smallest_p is not None]
     least, most = min(smallest, default=1.0), max(smallest, default=1.0)
-    fewer = f" ({_p(most)} where fewer lengths are known)" if most > least else ""
+    fewer = f" ({p_text(most)} where fewer lengths are known)" if most > least else ""
     return (
         f"{said} A seed of training is the unit. Each variant is compared with {reference} by the "
         "exact permutation test of the mean log length over models whose length is known, "
         "corrected by Holm over the variants of a condition; with these seeds p cannot be below "
-        f"{_p(least)}{fewer}, and one of them can be called better from {fewest_seeds(others)} "
+        f"{p_text(least)}{fewer}, and one of them can be called better from {fewest_seeds(others)} "
         "seeds on. "
         "The share of right answers to rows longer than trained is compared likewise over all "
         "trained models, and corrected by itself. Intervals are over rows and seeds."
@@ -203,9 +200,7 @@ def recipe(spec: LabSpec) -> str:
 
 
 def missing(spec: LabSpec, results: Sequence[Result]) -> str:
-    """How many models are not in the results, since they are not trained or asked yet; empty if
-    none is missing.
-    """
+    """How many models are not trained or asked yet, so not in the results; empty if none."""
     wheres = {one.where for one in results}
     there = sum(len(one.seeds) for one in results) // max(1, len(wheres))
     models = len(spec.variants) * spec.seeds

@@ -54,9 +54,7 @@ class Slot:
 
 
 def slots(devices: Sequence[str], jobs: int | None) -> list[Slot]:
-    """The processes of `jobs` trainings at a time: one for each training on a CPU, or one for each
-    GPU.
-    """
+    """The processes of `jobs` trainings at a time: one for each on a CPU, or one for each GPU."""
     if devices == [CPU]:
         return [Slot(CPU)] * (jobs or 1)
     jobs = jobs or TOGETHER * len(devices)
@@ -190,11 +188,9 @@ class _Sender:
         """The process that asked knows it."""
 
     def goes_on(self, folder: Path, step: int, loss: float) -> None:
-        """Sends a point."""
         self._asked.send((folder, (step, loss)))
 
     def ends(self, folder: Path, how: str) -> None:
-        """Sends how it ended."""
         self._asked.send((folder, how))
 
 

@@ -9,7 +9,6 @@ from time import perf_counter
 
 from eyechart.harness.errors import TaskError
 from eyechart.harness.plan.plan import Plan, make_sample
-from eyechart.harness.satellites.probe.counts import running_counts
 from eyechart.harness.satellites.probe.folder import (
     Measured,
     MeasuredKey,
@@ -27,7 +26,7 @@ from eyechart.harness.satellites.probe.passes import (
     measure_maps,
     told_by_position,
 )
-from eyechart.harness.satellites.probe.places import places_of, symbol_spans
+from eyechart.harness.satellites.probe.places import places_of, running_counts, symbol_spans
 from eyechart.harness.satellites.probe.reading import Reading
 from eyechart.harness.spec import CellKey, Condition, Line, Sample
 from eyechart.providers.base import PromptOverflowError
@@ -213,11 +212,7 @@ class Probe:
         self._append(key, None, readings, perf_counter() - started)
 
     def _append(
-        self,
-        key: MeasuredKey,
-        scene: Scene | None,
-        readings: Sequence[Reading],
-        seconds: float,
+        self, key: MeasuredKey, scene: Scene | None, readings: Sequence[Reading], seconds: float
     ) -> None:
         name, (condition, line), length, index = key
         self._folder.append(

@@ -7,9 +7,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from eyechart.harness.satellites.probe.inside import Array, Inside, Precision, Trunk, shared
+from eyechart.harness.satellites.probe.inside import (
+    Array,
+    Inside,
+    Precision,
+    Trunk,
+    Watcher,
+    shared,
+)
 from eyechart.harness.satellites.probe.measures.attention import Attention
-from eyechart.harness.satellites.probe.measures.states import Before, Several, Watch
+from eyechart.harness.satellites.probe.measures.states import Before, Several
 
 
 @dataclass(eq=False, slots=True)
@@ -19,13 +26,13 @@ class Prompt:
     ids: Sequence[int]
     last: int = 1
     """Positions at the end whose logits are wanted."""
-    watchers: list[Watch] = field(default_factory=list)
+    watchers: list[Watcher] = field(default_factory=list)
     attention: Attention | None = None
     logits: Array | None = None
     """(last, V), after the pass."""
 
     @property
-    def all_watchers(self) -> list[Watch]:
+    def all_watchers(self) -> list[Watcher]:
         return [*self.watchers, *([] if self.attention is None else [self.attention])]
 
 
@@ -36,7 +43,7 @@ def run(inside: Inside, prompts: Sequence[Prompt], precision: Precision) -> Iter
     common beginning, and their own passes go on from there.
     """
 
-    def forward(prompt: Prompt, watchers: Sequence[Watch], trunk: Trunk | None) -> None:
+    def forward(prompt: Prompt, watchers: Sequence[Watcher], trunk: Trunk | None) -> None:
         watcher = Several(watchers) if watchers else None
         prompt.logits = inside.forward(
             prompt.ids, watcher, precision=precision, last=prompt.last, trunk=trunk
@@ -51,7 +58,7 @@ def run(inside: Inside, prompts: Sequence[Prompt], precision: Precision) -> Iter
     others = [prompt for prompt in prompts if prompt is not longest]
     if longest.attention is None and any(prompt.attention for prompt in others):
         longest.attention = Attention((), len(longest.ids))
-    early: list[Watch] = []
+    early: list[Watcher] = []
     starts = []
     for prompt in others:
         start = min(shared(longest.ids, prompt.ids), len(prompt.ids) - prompt.last)

@@ -175,7 +175,7 @@ def _panel(
         {
             "inside": told_apart(rows, always=True),
             "estimate": marks,
-            "line": _line(shown),
+            "line": [] if shown.line is None else [{"y": shown.line}],
         },
     )
 
@@ -230,7 +230,3 @@ def _marks(section: Section, series: Series) -> Rows:
         return []
     at = series.at(length.length)
     return [{**marks_of(section, series), **units_of(at, "x")}]
-
-
-def _line(shown: Shown) -> Rows:
-    return [] if shown.line is None else [{"y": shown.line}]

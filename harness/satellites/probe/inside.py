@@ -12,7 +12,8 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, cast
 
 from eyechart.providers import plugins
-from eyechart.providers.base import ModelSettings, SetupError, Tokens
+from eyechart.providers.base import ModelSettings, PromptOverflowError, SetupError, Tokens
+from eyechart.providers.model_files import check_ids
 from eyechart.providers.plugins import INSIDES
 from eyechart.providers.registry import ModelName
 
@@ -59,16 +60,16 @@ class Anatomy:
     """Whether a pass can go on from the keys and values of another one."""
 
 
-class Watcher(Protocol):
-    """Is called during one forward pass, layer by layer.
+class Watcher:
+    """Is called during one forward pass, layer by layer; measures override the methods that they
+    need.
 
     It is shown what the pass computes at the positions that it wants. `at`, (P,), are their places
     in the prompt, ascending. A watcher must copy an array that it keeps, and must not change it.
     """
 
-    @property
-    def wants(self) -> Wants:
-        """The methods to call, and where; the others are never called."""
+    wants: Wants
+    """The methods to call, and where; the others are never called."""
 
     def residual(self, layer: int, at: Positions, states: Array) -> None:
         """(P, C): the residual stream before `layer`, counted from 0; with `layer` = L the stream
@@ -170,6 +171,21 @@ class Inside(Protocol):
 
     def close(self) -> None:
         """Frees the model."""
+
+
+def fitting(tokens: Tokens, anatomy: Anatomy) -> Tokens:
+    """The tokens of a prompt.
+
+    Raises:
+        PromptOverflowError: they fill the window.
+        SetupError: the model has no embedding for one.
+    """
+    if len(tokens.ids) >= anatomy.window:
+        raise PromptOverflowError(
+            f"the prompt has {len(tokens.ids)} tokens, and the window {anatomy.window}"
+        )
+    check_ids(tokens.ids, anatomy.vocabulary)
+    return tokens
 
 
 def insides() -> dict[str, plugins.Plugin]:

@@ -3,26 +3,23 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from eyechart.harness.satellites.probe.family import Prompt, run
-from eyechart.harness.satellites.probe.inside import Array, Event, Inside, Positions, Wants
+from eyechart.harness.satellites.probe.inside import Array, Event, Inside
 from eyechart.harness.satellites.probe.measures.attention import Attention
-from eyechart.harness.satellites.probe.measures.collapse import (
-    ROUNDED,
-    distances,
-    weights_apart,
-)
+from eyechart.harness.satellites.probe.measures.collapse import ROUNDED, distances, weights_apart
 from eyechart.harness.satellites.probe.measures.counter import counter_readings, position_readings
 from eyechart.harness.satellites.probe.measures.residual import Residual, spectral_norm
 from eyechart.harness.satellites.probe.measures.rotary import Rotary
 from eyechart.harness.satellites.probe.measures.squashing import along_the_row, largest_slope
-from eyechart.harness.satellites.probe.measures.states import States, Watch
+from eyechart.harness.satellites.probe.measures.states import States
 from eyechart.harness.satellites.probe.places import Places
 from eyechart.harness.satellites.probe.reading import ROUNDING, Reading
 
@@ -103,10 +100,14 @@ def measure(inside: Inside, rows: Sequence[Row]) -> Iterator[Found]:
             made.add(id(next(passes)))
         found.readings = _of_passes(row, *both)
         if "squashing" in names:
-            slopes = inside.gradients(row.scene.ids, _one_hot(inside, row.scene.answer[0]))
+            first = np.eye(1, inside.anatomy.vocabulary, row.scene.answer[0], np.float32)[0]
+            slopes = inside.gradients(row.scene.ids, first)
             found.readings["squashing"] = list(along_the_row(slopes, row.scene.places.ends))
         if "lipschitz" in names:
-            slope = _largest_slope(inside, row.scene)
+            ids = row.scene.ids
+            slope = largest_slope(
+                inside.embedded(ids), inside.logits_of, partial(inside.gradients, ids)
+            )
             found.readings["lipschitz"] = [Reading("largest_slope", slope)]
         yield found
 
@@ -201,30 +202,6 @@ def _answer(scene: Scene, logits: Array) -> list[Reading]:
     ]
 
 
-def _one_hot(inside: Inside, token: int) -> Array:
-    weights: Array = np.zeros(inside.anatomy.vocabulary, np.float32)
-    weights[token] = 1
-    return weights
-
-
-def _largest_slope(inside: Inside, scene: Scene) -> float:
-    def gradients(weights: Array) -> Array:
-        return inside.gradients(scene.ids, weights)
-
-    return largest_slope(inside.embedded(scene.ids), inside.logits_of, gradients)
-
-
-class _RowStates(Watch):
-    """The stream at some positions, passed on layer by layer."""
-
-    def __init__(self, positions: Sequence[int], keep: Callable[[int, Array], None]) -> None:
-        self._at, self._keep = np.array(positions), keep
-        self.wants: Wants = {"residual": sorted(set(positions))}
-
-    def residual(self, layer: int, at: Positions, states: Array) -> None:
-        self._keep(layer, states[np.searchsorted(at, self._at)])
-
-
 def told_by_position(counts: Sequence[Sequence[int | None]], limits: Sequence[int]) -> set[int]:
     """The lengths, of `limits`, in rows of which the position alone gives every count, as in a row
     of equal symbols: there the states cannot show that the model counts.
@@ -259,22 +236,20 @@ def measure_counts(
         chosen = [place for place, count in enumerate(running) if count is not None]
         numbers += chosen
         known += [count for count in running if count is not None]
-        positions = [scene.places.ends[place] for place in chosen]
-
-        def keep(layer: int, states: Array) -> None:
-            kept.setdefault(layer, []).append(states)
-
-        inside.forward(scene.ids, _RowStates(positions, keep))
+        states = States([scene.places.ends[place] for place in chosen], frozenset(["residual"]))
+        inside.forward(scene.ids, states)
+        for layer, stream in states.streams.items():
+            kept.setdefault(layer, []).append(stream)
     places: NDArray[np.float64] = np.array(numbers, float)
     target: NDArray[np.float64] = np.array(known, float)
-    layers = {layer: np.concatenate(states) for layer, states in kept.items()}
+    layers = {layer: np.concatenate(streams) for layer, streams in kept.items()}
     found = {}
     for limit in limits:
         near = places < limit
         readings = list(position_readings(target[near], places[near]))
-        for layer, states in layers.items():
+        for layer, stream in layers.items():
             readings += counter_readings(
-                states[near].astype(float), target[near], places[near], layer
+                stream[near].astype(float), target[near], places[near], layer
             )
         found[limit] = readings
     return found

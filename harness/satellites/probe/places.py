@@ -1,4 +1,6 @@
-"""Where the symbols of a row stand in a prompt, in characters and in tokens."""
+"""Where the symbols of a row stand in a prompt, in characters and in tokens, and how many are
+counted up to each.
+"""
 
 from __future__ import annotations
 
@@ -13,6 +15,10 @@ from eyechart.providers.base import Tokens
 _OPEN, _CLOSE = "\ue000", "\ue001"
 """Two characters of Unicode's private use, which no prompt has."""
 _MARKS = re.compile(f"[{_OPEN}{_CLOSE}]")
+_ALL, _MORE = 100, 200
+"""A row is made again at each of its first lengths, and at this number of evenly spread longer
+lengths, since making a row takes time in proportion to its length.
+"""
 
 Span = tuple[int, int]
 
@@ -81,3 +87,26 @@ def places_of(tokens: Tokens, spans: Sequence[Span]) -> Places | None:
 def _is_past(span: Span | None, start: int) -> bool:
     """Whether a token ends behind the character at `start`."""
     return span is not None and span[1] > start
+
+
+def running_counts(planned: Plan, sample: Sample) -> list[int | None] | None:
+    """The right answer for the row cut off after each symbol; `None` in the list for places that
+    were not computed. `None` instead of a list if answers are no integers, do not grow with the
+    row, or if a shorter row is not the beginning of a longer one.
+    """
+    task, seed = planned.task, planned.seed
+    if task.spec.answer.kind.stored is not int or task.spec.items is not None:
+        return None
+    whole = item_of(task, sample.condition, sample.length, sample.index, seed)
+    step = max(1, -(-(sample.length - _ALL) // _MORE))
+    lengths = [*range(1, min(_ALL, sample.length)), *range(_ALL, sample.length + 1, step)]
+    counts: list[int | None] = [None] * sample.length
+    before = 0
+    for length in lengths:
+        item = item_of(task, sample.condition, length, sample.index, seed)
+        if not isinstance(item.target, int) or item.target < before:
+            return None
+        if list(item.symbols) != list(whole.symbols[:length]):
+            return None
+        counts[length - 1] = before = item.target
+    return counts

@@ -15,15 +15,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from eyechart.harness.cli.documents import print_document, rows_of
 from eyechart.harness.cli.layout import Column, blocks, table
 from eyechart.harness.cli.tables import bold
-from eyechart.harness.cli.terminal import (
-    echo,
-    live_console,
-    one_line,
-    say,
-    show,
-    tell,
-    warn,
-)
+from eyechart.harness.cli.terminal import echo, live_console, one_line, say, show, tell, warn
 from eyechart.harness.errors import COMPLETE, INTERRUPTED
 from eyechart.harness.journal.software import software
 from eyechart.harness.plan.plan import Plan
@@ -90,11 +82,7 @@ def probe(
 
 
 def _probe_one(
-    planned: Plan,
-    inside: Inside,
-    folder: Path,
-    measures: Sequence[str],
-    manifest: dict[str, Any],
+    planned: Plan, inside: Inside, folder: Path, measures: Sequence[str], manifest: dict[str, Any]
 ) -> int:
     """Probes one model on one task, prints what was left out, and returns the exit code."""
     name = planned.task.name

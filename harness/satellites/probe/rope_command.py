@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import altair as alt
 import numpy as np
 import pandas as pd
 
@@ -24,7 +25,6 @@ from eyechart.harness.satellites.probe.rope import (
     least_base,
     similarity,
 )
-from eyechart.harness.satellites.probe.rope_chart import similarity_svg
 
 _SHOWN = 4
 """Ratio of neighbouring distances in the printed curve."""
@@ -32,6 +32,10 @@ _LARGEST = 1e12
 _MOST = 100
 """Bases and contexts of one command; one context can take a minute."""
 _ENDINGS = (".csv", ".svg")
+_WIDTH, _HEIGHT = 560, 300
+"""Of the chart, in pixels."""
+_NAMES = {"similarity": "equal", "gaussian": "Gaussian, drawn once"}
+"""Column of the curves -> what the chart calls its vectors."""
 
 
 def rope(
@@ -69,7 +73,7 @@ def rope(
         text = (
             curves.to_csv(index=False, float_format="%.6g", lineterminator="\n")
             if path.suffix == ".csv"
-            else similarity_svg(curves, head_dim)
+            else _svg(curves, head_dim)
         )
         path.parent.mkdir(parents=True, exist_ok=True)
         replace_file(path, text.encode())
@@ -115,6 +119,51 @@ def _curves(bases: Sequence[float], head_dim: int, longest: int) -> pd.DataFrame
     )
 
 
+def _svg(curves: pd.DataFrame, head_dim: int) -> str:
+    """The chart as SVG text, from rows with base, distance, similarity and gaussian. The distances
+    are drawn on a logarithmic axis, so distance 0 is left out.
+    """
+    import vl_convert  # noqa: PLC0415  an extra
+
+    rows = curves[curves["distance"] > 0].melt(
+        ["base", "distance"], list(_NAMES), "vectors", "value"
+    )
+    rows["vectors"] = rows["vectors"].map(_NAMES)
+    rows["base"] = rows["base"].map("{:,.12g}".format)
+    bases = list(dict.fromkeys(rows["base"]))
+    lines = (
+        alt.Chart(rows)
+        .mark_line(strokeWidth=1)
+        .encode(
+            alt.X(
+                "distance:Q",
+                title="distance (tokens)",
+                scale=alt.Scale(type="log", nice=False),
+                axis=alt.Axis(grid=False),
+            ),
+            alt.Y("value:Q", title="similarity"),
+            alt.Color("base:N", scale=alt.Scale(domain=bases)),
+            alt.StrokeDash(
+                "vectors:N",
+                title="query and key",
+                scale=alt.Scale(domain=list(_NAMES.values()), range=[[1, 0], [2, 2]]),
+            ),
+            alt.Opacity(
+                "vectors:N",
+                legend=None,
+                scale=alt.Scale(domain=list(_NAMES.values()), range=[1, 0.4]),
+            ),
+        )
+    )
+    zero = alt.Chart(pd.DataFrame({"value": [0]})).mark_rule(opacity=0.5).encode(y="value:Q")
+    chart = alt.layer(zero, lines).properties(
+        width=_WIDTH,
+        height=_HEIGHT,
+        title=f"Rotary positions: similarity of a query and a key, head width {head_dim}",
+    )
+    return vl_convert.vegalite_to_svg(chart.to_dict())
+
+
 def _document(
     head_dim: int,
     curves: pd.DataFrame,
@@ -143,10 +192,7 @@ def _document(
 
 
 def _show(
-    head_dim: int,
-    negative: dict[float, int | None],
-    bounds: dict[int, float | None],
-    longest: int,
+    head_dim: int, negative: dict[float, int | None], bounds: dict[int, float | None], longest: int
 ) -> None:
     names = [f"{base:,.12g}" for base in negative]
     show(bold(f"rotary positions  head width {head_dim}"))

@@ -239,22 +239,12 @@ def shown_changes(rows: pd.DataFrame) -> pd.DataFrame:
     for keys, of_condition in frame.groupby([*axes, "shown"], sort=False, dropna=False):
         shown = next(one for one in SHOWN if one.name == keys[-1])
         found = _change_of(of_condition, shown)
-        leg = found.largest
-        of_leg = (
-            (None,) * 5
-            if leg is None
-            else (
-                leg.start.length,
-                leg.end.length,
-                leg.change,
-                leg.low,
-                leg.high,
-            )
-        )
-        ratio = None if leg is None else "yes" if leg.is_ratio else "no"
-        said.append(
-            (*keys[:-1], shown.measure, shown.quantity, found.rows, *of_leg, ratio, found.words)
-        )
+        of_leg: tuple[object, ...] = (None,) * 6
+        if (leg := found.largest) is not None:
+            ratio = "yes" if leg.is_ratio else "no"
+            of_leg = (leg.start.length, leg.end.length, leg.change, leg.low, leg.high, ratio)
+        where = (*keys[:-1], shown.measure, shown.quantity)
+        said.append((*where, found.rows, *of_leg, found.words))
     return pd.DataFrame(said, columns=[*axes, *_CHANGES], dtype=object)
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from eyechart.harness.satellites.probe.inside import Anatomy, Precision, Trunk, Watcher
+from eyechart.harness.satellites.probe.inside import Anatomy, Precision, Trunk, Watcher, fitting
 from eyechart.harness.satellites.probe.tiny_layers import Layers
-from eyechart.providers.base import ModelSettings, PromptOverflowError, SetupError, Tokens
+from eyechart.providers.base import ModelSettings, SetupError, Tokens
 from eyechart.providers.intervention import read_intervention
 from eyechart.providers.model_files import check_ids
 from eyechart.providers.naming import named, turned_on
@@ -69,17 +69,9 @@ class TinyInside:
         }
 
     def tokens(self, prompt: str) -> Tokens:
-        """The prompt in the chat template; raises `PromptOverflowError` if it fills the window."""
-        tokens = self._chat.tokens(prompt, self._api, self._system)
-        if len(tokens.ids) >= self.anatomy.window:
-            raise PromptOverflowError(
-                f"the prompt has {len(tokens.ids)} tokens, and the window {self.anatomy.window}"
-            )
-        check_ids(tokens.ids, self._config.vocabulary)
-        return tokens
+        return fitting(self._chat.tokens(prompt, self._api, self._system), self.anatomy)
 
     def answer_ids(self, prompt: str, answer: str) -> tuple[int, ...]:
-        """The tokens of `answer` after the prompt."""
         ids = self._chat.answer_ids(prompt, answer, self._api, self._system)
         return check_ids(ids, self._config.vocabulary)
 
@@ -92,31 +84,25 @@ class TinyInside:
         last: int = 1,
         trunk: Trunk | None = None,
     ) -> Array:
-        """(last, V): one pass over a prompt; the logits of its last positions."""
         return self._at(precision).forward(ids, watcher, last, trunk)
 
     def embedded(self, ids: Sequence[int]) -> Array:
-        """(T, C): the embeddings of a prompt's tokens."""
         rows: Array = self._at("float32").embedding[list(ids)]
         return rows
 
     def logits_of(self, embedded: Array) -> Array:
-        """(V,): the logits after the last position of (T, C) embeddings."""
         logits: Array = self._at("float32").forward_from(embedded, None, 1)[0]
         return logits
 
     def gradients(self, ids: Sequence[int], weights: Array) -> Array:
-        """(T, C): derivative of `weights` times the last position's logits by each embedding."""
         return self._at("float32").gradients(ids, weights)
 
     def matrices(self) -> Iterator[tuple[int, str, Array]]:
-        """Layer, name and (in, out) matrix of each linear map."""
         for layer, block in enumerate(self._at("float32").blocks):
             for name, matrix in block.maps():
                 yield layer, name, matrix
 
     def close(self) -> None:
-        """Frees the weights."""
         self._layers.clear()
 
     def _at(self, precision: Precision) -> Layers:

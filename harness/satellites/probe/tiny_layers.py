@@ -12,13 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from eyechart.harness.satellites.probe.inside import (
-    Event,
-    Positions,
-    Precision,
-    Trunk,
-    Watcher,
-)
+from eyechart.harness.satellites.probe.inside import Event, Positions, Precision, Trunk, Watcher
 from eyechart.harness.satellites.probe.measures.states import shown_of
 from eyechart.providers.intervention import Intervention
 from eyechart.providers.tiny.weights import Array, Config, Tensors
@@ -256,10 +250,7 @@ class Layers:
         to, (cosines, sines) = self._round, turns
         one, other = np.split(heads, 2, axis=-1)
         return np.concatenate(
-            [
-                to(to(one * cosines) - to(other * sines)),
-                to(to(other * cosines) + to(one * sines)),
-            ],
+            [to(to(one * cosines) - to(other * sines)), to(to(other * cosines) + to(one * sines))],
             axis=-1,
         )
 

@@ -10,10 +10,10 @@ import socket
 import sys
 import threading
 import time
-from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, Protocol, cast
+from typing import Any, cast
 
 from eyechart.harness.satellites.ray.rows import Asked, Back, read_table, tables
 from eyechart.providers.base import SetupError, StopRunError, install
@@ -44,14 +44,6 @@ _LOCAL_SETTINGS = {
     "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0",
     "RAY_AUTH_MODE": "token",  # other users of this machine do not get in, from Ray 2.52 on
 }
-
-
-class Pipeline(Protocol):
-    """What a job does with its blocks."""
-
-    def __call__(self, dataset: Any) -> Any:
-        """The dataset of results."""
-        ...
 
 
 class JobError(Exception):
@@ -148,9 +140,10 @@ class Cluster:
             self._ray.kill(remote)
 
     async def answers(
-        self, asked: Iterable[Asked], pipeline: Pipeline
+        self, asked: Iterable[Asked], pipeline: Callable[[Any], Any]
     ) -> AsyncIterator[list[Back]]:
-        """The results of the samples, block by block as blocks finish, in any order.
+        """The results of the samples, block by block as blocks finish, in any order. `pipeline`
+        makes the dataset of results from that of the samples.
 
         Raises:
             JobError: the job ended before all results came back.

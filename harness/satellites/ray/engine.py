@@ -7,7 +7,7 @@ have no reply. After two jobs without any result the command ends.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, ExitStack, suppress
+from contextlib import ExitStack, suppress
 from functools import partial
 from itertools import islice
 from pathlib import Path
@@ -25,7 +25,7 @@ from eyechart.harness.run.room import Room
 from eyechart.harness.run.task_run import TaskRun
 from eyechart.harness.satellites.ray.cluster import Cluster, JobError
 from eyechart.harness.satellites.ray.fleet import Fleet, connect
-from eyechart.harness.satellites.ray.rows import Asked, Back, Sent
+from eyechart.harness.satellites.ray.rows import Asked, Back, Job
 from eyechart.providers.base import ModelSettings, StopRunError, Usage
 from eyechart.providers.registry import ModelName
 
@@ -94,7 +94,7 @@ class RayEngine:
         self, runs: Sequence[TaskRun], cluster: Cluster, fleet: Fleet, stopped: FirstStops
     ) -> list[TaskRun]:
         """Asks the first samples of each run; the runs that go on."""
-        job = _Counted(
+        job = Job(
             Asked(number, sample, run.room.tokens(sample.prompt, answer))
             for number, run in enumerate(runs)
             for sample, answer in run.first_samples(WORTH_A_JOB)
@@ -141,7 +141,7 @@ class RayEngine:
         with _Shown(runs, self._asking.display) as shown:
             try:
                 while True:
-                    job = _Counted(islice(samples, MOST_SAMPLES))
+                    job = Job(islice(samples, MOST_SAMPLES))
                     try:
                         async for block in cluster.answers(job, fleet.pipeline):
                             job.back += sum(self._take(runs, job, back) for back in block)
@@ -153,7 +153,9 @@ class RayEngine:
                             raise StopRunError(f"the job on Ray failed: {why}") from error
                         self._asking.warn(f"the job on Ray ended early and is begun again: {why}")
                         self._give_back(job.sent - job.back)
-                        samples = self._again(runs)
+                        for run in runs:
+                            run.read_again()  # failed samples are pending again
+                        samples = self._samples(runs)
                     else:
                         if not job.sent:
                             return
@@ -161,7 +163,7 @@ class RayEngine:
                 for run in runs:
                     run.end()
 
-    def _take(self, runs: Sequence[TaskRun], job: _Counted, back: Back) -> bool:
+    def _take(self, runs: Sequence[TaskRun], job: Job, back: Back) -> bool:
         """Writes and charges the result of a sample; returns whether it is new."""
         record = back.record
         if record is None:
@@ -196,28 +198,6 @@ class RayEngine:
             for sample, max_tokens in run.samples():
                 yield Asked(number, sample, max_tokens)
 
-    def _again(self, runs: Sequence[TaskRun]) -> Iterator[Asked]:
-        """The pending samples after a job that ended early; failed samples are pending again."""
-        for run in runs:
-            run.read_again()
-        return self._samples(runs)
-
-
-class _Counted(Sent):
-    """Samples of a job, with how many were sent and how many came back."""
-
-    def __init__(self, samples: Iterator[Asked]) -> None:
-        super().__init__()
-        self._samples = samples
-        self.sent = 0
-        self.back = 0
-
-    def __iter__(self) -> Iterator[Asked]:
-        for sample in self._samples:
-            self.sent += 1
-            self.add(sample)
-            yield sample
-
 
 class _Shown:
     """Shows the first incomplete run, since samples are sent run by run."""
@@ -225,32 +205,26 @@ class _Shown:
     def __init__(self, runs: Sequence[TaskRun], display: Display) -> None:
         self._left = list(runs)
         self._display = display
-        self._context: AbstractContextManager[object] | None = None
+        self._shown = ExitStack()
 
     def __enter__(self) -> Self:
         self._open()
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._close()
+        self._shown.close()
 
     def update(self) -> None:
         """Shows the next run if this one is complete."""
         while self._left and self._left[0].progress.done >= self._left[0].progress.total:
-            self._close()
+            self._shown.close()
             self._left.pop(0)
             self._open()
 
     def _open(self) -> None:
         if self._left:
             outcome = self._left[0].outcome
-            self._context = self._display.show(outcome.request, outcome.progress)
-            self._context.__enter__()
-
-    def _close(self) -> None:
-        if self._context is not None:
-            self._context.__exit__(None, None, None)
-            self._context = None
+            self._shown.enter_context(self._display.show(outcome.request, outcome.progress))
 
 
 def open_engine(

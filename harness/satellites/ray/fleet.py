@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any, Protocol, TypeAlias
+from typing import Annotated, Any, TypeAlias
 
 import msgspec
 
@@ -34,31 +34,6 @@ from eyechart.providers.vllm.server import first_error
 _Count: TypeAlias = Annotated[int, msgspec.Meta(ge=0)]
 
 
-class Fleet(Protocol):
-    """The models on a cluster."""
-
-    @property
-    def text(self) -> str:
-        """The engines or workers in words, for the user."""
-        ...
-
-    async def facts(self) -> Mapping[str, object]:
-        """The facts, see `Provider.facts`."""
-        ...
-
-    async def count_tokens(self, prompts: Sequence[str]) -> list[int] | None:
-        """The counts, see `Provider.count_tokens`."""
-        ...
-
-    def pipeline(self, dataset: Any) -> Any:
-        """The dataset of results of a dataset of samples."""
-        ...
-
-    def why(self) -> str | None:
-        """Why a job ended early, from logs on this machine; `None` if they do not say."""
-        ...
-
-
 @dataclass(frozen=True)
 class Workers:
     """Processes that each open the model's provider and ask; vLLM has engines instead."""
@@ -68,13 +43,6 @@ class Workers:
     number: int
     gpus: float
     """Number of GPUs of one worker."""
-
-    @classmethod
-    def of(cls, cluster: Cluster, order: Order, number: int) -> Workers:
-        """The workers of a command."""
-        wants_gpu = order.name.descriptor.in_cluster == "gpu"
-        has_gpu = wants_gpu and cluster.resources.get("GPU", 0) >= 1
-        return cls(cluster, order, number, 1.0 if has_gpu else 0.0)
 
     @property
     def text(self) -> str:
@@ -120,7 +88,7 @@ class Workers:
         )
 
     def why(self) -> str | None:
-        """Always `None`: a worker's errors come back with its rows."""
+        """Why a job ended early; always `None`: a worker's errors come back with its rows."""
         return None
 
 
@@ -174,8 +142,12 @@ class VllmEngines:
         return processor(dataset).map(exchange.failed)
 
     def why(self) -> str | None:
-        """The first error in the engines' logs."""
+        """Why a job ended early: the first error in the engines' logs on this machine."""
         return first_error(self.cluster.log_lines())
+
+
+Fleet: TypeAlias = Workers | VllmEngines
+"""The models on a cluster."""
 
 
 def connect(
@@ -197,15 +169,15 @@ def connect(
         offline = OfflineVllm.of(settings)
     cluster = Cluster(options.address, options.workers or 1)
     gpus = int(cluster.resources.get("GPU", 0))
+    on_gpu = name.descriptor.in_cluster == "gpu" and gpus > 0
     if offline is not None:
         number = options.workers or max(1, gpus // offline.workers)
     else:
-        on_gpu = name.descriptor.in_cluster == "gpu" and gpus
         number = options.workers or (gpus if on_gpu else cluster.nodes)
     order = Order.of(name, settings, limits, workers=number, seed=seed, room=room)
     if offline is not None:
         return cluster, VllmEngines(cluster, order, offline, number)
-    return cluster, Workers.of(cluster, order, number)
+    return cluster, Workers(cluster, order, number, float(on_gpu))
 
 
 @dataclass(frozen=True, slots=True)
@@ -236,11 +208,7 @@ class _Exchange:
 
     def _request(self, asked: Asked) -> Request:
         return request_of(
-            asked.sample,
-            asked.max_tokens,
-            self.temperature,
-            self.seed,
-            api=self.plan.settings.api,
+            asked.sample, asked.max_tokens, self.temperature, self.seed, api=self.plan.settings.api
         )
 
     def failed(self, row: dict[str, Any]) -> dict[str, Any]:

@@ -150,15 +150,22 @@ def read_stop(text: str) -> ProviderError:
     return _ERRORS.get(name, StopRunError)(" ".join(message.split())[:_STOP_CHARS])
 
 
-class Sent:
-    """The samples that a job has sent, with the marks that their records must have."""
+class Job:
+    """The samples of a job, with the marks that their records must have, and how many were sent and
+    came back.
+    """
 
-    def __init__(self) -> None:
+    def __init__(self, samples: Iterator[Asked]) -> None:
+        self._samples = samples
         self._marks: set[int] = set()
+        self.sent = 0
+        self.back = 0
 
-    def add(self, asked: Asked) -> None:
-        """Adds a sample."""
-        self._marks.add(_mark(asked.run, record_of(asked.sample, reply="")))
+    def __iter__(self) -> Iterator[Asked]:
+        for asked in self._samples:
+            self.sent += 1
+            self._marks.add(_mark(asked.run, record_of(asked.sample, reply="")))
+            yield asked
 
     def check(self, run: int, record: Record) -> None:
         """Raises `StopRunError` if the record belongs to no sample that was sent."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -110,17 +110,6 @@ class Facts:
             return exact_json.dumps({"stop": stop_text(error)})
 
 
-@dataclass(slots=True)
-class _Answers:
-    """The records of one block."""
-
-    runs: Mapping[str, int]
-    back: list[Back] = field(default_factory=list)
-
-    def __call__(self, record: Record) -> None:
-        self.back.append(Back(self.runs[record.id], record))
-
-
 class Worker:
     """Asks blocks: Ray Data calls it with one after another."""
 
@@ -136,25 +125,33 @@ class Worker:
 
     def answers(self, asked: Sequence[Asked]) -> list[Back]:
         """The results of a block."""
-        answers = _Answers({one.sample.id: one.run for one in asked})
+        runs = {one.sample.id: one.run for one in asked}
+        found: list[Back] = []
         pairs = [(one.sample, one.max_tokens) for one in asked]
+
+        def keep(record: Record) -> None:
+            found.append(Back(runs[record.id], record))
+
         try:
-            self._model.do(lambda provider: self._ask(pairs, provider, answers))
+            self._model.do(lambda provider: self._ask(pairs, provider, keep))
         except ProviderError as error:
-            answers.back.append(Back(asked[0].run, None, error))
+            found.append(Back(asked[0].run, None, error))
         except Exception as error:  # noqa: BLE001  the run ends with one line, wherever it is
             line = redact(" ".join(f"{type(error).__name__}: {error}".split()))
-            answers.back.append(Back(asked[0].run, None, ProviderError(line)))
-        return answers.back
+            found.append(Back(asked[0].run, None, ProviderError(line)))
+        return found
 
     async def _ask(
-        self, pairs: Sequence[tuple[Sample, int]], provider: Provider, answers: _Answers
+        self,
+        pairs: Sequence[tuple[Sample, int]],
+        provider: Provider,
+        keep: Callable[[Record], None],
     ) -> None:
         order = self._order
         await pool.ask_all(
             iter(pairs),
             provider,
-            answers,
+            keep,
             temperature=order.temperature,
             seed=order.seed,
             meter=UsageMeter(

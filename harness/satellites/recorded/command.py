@@ -110,9 +110,7 @@ def _taken(request: ImportRequest) -> Imported:
 
 
 def _each_draw(request: ImportRequest) -> Iterator[ImportRequest]:
-    """A request for each draw of a model, in order; all rows are one draw where no column is
-    named.
-    """
+    """A request for each draw of a model, in order; without a named column all rows are one."""
     column = request.columns.named.get(DRAW)
     if not column:
         yield request

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
 from eyechart.harness.errors import UsageError
+from eyechart.harness.journal.lines import MAX_LINE
 from eyechart.harness.spec import exact_json
 from eyechart.harness.spec.counted import token_count
 from eyechart.providers.close_match import did_you_mean
 
 Row: TypeAlias = Mapping[str, Any]
 
+MAX_DOCUMENT = 8 * MAX_LINE
+"""Bytes of what is read at once besides lines: a JSON array, or a member of a log of Inspect."""
 SAMPLE_FIELDS = ("id", "item", "prompt", "target", "length", "line", "index")
 """Fields that say which sample a reply belongs to."""
 REPLY_FIELDS = (
@@ -58,6 +60,19 @@ _WRONG = (*_FALSE, "0.0", "incorrect", "wrong", "i")
 
 class RowError(Exception):
     """A row that cannot be used; the message says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class FileRow:
+    """One row of a file."""
+
+    number: int
+    """Its line in the file, from 1; of a CSV file the line on which it ends; of an Inspect log or a
+    JSON array, the number of the sample or object."""
+    row: Row | None
+    """The row; `None` if it cannot be read."""
+    why: str = ""
+    """Why the row cannot be read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,20 +224,23 @@ def recorded_reply(values: Mapping[str, Any], axes: Iterable[str], mark: RowMark
         item=_optional(values, "item", _text),
         prompt=_optional(values, "prompt", prompt_text),
         target=values.get("target"),
-        length=_optional(values, "length", whole),
-        line=_optional(values, "line", whole),
-        index=_optional(values, "index", whole),
+        length=_whole(values, "length"),
+        line=_whole(values, "line"),
+        index=_whole(values, "index"),
         axes={axis: _text(values[axis]) for axis in axes if axis in values},
     )
 
 
-def _optional(values: Mapping[str, Any], name: str, read: Callable[[Any], Any]) -> Any:
-    if name not in values:
-        return None
+def _optional(values: Mapping[str, Any], name: str, read: Callable[[Any], str]) -> str | None:
+    return read(values[name]) if name in values else None
+
+
+def _whole(values: Mapping[str, Any], name: str) -> int | None:
     try:
-        return read(values[name])
+        return whole(values[name]) if name in values else None
     except ValueError:
-        raise RowError(f"{name} is {_shown(values[name])}, {_KINDS[read]}") from None
+        why = "no whole number from 0 on"
+        raise RowError(f"{name} is {_shown(values[name])}, {why}") from None
 
 
 def _if_sound(values: Mapping[str, Any], name: str, read: Callable[[Any], Any]) -> Any:
@@ -374,27 +392,9 @@ def _number(value: object) -> float:
     return float(value)
 
 
-_KINDS: Mapping[Callable[[Any], Any], str] = {
-    whole: "no whole number from 0 on",
-}
-
-
 def _shown(value: object) -> str:
     shown = repr(value)
     return shown if len(shown) <= 40 else f"{shown[:39]}…"  # noqa: PLR2004  a line's worth
-
-
-class RowHashes:
-    """The hashes of the rows of one file; equal rows get different hashes."""
-
-    def __init__(self) -> None:
-        self._seen: Counter[str] = Counter()
-
-    def of(self, row: Row) -> str:
-        """The hash of the next row."""
-        short = values_hash(row)
-        self._seen[short] += 1
-        return short if self._seen[short] == 1 else f"{short}-{self._seen[short]}"
 
 
 def values_hash(values: Mapping[str, Any]) -> str:

@@ -16,8 +16,8 @@ from typing import BinaryIO, cast
 from eyechart.harness.errors import JournalError
 from eyechart.harness.journal.files import open_regular
 from eyechart.harness.journal.lines import MAX_LINE, bounded_lines
+from eyechart.harness.satellites.recorded.fields import MAX_DOCUMENT, FileRow
 from eyechart.harness.satellites.recorded.inspect_log import read_log
-from eyechart.harness.satellites.recorded.row import MAX_DOCUMENT, FileRow
 from eyechart.harness.spec import exact_json
 
 _UTF_16 = ("UTF-16", "convert it: iconv -f UTF-16 -t UTF-8 FILE > NEW")

@@ -12,7 +12,7 @@ from typing import Any
 
 from eyechart.harness.errors import JournalError, UsageError
 from eyechart.harness.journal.files import open_regular
-from eyechart.harness.satellites.recorded.row import MAX_DOCUMENT, FileRow
+from eyechart.harness.satellites.recorded.fields import MAX_DOCUMENT, FileRow
 from eyechart.providers.base import install
 
 _NO_STOP = "unknown"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -10,10 +11,10 @@ from pathlib import Path
 from eyechart.harness.journal.manifest import run_folder
 from eyechart.harness.satellites.recorded.fields import (
     Columns,
+    FileRow,
     RecordedReply,
     Row,
     RowError,
-    RowHashes,
     RowMark,
     cell_text,
     recorded_reply,
@@ -22,7 +23,6 @@ from eyechart.harness.satellites.recorded.fields import (
 )
 from eyechart.harness.satellites.recorded.files import read_rows
 from eyechart.harness.satellites.recorded.forms import fields_of, is_request, prompt_of_request
-from eyechart.harness.satellites.recorded.row import FileRow
 from eyechart.harness.spec import Settings
 from eyechart.harness.task.catalogue import Task
 from eyechart.providers.batches import BatchForm
@@ -108,10 +108,7 @@ class Reader:
     """The replies in the files, and the problems of rows without one."""
 
     def __init__(
-        self,
-        request: ImportRequest,
-        files: Sequence[Path],
-        batch_form: Callable[[], BatchForm],
+        self, request: ImportRequest, files: Sequence[Path], batch_form: Callable[[], BatchForm]
     ) -> None:
         self._request = request
         self._files = files
@@ -166,15 +163,19 @@ class Reader:
     def _rows(
         self, file: int, imported: Imported | None = None
     ) -> Iterator[tuple[FileRow, Row, str]]:
-        """Each row that can be read, with its hash; requests of batches are no rows."""
-        hashes, path = RowHashes(), self._files[file]
+        """Each row that can be read, with a hash of its own; requests of batches are no rows."""
+        path = self._files[file]
+        seen: Counter[str] = Counter()
         for file_row in read_rows(path):
             if file_row.row is None:
                 if imported is not None:
                     place = Place(path, file_row.number)
                     imported.problems.append(Problem(place, file_row.why))
             elif not is_request(file_row.row):
-                yield file_row, file_row.row, hashes.of(file_row.row)
+                short = values_hash(file_row.row)
+                seen[short] += 1
+                more = f"-{seen[short]}" if seen[short] > 1 else ""
+                yield file_row, file_row.row, f"{short}{more}"
 
     def _asked(self) -> Mapping[str, str]:
         """Prompt of each request among the rows, by its custom_id."""

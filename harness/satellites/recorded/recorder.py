@@ -71,17 +71,17 @@ def import_recorded(
         JournalError: the run was asked, or a file or the run's folder cannot be used.
         UsageError: the task has no such axis or value, or a package is missing.
     """
-    refuse_asked(request)
+    recorded = _recorded(request.folder)
     finder = SampleFinder(request.task, request.fixed)
-    files = given_files(request.files, _recorded(request.folder), warn)
+    files = given_files(request.files, recorded, warn)
     reader = Reader(request, [file.path for file in files], batch_form)
     if unused := _nothing_usable(reader, finder):
         return unused
-    survey = _survey(reader, finder)
-    reader.only_model = _only_model(request, survey.models, warn)
+    models, is_numbered = _survey(reader, finder)
+    reader.only_model = _only_model(request, models, warn)
     imported = Imported()
     with Journal(request.folder, warn) as run_journal:
-        recorder = _Recorder(request, finder, run_journal, imported, numbers_all=survey.is_numbered)
+        recorder = _Recorder(request, finder, run_journal, imported, numbers_all=is_numbered)
         recorder.place(files, reader)
         is_named = recorder.sources.name(files, request.by, request.at, warn)
         if is_named:
@@ -97,9 +97,15 @@ def import_recorded(
 
 
 def _recorded(folder: Path) -> Recorded:
-    """The files that a run has."""
-    manifest = read_manifest(folder) if (folder / MANIFEST).exists() else None
-    return (manifest and manifest.recorded) or Recorded()
+    """The files that a run has; raises `JournalError` if its replies were asked."""
+    if not (folder / MANIFEST).exists():
+        return Recorded()
+    if (recorded := read_manifest(folder).recorded) is None:
+        raise JournalError(
+            f"{folder} holds replies that were asked, which recorded ones never join; use another "
+            "--out or --model"
+        )
+    return recorded
 
 
 def _nothing_usable(reader: Reader, finder: SampleFinder) -> Imported | None:
@@ -116,17 +122,10 @@ def _nothing_usable(reader: Reader, finder: SampleFinder) -> Imported | None:
     return imported
 
 
-@dataclass(frozen=True, slots=True)
-class _Survey:
-    """What the rows of all files have in common."""
-
-    models: tuple[str, ...]
-    """The names of the models, in the order of the rows."""
-    is_numbered: bool
-    """Whether at least one row says its index."""
-
-
-def _survey(reader: Reader, finder: SampleFinder) -> _Survey:
+def _survey(reader: Reader, finder: SampleFinder) -> tuple[list[str], bool]:
+    """The models that the rows of all files name, in their order, and whether at least one row says
+    its index.
+    """
     models: dict[str, None] = {}
     is_numbered = False
     for _, reply in reader.replies(Imported()):
@@ -136,7 +135,7 @@ def _survey(reader: Reader, finder: SampleFinder) -> _Survey:
             with suppress(RowError):
                 sample = finder.of(reply)
                 is_numbered = isinstance(sample, GivenSample) and sample.index is not None
-    return _Survey(tuple(models), is_numbered)
+    return list(models), is_numbered
 
 
 def _only_model(request: ImportRequest, models: Sequence[str], warn: Warn) -> str | None:
@@ -165,16 +164,6 @@ def _only_model(request: ImportRequest, models: Sequence[str], warn: Warn) -> st
 def _bare(name: str) -> str:
     """A model's name without its provider and its variant."""
     return name.rpartition("/")[2].partition("@")[0].lower()
-
-
-def refuse_asked(request: ImportRequest) -> None:
-    """Raises `JournalError` if the run's folder has replies that were asked."""
-    folder = request.folder
-    if (folder / MANIFEST).exists() and read_manifest(folder).recorded is None:
-        raise JournalError(
-            f"{folder} holds replies that were asked, which recorded ones never join; use another "
-            f"{named('out')} or --model"
-        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -396,23 +385,25 @@ class _Recorder:
             return
         for (condition, line), places in indexes.items():
             samples = max(places) + 1
-            total = None
-            if len(places) == samples:
-                made = (make_sample(task, condition, line, index, seed) for index in range(samples))
-                total = fingerprint(made)
-            yield Cell(condition, line, samples, total)
+            yield self._cell(condition, line, samples, is_whole=len(places) == samples)
+
+    def _cell(self, condition: Condition, line: Line, samples: int, *, is_whole: bool) -> Cell:
+        """A cell of the task's own samples, with the fingerprint of a whole one."""
+        total = None
+        if is_whole:
+            task, seed = self._request.task, self._finder.seed
+            made = (make_sample(task, condition, line, index, seed) for index in range(samples))
+            total = fingerprint(made)
+        return Cell(condition, line, samples, total)
 
     def _item_cells(self, indexes: Mapping[CellKey, set[int]]) -> Iterator[Cell]:
         """All items of the task under each condition that has a reply."""
-        task, seed = self._request.task, self._finder.seed
+        task = self._request.task
         for condition in dict.fromkeys(condition for condition, _ in indexes):
             for length in sorted({*task.lengths, *(line.length for _, line in indexes)}):
                 line, samples = Line.exact(length), task.items_at(length) or 0
-                total = None
-                if len(indexes.get((condition, line), ())) == samples:
-                    made = (make_sample(task, condition, line, n, seed) for n in range(samples))
-                    total = fingerprint(made)
-                yield Cell(condition, line, samples, total)
+                asked = indexes.get((condition, line), ())
+                yield self._cell(condition, line, samples, is_whole=len(asked) == samples)
 
 
 def _replied(sample: Sample, reply: RecordedReply, origin: str) -> Record:
@@ -431,9 +422,7 @@ def _replied(sample: Sample, reply: RecordedReply, origin: str) -> Record:
 
 
 def _with_other_draws(cells: Sequence[Cell], before: Sequence[Cell], draw: int) -> list[Cell]:
-    """The cells of a draw together with those that the run had; the first draw has their
-    fingerprints.
-    """
+    """The cells of a draw with those that the run had; the first draw has their fingerprints."""
     old, found = {cell.key: cell for cell in before}, {}
     for cell in cells:
         known = old.pop(cell.key, None)

@@ -41,11 +41,7 @@ FACTS = "eyechart"
 """Key in a sample's metadata of everything that is no axis, so that no axis can overwrite it."""
 OUTCOME = "outcome"
 """The name under which Inspect has the scores of the scorer `outcome`."""
-_FINISH = {
-    "max_tokens": "length",
-    "model_length": "length",
-    "content_filter": "content_filter",
-}
+_FINISH = {"max_tokens": "length", "model_length": "length", "content_filter": "content_filter"}
 """Inspect's stop reason -> ours; all others are `stop`."""
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 _Number: TypeAlias = Callable[[list[SampleScore]], float]

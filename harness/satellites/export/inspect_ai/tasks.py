@@ -216,14 +216,7 @@ def _register(name: str) -> None:
         seed: object = 0,
         **axes: object,
     ) -> Task:
-        return _task(
-            name,
-            axes,
-            lengths=lengths,
-            spread=spread,
-            samples=samples,
-            seed=seed,
-        )
+        return _task(name, axes, lengths=lengths, spread=spread, samples=samples, seed=seed)
 
     task(name=f"{PACKAGE}/{name}")(ours(make_task))
 
@@ -242,14 +235,7 @@ def file(
     """A task file of the user's, or a folder of them."""
     if path is None:
         raise BadParameterError("no task file named; give -T path=my_task.yaml")
-    return _task(
-        _text(path),
-        axes,
-        lengths=lengths,
-        spread=spread,
-        samples=samples,
-        seed=seed,
-    )
+    return _task(_text(path), axes, lengths=lengths, spread=spread, samples=samples, seed=seed)
 
 
 _FILES = installed_files()

@@ -21,9 +21,7 @@ HERE = Path(__file__).resolve().parent
 
 
 def _scoring() -> Any:
-    """The module `bare_text` of the package beside this file, loaded under a name that no other
-    export in this process has.
-    """
+    """`bare_text` of the package beside this file, under a name that no other export here has."""
     name = f"eyechart_scoring_{hashlib.sha256(str(HERE).encode()).hexdigest()[:12]}"
     if name not in sys.modules:
         spec = importlib.util.spec_from_file_location(

@@ -50,9 +50,7 @@ class OfEmbedded:
         return PlainSteps(self.learned, optimizer, self._order, self.loss_at)
 
     def loss_at(self, step: int) -> torch.Tensor:
-        """The mean loss of the examples of a step. Those of similar length go through the model
-        together, which saves padding.
-        """
+        """The mean loss of a step; examples of similar length go together, which saves padding."""
         training = self._order.training
         rng = random.Random(f"train|{self._order.seed}|{step}")
         grown = min(1.0, step / (training.growth * training.steps))

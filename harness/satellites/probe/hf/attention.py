@@ -102,13 +102,14 @@ def _attention(  # noqa: PLR0917  the interface of transformers
     )
     weigh = _Weigh(change, scale, attention_mask, span, others)
     if weigh.is_plain:
-        hidden = None if start == 0 and weigh.is_causal else ~weigh.hidden(start, end, query.device)
+        is_causal = start == 0 and weigh.is_causal
+        hidden = None if is_causal else ~weigh.hidden(np.arange(start, end), query.device)
         whole = torch.nn.functional.scaled_dot_product_attention(
             queries[None],
             keys[None],
             values[None],
             attn_mask=hidden,
-            is_causal=hidden is None,
+            is_causal=is_causal,
             scale=scale,
         )[0]
     else:
@@ -157,11 +158,8 @@ class _Weigh:
         """Whether nothing but later positions is hidden."""
         return self.mask is None and self.change.window is None
 
-    def hidden(self, first: int, end: int, device: Any) -> Any:
-        """(end - first, T): whether each of these positions may not attend to each key."""
-        return self._hidden(np.arange(first, end), device)
-
-    def _hidden(self, at: Positions, device: Any) -> Any:
+    def hidden(self, at: Positions, device: Any) -> Any:
+        """(P, T): whether each of these positions may not attend to each key."""
         keys = np.arange(self.span[1])
         hidden = at[:, None] < keys
         if self.change.window is not None:
@@ -187,15 +185,14 @@ class _Weigh:
         """(H, P, T): the weights of a block of queries, (H, P, D)."""
         if (weigh := self.others.get("weigh")) is not None:
             places = torch.from_numpy(at - self.span[0]).to(queries.device)
-            hidden = self._hidden(at, queries.device)
+            hidden = self.hidden(at, queries.device)
             return weigh(queries[None], keys[None], at=places, hidden=hidden)[0]
         scores = queries @ keys.transpose(1, 2) * self.scale
         if (cap := self.others.get("softcap")) is not None:
             scores = torch.tanh(scores / cap) * cap
         if self.mask is not None and self.mask.dtype != torch.bool:
             scores = scores + self.mask[0, :, at - self.span[0], : self.span[1]]
-        hidden = self._hidden(at, scores.device)
-        scores = scores.masked_fill(hidden, -torch.inf).float()
+        scores = scores.masked_fill(self.hidden(at, scores.device), -torch.inf).float()
         aside = []
         if self.change.softmax_one:
             aside.append(torch.zeros_like(scores[..., :1]))

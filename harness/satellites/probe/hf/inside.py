@@ -33,13 +33,20 @@ from eyechart.harness.satellites.probe.inside import (
     Precision,
     Trunk,
     Watcher,
+    fitting,
 )
 from eyechart.harness.satellites.probe.measures.states import shown_of
-from eyechart.providers.base import ModelSettings, PromptOverflowError, SetupError
+from eyechart.providers.base import ModelSettings, SetupError
 from eyechart.providers.documents import as_document
 from eyechart.providers.hf.files import ModelFiles, file_at, files_in
 from eyechart.providers.intervention import read_intervention
-from eyechart.providers.model_files import check_ids, check_rendered, rendering, tokenizing
+from eyechart.providers.model_files import (
+    characters,
+    check_ids,
+    check_rendered,
+    rendering,
+    tokenizing,
+)
 from eyechart.providers.naming import named
 
 _NO_WINDOW = 1 << 30
@@ -77,9 +84,8 @@ class HfInside:
         self._apply(model)
         if not self._can_share():
             self.anatomy = replace(self.anatomy, shares=False)
-        tokens = len(self._tokenizer)
         self._sha256, self._config_sha256 = files.weights_sha256(), files.config_sha256()
-        self._vocabulary = tokens
+        self._vocabulary = len(self._tokenizer)
 
     def facts(self) -> dict[str, object]:
         """The hashes of the weights and the config, and the libraries that compute."""
@@ -93,34 +99,16 @@ class HfInside:
         }
 
     def tokens(self, prompt: str) -> Tokens:
-        """The prompt in the chat template, or as a text to continue if there is none. Raises
-        `PromptOverflowError` if it fills the window.
-        """
+        """The prompt in the chat template, or as a text to continue if there is none."""
         text, is_chat = self._text(prompt)
-        start = text.rfind(prompt)
-        if start < 0:
-            raise SetupError("the chat template changes the prompt, so its tokens cannot be found")
         with tokenizing(self._folder):
             encoded = self._tokenizer(
                 text, add_special_tokens=not is_chat, return_offsets_mapping=True
             )
-        ids = tuple(encoded["input_ids"])
-        if len(ids) >= self.anatomy.window:
-            raise PromptOverflowError(
-                f"the prompt has {len(ids)} tokens, and the window {self.anatomy.window}"
-            )
-        check_ids(ids, self.anatomy.vocabulary)
-        end = start + len(prompt)
-        spans = tuple(
-            (max(first, start) - start, min(last, end) - start)
-            if first < end and last > start
-            else None
-            for first, last in encoded["offset_mapping"]
-        )
-        return Tokens(ids, spans)
+        spans = characters(prompt, text, encoded["offset_mapping"])
+        return fitting(Tokens(tuple(encoded["input_ids"]), spans), self.anatomy)
 
     def answer_ids(self, prompt: str, answer: str) -> tuple[int, ...]:
-        """The tokens of `answer` after the prompt."""
         text, is_chat = self._text(prompt)
         if not is_chat:
             text = f"{text} "
@@ -156,7 +144,6 @@ class HfInside:
         last: int = 1,
         trunk: Trunk | None = None,
     ) -> Array:
-        """(last, V): one pass over a prompt; the logits of its last positions."""
         model = self._at(precision)
         trunk = trunk if self.anatomy.shares else None
         start = 0 if trunk is None else trunk.start(ids, last)
@@ -173,7 +160,6 @@ class HfInside:
         return rows
 
     def embedded(self, ids: Sequence[int]) -> Array:
-        """(T, C): the embeddings of a prompt's tokens."""
         model = self._at("float32")
         with torch.inference_mode():
             rows: Array = to_numpy(
@@ -182,7 +168,6 @@ class HfInside:
         return rows
 
     def logits_of(self, embedded: Array) -> Array:
-        """(V,): the logits after the last position of (T, C) embeddings."""
         model = self._at("float32")
         with torch.inference_mode():
             given = torch.from_numpy(embedded).to(model.device)[None]
@@ -204,7 +189,6 @@ class HfInside:
         return rows
 
     def matrices(self) -> Iterator[tuple[int, str, Array]]:
-        """Layer, name and (in, out) matrix of each linear map."""
         for number, layer in enumerate(self._layers or ()):
             for name, module in layer.named_modules():
                 kind = type(module).__name__
@@ -214,7 +198,6 @@ class HfInside:
                     yield number, name.replace(".", "_"), to_numpy(module.weight)
 
     def close(self) -> None:
-        """Frees the model."""
         self._models.clear()
 
     def _at(self, precision: Precision) -> Any:

@@ -11,15 +11,14 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from eyechart.harness.satellites.probe.inside import Array, Positions, Wants
-from eyechart.harness.satellites.probe.measures.states import Watch
+from eyechart.harness.satellites.probe.inside import Array, Positions, Wants, Watcher
 from eyechart.harness.satellites.probe.reading import Reading
 
 SINKS = (0.3, 0.8)
 """Mean weights on the first token from which a head is a sink."""
 
 
-class Attention(Watch):
+class Attention(Watcher):
     """Some numbers of the weights of each head and position; no matrix of weights is kept."""
 
     def __init__(self, row: Sequence[int], count: int) -> None:
@@ -32,9 +31,7 @@ class Attention(Watch):
         self._of_layer: dict[int, _Layer] = {}
 
     def resume(self, earlier: Attention, upto: int) -> None:
-        """Takes over what another one has seen before the position `upto`, where both prompts are
-        equal.
-        """
+        """Takes over what another has seen before position `upto`, where both prompts are equal."""
         for layer, known in earlier._of_layer.items():
             self._of_layer.setdefault(layer, _Layer(self._count)).take(known, upto)
         self.wants = {"attention": range(upto, self._count)}

@@ -6,7 +6,6 @@ As Dai & Fan 2026, arXiv 2605.02028, ask of their models.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,23 +21,6 @@ _LEAST = 24
 """States below which nothing is fitted."""
 
 
-@dataclass(frozen=True, slots=True)
-class Fit:
-    """What a linear map reads on states that it was not fitted to."""
-
-    counts: Matrix
-    read: Matrix
-
-    def readings(self, prefix: str, layer: int | None) -> Iterator[Reading]:
-        apart = np.abs(self.read - self.counts)
-        spread = float(np.square(self.counts - self.counts.mean()).sum())
-        yield Reading(f"{prefix}error", float(apart.mean()), layer)
-        yield Reading(f"{prefix}within_half", float((apart <= _NEAR).mean()), layer)
-        if spread > 0:
-            left = float(np.square(self.read - self.counts).sum())
-            yield Reading(f"{prefix}r2", 1 - left / spread, layer)
-
-
 def counter_readings(
     states: Matrix, counts: Matrix, positions: Matrix, layer: int | None, prefix: str = ""
 ) -> Iterator[Reading]:
@@ -49,7 +31,15 @@ def counter_readings(
         return
     places = (positions - positions.min()) * BLOCKS // (np.ptp(positions) + 1)
     block = np.minimum(places, BLOCKS - 1).astype(int)
-    yield from _fit(states, counts, block).readings(prefix, layer)
+    held = block % 3 == 1
+    read, known = _read(states, counts, block, held), counts[held]
+    apart = np.abs(read - known)
+    spread = float(np.square(known - known.mean()).sum())
+    yield Reading(f"{prefix}error", float(apart.mean()), layer)
+    yield Reading(f"{prefix}within_half", float((apart <= _NEAR).mean()), layer)
+    if spread > 0:
+        left = float(np.square(read - known).sum())
+        yield Reading(f"{prefix}r2", 1 - left / spread, layer)
 
 
 def position_readings(counts: Matrix, positions: Matrix) -> Iterator[Reading]:
@@ -57,18 +47,20 @@ def position_readings(counts: Matrix, positions: Matrix) -> Iterator[Reading]:
     return counter_readings(positions[:, None], counts, positions, None, "position_")
 
 
-def _fit(states: Matrix, counts: Matrix, block: NDArray[np.intp]) -> Fit:
-    """Fits to two of three blocks of lengths, and reads the third.
+def _read(
+    states: Matrix, counts: Matrix, block: NDArray[np.intp], held: NDArray[np.bool_]
+) -> Matrix:
+    """What a linear map reads of the states that are held out, fitted to the others.
 
     The ridge is the one with which either of two halves of these blocks is best read by the other.
     """
-    held = block % 3 == 1
     x, y = states[~held], counts[~held]
     half = block[~held] % 2 == 0
     errors = np.zeros(len(_RIDGES))
     for known in (half, ~half) if half.any() and not half.all() else ():
         errors += np.square(_ridge(x[known], y[known], x[~known]) - y[~known]).sum(axis=1)
-    return Fit(counts[held], _ridge(x, y, states[held])[int(errors.argmin())])
+    read: Matrix = _ridge(x, y, states[held])[int(errors.argmin())]
+    return read
 
 
 def _ridge(x: Matrix, y: Matrix, new: Matrix) -> Matrix:

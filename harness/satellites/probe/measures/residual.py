@@ -10,14 +10,13 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from eyechart.harness.satellites.probe.inside import Array, Positions, Wants
-from eyechart.harness.satellites.probe.measures.states import Watch
+from eyechart.harness.satellites.probe.inside import Array, Positions, Wants, Watcher
 from eyechart.harness.satellites.probe.reading import Reading
 
 Matrix = NDArray[np.float64]
 
 
-class Residual(Watch):
+class Residual(Watcher):
     """The stream before each layer, and after the last one, at the tokens of the row."""
 
     def __init__(self, row: Sequence[int]) -> None:
@@ -45,9 +44,7 @@ class Residual(Watch):
 
 
 def effective_rank(values: Matrix) -> float:
-    """The exponential of the entropy of the singular values' shares of their sum: from 1 to the
-    rank; 0 of zeros.
-    """
+    """Exp of the entropy of the singular values' shares of their sum: 1 to the rank; 0 of zeros."""
     short = values if values.shape[0] <= values.shape[1] else values.T
     squares = np.linalg.eigvalsh(short @ short.T)
     singular = np.sqrt(np.clip(squares, 0, None))

@@ -10,12 +10,11 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from eyechart.harness.satellites.probe.inside import Array, Positions, Wants
-from eyechart.harness.satellites.probe.measures.states import Watch
+from eyechart.harness.satellites.probe.inside import Array, Positions, Wants, Watcher
 from eyechart.harness.satellites.probe.reading import Reading
 
 
-class Rotary(Watch):
+class Rotary(Watcher):
     """The norm of each pair of numbers that is turned, on average over heads and the row.
 
     Pairs come from the one that turns fastest to the slowest.

@@ -6,25 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
-from eyechart.harness.satellites.probe.inside import Array, Event, Positions, Wants
-
-
-class Watch:
-    """A watcher; measures override the methods that they need."""
-
-    wants: Wants
-
-    def residual(self, layer: int, at: Positions, states: Array) -> None: ...
-
-    def final(self, at: Positions, states: Array) -> None: ...
-
-    def projections(
-        self, layer: int, at: Positions, queries: Array, keys: Array, values: Array
-    ) -> None: ...
-
-    def attention(self, layer: int, at: Positions, weights: Array) -> None: ...
-
-    def heads(self, layer: int, at: Positions, outputs: Array) -> None: ...
+from eyechart.harness.satellites.probe.inside import Array, Event, Positions, Wants, Watcher
 
 
 def shown_of(wants: Wants, start: int, count: int) -> dict[Event, Positions]:
@@ -38,14 +20,14 @@ def shown_of(wants: Wants, start: int, count: int) -> dict[Event, Positions]:
     return found
 
 
-class Several(Watch):
+class Several(Watcher):
     """Passes events on to several watchers, to each the positions that it wants."""
 
-    def __init__(self, watchers: Sequence[Watch]) -> None:
+    def __init__(self, watchers: Sequence[Watcher]) -> None:
         self._watchers = watchers
         self.wants = _joined([watcher.wants for watcher in watchers])
 
-    def _chosen(self, event: Event, at: Positions) -> Iterator[tuple[Watch, Positions | slice]]:
+    def _chosen(self, event: Event, at: Positions) -> Iterator[tuple[Watcher, Positions | slice]]:
         """The watchers that want any of these positions, and which of them."""
         for watcher in self._watchers:
             if event not in watcher.wants:
@@ -98,7 +80,7 @@ def _joined(all_wants: Sequence[Wants]) -> dict[Event, Sequence[int] | None]:
 class Before(Several):
     """What a watcher of one prompt wants of the beginning that a longer prompt has too."""
 
-    def __init__(self, watcher: Watch, upto: int) -> None:
+    def __init__(self, watcher: Watcher, upto: int) -> None:
         super().__init__([watcher])
         self.wants = {
             event: [place for place in (range(upto) if wanted is None else wanted) if place < upto]
@@ -106,7 +88,7 @@ class Before(Several):
         }
 
 
-class States(Watch):
+class States(Watcher):
     """The states at some positions: (P, C) of each stream, (P, H, D) of each layer's heads."""
 
     def __init__(self, positions: Sequence[int], wants: frozenset[Event]) -> None:
