@@ -103,7 +103,7 @@ def _recorded(folder: Path) -> Recorded:
     if (recorded := read_manifest(folder).recorded) is None:
         raise JournalError(
             f"{folder} holds replies that were asked, which recorded ones never join; use another "
-            "--out or --model"
+            f"{named('out')} or --model"
         )
     return recorded
 
