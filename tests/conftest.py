@@ -11,10 +11,12 @@ import subprocess
 import sys
 import textwrap
 import time
+import tomllib
 import types
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -357,14 +359,18 @@ def plain(text: str) -> str:
 
 
 def pytest_configure() -> None:
-    """Lets the many commands that tests start keep compiled code, or each would compile it anew."""
+    """Lets the many commands that tests start keep compiled code, or each would compile it anew;
+    and nothing is garbage while tests are collected.
+    """
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+    gc.disable()
 
 
 def pytest_collection_finish() -> None:
     """Spares the garbage collector the modules and the tests: what is collected while tests run is
     their own.
     """
+    gc.enable()
     gc.collect()
     gc.freeze()
 
@@ -372,6 +378,14 @@ def pytest_collection_finish() -> None:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """The longest tests begin first, so that at the end no worker has one before it alone."""
     items.sort(key=lambda item: item.get_closest_marker("longest") is None)
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _our_project_is_parsed_once() -> Iterator[None]:
+    """Each `bench` looks for defaults in the `pyproject.toml` of its folder, which is ours here."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(tomllib, "loads", lru_cache(maxsize=8)(tomllib.loads))
+        yield
 
 
 @pytest.fixture(autouse=True)
