@@ -281,7 +281,7 @@ class TestUndisturbed:
         assert len(seen) == 1
 
     def test_killed_and_continued_is_as_if_never_killed(self, lab: Lab) -> None:
-        """Four kills in different waves; no answered sample is asked twice."""
+        """Two kills in different waves; no answered sample is asked twice."""
         lab.monkeypatch.setenv("SLOW_SEES", str(SEES))
         command: tuple[str, ...]
         command = (
@@ -297,7 +297,7 @@ class TestUndisturbed:
         )
         command += ("--model", "slow/x", "--max-connections", "3")
         folder = lab.wanted(model="slow/x").folder
-        for least in (2, 13, 40, 70):
+        for least in (2, 40):
             process = lab.slow(*command, delay_s=0.02)
             wait_for(partial(has_lines, folder / SAMPLES, least), process)
             process.kill()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import io
-import math
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -232,4 +231,4 @@ def _cell(value: object) -> object:
     """A value as `csv.writer` takes it."""
     if isinstance(value, str):
         return csv_text(value)
-    return None if isinstance(value, float) and math.isnan(value) else value
+    return None if value is pd.NA or value != value else value  # noqa: PLR0124  NaN
