@@ -302,19 +302,30 @@ class Lab:
 
     def slow(self, *arguments: str, delay_s: float, **options: Any) -> subprocess.Popen[bytes]:
         """Starts `bench` in a process of its own, with the model `slow/x` at hand."""
-        (self.folder / "slow.py").write_text(SLOW)
-        environment = {
-            **os.environ,
-            "PYTHONPATH": os.pathsep.join([str(self.folder), str(Path(__file__).parents[1])]),
-            "SLOW_LOG": str(self.folder / "slow.log"),
-            "SLOW_S": str(delay_s),
-        }
+        path = os.pathsep.join([str(self.folder), str(Path(__file__).parents[1])])
         return subprocess.Popen(
-            [sys.executable, str(self.folder / "slow.py"), *arguments],
-            env=environment,
+            [sys.executable, str(self._slow_module()), *arguments],
+            env={**os.environ, "PYTHONPATH": path, **self._slow_environment(delay_s)},
             cwd=self.folder,
             **{"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **options},
         )
+
+    def slow_here(self, *arguments: str) -> Done:
+        """`bench` in this process, with the model `slow/x`, which does not wait."""
+        self.monkeypatch.syspath_prepend(self._slow_module().parent)
+        for name, value in self._slow_environment(0).items():
+            self.monkeypatch.setenv(name, value)
+        self.add_provider("slow", "slow:open_provider")
+        self.monkeypatch.chdir(self.folder)
+        return self.bench(*arguments)
+
+    def _slow_module(self) -> Path:
+        module = self.folder / "slow.py"
+        module.write_text(SLOW)
+        return module
+
+    def _slow_environment(self, delay_s: float) -> dict[str, str]:
+        return {"SLOW_LOG": str(self.folder / "slow.log"), "SLOW_S": str(delay_s)}
 
     def slow_asked(self) -> list[str]:
         """Ids of the samples that slow models were asked so far."""

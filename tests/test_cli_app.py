@@ -464,8 +464,7 @@ class TestInterrupted:
         assert 12 <= len(saved) < 400
         before = len(lab.slow_asked())
         assert before == len(saved)  # what was on its way as well
-        _, err = lab.slow(*command, delay_s=0).communicate(timeout=60)
-        assert err == b""
+        assert lab.slow_here(*command).err == ""
         later = lab.slow_asked()[before:]
         assert len(later) == 400 - len(saved)
         assert saved.isdisjoint(later)
@@ -504,16 +503,13 @@ class TestKilled:
             answered = {record["id"] for record in whole_records(journal_file)}
             assert len(answered) >= least
         seen = len(lab.slow_asked())
-        process = lab.slow(*command, delay_s=0)
-        _, err = process.communicate()
-        assert process.returncode == 0, err
+        assert lab.slow_here(*command).code == 0
         asked = lab.slow_asked()[seen:]
         assert answered.isdisjoint(asked)
         assert len(answered) + len(asked) == 200
         table = (folder / TABLE).read_bytes()
         shutil.rmtree(folder)
-        process = lab.slow(*command, delay_s=0)
-        process.communicate()
+        lab.slow_here(*command)
         assert (folder / TABLE).read_bytes() == table
         assert table.count(b",50,50,0,") == 4
 
@@ -543,9 +539,7 @@ class TestFullDisk:
         kept = whole_records(folder / SAMPLES)
         assert 5 < len(kept) < 36
         seen = len(lab.slow_asked())
-        process = lab.slow(*command, "--samples", "9", delay_s=0)
-        _, err = process.communicate()
-        assert process.returncode == 0
+        assert lab.slow_here(*command, "--samples", "9").code == 0
         assert len(lab.slow_asked()[seen:]) == 36 - len(kept)
 
     @pytest.mark.parametrize("name", ["table.csv", "samples.jsonl", "writer.json", "lock"])
