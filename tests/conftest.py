@@ -41,6 +41,7 @@ from eyechart.providers import descriptors, secrets
 from eyechart.providers.base import Provider, Request
 from eyechart.providers.descriptor import Descriptor
 from eyechart.providers.scripted import ScriptedProvider
+from tests.forked import Forked
 
 if TYPE_CHECKING:
     from tests.real_server import Server
@@ -310,14 +311,27 @@ class Lab:
             **{"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **options},
         )
 
+    def forked(self, *arguments: str, delay_s: float) -> Forked:
+        """As `slow`, in a copy of this process; for tests of how a run ends, not of its streams."""
+
+        def command() -> None:
+            self._add_slow(delay_s)
+            sys.argv = ["bench", *arguments]
+            app.main()
+
+        return Forked(command, self.folder)
+
     def slow_here(self, *arguments: str) -> Done:
         """`bench` in this process, with the model `slow/x`, which does not wait."""
+        self._add_slow(0)
+        return self.bench(*arguments)
+
+    def _add_slow(self, delay_s: float) -> None:
         self.monkeypatch.syspath_prepend(self._slow_module().parent)
-        for name, value in self._slow_environment(0).items():
+        for name, value in self._slow_environment(delay_s).items():
             self.monkeypatch.setenv(name, value)
         self.add_provider("slow", "slow:open_provider")
         self.monkeypatch.chdir(self.folder)
-        return self.bench(*arguments)
 
     def _slow_module(self) -> Path:
         module = self.folder / "slow.py"
@@ -350,7 +364,7 @@ def records(folder: Path) -> list[dict[str, Any]]:
     return [exact_json.loads(line) for line in lines]
 
 
-def wait_for(condition: Callable[[], bool], process: subprocess.Popen[bytes]) -> None:
+def wait_for(condition: Callable[[], bool], process: subprocess.Popen[bytes] | Forked) -> None:
     """Waits until `condition` holds; fails once `process` has ended or after a minute."""
     end_s = time.monotonic() + PATIENCE_S
     while not condition():

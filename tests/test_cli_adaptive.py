@@ -298,7 +298,7 @@ class TestUndisturbed:
         command += ("--model", "slow/x", "--max-connections", "3")
         folder = lab.wanted(model="slow/x").folder
         for least in (2, 40):
-            process = lab.slow(*command, delay_s=0.02)
+            process = lab.forked(*command, delay_s=0.02)
             wait_for(partial(has_lines, folder / SAMPLES, least), process)
             process.kill()
             process.communicate()

@@ -444,7 +444,7 @@ class TestInterrupted:
             "100",
         )
         command += ("--model", "slow/x", "--max-connections", "4")
-        process = lab.slow(*command, delay_s=0.02)
+        process = lab.forked(*command, delay_s=0.02)
         folder = lab.wanted(model="slow/x").folder
         wait_for(partial(has_lines, folder / SAMPLES, 12), process)
         lab.add_provider("slow", "eyechart.providers.scripted:open_provider")
@@ -491,7 +491,7 @@ class TestKilled:
         answered: set[str] = set()
         for least in (3, 50, 110):
             seen = len(lab.slow_asked())
-            process = lab.slow(*command, delay_s=0.01)
+            process = lab.forked(*command, delay_s=0.01)
             wait_for(partial(has_lines, journal_file, least), process)
             try:
                 process.wait(moments.uniform(0, 0.03))
