@@ -70,7 +70,7 @@ def write_results(run: JudgedRun, threshold: Threshold = Threshold()) -> Path:
     return to_csv(cells_table(run, threshold), run.folder / TABLE)
 
 
-def slots(samples: pd.DataFrame, draws: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+def slots(samples: pd.DataFrame, draws: int | npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
     """The place of each of a cell's `samples`, from 0: by index, and then by draw."""
     index, draw = (samples[name].to_numpy(np.int64) for name in ("index", "draw"))
     places: npt.NDArray[np.int64] = index * draws + draw - 1
