@@ -11,10 +11,12 @@ import subprocess
 import sys
 import textwrap
 import time
+import tomllib
 import types
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -39,6 +41,7 @@ from eyechart.providers import descriptors, secrets
 from eyechart.providers.base import Provider, Request
 from eyechart.providers.descriptor import Descriptor
 from eyechart.providers.scripted import ScriptedProvider
+from tests.forked import Forked
 
 if TYPE_CHECKING:
     from tests.real_server import Server
@@ -300,19 +303,43 @@ class Lab:
 
     def slow(self, *arguments: str, delay_s: float, **options: Any) -> subprocess.Popen[bytes]:
         """Starts `bench` in a process of its own, with the model `slow/x` at hand."""
-        (self.folder / "slow.py").write_text(SLOW)
-        environment = {
-            **os.environ,
-            "PYTHONPATH": os.pathsep.join([str(self.folder), str(Path(__file__).parents[1])]),
-            "SLOW_LOG": str(self.folder / "slow.log"),
-            "SLOW_S": str(delay_s),
-        }
+        path = os.pathsep.join([str(self.folder), str(Path(__file__).parents[1])])
         return subprocess.Popen(
-            [sys.executable, str(self.folder / "slow.py"), *arguments],
-            env=environment,
+            [sys.executable, str(self._slow_module()), *arguments],
+            env={**os.environ, "PYTHONPATH": path, **self._slow_environment(delay_s)},
             cwd=self.folder,
             **{"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **options},
         )
+
+    def forked(self, *arguments: str, delay_s: float) -> Forked:
+        """As `slow`, in a copy of this process; for tests of how a run ends, not of its streams."""
+
+        def command() -> None:
+            self._add_slow(delay_s)
+            sys.argv = ["bench", *arguments]
+            app.main()
+
+        return Forked(command, self.folder)
+
+    def slow_here(self, *arguments: str) -> Done:
+        """`bench` in this process, with the model `slow/x`, which does not wait."""
+        self._add_slow(0)
+        return self.bench(*arguments)
+
+    def _add_slow(self, delay_s: float) -> None:
+        self.monkeypatch.syspath_prepend(self._slow_module().parent)
+        for name, value in self._slow_environment(delay_s).items():
+            self.monkeypatch.setenv(name, value)
+        self.add_provider("slow", "slow:open_provider")
+        self.monkeypatch.chdir(self.folder)
+
+    def _slow_module(self) -> Path:
+        module = self.folder / "slow.py"
+        module.write_text(SLOW)
+        return module
+
+    def _slow_environment(self, delay_s: float) -> dict[str, str]:
+        return {"SLOW_LOG": str(self.folder / "slow.log"), "SLOW_S": str(delay_s)}
 
     def slow_asked(self) -> list[str]:
         """Ids of the samples that slow models were asked so far."""
@@ -337,7 +364,7 @@ def records(folder: Path) -> list[dict[str, Any]]:
     return [exact_json.loads(line) for line in lines]
 
 
-def wait_for(condition: Callable[[], bool], process: subprocess.Popen[bytes]) -> None:
+def wait_for(condition: Callable[[], bool], process: subprocess.Popen[bytes] | Forked) -> None:
     """Waits until `condition` holds; fails once `process` has ended or after a minute."""
     end_s = time.monotonic() + PATIENCE_S
     while not condition():
@@ -357,14 +384,18 @@ def plain(text: str) -> str:
 
 
 def pytest_configure() -> None:
-    """Lets the many commands that tests start keep compiled code, or each would compile it anew."""
+    """Lets the many commands that tests start keep compiled code, or each would compile it anew;
+    and nothing is garbage while tests are collected.
+    """
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+    gc.disable()
 
 
 def pytest_collection_finish() -> None:
     """Spares the garbage collector the modules and the tests: what is collected while tests run is
     their own.
     """
+    gc.enable()
     gc.collect()
     gc.freeze()
 
@@ -372,6 +403,14 @@ def pytest_collection_finish() -> None:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """The longest tests begin first, so that at the end no worker has one before it alone."""
     items.sort(key=lambda item: item.get_closest_marker("longest") is None)
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _our_project_is_parsed_once() -> Iterator[None]:
+    """Each `bench` looks for defaults in the `pyproject.toml` of its folder, which is ours here."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(tomllib, "loads", lru_cache(maxsize=8)(tomllib.loads))
+        yield
 
 
 @pytest.fixture(autouse=True)

@@ -117,9 +117,9 @@ def test_it_ends_when_the_interval_is_narrow_enough(crossing: float) -> None:
 
 
 def test_it_asks_less_than_a_full_run_of_equal_width() -> None:
-    """Over twelve crossings; the width is that of a full run with 40 samples on each line."""
+    """Over six crossings; the width is that of a full run with 40 samples on each line."""
     aim, requests = Aim(0.7), []
-    for seed, crossing in enumerate(np.geomspace(15, 250, 12)):
+    for seed, crossing in enumerate(np.geomspace(15, 250, 6)):
         planned, _, _ = asked(logistic(float(crossing), slope=4), aim, seed)
         requests.append(sum(planned.values()))
     assert np.mean(requests) < 0.5 * 40 * len(LINES)
@@ -306,7 +306,7 @@ def test_a_rise_beyond_the_crossing_does_not_use_up_the_shorter_lines() -> None:
     def comb(lengths: Floats) -> Floats:
         return np.where(lengths < 60, 1.0, np.where((lengths > 110) & (lengths < 150), 0.9, 0.1))
 
-    for seed in range(10):
+    for seed in range(4):
         planned, step, _ = asked(comb, Aim(0.75), seed)
         below = [planned[line] for line in LINES if line.high < 30]
         assert step.is_known
@@ -340,7 +340,7 @@ def test_a_line_has_no_more_samples_than_allowed() -> None:
     assert step.why.endswith("has 1 sample")
 
 
-@pytest.mark.parametrize(("longest", "items"), [(12, 5), (40, 2), (40, 5), (100, 1), (100, 5)])
+@pytest.mark.parametrize(("longest", "items"), [(12, 5), (40, 2), (40, 5), (100, 1)])
 def test_few_items_of_each_length_are_enough(longest: int, items: int) -> None:
     """All of a line are asked where more would be wanted, and its neighbours as well."""
     lines = lines_of(range(5, 105), "none")

@@ -99,7 +99,7 @@ class TestIntervals:
     def test_all_cover_in_simulation(self) -> None:
         """Also where nearly all samples are wrong, or right."""
         for shape in ("sure and blind", "right and unsure", "calibrated"):
-            row = simulation.measure((shape, 20), 200)
+            row = simulation.measure((shape, 20), 100)
             assert float(row["held"] or 0) > 0.92, shape
             assert float(row["brier_held"] or 0) > 0.92, shape
             assert float(row["line_held"] or 0) > 0.9, shape

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from functools import cache
 from math import comb
 from statistics import NormalDist
 
@@ -67,11 +68,17 @@ def test_it_is_symmetric() -> None:
     assert forth.high == pytest.approx(back.swapped.high, abs=0.03)
 
 
+@cache
+def equal_sides() -> list[LengthDifference]:
+    """Sixty comparisons of equal accuracies."""
+    return [difference(60, 60, n=20, seed=seed) for seed in range(60)]
+
+
 def test_equal_sides_are_rarely_told_apart() -> None:
     """Sixty comparisons of equal accuracies; also bounded from below: intervals are no wider than
     they have to be.
     """
-    found = [difference(60, 60, n=20, seed=seed) for seed in range(60)]
+    found = equal_sides()
     assert sum(one.further != 0 for one in found) <= 4
     assert np.median([one.high - one.low for one in found]) < 2.2
 
@@ -231,7 +238,7 @@ def test_the_p_value_reaches_far_out() -> None:
 
 def test_p_values_of_equal_sides_are_spread_over_0_to_1() -> None:
     """At most a tenth of them is below 0.1; they are cautious, so most are 1."""
-    values = [p_of(difference(60, 60, n=20, seed=seed)) for seed in range(60)]
+    values = [p_of(found) for found in equal_sides()]
     assert sum(p < 0.1 for p in values) <= 6
     assert sum(p < 1 for p in values) >= 3
 

@@ -518,9 +518,9 @@ class TestAtOnce:
     """Two commands on one file: one after the other."""
 
     def test_no_row_is_lost(self, lab: Lab) -> None:
-        """Two processes add thirty rows each, at once."""
+        """Two processes add ten rows each, at once."""
         (row, _) = rows(made(lab))
-        path, rounds = lab.folder / "board.csv", 30
+        path, rounds = lab.folder / "board.csv", 10
         writers = [
             subprocess.Popen(
                 [sys.executable, "-c", ADD, path, name, str(rounds)],

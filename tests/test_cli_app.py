@@ -444,7 +444,7 @@ class TestInterrupted:
             "100",
         )
         command += ("--model", "slow/x", "--max-connections", "4")
-        process = lab.slow(*command, delay_s=0.02)
+        process = lab.forked(*command, delay_s=0.02)
         folder = lab.wanted(model="slow/x").folder
         wait_for(partial(has_lines, folder / SAMPLES, 12), process)
         lab.add_provider("slow", "eyechart.providers.scripted:open_provider")
@@ -464,8 +464,7 @@ class TestInterrupted:
         assert 12 <= len(saved) < 400
         before = len(lab.slow_asked())
         assert before == len(saved)  # what was on its way as well
-        _, err = lab.slow(*command, delay_s=0).communicate(timeout=60)
-        assert err == b""
+        assert lab.slow_here(*command).err == ""
         later = lab.slow_asked()[before:]
         assert len(later) == 400 - len(saved)
         assert saved.isdisjoint(later)
@@ -492,7 +491,7 @@ class TestKilled:
         answered: set[str] = set()
         for least in (3, 50, 110):
             seen = len(lab.slow_asked())
-            process = lab.slow(*command, delay_s=0.01)
+            process = lab.forked(*command, delay_s=0.01)
             wait_for(partial(has_lines, journal_file, least), process)
             try:
                 process.wait(moments.uniform(0, 0.03))
@@ -504,16 +503,13 @@ class TestKilled:
             answered = {record["id"] for record in whole_records(journal_file)}
             assert len(answered) >= least
         seen = len(lab.slow_asked())
-        process = lab.slow(*command, delay_s=0)
-        _, err = process.communicate()
-        assert process.returncode == 0, err
+        assert lab.slow_here(*command).code == 0
         asked = lab.slow_asked()[seen:]
         assert answered.isdisjoint(asked)
         assert len(answered) + len(asked) == 200
         table = (folder / TABLE).read_bytes()
         shutil.rmtree(folder)
-        process = lab.slow(*command, delay_s=0)
-        process.communicate()
+        lab.slow_here(*command)
         assert (folder / TABLE).read_bytes() == table
         assert table.count(b",50,50,0,") == 4
 
@@ -543,9 +539,7 @@ class TestFullDisk:
         kept = whole_records(folder / SAMPLES)
         assert 5 < len(kept) < 36
         seen = len(lab.slow_asked())
-        process = lab.slow(*command, "--samples", "9", delay_s=0)
-        _, err = process.communicate()
-        assert process.returncode == 0
+        assert lab.slow_here(*command, "--samples", "9").code == 0
         assert len(lab.slow_asked()[seen:]) == 36 - len(kept)
 
     @pytest.mark.parametrize("name", ["table.csv", "samples.jsonl", "writer.json", "lock"])
@@ -589,20 +583,15 @@ class TestProgress:
         assert b"\x1b" not in out
 
     def test_a_file_sees_none(self, lab: Lab) -> None:
-        """Nothing at all on stderr of a run that goes well."""
+        """Nothing at all on stderr of a run that goes well; and where a dash cannot be written,
+        as in ASCII, something else is.
+        """
+        lab.monkeypatch.setenv("PYTHONIOENCODING", "ascii")
         command = ("run", "--task", str(lab.plain), "--out", str(lab.out), "--model", "slow/x")
         process = lab.slow(*command, delay_s=0.3)
         out, err = process.communicate()
         assert (process.returncode, err) == (0, b"")
         assert b"\x1b" not in out
-
-    def test_a_terminal_of_ascii_gets_its_table(self, lab: Lab) -> None:
-        """Where a dash cannot be written, something else is."""
-        lab.monkeypatch.setenv("PYTHONIOENCODING", "ascii")
-        command = ("run", "--task", str(lab.plain), "--out", str(lab.out), "--model", "slow/x")
-        process = lab.slow(*command, delay_s=0)
-        out, err = process.communicate()
-        assert (process.returncode, err) == (0, b"")
         assert b"100 (44\\u2013100)" in out
 
 

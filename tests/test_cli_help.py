@@ -101,70 +101,74 @@ def test_folders_in_examples_are_there(lab: Lab, verb: tuple[str, ...]) -> None:
             assert all((run / "manifest.json").exists() for run in Path().glob(folder)), line
 
 
-def completed(words: str, folder: Path) -> list[str]:
-    """What bash is told about the last word; fails where a heavy module is loaded for it."""
-    code = (
-        "import sys\nsys.argv[0] = 'bench'\nfrom eyechart.harness.cli import main\n"
-        "try:\n    main()\nfinally:\n"
-        f"    assert not set({HEAVY!r}) & set(sys.modules)"
-    )
-    environment = {
-        **os.environ,
-        "PYTHONPATH": str(ROOT),
-        "_BENCH_COMPLETE": "complete_bash",
-        "COMP_WORDS": words,
-        "COMP_CWORD": str(len(words.split(" ")) - 1),
-    }
+COMPLETES = f"""\
+import os, sys
+from eyechart.harness.cli import main
+
+asked, sys.argv[:] = sys.argv[1:], ["bench"]
+for words in asked:
+    os.environ |= {{"COMP_WORDS": words, "COMP_CWORD": str(len(words.split(" ")) - 1)}}
+    try:
+        main()
+    except SystemExit:
+        print("end of", words)
+assert not set({HEAVY!r}) & set(sys.modules)
+"""
+
+
+def completed(folder: Path, *words: str) -> list[list[str]]:
+    """What bash is told about the last word of each; fails where a heavy module is loaded."""
     done = subprocess.run(
-        [sys.executable, "-c", code],
-        env=environment,
+        [sys.executable, "-c", COMPLETES, *words],
+        env={**os.environ, "PYTHONPATH": str(ROOT), "_BENCH_COMPLETE": "complete_bash"},
         cwd=folder,
         capture_output=True,
         text=True,
         check=False,
     )
     assert done.stderr == ""
-    return done.stdout.split()
+    found, said = [], done.stdout
+    for one in words:
+        before, _, said = said.partition(f"end of {one}\n")
+        found.append(before.split())
+    return found
 
 
-@pytest.mark.parametrize(
-    ("words", "wanted"),
-    [
-        ("bench sc", {"score"}),
-        ("bench run --task counting/o", {"counting/ones"}),
-        ("bench run -t copying,counting/o", {"copying,counting/ones"}),
-        ("bench run -t lab/o", {"lab/ones.yaml"}),
-        ("bench tasks show count", {"counting", "counting/ones", "counting/sum"}),
-        ("bench run --model orac", {"oracle:50"}),
-        ("bench run -m gpt-4o-m", {"gpt-4o-mini"}),
-        ("bench run -m tiny,anthropic/claude-o", {"tiny,anthropic/claude-opus-4-1"}),
-        ("bench run --spread b", {"bands"}),
-        ("bench run --api ch", {"chat"}),
-    ],
-)
-def test_a_shell_completes_names(lab: Lab, words: str, wanted: set[str]) -> None:
+def test_a_shell_completes_names(lab: Lab) -> None:
     """Of verbs, tasks, task files and models, also within a list; without what is slow."""
-    found = set(completed(words, lab.folder))
-    assert wanted <= found
-    assert all(word.startswith(words.rsplit(" ", maxsplit=1)[-1]) for word in found)
+    wanted = {
+        "bench sc": {"score"},
+        "bench run --task counting/o": {"counting/ones"},
+        "bench run -t copying,counting/o": {"copying,counting/ones"},
+        "bench run -t lab/o": {"lab/ones.yaml"},
+        "bench tasks show count": {"counting", "counting/ones", "counting/sum"},
+        "bench run --model orac": {"oracle:50"},
+        "bench run -m gpt-4o-m": {"gpt-4o-mini"},
+        "bench run -m tiny,anthropic/claude-o": {"tiny,anthropic/claude-opus-4-1"},
+        "bench run --spread b": {"bands"},
+        "bench run --api ch": {"chat"},
+    }
+    for words, found in zip(wanted, completed(lab.folder, *wanted), strict=True):
+        assert wanted[words] <= set(found), words
+        assert all(word.startswith(words.rsplit(" ", maxsplit=1)[-1]) for word in found), words
 
 
 def test_a_shell_completes_folders_of_runs(lab: Lab) -> None:
     """Those under `--out`, or under `results`."""
     lab.bench_run("--model", "oracle:5", task=lab.plain)
     run = lab.the_run().relative_to(lab.folder)
-    assert completed("bench score results/ru", lab.folder) == [str(run)]
+    assert completed(lab.folder, "bench score results/ru") == [[str(run)]]
     elsewhere = lab.folder / "elsewhere"
     elsewhere.mkdir()
-    assert completed("bench score ", elsewhere) == []
-    assert completed(f"bench leaderboard --out {lab.out} ", elsewhere) == [str(lab.the_run())]
+    asked = ("bench score ", f"bench leaderboard --out {lab.out} ")
+    assert completed(elsewhere, *asked) == [[], [str(lab.the_run())]]
 
 
 def test_a_broken_file_of_models_completes_nothing(lab: Lab) -> None:
     """And prints nothing."""
     (lab.folder / "models.yaml").write_text("[")
     lab.monkeypatch.setenv("EYECHART_MODELS", str(lab.folder / "models.yaml"))
-    assert completed("bench run -m ti", lab.folder) == []
+    assert completed(lab.folder, "bench run -m ti") == [[]]
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])

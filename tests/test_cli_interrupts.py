@@ -48,9 +48,17 @@ def bench(
     return done.returncode, done.stderr
 
 
-@pytest.mark.parametrize("module", ["harness", "eyechart.harness.cli"])
-@pytest.mark.parametrize("loading", ["typer", "orjson", "jinja2"])
-@pytest.mark.parametrize("code", [INTERRUPTS, SWALLOWS], ids=["plain", "swallowed"])
+@pytest.mark.parametrize(
+    ("module", "loading", "code"),
+    [
+        ("harness", "typer", INTERRUPTS),
+        ("harness", "orjson", SWALLOWS),
+        ("harness", "jinja2", INTERRUPTS),
+        ("eyechart.harness.cli", "typer", SWALLOWS),
+        ("eyechart.harness.cli", "orjson", INTERRUPTS),
+        ("eyechart.harness.cli", "jinja2", SWALLOWS),
+    ],
+)
 def test_an_interrupt_while_a_module_is_loaded(
     tmp_path: Path, module: str, loading: str, code: str
 ) -> None:

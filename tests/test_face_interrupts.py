@@ -11,9 +11,13 @@ import threading
 
 import pytest
 
+import eyechart
 from eyechart.harness.face.ask import run_anywhere
 from tests.conftest import PATIENCE_S, SLOW, Lab, has_lines, records, wait_for
 from tests.test_imports import ROOT
+
+RUNS = "asyncio.run(notebook())"
+LOOPS = "asyncio.new_event_loop().run_until_complete(notebook())"
 
 
 class TestLoop:
@@ -35,16 +39,13 @@ class TestLoop:
 
     @pytest.mark.skipif(sys.platform == "win32", reason="sends SIGINT")
     @pytest.mark.parametrize(
-        ("deaf_to", "said"),
+        ("loop", "deaf_to", "said"),
         [
-            (0, ["cancelled", "interrupted", "0 threads"]),
-            (1, ["cancelled", "cancelled", "interrupted", "0 threads"]),
-            (9, ["cancelled", "cancelled", "interrupted", "1 threads"]),
+            (RUNS, 0, ["cancelled", "interrupted", "0 threads"]),
+            (RUNS, 1, ["cancelled", "cancelled", "interrupted", "0 threads"]),
+            (RUNS, 9, ["cancelled", "cancelled", "interrupted", "1 threads"]),
+            (LOOPS, 0, ["cancelled", "interrupted", "0 threads"]),
         ],
-    )
-    @pytest.mark.parametrize(
-        "loop",
-        ["asyncio.run(notebook())", "asyncio.new_event_loop().run_until_complete(notebook())"],
     )
     def test_ctrl_c_in_a_notebook_ends_the_run_in_order(
         self, loop: str, deaf_to: int, said: list[str]
@@ -126,11 +127,12 @@ class TestSignals:
         assert out.decode().strip() == ends
         replies = [record for record in records(lab.the_run()) if "reply" in record]
         assert 5 <= len(replies) < 16
-        environ["STOPS_AT"] = "1000"
-        done = subprocess.run(
-            command, env=environ, capture_output=True, text=True, timeout=PATIENCE_S, check=True
-        )
-        assert done.stdout.strip() == "0 missing"
+        lab.monkeypatch.syspath_prepend(lab.folder)
+        lab.monkeypatch.setenv("SLOW_LOG", str(log))
+        lab.monkeypatch.setenv("SLOW_S", "0")
+        lab.add_provider("slow", "slow:open_provider")
+        again = eyechart.run(lab.ones, "slow/x", out=lab.out, warn=lambda _line: None)
+        assert again.missing == 0
         asked = log.read_text().splitlines()
         assert len(set(asked)) == 16
         assert len(records(lab.the_run())) == 16

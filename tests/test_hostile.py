@@ -85,9 +85,9 @@ def read_all(world: World) -> None:
 
 def read(number: int, world: World) -> None:
     """Reads the spoilt run, and now and then by the verbs."""
-    if number % 60 == 0:
+    if number % 120 == 0:
         read_all(world)
-    elif number % 10 == 0:
+    elif number % 20 == 0:
         score(world)
     else:
         with suppress(JournalError):

@@ -175,11 +175,14 @@ def test_every_field_of_a_manifest(folders: Folders) -> None:
 
 @pytest.mark.parametrize("value", ["x/y", "0/3", "4/3", "9" * 5000])
 def test_a_shard_that_is_none(folders: Folders, value: str) -> None:
-    """Every verb leaves the run out by name; a verb on it alone says one line."""
+    """Every verb leaves the run out by name; a verb on it alone says one line. With one value all
+    verbs are tried, with each other one verb.
+    """
     path = folders.spoilt / MANIFEST
     path.write_bytes(damaged(path.read_bytes(), ("shard",), json.dumps(value)))
     folders.check_python()
-    for door in folders.doors().values():
+    doors = list(folders.doors().values())
+    for door in doors if value == "x/y" else doors[:1]:
         assert "(shard: " in door()
     folders.check_alone()
 

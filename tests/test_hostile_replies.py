@@ -25,7 +25,7 @@ from eyechart.providers.http.errors import error_of, rejected_parameter, retry_a
 from eyechart.providers.openai import batch, form
 from eyechart.providers.registry import open_batch_form, parse_model
 
-MANY = settings(max_examples=150, deadline=None)
+MANY = settings(max_examples=80, deadline=None)
 HALF = "\ud83d"
 """Half a character, as JSON can hold it and UTF-8 cannot."""
 NAMES = re.findall(

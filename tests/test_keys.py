@@ -238,7 +238,7 @@ def test_a_key_in_a_variable_of_any_name(lab: Lab, monkeypatch: pytest.MonkeyPat
     assert not [path for path in files if b"planted-by-name" in path.read_bytes()]
 
 
-@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize("model", ["m", "vllm/m", "anthropic/m"])
 def test_tracebacks_show_no_key(lab: Lab, model: str) -> None:
     """A refused key, with `--debug`, in a process of its own."""
     refusing = Response(401, {"error": {"message": f"Incorrect API key provided: {KEY}"}})

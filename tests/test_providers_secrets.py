@@ -34,7 +34,7 @@ from eyechart.providers.secrets import (
 KEY = "sk-planted-0123456789abcdef"
 AWKWARD = "pa'ss \"w\\\\o/r+d é"
 MANY = settings(
-    max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 QUOTINGS: dict[str, Callable[[str], str]] = {
     "plain": str,

@@ -6,11 +6,11 @@ import asyncio
 import os
 import re
 import signal
-import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,21 +18,25 @@ import orjson
 import pytest
 
 from eyechart.harness.analysis.results import TABLE
+from eyechart.harness.cli import app
 from eyechart.harness.journal.manifest import MANIFEST, read_manifest
 from eyechart.harness.journal.record import SAMPLES
+from eyechart.harness.journal.writer import Journal
 from eyechart.harness.plan.cost import Budget
 from eyechart.harness.run.batch import batch_run, context, engine
 from eyechart.harness.run.batch.context import BatchContext, Clocks
-from eyechart.harness.run.batch.files import FileLimits
-from eyechart.harness.run.batch.pending import PENDING_FILE
+from eyechart.harness.run.batch.files import FileLimits, RequestFile
+from eyechart.harness.run.batch.pending import PENDING_FILE, PendingBatches
 from eyechart.harness.task import functions, generator
 from eyechart.providers.base import ModelSettings, OverloadedError, ServerFaultError, StopRunError
+from eyechart.providers.openai.batch import OpenAIBatches
 from eyechart.providers.registry import open_batch_form, open_batches, parse_model
 from tests import batch_server
 from tests.batch_server import BatchServer, Plot
 from tests.conftest import asking_of, records, wait_for
 from tests.fake_server import Response, fake_server
 from tests.faulty_server import serving
+from tests.forked import Forked
 
 if TYPE_CHECKING:
     from eyechart.harness.run.run_request import RunRequest
@@ -47,69 +51,42 @@ TOO_MUCH = {
     "line": None,
 }
 
-DYING = """\
-import os
-import signal
-import sys
+MOMENTS: dict[str, tuple[Any, str, int]] = {
+    "request file": (RequestFile, "keep", 1),
+    "token": (PendingBatches, "add", 1),
+    "second token": (PendingBatches, "add", 2),
+    "upload": (OpenAIBatches, "upload", 1),
+    "create": (OpenAIBatches, "create", 1),
+    "look": (OpenAIBatches, "state", 2),
+    "download": (OpenAIBatches, "fetch", 1),
+    "journal": (Journal, "append", 2),
+    "imported": (batch_run, "read_replies", 1),
+    "close": (PendingBatches, "close", 1),
+}
+"""A moment at which a command is killed -> the owner and the name of a function, and after which
+of its calls."""
 
-from eyechart.harness.run.batch import batch_run, context, engine
-from eyechart.harness.run.batch import pending
-from eyechart.harness.journal import writer
-from eyechart.providers.openai import batch
 
-moment = os.environ["DIES"]
-context.FIRST_POLL_S = engine.FIRST_POLL_S = float(os.environ["POLL_S"])
-batch_run.SETTLE_S = 0.0
+def dies(moment: str) -> None:
+    """Kills this process at a moment of its own."""
+    owner, name, at = MOMENTS[moment]
+    real, calls = getattr(owner, name), count(1)
 
-
-def dies(owner, name, at=1):
-    real = getattr(owner, name)
-    calls = []
-
-    def end():
-        calls.append(1)
-        if len(calls) == at:
+    def end() -> None:
+        if next(calls) == at:
             os.kill(os.getpid(), signal.SIGKILL)
 
-    async def wrapped(*arguments, **named):
+    async def wrapped(*arguments: Any, **named: Any) -> Any:
         done = await real(*arguments, **named)
         end()
         return done
 
-    def plain(*arguments, **named):
+    def plain(*arguments: Any, **named: Any) -> Any:
         done = real(*arguments, **named)
         end()
         return done
 
-    setattr(owner, name, wrapped if owner is batch.OpenAIBatches else plain)
-
-
-service, batches = batch.OpenAIBatches, pending.PendingBatches
-if moment == "request file":
-    dies(batch_run.RequestFile, "keep")
-elif moment == "token":
-    dies(batches, "add")
-elif moment == "second token":
-    dies(batches, "add", at=2)
-elif moment == "upload":
-    dies(service, "upload")
-elif moment == "create":
-    dies(service, "create")
-elif moment == "look":
-    dies(service, "state", at=2)
-elif moment == "download":
-    dies(service, "fetch")
-elif moment == "journal":
-    dies(writer.Journal, "append", at=2)
-elif moment == "imported":
-    dies(batch_run, "read_replies")
-elif moment == "close":
-    dies(batches, "close")
-from eyechart.harness.cli.app import main
-
-main()
-"""
-"""`bench` that is killed at a moment of its own."""
+    setattr(owner, name, wrapped if owner is OpenAIBatches else plain)
 
 
 @pytest.fixture(autouse=True)
@@ -752,13 +729,7 @@ class TestStopping:
             assert server.created == 1
             assert_as_direct(lab, server)
 
-    @pytest.mark.parametrize(
-        "moment",
-        [
-            *("request file", "token", "second token", "upload", "create", "look", "download"),
-            *("journal", "imported", "close"),
-        ],
-    )
+    @pytest.mark.parametrize("moment", MOMENTS)
     def test_killed_at_any_moment_nothing_is_paid_twice(self, lab: Lab, moment: str) -> None:
         """`kill -9`, then the same command: one batch a task, each prompt paid for once."""
         with serve() as server:
@@ -883,29 +854,24 @@ class TestStopping:
         assert other.asked == []
 
 
-def start(lab: Lab, server: BatchServer, moment: str, *arguments: str) -> subprocess.Popen[bytes]:
-    """Starts the command in a process of its own that dies at `moment`."""
-    script = lab.folder / "dying.py"
-    script.write_text(DYING)
+def start(lab: Lab, server: BatchServer, moment: str, *arguments: str) -> Forked:
+    """Starts the command in a process of its own that dies at `moment`; "" for none."""
     place = ("--model", MODEL, "--base-url", server.base_url, "--out", str(lab.out))
-    return subprocess.Popen(
-        [sys.executable, str(script), "run", "--batch", *place, *arguments],
-        env={
-            **os.environ,
-            "PYTHONPATH": str(Path(__file__).parents[1]),
-            "DIES": moment,
-            "POLL_S": "0.01",
-        },
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-    )
+
+    def command() -> None:
+        if moment:
+            dies(moment)
+        sys.argv = ["bench", "run", "--batch", *place, *arguments]
+        app.main()
+
+    return Forked(command, lab.folder)
 
 
 def stopped_by_signal(
     lab: Lab, server: BatchServer, number: signal.Signals, *arguments: str
 ) -> None:
     """Submits a batch in a process of its own and stops it while it waits."""
-    process = start(lab, server, "never", "--task", str(lab.ones), *arguments)
+    process = start(lab, server, "", "--task", str(lab.ones), *arguments)
     wait_for(lambda: any("/batches/" in one for one in server.asked), process)
     process.send_signal(number)
     _, err = process.communicate(timeout=60)

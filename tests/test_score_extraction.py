@@ -15,7 +15,7 @@ from eyechart.harness.spec.answer import Answer
 INTEGER, SYMBOL, TEXT = Answer(type="integer"), Answer(type="symbol"), Answer(type="text")
 
 FEW = settings(max_examples=20, deadline=None)
-MANY = settings(max_examples=200, deadline=None)
+MANY = settings(max_examples=100, deadline=None)
 
 PERFECT = (
     "Final answer: {}",

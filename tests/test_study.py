@@ -345,7 +345,7 @@ class TestRun:
         """Nothing that was answered is asked again."""
         study = write(lab, STUDY.replace("fake/a", "slow/x").replace("other/b", "slow/y"))
         command = ("run", str(study), "--trust", "--out", str(lab.out))
-        process = lab.slow(*command, delay_s=0.3)
+        process = lab.forked(*command, delay_s=0.3)
         journals = (lab.out / "runs").rglob
         try:
             wait_for(lambda: any(has_lines(one, 2) for one in journals("samples.jsonl")), process)

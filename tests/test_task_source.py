@@ -84,7 +84,7 @@ def test_a_key_that_comes_twice_keeps_its_first_value() -> None:
     ]
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(
     st.text(alphabet=st.sampled_from("ab:-|>[]{}&*!%@#'\"\\\n\t ,?~<é\x00\u2028😀"), max_size=40)
 )

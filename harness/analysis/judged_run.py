@@ -225,13 +225,13 @@ class JudgedRun:
     @property
     def missing(self) -> int:
         """Number of samples without a reply; for a shard, among its own rows."""
-        return int(self.cells[list(NOT_SCORED)].sum().sum())
+        return int(self.cells[list(NOT_SCORED)].to_numpy().sum())
 
     @property
     def has_nothing_readable(self) -> bool:
         """Whether there are replies, and none can be read: the same command stops again."""
         cells = self.cells
-        return bool(cells["n"].any()) and not cells[list(ANSWERED)].any(axis=None)
+        return bool(cells["n"].any()) and not cells[list(ANSWERED)].to_numpy().any()
 
 
 @dataclass(frozen=True, eq=False)
@@ -271,7 +271,8 @@ class JudgedCondition:
     @cached_property
     def scored_cells(self) -> pd.DataFrame:
         """The rows of `cells` with a scored sample: these have an accuracy."""
-        return self.cells[self.cells["n"].to_numpy() > 0]
+        scored = self.run.cells["n"].to_numpy() > 0
+        return self.run.cells.iloc[[place for place in self.places if scored[place]]]
 
     @property
     def lengths(self) -> list[int]:
@@ -347,6 +348,8 @@ class JudgedCondition:
     @cached_property
     def calibration(self) -> Calibration | None:
         """See `confidence.calibration`; `None` where replies are read."""
+        if not self.run.options:
+            return None
         chosen = self.chosen_at(self.places)
         if self.run.has_given_rows:  # each sample is a row of its own
             chosen = chosen._replace(rows=np.arange(len(chosen.right)))

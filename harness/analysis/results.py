@@ -79,12 +79,14 @@ def slots(samples: pd.DataFrame, draws: int | npt.NDArray[np.int64]) -> npt.NDAr
 
 def _letters(run: JudgedRun) -> list[str]:
     """For each cell a letter for each draw of its samples, see `slots`."""
-    place = run.samples["cell"].to_numpy()
+    planned = run.manifest.cells
+    cells, codes = run.samples["cell"].to_numpy(), _CODES[run.samples["outcome"].to_numpy()]
+    places = slots(run.samples, np.array([cell.draws for cell in planned], np.int64)[cells])
     letters = []
-    for cell_place, cell in enumerate(run.manifest.cells):
-        samples = run.samples[place == cell_place]
+    for cell_place, cell in enumerate(planned):
         cell_codes = np.full(cell.samples * cell.draws, _CODES[Outcome.NOT_RUN.place], np.uint8)
-        cell_codes[slots(samples, cell.draws)] = _CODES[samples["outcome"].to_numpy()]
+        its_own = cells == cell_place
+        cell_codes[places[its_own]] = codes[its_own]
         letters.append(cell_codes.tobytes().decode())
     return letters
 

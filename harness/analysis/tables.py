@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import io
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -86,7 +88,7 @@ def effective_length_table(run: JudgedRun, threshold: Threshold = Threshold()) -
                 **condition,
                 "adaptive": "yes" if judged.adaptive else "",
                 "n": int(judged.cells["n"].sum()),
-                "not_scored": int(judged.cells[list(NOT_SCORED)].sum().sum()),
+                "not_scored": int(judged.cells[list(NOT_SCORED)].to_numpy().sum()),
                 "read": run.manifest.settings.get("read", "reply"),
                 "chance": judged.curve.mean_chance if run.options and judged.curve else None,
                 **_calibration_columns(judged),
@@ -99,8 +101,6 @@ def effective_length_table(run: JudgedRun, threshold: Threshold = Threshold()) -
                 **(capacity_columns(judged) if has_capacity else {}),
             }
         )
-    columns = [*EFFECTIVE_LENGTH, *(CAPACITY if has_capacity else ())]
-    table = pd.DataFrame(rows, columns=[*RUN, *manifest.spec["axes"], *columns])
     numbers = [
         *(name for name in ESTIMATE if name not in ESTIMATE_TEXTS),
         *(*OVERALL, *(name for name in READ if name != "read"), "error_growth", "cost_usd"),
@@ -108,8 +108,11 @@ def effective_length_table(run: JudgedRun, threshold: Threshold = Threshold()) -
     ]
     if has_capacity:
         numbers += ["capacity", "capacity_fails_at"]
-    table[numbers] = table[numbers].astype(float).round(_DIGITS)
-    return table
+    for row in rows:
+        values = np.array([row.get(name) for name in numbers], float)
+        row.update(zip(numbers, np.round(values, _DIGITS), strict=True))
+    columns = [*EFFECTIVE_LENGTH, *(CAPACITY if has_capacity else ())]
+    return pd.DataFrame(rows, columns=[*RUN, *manifest.spec["axes"], *columns])
 
 
 def _calibration_columns(judged: JudgedCondition) -> dict[str, float]:
@@ -215,11 +218,17 @@ def to_csv(table: pd.DataFrame, path: Path) -> Path:
     Raises:
         JournalError: the file cannot be written.
     """
-    table = table.copy()
-    for name in table.columns:
-        if not pd.api.types.is_numeric_dtype(table[name]):
-            table[name] = [
-                csv_text(value) if isinstance(value, str) else value for value in table[name]
-            ]
-    replace_file(path, table.to_csv(index=False, lineterminator="\n").encode())
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(table.columns)
+    columns = (map(_cell, values.tolist()) for _, values in table.items())
+    writer.writerows(zip(*columns, strict=True))
+    replace_file(path, text.getvalue().encode())
     return path
+
+
+def _cell(value: object) -> object:
+    """A value as `csv.writer` takes it."""
+    if isinstance(value, str):
+        return csv_text(value)
+    return None if value is pd.NA or value != value else value  # noqa: PLR0124  NaN

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 
+import numpy as np
+
 from eyechart.harness.analysis.judged_run import JudgedRun, each_counted
 from eyechart.harness.analysis.shortened import shortened
 from eyechart.harness.journal.record import Record
@@ -11,6 +13,7 @@ from eyechart.harness.score.outcomes import NOT_SCORED, OUTCOMES, Outcome
 
 _SHARE, _FEWEST = 0.2, 5
 """Unread replies that are worth a notice: this share of all, and this many."""
+_NOT_SCORED = [OUTCOMES.index(name) for name in NOT_SCORED]
 SHOWN = 3
 """Most reasons and replies that a notice shows."""
 _CHARS = 120
@@ -21,15 +24,15 @@ def unread_lines(run: JudgedRun) -> list[str]:
     """How many replies of a run are unread, why, and some of them, one for each common reason
     first; nothing if they are few.
     """
-    samples = run.samples.drop_duplicates("record")
-    scored = ~samples["outcome"].isin([OUTCOMES.index(name) for name in NOT_SCORED])
-    unread = samples.index[samples["outcome"] == Outcome.UNPARSED.place]
-    total = int(scored.sum())
+    records, outcomes = (run.samples[name].to_numpy() for name in ("record", "outcome"))
+    once = np.sort(np.unique(records, return_index=True)[1])
+    unread = once[outcomes[once] == Outcome.UNPARSED.place]
+    total = int(np.isin(outcomes[once], _NOT_SCORED, invert=True).sum())
     if len(unread) < max(_FEWEST, _SHARE * total):
         return []
     reasons: Counter[str] = Counter()
     first: dict[str, list[Record]] = {}
-    for _, record in each_counted(run, [int(place) for place in unread]):
+    for _, record in each_counted(run, unread.tolist()):
         why = run.judge.verdict(record).why
         reasons[why] += 1
         if len(kept := first.setdefault(why, [])) < SHOWN:

@@ -206,15 +206,16 @@ def _extent(cells: Sequence[Cell]) -> str:
 
 def _missing(plan: Plan, run: JudgedRun) -> int:
     """How many samples of the plan have no reply."""
+    import numpy as np
+
     sizes = plan.sizes
-    keys = [cell.key for cell in run.manifest.cells]
-    samples = run.samples
-    planned = samples["cell"].map(lambda place: sizes.get(keys[place], 0))
-    of_shard = samples["index"] % plan.shard.of == plan.shard.number - 1
-    of_draw = samples["draw"] <= plan.draws
-    wanted = (samples["index"] < planned) & of_shard & of_draw
-    replied = wanted & (samples["outcome"] != Outcome.ERROR.place)
-    return plan.size - int(replied.sum())
+    cells, indexes, draws, outcomes = (
+        run.samples[name].to_numpy() for name in ("cell", "index", "draw", "outcome")
+    )
+    planned = np.array([sizes.get(cell.key, 0) for cell in run.manifest.cells], int)[cells]
+    of_shard = indexes % plan.shard.of == plan.shard.number - 1
+    wanted = (indexes < planned) & of_shard & (draws <= plan.draws)
+    return plan.size - int((wanted & (outcomes != Outcome.ERROR.place)).sum())
 
 
 def _warn_of_missing(

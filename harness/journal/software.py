@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import platform
+from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 
 from eyechart.providers.plugins import Plugin
@@ -10,13 +11,17 @@ from eyechart.providers.plugins import Plugin
 
 def software(*plugins: Plugin | None) -> dict[str, str]:
     """The versions of Eyechart, Python, the platform, and the distributions of used plugins."""
-    try:
-        own = version("eyechart")
-    except PackageNotFoundError:
-        own = "not installed"
     return {
         **{plugin.distribution: plugin.version for plugin in plugins if plugin is not None},
-        "eyechart": own,
+        "eyechart": _own_version(),
         "python": platform.python_version(),
         "platform": platform.platform(),
     }
+
+
+@cache
+def _own_version() -> str:
+    try:
+        return version("eyechart")
+    except PackageNotFoundError:
+        return "not installed"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 
 from eyechart.harness.journal.manifest import run_folder
@@ -17,7 +18,7 @@ SERVER_LOG = "server.log"
 """In a run's folder: the output of the server that the provider started."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class RunRequest:
     """One model on one task, with the settings and the folder of all runs."""
 
@@ -34,13 +35,13 @@ class RunRequest:
     command: str = ""
     """The call that asked for the run; "" for the command line of this process."""
 
-    @property
+    @cached_property
     def run(self) -> Path:
         """The run's folder; for a shard, that of the run whose rows it asks."""
         task = self.plan.task
         return run_folder(self.out, self.model.label, task.spec, task.name, self.settings)
 
-    @property
+    @cached_property
     def folder(self) -> Path:
         """Where the run is or will be."""
         run, shard = self.run, self.plan.shard

@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from copy import deepcopy
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from importlib.resources import files
 from pathlib import Path
 
@@ -247,9 +247,13 @@ def tasks_root() -> Path:
 
 
 def built_in_files() -> dict[str, Path]:
-    """Name -> file of every built-in task, sorted by name."""
-    root = tasks_root()
-    return dict(sorted(named_files(root, root)))
+    """Name -> file of every built-in task, sorted by name. The folder is read once a process."""
+    return dict(_files_below(tasks_root()))
+
+
+@cache
+def _files_below(root: Path) -> list[tuple[str, Path]]:
+    return sorted(named_files(root, root))
 
 
 def _groups(names: Collection[str]) -> set[str]:

@@ -85,6 +85,8 @@ def offer(
 def listed_models(provider: str, environ: Mapping[str, str] = os.environ) -> list[str]:
     """The names of the models that the list has of a provider; none where it does not have it."""
     vendor = descriptor_of(provider, environ).prices
+    if vendor is None:
+        return []
     data = _price_data(updated_file(environ))
     return [model.id for one in data.providers if one.id == vendor for model in one.models]
 
