@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from eyechart.harness.analysis.interval import Bound, student95
+from eyechart.harness.analysis.interval import Bound, student
 from eyechart.harness.analysis.tokens_of_row import (
     PairTokens,
     TokensASymbol,
@@ -96,11 +96,12 @@ def test_the_interval_holds_where_rows_are_nested() -> None:
     assert usual < covered
 
 
-@pytest.mark.parametrize(("free", "quantile"), [(3, 3.182), (5, 2.571), (10, 2.228), (100, 1.984)])
-def test_students_quantiles(free: int, quantile: float) -> None:
-    """As in printed tables."""
-    found = student95(free)
-    assert found == pytest.approx(quantile, rel=2e-3)
+@pytest.mark.parametrize(
+    ("free", "level", "known"),
+    [(1, 0.05, 12.706), (2, 0.05, 4.303), (7, 0.05, 2.365), (10, 0.01, 3.169), (29, 0.01, 2.756)],
+)
+def test_student_of_the_tables(free: int, level: float, known: float) -> None:
+    assert student(free, level) == pytest.approx(known, abs=6e-4)
 
 
 def test_lengths_in_tokens_have_the_ends_of_both_intervals() -> None:

@@ -8,14 +8,12 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-import pytest
 
 from eyechart.harness.errors import COMPLETE
 from eyechart.harness.satellites.probe.change import (
     AtLength,
     Change,
     change_with_length,
-    student,
 )
 from tests.conftest import Lab
 
@@ -87,14 +85,6 @@ def test_shares_are_compared_by_their_difference() -> None:
     assert found.words == "falls by 0.7 from 5 to 50"
     zero = [AtLength(length, dict.fromkeys(range(4), 0.0), 0.0) for length in (5, 9)]
     assert change_with_length(zero, is_ratio=True).words == "no change beyond the spread of rows"
-
-
-@pytest.mark.parametrize(
-    ("free", "level", "known"),
-    [(1, 0.05, 12.706), (2, 0.05, 4.303), (7, 0.05, 2.365), (10, 0.01, 3.169), (29, 0.01, 2.756)],
-)
-def test_student_of_the_tables(free: int, level: float, known: float) -> None:
-    assert student(free, level) == pytest.approx(known, abs=6e-4)
 
 
 def test_one_verdict_for_terminal_files_json_and_page(lab: Lab) -> None:

@@ -14,7 +14,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from eyechart.harness.analysis.curve import TAILS, Floats
-from eyechart.harness.analysis.interval import Z95, student95, wilson
+from eyechart.harness.analysis.interval import Z95, student, wilson
 from eyechart.harness.score.outcomes import Outcome
 from eyechart.harness.spec.columns import CONFIDENCE
 
@@ -84,7 +84,7 @@ def overconfidence_interval(sure: Floats, right: npt.NDArray[np.bool_]) -> tuple
         return math.nan, math.nan
     confidence, share = float(sure.mean()), float(right.mean())
     spread = float(sure.std(ddof=1))
-    half = student95(n - 1) * spread / math.sqrt(n)
+    half = student(n - 1) * spread / math.sqrt(n)
     together = 0.0
     if spread > 0 and 0 < share < 1:
         together = min(0.0, float(np.corrcoef(sure, right)[0, 1]))
@@ -143,7 +143,7 @@ def calibration(chosen: Chosen) -> Calibration | None:
     low, high = found, found
     together = _together(chosen, bins)
     rows = len(np.unique(chosen.rows))
-    wider = student95(max(1, rows - 1)) / Z95
+    wider = student(max(1, rows - 1)) / Z95
     errors = wider * bins.draw(together)
     other_samples = wider * np.random.default_rng(1).standard_normal(_REPEATS)
     for gaps in (bins.gaps, shrunk, np.zeros_like(shrunk)):

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from eyechart.harness.analysis.curve import Floats
-from eyechart.harness.analysis.interval import Z95, Bound, Span, student95
+from eyechart.harness.analysis.interval import Z95, Bound, Span, student
 from eyechart.harness.spec import Separator, TaskSpec
 from eyechart.harness.spec.counted import CountedPrompt
 
@@ -138,7 +138,7 @@ def _usual(residuals: Floats, squares: float, free: int) -> float:
     """The half width of the interval where the samples are independent, with this many degrees of
     freedom.
     """
-    return student95(free) * math.sqrt(float((residuals**2).sum()) / free / squares)
+    return student(free) * math.sqrt(float((residuals**2).sum()) / free / squares)
 
 
 def _of_rows(products: Floats, rows: npt.NDArray[np.int64], squares: float) -> float:
@@ -149,7 +149,7 @@ def _of_rows(products: Floats, rows: npt.NDArray[np.int64], squares: float) -> f
     if count == 1:
         return 0.0
     error = math.sqrt(count / (count - 1) * float((sums**2).sum())) / squares
-    return student95(count - 1) * error
+    return student(count - 1) * error
 
 
 def writes_rows(spec: TaskSpec, axis: str) -> bool:

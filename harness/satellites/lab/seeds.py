@@ -14,7 +14,7 @@ from itertools import combinations
 import numpy as np
 
 from eyechart.harness.analysis.curve import SIGNIFICANT
-from eyechart.harness.analysis.interval import Bound, Span, student95, wilson
+from eyechart.harness.analysis.interval import Bound, Span, student, wilson
 
 FEWEST = 3
 """Seeds from which an interval over seeds is given."""
@@ -71,7 +71,7 @@ def interval(models: Sequence[OfModel]) -> tuple[float, float] | None:
     if count < FEWEST:
         return None
     deviation = float(np.std([one.value for one in models], ddof=1))
-    over_seeds = student95(count - 1) * deviation / math.sqrt(count)
+    over_seeds = student(count - 1) * deviation / math.sqrt(count)
     below = math.hypot(over_seeds, sum(one.below for one in models) / count)
     above = math.hypot(over_seeds, sum(one.above for one in models) / count)
     return mean(models) - below, mean(models) + above

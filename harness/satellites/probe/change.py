@@ -5,8 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cached_property
 from itertools import combinations
+
+from eyechart.harness.analysis.interval import student
 
 LEVEL = 0.05
 """How often a row of lengths without any change is said to change, at most."""
@@ -199,33 +201,3 @@ def _t_interval(values: Sequence[float], level: float) -> tuple[float, float] | 
     spread = math.fsum((value - mean) ** 2 for value in values) / (count - 1)
     half = student(count - 1, level) * math.sqrt(spread / count)
     return mean - half, mean + half
-
-
-@cache
-def student(free: int, level: float) -> float:
-    """The t that a variable with `free` degrees of freedom exceeds in size with this probability,
-    to nine digits; from the sums of Abramowitz & Stegun, 26.7.3 and 26.7.4.
-    """
-    low, high = 0.0, 1.0
-    while _beyond(high, free) > level:
-        low, high = high, high * 2
-    while high - low > high * 1e-9:
-        middle = (low + high) / 2
-        low, high = (middle, high) if _beyond(middle, free) > level else (low, middle)
-    return high
-
-
-def _beyond(t: float, free: int) -> float:
-    """The probability of |T| > t."""
-    angle = math.atan2(t, math.sqrt(free))
-    sine, cosine = math.sin(angle), math.cos(angle)
-    if free == 1:
-        return 1 - 2 * angle / math.pi
-    term = cosine if free % 2 else 1.0
-    total = term
-    for step in range(3 if free % 2 else 2, free - 1, 2):
-        term *= (step - 1) / step * cosine**2
-        total += term
-    if free % 2:
-        return 1 - 2 / math.pi * (angle + sine * total)
-    return 1 - sine * total
