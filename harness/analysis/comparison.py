@@ -27,21 +27,20 @@ from eyechart.harness.analysis.in_tokens import check_tokens, seen
 from eyechart.harness.analysis.judged_run import JudgedCondition, JudgedRun
 from eyechart.harness.analysis.limit import Limit
 from eyechart.harness.analysis.paired import (
-    Paired,
+    Compared,
+    LineDifference,
     PairedArea,
-    PairedLength,
     compare_pairs,
     holm,
     mean_area,
     paired,
 )
 from eyechart.harness.analysis.tokens_of_row import PairTokens, writes_rows
-from eyechart.harness.analysis.unpaired import Unpaired, UnpairedLength, compare_unpaired
+from eyechart.harness.analysis.unpaired import compare_unpaired
 from eyechart.harness.errors import CompareError
 from eyechart.harness.spec import Condition
 from eyechart.harness.spec.unit import TOKENS
 
-AnyLength: TypeAlias = PairedLength | UnpairedLength
 MARGIN = 0.05
 """Difference of areas up to which two sides are equivalent, unless the user says otherwise."""
 Change: TypeAlias = Literal["worse", "better", "equivalent", "undecided"]
@@ -53,8 +52,8 @@ class ConditionComparison:
 
     condition: Condition
     """The axis values that both sides share."""
-    paired: Paired | Unpaired
-    """The comparison of each line; `Unpaired` if the sides have different rows."""
+    paired: Compared
+    """The comparison of each line."""
     p_values: tuple[float, ...]
     """The p-value of each line, with Holm's correction for all tests of the comparison."""
     same_targets: bool
@@ -82,7 +81,7 @@ class ConditionComparison:
     @property
     def is_paired(self) -> bool:
         """Whether the sides are compared on the same rows."""
-        return isinstance(self.paired, Paired)
+        return self.paired.is_paired
 
     @property
     def is_on_shared(self) -> bool:
@@ -98,7 +97,7 @@ class ConditionComparison:
     @property
     def area(self) -> PairedArea | None:
         """The areas under both curves; `None` if a side is adaptive or the rows differ."""
-        return self.paired.area if isinstance(self.paired, Paired) and not self.adaptive else None
+        return None if self.adaptive else self.paired.area
 
     @property
     def swapped(self) -> ConditionComparison:
@@ -112,7 +111,7 @@ class ConditionComparison:
         )
 
     @property
-    def lines(self) -> Iterator[tuple[AnyLength, float]]:
+    def lines(self) -> Iterator[tuple[LineDifference, float]]:
         """Each line with its corrected p-value."""
         return zip(self.paired.lengths, self.p_values, strict=True)
 
@@ -164,12 +163,12 @@ class Comparison:
         return all(compared.is_paired for compared in self.conditions)
 
     @property
-    def lines(self) -> list[tuple[AnyLength, float]]:
+    def lines(self) -> list[tuple[LineDifference, float]]:
         """The lines of all conditions, each with its corrected p-value."""
         return [line for compared in self.conditions for line in compared.lines]
 
     @property
-    def significant(self) -> list[AnyLength]:
+    def significant(self) -> list[LineDifference]:
         """The lines whose accuracies differ after the correction."""
         return [line for line, p in self.lines if p < SIGNIFICANT]
 
@@ -352,7 +351,7 @@ def _compare(
     corrected = iter(holm([row.p for _, result, _, _ in matched for row in result.lengths]))
     compared = []
     for condition, result, first, second in matched:
-        is_paired = isinstance(result, Paired)
+        is_paired = result.is_paired
         pair = sides_of(first, second, sides, other_rows=not is_paired, in_tokens=in_tokens)
         assert pair is not None  # their lines are compared
         estimates = [seen(judged, threshold, in_tokens=in_tokens) for judged in (first, second)]
@@ -436,7 +435,7 @@ def sides_of(
 
 def _lines(
     first: JudgedCondition, second: JudgedCondition, sides: Sides, *, unpaired: bool
-) -> Paired | Unpaired | None:
+) -> Compared | None:
     """The comparison of each line; `None` if no sample is scored on both sides."""
     if first.curve is None or second.curve is None:
         return None

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 
-from eyechart.harness.analysis.comparison import AnyLength
 from eyechart.harness.analysis.effective_length import (
     NO_SINGLE_THRESHOLD,
     length_text,
@@ -14,17 +13,11 @@ from eyechart.harness.analysis.factor import factors, number_text
 from eyechart.harness.analysis.further import LengthDifference
 from eyechart.harness.analysis.interval import Bound, wilson
 from eyechart.harness.analysis.limit import Limit
-from eyechart.harness.analysis.paired import PairedArea
+from eyechart.harness.analysis.paired import LineDifference, PairedArea
 from eyechart.harness.analysis.paper_text import interval_text
 from eyechart.harness.analysis.signed import with_ends
-from eyechart.harness.analysis.unpaired import UnpairedLength
 
 NOT_COMPARABLE = "not comparable"
-
-
-def scored_second(row: AnyLength) -> int:
-    """Scored samples of the second side."""
-    return row.n_second if isinstance(row, UnpairedLength) else row.n
 
 
 def accuracy_cell(share: float, n: int) -> str:
@@ -33,7 +26,7 @@ def accuracy_cell(share: float, n: int) -> str:
     return interval_text(share, low, high)
 
 
-def points_cell(row: AnyLength) -> str:
+def points_cell(row: LineDifference) -> str:
     """`+10 (-3 to +27)`, in points."""
     low, high = row.difference_ci
     middle, *ends = with_ends(100 * row.difference, (100 * low, 100 * high))

@@ -15,7 +15,6 @@ from eyechart.harness.analysis.further import LengthDifference
 from eyechart.harness.analysis.interval import Bound
 from eyechart.harness.analysis.paired import PairedArea
 from eyechart.harness.analysis.tokens_of_row import PairTokens
-from eyechart.harness.analysis.unpaired import UnpairedLength
 from eyechart.harness.spec.columns import COMPARISON, LINE
 
 ALL = "all"
@@ -81,7 +80,7 @@ def _of_condition(compared: ConditionComparison, unit: str) -> Iterator[dict[str
             "measure": "accuracy",
             **line_columns(row.line),
             "n": row.n,
-            "n_second": row.n_second if isinstance(row, UnpairedLength) else None,
+            "n_second": row.n_second,
             "value_first": row.first,
             "value_second": row.second,
             "difference": row.difference,

@@ -20,33 +20,17 @@ from eyechart.harness.spec import Line
 from eyechart.providers.naming import named
 
 Floats: TypeAlias = npt.NDArray[np.float64]
-
-
 THRESHOLD = 0.85
-
-
 LEAST_THRESHOLD, MOST_THRESHOLD = 0.02, 0.995
 """The smallest and the largest accuracy that a threshold may have."""
-
-
 RESAMPLES = 2000
-
-
 TAILS = (0.025, 0.975)
-
-
 SIGNIFICANT = 0.05
 """Level of every test, after the correction."""
-
-
 NEARLY = 1e-9
 """Accuracies that differ by less are equal: 0.85 has no exact binary form."""
-
-
 _BELOW = 0.005
 """Level of the test of each line against guesses."""
-
-
 _MOST_WEIGHTS = 2_000_000
 """Most bootstrap weights in memory at a time."""
 
@@ -258,7 +242,7 @@ def areas_under(lengths: Floats, accuracies: Floats) -> Floats:
     return areas
 
 
-def drawn_accuracies(curves: Sequence[Curve], resamples: int, seed: int) -> list[Floats]:
+def drawn_accuracies(curves: Sequence[Curve], resamples: int) -> list[Floats]:
     """Bootstrap draws of the accuracies: shape (resamples, L) for each curve.
 
     The Bayesian bootstrap (Rubin 1981, Annals of Statistics 9) over rows. A row has the same weight
@@ -267,7 +251,7 @@ def drawn_accuracies(curves: Sequence[Curve], resamples: int, seed: int) -> list
     own weight; without them 20 correct answers of 20 would give an interval of width 0. The
     accuracies of one cell then follow Beta(correct + 1/2, wrong + 1/2).
     """
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(0)
     patterns, counts = _patterns(curves)
     draws = [np.empty((resamples, len(curve.lengths))) for curve in curves]
     chunk = max(1, _MOST_WEIGHTS // len(counts))

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from eyechart.harness.analysis.comparison import Comparison, ConditionComparison
-from eyechart.harness.analysis.paired import Paired, holm
+from eyechart.harness.analysis.paired import holm
 
 _LEVEL = 0.05
 
@@ -55,12 +55,12 @@ def known(comparison: Comparison) -> list[Known]:
 
 
 def _of_condition(compared: ConditionComparison) -> list[Known]:
-    if not isinstance(compared.paired, Paired):
-        return []
     swapped = compared.paired.pair[0].guessed is not None
     paired = compared.paired.swapped if swapped else compared.paired
     rows = []
     for line, chance in zip(paired.lengths, paired.pair[1].chance, strict=True):
+        assert line.only_first is not None  # they are pairs
+        assert line.only_second is not None
         said = round(line.first * line.n)
         neither = line.n - said - line.only_second
         rows.append(

@@ -3,74 +3,14 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from eyechart.harness.analysis.curve import Curve
 from eyechart.harness.analysis.interval import wilson
-from eyechart.harness.analysis.paired import Pair
-from eyechart.harness.spec import Line
+from eyechart.harness.analysis.paired import Compared, LineDifference
 
 
-@dataclass(frozen=True, slots=True)
-class UnpairedLength:
-    """Two models on different rows of one line."""
-
-    line: Line
-    n: int
-    """Scored samples of the first."""
-    n_second: int
-    """Scored samples of the second."""
-    first: float
-    """Accuracy of the first."""
-    second: float
-    """Accuracy of the second."""
-    difference_ci: tuple[float, float]
-    p: float
-    """Two-sided p-value of Fisher's exact test, uncorrected."""
-    only_first: None = None
-    """Always `None`: without pairs nobody is right alone."""
-    only_second: None = None
-
-    @property
-    def length(self) -> int:
-        return self.line.length
-
-    @property
-    def difference(self) -> float:
-        """First minus second."""
-        return self.first - self.second
-
-    @property
-    def swapped(self) -> UnpairedLength:
-        """The same with first and second exchanged."""
-        low, high = self.difference_ci
-        return replace(
-            self,
-            n=self.n_second,
-            n_second=self.n,
-            first=self.second,
-            second=self.first,
-            difference_ci=(-high, -low),
-        )
-
-
-@dataclass(frozen=True, eq=False)
-class Unpaired:
-    """First against second on different rows."""
-
-    pair: Pair
-    lengths: tuple[UnpairedLength, ...]
-    """The lines that both have."""
-
-    @property
-    def swapped(self) -> Unpaired:
-        """The same with first and second exchanged."""
-        first, second = self.pair
-        return Unpaired((second, first), tuple(line.swapped for line in self.lengths))
-
-
-def compare_unpaired(first: Curve, second: Curve) -> Unpaired:
+def compare_unpaired(first: Curve, second: Curve) -> Compared:
     """Compares two curves on each line that both have; they may have none in common. A row with
     several draws counts as one answer: their mean.
     """
@@ -82,17 +22,17 @@ def compare_unpaired(first: Curve, second: Curve) -> Unpaired:
             counts += [float(curve.correct[:, place].sum()), int(curve.n[place])]
         right, n, other_right, other_n = counts
         lengths.append(
-            UnpairedLength(
+            LineDifference(
                 line,
                 int(n),
-                int(other_n),
                 right / n,
                 other_right / other_n,
                 difference_interval(right, n, other_right, other_n),
                 fisher(round(right), int(n), round(other_right), int(other_n)),
+                n_second=int(other_n),
             )
         )
-    return Unpaired((first, second), tuple(lengths))
+    return Compared((first, second), tuple(lengths), is_paired=False)
 
 
 def difference_interval(

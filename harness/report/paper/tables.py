@@ -16,7 +16,6 @@ from eyechart.harness.analysis.comparison_cells import (
     area_rows,
     factor_cell,
     points_cell,
-    scored_second,
     seen_cell,
 )
 from eyechart.harness.analysis.comparison_text import finding, p_text
@@ -152,7 +151,7 @@ def comparison_tables(comparison: Comparison, margin: float) -> Iterator[PaperTa
             (
                 str(row.line),
                 accuracy_cell(row.first, row.n),
-                accuracy_cell(row.second, scored_second(row)),
+                accuracy_cell(row.second, row.scored_second),
                 points_cell(row),
                 p_text(p),
             )
