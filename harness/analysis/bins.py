@@ -14,6 +14,7 @@ from eyechart.harness.analysis.curve import Floats
 from eyechart.harness.spec import Line
 
 BINS_AN_OCTAVE = 8
+_GROUPS_AN_OCTAVE = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,12 +115,12 @@ def _cells(shortest: float, longest: float, own: tuple[int, ...]) -> tuple[Float
     return edges, centres
 
 
-def group_sums(values: Floats, centres: Floats, groups_an_octave: int) -> Floats:
-    """Sums over groups of neighbouring bins.
+def group_sums(values: Floats, centres: Floats) -> Floats:
+    """Sums over groups of neighbouring bins, a quarter of an octave each.
 
     `values` has shape (…, B), and `centres` the octaves of the bins, (B,).
     """
-    groups = np.floor(centres * groups_an_octave)
+    groups = np.floor(centres * _GROUPS_AN_OCTAVE)
     first = np.flatnonzero(np.diff(groups, prepend=-1))
     sums: Floats = np.add.reduceat(values, first, axis=-1)
     return sums

@@ -76,5 +76,6 @@ def capacity_columns(judged: JudgedCondition) -> dict[str, Any]:
     found = capacity(judged)
     if found is None:
         return dict.fromkeys(CAPACITY)
-    sign = "" if found.length.sign == "=" else found.length.sign
-    return dict(zip(CAPACITY, (found.length.length, sign, found.fails_at), strict=True))
+    return dict(
+        zip(CAPACITY, (found.length.length, found.length.side, found.fails_at), strict=True)
+    )

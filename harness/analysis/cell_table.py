@@ -13,12 +13,11 @@ from eyechart.harness.analysis.curve import Floats
 from eyechart.harness.analysis.draws import accuracy_interval, draws_columns, rows_of
 from eyechart.harness.analysis.interval import wilson
 from eyechart.harness.journal.manifest import Manifest
-from eyechart.harness.score.outcomes import ANSWERED, NOT_SCORED, OUTCOMES
+from eyechart.harness.score.outcomes import ANSWERED, OUTCOMES, SCORED_PLACES
 from eyechart.harness.settings.shard import WHOLE, Shard
 from eyechart.harness.spec import Line
 from eyechart.harness.spec.columns import CELLS, LINE, RUN
 
-_SCORED = [place for place, name in enumerate(OUTCOMES) if name not in NOT_SCORED]
 _DIGITS = 6
 
 
@@ -38,7 +37,7 @@ def cell_table(manifest: Manifest, samples: pd.DataFrame) -> pd.DataFrame:
     planned = np.array([len(shard.rows(cell.samples)) for cell in manifest.cells], np.int64)
     planned *= np.array(draws, np.int64)
     counts["not_run"] = np.maximum(planned - counted.sum(axis=1), 0)
-    n = counted[:, _SCORED].sum(axis=1)
+    n = counted[:, SCORED_PLACES].sum(axis=1)
     correct, answered = counts["correct"], sum(counts[name] for name in ANSWERED)
     if max(draws, default=1) > 1:
         rows = rows_of(samples)

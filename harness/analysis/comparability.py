@@ -89,13 +89,7 @@ def check_same_task(first: JudgedRun, second: JudgedRun) -> None:
         raise CompareError(f"{problem}: their rows differ (seed {seeds[0]} and seed {seeds[1]})")
 
 
-def names_of(first: JudgedRun, second: JudgedRun) -> tuple[str, str]:
-    """The names of two runs, see `names_of_all`."""
-    names = names_of_all([first, second])
-    return names[0], names[1]
-
-
-def names_of_all(runs: Sequence[JudgedRun]) -> list[str]:
+def names_of(runs: Sequence[JudgedRun]) -> list[str]:
     """A name for each run: its model. Runs of one model also get the settings that
     differ, and runs with the same name their folders.
     """

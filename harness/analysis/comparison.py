@@ -256,7 +256,7 @@ def compare_runs(
         if not (unpaired and have_other_rows(first_condition, second_condition)):
             check_same_prompts(first_condition, second_condition)
     compared = _compare(
-        *(first, "", names or names_of(first, second), pairs, threshold),
+        *(first, "", names or names_of([first, second]), pairs, threshold),
         sides=sides,
         unpaired=unpaired,
         in_tokens=in_tokens,
@@ -325,7 +325,7 @@ def compare_conditions(
 def _compare(
     run: JudgedRun,
     axis: str,
-    names: tuple[str, str],
+    names: Sequence[str],
     conditions: Sequence[tuple[Condition, JudgedCondition, JudgedCondition]],
     threshold: Threshold,
     *,

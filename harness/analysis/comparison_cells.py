@@ -9,7 +9,6 @@ from eyechart.harness.analysis.effective_length import (
     length_text,
     limited_by,
 )
-from eyechart.harness.analysis.factor import factors, number_text
 from eyechart.harness.analysis.further import LengthDifference
 from eyechart.harness.analysis.interval import Bound, wilson
 from eyechart.harness.analysis.limit import Limit
@@ -18,6 +17,11 @@ from eyechart.harness.analysis.paper_text import interval_text
 from eyechart.harness.analysis.signed import with_ends
 
 NOT_COMPARABLE = "not comparable"
+_WHOLE = 1000
+OF_FACTORS = (
+    "A factor is the median of the ratio of two effective lengths; the ratio of their two medians "
+    "may differ."
+)
 
 
 def accuracy_cell(share: float, n: int) -> str:
@@ -59,15 +63,20 @@ def factor_cell(length: LengthDifference) -> str:
 
 def factor_text(length: LengthDifference) -> str:
     """The factor between two lengths; a dash if it is not limited."""
-    middle = factors(length)[0]
+    middle = length.factors[0]
     return "-" if middle is None else number_text(middle)
 
 
 def factor_span(length: LengthDifference) -> str:
     """The interval of the factor between two lengths."""
-    _, low, high = factors(length)
+    _, low, high = length.factors
     if low is not None and high is not None:
         return f"{number_text(low)} to {number_text(high)}"
     if low is not None:
         return f"at least {number_text(low)}"
     return "not limited" if high is None else f"at most {number_text(high)}"
+
+
+def number_text(value: float) -> str:
+    """`0.500`, `3.20`, `28.5`, `1,230`: a factor with its three digits."""
+    return f"{value:,.0f}" if value >= _WHOLE else f"{value:#.3g}".rstrip(".")

@@ -10,9 +10,7 @@ import pandas as pd
 
 from eyechart.harness.analysis.cell_table import line_columns
 from eyechart.harness.analysis.comparison import Comparison, ConditionComparison
-from eyechart.harness.analysis.factor import factors
 from eyechart.harness.analysis.further import LengthDifference
-from eyechart.harness.analysis.interval import Bound
 from eyechart.harness.analysis.paired import PairedArea
 from eyechart.harness.analysis.tokens_of_row import PairTokens
 from eyechart.harness.spec.columns import COMPARISON, LINE
@@ -109,7 +107,7 @@ def _of_length(length: LengthDifference, unit: str) -> dict[str, Any]:
         "unit": unit,
         **{name: end if math.isfinite(end) else None for name, end in ends.items()},
         **{f"{name}_bound": _direction(end) for name, end in ends.items()},
-        **dict(zip(names, factors(length), strict=True)),
+        **dict(zip(names, length.factors, strict=True)),
         "limited_by_first": length.limits[0].by,
         "limited_by_second": length.limits[1].by,
     }
@@ -120,7 +118,7 @@ def _values(length: LengthDifference) -> dict[str, Any]:
     sides = ("first", length.first), ("second", length.second)
     return {
         **{f"value_{name}": None if one is None else one.length for name, one in sides},
-        **{f"value_{name}_bound": "" if one is None else _sign(one) for name, one in sides},
+        **{f"value_{name}_bound": "" if one is None else one.side for name, one in sides},
     }
 
 
@@ -147,10 +145,6 @@ def _of_area(area: PairedArea, pairs: int) -> dict[str, Any]:
         "ci90_high": area.equivalence_ci[1],
         "p": area.p,
     }
-
-
-def _sign(length: Bound) -> str:
-    return "" if length.sign == "=" else length.sign
 
 
 def _direction(octaves: float) -> str:

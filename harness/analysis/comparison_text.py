@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 
 from eyechart.harness.analysis.comparison import MARGIN, Comparison
+from eyechart.harness.analysis.comparison_cells import number_text
 from eyechart.harness.analysis.effective_length import limited_by
-from eyechart.harness.analysis.factor import factors, number_text
 from eyechart.harness.analysis.further import LengthDifference
 from eyechart.harness.analysis.not_known import alike, facts, under
 from eyechart.harness.analysis.paired import PairedArea
@@ -150,7 +150,7 @@ def area_text(area: PairedArea) -> str:
 
 def factor_text(length: LengthDifference) -> str:
     """The factor between two effective lengths with its interval, as far as they are limited."""
-    middle, low, high = (None if one is None else number_text(one) for one in factors(length))
+    middle, low, high = (None if one is None else number_text(one) for one in length.factors)
     if low is None and high is None:
         return "a factor that the answers limit in neither direction"
     interval = (

@@ -15,10 +15,9 @@ import pandas as pd
 
 from eyechart.harness.analysis.curve import TAILS, Floats
 from eyechart.harness.analysis.interval import Z95, student95, wilson
-from eyechart.harness.score.outcomes import Outcome
+from eyechart.harness.score.outcomes import SCORED_PLACES, Outcome
 from eyechart.harness.spec.columns import CONFIDENCE
 
-_SCORED = [outcome.place for outcome in Outcome if outcome.about.scored]
 _BINS, _LEAST = 10, 5
 _PSEUDO = 4
 """So many samples are added to each line before its interval is computed: half of them with the
@@ -41,7 +40,8 @@ class Chosen(NamedTuple):
 
 def chosen_of(samples: pd.DataFrame) -> Chosen:
     """The forced choices among `JudgedRun.samples`."""
-    scored = np.isin(samples["outcome"].to_numpy(), _SCORED) & (samples["options"].to_numpy() > 0)
+    scored = np.isin(samples["outcome"].to_numpy(), SCORED_PLACES)
+    scored &= samples["options"].to_numpy() > 0
     cells, outcomes, confidence, brier, index = (
         samples[name].to_numpy()[scored]
         for name in ("cell", "outcome", "confidence", "brier", "index")

@@ -20,11 +20,10 @@ import pandas as pd
 from eyechart.harness.analysis.curve import Floats
 from eyechart.harness.analysis.interval import wilson
 from eyechart.harness.errors import UsageError
-from eyechart.harness.score.outcomes import Outcome
+from eyechart.harness.score.outcomes import SCORED_PLACES, Outcome
 from eyechart.harness.spec.columns import DRAWS
 
 Places = npt.NDArray[np.int64]
-_SCORED = [outcome.place for outcome in Outcome if outcome.about.scored]
 _PRIOR_ROWS = 10
 """Rows that the prior stands for: all draws of these are alike. With five, the interval of rows
 whose draws are nearly alike held in 91 % of simulated runs."""
@@ -59,7 +58,7 @@ class Rows:
 
 def rows_of(samples: pd.DataFrame) -> Rows:
     """The rows of `JudgedRun.samples` with a scored reply."""
-    scored = samples[np.isin(samples["outcome"].to_numpy(), _SCORED)]
+    scored = samples[np.isin(samples["outcome"].to_numpy(), SCORED_PLACES)]
     cells, index = (scored[name].to_numpy(np.int64) for name in ("cell", "index"))
     right = scored["outcome"].to_numpy() == Outcome.CORRECT.place
     keys, places = np.unique(np.stack([cells, index], axis=1), axis=0, return_inverse=True)
@@ -160,7 +159,7 @@ def majority_of(samples: pd.DataFrame) -> Majority | None:
     Replies without an answer have no vote (Wang et al. 2023, arXiv 2203.11171); a row without any
     vote is wrong. All right answers are one.
     """
-    scored = samples[np.isin(samples["outcome"].to_numpy(), _SCORED)]
+    scored = samples[np.isin(samples["outcome"].to_numpy(), SCORED_PLACES)]
     if scored.empty:
         return None
     keys = scored[["cell", "index"]].assign(

@@ -15,10 +15,9 @@ import numpy as np
 
 from eyechart.harness.analysis.cell_table import cell_means
 from eyechart.harness.analysis.judged_run import JudgedRun
-from eyechart.harness.score.outcomes import Outcome
+from eyechart.harness.score.outcomes import SCORED_PLACES, Outcome
 from eyechart.providers.naming import turned_on
 
-_SCORED = [outcome.place for outcome in Outcome if outcome.about.scored]
 _LEVEL = 0.005
 """About how often a run without a change is said to have one."""
 _LEAST, _FEWEST_ROWS = 0.05, 8
@@ -68,7 +67,7 @@ def drift_notes(runs: Sequence[tuple[str, JudgedRun]]) -> list[str]:
 
 
 def _drift(run: JudgedRun) -> Drift | None:
-    samples = run.samples[np.isin(run.samples["outcome"].to_numpy(), _SCORED)]
+    samples = run.samples[np.isin(run.samples["outcome"].to_numpy(), SCORED_PLACES)]
     cells, indexes = (samples[name].to_numpy(np.int64) for name in ("cell", "index"))
     return drift_of(cells, indexes, samples["outcome"].to_numpy() == Outcome.CORRECT.place)
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import combinations
 
-from eyechart.harness.analysis.comparability import names_of_all
+from eyechart.harness.analysis.comparability import names_of
 from eyechart.harness.analysis.comparison import Comparison, compare_runs
 from eyechart.harness.analysis.curve import Threshold
 from eyechart.harness.analysis.effective_length import EffectiveLength
@@ -187,7 +187,7 @@ def rank_runs(
                 for condition in common
             },
         )
-        for name, run in zip(names_of_all(runs), runs, strict=True)
+        for name, run in zip(names_of(runs), runs, strict=True)
     ]
     order = sorted(range(len(runs)), key=lambda place: named[place].rank_key)
     ranked = [named[place] for place in order]

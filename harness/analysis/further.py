@@ -100,30 +100,42 @@ class LengthDifference:
     @property
     def swapped(self) -> LengthDifference:
         """The same with first and second exchanged."""
-        return LengthDifference(
-            self.second,
-            self.first,
-            -self.octaves,
-            -self.high,
-            -self.low,
-            self.one_threshold,
-            -self.ends[::-1],
-            self.p,
-            self.limits[::-1],
+        return replace(
+            self,
+            first=self.second,
+            second=self.first,
+            octaves=-self.octaves,
+            low=-self.high,
+            high=-self.low,
+            ends=-self.ends[::-1],
+            limits=self.limits[::-1],
         )
 
     @property
     def detectable(self) -> float:
         """The factor that would have been found with a power of 80 %, about; may be infinite."""
-        return detectable_factor(self.low, self.high)
+        half = (self.high - self.low) / 2
+        return 2 ** (half * _POWER_OVER_CONFIDENCE) if math.isfinite(half) else math.inf
+
+    @property
+    def factors(self) -> tuple[float | None, float | None, float | None]:
+        """The factor between first and second, and both ends of its 95 % interval, to three digits;
+        `None` where it is not limited or not known.
+        """
+        middle, low, high = map(_factor, self.shown)
+        return middle, low, high
+
+    @property
+    def is_the_ratio(self) -> bool:
+        """Whether the factor, if it is known, is the ratio of the two lengths beside it."""
+        shown = self.factors[0]
+        if shown is None or self.first is None or self.second is None:
+            return True
+        return shown == _factor(math.log2(self.first.length / self.second.length))
 
 
-def detectable_factor(low: float, high: float) -> float:
-    """The factor that is found with a power of 80 %, about, where a 95 % interval goes from `low`
-    to `high`, in octaves.
-    """
-    half = (high - low) / 2
-    return 2 ** (half * _POWER_OVER_CONFIDENCE) if math.isfinite(half) else math.inf
+def _factor(octaves: float) -> float | None:
+    return float(f"{2**octaves:.3g}") if math.isfinite(octaves) else None
 
 
 @dataclass(frozen=True, eq=False)
@@ -194,14 +206,6 @@ class Sides:
         return self._in_tokens[key, tokens]
 
 
-def length_difference(first: Curve, second: Curve, threshold: Threshold) -> LengthDifference:
-    """The difference of the effective lengths of two curves in which row i is the same row.
-
-    See `Joined`.
-    """
-    return sides_difference(fitted_side(first, threshold), fitted_side(second, threshold))
-
-
 def sides_difference(first: Side, second: Side, *, paired: bool = True) -> LengthDifference:
     """The difference of the effective lengths of two sides that are fitted already. Each side has
     all of its own samples. Without `paired` their rows may differ: their posteriors are
@@ -228,11 +232,10 @@ def _of_ends(
     limits: tuple[Limit, Limit] = (Limit(), Limit()),
 ) -> LengthDifference:
     low, high = ends[:, _AT_INTERVAL]
-    is_comparable = one_threshold and all(limit.is_ranked for limit in limits)
-    p = _p_value(ends) if is_comparable else None
-    return LengthDifference(
-        *lengths, octaves, float(low), float(high), one_threshold, ends, p, limits
+    found = LengthDifference(
+        *lengths, octaves, float(low), float(high), one_threshold, ends, None, limits
     )
+    return replace(found, p=_p_value(ends)) if found.is_comparable else found
 
 
 def _p_value(ends: Floats) -> float:
@@ -299,12 +302,6 @@ def _correlation(first: Floats, second: Floats) -> float:
         return 0.0
     correlation = float((first * second).sum()) / size - 1 / math.sqrt(rows)
     return min(max(correlation, 0.0), _MOST_CORRELATION)
-
-
-def octaves_between(first: Side, second: Side) -> tuple[float, float, float]:
-    """Lower end, median and upper end of the difference of two crossings, in octaves."""
-    difference = sides_difference(first, second)
-    return difference.low, difference.octaves, difference.high
 
 
 def _middle(ends: Floats) -> float:

@@ -92,6 +92,11 @@ class Bound:
         return counted(self.words, unit, is_one=self.length == 1)
 
     @property
+    def side(self) -> str:
+        """The sign in files and on strips: `<`, `>`, or empty within the tested range."""
+        return "" if self.sign == "=" else self.sign
+
+    @property
     def at_least(self) -> float | None:
         """The tested length that is a lower bound; `None` if there is none."""
         return None if self.sign == "<" else self.length

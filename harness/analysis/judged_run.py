@@ -42,11 +42,9 @@ from eyechart.harness.journal.record import Record, Warn, read_records
 from eyechart.harness.journal.server import addresses
 from eyechart.harness.plan.cost import whole_cost
 from eyechart.harness.plan.resolved_model import ResolvedModel, resolve_model
-from eyechart.harness.score.outcomes import ANSWERED, NOT_SCORED, Cause, Outcome
+from eyechart.harness.score.outcomes import ANSWERED, NOT_SCORED, SCORED_PLACES, Cause, Outcome
 from eyechart.harness.spec import Cell, Condition, TaskSpec, columns, counted
 from eyechart.harness.spec.worked import number_of
-
-_SCORED = [outcome.place for outcome in Outcome if outcome.about.scored]
 
 
 @dataclass(frozen=True, slots=True)
@@ -298,7 +296,7 @@ class JudgedCondition:
         samples, planned = self.run.samples, self.run.manifest.cells
         cells, outcomes = samples["cell"].to_numpy(), samples["outcome"].to_numpy()
         has_log = [place for place in places if planned[place].line.low > 0]
-        scored = np.isin(cells, has_log) & np.isin(outcomes, _SCORED)
+        scored = np.isin(cells, has_log) & np.isin(outcomes, SCORED_PLACES)
         if not scored.any():
             return None
         indexes, lengths, readings, options = (

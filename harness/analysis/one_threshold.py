@@ -13,7 +13,6 @@ from eyechart.harness.analysis.curve import Floats
 LEVEL = 0.03
 """About how often a falling curve is wrongly found to have no single threshold."""
 _DRAWS = 400
-_GROUPS_AN_OCTAVE = 4
 _BEFORE = (1, 2, 3, 4, 6, 8, 12)
 _BEHIND = (1, 2, 4, 6, 8, 12, 16)
 """Widths of the two windows that are compared, in groups of neighbouring lengths."""
@@ -106,13 +105,14 @@ def one_threshold_p(
     are drawn, or more; its likelihood ratio is corrected by that. Arguments have shape (B,);
     `centres` are the octaves of the bins.
     """
-    kept = group_sums(answered, centres, _GROUPS_AN_OCTAVE) > 0
-    asked = group_sums(answered, centres, _GROUPS_AN_OCTAVE)[kept]
+    asked = group_sums(answered, centres)
+    kept = asked > 0
+    asked = asked[kept]
     windows = _Windows.of(len(asked))
     counts = windows.sums(asked)
 
     def right(sets: Floats) -> Floats:
-        sums: Floats = group_sums(sets, centres, _GROUPS_AN_OCTAVE)[:, kept]
+        sums: Floats = group_sums(sets, centres)[:, kept]
         return sums
 
     observed = _rises(right(correct[None]), windows, counts, threshold)
@@ -166,8 +166,8 @@ def _variance(
     """Variance of the difference of two windows' accuracies, as a multiple of that of independent
     answers: shape (W,).
     """
-    pairs = group_sums(together.pairs, centres, _GROUPS_AN_OCTAVE)
-    pairs = group_sums(pairs.T, centres, _GROUPS_AN_OCTAVE)[np.ix_(kept, kept)]
+    pairs = group_sums(together.pairs, centres)
+    pairs = group_sums(pairs.T, centres)[np.ix_(kept, kept)]
     weights = windows.contrasts(asked)
     independent = weights**2 @ asked
     of_rows = ((weights @ pairs) * weights).sum(axis=1)

@@ -15,12 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from eyechart.harness.analysis.curve import Curve, Floats, Threshold
-from eyechart.harness.analysis.further import (
-    Side,
-    detectable_factor,
-    fitted_side,
-    octaves_between,
-)
+from eyechart.harness.analysis.further import Side, fitted_side, sides_difference
 from eyechart.harness.spec import Line
 
 POWER = 0.8
@@ -124,10 +119,10 @@ def smallest_factor(lines: tuple[tuple[Line, int], ...]) -> float | None:
     factor within that range is found.
     """
     rng = np.random.default_rng(0)
-    factors = []
-    for _ in range(_COMPARISONS):
-        low, _, high = octaves_between(_simulated(lines, rng), _simulated(lines, rng))
-        factors.append(detectable_factor(low, high))
+    factors = [
+        sides_difference(_simulated(lines, rng), _simulated(lines, rng)).detectable
+        for _ in range(_COMPARISONS)
+    ]
     factor = float(np.median(factors))
     return factor if factor <= lines[-1][0].high / lines[0][0].low else None
 

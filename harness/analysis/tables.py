@@ -89,8 +89,8 @@ def effective_length_table(run: JudgedRun, threshold: Threshold = Threshold()) -
                 "not_scored": int(judged.cells[list(NOT_SCORED)].sum().sum()),
                 "read": run.manifest.settings.get("read", "reply"),
                 "chance": judged.curve.mean_chance if run.options and judged.curve else None,
-                **_calibration_columns(judged),
-                **({} if (total := overall(judged)) is None else total.columns()),
+                **_named(READ[2:], judged.calibration),
+                **_named(OVERALL, overall(judged)),
                 **threshold_columns(threshold),
                 **estimate_columns(estimate, adaptive=judged.adaptive),
                 "error_growth": judged.error_growth,
@@ -112,9 +112,9 @@ def effective_length_table(run: JudgedRun, threshold: Threshold = Threshold()) -
     return table
 
 
-def _calibration_columns(judged: JudgedCondition) -> dict[str, float]:
-    found = judged.calibration
-    return {} if found is None else dict(zip(READ[2:], found, strict=True))
+def _named(names: Sequence[str], values: Sequence[float] | None) -> dict[str, float]:
+    """Column -> value; empty where there are no values."""
+    return {} if values is None else dict(zip(names, values, strict=True))
 
 
 def at_table(run: JudgedRun, threshold: Threshold, lengths: Sequence[int]) -> pd.DataFrame:
@@ -197,7 +197,7 @@ def _length_columns(
     """
     return {
         name: None if length is None else length.length,
-        f"{name}_bound": "" if length is None or length.sign == "=" else length.sign,
+        f"{name}_bound": "" if length is None else length.side,
         f"{name}_ci_low": interval[0].at_least,
         f"{name}_ci_high": interval[1].at_most,
     }

@@ -7,7 +7,7 @@ from collections import Counter
 from eyechart.harness.analysis.judged_run import JudgedRun, each_counted
 from eyechart.harness.analysis.shortened import shortened
 from eyechart.harness.journal.record import Record
-from eyechart.harness.score.outcomes import NOT_SCORED, OUTCOMES, Outcome
+from eyechart.harness.score.outcomes import SCORED_PLACES, Outcome
 
 _SHARE, _FEWEST = 0.2, 5
 """Unread replies that are worth a notice: this share of all, and this many."""
@@ -22,7 +22,7 @@ def unread_lines(run: JudgedRun) -> list[str]:
     first; nothing if they are few.
     """
     samples = run.samples.drop_duplicates("record")
-    scored = ~samples["outcome"].isin([OUTCOMES.index(name) for name in NOT_SCORED])
+    scored = samples["outcome"].isin(SCORED_PLACES)
     unread = samples.index[samples["outcome"] == Outcome.UNPARSED.place]
     total = int(scored.sum())
     if len(unread) < max(_FEWEST, _SHARE * total):

@@ -9,6 +9,7 @@ from rich.text import Text
 from eyechart.harness.analysis.comparison import Comparison, ConditionComparison
 from eyechart.harness.analysis.comparison_cells import (
     NOT_COMPARABLE,
+    OF_FACTORS,
     accuracy_cell,
     area_rows,
     factor_cell,
@@ -23,7 +24,6 @@ from eyechart.harness.analysis.curve import SIGNIFICANT
 from eyechart.harness.analysis.effective_length import (
     few,
 )
-from eyechart.harness.analysis.factor import NOTE, differs_from_ratio
 from eyechart.harness.analysis.family import Ranking, ranks_text
 from eyechart.harness.analysis.further import LengthDifference
 from eyechart.harness.analysis.in_tokens import no_tokens
@@ -110,8 +110,8 @@ def _lengths(comparison: Comparison, compared: ConditionComparison) -> list[Colu
 
 def _tell_of_factors(lengths: Iterable[LengthDifference]) -> None:
     """Explains what a factor is, if one is not the ratio of the two lengths beside it."""
-    if differs_from_ratio(lengths):
-        tell(NOTE)
+    if not all(length.is_the_ratio for length in lengths):
+        tell(OF_FACTORS)
 
 
 def print_ranking(ranking: Ranking, margin: float) -> None:

@@ -11,7 +11,6 @@ import pandas as pd
 
 from eyechart.harness.analysis import tables
 from eyechart.harness.analysis.capacity import STATISTIC, capacity
-from eyechart.harness.analysis.factor import factors
 from eyechart.harness.analysis.in_tokens import seen
 from eyechart.harness.analysis.interval import Bound, Span, span_text
 from eyechart.harness.analysis.overall import overall
@@ -281,7 +280,7 @@ def models_table(section: Section, standing: Standing) -> ReportTable:
     rows: list[dict[str, Value]] = []
     for comparison in standing.comparisons:
         length = comparison.length
-        factor, low, high = factors(length)
+        factor, low, high = length.factors
         seen = {1: comparison.first, -1: comparison.second}.get(length.further)
         rows.append(
             {

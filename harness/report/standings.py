@@ -191,7 +191,7 @@ def strip_of(length: Bound | None, interval: Span, scale: Scale) -> Strip:
         0.0 if low.sign == "<" else scale.percent(low.length),
         None if length is None else scale.percent(length.length),
         100.0 if high.sign == ">" else scale.percent(high.length),
-        "" if length is None or length.sign == "=" else length.sign,
+        "" if length is None else length.side,
         low.sign == "<",
         high.sign == ">",
     )

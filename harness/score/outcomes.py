@@ -130,6 +130,7 @@ RECORDED = _names(lambda about: about.recorded)
 JUDGED = _names(lambda about: about.judged)
 FAILURES = _names(lambda about: about.failure)
 NOT_SCORED = _names(lambda about: not about.scored)
+SCORED_PLACES = [outcome.place for outcome in Outcome if outcome.about.scored]
 ANSWERED = _names(lambda about: about.answered)
 UNANSWERED = _names(lambda about: about.scored and not about.answered)
 """Outcomes that are scored although no answer was read."""

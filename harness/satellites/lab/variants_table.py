@@ -75,7 +75,7 @@ def _row(one: Result, reference: str) -> Row:
         learned=one.learnt,
         trained_to=one.trained_to,
         effective_length=_length(length),
-        effective_length_bound="" if length is None or length.sign == "=" else length.sign,
+        effective_length_bound="" if length is None else length.side,
         effective_length_ci_low=_length(low),
         effective_length_ci_high=_length(high),
         p=_number(one.by_length.p),
