@@ -145,6 +145,7 @@ def report(
     """Writes the page of some runs, and its charts as pictures if `formats` asks for them."""
     from eyechart.harness.face.panels import sorted_out
     from eyechart.harness.report.page import write_report
+    from eyechart.harness.report.section import sections
 
     kinds = [kind.strip() for option in formats for kind in option.split(",")]
     for kind in kinds:
@@ -160,11 +161,11 @@ def report(
     for run in runs:
         if lines := unread_lines(run):
             say(f"{run.manifest.model} on {run.manifest.task}:", *lines)
+    shown = [run for run in {run.folder: run for run in runs}.values() if run.manifest.cells]
     written = write_report(
-        runs,
+        sections(shown, threshold),
         output,
         formats=kinds,
-        threshold=threshold,
         tasks=tasks,
         run_kept_code=run_kept_code,
         draw_more=[source.read(mine, runs, warn) for source, mine in beside],

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from eyechart.harness.analysis.interval import Z95
-from eyechart.harness.report.charts import HEIGHT, layered, longest_first
+from eyechart.harness.report.charts import HEIGHT, dataset, layered, longest_first
 from eyechart.harness.report.looks import LABEL, Spec
 from eyechart.harness.report.panels import Figure, Panel, Rows
 from eyechart.harness.report.section import Section, Series, key_of
@@ -122,11 +122,8 @@ def _spent(series: Series, measure: _Measure) -> dict[int, tuple[float, float, i
 
 
 def _chart(measure: _Measure, lengths: Sequence[int], unit: str) -> Spec:
-    """Data: `models` (model, x, x_low, x_high, y, y_low, y_high, label, cost, n, lengths), `names`
-    (the same rows, or none).
-    """
-    models = alt.Chart(alt.NamedData(name="models"))
-    names = alt.Chart(alt.NamedData(name="names"))
+    """Data: `models` (model, x, y, their ends, label, cost, n, lengths), `names`: all or none."""
+    models, names = dataset("models"), dataset("names")
     scale = alt.Scale(type="log", nice=False, padding=20)
     ends = min(lengths) / 1.1, max(lengths) * 1.1
     lines = alt.Scale(type="log", nice=False, clamp=True, **longest_first(ends))

@@ -23,9 +23,7 @@ def cut_prompt(prompt: str | None) -> str | None:
 
 
 def cut_detail(detail: Detail) -> Detail:
-    """A sample without the middle of its long texts, and with its probabilities as texts alone. The
-    answer stays marked.
-    """
+    """A sample without the middle of long texts, its answer marked, probabilities as texts."""
     record, verdict = detail.record, detail.verdict
     parts = marked(record.reply or "", verdict.start, verdict.end, MOST, _WHERE)
     if len(parts) > 1:

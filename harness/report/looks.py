@@ -17,25 +17,9 @@ from eyechart.harness.score.outcomes import Outcome
 
 Spec: TypeAlias = dict[str, Any]
 
-SERIES_LIGHT = (
-    "#0072B2",
-    "#D55E00",
-    "#009E73",
-    "#CC79A7",
-    "#E69F00",
-    "#56B4E9",
-    "#000000",
-)
+SERIES_LIGHT = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 """The colours of Okabe and Ito, the most visible on white first; without yellow."""
-SERIES_DARK = (
-    "#56B4E9",
-    "#E69F00",
-    "#2DBE94",
-    "#CC79A7",
-    "#F0E442",
-    "#E8752C",
-    "#F5F5F5",
-)
+SERIES_DARK = ("#56B4E9", "#E69F00", "#2DBE94", "#CC79A7", "#F0E442", "#E8752C", "#F5F5F5")
 SHAPES = ("circle", "square", "triangle-up", "diamond", "cross", "triangle-down", "stroke")
 DASHES: tuple[tuple[int, ...], ...] = (
     (1, 0),

@@ -111,7 +111,6 @@ def _shown(rows: Sequence[Row]) -> Row:
 
 
 def _varied(labels: Iterable[str]) -> set[str]:
-    """The axes on which the labels differ."""
     values: dict[str, set[str]] = {}
     for label in labels:
         for axis, value in Condition.read(label).items():
@@ -183,7 +182,6 @@ def around(path: Path) -> tuple[str, str]:
 
 
 def _line(text: str, place: re.Match[str]) -> str:
-    """The number of the line that a match is on."""
     return str(text.count("\n", 0, place.end(0)) + 1)
 
 

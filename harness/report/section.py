@@ -65,9 +65,7 @@ class Series:
         return samples.assign(length=lengths[samples["cell"].to_numpy()])
 
     def at(self, length: float) -> dict[str, float | None]:
-        """A length in every unit; `None` for one that is not known. Characters are interpolated
-        between tested lengths.
-        """
+        """A length in every unit; `None` if unknown. Characters are interpolated."""
         characters = float(np.interp(length, *self._characters, left=math.nan, right=math.nan))
         tokens = self.judged.tokens_a_symbol
         values = (
@@ -167,6 +165,15 @@ class Section:
             Series(run_details, judged)
             for run_details in self.runs
             for judged in run_details.run.conditions.values()
+        ]
+
+    def series_of(self, run_details: RunDetails, **wanted: str) -> list[Series]:
+        """The series of a run under the wanted values; axes that the task lacks are ignored."""
+        return [
+            series
+            for series in self.series
+            if series.run_details is run_details
+            and all(series.condition.get(axis, value) == value for axis, value in wanted.items())
         ]
 
     @cached_property

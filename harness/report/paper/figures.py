@@ -32,8 +32,6 @@ _READINGS = ("free text", "forced choice")
 
 @dataclass(frozen=True, slots=True)
 class PaperFigure:
-    """One figure."""
-
     task: str
     name: str
     """What tells it from others of its task: model, condition, measure; may be empty."""
