@@ -76,9 +76,7 @@ class AtLength:
 
     @property
     def order(self) -> tuple[float, float]:
-        """Key to sort models by how sure it is that they reach the threshold, then by accuracy, the
-        best first.
-        """
+        """Sort key, best first: how surely it reaches the threshold, then the accuracy."""
         low, high = self.accuracy_ci
         accuracy = next((one for one in (self.accuracy, high, low) if one is not None), -1.0)
         return 1.0 if self.reaches is None else -self.reaches, -accuracy

@@ -110,8 +110,6 @@ def names_of(runs: Sequence[JudgedRun]) -> list[str]:
 
 
 def setting_text(name: str, value: object) -> str:
-    """A setting of a manifest as the command line has it: `max_tokens=auto`; long texts are
-    shortened.
-    """
+    """A setting as the command line has it, long texts shortened: `max_tokens=auto`."""
     unset = {"max_tokens": "auto", "read": "reply"}.get(name, "none")
     return f"{name}={unset if value is None else shortened(str(value), _MOST_OF_A_SETTING)}"

@@ -101,7 +101,6 @@ class ConditionComparison:
 
     @property
     def swapped(self) -> ConditionComparison:
-        """The comparison with first and second exchanged."""
         return replace(
             self,
             paired=self.paired.swapped,
@@ -145,7 +144,6 @@ class Comparison:
 
     @property
     def length_unit(self) -> str:
-        """The unit of the effective lengths."""
         return TOKENS if self.in_tokens else self.unit
 
     @cached_property
@@ -174,7 +172,6 @@ class Comparison:
 
     @property
     def swapped(self) -> Comparison:
-        """The comparison with first and second exchanged."""
         return replace(
             self,
             first=self.second,
@@ -386,14 +383,9 @@ def _compare(
 
 
 def _length(
-    estimates: Sequence[EffectiveLength | None],
-    pair: tuple[Side, Side],
-    *,
-    paired: bool,
+    estimates: Sequence[EffectiveLength | None], pair: tuple[Side, Side], *, paired: bool
 ) -> LengthDifference:
-    """The difference of the effective lengths. A length that something else than sight limits is a
-    lower bound.
-    """
+    """A length that something else than sight limits is a lower bound."""
     difference = sides_difference(*pair, paired=paired)
     limits = [Limit() if one is None else one.limit for one in estimates]
     lengths = [

@@ -4,11 +4,7 @@ from __future__ import annotations
 
 import math
 
-from eyechart.harness.analysis.effective_length import (
-    NO_SINGLE_THRESHOLD,
-    length_text,
-    limited_by,
-)
+from eyechart.harness.analysis.effective_length import NO_SINGLE_THRESHOLD, length_text, limited_by
 from eyechart.harness.analysis.further import LengthDifference
 from eyechart.harness.analysis.interval import Bound, wilson
 from eyechart.harness.analysis.limit import Limit
@@ -52,7 +48,6 @@ def area_rows(area: PairedArea | None) -> list[tuple[str, str, str, str]]:
 
 
 def factor_cell(length: LengthDifference) -> str:
-    """The factor between two lengths with its interval."""
     if length.is_limited:
         return NOT_COMPARABLE
     if not length.one_threshold:
@@ -68,7 +63,6 @@ def factor_text(length: LengthDifference) -> str:
 
 
 def factor_span(length: LengthDifference) -> str:
-    """The interval of the factor between two lengths."""
     _, low, high = length.factors
     if low is not None and high is not None:
         return f"{number_text(low)} to {number_text(high)}"

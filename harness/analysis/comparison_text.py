@@ -121,9 +121,7 @@ def _on_shared(comparison: Comparison) -> str:
 
 
 def _limits(comparison: Comparison) -> str:
-    """Which side is limited by something else than sight, under which conditions; empty if both are
-    limited by sight.
-    """
+    """Which side something else than sight limits, and where; empty if it limits none."""
     conditions = [compared.condition for compared in comparison.conditions]
     texts = []
     for place, name in enumerate((comparison.first, comparison.second)):
@@ -140,7 +138,6 @@ def _limits(comparison: Comparison) -> str:
 
 
 def area_text(area: PairedArea) -> str:
-    """Both areas and their difference with its interval."""
     difference, low, high = with_ends(area.difference, area.difference_ci, 2)
     return (
         f"area {area.first:.2f} against {area.second:.2f}, difference "

@@ -121,9 +121,7 @@ class Prompts:
     """What the user can do about that; "" where nothing is known to help."""
 
     def item_of(self, run: JudgedRun, record: Record) -> Item | None:
-        """A record's item, made again; `None` if the task is not at hand or the item is not one of
-        its own.
-        """
+        """The item, made again; `None` without the task, or if it is not one of the task's."""
         task, seed = self.task, int(run.manifest.settings["seed"])
         place = record.condition, record.length, record.index
         known = "" if task is None else sample_id(task, *place, seed)

@@ -52,7 +52,6 @@ class Rows:
         return float(self.right.sum() / self.replies.sum())
 
     def at(self, chosen: npt.NDArray[np.bool_]) -> Rows:
-        """The chosen rows."""
         return Rows(self.cells[chosen], self.replies[chosen], self.right[chosen])
 
 
@@ -178,9 +177,7 @@ def majority_of(samples: pd.DataFrame) -> Majority | None:
 
 
 def draws_columns(samples: pd.DataFrame, draws: Sequence[int]) -> dict[str, npt.NDArray[Any]]:
-    """The columns `DRAWS`, a value for each cell; `draws` has how often its samples are asked.
-    NaN where they are asked once.
-    """
+    """The columns `DRAWS`, a value a cell, NaN where `draws`, how often it is asked, is 1."""
     table = np.full((len(draws), len(DRAWS)), math.nan)
     several = [cell for cell, count in enumerate(draws) if count > 1]
     if several:
@@ -231,7 +228,6 @@ class Drawn:
     """See `Split`: means over the lines, each with the weight of its rows."""
 
     def __str__(self) -> str:
-        """Sentences."""
         passed = ", ".join(f"pass@{k} {100 * value:.0f} %" for k, value in self.pass_at.items())
         ties = f" ({self.ties:,} tie{'s' * (self.ties != 1)})" if self.ties else ""
         said = (

@@ -27,8 +27,6 @@ _FOUND: WeakKeyDictionary[JudgedRun, Drift | None] = WeakKeyDictionary()
 
 
 class Drift(NamedTuple):
-    """A change in the course of a run."""
-
     difference: float
     """Share of right replies to the later half of the rows, less that to the earlier half, at equal
     lengths and conditions: -1 to 1."""
@@ -36,7 +34,6 @@ class Drift(NamedTuple):
     """Two-sided p-value, by permutation of the rows."""
 
     def __str__(self) -> str:
-        """A sentence."""
         worse = self.difference < 0
         return (
             f"The replies became {'worse' if worse else 'better'} in the course of the run: at "
@@ -48,9 +45,7 @@ class Drift(NamedTuple):
 
 
 def drift(run: JudgedRun) -> Drift | None:
-    """The change in the course of a run; `None` if none is shown, or the rows are not drawn. It is
-    computed once.
-    """
+    """The change, computed once; `None` if none is shown, or the rows are not drawn."""
     if run not in _FOUND:
         _FOUND[run] = None if run.has_given_rows else _drift(run)
     return _FOUND[run]

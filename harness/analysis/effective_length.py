@@ -96,7 +96,6 @@ class EffectiveLength:
 
     @property
     def few(self) -> str:
-        """`of 5 rows only`, see `few`."""
         return few(self.scored, self.rows)
 
     @property
@@ -117,9 +116,7 @@ class EffectiveLength:
 
     @property
     def note(self) -> str:
-        """The note beside the length: what limits it, no single threshold, or few rows; mostly
-        empty.
-        """
+        """Beside the length: what limits it, no single threshold, few rows; mostly empty."""
         threshold = "" if self.one_threshold else NO_SINGLE_THRESHOLD
         if self.dips:
             spans = [str(low) if low == high else f"{low} to {high}" for low, high in self.dips]

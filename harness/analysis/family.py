@@ -149,9 +149,7 @@ class Ranking:
         return found
 
     def ranks(self, place: int) -> tuple[int, int] | None:
-        """The best and the last rank that the tests allow the run at `place`; `None` where it is
-        not ranked.
-        """
+        """Best and last rank that the tests allow the run; `None` where it is not ranked."""
         if not self.runs[place].is_ranked:
             return None
         ranked = [other for other, one in enumerate(self.runs) if one.is_ranked]

@@ -99,7 +99,6 @@ class LengthDifference:
 
     @property
     def swapped(self) -> LengthDifference:
-        """The same with first and second exchanged."""
         return replace(
             self,
             first=self.second,
@@ -150,14 +149,11 @@ class Side:
 
     @cached_property
     def one_threshold(self) -> bool:
-        """Whether the curve has a single threshold."""
         return has_single_threshold(self.samples, self.fit, self.threshold)
 
     @cached_property
     def length(self) -> Bound | None:
-        """The effective length, without a single threshold the certified length; `None` where it
-        is not known.
-        """
+        """The effective length, or else the certified length; `None` where it is not known."""
         length = crossing(self.fit)
         if not self.one_threshold:
             length, _ = certified_length(self.samples, self.threshold)
@@ -193,9 +189,7 @@ class Sides:
         self._in_tokens: dict[tuple[bytes, TokensASymbol], Side] = {}
 
     def of(self, samples: Curve, tokens: TokensASymbol | None = None) -> Side:
-        """The side with these answers, in tokens if these are given; its `samples` are those that
-        came first.
-        """
+        """The side with these answers; its `samples` are those that came first."""
         key = samples.digest
         if key not in self._of:
             self._of[key] = fitted_side(samples, self._threshold)
@@ -329,7 +323,6 @@ class Joined:
 
     @property
     def swapped(self) -> Joined:
-        """The same with first and second exchanged."""
         return Joined(self.second, self.first, self.correlation)
 
     @cached_property

@@ -105,10 +105,4 @@ def _measures(counts: dict[str, int], rows: Rows) -> dict[str, float | None]:
     low, high = accuracy_interval(rows) or (None, None)
     accuracy = round(counts["correct"] / n, _DIGITS) if n else None
     rounded = [None if end is None else round(end, _DIGITS) for end in (low, high)]
-    return {
-        "n": n,
-        **counts,
-        "accuracy": accuracy,
-        "ci_low": rounded[0],
-        "ci_high": rounded[1],
-    }
+    return {"n": n, **counts, "accuracy": accuracy, "ci_low": rounded[0], "ci_high": rounded[1]}

@@ -157,9 +157,7 @@ class JudgedRun:
 
     @cached_property
     def drawn(self) -> Drawn | None:
-        """What several draws of the prompts say, without controls; `None` where each is asked
-        once.
-        """
+        """What several draws say, without controls; `None` where each prompt is asked once."""
         return drawn(self._shown_samples, self.draws) if self.draws > 1 else None
 
     def pass_at(self, k: int) -> float | None:
@@ -209,9 +207,7 @@ class JudgedRun:
 
     @cached_property
     def line_names(self) -> list[str]:
-        """The nominal length of each cell's line, with its band if several lines have that
-        length.
-        """
+        """The nominal length of each cell, with its band if several lines have that length."""
         cells = self.manifest.cells
         counts = Counter((cell.condition, cell.length) for cell in cells)
         return [

@@ -16,13 +16,7 @@ from eyechart.harness.analysis.diagnosis import collapsed
 from eyechart.harness.analysis.judging import Judge
 from eyechart.harness.journal.line_finder import LineFinder
 from eyechart.harness.journal.manifest import Manifest
-from eyechart.harness.journal.record import (
-    Record,
-    Warn,
-    chosen_records,
-    is_chosen,
-    read_records,
-)
+from eyechart.harness.journal.record import Record, Warn, chosen_records, is_chosen, read_records
 from eyechart.harness.journal.thoughts import thinking_tokens
 from eyechart.harness.plan.cost import whole_cost
 from eyechart.harness.plan.resolved_model import ResolvedModel

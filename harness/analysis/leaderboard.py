@@ -53,9 +53,7 @@ _SHOWN_FINGERPRINT = 8
 def run_rows(
     run: JudgedRun, threshold: Threshold, at: Sequence[int] = ()
 ) -> tuple[list[Row], list[LeftOut]]:
-    """A row for each complete condition, with the accuracy at each length `at`, and a message for
-    each incomplete one.
-    """
+    """A row for each complete condition, with the accuracies `at`; a message for each other one."""
     manifest = run.manifest
     rows: list[Row] = []
     left_out: list[LeftOut] = []

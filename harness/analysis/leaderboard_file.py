@@ -218,9 +218,7 @@ def _row_problem(row: Row) -> str | None:
 
 
 def _value_problem(name: str, value: str, kind: str) -> str | None:
-    """What is wrong with one value of a row; `None` if nothing is. Figures that somebody else
-    reported may be unknown.
-    """
+    """What is wrong with a value; `None` if nothing is. Reported figures may be unknown."""
     if name.startswith(ACCURACY_AT) and not _COUNT.fullmatch(name.removeprefix(ACCURACY_AT)):
         return f"no column of a leaderboard: {name!r}"
     if kind == REPORTED and not value:

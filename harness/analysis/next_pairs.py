@@ -53,9 +53,7 @@ def is_decided(comparison: Comparison, margin: float) -> bool:
 
 
 def is_surely_worse(comparison: Comparison) -> bool:
-    """Whether the second run has a smaller area, by a test at the level `SURE`: then it is asked no
-    more.
-    """
+    """Whether the second has a smaller area at the level `SURE`: then it is asked no more."""
     area = comparison.area
     return area is not None and area.larger > 0 and area.p < SURE
 
@@ -88,9 +86,7 @@ def draws_of(run: JudgedRun) -> int:
 
 
 def more_pairs(first: JudgedRun, second: JudgedRun, comparison: Comparison, requests: int) -> Both:
-    """Rows more on the lines that tell most, for at most `requests` requests; each draw of a row
-    is one.
-    """
+    """Rows more on the lines that tell most, for at most `requests`: one for each draw of a row."""
     wanted = dict(_both(first, second))
     weights: dict[CellKey, float] = {}
     for compared in comparison.conditions:
@@ -164,7 +160,6 @@ def _both(first: JudgedRun, second: JudgedRun) -> Counts:
 
 
 def by_line(counts: Counts) -> Counts:
-    """The cells in the order of their lines."""
     return dict(sorted(counts.items(), key=lambda item: item[0][1]))
 
 

@@ -163,9 +163,7 @@ def _variance(
     centres: Floats,
     kept: npt.NDArray[np.bool_],
 ) -> Floats:
-    """Variance of the difference of two windows' accuracies, as a multiple of that of independent
-    answers: shape (W,).
-    """
+    """Variance of the difference of two windows, over that of independent answers: shape (W,)."""
     pairs = group_sums(together.pairs, centres)
     pairs = group_sums(pairs.T, centres)[np.ix_(kept, kept)]
     weights = windows.contrasts(asked)

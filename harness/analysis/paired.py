@@ -63,12 +63,10 @@ class LineDifference:
 
     @property
     def scored_second(self) -> int:
-        """Scored samples of the second."""
         return self.n if self.n_second is None else self.n_second
 
     @property
     def swapped(self) -> LineDifference:
-        """The same with first and second exchanged."""
         low, high = self.difference_ci
         return replace(
             self,
@@ -109,7 +107,6 @@ class PairedArea:
 
     @property
     def swapped(self) -> PairedArea:
-        """The same with first and second exchanged."""
         wide, narrow = ((-high, -low) for low, high in (self.difference_ci, self.equivalence_ci))
         return PairedArea(self.second, self.first, wide, narrow, self.p)
 
@@ -131,14 +128,11 @@ class Compared:
 
     @cached_property
     def area(self) -> PairedArea | None:
-        """The areas, if both have the same rows; computed when they are needed, since most pairs of
-        many runs need none.
-        """
+        """The areas, if both have the same rows. Most pairs of many runs never need them."""
         return mean_area([self.pair], resamples=self.resamples) if self.is_paired else None
 
     @property
     def swapped(self) -> Compared:
-        """The same with first and second exchanged."""
         lengths = tuple(line.swapped for line in self.lengths)
         return replace(self, pair=self.pair[::-1], lengths=lengths)
 

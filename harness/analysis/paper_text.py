@@ -14,9 +14,7 @@ NOTED = "†"
 
 
 def length_cell(estimate: EffectiveLength | None) -> str:
-    """`38 (27–42)`, `20 (< 5 to 34)†`, `> 500`, `not known (4 to > 32)`; a dash where nothing was
-    scored.
-    """
+    """`38 (27–42)`, `20 (< 5 to 34)†`, `> 500`, `not known (4 to > 32)`; a dash if not scored."""
     if estimate is None:
         return "–"
     inside = f" ({_range(estimate.length_ci)})" if estimate.span else ""

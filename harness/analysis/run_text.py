@@ -79,11 +79,7 @@ def _where_not_known(estimates: Sequence[Estimated], unit: str) -> str:
 
 
 def _finding(
-    run: JudgedRun,
-    model: str,
-    estimates: Sequence[Estimated],
-    threshold: Threshold,
-    controls: str,
+    run: JudgedRun, model: str, estimates: Sequence[Estimated], threshold: Threshold, controls: str
 ) -> str:
     """The sentence about the conditions whose lengths are ranked; there is one."""
     task, unit = run.manifest.task, run.spec.unit

@@ -19,9 +19,7 @@ def signed_end(value: float, digits: int = 0) -> str:
 
 
 def with_ends(value: float, ends: tuple[float, float], digits: int = 0) -> tuple[str, str, str]:
-    """A difference and both ends of its interval. Where the interval leaves out 0, the difference
-    keeps its sign too.
-    """
+    """A difference and its ends; it keeps its sign too where the interval leaves out 0."""
     low, high = ends
     middle = signed(value, digits) if low <= 0 <= high else signed_end(value, digits)
     return middle, signed_end(low, digits), signed_end(high, digits)

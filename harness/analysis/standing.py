@@ -48,8 +48,6 @@ Pair: TypeAlias = tuple[int, int]
 
 @dataclass(frozen=True, eq=False)
 class Place:
-    """One model of a standing."""
-
     name: str
     run: JudgedRun
     condition: Condition
@@ -78,7 +76,6 @@ class Place:
 
     @property
     def ranks_text(self) -> str:
-        """See `ranks_text`."""
         return ranks_text(self.ranks)
 
 
@@ -109,9 +106,7 @@ class Standing:
 
     @property
     def has_ranks(self) -> bool:
-        """Whether the models are few enough that ranks say something: of a hundred models nearly
-        all have ranks like 1–100.
-        """
+        """Whether ranks say something: of a hundred models nearly all have ranks like 1–100."""
         return len(self.ranking.runs) <= MOST_IN_PAIRS
 
     @property

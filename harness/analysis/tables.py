@@ -163,7 +163,6 @@ def right_at_columns(
 
 
 def threshold_columns(threshold: Threshold) -> dict[str, Any]:
-    """Column -> value of a threshold in CSV files."""
     measure = "own accuracy" if threshold.relative else "accuracy"
     return {"threshold": threshold.share, "threshold_of": measure}
 

@@ -18,9 +18,7 @@ _CHARS = 120
 
 
 def unread_lines(run: JudgedRun) -> list[str]:
-    """How many replies of a run are unread, why, and some of them, one for each common reason
-    first; nothing if they are few.
-    """
+    """How many replies are unread, why, and some for each common reason; nothing if few are."""
     samples = run.samples.drop_duplicates("record")
     scored = samples["outcome"].isin(SCORED_PLACES)
     unread = samples.index[samples["outcome"] == Outcome.UNPARSED.place]

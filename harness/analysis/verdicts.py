@@ -30,9 +30,7 @@ def verdict_on(comparison: Comparison, margin: float | None) -> Verdict:
 
 
 def ahead_behind(comparison: Comparison) -> tuple[str, str]:
-    """The names of the two runs. First comes the run that sees further; where neither does, the one
-    with the larger area.
-    """
+    """The two names: first who sees further, or else who has the larger area."""
     larger = 0 if comparison.area is None else comparison.area.larger
     names = comparison.first, comparison.second
     return names[::-1] if (comparison.length.further or larger) < 0 else names
@@ -59,9 +57,7 @@ def decisions(comparisons: Sequence[Comparison], margin: float) -> str:
 
 
 def _shown(comparison: Comparison, margin: float) -> str:
-    """What is known of a pair of which it is not shown who sees further, in brackets; may be
-    empty.
-    """
+    """What is known, in brackets, where nobody is shown to see further; may be empty."""
     verdict = verdict_on(comparison, margin)
     if verdict == "limited":
         return " (they cannot be compared)"

@@ -96,15 +96,9 @@ class Outcome(StrEnum):
             inspect_reason="refusal",
         ),
     )
-    TRUNCATED = (
-        "truncated",
-        About("t", 6, "the reply was cut off at its most tokens", Cause.ROOM),
-    )
+    TRUNCATED = ("truncated", About("t", 6, "the reply was cut off at its most tokens", Cause.ROOM))
     OVERFLOW = "overflow", About("o", 3, _OVERFLOW, Cause.WINDOW, failure=True)
-    ERROR = (
-        "error",
-        About("e", 0, "there is no reply", Cause.ERROR, failure=True, scored=False),
-    )
+    ERROR = ("error", About("e", 0, "there is no reply", Cause.ERROR, failure=True, scored=False))
     NOT_RUN = "not_run", About(".", 0, "the sample was not asked", scored=False, recorded=False)
 
     def __new__(cls, name: str, about: About) -> Self:

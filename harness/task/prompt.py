@@ -34,9 +34,7 @@ class TemplateProblem:
 
 @cache
 def environment(*, around: bool = True) -> jinja2.Environment:
-    """The Jinja environment of all prompts; created on first use. Without `around` the filter
-    `amid` leaves rows as they are.
-    """
+    """The Jinja environment of prompts; without `around`, `amid` leaves rows as they are."""
     env = sandbox.Sandbox()
     env.filters |= {"separated": write_row, "amid": _amid if around else _alone}
     return env
