@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from eyechart.harness.analysis.curve import Threshold
-from eyechart.harness.analysis.judged_run import JudgedCondition, JudgedRun
+from eyechart.harness.analysis.judged_run import JudgedCondition, JudgedRun, without_controls
 from eyechart.harness.spec import Condition, varied_label
 
 
@@ -79,8 +79,7 @@ def confidence_finding(
     """
     if not run.options:
         return ""
-    shown = [one for key, one in run.conditions.items() if conditions is None or key in conditions]
-    judged = [one for one in shown if not one.control] or shown
+    judged = without_controls(run.shown(conditions))
     chosen = [one.chosen_at(one.places) for one in judged]
     errors = sorted(one.calibration for one in judged if one.calibration is not None)
     if not errors:

@@ -167,9 +167,13 @@ class JudgedRun:
     @property
     def _shown_samples(self) -> pd.DataFrame:
         """The samples of all conditions but controls, unless there is nothing else."""
-        judged = list(self.conditions.values())
-        shown = [one for one in judged if not one.control] or judged
+        shown = without_controls(self.shown())
         return self.samples[self.samples["cell"].isin([at for one in shown for at in one.places])]
+
+    def shown(self, conditions: Collection[Condition] | None = None) -> list[JudgedCondition]:
+        """The conditions of the run, only those of `conditions` if given."""
+        parts = self.conditions.items()
+        return [one for key, one in parts if conditions is None or key in conditions]
 
     @cached_property
     def spec(self) -> TaskSpec:
@@ -415,6 +419,11 @@ class JudgedCondition:
         return bool(len(targets) and (targets == target_mark(repeated)).all())
 
 
+def without_controls(judged: list[JudgedCondition]) -> list[JudgedCondition]:
+    """Without the controls, unless there is nothing else."""
+    return [one for one in judged if not one.control] or judged
+
+
 def read_run(
     folder: Path, warn: Warn | None = None, *, tasks: str = "", run_kept_code: bool = False
 ) -> JudgedRun:
@@ -467,16 +476,11 @@ def _rank(condition: Condition, spec: TaskSpec) -> tuple[int, ...]:
     return tuple(list(spec.axes[axis].values).index(name) for axis, name in condition.items())
 
 
-def counted_records(run: JudgedRun, places: Collection[int] | None = None) -> dict[int, Record]:
-    """Place in `run.samples` -> the record that counts, for all samples or for `places`."""
-    return dict(each_counted(run, places))
-
-
 def each_counted(
     run: JudgedRun, places: Collection[int] | None = None
 ) -> Iterator[tuple[int, Record]]:
-    """The items of `counted_records`, in the order of the journal. The journal is read again,
-    because records are too large to keep in memory.
+    """Place in `run.samples`, and the record that counts, for all samples or for `places`, in the
+    order of the journal. It is read again, because records are too large to keep in memory.
     """
     numbers = run.samples["record"].to_numpy()
     places_of: dict[int, list[int]] = {}

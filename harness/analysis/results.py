@@ -13,7 +13,7 @@ import orjson
 import pandas as pd
 
 from eyechart.harness.analysis.curve import Threshold
-from eyechart.harness.analysis.judged_run import JudgedRun, counted_records
+from eyechart.harness.analysis.judged_run import JudgedRun, each_counted
 from eyechart.harness.analysis.judging import reason
 from eyechart.harness.analysis.tables import (
     cells_table,
@@ -127,7 +127,7 @@ def _explained(run: JudgedRun, changed: dict[tuple[int, int], str]) -> Iterator[
         for place, key in enumerate(zip(cells.tolist(), slots(run.samples, draws), strict=True))
         if key in changed
     }
-    for place, record in counted_records(run, letters_before.keys()).items():
+    for place, record in each_counted(run, letters_before.keys()):
         verdict = run.judge.verdict(record)
         why = reason(verdict, record.target)
         yield Change(record.id, _SCORED[letters_before[place]], verdict.outcome, why)

@@ -13,9 +13,9 @@ from typing import Any
 
 from markupsafe import Markup
 
+from eyechart.harness.analysis.at_length import suited
 from eyechart.harness.analysis.cells import markdown_text
 from eyechart.harness.analysis.leaderboard_file import Row, right_at_lengths
-from eyechart.harness.analysis.suited import suited
 from eyechart.harness.errors import JournalError
 from eyechart.harness.journal.files import replace_file
 from eyechart.harness.report.board import Group, groups_of, lines_of, scale_of_rows

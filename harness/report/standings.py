@@ -6,13 +6,12 @@ import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from eyechart.harness.analysis.at_length import AtLength, at_length, probability_text
+from eyechart.harness.analysis.at_length import AtLength, at_length, probability_text, suited
 from eyechart.harness.analysis.curve import Threshold
 from eyechart.harness.analysis.interval import Bound, Span, span_text
 from eyechart.harness.analysis.not_known import not_ranked
 from eyechart.harness.analysis.run_text import correction, outside_text, ranking_finding, remedies
 from eyechart.harness.analysis.standing import Place, Standing
-from eyechart.harness.analysis.suited import suited
 from eyechart.harness.analysis.tokens_text import unit_note
 from eyechart.harness.report.section import Section
 from eyechart.harness.spec.columns import ASKED, RECORDED
