@@ -174,8 +174,7 @@ class _Bins(NamedTuple):
         ratio = size / error
         normal = math.sqrt(2 / math.pi) * np.exp(-(ratio**2) / 2)
         expected = error * normal + size * _erf(ratio / math.sqrt(2))
-        corrected: Floats = np.maximum(0.0, (2 * size - expected) @ self.shares)
-        return corrected
+        return np.maximum(0.0, (2 * size - expected) @ self.shares)
 
     def draw(self, together: float) -> Floats:
         """Errors of the gaps, of shape (R, B); `together` is the variance of their sum over that
@@ -189,8 +188,7 @@ class _Bins(NamedTuple):
         rng = np.random.default_rng(0)
         own = rng.standard_normal((_REPEATS, len(self.errors)))
         shared = rng.standard_normal((_REPEATS, 1))
-        drawn: Floats = self.errors * (math.sqrt(common) * shared + math.sqrt(1 - common) * own)
-        return drawn
+        return self.errors * (math.sqrt(common) * shared + math.sqrt(1 - common) * own)
 
 
 def _bins_of(chosen: Chosen) -> _Bins:
@@ -227,5 +225,4 @@ def _erf(values: Floats) -> Floats:
     series = t * (
         0.254829592 + t * (-0.284496736 + t * (1.421413741 + t * (-1.453152027 + t * 1.061405429)))
     )
-    found: Floats = 1 - series * np.exp(-(values**2))
-    return found
+    return 1 - series * np.exp(-(values**2))

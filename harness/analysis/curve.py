@@ -51,8 +51,7 @@ class Threshold:
     def of(self, accuracies: Floats) -> Floats:
         """The accuracy to reach, for each row of (…, lengths): shape (…, 1)."""
         base = accuracies[..., :1]
-        required: Floats = self.share * base if self.relative else np.full_like(base, self.share)
-        return required
+        return self.share * base if self.relative else np.full_like(base, self.share)
 
 
 def threshold_problem(share: float) -> str:

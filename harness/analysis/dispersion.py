@@ -31,8 +31,7 @@ def nearness(accuracy: Floats, threshold: float) -> Floats:
     """Weight of answers by how near their expected accuracy is to the threshold, 0 to 1."""
     limit = min(max(threshold, 1e-6), 1 - 1e-6)
     logits = np.log(accuracy / (1 - accuracy)) - math.log(limit / (1 - limit))
-    weights: Floats = np.exp(-((logits / _NEAR) ** 2))
-    return weights
+    return np.exp(-((logits / _NEAR) ** 2))
 
 
 def row_residuals(

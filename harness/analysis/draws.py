@@ -43,8 +43,7 @@ class Rows:
     @cached_property
     def means(self) -> Floats:
         """Accuracy of each row, 0 to 1."""
-        means: Floats = self.right / self.replies
-        return means
+        return self.right / self.replies
 
     @property
     def accuracy(self) -> float:
@@ -104,8 +103,7 @@ def pass_at(k: int, right: Floats, replies: Floats) -> Floats:
     wrong = replies - right
     terms = np.arange(k)
     left = np.maximum(wrong[:, None] - terms, 0) / np.maximum(replies[:, None] - terms, 1)
-    found: Floats = np.where(replies >= k, 1 - left.prod(axis=1), np.nan)
-    return found
+    return np.where(replies >= k, 1 - left.prod(axis=1), np.nan)
 
 
 def mean_pass_at(k: int, rows: Rows) -> float | None:

@@ -92,8 +92,7 @@ class Scored:
     def set_aside(self) -> npt.NDArray[np.bool_]:
         """Samples that did not fail by sight, or need not have."""
         is_other = np.isin(self.readings, (Reading.MAY_BE_RIGHT, Reading.LEFT_OUT))
-        aside: npt.NDArray[np.bool_] = is_other | self._unread_as_before()
-        return aside
+        return is_other | self._unread_as_before()
 
     def _curve(self, right: Column, kept: Column) -> Curve:
         return curve(

@@ -130,8 +130,7 @@ def line_weights(first: Fit, second: Fit, lines: Sequence[Line]) -> Floats:
         places = np.clip(fitted.bins.places(lengths), 0, fitted.bins.count - 1)
         accuracies.append(np.clip(fitted.accuracy[places], _LEAST, 1 - _LEAST))
         near.append(nearness(accuracies[-1], fitted.required))
-    weights: Floats = abs(accuracies[0] - accuracies[1]) + (near[0] + near[1]) / 2
-    return weights
+    return abs(accuracies[0] - accuracies[1]) + (near[0] + near[1]) / 2
 
 
 def rows_more(weights: Floats, most: int) -> dict[int, int]:

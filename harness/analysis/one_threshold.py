@@ -81,8 +81,7 @@ class _Windows:
         before, behind = self.sums(asked)
         in_before = (self.first[:, None] <= groups) & (groups < self.middle[:, None])
         in_behind = (self.middle[:, None] <= groups) & (groups < self.end[:, None])
-        weights: Floats = in_behind / behind[:, None] - in_before / before[:, None]
-        return weights
+        return in_behind / behind[:, None] - in_before / before[:, None]
 
 
 def one_threshold_p(
@@ -112,8 +111,7 @@ def one_threshold_p(
     counts = windows.sums(asked)
 
     def right(sets: Floats) -> Floats:
-        sums: Floats = group_sums(sets, centres)[:, kept]
-        return sums
+        return group_sums(sets, centres)[:, kept]
 
     observed = _rises(right(correct[None]), windows, counts, threshold)
     if not observed[0].any():
@@ -152,8 +150,7 @@ def _rises(
 def _log_likelihood(correct: Floats, answered: Floats) -> Floats:
     """The largest log likelihood of answers that have one accuracy."""
     share = np.clip(correct / answered, 1e-9, 1 - 1e-9)
-    likelihood: Floats = correct * np.log(share) + (answered - correct) * np.log1p(-share)
-    return likelihood
+    return correct * np.log(share) + (answered - correct) * np.log1p(-share)
 
 
 def _variance(

@@ -89,8 +89,7 @@ def power_of_fall(first: float, second: float, critical: Counts) -> float:
         chosen = np.maximum(successes, 0)
         logs = log_factorials[trials] - log_factorials[chosen] - log_factorials[trials - chosen]
         masses = np.exp(logs + _power(share, chosen) + _power(1 - share, trials - chosen))
-        present: Floats = np.where(successes < 0, 0.0, masses)
-        return present
+        return np.where(successes < 0, 0.0, masses)
 
     only_first, only_second = first * (1 - second), second * (1 - first)
     either = only_first + only_second
@@ -106,8 +105,7 @@ def power_of_fall(first: float, second: float, critical: Counts) -> float:
 def _power(share: float, exponents: Counts) -> Floats:
     """The logarithm of `share` to the power of each exponent; 0 to the power of 0 is 1."""
     logarithm = math.log(share) if share > 0 else -math.inf
-    powers: Floats = np.where(exponents > 0, np.maximum(exponents, 1) * logarithm, 0.0)
-    return powers
+    return np.where(exponents > 0, np.maximum(exponents, 1) * logarithm, 0.0)
 
 
 @lru_cache(maxsize=64)

@@ -130,8 +130,7 @@ def of_prompts(prompts: Sequence[CountedPrompt]) -> TokensASymbol | None:
 
 
 def _means(values: Floats, groups: npt.NDArray[np.int64]) -> Floats:
-    means: Floats = np.bincount(groups, values) / np.bincount(groups)
-    return means
+    return np.bincount(groups, values) / np.bincount(groups)
 
 
 def _usual(residuals: Floats, squares: float, free: int) -> float:

@@ -100,8 +100,7 @@ def _beside(data: alt.Chart, look: Look, lengths: Sequence[int]) -> alt.Chart:
         (long / short for short, long in pairwise(sorted(set(lengths)))), default=high / low
     )
     lane = min((high / low) ** (_LANE / WIDTH), nearest ** (_LANES / series))
-    moved: alt.Chart = data.transform_calculate(x=f"datum.x * pow({lane:.5f}, datum.lane)")
-    return moved
+    return data.transform_calculate(x=f"datum.x * pow({lane:.5f}, datum.lane)")
 
 
 _TIPS = {
