@@ -44,8 +44,7 @@ class AtLength:
     limited_by: str = ""
     """What limits it then."""
     bound: Sign = "="
-    """`<` above the lengths asked: accuracy and probability are at most those of the longest one;
-    `>` below them."""
+    """`<` above the lengths asked: at most the values of the longest one; `>` below them."""
 
     @property
     def columns(self) -> dict[str, float | int | str | None]:
@@ -88,9 +87,7 @@ class AtLength:
 
     @property
     def verdict(self) -> str:
-        """`yes` or `no` where the threshold is reached, or missed, with a probability of 0.95;
-        `open` between; empty where nothing is known.
-        """
+        """`yes` or `no` with a probability of 0.95, `open` between; empty where it is unknown."""
         if self.reaches is None:
             return ""
         if self.reaches >= LIKELY and self.bound != "<":

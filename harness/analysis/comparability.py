@@ -90,9 +90,7 @@ def check_same_task(first: JudgedRun, second: JudgedRun) -> None:
 
 
 def names_of(runs: Sequence[JudgedRun]) -> list[str]:
-    """A name for each run: its model. Runs of one model also get the settings that
-    differ, and runs with the same name their folders.
-    """
+    """A name for each run: its model, with settings that differ; of equal names the folder."""
     manifests = [run.manifest for run in runs]
     names = []
     for manifest in manifests:

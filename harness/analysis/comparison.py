@@ -235,20 +235,16 @@ def compare_runs(
             no scored sample, or tokens a symbol are not known.
     """
     check_same_task(first, second)
-    common = [
-        condition
-        for condition in first.conditions
+    pairs = [
+        (condition, judged, second.conditions[condition])
+        for condition, judged in first.conditions.items()
         if condition in second.conditions and (conditions is None or condition in conditions)
     ]
-    if not common:
+    if not pairs:
         raise CompareError(
             f"{first.folder} and {second.folder} have no condition in common: "
             f"{_labels(first)} against {_labels(second)}"
         )
-    pairs = [
-        (condition, first.conditions[condition], second.conditions[condition])
-        for condition in common
-    ]
     for _, first_condition, second_condition in pairs:
         if not (unpaired and have_other_rows(first_condition, second_condition)):
             check_same_prompts(first_condition, second_condition)
@@ -330,9 +326,7 @@ def _compare(
     unpaired: bool = False,
     in_tokens: bool = False,
 ) -> Comparison:
-    """`axis` is empty where two runs are compared. Raises `CompareError` where no sample is scored
-    on both sides.
-    """
+    """`axis` is empty of two runs. Raises `CompareError` without a sample scored on both sides."""
     sides = Sides(threshold) if sides is None else sides
     matched = [
         (condition, result, first, second)

@@ -177,9 +177,7 @@ class _Bins(NamedTuple):
         return np.maximum(0.0, (2 * size - expected) @ self.shares)
 
     def draw(self, together: float) -> Floats:
-        """Errors of the gaps, of shape (R, B); `together` is the variance of their sum over that
-        of independent ones.
-        """
+        """Errors of the gaps, (R, B); `together`: variance of their sum over independent ones."""
         weighted = self.shares * self.errors
         alone, all_in_one = float((weighted**2).sum()), float(weighted.sum() ** 2)
         common = 0.0

@@ -106,9 +106,7 @@ class Curve:
 
     @cached_property
     def below_chance(self) -> npt.NDArray[np.bool_]:
-        """Where significantly fewer samples are right than guesses would be, by an exact binomial
-        test at each line: shape (L,).
-        """
+        """Where fewer are right than by guessing, by an exact binomial test: shape (L,)."""
         correct = np.ceil(self.correct.sum(axis=0))
         counts = zip(correct, self.n, self.chance, strict=True)
         return np.array([at_most(int(right), int(n), p) < _BELOW for right, n, p in counts], bool)

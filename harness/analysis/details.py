@@ -36,15 +36,12 @@ class Detail:
     """How long the thoughts of the whole reply are; `record` may have only their beginning."""
     options: str = ""
     logprobs: str = ""
-    """The probabilities of the whole record as text, see `probabilities`; `record` may lack them.
-    """
+    """The whole record's probabilities as text, see `probabilities`; `record` may lack them."""
 
 
-def _whole(detail: Detail) -> Detail:
-    return detail
-
-
-def read_details(run: JudgedRun, change: Callable[[Detail], Detail] = _whole) -> list[Detail]:
+def read_details(
+    run: JudgedRun, change: Callable[[Detail], Detail] = lambda detail: detail
+) -> list[Detail]:
     """Every sample that has a record, with its verdict; sorted by index, cell and draw.
 
     Each detail is reduced by `change` at once, so only one whole record is in memory at a time.

@@ -86,8 +86,7 @@ class EffectiveLength:
     fit: Fit = field(compare=False)
     """The fitted curve."""
     rows: int | None = None
-    """Rows of symbols that were asked, each at several lengths; `None` where each length has rows
-    of its own."""
+    """Rows of symbols, each asked at several lengths; `None` if each length has its own."""
 
     @property
     def scored(self) -> int:

@@ -56,8 +56,7 @@ class LengthDifference:
     second: Bound | None
     """`None` where it is not known."""
     octaves: float
-    """Median of the difference; infinite where it lies outside what was tested, NaN where even the
-    sign is open."""
+    """Median of the difference; infinite outside what was tested, NaN where the sign is open."""
     low: float
     high: float
     one_threshold: bool
@@ -68,8 +67,7 @@ class LengthDifference:
     """Two-sided p-value of no difference, below 0.05 where the interval leaves out 0; corrected
     where the difference is one of a family. `None` where the two cannot be compared."""
     limits: tuple[Limit, Limit] = (Limit(), Limit())
-    """What limits both lengths; where one of them is no property of the model, nobody is said to
-    see further."""
+    """What limits both; if one is no property of the model, nobody is said to see further."""
 
     @property
     def further(self) -> int:
@@ -118,9 +116,7 @@ class LengthDifference:
 
     @property
     def factors(self) -> tuple[float | None, float | None, float | None]:
-        """The factor between first and second, and both ends of its 95 % interval, to three digits;
-        `None` where it is not limited or not known.
-        """
+        """First over second and its 95 % interval, to three digits; `None` without limit."""
         middle, low, high = map(_factor, self.shown)
         return middle, low, high
 

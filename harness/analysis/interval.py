@@ -71,8 +71,7 @@ class Bound:
 
     sign: Sign
     length: float
-    """The estimate, or the end of the tested range that it lies below or above; in the task's
-    unit."""
+    """The estimate, or the end of the tested range beyond which it lies; in the task's unit."""
 
     def __str__(self) -> str:
         """`20`, `< 5` or `> 500`."""

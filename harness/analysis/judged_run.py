@@ -408,9 +408,7 @@ class JudgedCondition:
 
     @cached_property
     def control(self) -> bool:
-        """Whether every recorded sample has the repeated symbol as its target, so that a model is
-        correct without seeing anything else.
-        """
+        """Whether each target is the repeated symbol: a model need not see anything else."""
         repeated = self.run.spec.params.get("repeated")
         if not isinstance(repeated, str):
             return False

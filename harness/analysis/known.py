@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from eyechart.harness.analysis.comparison import Comparison, ConditionComparison
 from eyechart.harness.analysis.paired import holm
@@ -12,8 +12,7 @@ from eyechart.harness.analysis.paired import holm
 _LEVEL = 0.05
 
 
-@dataclass(frozen=True, slots=True)
-class Known:
+class Known(NamedTuple):
     """Pairs of a reply and a forced choice, by which of them is right."""
 
     length: int
@@ -77,14 +76,7 @@ def _of_condition(compared: ConditionComparison) -> list[Known]:
 
 
 def _sum(rows: Sequence[Known], length: int = 0) -> Known:
-    return Known(
-        length,
-        sum(row.both for row in rows),
-        sum(row.only_said for row in rows),
-        sum(row.only_known for row in rows),
-        sum(row.neither for row in rows),
-        sum(row.guesses for row in rows),
-    )
+    return Known(length, *map(sum, zip(*(row[1:] for row in rows), strict=True)))
 
 
 def known_finding(comparison: Comparison) -> str:

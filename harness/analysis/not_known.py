@@ -46,9 +46,7 @@ def where_not_known(
 
 
 def alike(limits: Mapping[str, Limit]) -> list[dict[str, Limit]]:
-    """Limits by condition, in groups with one cause whose replies are counted up to one length; if
-    these are many, in groups with one cause.
-    """
+    """Limits in groups of one cause and one length up to which they count, or of one cause."""
     groups: dict[tuple[str, int | None], dict[str, Limit]] = {}
     for label, limit in limits.items():
         groups.setdefault((limit.by, limit.up_to), {})[label] = limit

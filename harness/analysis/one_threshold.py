@@ -74,9 +74,7 @@ class _Windows:
         return middle - upto[..., self.first], upto[..., self.end] - middle
 
     def contrasts(self, asked: Floats) -> Floats:
-        """By what each group is multiplied in the difference of the accuracies of two windows:
-        shape (W, G), a row for each pair of windows.
-        """
+        """Factors of groups in the difference of two windows: (W, G), a row for each pair."""
         groups = np.arange(len(asked))
         before, behind = self.sums(asked)
         in_before = (self.first[:, None] <= groups) & (groups < self.middle[:, None])

@@ -46,8 +46,7 @@ class LineDifference:
     """Two-sided p-value of McNemar's exact test, or of `sign_flips` over several draws; of
     different rows, of Fisher's exact test. Uncorrected."""
     only_first: int | None = None
-    """Pairs in which the first alone is right, or more often over several draws; `None` of
-    different rows."""
+    """Pairs that only the first has right, or more often over draws; `None` without pairs."""
     only_second: int | None = None
     n_second: int | None = None
     """Of different rows, scored samples of the second."""

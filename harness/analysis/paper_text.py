@@ -52,9 +52,7 @@ def notes(estimates: Mapping[str, EffectiveLength | None]) -> list[str]:
 def at_texts(
     estimate: EffectiveLength | None, lengths: Sequence[int], threshold: Threshold
 ) -> dict[str, str]:
-    """Header -> text: the accuracy at each of `lengths`, and the probability that it reaches the
-    threshold.
-    """
+    """Header -> text: the accuracy at each length, and how probably it reaches the threshold."""
     texts = {}
     for length in lengths:
         found = None if estimate is None else at_length(estimate, length)

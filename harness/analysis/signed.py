@@ -12,9 +12,7 @@ def signed(value: float, digits: int = 0) -> str:
 
 
 def signed_end(value: float, digits: int = 0) -> str:
-    """The end of an interval, which keeps its sign where it rounds to nothing: `-0.00`. The sign
-    says whether 0 lies in the interval.
-    """
+    """An end of an interval: it keeps its sign (`-0.00`), which says whether 0 lies in it."""
     return f"{round(value, _EXACT) + 0.0:+.{digits}f}"
 
 

@@ -71,8 +71,7 @@ class Place:
     conditions: int
     """Number of conditions in the median."""
     left_out: int
-    """Number of conditions that are not, because their length is not known or not limited by sight.
-    """
+    """Conditions that are not in it: their length is not known, or not limited by sight."""
 
     @property
     def ranks_text(self) -> str:
@@ -101,8 +100,7 @@ class Standing:
     apart: int
     """Pairs that cannot be compared, because the models were asked other samples."""
     in_tokens: bool
-    """Whether effective lengths are in tokens of the row; a model whose tokens a symbol are not
-    known has no rank."""
+    """Whether lengths are in tokens of the row; without tokens a symbol there is no rank."""
 
     @property
     def has_ranks(self) -> bool:
@@ -219,8 +217,7 @@ class LengthTest(NamedTuple):
     """Whether the effective lengths of a pair differ."""
 
     p: float | None
-    """Two-sided p-value, with Holm's correction over all pairs that have one; `None` where a side
-    has no single threshold."""
+    """Two-sided, by Holm over all pairs that have one; `None` without a single threshold."""
     further: int
     """1 where first is shown to see further, -1 where second is, 0 where neither is."""
 

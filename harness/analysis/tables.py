@@ -144,9 +144,7 @@ def cost_columns(judged: JudgedCondition) -> dict[str, Any]:
 def right_at_columns(
     estimate: EffectiveLength, lengths: Sequence[int]
 ) -> dict[str, float | str | None]:
-    """Column -> value of the accuracy at each of `lengths` in the file of a leaderboard: the
-    columns `RIGHT_AT`, each with the length in its name.
-    """
+    """The columns `RIGHT_AT`, with each of `lengths` in their names -> the accuracy there."""
     return {
         name.format(length): value
         for length in lengths
@@ -168,9 +166,7 @@ def threshold_columns(threshold: Threshold) -> dict[str, Any]:
 
 
 def estimate_columns(estimate: EffectiveLength | None, *, adaptive: bool) -> dict[str, Any]:
-    """Column -> value of an effective length in CSV files: the columns `ESTIMATE`. The area is
-    `None` for an adaptive condition.
-    """
+    """The columns `ESTIMATE` -> values; the area of an adaptive condition is `None`."""
     if estimate is None:
         return dict.fromkeys(ESTIMATE)
     area = None if adaptive else estimate.area
@@ -191,9 +187,7 @@ def estimate_columns(estimate: EffectiveLength | None, *, adaptive: bool) -> dic
 def _length_columns(
     name: str, length: Bound | None, interval: Span
 ) -> dict[str, float | str | None]:
-    """The columns of a length: its value, the sign of its bound, and the ends of its interval. The
-    first two are empty where it is not known.
-    """
+    """A length, the sign of its bound, its interval; the first two are empty if it is unknown."""
     return {
         name: None if length is None else length.length,
         f"{name}_bound": "" if length is None else length.side,

@@ -21,8 +21,7 @@ _APART, _MOST_APART = 2.2, 14
 """Pixels between equal curves, which are drawn above each other; and between all of them."""
 _LANE, _LANES = 4.5, 0.7
 """Most pixels between marks that lie side by side; and the share of the room between two lengths
-that the marks of all series may use.
-"""
+that the marks of all series may use."""
 _TICK = 32
 """Pixels from the label of the longest tested length to that of a longer published one."""
 _ENDS = (0.1, 0.2, 0.4, 0.6, 0.8, 1)

@@ -155,9 +155,7 @@ def _axis_effects(section: Section, run_details: RunDetails, axis: str) -> Itera
 def _compare_values(
     run_details: RunDetails, axis: str, value: str, baseline: str, threshold: Threshold
 ) -> dict[Condition, ConditionComparison]:
-    """The comparison that `bench compare` makes of two values, by the rest of the condition; empty
-    if the values have no scored sample in common.
-    """
+    """What `bench compare` finds, by the rest of the condition; empty without shared samples."""
     if value == baseline:
         return {}
     try:

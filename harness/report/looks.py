@@ -74,11 +74,11 @@ class Look:
     colour_title: str = ""
     dash_title: str = ""
 
-    def colour(self, field: str = "colour") -> alt.Color:
+    def colour(self) -> alt.Color:
         """The colour of a series; only files get a legend."""
         inks = [ink(place) for place in range(len(self.colours))]
         scale = alt.Scale(domain=list(self.colours), range=inks)
-        return alt.Color(f"{field}:N", scale=scale, legend=None)
+        return alt.Color("colour:N", scale=scale, legend=None)
 
     def shape(self) -> alt.Shape:
         shapes = [SHAPES[place % len(SHAPES)] for place in range(len(self.colours))]
@@ -92,9 +92,7 @@ class Look:
         return alt.StrokeDash("dash:N", scale=scale, legend=None)
 
     def points(self, data: alt.Chart, *, stroke: float = 1.5) -> alt.Chart:
-        """Marks, each colour's smaller than the one before, so that none hides another; `stroke` is
-        the width of their line in pixels.
-        """
+        """Marks, each colour's smaller, so that none hides another; `stroke` in pixels."""
         colour = self.colour()
         marks: alt.Chart = data.mark_point(filled=True, opacity=1, strokeWidth=stroke).encode(
             colour,

@@ -31,8 +31,7 @@ class PackedSamples:
         }
     )
     """One entry for each sample: its place in `runs`, in the run's cells, in `OUTCOMES`; its
-    length, its index and its draw.
-    """
+    length, its index and its draw."""
     runs: list[dict[str, Any]] = field(default_factory=list)
     chunks: list[str] = field(default_factory=list)
     """The texts of `CHUNK` samples each: base64 of gzip of a JSON list of lists, see `FIELDS`."""

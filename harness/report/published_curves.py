@@ -35,8 +35,7 @@ _COPIED = {
     "last token, interleaved, twice": {"position": "last", "hint": "off", "layout": "doubled"},
 }
 """Condition in the file of copied tokens -> our condition. There the odd token is a zero, and
-nothing stands between the tokens. For interleaved rows the paper has both forms.
-"""
+nothing stands between the tokens. For interleaved rows the paper has both forms."""
 
 
 def errors_figure(section: Section, file: Reported) -> Figure:
@@ -76,9 +75,7 @@ def errors_figure(section: Section, file: Reported) -> Figure:
 
 
 def _published_errors(published: pd.DataFrame) -> Rows:
-    """Rows of one strategy, with a mark for each model; a triangle where the value lies at or above
-    the edge of the published figure.
-    """
+    """Rows of one strategy, marked by model; a triangle at or above the edge of the figure."""
     marks = dict(zip(sorted(published["model"].unique()), _MARKS, strict=False))
     return [
         {

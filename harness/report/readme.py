@@ -186,9 +186,7 @@ def _line(text: str, place: re.Match[str]) -> str:
 
 
 def put_into(path: Path, table: str) -> None:
-    """Replaces the text between the markers; if `path` is a link, in the file it points to. Raises
-    the errors of `around`.
-    """
+    """Replaces the text between the markers, in the file that a link is to; raises as `around`."""
     before, after = around(path)
     end = "\r\n" if "\r\n" in before + after else "\n"
     text = end.join([before, *table.split("\n"), after])

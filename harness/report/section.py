@@ -25,8 +25,7 @@ from eyechart.harness.spec import Condition
 from eyechart.harness.spec.unit import length_title
 
 UNITS = ("length", "characters", "tokens")
-"""The units of a length on the page: that of the task, characters of the prompt, and tokens of the
-row."""
+"""Units of a length on the page: the task's, characters of the prompt, tokens of the row."""
 
 
 _UNKNOWN = np.array([math.nan]), np.array([math.nan])

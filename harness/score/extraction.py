@@ -56,8 +56,7 @@ class Extracted:
     """Whether it follows the answer phrase, in the reply or at the end of the prompt."""
     whole: bool = False
     """Whether the text after the answer shows that it is complete, even if the reply was cut off.
-    For a `text` or `list` answer: whether its first line is complete.
-    """
+    For a `text` or `list` answer: whether its first line is complete."""
     why: str = ""
     """The reason, if the answer is unparsed."""
 

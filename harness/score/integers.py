@@ -69,8 +69,7 @@ _NUMBER_WORDS = _PARTS.union(WORDS) | frozenset(
     split("hundred hundreds thousand thousands million millions billion dozen dozens")
 )
 MOST_DIGITS = 4_000
-"""Most decimal digits of an integer. Python converts integers of up to 4,300 digits from and to
-text."""
+"""Most decimal digits of an integer; Python converts up to 4,300 of them from and to text."""
 _MOST_BITS = MOST_DIGITS * 3
 MOST_FOUND = 100
 _UNREADABLE = "more than a plain number"

@@ -138,9 +138,7 @@ _WITHOUT_AXES = {
 
 
 def table_of(name: str, *, with_axes: bool = False) -> str | None:
-    """A table that has a column called `name`; `None` if there is none. With `with_axes`, only
-    among tables with columns for axes.
-    """
+    """A table, `with_axes` one with columns for axes, that has the column `name`; or `None`."""
     if (
         name.startswith((ACCURACY_AT, *(one.partition("{")[0] for one in RIGHT_AT)))
         and not with_axes

@@ -177,7 +177,5 @@ def undefined_names(template: str, known: Collection[str]) -> list[str]:
 
 @cache
 def used_names(template: str) -> frozenset[str]:
-    """The names that the template reads without defining them. The checks of a task ask for them
-    with every item that they render.
-    """
+    """Names read and not defined. Checks of a task ask for them with each item that they render."""
     return frozenset(meta.find_undeclared_variables(environment().parse(template)))

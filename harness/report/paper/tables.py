@@ -58,8 +58,7 @@ _LATEX = str.maketrans(
         '"': r"\textquotedbl{}",
     }
 )
-"""Characters that mean something in LaTeX, or are not there in its usual fonts -> how to write
-them."""
+"""Characters that mean something in LaTeX, or are not in its usual fonts -> how to write them."""
 _MINUS = re.compile(r"(?<![\w-])-(?=\d)")
 _DASH = "–"
 
