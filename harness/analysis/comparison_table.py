@@ -11,7 +11,7 @@ import pandas as pd
 from eyechart.harness.analysis.cell_table import line_columns
 from eyechart.harness.analysis.comparison import Comparison, ConditionComparison
 from eyechart.harness.analysis.further import LengthDifference
-from eyechart.harness.analysis.paired import PairedArea
+from eyechart.harness.analysis.paired import LineDifference, PairedArea
 from eyechart.harness.analysis.tokens_of_row import PairTokens
 from eyechart.harness.spec.columns import COMPARISON, LINE
 
@@ -79,14 +79,9 @@ def _of_condition(compared: ConditionComparison, unit: str) -> Iterator[dict[str
             **line_columns(row.line),
             "n": row.n,
             "n_second": row.n_second,
-            "value_first": row.first,
-            "value_second": row.second,
-            "difference": row.difference,
-            "ci_low": row.difference_ci[0],
-            "ci_high": row.difference_ci[1],
+            **_difference(row),
             "only_first": row.only_first,
             "only_second": row.only_second,
-            "p": row.p,
             "p_holm": corrected,
         }
     yield {
@@ -136,14 +131,19 @@ def _of_area(area: PairedArea, pairs: int) -> dict[str, Any]:
     return {
         "measure": "area",
         "n": pairs,
-        "value_first": area.first,
-        "value_second": area.second,
-        "difference": area.difference,
-        "ci_low": area.difference_ci[0],
-        "ci_high": area.difference_ci[1],
+        **_difference(area),
         "ci90_low": area.equivalence_ci[0],
         "ci90_high": area.equivalence_ci[1],
-        "p": area.p,
+    }
+
+
+def _difference(found: LineDifference | PairedArea) -> dict[str, Any]:
+    return {
+        "value_first": found.first,
+        "value_second": found.second,
+        "difference": found.difference,
+        **dict(zip(("ci_low", "ci_high"), found.difference_ci, strict=True)),
+        "p": found.p,
     }
 
 

@@ -26,10 +26,6 @@ class SureAndBlind:
     confidence: float
     accuracy: float
 
-    @property
-    def overconfidence(self) -> float:
-        return self.confidence - self.accuracy
-
 
 def sure_and_blind(
     judged: JudgedCondition, threshold: Threshold = Threshold()
@@ -132,7 +128,7 @@ def _below_chance(judged: Sequence[JudgedCondition], unit: str) -> str:
 
 def _blind(found: Sequence[SureAndBlind], judged: Sequence[JudgedCondition], unit: str) -> str:
     """Sentences about the condition where confidence is farthest from accuracy."""
-    worst = max(found, key=lambda one: one.overconfidence)
+    worst = max(found, key=lambda one: one.confidence - one.accuracy)
     low, high = worst.shortest, worst.longest
     lengths = f"at {low} {unit}" if low == high else f"from {low} to {high} {unit}"
     count = f"{worst.choices:,} choice{'s' * (worst.choices != 1)}"

@@ -11,7 +11,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -113,8 +113,7 @@ def mean_pass_at(k: int, rows: Rows) -> float | None:
     return float(known.mean()) if len(known) else None
 
 
-@dataclass(frozen=True, slots=True)
-class Split:
+class Split(NamedTuple):
     """The variance of one reply's verdict, split; each part is without bias and may be negative."""
 
     row: float
@@ -139,8 +138,7 @@ def split_of(rows: Rows) -> Split | None:
     return Split(between, float(within.mean()))
 
 
-@dataclass(frozen=True, slots=True)
-class Majority:
+class Majority(NamedTuple):
     """The vote over the draws of each row."""
 
     right: float
@@ -198,8 +196,8 @@ def _enter_several(
         majority, split = majority_of(by_cell[cell]), split_of(of_cell)
         table[cell, 1:] = [
             np.nan if passed is None else passed,
-            *((np.nan, np.nan) if majority is None else (majority.right, majority.ties)),
-            *((np.nan, np.nan) if split is None else (split.row, split.draw)),
+            *(majority or (np.nan, np.nan)),
+            *(split or (np.nan, np.nan)),
         ]
 
 

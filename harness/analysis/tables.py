@@ -21,22 +21,7 @@ from eyechart.harness.analysis.judged_run import JudgedCondition, JudgedRun
 from eyechart.harness.analysis.overall import overall
 from eyechart.harness.journal.files import replace_file
 from eyechart.harness.score.outcomes import NOT_SCORED
-from eyechart.harness.spec.columns import (
-    CAPACITY,
-    COST,
-    DIAGNOSIS,
-    EFFECTIVE_LENGTH,
-    ESTIMATE,
-    ESTIMATE_TEXTS,
-    OVERALL,
-    REACHES,
-    READ,
-    RIGHT_AT,
-    ROW_TOKENS,
-    RUN,
-    TOKEN_TEXTS,
-    TOKENS,
-)
+from eyechart.harness.spec import columns
 
 _DIGITS = 6
 
@@ -58,9 +43,8 @@ def cells_table(run: JudgedRun, threshold: Threshold = Threshold()) -> pd.DataFr
             nominal = judged.scored_cells["length"]
             nominal = nominal[[one > 0 and is_described(estimate, one) for one in nominal]]
             reaches[nominal.index] = estimate.fit.reaches(nominal.to_numpy(float))
-    return run.cells.assign(
-        **{ROW_TOKENS: np.round(row_tokens, _DIGITS), REACHES: np.round(reaches, _DIGITS)}
-    )
+    more = {columns.ROW_TOKENS: row_tokens, columns.REACHES: reaches}
+    return run.cells.assign(**{name: np.round(one, _DIGITS) for name, one in more.items()})
 
 
 def effective_length_table(run: JudgedRun, threshold: Threshold = Threshold()) -> pd.DataFrame:
@@ -89,8 +73,8 @@ def effective_length_table(run: JudgedRun, threshold: Threshold = Threshold()) -
                 "not_scored": int(judged.cells[list(NOT_SCORED)].sum().sum()),
                 "read": run.manifest.settings.get("read", "reply"),
                 "chance": judged.curve.mean_chance if run.options and judged.curve else None,
-                **_named(READ[2:], judged.calibration),
-                **_named(OVERALL, overall(judged)),
+                **_named(columns.READ[2:], judged.calibration),
+                **_named(columns.OVERALL, overall(judged)),
                 **threshold_columns(threshold),
                 **estimate_columns(estimate, adaptive=judged.adaptive),
                 "error_growth": judged.error_growth,
@@ -99,13 +83,10 @@ def effective_length_table(run: JudgedRun, threshold: Threshold = Threshold()) -
                 **(capacity_columns(judged) if has_capacity else {}),
             }
         )
-    columns = [*EFFECTIVE_LENGTH, *(CAPACITY if has_capacity else ())]
-    table = pd.DataFrame(rows, columns=[*RUN, *manifest.spec["axes"], *columns])
-    numbers = [
-        *(name for name in ESTIMATE if name not in ESTIMATE_TEXTS),
-        *(*OVERALL, *(name for name in READ if name != "read"), "error_growth", "cost_usd"),
-        *(name for name in TOKENS if name not in TOKEN_TEXTS),
-    ]
+    names = [*columns.EFFECTIVE_LENGTH, *(columns.CAPACITY if has_capacity else ())]
+    table = pd.DataFrame(rows, columns=[*columns.RUN, *manifest.spec["axes"], *names])
+    read = [name for name in columns.READ if name != "read"]
+    numbers = [*columns.NUMBERS, *columns.OVERALL, *read, "error_growth", "cost_usd"]
     if has_capacity:
         numbers += ["capacity", "capacity_fails_at"]
     table[numbers] = table[numbers].astype(float).round(_DIGITS)
@@ -136,9 +117,8 @@ def at_table(run: JudgedRun, threshold: Threshold, lengths: Sequence[int]) -> pd
 def cost_columns(judged: JudgedCondition) -> dict[str, Any]:
     """Column -> value of what its replies cost in CSV files: the columns `COST`."""
     cost = judged.cost
-    return dict(
-        zip(COST, (None, "") if cost is None else (cost.dollars, cost.prices_of), strict=True)
-    )
+    values = (None, "") if cost is None else (cost.dollars, cost.prices_of)
+    return dict(zip(columns.COST, values, strict=True))
 
 
 def right_at_columns(
@@ -150,7 +130,7 @@ def right_at_columns(
         for length in lengths
         for found in [at_length(estimate, length)]
         for name, value in zip(
-            RIGHT_AT,
+            columns.RIGHT_AT,
             (
                 *(found.accuracy, *found.accuracy_ci, found.reaches),
                 "" if found.bound == "=" else found.bound,
@@ -168,7 +148,7 @@ def threshold_columns(threshold: Threshold) -> dict[str, Any]:
 def estimate_columns(estimate: EffectiveLength | None, *, adaptive: bool) -> dict[str, Any]:
     """The columns `ESTIMATE` -> values; the area of an adaptive condition is `None`."""
     if estimate is None:
-        return dict.fromkeys(ESTIMATE)
+        return dict.fromkeys(columns.ESTIMATE)
     area = None if adaptive else estimate.area
     low, high = (None, None) if adaptive else estimate.area_ci
     return {
@@ -199,7 +179,7 @@ def _length_columns(
 def diagnosis_table(run: JudgedRun) -> pd.DataFrame:
     """`JudgedRun.diagnosis` with the columns of the cell and its number of scored samples."""
     table = pd.concat([run.cells, run.diagnosis], axis="columns")
-    return table[[*RUN, *run.manifest.spec["axes"], *DIAGNOSIS]]
+    return table[[*columns.RUN, *run.manifest.spec["axes"], *columns.DIAGNOSIS]]
 
 
 def to_csv(table: pd.DataFrame, path: Path) -> Path:

@@ -128,16 +128,8 @@ def _overall(series: Series) -> dict[str, Value]:
 
 
 _ESTIMATE = (
-    "sees to",
-    "95 % interval",
-    "limited by",
-    "single threshold",
-    "lapse rate",
-    "tested length",
-    "its interval",
-    "area",
-    "area low",
-    "area high",
+    *("sees to", "95 % interval", "limited by", "single threshold", "lapse rate"),
+    *("tested length", "its interval", "area", "area low", "area high"),
 )
 
 

@@ -113,6 +113,11 @@ class Look:
         place = self.colours.index(colour) / max(len(self.colours) - 1, 1)
         return round(_LARGEST - (_LARGEST - _SMALLEST) * place)
 
+    def marks(self, name: str, more: str = "") -> dict[str, str | float]:
+        """The fields of every row of a series that its name alone tells apart."""
+        ways: dict[str, str | float] = {"colour": name, "dash": name, "size": self.size(name)}
+        return {**ways, "solid": 1.0, "where": name + more}
+
 
 def ink(place: int) -> str:
     """The colour of the series at `place`, from 0."""

@@ -20,6 +20,7 @@ from markupsafe import Markup
 
 from eyechart.harness.analysis.cells import INVISIBLE
 from eyechart.harness.analysis.curve import Threshold
+from eyechart.harness.analysis.details import RunDetails
 from eyechart.harness.errors import JournalError
 from eyechart.harness.journal.files import replace_file
 from eyechart.harness.report import listed, looks
@@ -74,14 +75,11 @@ def write_report(
     try:
         out.parent.mkdir(parents=True, exist_ok=True)
         if "html" in formats:
-            samples = pack_samples(
-                [(one.section.name, run) for one in page_sections for run in one.section.runs],
-                tasks,
-                run_kept_code=run_kept_code,
-            )
+            runs = [(one.section.name, run) for one in page_sections for run in one.section.runs]
+            samples = pack_samples(runs, tasks, run_kept_code=run_kept_code)
             for unknown in samples.unknown:
                 warn(f"prompts of {unknown}")
-            page = _page(page_sections, published, samples, title, at)
+            page = _page(page_sections, runs, published, samples, title=title, at=at)
             replace_file(out, page.encode("utf-8", "replace"))
             written.append(out)
         picture_formats = [kind for kind in formats if kind != "html"]
@@ -97,16 +95,13 @@ def write_report(
 
 def _page(
     page_sections: Sequence[PageSection],
+    runs: Sequence[tuple[str, RunDetails]],
     published: Sequence[Reported],
     samples: PackedSamples,
+    *,
     title: str,
     at: Sequence[int],
 ) -> str:
-    runs = [
-        (page_section.section.name, run_details)
-        for page_section in page_sections
-        for run_details in page_section.section.runs
-    ]
     tables = [listed.reported_table(file) for file in published]
     script, bundle = "".join(map(read_asset, _SCRIPTS)), _bundle()
     models = list(dict.fromkeys(run_details.name for _, run_details in runs))

@@ -52,22 +52,9 @@ class PackedSamples:
 
 
 FIELDS = (
-    "id",
-    "prompt",
-    "reply",
-    "reasoning",
-    "thinking",
-    "failure",
-    "target",
-    "answer",
-    "start",
-    "end",
-    "why",
-    "options",
-    "logprobs",
-    "prompt_tokens",
-    "output_tokens",
-    "latency_s",
+    *("id", "prompt", "reply", "reasoning", "thinking", "failure", "target", "answer"),
+    *("start", "end", "why", "options", "logprobs"),
+    *("prompt_tokens", "output_tokens", "latency_s"),
 )
 """The values in the list of a sample, in order."""
 

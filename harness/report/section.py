@@ -14,7 +14,7 @@ import pandas as pd
 
 from eyechart.harness.analysis.banded import band_of, is_banded
 from eyechart.harness.analysis.cell_table import cell_means
-from eyechart.harness.analysis.curve import Curve, Floats, Threshold
+from eyechart.harness.analysis.curve import Floats, Threshold
 from eyechart.harness.analysis.details import RunDetails, read_details
 from eyechart.harness.analysis.effective_length import EffectiveLength
 from eyechart.harness.analysis.judged_run import JudgedCondition, JudgedRun
@@ -41,11 +41,6 @@ class Series:
     @property
     def condition(self) -> Condition:
         return self.judged.condition
-
-    @property
-    def curve(self) -> Curve | None:
-        """The curve of its scored samples; `None` if there are none."""
-        return self.judged.curve
 
     @cached_property
     def cells(self) -> pd.DataFrame:

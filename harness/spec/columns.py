@@ -65,6 +65,10 @@ TOKENS = (
 """Columns of tokens a symbol, and of an effective length in tokens of the row."""
 TOKEN_TEXTS = ("tokens_a_symbol_source",)
 """The columns of `TOKENS` that are texts."""
+NUMBERS = tuple(
+    name for name in (*ESTIMATE, *TOKENS) if name not in (*ESTIMATE_TEXTS, *TOKEN_TEXTS)
+)
+"""The other columns of `ESTIMATE` and `TOKENS`."""
 ROW_TOKENS = "row_tokens"
 """Column of `table.csv`: mean tokens of a row."""
 COST = ("cost_usd", "prices_of")

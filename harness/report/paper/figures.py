@@ -183,11 +183,11 @@ def _readings(section: Section, style: FigureStyle, draw_more: Sequence[DrawMore
             inside = [(figure, _inside(section, figure, series[0])) for figure in drawn]
             inside = [(figure, rows) for figure, rows in inside if rows]
             look = Look((*_READINGS, *(figure.reading for figure, _ in inside)), (), "reading")
-            marks = [_marks(look, name) for name in _READINGS]
+            marks = [look.marks(name) for name in _READINGS]
             panel = Panel(model, "", panel_rows(section, list(zip(series, marks, strict=True))))
             if panel.data["curve"]:
                 for figure, rows in inside:
-                    found = [row | _marks(look, figure.reading) for row in rows]
+                    found = [row | look.marks(figure.reading) for row in rows]
                     panel.data["curve"].extend(found)
                 values = condition.only(section.varied)
                 name = ", ".join([model, *(f"{axis} {value}" for axis, value in values.items())])
@@ -214,10 +214,6 @@ def _series(section: Section, model: str, condition: Condition) -> Series:
         for series in section.series
         if series.run_details.name == model and series.condition == condition
     )
-
-
-def _marks(look: Look, name: str) -> dict[str, str | float]:
-    return {"colour": name, "dash": name, "size": look.size(name), "solid": 1.0, "where": name}
 
 
 def _probe(section: Section, style: FigureStyle, draw_more: Sequence[DrawMore]) -> _Found:
