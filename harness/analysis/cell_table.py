@@ -16,9 +16,7 @@ from eyechart.harness.journal.manifest import Manifest
 from eyechart.harness.score.outcomes import ANSWERED, OUTCOMES, SCORED_PLACES
 from eyechart.harness.settings.shard import WHOLE, Shard
 from eyechart.harness.spec import Line
-from eyechart.harness.spec.columns import CELLS, LINE, RUN
-
-_DIGITS = 6
+from eyechart.harness.spec.columns import CELLS, DIGITS, LINE, RUN
 
 
 def line_columns(line: Line) -> dict[str, int]:
@@ -68,7 +66,7 @@ def cell_table(manifest: Manifest, samples: pd.DataFrame) -> pd.DataFrame:
         **{name: [line[name] for line in lines] for name in LINE},
         "n": n,
         **counts,
-        **{name: np.round(np.array(values, float), _DIGITS) for name, values in measures.items()},
+        **{name: np.round(np.array(values, float), DIGITS) for name, values in measures.items()},
         **draws_columns(samples, draws),
     }
     return pd.DataFrame({name: table[name] for name in (*RUN, *axes, *CELLS)}, range(size))

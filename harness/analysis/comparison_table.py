@@ -13,12 +13,10 @@ from eyechart.harness.analysis.comparison import Comparison, ConditionComparison
 from eyechart.harness.analysis.further import LengthDifference
 from eyechart.harness.analysis.paired import LineDifference, PairedArea
 from eyechart.harness.analysis.tokens_of_row import PairTokens
-from eyechart.harness.spec.columns import COMPARISON, LINE
+from eyechart.harness.spec.columns import COMPARISON, DIGITS, LINE
 
 ALL = "all"
 """The value of `condition` in the rows of a whole pair."""
-DIGITS = 6
-"""Decimals of accuracies, areas and octaves in files."""
 
 
 def comparison_table(comparisons: Sequence[Comparison], margin: float) -> pd.DataFrame:

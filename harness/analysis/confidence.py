@@ -16,13 +16,12 @@ import pandas as pd
 from eyechart.harness.analysis.curve import TAILS, Floats
 from eyechart.harness.analysis.interval import Z95, student95, wilson
 from eyechart.harness.score.outcomes import SCORED_PLACES, Outcome
-from eyechart.harness.spec.columns import CONFIDENCE
+from eyechart.harness.spec.columns import CONFIDENCE, DIGITS
 
 _BINS, _LEAST = 10, 5
 _PSEUDO = 4
 """So many samples are added to each line before its interval is computed: half of them with the
 lowest Brier score, half with the highest."""
-_DIGITS = 6
 _REPEATS, _TINY = 1000, 1e-12
 _MOST_BRIER = 2.0
 
@@ -67,7 +66,7 @@ def confidence_table(chosen: Chosen, cells: int) -> pd.DataFrame:
             *brier_interval(brier),
             *(calibration(part) or (math.nan,) * 3),
         ]
-    return pd.DataFrame(np.round(rows, _DIGITS), columns=list(CONFIDENCE))
+    return pd.DataFrame(np.round(rows, DIGITS), columns=list(CONFIDENCE))
 
 
 def overconfidence_interval(sure: Floats, right: npt.NDArray[np.bool_]) -> tuple[float, float]:

@@ -21,13 +21,12 @@ from eyechart.harness.analysis.curve import Floats
 from eyechart.harness.analysis.interval import wilson
 from eyechart.harness.errors import UsageError
 from eyechart.harness.score.outcomes import SCORED_PLACES, Outcome
-from eyechart.harness.spec.columns import DRAWS
+from eyechart.harness.spec.columns import DIGITS, DRAWS
 
 Places = npt.NDArray[np.int64]
 _PRIOR_ROWS = 10
 """Rows that the prior stands for: all draws of these are alike. With five, the interval of rows
 whose draws are nearly alike held in 91 % of simulated runs."""
-_DIGITS = 6
 
 
 @dataclass(frozen=True, eq=False)
@@ -178,7 +177,7 @@ def draws_columns(samples: pd.DataFrame, draws: Sequence[int]) -> dict[str, npt.
     several = [cell for cell, count in enumerate(draws) if count > 1]
     if several:
         _enter_several(table, samples, draws, several)
-    columns = dict(zip(DRAWS, np.round(table, _DIGITS).T, strict=True))
+    columns = dict(zip(DRAWS, np.round(table, DIGITS).T, strict=True))
     return {**columns, "draws": np.array(draws, np.int64)}
 
 

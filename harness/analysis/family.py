@@ -21,8 +21,6 @@ from eyechart.harness.errors import CompareError
 from eyechart.harness.spec import Condition
 from eyechart.harness.spec.unit import TOKENS
 
-_ORDER = "<=>"
-
 
 def corrected(
     differences: Sequence[LengthDifference], tests: int | None = None
@@ -102,7 +100,7 @@ class Ranked:
             return math.inf, 0
         lengths = ranked_lengths(self.estimates.values())
         octaves = sum(math.log2(length.length) for length in lengths) / len(lengths)
-        return -octaves, -sum(_ORDER.index(length.sign) for length in lengths)
+        return -octaves, -sum(length.order[1] for length in lengths)
 
 
 @dataclass(frozen=True, eq=False)
@@ -211,7 +209,4 @@ def rank_runs(
 
 def longest(lengths: Sequence[Bound]) -> int:
     """The place of the longest of several lengths; of equal ones the first."""
-    return max(
-        range(len(lengths)),
-        key=lambda place: (lengths[place].length, _ORDER.index(lengths[place].sign), -place),
-    )
+    return max(range(len(lengths)), key=lambda place: (*lengths[place].order, -place))

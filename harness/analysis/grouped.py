@@ -15,10 +15,8 @@ from eyechart.harness.errors import TaskError, UsageError
 from eyechart.harness.plan.plan import make_sample
 from eyechart.harness.score.outcomes import OUTCOMES, SCORED_PLACES
 from eyechart.harness.spec import Item
-from eyechart.harness.spec.columns import GROUPS, RUN
+from eyechart.harness.spec.columns import DIGITS, GROUPS, RUN
 from eyechart.harness.task.catalogue import Task
-
-_DIGITS = 6
 
 Value = int | float | str
 
@@ -103,6 +101,6 @@ def _measures(samples: pd.DataFrame) -> dict[str, float | None]:
     counts = np.bincount(samples["outcome"], minlength=len(OUTCOMES)).tolist()
     rows, n = rows_of(samples), sum(counts[place] for place in SCORED_PLACES)
     values = (rows.accuracy, *(accuracy_interval(rows) or ())) if n else (None,) * 3
-    rounded = [None if value is None else round(value, _DIGITS) for value in values]
+    rounded = [None if value is None else round(value, DIGITS) for value in values]
     measures = zip(("accuracy", "ci_low", "ci_high"), rounded, strict=True)
     return {"n": n, **dict(zip(OUTCOMES, counts, strict=True)), **dict(measures)}

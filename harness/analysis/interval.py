@@ -96,6 +96,11 @@ class Bound:
         return "" if self.sign == "=" else self.sign
 
     @property
+    def order(self) -> tuple[float, int]:
+        """Key to sort by: `< 5` before `5`, and that before `> 5`."""
+        return self.length, "<=>".index(self.sign)
+
+    @property
     def at_least(self) -> float | None:
         """The tested length that is a lower bound; `None` if there is none."""
         return None if self.sign == "<" else self.length

@@ -7,9 +7,8 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from eyechart.harness.analysis.comparison import Comparison, ConditionComparison
+from eyechart.harness.analysis.curve import SIGNIFICANT
 from eyechart.harness.analysis.paired import holm
-
-_LEVEL = 0.05
 
 
 class Known(NamedTuple):
@@ -88,7 +87,8 @@ def known_finding(comparison: Comparison) -> str:
     if not rows:
         return ""
     model, whole = comparison.readings_of, _sum(rows)
-    shown = [row for row, p in zip(rows, holm([row.p for row in rows]), strict=True) if p < _LEVEL]
+    corrected = zip(rows, holm([row.p for row in rows]), strict=True)
+    shown = [row for row, p in corrected if p < SIGNIFICANT]
     if shown:
         there = _sum(shown)
         lengths = ", ".join(str(row.length) for row in shown)

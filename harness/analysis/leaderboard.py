@@ -38,7 +38,6 @@ KEY = ("task", "condition", "model", "settings")
 _FILLED_LATER = (
     *(*columns.OF_MODEL, *columns.BY_TEST, columns.P_FURTHEST, "capacity", columns.COST_AT),
 )
-_DIGITS = 6
 _SHOWN_FINGERPRINT = 8
 
 
@@ -148,7 +147,7 @@ def _accuracies(judged: JudgedCondition) -> Row:
         before = counts.get(length, [0, 0])
         counts[length] = [before[0] + correct, before[1] + n]
     return {
-        f"{columns.ACCURACY_AT}{length}": _number(round(correct / n, _DIGITS) if n else None)
+        f"{columns.ACCURACY_AT}{length}": _number(round(correct / n, columns.DIGITS) if n else None)
         for length, (correct, n) in sorted(counts.items())
     }
 
@@ -181,12 +180,12 @@ def _server(manifest: Manifest) -> str:
 def _number(value: Any) -> str:
     if value is None or value != value:  # noqa: PLR0124  NaN
         return ""
-    return f"{value:.0f}" if float(value).is_integer() else f"{value:.{_DIGITS}g}"
+    return f"{value:.0f}" if float(value).is_integer() else f"{value:.{columns.DIGITS}g}"
 
 
 def _probability(value: float | None) -> str:
     """Without the decimals that depend on the processor."""
-    return _number(None if value is None else round(value, _DIGITS))
+    return _number(None if value is None else round(value, columns.DIGITS))
 
 
 def merge(

@@ -14,14 +14,13 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from eyechart.harness.analysis.curve import Curve, Floats, Threshold
+from eyechart.harness.analysis.curve import SIGNIFICANT, Curve, Floats, Threshold
 from eyechart.harness.analysis.further import Side, fitted_side, sides_difference
 from eyechart.harness.spec import Line
 
 POWER = 0.8
 FROM = 0.9
 """Accuracy of the better model, for `smallest_fall`."""
-_LEVEL = 0.05
 _STEPS = 1000
 """Accuracies are searched in steps of a thousandth."""
 _SLOPE, _LAPSES = 3.0, 0.02
@@ -40,7 +39,7 @@ def smallest_fall(pairs: int, tests: int = 1) -> float | None:
     By McNemar's exact test at 5 % divided by the number of tests, as in Holm's first step. `None`
     where not even a fall to 0 is found.
     """
-    critical = critical_counts(pairs, _LEVEL / tests)
+    critical = critical_counts(pairs, SIGNIFICANT / tests)
     if power_of_fall(FROM, 0.0, critical) < POWER:
         return None
     found, missed = 0, round(FROM * _STEPS)

@@ -40,7 +40,6 @@ from eyechart.harness.spec.unit import TOKENS
 MOST_IN_PAIRS = 12
 """Of more models only the effective lengths of each pair are compared, and lines and areas with the
 best one."""
-_ORDER = "<=>"
 _TWO = 2
 Pair: TypeAlias = tuple[int, int]
 """Two places, the smaller one first."""
@@ -346,7 +345,7 @@ def median_length(lengths: Sequence[Bound]) -> Bound | None:
     """
     if len(lengths) < _TWO:
         return None
-    ordered = sorted(lengths, key=lambda length: (length.length, _ORDER.index(length.sign)))
+    ordered = sorted(lengths, key=lambda length: length.order)
     low, high = ordered[(len(ordered) - 1) // 2], ordered[len(ordered) // 2]
     known = low.sign == high.sign == "="
     return Bound("=", round(math.sqrt(low.length * high.length))) if known else low

@@ -23,8 +23,6 @@ from eyechart.harness.journal.files import replace_file
 from eyechart.harness.score.outcomes import NOT_SCORED
 from eyechart.harness.spec import columns
 
-_DIGITS = 6
-
 
 def cells_table(run: JudgedRun, threshold: Threshold = Threshold()) -> pd.DataFrame:
     """The columns of `table.csv`: `JudgedRun.cells`, and for each line the mean tokens of its rows,
@@ -44,7 +42,7 @@ def cells_table(run: JudgedRun, threshold: Threshold = Threshold()) -> pd.DataFr
             nominal = nominal[[one > 0 and is_described(estimate, one) for one in nominal]]
             reaches[nominal.index] = estimate.fit.reaches(nominal.to_numpy(float))
     more = {columns.ROW_TOKENS: row_tokens, columns.REACHES: reaches}
-    return run.cells.assign(**{name: np.round(one, _DIGITS) for name, one in more.items()})
+    return run.cells.assign(**{name: np.round(one, columns.DIGITS) for name, one in more.items()})
 
 
 def effective_length_table(run: JudgedRun, threshold: Threshold = Threshold()) -> pd.DataFrame:
@@ -89,7 +87,7 @@ def effective_length_table(run: JudgedRun, threshold: Threshold = Threshold()) -
     numbers = [*columns.NUMBERS, *columns.OVERALL, *read, "error_growth", "cost_usd"]
     if has_capacity:
         numbers += ["capacity", "capacity_fails_at"]
-    table[numbers] = table[numbers].astype(float).round(_DIGITS)
+    table[numbers] = table[numbers].astype(float).round(columns.DIGITS)
     return table
 
 
@@ -110,7 +108,7 @@ def at_table(run: JudgedRun, threshold: Threshold, lengths: Sequence[int]) -> pd
     ]
     table = pd.DataFrame(rows, columns=[*run.manifest.spec["axes"], *AT_COLUMNS])
     numbers = [name for name in AT_COLUMNS if name not in ("at", "bound", "limited_by")]
-    table[numbers] = table[numbers].astype(float).round(_DIGITS)
+    table[numbers] = table[numbers].astype(float).round(columns.DIGITS)
     return table
 
 

@@ -14,7 +14,7 @@ from eyechart.harness.analysis.comparison import (
     compare_conditions,
     compare_runs,
 )
-from eyechart.harness.analysis.comparison_table import DIGITS, comparison_table
+from eyechart.harness.analysis.comparison_table import comparison_table
 from eyechart.harness.analysis.comparison_text import finding
 from eyechart.harness.analysis.curve import Threshold
 from eyechart.harness.analysis.drift import drift_notes
@@ -38,7 +38,7 @@ from eyechart.harness.face.asked_run import Limits
 from eyechart.harness.face.engine import Talk
 from eyechart.harness.run.event_loop import run_in_loop
 from eyechart.harness.settings.run_settings import SETTINGS
-from eyechart.harness.spec.columns import COMPARISON
+from eyechart.harness.spec.columns import COMPARISON, DIGITS
 
 FAILURES: dict[str, set[Change]] = {
     "worse": {"worse"},

@@ -309,7 +309,7 @@ def _show_list(shown: Sequence[_Shown], threshold: Threshold) -> None:
         estimate = seen(part)
         if estimate is None or estimate.length is None:
             return False, -1.0, 0
-        return estimate.is_ranked, estimate.length.length, "<=>".index(estimate.length.sign)
+        return estimate.is_ranked, *estimate.length.order
 
     ranked = sorted(shown, key=rank, reverse=True)
     length, interval, *others = _summary(ranked)

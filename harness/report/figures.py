@@ -193,30 +193,19 @@ def effect_figures(section: Section, section_effects: Sequence[Effect]) -> list[
         for effect in axis_effects:
             rows = panels.setdefault((effect.run_details.name, effect.where), [])
             rows += _effect_rows(section, effect, look)
-        if panels:
-            drawn = [row for panel_rows in panels.values() for row in panel_rows]
-            largest = max((abs(row[end]) for row in drawn for end in ("low", "high")), default=0)
-            axis_figures.append(
-                Figure(
-                    f"effect-{axis}",
-                    f"What {axis.replace('_', ' ')} changes",
-                    charts.effects_chart(look, section.lengths, largest, section.over),
-                    tuple(
-                        Panel(
-                            model,
-                            where,
-                            {"effects": told_apart(rows, always=True), "zero": [{"y": 0}]},
-                        )
-                        for (model, where), rows in panels.items()
-                    ),
-                    look,
-                    note=(
-                        "on the same samples"
-                        if all(effect.compared.same_targets for effect in axis_effects)
-                        else "on other rows of the same length"
-                    ),
-                )
-            )
+        if not panels:
+            continue
+        drawn = [row for panel_rows in panels.values() for row in panel_rows]
+        largest = max((abs(row[end]) for row in drawn for end in ("low", "high")), default=0)
+        spec = charts.effects_chart(look, section.lengths, largest, section.over)
+        shown = tuple(
+            Panel(*key, {"effects": told_apart(rows, always=True), "zero": [{"y": 0}]})
+            for key, rows in panels.items()
+        )
+        is_same = all(effect.compared.same_targets for effect in axis_effects)
+        note = "on the same samples" if is_same else "on other rows of the same length"
+        title = f"What {axis.replace('_', ' ')} changes"
+        axis_figures.append(Figure(f"effect-{axis}", title, spec, shown, look, note=note))
     return axis_figures
 
 

@@ -138,11 +138,8 @@ def _page(
 
 
 def _title(models: Sequence[str]) -> str:
-    return (
-        f"How far does {models[0]} see?"
-        if len(models) == 1
-        else (f"How far do {len(models)} models see?")
-    )
+    alone = len(models) == 1
+    return f"How far does {models[0]} see?" if alone else f"How far do {len(models)} models see?"
 
 
 def _highlights(page_sections: Sequence[PageSection]) -> list[tuple[PageSection, Effect]]:

@@ -80,7 +80,7 @@ def markdown(leaderboard: Leaderboard) -> str:
             length = length_of(shown)
             if length is None or shown["limited_by"] not in RANKED:
                 return True, 0.0, 0.0, 0
-            return False, -mean(rows), -length.length, -"<=>".index(length.sign)
+            return False, -mean(rows), -length.length, -length.order[1]
 
         ranking = sorted(by_entrant.items(), key=lambda item: rank(item[1]))
         for (model, _, adaptive, kind), entrant_rows in ranking:
@@ -135,7 +135,7 @@ def _median(rows: Sequence[Row]) -> str:
     """
     lengths = sorted(
         [length for row in rows if row["limited_by"] in RANKED and (length := length_of(row))],
-        key=lambda length: (length.length, "<=>".index(length.sign)),
+        key=lambda length: length.order,
     )
     middle = median_length(lengths)
     if middle is None:

@@ -77,6 +77,10 @@ class Series:
         known = means > 0
         return (lengths[known], means[known]) if known.any() else _UNKNOWN
 
+    def named(self, axes: Iterable[str]) -> str:
+        """Its model and its values on `axes`."""
+        return ", ".join(filter(None, (self.run_details.name, self.label(axes))))
+
     def label(self, axes: Iterable[str]) -> str:
         """Its values on `axes`."""
         return ", ".join(self.condition[axis] for axis in axes)
@@ -160,6 +164,12 @@ class Section:
             for run_details in self.runs
             for judged in run_details.run.conditions.values()
         ]
+
+    @property
+    def ranked_series(self) -> list[Series]:
+        """The series by the place of their model in the standing."""
+        order = [place.name for place in self.standing.places]
+        return sorted(self.series, key=lambda series: order.index(series.run_details.name))
 
     def series_of(self, run_details: RunDetails, **wanted: str) -> list[Series]:
         """The series of a run under the wanted values; axes that the task lacks are ignored."""

@@ -18,6 +18,8 @@ def _length(name: str) -> tuple[str, ...]:
     return value, f"{name}_bound", *ends
 
 
+DIGITS = 6
+"""Decimals in all files: of accuracies, areas, octaves and probabilities."""
 RUN = ("model", "task", "task_version")
 """The run of a row; the columns of the axes follow."""
 MEASURES = (

@@ -25,8 +25,7 @@ Values = Mapping[str, object]
 
 def trial_problems(path: Path, file: YamlFile, spec: TaskSpec) -> list[Problem]:
     """The problems in making samples of `spec`; `file` is the parsed task file at `path`."""
-    problems = list(_scorer_problems(path, file, spec))
-    return problems + _source_problems(path, file, spec)
+    return [*_scorer_problems(path, file, spec), *_source_problems(path, file, spec)]
 
 
 def _scorer_problems(path: Path, file: YamlFile, spec: TaskSpec) -> Iterator[Problem]:

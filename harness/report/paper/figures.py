@@ -102,15 +102,9 @@ def _lengths(section: Section, style: FigureStyle, _: Sequence[DrawMore]) -> _Fo
     shown = Look(tuple(labels), (), ", ".join(varied)) if len(varied) > 1 else look
     if are_named := len(labels) > len(SERIES_LIGHT):
         shown = Look(("",), ())
-    order = [place.name for place in section.standing.places]
-    in_order = sorted(section.series, key=lambda series: order.index(series.run_details.name))
+    in_order = section.ranked_series
     rows = [_estimate(section, series, shown, labels) for series in in_order]
-    by_name = {
-        ", ".join(filter(None, (series.run_details.name, series.label(varied)))): (
-            section.estimates.get(key_of(series))
-        )
-        for series in in_order
-    }
+    by_name = {one.named(varied): section.estimates.get(key_of(one)) for one in in_order}
     if are_named:
         rows = list(_named_rows(rows))
     said = [*notes(by_name), *_too_many(shown)]

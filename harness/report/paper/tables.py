@@ -265,8 +265,7 @@ def _both(comparison: Comparison, compared: ConditionComparison) -> tuple[str, s
 
 def _lengths(section: Section) -> PaperTable:
     """A row for each model and condition, in the order of the standing."""
-    order = [place.name for place in section.standing.places]
-    series = sorted(section.series, key=lambda one: order.index(one.run_details.name))
+    series = section.ranked_series
     estimates = [section.estimates.get(key_of(one)) for one in series]
     axes = section.varied
     return PaperTable(
@@ -283,14 +282,7 @@ def _lengths(section: Section) -> PaperTable:
             for one, estimate in zip(series, estimates, strict=True)
         ),
         1 + len(axes),
-        notes=tuple(
-            notes(
-                {
-                    ", ".join(filter(None, (one.run_details.name, one.label(axes)))): estimate
-                    for one, estimate in zip(series, estimates, strict=True)
-                }
-            )
-        ),
+        notes=tuple(notes(dict(zip((one.named(axes) for one in series), estimates, strict=True)))),
     )
 
 
