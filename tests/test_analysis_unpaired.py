@@ -13,7 +13,7 @@ from eyechart.harness.analysis.further import (
     fitted_side,
     sides_difference,
 )
-from eyechart.harness.analysis.unpaired import compare_unpaired, difference_interval, fisher
+from eyechart.harness.analysis.paired import compare_unpaired, difference_interval, fisher
 from tests.curves import LENGTHS, answers, length_difference
 from tests.simulated import logistic, simulated
 

@@ -31,12 +31,12 @@ from eyechart.harness.analysis.paired import (
     LineDifference,
     PairedArea,
     compare_pairs,
+    compare_unpaired,
     holm,
     mean_area,
     paired,
 )
 from eyechart.harness.analysis.tokens_of_row import PairTokens, writes_rows
-from eyechart.harness.analysis.unpaired import compare_unpaired
 from eyechart.harness.errors import CompareError
 from eyechart.harness.spec import Condition
 from eyechart.harness.spec.unit import TOKENS

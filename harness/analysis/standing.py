@@ -106,11 +106,6 @@ class Standing:
         """Whether ranks say something: of a hundred models nearly all have ranks like 1–100."""
         return len(self.ranking.runs) <= MOST_IN_PAIRS
 
-    @property
-    def comparisons(self) -> list[Comparison]:
-        """Every comparison that was made."""
-        return list(self.ranking.comparisons.values())
-
 
 def standing(
     runs: Sequence[tuple[str, JudgedRun]],

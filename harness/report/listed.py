@@ -242,7 +242,7 @@ def pairs_table(section: Section, all_effects: Sequence[Effect]) -> ReportTable:
 def models_table(section: Section, standing: Standing) -> ReportTable:
     """Each pair that the standing compares. A factor is the median of the ratio of both lengths."""
     rows: list[dict[str, Value]] = []
-    for comparison in standing.comparisons:
+    for comparison in standing.ranking.comparisons.values():
         length = comparison.length
         factor, low, high = length.factors
         seen = {1: comparison.first, -1: comparison.second}.get(length.further)

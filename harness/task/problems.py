@@ -36,13 +36,11 @@ def read_text(path: Path, kind: type[UsageError]) -> str:
 
 def file_error(path: Path, problems: Sequence[Problem], kind: type[UsageError]) -> UsageError:
     """An error that lists all mistakes by their place in the file."""
+    by_place = sorted(dict.fromkeys(problems), key=lambda one: (one.file or "", one.position))
     return kind(
         *(
-            f"{problem.file or path}:{problem.position.line}:{problem.position.column}: "
-            f"{problem.message}"
-            for problem in sorted(
-                dict.fromkeys(problems), key=lambda one: (one.file or "", one.position)
-            )
+            f"{one.file or path}:{one.position.line}:{one.position.column}: {one.message}"
+            for one in by_place
         )
     )
 
