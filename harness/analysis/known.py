@@ -46,10 +46,10 @@ def known(comparison: Comparison) -> list[Known]:
     if not comparison.readings_of or not comparison.is_paired:
         return []
     rows = [row for compared in comparison.conditions for row in _of_condition(compared)]
-    by_length: dict[int, list[Known]] = {}
-    for row in rows:
-        by_length.setdefault(row.length, []).append(row)
-    return [_sum(by_length[length], length) for length in sorted(by_length)]
+    return [
+        _sum([row for row in rows if row.length == length], length)
+        for length in sorted({row.length for row in rows})
+    ]
 
 
 def _of_condition(compared: ConditionComparison) -> list[Known]:

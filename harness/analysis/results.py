@@ -106,15 +106,12 @@ def changes(run: JudgedRun) -> tuple[str, list[Change]]:
     except (OSError, ValueError, KeyError, TypeError):
         return "", []
     changed: dict[tuple[int, int], str] = {}
-    for place, (cell, letters_now) in enumerate(
-        zip(run.manifest.cells, _letters(run), strict=True)
-    ):
+    cells = zip(run.manifest.cells, _letters(run), strict=True)
+    for place, (cell, letters_now) in enumerate(cells):
         key = cell.condition.label, astuple(cell.line), cell.draws
-        letters_before = before.get(key, "")
-        if letters_before != letters_now:
-            for slot, (old, new) in enumerate(zip(letters_before, letters_now, strict=False)):
-                if old != new and old in _SCORED:
-                    changed[place, slot] = old
+        for slot, (old, new) in enumerate(zip(before.get(key, ""), letters_now, strict=False)):
+            if old != new and old in _SCORED:
+                changed[place, slot] = old
     return judged_by, list(_explained(run, changed)) if changed else []
 
 

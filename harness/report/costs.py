@@ -75,9 +75,7 @@ def _rows(section: Section, measure: _Measure, panel_series: Sequence[Series]) -
         spent = _spent(series, measure)
         if spent:
             used.append((series, spent))
-    if not used:
-        return []
-    common = sorted(set.intersection(*(set(spent) for _, spent in used)))
+    common = sorted(set.intersection(*(set(spent) for _, spent in used))) if used else []
     if not common:
         return []
     rows = []

@@ -19,7 +19,7 @@ _OF_PROMPT = " left out; 'bench samples --full' prints them"
 
 def cut_prompt(prompt: str | None) -> str | None:
     """A prompt with its middle left out where it is long."""
-    return None if prompt is None else shortened(prompt, MOST, _OF_PROMPT)
+    return _cut(prompt, _OF_PROMPT)
 
 
 def cut_detail(detail: Detail) -> Detail:
@@ -52,5 +52,5 @@ def cut_detail(detail: Detail) -> Detail:
     return Detail(detail.cell, record, verdict, thinking_text(detail.record), options, logprobs)
 
 
-def _cut(text: str | None) -> str | None:
-    return None if text is None else shortened(text, MOST, _WHERE)
+def _cut(text: str | None, where: str = _WHERE) -> str | None:
+    return None if text is None else shortened(text, MOST, where)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from eyechart.harness.analysis.details import RunDetails
 from eyechart.harness.report import charts
 from eyechart.harness.report.panels import Figure, Panel, Rows, look_of, marks_of
 from eyechart.harness.report.reported import Reported
@@ -97,13 +98,7 @@ def writings_figure(section: Section, file: Reported) -> Figure:
     panels = []
     for run_details in section.runs:
         for (item, delimiter), rows in published.items():
-            ours = [
-                row
-                for series in section.series_of(run_details)
-                if _written(section, series.condition) == (item, delimiter)
-                for row in _seen(section, series)
-            ]
-            if ours:
+            if ours := _seen_in(section, run_details, (item, delimiter)):
                 data = {"published": rows, "measured": ours}
                 panels.append(Panel(run_details.name, f"{item}{delimiter}{item}", data))
     models = list(dict.fromkeys(file.table["model"]))
@@ -120,13 +115,7 @@ def capacities_figure(section: Section, file: Reported) -> Figure:
     ]
     panels = []
     for run_details in section.runs:
-        ours = [
-            row
-            for series in section.series_of(run_details)
-            if _written(section, series.condition) == ("a", ", ")
-            for row in _seen(section, series)
-        ]
-        if ours:
+        if ours := _seen_in(section, run_details, ("a", ", ")):
             panels.append(Panel(run_details.name, "a, a", {"published": rows, "measured": ours}))
     families = sorted(table["row"].unique())
     return _capacities("published", "Beside published capacities", section, panels, families)
@@ -147,6 +136,16 @@ def _written(section: Section, condition: Condition) -> tuple[str, str]:
         axes[axis].model_dump()["values"][condition[axis]] for axis in ("item", "delimiter")
     )
     return str(item), str(delimiter)
+
+
+def _seen_in(section: Section, run_details: RunDetails, written: tuple[str, str]) -> Rows:
+    """The effective lengths of a run with this item and this text between two items."""
+    return [
+        row
+        for series in section.series_of(run_details)
+        if _written(section, series.condition) == written
+        for row in _seen(section, series)
+    ]
 
 
 def _seen(section: Section, series: Series) -> Rows:
