@@ -20,7 +20,6 @@ _HIGH, _OPEN, _LOW = VERDICTS = ("yes", "open", "no")
 """Whether a model reaches the threshold at a length."""
 _MOST_NAMED = 8
 """Models that a sentence names."""
-_TWO = 2
 _DIGITS = 6
 """Decimals of a probability: those behind them depend on the processor."""
 
@@ -151,7 +150,7 @@ def suited(
     rows = counted(f"{length:,}", unit, is_one=length == 1)
     count = f"{len(likely) or 'none'} of {len(named)} model{'s' * (len(named) > 1)}"
     text = (
-        f"With a probability of {LIKELY} or more, {count} {'is' if len(likely) < _TWO else 'are'} "
+        f"With a probability of {LIKELY} or more, {count} {'are' if len(likely) > 1 else 'is'} "
         f"right on at least {threshold} of rows with {rows}{_names(likely)}"
     )
     rest = []

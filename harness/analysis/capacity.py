@@ -7,8 +7,7 @@ cannot be read makes its line fail.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -24,8 +23,7 @@ MOST_RELATIVE_ERROR = 0.05
 STATISTIC = "capacity"
 
 
-@dataclass(frozen=True, slots=True)
-class Capacity:
+class Capacity(NamedTuple):
     """How long a row may be for a model to count it with a mean error of at most 5 %."""
 
     length: Bound

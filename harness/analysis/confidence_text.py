@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -12,8 +12,7 @@ from eyechart.harness.analysis.judged_run import JudgedCondition, JudgedRun, wit
 from eyechart.harness.spec import Condition, varied_label
 
 
-@dataclass(frozen=True, slots=True)
-class SureAndBlind:
+class SureAndBlind(NamedTuple):
     """The lines beyond an effective length on which a model is sure, and right as by chance."""
 
     judged: JudgedCondition

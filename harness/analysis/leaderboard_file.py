@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import get_args
+from typing import NamedTuple, get_args
 
 from filelock import FileLock, Timeout
 
@@ -53,8 +53,7 @@ _RIGHT_AT = re.compile(r"(right|reaches)_at_([1-9][0-9]{0,8})(_ci_low|_ci_high|_
 _NUMBER = re.compile(r"-?[0-9]{1,15}(?:\.[0-9]{1,30})?(?:e[+-]?[0-9]{1,2})?")
 
 
-@dataclass(frozen=True, slots=True)
-class LeftOut:
+class LeftOut(NamedTuple):
     """A row, or a condition of a run, that a leaderboard leaves out."""
 
     name: str

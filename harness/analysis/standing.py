@@ -40,7 +40,6 @@ from eyechart.harness.spec.unit import TOKENS
 MOST_IN_PAIRS = 12
 """Of more models only the effective lengths of each pair are compared, and lines and areas with the
 best one."""
-_TWO = 2
 Pair: TypeAlias = tuple[int, int]
 """Two places, the smaller one first."""
 
@@ -338,7 +337,7 @@ def median_length(lengths: Sequence[Bound]) -> Bound | None:
     """The median; `None` of fewer than two lengths. Between two middle lengths it is their
     geometric mean, or the shorter one if either is a bound.
     """
-    if len(lengths) < _TWO:
+    if len(lengths) <= 1:
         return None
     ordered = sorted(lengths, key=lambda length: length.order)
     low, high = ordered[(len(ordered) - 1) // 2], ordered[len(ordered) // 2]

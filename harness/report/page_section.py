@@ -133,7 +133,6 @@ class PageSection:
 
     @cached_property
     def outcomes(self) -> set[str]:
-        """Outcomes that occurred."""
         cells = [details.run.cells for details in self.section.runs]
         return {name for name in OUTCOMES if any(table[name].any() for table in cells)}
 

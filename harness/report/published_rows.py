@@ -113,10 +113,11 @@ def capacities_figure(section: Section, file: Reported) -> Figure:
         {"row": row["row"], "x": float(row["capacity"]), "model": row["model"]}
         for _, row in table.iterrows()
     ]
-    panels = []
-    for run_details in section.runs:
-        if ours := _seen_in(section, run_details, ("a", ", ")):
-            panels.append(Panel(run_details.name, "a, a", {"published": rows, "measured": ours}))
+    panels = [
+        Panel(run_details.name, "a, a", {"published": rows, "measured": ours})
+        for run_details in section.runs
+        if (ours := _seen_in(section, run_details, ("a", ", ")))
+    ]
     families = sorted(table["row"].unique())
     return _capacities("published", "Beside published capacities", section, panels, families)
 
