@@ -7,7 +7,12 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from eyechart.harness.analysis.curve import Curve, Floats, curve
+from eyechart.harness.analysis.curve import Curve, Floats, Threshold, curve
+from eyechart.harness.analysis.further import (
+    LengthDifference,
+    fitted_side,
+    sides_difference,
+)
 from eyechart.harness.analysis.interval import Z95
 from eyechart.harness.spec import lines_of
 
@@ -20,6 +25,11 @@ def answers(right: object, lengths: tuple[int, ...] = LENGTHS) -> Curve:
     table = np.asarray(right)
     indexes, columns = np.indices(table.shape)
     return curve(np.asarray(lengths)[columns.ravel()], indexes.ravel(), table.ravel())
+
+
+def length_difference(first: Curve, second: Curve, threshold: Threshold) -> LengthDifference:
+    """The difference of the effective lengths of two curves in which row i is the same row."""
+    return sides_difference(fitted_side(first, threshold), fitted_side(second, threshold))
 
 
 def shares(*percent: int, n: int = 100) -> Curve:

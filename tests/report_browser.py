@@ -95,9 +95,13 @@ def report(chromium: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
         make_run(out, "counting/bernoulli", "scripted/second"),
         make_run(out, "copying/first_last", "scripted/first", lengths=[5, 10, 50]),
     ]
+    from eyechart.harness.analysis.curve import Threshold
     from eyechart.harness.report.page import write_report
+    from eyechart.harness.report.section import sections
 
-    (page,) = write_report([*map(read_run, folders)], out / "report.html", warn=print)
+    (page,) = write_report(
+        sections([*map(read_run, folders)], Threshold()), out / "report.html", warn=print
+    )
     return page
 
 
@@ -116,9 +120,13 @@ def unanswered(chromium: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
     limits = RunLimits(initial_backoff_s=0, max_backoff_s=0)
     asyncio.run(run_task(wanted, ScriptedProvider(fails), limits=limits, warn=print))
+    from eyechart.harness.analysis.curve import Threshold
     from eyechart.harness.report.page import write_report
+    from eyechart.harness.report.section import sections
 
-    (page,) = write_report([read_run(wanted.folder)], out / "report.html", warn=print)
+    (page,) = write_report(
+        sections([read_run(wanted.folder)], Threshold()), out / "report.html", warn=print
+    )
     return page
 
 
@@ -129,9 +137,13 @@ def long_names(chromium: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
     out = tmp_path_factory.mktemp("long")
     names = [f"scripted/{'m' * 120}/{letter * 120}/{'o' * 60}" for letter in "ab"]
     folders = [make_run(out, "counting/bernoulli", name, lengths=[5, 10]) for name in names]
+    from eyechart.harness.analysis.curve import Threshold
     from eyechart.harness.report.page import write_report
+    from eyechart.harness.report.section import sections
 
-    (page,) = write_report([*map(read_run, folders)], out / "report.html", warn=print)
+    (page,) = write_report(
+        sections([*map(read_run, folders)], Threshold()), out / "report.html", warn=print
+    )
     return page
 
 

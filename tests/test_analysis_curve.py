@@ -64,7 +64,7 @@ class TestArea:
         """Beta(right + 1/2, wrong + 1/2), as the docstring says."""
         from scipy.stats import beta
 
-        draws = drawn_accuracies([shares(90, n=20)], 20_000, 0)[0][:, 0]
+        draws = drawn_accuracies([shares(90, n=20)], 20_000)[0][:, 0]
         at = [0.025, 0.5, 0.975]
         assert np.quantile(draws, at).tolist() == pytest.approx(
             beta(18.5, 2.5).ppf(at).tolist(), abs=0.01

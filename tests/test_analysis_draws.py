@@ -22,8 +22,13 @@ from eyechart.harness.analysis.draws import (
 )
 from eyechart.harness.analysis.fit import fit
 from eyechart.harness.analysis.interval import wilson
-from eyechart.harness.analysis.paired import compare_pairs, mcnemar, paired, sign_flips
-from eyechart.harness.analysis.unpaired import compare_unpaired
+from eyechart.harness.analysis.paired import (
+    compare_pairs,
+    compare_unpaired,
+    mcnemar,
+    paired,
+    sign_flips,
+)
 from eyechart.harness.errors import UsageError
 from eyechart.harness.score.outcomes import Outcome
 

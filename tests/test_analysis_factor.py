@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from eyechart.harness.analysis.factor import differs_from_ratio, factors, number_text
+from eyechart.harness.analysis.comparison_cells import number_text
 from eyechart.harness.analysis.further import LengthDifference
 from eyechart.harness.analysis.interval import Bound
 
@@ -33,13 +33,13 @@ def test_three_digits_without_an_exponent(value: float, text: str) -> None:
 
 def test_no_factor_without_a_single_threshold() -> None:
     """The lengths beside it are then the tested ones, which it does not go by."""
-    assert factors(difference(9, 7, -0.25, one_threshold=False)) == (None, None, None)
-    assert factors(difference(9, 7, -0.25)) == (0.841, 0.595, 1.19)
+    assert difference(9, 7, -0.25, one_threshold=False).factors == (None, None, None)
+    assert difference(9, 7, -0.25).factors == (0.841, 0.595, 1.19)
     unlimited = LengthDifference(
         *(Bound(">", 9.0), Bound("=", 7.0), math.inf, 0.5, math.inf, True),
         *(np.array([[0.5], [math.inf]]), 1.0),
     )
-    assert factors(unlimited) == (None, 1.41, None)
+    assert unlimited.factors == (None, 1.41, None)
 
 
 @pytest.mark.parametrize(
@@ -50,5 +50,5 @@ def test_a_factor_that_is_not_the_ratio(
     first: float, second: float, octaves: float, *, differs: bool
 ) -> None:
     """Compared as they are shown; without a single threshold there is none."""
-    assert differs_from_ratio([difference(first, second, octaves)]) == differs
-    assert not differs_from_ratio([difference(first, second, octaves, one_threshold=False)])
+    assert difference(first, second, octaves).is_the_ratio != differs
+    assert difference(first, second, octaves, one_threshold=False).is_the_ratio

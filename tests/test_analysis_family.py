@@ -11,7 +11,10 @@ from eyechart.harness.analysis.comparison import compare_runs
 from eyechart.harness.analysis.comparison_text import finding
 from eyechart.harness.analysis.curve import Threshold
 from eyechart.harness.analysis.family import corrected, in_family, longest, rank_runs
-from eyechart.harness.analysis.further import fitted_side, length_difference, sides_difference
+from eyechart.harness.analysis.further import (
+    fitted_side,
+    sides_difference,
+)
 from eyechart.harness.analysis.interval import Bound
 from eyechart.harness.analysis.judged_run import JudgedRun, read_run
 from eyechart.harness.analysis.paired import holm
@@ -21,6 +24,7 @@ from eyechart.harness.errors import CompareError
 from eyechart.harness.spec import Settings
 from eyechart.providers.base import BadRequestError, Request
 from tests.conftest import DEFAULTS, Lab, right
+from tests.curves import length_difference
 from tests.simulated import logistic, simulated
 
 LENGTHS = [2, 4, 8, 16]

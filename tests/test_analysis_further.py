@@ -18,17 +18,15 @@ from eyechart.harness.analysis.further import (
     LEAST_P,
     LengthDifference,
     Side,
-    detectable_factor,
     fitted_side,
     joined,
-    length_difference,
     mean_difference,
-    octaves_between,
     sides_difference,
 )
 from eyechart.harness.analysis.interval import Bound
 from eyechart.harness.analysis.one_threshold import Together
 from eyechart.harness.spec import Line
+from tests.curves import length_difference
 from tests.simulated import logistic, simulated
 from tests.test_analysis_fit import two_levels
 
@@ -115,7 +113,8 @@ def test_normal_crossings_have_a_normal_difference(together: float) -> None:
         Side(samples, normal_fit(middle, rows), Threshold())
         for middle, rows in ((36, first_rows), (28, second_rows))
     ]
-    found = octaves_between(sides[0], sides[1])
+    both = sides_difference(*sides)
+    found = both.low, both.octaves, both.high
     correlation = max(0.0, np.corrcoef(first_rows, second_rows)[0, 1] - 1 / math.sqrt(2000))
     half = (2.498 * math.sqrt(2 * 4.0**2 * (1 - correlation)) + 0.5) / 8
     assert found == pytest.approx((1 - half, 1, 1 + half), abs=0.03)
@@ -125,8 +124,10 @@ def test_the_detectable_factor_is_that_of_a_normal_difference() -> None:
     """The standard error is half an interval over 2.498, as 98.75 % of draws are in it; 80 % of
     draws reach its end at 3.339.
     """
-    assert detectable_factor(-1, 1) == pytest.approx(2 ** (3.339 / 2.498), rel=1e-3)
-    assert detectable_factor(0, 1) == pytest.approx(2 ** (3.339 / 2.498 / 2), rel=1e-3)
+    found = difference(60, 60)
+    for low, octaves in ((-1, 1.0), (0, 0.5)):
+        factor = replace(found, low=low, high=1).detectable
+        assert factor == pytest.approx(2 ** (octaves * 3.339 / 2.498), rel=1e-3)
 
 
 def test_without_a_single_threshold_lengths_are_the_tested_ones() -> None:

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from eyechart.harness.analysis.curve import Curve, areas_under, curve
 from eyechart.harness.analysis.paired import (
+    LineDifference,
     Pair,
-    PairedLength,
     compare_pairs,
     holm,
     mcnemar,
@@ -218,7 +218,7 @@ class TestPairs:
     def test_a_difference_at_one_length_is_covered(self) -> None:
         """At the nominal rate, of pairs that agree more than by chance."""
         rng = np.random.default_rng(9)
-        found: list[PairedLength] = []
+        found: list[LineDifference] = []
         for _ in range(300):
             hardness = rng.random((25, 1))
             luck = [hardness + 0.4 * rng.random((25, 1)) - 0.2 for _ in range(2)]

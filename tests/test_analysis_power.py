@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 from eyechart.harness.analysis.curve import Curve, Threshold
-from eyechart.harness.analysis.further import length_difference
 from eyechart.harness.analysis.paired import mcnemar
 from eyechart.harness.analysis.power import (
     FROM,
@@ -18,6 +17,7 @@ from eyechart.harness.analysis.power import (
     smallest_fall,
 )
 from eyechart.harness.spec import Line, lines_of
+from tests.curves import length_difference
 
 LENGTHS = (5, 7, 10, 15, 22, 33, 50, 75, 110, 160, 240, 350, 500)
 

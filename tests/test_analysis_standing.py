@@ -73,7 +73,7 @@ def test_models_that_are_told_apart_have_a_rank_each(lab: Lab) -> None:
     found = standing_of(*folders)
     assert ranks(found) == {"far": "1", "middle": "2–3", "same": "2–3", "near": "4"}
     assert found.complete
-    assert len(found.comparisons) == 6
+    assert len(found.ranking.comparisons) == 6
     assert found.apart == 0
 
 
@@ -86,7 +86,7 @@ def test_many_models_are_compared_by_their_lengths(
     monkeypatch.setattr(standing_module, "MOST_IN_PAIRS", 3)
     found = standing_of(*folders)
     assert ranks(found) == ranks(full) == {"far": "1", "middle": "2–3", "same": "2–3", "near": "4"}
-    assert (len(found.comparisons), found.tests, found.apart) == (3, 6, 0)
+    assert (len(found.ranking.comparisons), found.tests, found.apart) == (3, 6, 0)
     (note,) = standing_notes(found)
     assert note.startswith("Of 4 models the effective lengths of each pair were compared")
     said = standing_finding(found)

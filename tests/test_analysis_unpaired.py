@@ -9,9 +9,12 @@ import numpy as np
 import pytest
 
 from eyechart.harness.analysis.curve import Threshold
-from eyechart.harness.analysis.further import fitted_side, length_difference, sides_difference
-from eyechart.harness.analysis.unpaired import compare_unpaired, difference_interval, fisher
-from tests.curves import LENGTHS, answers
+from eyechart.harness.analysis.further import (
+    fitted_side,
+    sides_difference,
+)
+from eyechart.harness.analysis.paired import compare_unpaired, difference_interval, fisher
+from tests.curves import LENGTHS, answers, length_difference
 from tests.simulated import logistic, simulated
 
 N = 16

@@ -359,7 +359,9 @@ def test_pairs_without_a_single_threshold_are_no_part_of_the_family(
         found = standing([(one.name, one.run) for one in section.runs], section.threshold)
         assert (found.tests, found.apart) == (1, 0)
         p_values = {
-            (one.first, one.second): one.length.p for one in found.comparisons if one.length.p
+            (one.first, one.second): one.length.p
+            for one in found.ranking.comparisons.values()
+            if one.length.p
         }
         assert p_values == {("scripted/far", "scripted/near"): alone}
         table = models_table(section, found)

@@ -91,7 +91,7 @@ def rows(path: Path) -> list[dict[str, str]]:
 @pytest.fixture
 def no_page(monkeypatch: pytest.MonkeyPatch) -> None:
     """The page takes seconds, and is not what the test is about."""
-    monkeypatch.setattr(page, "write_sections", lambda *_, **__: None)
+    monkeypatch.setattr(page, "write_report", lambda *_, **__: None)
 
 
 class TestRun:

@@ -34,9 +34,7 @@ class Asked:
 
 
 def asked_of(samples: pd.DataFrame, recorded: npt.NDArray[np.bool_], lines: Lines) -> Asked:
-    """The `recorded` ones among `JudgedRun.samples`, each once. `lines` has the columns `LINE` of
-    each cell: shape (cells, 3).
-    """
+    """The `recorded` ones, each once; `lines` has the columns `LINE` of each cell: (cells, 3)."""
     cells, index = (samples[name].to_numpy(np.int64)[recorded] for name in ("cell", "index"))
     keys = np.column_stack([lines[cells], index])
     order = _order(keys)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from eyechart.harness.analysis.effective_length import EffectiveLength
 from eyechart.harness.analysis.interval import Sign
+from eyechart.harness.spec.unit import counted
 
 AT_COLUMNS = ("at", "accuracy", "ci_low", "ci_high", "p_reaches_threshold", "bound", "limited_by")
 _SURE = 0.99
@@ -16,6 +18,8 @@ LIKELY = 0.95
 """From this probability on a model is said to reach the threshold, or to miss it."""
 _HIGH, _OPEN, _LOW = VERDICTS = ("yes", "open", "no")
 """Whether a model reaches the threshold at a length."""
+_MOST_NAMED = 8
+"""Models that a sentence names."""
 _DIGITS = 6
 """Decimals of a probability: those behind them depend on the processor."""
 
@@ -39,8 +43,7 @@ class AtLength:
     limited_by: str = ""
     """What limits it then."""
     bound: Sign = "="
-    """`<` above the lengths asked: accuracy and probability are at most those of the longest one;
-    `>` below them."""
+    """`<` above the lengths asked: at most the values of the longest one; `>` below them."""
 
     @property
     def columns(self) -> dict[str, float | int | str | None]:
@@ -76,18 +79,14 @@ class AtLength:
 
     @property
     def order(self) -> tuple[float, float]:
-        """Key to sort models by how sure it is that they reach the threshold, then by accuracy, the
-        best first.
-        """
+        """Sort key, best first: how surely it reaches the threshold, then the accuracy."""
         low, high = self.accuracy_ci
         accuracy = next((one for one in (self.accuracy, high, low) if one is not None), -1.0)
         return 1.0 if self.reaches is None else -self.reaches, -accuracy
 
     @property
     def verdict(self) -> str:
-        """`yes` or `no` where the threshold is reached, or missed, with a probability of 0.95;
-        `open` between; empty where nothing is known.
-        """
+        """`yes` or `no` with a probability of 0.95, `open` between; empty where it is unknown."""
         if self.reaches is None:
             return ""
         if self.reaches >= LIKELY and self.bound != "<":
@@ -135,3 +134,35 @@ def is_described(estimate: EffectiveLength, length: float) -> bool:
     if estimate.one_threshold or certified is None:
         return estimate.one_threshold
     return certified.sign != "<" and length <= certified.length
+
+
+def suited(
+    named: Sequence[tuple[str, AtLength | None]], length: int, threshold: str, unit: str
+) -> str:
+    """For how many models an accuracy of `threshold` at a length is likely, open or unlikely, and
+    which they are, where they are few. `named` is in the order of a standing; a model without a
+    scored sample has `None`.
+    """
+    by_verdict: dict[str, list[str]] = {verdict: [] for verdict in (*VERDICTS, "")}
+    for name, found in named:
+        by_verdict["" if found is None else found.verdict].append(name)
+    likely, unsure, unlikely, unknown = by_verdict.values()
+    rows = counted(f"{length:,}", unit, is_one=length == 1)
+    count = f"{len(likely) or 'none'} of {len(named)} model{'s' * (len(named) > 1)}"
+    text = (
+        f"With a probability of {LIKELY} or more, {count} {'are' if len(likely) > 1 else 'is'} "
+        f"right on at least {threshold} of rows with {rows}{_names(likely)}"
+    )
+    rest = []
+    if unsure:
+        rest.append(f"for {len(unsure)} it is open{_names(unsure)}")
+    if unlikely:
+        rest.append(f"{len(unlikely)} {'is' if len(unlikely) == 1 else 'are'} not")
+    if unknown:
+        rest.append(f"for {len(unknown)} it is not known")
+    more = "; ".join(rest)
+    return f"{text}.{f' {more[0].upper()}{more[1:]}.' if more else ''}"
+
+
+def _names(names: Sequence[str]) -> str:
+    return f": {', '.join(names)}" if 0 < len(names) <= _MOST_NAMED else ""

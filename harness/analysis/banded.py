@@ -53,9 +53,7 @@ def band_of(length: int) -> Line:
 
 
 def shown_lines(conditions: Iterable[JudgedCondition]) -> list[dict[Line, Shown]]:
-    """For each condition line -> what is shown of it; bands if one of the conditions has many
-    lines with few rows.
-    """
+    """For each condition line -> what is shown; bands if one of them has many sparse lines."""
     parts = list(conditions)
     in_bands = any(map(is_banded, parts))
     return [_bands(part) if in_bands else _own(part) for part in parts]

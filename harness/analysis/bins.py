@@ -14,6 +14,7 @@ from eyechart.harness.analysis.curve import Floats
 from eyechart.harness.spec import Line
 
 BINS_AN_OCTAVE = 8
+_GROUPS_AN_OCTAVE = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,8 +61,7 @@ class Bins:
         """The bin of each length; the first or the last one of a length beyond them."""
         edges, _ = _cells(self.shortest, self.longest, self.own)
         octaves = np.log2(np.asarray(lengths, float) / self.shortest)
-        places: npt.NDArray[np.int64] = np.searchsorted(edges, octaves).astype(np.int64)
-        return places
+        return np.searchsorted(edges, octaves).astype(np.int64)
 
     def read_at(self, lengths: npt.ArrayLike) -> Floats:
         """The places, with fractions, at which a posterior is read for lengths within the range.
@@ -73,13 +73,11 @@ class Bins:
         if self.exact:
             stands[self.places(self.exact)] = np.log2(np.array(self.exact) / self.shortest)
         octaves = np.log2(np.asarray(lengths, float) / self.shortest)
-        places: Floats = np.interp(octaves, stands, np.arange(self.count))
-        return places
+        return np.interp(octaves, stands, np.arange(self.count))
 
     def octaves(self, places: Floats) -> Floats:
         """Octaves of places beyond the shortest length; a place may lie between two bins."""
-        octaves: Floats = np.interp(places, np.arange(self.count), self.centres)
-        return octaves
+        return np.interp(places, np.arange(self.count), self.centres)
 
     def length(self, place: float) -> float:
         """The length at a place, limited to the range asked."""
@@ -114,12 +112,11 @@ def _cells(shortest: float, longest: float, own: tuple[int, ...]) -> tuple[Float
     return edges, centres
 
 
-def group_sums(values: Floats, centres: Floats, groups_an_octave: int) -> Floats:
-    """Sums over groups of neighbouring bins.
+def group_sums(values: Floats, centres: Floats) -> Floats:
+    """Sums over groups of neighbouring bins, a quarter of an octave each.
 
     `values` has shape (…, B), and `centres` the octaves of the bins, (B,).
     """
-    groups = np.floor(centres * groups_an_octave)
+    groups = np.floor(centres * _GROUPS_AN_OCTAVE)
     first = np.flatnonzero(np.diff(groups, prepend=-1))
-    sums: Floats = np.add.reduceat(values, first, axis=-1)
-    return sums
+    return np.add.reduceat(values, first, axis=-1)

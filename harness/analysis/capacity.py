@@ -7,8 +7,7 @@ cannot be read makes its line fail.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -24,8 +23,7 @@ MOST_RELATIVE_ERROR = 0.05
 STATISTIC = "capacity"
 
 
-@dataclass(frozen=True, slots=True)
-class Capacity:
+class Capacity(NamedTuple):
     """How long a row may be for a model to count it with a mean error of at most 5 %."""
 
     length: Bound
@@ -76,5 +74,6 @@ def capacity_columns(judged: JudgedCondition) -> dict[str, Any]:
     found = capacity(judged)
     if found is None:
         return dict.fromkeys(CAPACITY)
-    sign = "" if found.length.sign == "=" else found.length.sign
-    return dict(zip(CAPACITY, (found.length.length, sign, found.fails_at), strict=True))
+    return dict(
+        zip(CAPACITY, (found.length.length, found.length.side, found.fails_at), strict=True)
+    )

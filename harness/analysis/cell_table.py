@@ -13,13 +13,10 @@ from eyechart.harness.analysis.curve import Floats
 from eyechart.harness.analysis.draws import accuracy_interval, draws_columns, rows_of
 from eyechart.harness.analysis.interval import wilson
 from eyechart.harness.journal.manifest import Manifest
-from eyechart.harness.score.outcomes import ANSWERED, NOT_SCORED, OUTCOMES
+from eyechart.harness.score.outcomes import ANSWERED, OUTCOMES, SCORED_PLACES
 from eyechart.harness.settings.shard import WHOLE, Shard
 from eyechart.harness.spec import Line
-from eyechart.harness.spec.columns import CELLS, LINE, RUN
-
-_SCORED = [place for place, name in enumerate(OUTCOMES) if name not in NOT_SCORED]
-_DIGITS = 6
+from eyechart.harness.spec.columns import CELLS, DIGITS, LINE, RUN
 
 
 def line_columns(line: Line) -> dict[str, int]:
@@ -38,7 +35,7 @@ def cell_table(manifest: Manifest, samples: pd.DataFrame) -> pd.DataFrame:
     planned = np.array([len(shard.rows(cell.samples)) for cell in manifest.cells], np.int64)
     planned *= np.array(draws, np.int64)
     counts["not_run"] = np.maximum(planned - counted.sum(axis=1), 0)
-    n = counted[:, _SCORED].sum(axis=1)
+    n = counted[:, SCORED_PLACES].sum(axis=1)
     correct, answered = counts["correct"], sum(counts[name] for name in ANSWERED)
     if max(draws, default=1) > 1:
         rows = rows_of(samples)
@@ -69,7 +66,7 @@ def cell_table(manifest: Manifest, samples: pd.DataFrame) -> pd.DataFrame:
         **{name: [line[name] for line in lines] for name in LINE},
         "n": n,
         **counts,
-        **{name: np.round(np.array(values, float), _DIGITS) for name, values in measures.items()},
+        **{name: np.round(np.array(values, float), DIGITS) for name, values in measures.items()},
         **draws_columns(samples, draws),
     }
     return pd.DataFrame({name: table[name] for name in (*RUN, *axes, *CELLS)}, range(size))

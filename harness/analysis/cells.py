@@ -9,7 +9,7 @@ from __future__ import annotations
 import html
 import re
 
-_INVISIBLE = re.compile(
+INVISIBLE = re.compile(
     "[\x00-\x1f\x7f-\x9f\xad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff"
     "\ud800-\udfff\U000e0000-\U000e007f]"
 )
@@ -60,7 +60,7 @@ def markdown_text(text: str) -> str:
 
 def escaped(text: str) -> str:
     """`text` with its invisible characters and line breaks written as escapes."""
-    return _INVISIBLE.sub(lambda match: match[0].encode("unicode_escape").decode(), text)
+    return INVISIBLE.sub(lambda match: match[0].encode("unicode_escape").decode(), text)
 
 
 def _unescaped(match: re.Match[str]) -> str:

@@ -89,16 +89,8 @@ def check_same_task(first: JudgedRun, second: JudgedRun) -> None:
         raise CompareError(f"{problem}: their rows differ (seed {seeds[0]} and seed {seeds[1]})")
 
 
-def names_of(first: JudgedRun, second: JudgedRun) -> tuple[str, str]:
-    """The names of two runs, see `names_of_all`."""
-    names = names_of_all([first, second])
-    return names[0], names[1]
-
-
-def names_of_all(runs: Sequence[JudgedRun]) -> list[str]:
-    """A name for each run: its model. Runs of one model also get the settings that
-    differ, and runs with the same name their folders.
-    """
+def names_of(runs: Sequence[JudgedRun]) -> list[str]:
+    """A name for each run: its model, with settings that differ; of equal names the folder."""
     manifests = [run.manifest for run in runs]
     names = []
     for manifest in manifests:
@@ -116,8 +108,6 @@ def names_of_all(runs: Sequence[JudgedRun]) -> list[str]:
 
 
 def setting_text(name: str, value: object) -> str:
-    """A setting of a manifest as the command line has it: `max_tokens=auto`; long texts are
-    shortened.
-    """
+    """A setting as the command line has it, long texts shortened: `max_tokens=auto`."""
     unset = {"max_tokens": "auto", "read": "reply"}.get(name, "none")
     return f"{name}={unset if value is None else shortened(str(value), _MOST_OF_A_SETTING)}"

@@ -27,21 +27,20 @@ from eyechart.harness.analysis.in_tokens import check_tokens, seen
 from eyechart.harness.analysis.judged_run import JudgedCondition, JudgedRun
 from eyechart.harness.analysis.limit import Limit
 from eyechart.harness.analysis.paired import (
-    Paired,
+    Compared,
+    LineDifference,
     PairedArea,
-    PairedLength,
     compare_pairs,
+    compare_unpaired,
     holm,
     mean_area,
     paired,
 )
 from eyechart.harness.analysis.tokens_of_row import PairTokens, writes_rows
-from eyechart.harness.analysis.unpaired import Unpaired, UnpairedLength, compare_unpaired
 from eyechart.harness.errors import CompareError
 from eyechart.harness.spec import Condition
 from eyechart.harness.spec.unit import TOKENS
 
-AnyLength: TypeAlias = PairedLength | UnpairedLength
 MARGIN = 0.05
 """Difference of areas up to which two sides are equivalent, unless the user says otherwise."""
 Change: TypeAlias = Literal["worse", "better", "equivalent", "undecided"]
@@ -53,8 +52,8 @@ class ConditionComparison:
 
     condition: Condition
     """The axis values that both sides share."""
-    paired: Paired | Unpaired
-    """The comparison of each line; `Unpaired` if the sides have different rows."""
+    paired: Compared
+    """The comparison of each line."""
     p_values: tuple[float, ...]
     """The p-value of each line, with Holm's correction for all tests of the comparison."""
     same_targets: bool
@@ -82,7 +81,7 @@ class ConditionComparison:
     @property
     def is_paired(self) -> bool:
         """Whether the sides are compared on the same rows."""
-        return isinstance(self.paired, Paired)
+        return self.paired.is_paired
 
     @property
     def is_on_shared(self) -> bool:
@@ -98,11 +97,10 @@ class ConditionComparison:
     @property
     def area(self) -> PairedArea | None:
         """The areas under both curves; `None` if a side is adaptive or the rows differ."""
-        return self.paired.area if isinstance(self.paired, Paired) and not self.adaptive else None
+        return None if self.adaptive else self.paired.area
 
     @property
     def swapped(self) -> ConditionComparison:
-        """The comparison with first and second exchanged."""
         return replace(
             self,
             paired=self.paired.swapped,
@@ -112,7 +110,7 @@ class ConditionComparison:
         )
 
     @property
-    def lines(self) -> Iterator[tuple[AnyLength, float]]:
+    def lines(self) -> Iterator[tuple[LineDifference, float]]:
         """Each line with its corrected p-value."""
         return zip(self.paired.lengths, self.p_values, strict=True)
 
@@ -146,7 +144,6 @@ class Comparison:
 
     @property
     def length_unit(self) -> str:
-        """The unit of the effective lengths."""
         return TOKENS if self.in_tokens else self.unit
 
     @cached_property
@@ -164,18 +161,17 @@ class Comparison:
         return all(compared.is_paired for compared in self.conditions)
 
     @property
-    def lines(self) -> list[tuple[AnyLength, float]]:
+    def lines(self) -> list[tuple[LineDifference, float]]:
         """The lines of all conditions, each with its corrected p-value."""
         return [line for compared in self.conditions for line in compared.lines]
 
     @property
-    def significant(self) -> list[AnyLength]:
+    def significant(self) -> list[LineDifference]:
         """The lines whose accuracies differ after the correction."""
         return [line for line, p in self.lines if p < SIGNIFICANT]
 
     @property
     def swapped(self) -> Comparison:
-        """The comparison with first and second exchanged."""
         return replace(
             self,
             first=self.second,
@@ -239,25 +235,21 @@ def compare_runs(
             no scored sample, or tokens a symbol are not known.
     """
     check_same_task(first, second)
-    common = [
-        condition
-        for condition in first.conditions
+    pairs = [
+        (condition, judged, second.conditions[condition])
+        for condition, judged in first.conditions.items()
         if condition in second.conditions and (conditions is None or condition in conditions)
     ]
-    if not common:
+    if not pairs:
         raise CompareError(
             f"{first.folder} and {second.folder} have no condition in common: "
             f"{_labels(first)} against {_labels(second)}"
         )
-    pairs = [
-        (condition, first.conditions[condition], second.conditions[condition])
-        for condition in common
-    ]
     for _, first_condition, second_condition in pairs:
         if not (unpaired and have_other_rows(first_condition, second_condition)):
             check_same_prompts(first_condition, second_condition)
     compared = _compare(
-        *(first, "", names or names_of(first, second), pairs, threshold),
+        *(first, "", names or names_of([first, second]), pairs, threshold),
         sides=sides,
         unpaired=unpaired,
         in_tokens=in_tokens,
@@ -326,7 +318,7 @@ def compare_conditions(
 def _compare(
     run: JudgedRun,
     axis: str,
-    names: tuple[str, str],
+    names: Sequence[str],
     conditions: Sequence[tuple[Condition, JudgedCondition, JudgedCondition]],
     threshold: Threshold,
     *,
@@ -334,9 +326,7 @@ def _compare(
     unpaired: bool = False,
     in_tokens: bool = False,
 ) -> Comparison:
-    """`axis` is empty where two runs are compared. Raises `CompareError` where no sample is scored
-    on both sides.
-    """
+    """`axis` is empty of two runs. Raises `CompareError` without a sample scored on both sides."""
     sides = Sides(threshold) if sides is None else sides
     matched = [
         (condition, result, first, second)
@@ -352,7 +342,7 @@ def _compare(
     corrected = iter(holm([row.p for _, result, _, _ in matched for row in result.lengths]))
     compared = []
     for condition, result, first, second in matched:
-        is_paired = isinstance(result, Paired)
+        is_paired = result.is_paired
         pair = sides_of(first, second, sides, other_rows=not is_paired, in_tokens=in_tokens)
         assert pair is not None  # their lines are compared
         estimates = [seen(judged, threshold, in_tokens=in_tokens) for judged in (first, second)]
@@ -387,14 +377,9 @@ def _compare(
 
 
 def _length(
-    estimates: Sequence[EffectiveLength | None],
-    pair: tuple[Side, Side],
-    *,
-    paired: bool,
+    estimates: Sequence[EffectiveLength | None], pair: tuple[Side, Side], *, paired: bool
 ) -> LengthDifference:
-    """The difference of the effective lengths. A length that something else than sight limits is a
-    lower bound.
-    """
+    """A length that something else than sight limits is a lower bound."""
     difference = sides_difference(*pair, paired=paired)
     limits = [Limit() if one is None else one.limit for one in estimates]
     lengths = [
@@ -436,7 +421,7 @@ def sides_of(
 
 def _lines(
     first: JudgedCondition, second: JudgedCondition, sides: Sides, *, unpaired: bool
-) -> Paired | Unpaired | None:
+) -> Compared | None:
     """The comparison of each line; `None` if no sample is scored on both sides."""
     if first.curve is None or second.curve is None:
         return None

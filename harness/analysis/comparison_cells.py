@@ -4,27 +4,20 @@ from __future__ import annotations
 
 import math
 
-from eyechart.harness.analysis.comparison import AnyLength
-from eyechart.harness.analysis.effective_length import (
-    NO_SINGLE_THRESHOLD,
-    length_text,
-    limited_by,
-)
-from eyechart.harness.analysis.factor import factors, number_text
+from eyechart.harness.analysis.effective_length import NO_SINGLE_THRESHOLD, length_text, limited_by
 from eyechart.harness.analysis.further import LengthDifference
 from eyechart.harness.analysis.interval import Bound, wilson
 from eyechart.harness.analysis.limit import Limit
-from eyechart.harness.analysis.paired import PairedArea
+from eyechart.harness.analysis.paired import LineDifference, PairedArea
 from eyechart.harness.analysis.paper_text import interval_text
 from eyechart.harness.analysis.signed import with_ends
-from eyechart.harness.analysis.unpaired import UnpairedLength
 
 NOT_COMPARABLE = "not comparable"
-
-
-def scored_second(row: AnyLength) -> int:
-    """Scored samples of the second side."""
-    return row.n_second if isinstance(row, UnpairedLength) else row.n
+_WHOLE = 1000
+OF_FACTORS = (
+    "A factor is the median of the ratio of two effective lengths; the ratio of their two medians "
+    "may differ."
+)
 
 
 def accuracy_cell(share: float, n: int) -> str:
@@ -33,7 +26,7 @@ def accuracy_cell(share: float, n: int) -> str:
     return interval_text(share, low, high)
 
 
-def points_cell(row: AnyLength) -> str:
+def points_cell(row: LineDifference) -> str:
     """`+10 (-3 to +27)`, in points."""
     low, high = row.difference_ci
     middle, *ends = with_ends(100 * row.difference, (100 * low, 100 * high))
@@ -55,7 +48,6 @@ def area_rows(area: PairedArea | None) -> list[tuple[str, str, str, str]]:
 
 
 def factor_cell(length: LengthDifference) -> str:
-    """The factor between two lengths with its interval."""
     if length.is_limited:
         return NOT_COMPARABLE
     if not length.one_threshold:
@@ -66,15 +58,19 @@ def factor_cell(length: LengthDifference) -> str:
 
 def factor_text(length: LengthDifference) -> str:
     """The factor between two lengths; a dash if it is not limited."""
-    middle = factors(length)[0]
+    middle = length.factors[0]
     return "-" if middle is None else number_text(middle)
 
 
 def factor_span(length: LengthDifference) -> str:
-    """The interval of the factor between two lengths."""
-    _, low, high = factors(length)
+    _, low, high = length.factors
     if low is not None and high is not None:
         return f"{number_text(low)} to {number_text(high)}"
     if low is not None:
         return f"at least {number_text(low)}"
     return "not limited" if high is None else f"at most {number_text(high)}"
+
+
+def number_text(value: float) -> str:
+    """`0.500`, `3.20`, `28.5`, `1,230`: a factor with its three digits."""
+    return f"{value:,.0f}" if value >= _WHOLE else f"{value:#.3g}".rstrip(".")

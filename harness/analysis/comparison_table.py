@@ -10,18 +10,13 @@ import pandas as pd
 
 from eyechart.harness.analysis.cell_table import line_columns
 from eyechart.harness.analysis.comparison import Comparison, ConditionComparison
-from eyechart.harness.analysis.factor import factors
 from eyechart.harness.analysis.further import LengthDifference
-from eyechart.harness.analysis.interval import Bound
-from eyechart.harness.analysis.paired import PairedArea
+from eyechart.harness.analysis.paired import LineDifference, PairedArea
 from eyechart.harness.analysis.tokens_of_row import PairTokens
-from eyechart.harness.analysis.unpaired import UnpairedLength
-from eyechart.harness.spec.columns import COMPARISON, LINE
+from eyechart.harness.spec.columns import COMPARISON, DIGITS, LINE
 
 ALL = "all"
 """The value of `condition` in the rows of a whole pair."""
-DIGITS = 6
-"""Decimals of accuracies, areas and octaves in files."""
 
 
 def comparison_table(comparisons: Sequence[Comparison], margin: float) -> pd.DataFrame:
@@ -81,15 +76,10 @@ def _of_condition(compared: ConditionComparison, unit: str) -> Iterator[dict[str
             "measure": "accuracy",
             **line_columns(row.line),
             "n": row.n,
-            "n_second": row.n_second if isinstance(row, UnpairedLength) else None,
-            "value_first": row.first,
-            "value_second": row.second,
-            "difference": row.difference,
-            "ci_low": row.difference_ci[0],
-            "ci_high": row.difference_ci[1],
+            "n_second": row.n_second,
+            **_difference(row),
             "only_first": row.only_first,
             "only_second": row.only_second,
-            "p": row.p,
             "p_holm": corrected,
         }
     yield {
@@ -110,7 +100,7 @@ def _of_length(length: LengthDifference, unit: str) -> dict[str, Any]:
         "unit": unit,
         **{name: end if math.isfinite(end) else None for name, end in ends.items()},
         **{f"{name}_bound": _direction(end) for name, end in ends.items()},
-        **dict(zip(names, factors(length), strict=True)),
+        **dict(zip(names, length.factors, strict=True)),
         "limited_by_first": length.limits[0].by,
         "limited_by_second": length.limits[1].by,
     }
@@ -121,7 +111,7 @@ def _values(length: LengthDifference) -> dict[str, Any]:
     sides = ("first", length.first), ("second", length.second)
     return {
         **{f"value_{name}": None if one is None else one.length for name, one in sides},
-        **{f"value_{name}_bound": "" if one is None else _sign(one) for name, one in sides},
+        **{f"value_{name}_bound": "" if one is None else one.side for name, one in sides},
     }
 
 
@@ -139,19 +129,20 @@ def _of_area(area: PairedArea, pairs: int) -> dict[str, Any]:
     return {
         "measure": "area",
         "n": pairs,
-        "value_first": area.first,
-        "value_second": area.second,
-        "difference": area.difference,
-        "ci_low": area.difference_ci[0],
-        "ci_high": area.difference_ci[1],
+        **_difference(area),
         "ci90_low": area.equivalence_ci[0],
         "ci90_high": area.equivalence_ci[1],
-        "p": area.p,
     }
 
 
-def _sign(length: Bound) -> str:
-    return "" if length.sign == "=" else length.sign
+def _difference(found: LineDifference | PairedArea) -> dict[str, Any]:
+    return {
+        "value_first": found.first,
+        "value_second": found.second,
+        "difference": found.difference,
+        **dict(zip(("ci_low", "ci_high"), found.difference_ci, strict=True)),
+        "p": found.p,
+    }
 
 
 def _direction(octaves: float) -> str:

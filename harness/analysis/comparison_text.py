@@ -1,23 +1,51 @@
-"""What a comparison found, in sentences to quote."""
+"""What a comparison found, in sentences to quote; and lists of pairs that were asked."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
+from typing import Literal, TypeAlias
 
 from eyechart.harness.analysis.comparison import MARGIN, Comparison
+from eyechart.harness.analysis.comparison_cells import number_text
 from eyechart.harness.analysis.effective_length import limited_by
-from eyechart.harness.analysis.factor import factors, number_text
 from eyechart.harness.analysis.further import LengthDifference
 from eyechart.harness.analysis.not_known import alike, facts, under
 from eyechart.harness.analysis.paired import PairedArea
 from eyechart.harness.analysis.power import FROM, smallest_fall
 from eyechart.harness.analysis.signed import signed_end, with_ends
 from eyechart.harness.analysis.tokens_text import tokens_text
-from eyechart.harness.analysis.verdicts import AT_LINES, LARGER, ahead_behind, verdict_on
 from eyechart.harness.spec import varied_label
 
+Verdict: TypeAlias = Literal["limited", "further", "area", "equivalent", "lines", "open"]
+_LARGER = "has the larger area"
+_AT_LINES = "at single lengths"
 _LEAST_P = 0.001
 UNPAIRED = "unpaired: the replies are to different rows"
+
+
+def verdict_on(comparison: Comparison, margin: float | None) -> Verdict:
+    """The first of these that holds; `None` as `margin` leaves out whether both are equivalent.
+
+    `limited`: something else than sight limits a length. `further`, `area`, `lines`: the two differ
+    in effective length, in their areas, at single lengths. `open`: nothing is shown.
+    """
+    if comparison.length.is_limited:
+        return "limited"
+    if comparison.length.further:
+        return "further"
+    if comparison.area is not None and comparison.area.larger:
+        return "area"
+    if margin is not None and comparison.change(margin) == "equivalent":
+        return "equivalent"
+    return "lines" if comparison.significant else "open"
+
+
+def ahead_behind(comparison: Comparison) -> tuple[str, str]:
+    """The two names: first who sees further, or else who has the larger area."""
+    larger = 0 if comparison.area is None else comparison.area.larger
+    names = comparison.first, comparison.second
+    return names[::-1] if (comparison.length.further or larger) < 0 else names
 
 
 def finding(comparison: Comparison, margin: float | None = MARGIN) -> str:
@@ -54,7 +82,7 @@ def finding(comparison: Comparison, margin: float | None = MARGIN) -> str:
         said = [f"{verb} on {where}: {seen}", areas, _despite(is_equivalent, within)]
     elif verdict == "area":
         differ = f"{first} and {second} differ{of_model} on {where}"
-        said = [f"{differ}, and {ahead} {LARGER}: {areas}", no_further]
+        said = [f"{differ}, and {ahead} {_LARGER}: {areas}", no_further]
         said.append(_despite(is_equivalent, within))
     elif verdict == "equivalent":
         said = [
@@ -63,7 +91,7 @@ def finding(comparison: Comparison, margin: float | None = MARGIN) -> str:
             areas,
         ]
     elif verdict == "lines":
-        said = [f"{first} and {second} differ{of_model} on {where} {AT_LINES}", no_further]
+        said = [f"{first} and {second} differ{of_model} on {where} {_AT_LINES}", no_further]
         said += [areas, within]
     else:
         open_is = f"{'it' if shared else 'It'} is open whether {first} and {second} differ"
@@ -121,9 +149,7 @@ def _on_shared(comparison: Comparison) -> str:
 
 
 def _limits(comparison: Comparison) -> str:
-    """Which side is limited by something else than sight, under which conditions; empty if both are
-    limited by sight.
-    """
+    """Which side something else than sight limits, and where; empty if it limits none."""
     conditions = [compared.condition for compared in comparison.conditions]
     texts = []
     for place, name in enumerate((comparison.first, comparison.second)):
@@ -140,7 +166,6 @@ def _limits(comparison: Comparison) -> str:
 
 
 def area_text(area: PairedArea) -> str:
-    """Both areas and their difference with its interval."""
     difference, low, high = with_ends(area.difference, area.difference_ci, 2)
     return (
         f"area {area.first:.2f} against {area.second:.2f}, difference "
@@ -150,7 +175,7 @@ def area_text(area: PairedArea) -> str:
 
 def factor_text(length: LengthDifference) -> str:
     """The factor between two effective lengths with its interval, as far as they are limited."""
-    middle, low, high = (None if one is None else number_text(one) for one in factors(length))
+    middle, low, high = (None if one is None else number_text(one) for one in length.factors)
     if low is None and high is None:
         return "a factor that the answers limit in neither direction"
     interval = (
@@ -283,3 +308,36 @@ def _from(p: float) -> str:
 def p_text(p: float) -> str:
     """`0.012`, `< 0.001`."""
     return f"< {_LEAST_P:g}" if p < _LEAST_P else f"{p:.3f}"
+
+
+def decisions(comparisons: Sequence[Comparison], margin: float) -> str:
+    """Which of the pairs are decided, by the lengths that ranks follow from, which are equivalent,
+    and in which it is open who sees further, with what is shown of them:
+    `decided: a sees further than b; equivalent: b and c; open: c and d (d has the larger area)`.
+    """
+    said: dict[str, list[str]] = {"decided": [], "equivalent": [], "open": []}
+    decided, equivalent, undecided = said.values()
+    for one in comparisons:
+        both, shown = f"{one.first} and {one.second}", _shown(one, margin)
+        if verdict_on(one, margin) == "further":
+            decided.append("{} sees further than {}".format(*ahead_behind(one)))
+        elif one.change(margin) == "equivalent":
+            equivalent.append(f"{both}{shown}")
+        elif len(comparisons) == 1:
+            undecided.append(f"which of {both} sees further{shown}")
+        else:
+            undecided.append(f"{both}{shown}")
+    return "; ".join(f"{name}: {', '.join(texts)}" for name, texts in said.items() if texts)
+
+
+def _shown(comparison: Comparison, margin: float) -> str:
+    """What is known, in brackets, where nobody is shown to see further; may be empty."""
+    verdict = verdict_on(comparison, margin)
+    if verdict == "limited":
+        return " (they cannot be compared)"
+    if verdict == "area":
+        counts = ", which counts as none" if comparison.change(margin) == "equivalent" else ""
+        return f" ({ahead_behind(comparison)[0]} {_LARGER}{counts})"
+    if verdict == "lines":
+        return f" (they differ {_AT_LINES})"
+    return " (nearly all answers of both are wrong)" if comparison.is_at_floor(margin) else ""

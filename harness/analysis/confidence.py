@@ -15,15 +15,13 @@ import pandas as pd
 
 from eyechart.harness.analysis.curve import TAILS, Floats
 from eyechart.harness.analysis.interval import Z95, student, wilson
-from eyechart.harness.score.outcomes import Outcome
-from eyechart.harness.spec.columns import CONFIDENCE
+from eyechart.harness.score.outcomes import SCORED_PLACES, Outcome
+from eyechart.harness.spec.columns import CONFIDENCE, DIGITS
 
-_SCORED = [outcome.place for outcome in Outcome if outcome.about.scored]
 _BINS, _LEAST = 10, 5
 _PSEUDO = 4
 """So many samples are added to each line before its interval is computed: half of them with the
 lowest Brier score, half with the highest."""
-_DIGITS = 6
 _REPEATS, _TINY = 1000, 1e-12
 _MOST_BRIER = 2.0
 
@@ -41,7 +39,8 @@ class Chosen(NamedTuple):
 
 def chosen_of(samples: pd.DataFrame) -> Chosen:
     """The forced choices among `JudgedRun.samples`."""
-    scored = np.isin(samples["outcome"].to_numpy(), _SCORED) & (samples["options"].to_numpy() > 0)
+    scored = np.isin(samples["outcome"].to_numpy(), SCORED_PLACES)
+    scored &= samples["options"].to_numpy() > 0
     cells, outcomes, confidence, brier, index = (
         samples[name].to_numpy()[scored]
         for name in ("cell", "outcome", "confidence", "brier", "index")
@@ -67,7 +66,7 @@ def confidence(chosen: Chosen, cells: int) -> dict[str, Floats]:
             *brier_interval(brier),
             *(calibration(part) or (math.nan,) * 3),
         ]
-    return dict(zip(CONFIDENCE, np.round(rows, _DIGITS).T, strict=True))
+    return dict(zip(CONFIDENCE, np.round(rows, DIGITS).T, strict=True))
 
 
 def overconfidence_interval(sure: Floats, right: npt.NDArray[np.bool_]) -> tuple[float, float]:
@@ -174,13 +173,10 @@ class _Bins(NamedTuple):
         ratio = size / error
         normal = math.sqrt(2 / math.pi) * np.exp(-(ratio**2) / 2)
         expected = error * normal + size * _erf(ratio / math.sqrt(2))
-        corrected: Floats = np.maximum(0.0, (2 * size - expected) @ self.shares)
-        return corrected
+        return np.maximum(0.0, (2 * size - expected) @ self.shares)
 
     def draw(self, together: float) -> Floats:
-        """Errors of the gaps, of shape (R, B); `together` is the variance of their sum over that
-        of independent ones.
-        """
+        """Errors of the gaps, (R, B); `together`: variance of their sum over independent ones."""
         weighted = self.shares * self.errors
         alone, all_in_one = float((weighted**2).sum()), float(weighted.sum() ** 2)
         common = 0.0
@@ -189,8 +185,7 @@ class _Bins(NamedTuple):
         rng = np.random.default_rng(0)
         own = rng.standard_normal((_REPEATS, len(self.errors)))
         shared = rng.standard_normal((_REPEATS, 1))
-        drawn: Floats = self.errors * (math.sqrt(common) * shared + math.sqrt(1 - common) * own)
-        return drawn
+        return self.errors * (math.sqrt(common) * shared + math.sqrt(1 - common) * own)
 
 
 def _bins_of(chosen: Chosen) -> _Bins:
@@ -227,5 +222,4 @@ def _erf(values: Floats) -> Floats:
     series = t * (
         0.254829592 + t * (-0.284496736 + t * (1.421413741 + t * (-1.453152027 + t * 1.061405429)))
     )
-    found: Floats = 1 - series * np.exp(-(values**2))
-    return found
+    return 1 - series * np.exp(-(values**2))

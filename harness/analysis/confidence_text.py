@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
 from eyechart.harness.analysis.curve import Threshold
-from eyechart.harness.analysis.judged_run import JudgedCondition, JudgedRun
+from eyechart.harness.analysis.judged_run import JudgedCondition, JudgedRun, without_controls
 from eyechart.harness.spec import Condition, varied_label
 
 
-@dataclass(frozen=True, slots=True)
-class SureAndBlind:
+class SureAndBlind(NamedTuple):
     """The lines beyond an effective length on which a model is sure, and right as by chance."""
 
     judged: JudgedCondition
@@ -25,10 +24,6 @@ class SureAndBlind:
     """Forced choices on these lines."""
     confidence: float
     accuracy: float
-
-    @property
-    def overconfidence(self) -> float:
-        return self.confidence - self.accuracy
 
 
 def sure_and_blind(
@@ -79,8 +74,7 @@ def confidence_finding(
     """
     if not run.options:
         return ""
-    shown = [one for key, one in run.conditions.items() if conditions is None or key in conditions]
-    judged = [one for one in shown if not one.control] or shown
+    judged = without_controls(run.shown(conditions))
     chosen = [one.chosen_at(one.places) for one in judged]
     errors = sorted(one.calibration for one in judged if one.calibration is not None)
     if not errors:
@@ -133,7 +127,7 @@ def _below_chance(judged: Sequence[JudgedCondition], unit: str) -> str:
 
 def _blind(found: Sequence[SureAndBlind], judged: Sequence[JudgedCondition], unit: str) -> str:
     """Sentences about the condition where confidence is farthest from accuracy."""
-    worst = max(found, key=lambda one: one.overconfidence)
+    worst = max(found, key=lambda one: one.confidence - one.accuracy)
     low, high = worst.shortest, worst.longest
     lengths = f"at {low} {unit}" if low == high else f"from {low} to {high} {unit}"
     count = f"{worst.choices:,} choice{'s' * (worst.choices != 1)}"

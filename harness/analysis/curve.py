@@ -20,33 +20,17 @@ from eyechart.harness.spec import Line
 from eyechart.providers.naming import named
 
 Floats: TypeAlias = npt.NDArray[np.float64]
-
-
 THRESHOLD = 0.85
-
-
 LEAST_THRESHOLD, MOST_THRESHOLD = 0.02, 0.995
 """The smallest and the largest accuracy that a threshold may have."""
-
-
 RESAMPLES = 2000
-
-
 TAILS = (0.025, 0.975)
-
-
 SIGNIFICANT = 0.05
 """Level of every test, after the correction."""
-
-
 NEARLY = 1e-9
 """Accuracies that differ by less are equal: 0.85 has no exact binary form."""
-
-
 _BELOW = 0.005
 """Level of the test of each line against guesses."""
-
-
 _MOST_WEIGHTS = 2_000_000
 """Most bootstrap weights in memory at a time."""
 
@@ -67,8 +51,7 @@ class Threshold:
     def of(self, accuracies: Floats) -> Floats:
         """The accuracy to reach, for each row of (…, lengths): shape (…, 1)."""
         base = accuracies[..., :1]
-        required: Floats = self.share * base if self.relative else np.full_like(base, self.share)
-        return required
+        return self.share * base if self.relative else np.full_like(base, self.share)
 
 
 def threshold_problem(share: float) -> str:
@@ -123,9 +106,7 @@ class Curve:
 
     @cached_property
     def below_chance(self) -> npt.NDArray[np.bool_]:
-        """Where significantly fewer samples are right than guesses would be, by an exact binomial
-        test at each line: shape (L,).
-        """
+        """Where fewer are right than by guessing, by an exact binomial test: shape (L,)."""
         correct = np.ceil(self.correct.sum(axis=0))
         counts = zip(correct, self.n, self.chance, strict=True)
         return np.array([at_most(int(right), int(n), p) < _BELOW for right, n, p in counts], bool)
@@ -258,7 +239,7 @@ def areas_under(lengths: Floats, accuracies: Floats) -> Floats:
     return areas
 
 
-def drawn_accuracies(curves: Sequence[Curve], resamples: int, seed: int) -> list[Floats]:
+def drawn_accuracies(curves: Sequence[Curve], resamples: int) -> list[Floats]:
     """Bootstrap draws of the accuracies: shape (resamples, L) for each curve.
 
     The Bayesian bootstrap (Rubin 1981, Annals of Statistics 9) over rows. A row has the same weight
@@ -267,7 +248,7 @@ def drawn_accuracies(curves: Sequence[Curve], resamples: int, seed: int) -> list
     own weight; without them 20 correct answers of 20 would give an interval of width 0. The
     accuracies of one cell then follow Beta(correct + 1/2, wrong + 1/2).
     """
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(0)
     patterns, counts = _patterns(curves)
     draws = [np.empty((resamples, len(curve.lengths))) for curve in curves]
     chunk = max(1, _MOST_WEIGHTS // len(counts))

@@ -36,15 +36,12 @@ class Detail:
     """How long the thoughts of the whole reply are; `record` may have only their beginning."""
     options: str = ""
     logprobs: str = ""
-    """The probabilities of the whole record as text, see `probabilities`; `record` may lack them.
-    """
+    """The whole record's probabilities as text, see `probabilities`; `record` may lack them."""
 
 
-def _whole(detail: Detail) -> Detail:
-    return detail
-
-
-def read_details(run: JudgedRun, change: Callable[[Detail], Detail] = _whole) -> list[Detail]:
+def read_details(
+    run: JudgedRun, change: Callable[[Detail], Detail] = lambda detail: detail
+) -> list[Detail]:
     """Every sample that has a record, with its verdict; sorted by index, cell and draw.
 
     Each detail is reduced by `change` at once, so only one whole record is in memory at a time.
@@ -122,9 +119,7 @@ class Prompts:
     """What the user can do about that; "" where nothing is known to help."""
 
     def item_of(self, run: JudgedRun, record: Record) -> Item | None:
-        """A record's item, made again; `None` if the task is not at hand or the item is not one of
-        its own.
-        """
+        """The item, made again; `None` without the task, or if it is not one of the task's."""
         task, seed = self.task, int(run.manifest.settings["seed"])
         place = record.condition, record.length, record.index
         known = "" if task is None else sample_id(task, *place, seed)

@@ -16,10 +16,9 @@ import pandas as pd
 
 from eyechart.harness.analysis.cell_table import cell_means
 from eyechart.harness.score.verdict import Verdict
-from eyechart.harness.spec.columns import SIGNS
+from eyechart.harness.spec.columns import DIGITS, SIGNS
 
 _ROUND = 10
-_DIGITS = 6
 
 
 def collapsed(verdict: Verdict, target: float | str, repeated: object) -> int:
@@ -70,7 +69,7 @@ def diagnosis(
         "mean_first_divergence": cell_means(cell, divergence, cells),
     }
     with np.errstate(over="ignore"):
-        rounded = {name: np.round(values, _DIGITS) for name, values in numbers.items()}
+        rounded = {name: np.round(values, DIGITS) for name, values in numbers.items()}
     columns = {name: np.where(np.isfinite(one), one, math.nan) for name, one in rounded.items()}
     table = {**columns, "modal_answer": np.array(modal, object)}
     return {name: table[name] for name in SIGNS}

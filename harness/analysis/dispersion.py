@@ -17,8 +17,6 @@ from eyechart.harness.analysis.curve import Curve, Floats
 
 _NEAR = 2.0
 """Logits around the threshold within which answers count for the estimate of a crossing."""
-_GROUPS_AN_OCTAVE = 4
-"""Groups of neighbouring lengths in an octave."""
 _LEAST_VARIANCE = 0.3
 _PRIOR_ROWS, _PRIOR = 5, 0.25
 """Number and correlation of the rows that the prior stands for."""
@@ -33,8 +31,7 @@ def nearness(accuracy: Floats, threshold: float) -> Floats:
     """Weight of answers by how near their expected accuracy is to the threshold, 0 to 1."""
     limit = min(max(threshold, 1e-6), 1 - 1e-6)
     logits = np.log(accuracy / (1 - accuracy)) - math.log(limit / (1 - limit))
-    weights: Floats = np.exp(-((logits / _NEAR) ** 2))
-    return weights
+    return np.exp(-((logits / _NEAR) ** 2))
 
 
 def row_residuals(
@@ -111,7 +108,7 @@ def between_lengths(
     `of_draws`, see `mean_of_draws`.
     """
     grouped = [
-        group_sums(values, centres, _GROUPS_AN_OCTAVE)
+        group_sums(values, centres)
         for values in (
             correct - answered * accuracy,
             answered * accuracy * (1 - accuracy),

@@ -11,7 +11,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -20,15 +20,13 @@ import pandas as pd
 from eyechart.harness.analysis.curve import Floats
 from eyechart.harness.analysis.interval import wilson
 from eyechart.harness.errors import UsageError
-from eyechart.harness.score.outcomes import Outcome
-from eyechart.harness.spec.columns import DRAWS
+from eyechart.harness.score.outcomes import SCORED_PLACES, Outcome
+from eyechart.harness.spec.columns import DIGITS, DRAWS
 
 Places = npt.NDArray[np.int64]
-_SCORED = [outcome.place for outcome in Outcome if outcome.about.scored]
 _PRIOR_ROWS = 10
 """Rows that the prior stands for: all draws of these are alike. With five, the interval of rows
 whose draws are nearly alike held in 91 % of simulated runs."""
-_DIGITS = 6
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,8 +42,7 @@ class Rows:
     @cached_property
     def means(self) -> Floats:
         """Accuracy of each row, 0 to 1."""
-        means: Floats = self.right / self.replies
-        return means
+        return self.right / self.replies
 
     @property
     def accuracy(self) -> float:
@@ -53,13 +50,12 @@ class Rows:
         return float(self.right.sum() / self.replies.sum())
 
     def at(self, chosen: npt.NDArray[np.bool_]) -> Rows:
-        """The chosen rows."""
         return Rows(self.cells[chosen], self.replies[chosen], self.right[chosen])
 
 
 def rows_of(samples: pd.DataFrame) -> Rows:
     """The rows of `JudgedRun.samples` with a scored reply."""
-    scored = samples[np.isin(samples["outcome"].to_numpy(), _SCORED)]
+    scored = samples[np.isin(samples["outcome"].to_numpy(), SCORED_PLACES)]
     cells, index = (scored[name].to_numpy(np.int64) for name in ("cell", "index"))
     right = scored["outcome"].to_numpy() == Outcome.CORRECT.place
     keys, places = np.unique(np.stack([cells, index], axis=1), axis=0, return_inverse=True)
@@ -106,8 +102,7 @@ def pass_at(k: int, right: Floats, replies: Floats) -> Floats:
     wrong = replies - right
     terms = np.arange(k)
     left = np.maximum(wrong[:, None] - terms, 0) / np.maximum(replies[:, None] - terms, 1)
-    found: Floats = np.where(replies >= k, 1 - left.prod(axis=1), np.nan)
-    return found
+    return np.where(replies >= k, 1 - left.prod(axis=1), np.nan)
 
 
 def mean_pass_at(k: int, rows: Rows) -> float | None:
@@ -117,8 +112,7 @@ def mean_pass_at(k: int, rows: Rows) -> float | None:
     return float(known.mean()) if len(known) else None
 
 
-@dataclass(frozen=True, slots=True)
-class Split:
+class Split(NamedTuple):
     """The variance of one reply's verdict, split; each part is without bias and may be negative."""
 
     row: float
@@ -143,8 +137,7 @@ def split_of(rows: Rows) -> Split | None:
     return Split(between, float(within.mean()))
 
 
-@dataclass(frozen=True, slots=True)
-class Majority:
+class Majority(NamedTuple):
     """The vote over the draws of each row."""
 
     right: float
@@ -160,7 +153,7 @@ def majority_of(samples: pd.DataFrame) -> Majority | None:
     Replies without an answer have no vote (Wang et al. 2023, arXiv 2203.11171); a row without any
     vote is wrong. All right answers are one.
     """
-    scored = samples[np.isin(samples["outcome"].to_numpy(), _SCORED)]
+    scored = samples[np.isin(samples["outcome"].to_numpy(), SCORED_PLACES)]
     if scored.empty:
         return None
     keys = scored[["cell", "index"]].assign(
@@ -179,14 +172,12 @@ def majority_of(samples: pd.DataFrame) -> Majority | None:
 
 
 def draws_columns(samples: pd.DataFrame, draws: Sequence[int]) -> dict[str, npt.NDArray[Any]]:
-    """The columns `DRAWS`, a value for each cell; `draws` has how often its samples are asked.
-    NaN where they are asked once.
-    """
+    """The columns `DRAWS`, a value a cell, NaN where `draws`, how often it is asked, is 1."""
     table = np.full((len(draws), len(DRAWS)), math.nan)
     several = [cell for cell, count in enumerate(draws) if count > 1]
     if several:
         _enter_several(table, samples, draws, several)
-    columns = dict(zip(DRAWS, np.round(table, _DIGITS).T, strict=True))
+    columns = dict(zip(DRAWS, np.round(table, DIGITS).T, strict=True))
     return {**columns, "draws": np.array(draws, np.int64)}
 
 
@@ -204,8 +195,8 @@ def _enter_several(
         majority, split = majority_of(by_cell[cell]), split_of(of_cell)
         table[cell, 1:] = [
             np.nan if passed is None else passed,
-            *((np.nan, np.nan) if majority is None else (majority.right, majority.ties)),
-            *((np.nan, np.nan) if split is None else (split.row, split.draw)),
+            *(majority or (np.nan, np.nan)),
+            *(split or (np.nan, np.nan)),
         ]
 
 
@@ -232,7 +223,6 @@ class Drawn:
     """See `Split`: means over the lines, each with the weight of its rows."""
 
     def __str__(self) -> str:
-        """Sentences."""
         passed = ", ".join(f"pass@{k} {100 * value:.0f} %" for k, value in self.pass_at.items())
         ties = f" ({self.ties:,} tie{'s' * (self.ties != 1)})" if self.ties else ""
         said = (

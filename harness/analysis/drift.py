@@ -15,10 +15,9 @@ import numpy as np
 
 from eyechart.harness.analysis.cell_table import cell_means
 from eyechart.harness.analysis.judged_run import JudgedRun
-from eyechart.harness.score.outcomes import Outcome
+from eyechart.harness.score.outcomes import SCORED_PLACES, Outcome
 from eyechart.providers.naming import turned_on
 
-_SCORED = [outcome.place for outcome in Outcome if outcome.about.scored]
 _LEVEL = 0.005
 """About how often a run without a change is said to have one."""
 _LEAST, _FEWEST_ROWS = 0.05, 8
@@ -28,8 +27,6 @@ _FOUND: WeakKeyDictionary[JudgedRun, Drift | None] = WeakKeyDictionary()
 
 
 class Drift(NamedTuple):
-    """A change in the course of a run."""
-
     difference: float
     """Share of right replies to the later half of the rows, less that to the earlier half, at equal
     lengths and conditions: -1 to 1."""
@@ -37,7 +34,6 @@ class Drift(NamedTuple):
     """Two-sided p-value, by permutation of the rows."""
 
     def __str__(self) -> str:
-        """A sentence."""
         worse = self.difference < 0
         return (
             f"The replies became {'worse' if worse else 'better'} in the course of the run: at "
@@ -49,9 +45,7 @@ class Drift(NamedTuple):
 
 
 def drift(run: JudgedRun) -> Drift | None:
-    """The change in the course of a run; `None` if none is shown, or the rows are not drawn. It is
-    computed once.
-    """
+    """The change, computed once; `None` if none is shown, or the rows are not drawn."""
     if run not in _FOUND:
         _FOUND[run] = None if run.has_given_rows else _drift(run)
     return _FOUND[run]
@@ -68,7 +62,7 @@ def drift_notes(runs: Sequence[tuple[str, JudgedRun]]) -> list[str]:
 
 
 def _drift(run: JudgedRun) -> Drift | None:
-    samples = run.samples[np.isin(run.samples["outcome"].to_numpy(), _SCORED)]
+    samples = run.samples[np.isin(run.samples["outcome"].to_numpy(), SCORED_PLACES)]
     cells, indexes = (samples[name].to_numpy(np.int64) for name in ("cell", "index"))
     return drift_of(cells, indexes, samples["outcome"].to_numpy() == Outcome.CORRECT.place)
 

@@ -86,8 +86,7 @@ class EffectiveLength:
     fit: Fit = field(compare=False)
     """The fitted curve."""
     rows: int | None = None
-    """Rows of symbols that were asked, each at several lengths; `None` where each length has rows
-    of its own."""
+    """Rows of symbols, each asked at several lengths; `None` if each length has its own."""
 
     @property
     def scored(self) -> int:
@@ -96,7 +95,6 @@ class EffectiveLength:
 
     @property
     def few(self) -> str:
-        """`of 5 rows only`, see `few`."""
         return few(self.scored, self.rows)
 
     @property
@@ -117,9 +115,7 @@ class EffectiveLength:
 
     @property
     def note(self) -> str:
-        """The note beside the length: what limits it, no single threshold, or few rows; mostly
-        empty.
-        """
+        """Beside the length: what limits it, no single threshold, few rows; mostly empty."""
         threshold = "" if self.one_threshold else NO_SINGLE_THRESHOLD
         if self.dips:
             spans = [str(low) if low == high else f"{low} to {high}" for low, high in self.dips]
@@ -133,26 +129,22 @@ class EffectiveLength:
 
 
 def effective_length(
-    samples: Curve,
-    threshold: Threshold = Threshold(),
-    *,
-    resamples: int = RESAMPLES,
-    seed: int = 0,
+    samples: Curve, threshold: Threshold = Threshold(), *, resamples: int = RESAMPLES
 ) -> EffectiveLength:
     """The effective length of a curve; tested length and area have intervals from `resamples`
     draws of its accuracies.
 
     The tested length is that of RULER (arXiv 2404.06654), but every shorter line must pass as well.
-    The same seed gives the same intervals; each contains its estimate.
+    The same samples give the same intervals; each contains its estimate.
     """
     fitted = fit(samples, threshold)
-    draws = drawn_accuracies([samples], resamples, seed)[0]
+    draws = drawn_accuracies([samples], resamples)[0]
     shortest = float(samples.lengths[0])
     tested, tested_ci = _tested(samples, draws, threshold, shortest)
     length, interval = crossing(fitted), fitted.interval()
     dips: tuple[tuple[int, int], ...] = ()
     if not (single := has_single_threshold(samples, fitted, threshold)):
-        length, interval = certified_length(samples, threshold, resamples=resamples, seed=seed)
+        length, interval = certified_length(samples, threshold, resamples=resamples)
         dips = _dips(grouped(samples), threshold)
     area = float(areas_under(samples.lengths, samples.accuracies[None])[0])
     return EffectiveLength(
@@ -241,14 +233,14 @@ def has_single_threshold(
 
 
 def certified_length(
-    samples: Curve, threshold: Threshold, *, resamples: int = RESAMPLES, seed: int = 0
+    samples: Curve, threshold: Threshold, *, resamples: int = RESAMPLES
 ) -> tuple[Bound | None, Span]:
     """What the lines certify where no single threshold fits: the longest group of lines such that
     it and every shorter one reach the threshold, and its interval. `None` where already the first
     one does not, or where the interval is open at both ends.
     """
     groups = grouped(samples)
-    draws = drawn_accuracies([groups], resamples, seed)[0]
+    draws = drawn_accuracies([groups], resamples)[0]
     length, interval = _tested(groups, draws, threshold, float(samples.lengths[0]))
     return None if length.sign == "<" or _is_open(interval) else length, interval
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import combinations
 
-from eyechart.harness.analysis.comparability import names_of_all
+from eyechart.harness.analysis.comparability import names_of
 from eyechart.harness.analysis.comparison import Comparison, compare_runs
 from eyechart.harness.analysis.curve import Threshold
 from eyechart.harness.analysis.effective_length import EffectiveLength
@@ -20,8 +20,6 @@ from eyechart.harness.analysis.paired import holm
 from eyechart.harness.errors import CompareError
 from eyechart.harness.spec import Condition
 from eyechart.harness.spec.unit import TOKENS
-
-_ORDER = "<=>"
 
 
 def corrected(
@@ -102,7 +100,7 @@ class Ranked:
             return math.inf, 0
         lengths = ranked_lengths(self.estimates.values())
         octaves = sum(math.log2(length.length) for length in lengths) / len(lengths)
-        return -octaves, -sum(_ORDER.index(length.sign) for length in lengths)
+        return -octaves, -sum(length.order[1] for length in lengths)
 
 
 @dataclass(frozen=True, eq=False)
@@ -149,9 +147,7 @@ class Ranking:
         return found
 
     def ranks(self, place: int) -> tuple[int, int] | None:
-        """The best and the last rank that the tests allow the run at `place`; `None` where it is
-        not ranked.
-        """
+        """Best and last rank that the tests allow the run; `None` where it is not ranked."""
         if not self.runs[place].is_ranked:
             return None
         ranked = [other for other, one in enumerate(self.runs) if one.is_ranked]
@@ -187,7 +183,7 @@ def rank_runs(
                 for condition in common
             },
         )
-        for name, run in zip(names_of_all(runs), runs, strict=True)
+        for name, run in zip(names_of(runs), runs, strict=True)
     ]
     order = sorted(range(len(runs)), key=lambda place: named[place].rank_key)
     ranked = [named[place] for place in order]
@@ -213,7 +209,4 @@ def rank_runs(
 
 def longest(lengths: Sequence[Bound]) -> int:
     """The place of the longest of several lengths; of equal ones the first."""
-    return max(
-        range(len(lengths)),
-        key=lambda place: (lengths[place].length, _ORDER.index(lengths[place].sign), -place),
-    )
+    return max(range(len(lengths)), key=lambda place: (*lengths[place].order, -place))

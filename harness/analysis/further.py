@@ -56,8 +56,7 @@ class LengthDifference:
     second: Bound | None
     """`None` where it is not known."""
     octaves: float
-    """Median of the difference; infinite where it lies outside what was tested, NaN where even the
-    sign is open."""
+    """Median of the difference; infinite outside what was tested, NaN where the sign is open."""
     low: float
     high: float
     one_threshold: bool
@@ -68,8 +67,7 @@ class LengthDifference:
     """Two-sided p-value of no difference, below 0.05 where the interval leaves out 0; corrected
     where the difference is one of a family. `None` where the two cannot be compared."""
     limits: tuple[Limit, Limit] = (Limit(), Limit())
-    """What limits both lengths; where one of them is no property of the model, nobody is said to
-    see further."""
+    """What limits both; if one is no property of the model, nobody is said to see further."""
 
     @property
     def further(self) -> int:
@@ -99,31 +97,40 @@ class LengthDifference:
 
     @property
     def swapped(self) -> LengthDifference:
-        """The same with first and second exchanged."""
-        return LengthDifference(
-            self.second,
-            self.first,
-            -self.octaves,
-            -self.high,
-            -self.low,
-            self.one_threshold,
-            -self.ends[::-1],
-            self.p,
-            self.limits[::-1],
+        return replace(
+            self,
+            first=self.second,
+            second=self.first,
+            octaves=-self.octaves,
+            low=-self.high,
+            high=-self.low,
+            ends=-self.ends[::-1],
+            limits=self.limits[::-1],
         )
 
     @property
     def detectable(self) -> float:
         """The factor that would have been found with a power of 80 %, about; may be infinite."""
-        return detectable_factor(self.low, self.high)
+        half = (self.high - self.low) / 2
+        return 2 ** (half * _POWER_OVER_CONFIDENCE) if math.isfinite(half) else math.inf
+
+    @property
+    def factors(self) -> tuple[float | None, float | None, float | None]:
+        """First over second and its 95 % interval, to three digits; `None` without limit."""
+        middle, low, high = map(_factor, self.shown)
+        return middle, low, high
+
+    @property
+    def is_the_ratio(self) -> bool:
+        """Whether the factor, if it is known, is the ratio of the two lengths beside it."""
+        shown = self.factors[0]
+        if shown is None or self.first is None or self.second is None:
+            return True
+        return shown == _factor(math.log2(self.first.length / self.second.length))
 
 
-def detectable_factor(low: float, high: float) -> float:
-    """The factor that is found with a power of 80 %, about, where a 95 % interval goes from `low`
-    to `high`, in octaves.
-    """
-    half = (high - low) / 2
-    return 2 ** (half * _POWER_OVER_CONFIDENCE) if math.isfinite(half) else math.inf
+def _factor(octaves: float) -> float | None:
+    return float(f"{2**octaves:.3g}") if math.isfinite(octaves) else None
 
 
 @dataclass(frozen=True, eq=False)
@@ -138,14 +145,11 @@ class Side:
 
     @cached_property
     def one_threshold(self) -> bool:
-        """Whether the curve has a single threshold."""
         return has_single_threshold(self.samples, self.fit, self.threshold)
 
     @cached_property
     def length(self) -> Bound | None:
-        """The effective length, without a single threshold the certified length; `None` where it
-        is not known.
-        """
+        """The effective length, or else the certified length; `None` where it is not known."""
         length = crossing(self.fit)
         if not self.one_threshold:
             length, _ = certified_length(self.samples, self.threshold)
@@ -181,9 +185,7 @@ class Sides:
         self._in_tokens: dict[tuple[bytes, TokensASymbol], Side] = {}
 
     def of(self, samples: Curve, tokens: TokensASymbol | None = None) -> Side:
-        """The side with these answers, in tokens if these are given; its `samples` are those that
-        came first.
-        """
+        """The side with these answers; its `samples` are those that came first."""
         key = samples.digest
         if key not in self._of:
             self._of[key] = fitted_side(samples, self._threshold)
@@ -192,14 +194,6 @@ class Sides:
         if (key, tokens) not in self._in_tokens:
             self._in_tokens[key, tokens] = replace(self._of[key], tokens=tokens)
         return self._in_tokens[key, tokens]
-
-
-def length_difference(first: Curve, second: Curve, threshold: Threshold) -> LengthDifference:
-    """The difference of the effective lengths of two curves in which row i is the same row.
-
-    See `Joined`.
-    """
-    return sides_difference(fitted_side(first, threshold), fitted_side(second, threshold))
 
 
 def sides_difference(first: Side, second: Side, *, paired: bool = True) -> LengthDifference:
@@ -228,11 +222,10 @@ def _of_ends(
     limits: tuple[Limit, Limit] = (Limit(), Limit()),
 ) -> LengthDifference:
     low, high = ends[:, _AT_INTERVAL]
-    is_comparable = one_threshold and all(limit.is_ranked for limit in limits)
-    p = _p_value(ends) if is_comparable else None
-    return LengthDifference(
-        *lengths, octaves, float(low), float(high), one_threshold, ends, p, limits
+    found = LengthDifference(
+        *lengths, octaves, float(low), float(high), one_threshold, ends, None, limits
     )
+    return replace(found, p=_p_value(ends)) if found.is_comparable else found
 
 
 def _p_value(ends: Floats) -> float:
@@ -301,12 +294,6 @@ def _correlation(first: Floats, second: Floats) -> float:
     return min(max(correlation, 0.0), _MOST_CORRELATION)
 
 
-def octaves_between(first: Side, second: Side) -> tuple[float, float, float]:
-    """Lower end, median and upper end of the difference of two crossings, in octaves."""
-    difference = sides_difference(first, second)
-    return difference.low, difference.octaves, difference.high
-
-
 def _middle(ends: Floats) -> float:
     """The median of a difference, NaN where it may lie anywhere."""
     return (float(ends[0, -1]) + float(ends[1, -1])) / 2
@@ -332,7 +319,6 @@ class Joined:
 
     @property
     def swapped(self) -> Joined:
-        """The same with first and second exchanged."""
         return Joined(self.second, self.first, self.correlation)
 
     @cached_property

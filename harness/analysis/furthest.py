@@ -54,5 +54,4 @@ def _products_of_others(values: Floats) -> Floats:
     before, after = np.ones_like(values), np.ones_like(values)
     before[1:] = np.cumprod(values[:-1], axis=0)
     after[:-1] = np.cumprod(values[:0:-1], axis=0)[::-1]
-    product: Floats = before * after
-    return product
+    return before * after

@@ -5,19 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+import numpy as np
 import pandas as pd
 
-from eyechart.harness.analysis.draws import Rows, accuracy_interval, rows_of
+from eyechart.harness.analysis.draws import accuracy_interval, rows_of
 from eyechart.harness.analysis.judged_run import JudgedRun
 from eyechart.harness.analysis.task_of_run import NoTaskError, task_of
 from eyechart.harness.errors import TaskError, UsageError
 from eyechart.harness.plan.plan import make_sample
-from eyechart.harness.score.outcomes import NOT_SCORED, OUTCOMES
+from eyechart.harness.score.outcomes import OUTCOMES, SCORED_PLACES
 from eyechart.harness.spec import Item
-from eyechart.harness.spec.columns import GROUPS, RUN
+from eyechart.harness.spec.columns import DIGITS, GROUPS, RUN
 from eyechart.harness.task.catalogue import Task
-
-_DIGITS = 6
 
 Value = int | float | str
 
@@ -48,20 +47,18 @@ def grouped(run: JudgedRun, name: str, tasks: str = "", *, run_kept_code: bool =
     except NoTaskError as error:
         remedy = f"; {error.remedy}" if error.remedy else ""
         raise UsageError(f"no groups by {name!r}: {error}{remedy}") from None
-    counts: dict[tuple[int, Value], dict[str, int]] = {}
     places: dict[tuple[int, Value], list[int]] = {}
     known: set[str] = set()
     without = 0
     order = {condition: place for place, condition in enumerate(run.conditions)}
-    for place, (cell, outcome, item) in enumerate(_items(run, task)):
+    for place, (cell, item) in enumerate(_items(run, task)):
         known.update(item.metadata if item is not None else ())
         if item is None or name not in item.metadata:
             without += 1
             continue
         key = order[manifest.cells[cell].condition], item.metadata[name]
-        counts.setdefault(key, dict.fromkeys(OUTCOMES, 0))[OUTCOMES[outcome]] += 1
         places.setdefault(key, []).append(place)
-    if not counts:
+    if not places:
         names = f"they have {', '.join(sorted(known))}" if known else "they have none"
         raise UsageError(f"no item of {manifest.task} has the metadata {name!r}; {names}")
     conditions = list(run.conditions)
@@ -71,27 +68,27 @@ def grouped(run: JudgedRun, name: str, tasks: str = "", *, run_kept_code: bool =
             **conditions[place],
             "metadata": name,
             "metadata_value": value,
-            **_measures(counts[place, value], rows_of(run.samples.iloc[places[place, value]])),
+            **_measures(run.samples.iloc[places[place, value]]),
         }
-        for place, value in sorted(counts, key=_by_value)
+        for place, value in sorted(places, key=_by_value)
     ]
     return Groups(pd.DataFrame(rows)[[*RUN, *manifest.spec["axes"], *GROUPS]], without)
 
 
-def _items(run: JudgedRun, task: Task) -> Iterator[tuple[int, int, Item | None]]:
-    """Cell, outcome and item of each sample; no item if its prompt is not the one that was sent."""
+def _items(run: JudgedRun, task: Task) -> Iterator[tuple[int, Item | None]]:
+    """Cell and item of each sample; no item if its prompt is not the one that was sent."""
     seed = int(run.manifest.settings["seed"])
     samples = run.samples
-    columns = (samples[name].tolist() for name in ("cell", "index", "outcome", "prompt"))
-    for cell, index, outcome, prompt_hash in zip(*columns, strict=True):
+    columns = (samples[name].tolist() for name in ("cell", "index", "prompt"))
+    for cell, index, prompt_hash in zip(*columns, strict=True):
         planned, drawn = run.manifest.cells[cell], dict[int, Item]()
         try:
             sample = make_sample(task, planned.condition, planned.line, index, seed, drawn=drawn)
         except TaskError:
-            yield cell, outcome, None
+            yield cell, None
             continue
         same = int(sample.prompt_hash, 16) == prompt_hash
-        yield cell, outcome, drawn[sample.length] if same else None
+        yield cell, drawn[sample.length] if same else None
 
 
 def _by_value(key: tuple[int, Value]) -> tuple[int, bool, float, str]:
@@ -100,15 +97,10 @@ def _by_value(key: tuple[int, Value]) -> tuple[int, bool, float, str]:
     return place, is_text, 0.0 if isinstance(value, str) else float(value), str(value)
 
 
-def _measures(counts: dict[str, int], rows: Rows) -> dict[str, float | None]:
-    n = sum(count for outcome, count in counts.items() if outcome not in NOT_SCORED)
-    low, high = accuracy_interval(rows) or (None, None)
-    accuracy = round(counts["correct"] / n, _DIGITS) if n else None
-    rounded = [None if end is None else round(end, _DIGITS) for end in (low, high)]
-    return {
-        "n": n,
-        **counts,
-        "accuracy": accuracy,
-        "ci_low": rounded[0],
-        "ci_high": rounded[1],
-    }
+def _measures(samples: pd.DataFrame) -> dict[str, float | None]:
+    counts = np.bincount(samples["outcome"], minlength=len(OUTCOMES)).tolist()
+    rows, n = rows_of(samples), sum(counts[place] for place in SCORED_PLACES)
+    values = (rows.accuracy, *(accuracy_interval(rows) or ())) if n else (None,) * 3
+    rounded = [None if value is None else round(value, DIGITS) for value in values]
+    measures = zip(("accuracy", "ci_low", "ci_high"), rounded, strict=True)
+    return {"n": n, **dict(zip(OUTCOMES, counts, strict=True)), **dict(measures)}

@@ -88,8 +88,7 @@ class Bound:
 
     sign: Sign
     length: float
-    """The estimate, or the end of the tested range that it lies below or above; in the task's
-    unit."""
+    """The estimate, or the end of the tested range beyond which it lies; in the task's unit."""
 
     def __str__(self) -> str:
         """`20`, `< 5` or `> 500`."""
@@ -107,6 +106,16 @@ class Bound:
     def counted(self, unit: str) -> str:
         """`20 symbols`, `less than 5 symbols`, `more than 1 symbol`, for the unit `symbols`."""
         return counted(self.words, unit, is_one=self.length == 1)
+
+    @property
+    def side(self) -> str:
+        """The sign in files and on strips: `<`, `>`, or empty within the tested range."""
+        return "" if self.sign == "=" else self.sign
+
+    @property
+    def order(self) -> tuple[float, int]:
+        """Key to sort by: `< 5` before `5`, and that before `> 5`."""
+        return self.length, "<=>".index(self.sign)
 
     @property
     def at_least(self) -> float | None:

@@ -42,11 +42,9 @@ from eyechart.harness.journal.record import Record, Warn, read_records
 from eyechart.harness.journal.server import addresses
 from eyechart.harness.plan.cost import whole_cost
 from eyechart.harness.plan.resolved_model import ResolvedModel, resolve_model
-from eyechart.harness.score.outcomes import ANSWERED, NOT_SCORED, Cause, Outcome
+from eyechart.harness.score.outcomes import ANSWERED, NOT_SCORED, SCORED_PLACES, Cause, Outcome
 from eyechart.harness.spec import Cell, Condition, TaskSpec, columns, counted
 from eyechart.harness.spec.worked import number_of
-
-_SCORED = [outcome.place for outcome in Outcome if outcome.about.scored]
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,9 +157,7 @@ class JudgedRun:
 
     @cached_property
     def drawn(self) -> Drawn | None:
-        """What several draws of the prompts say, without controls; `None` where each is asked
-        once.
-        """
+        """What several draws say, without controls; `None` where each prompt is asked once."""
         return drawn(self._shown_samples, self.draws) if self.draws > 1 else None
 
     def pass_at(self, k: int) -> float | None:
@@ -171,9 +167,13 @@ class JudgedRun:
     @property
     def _shown_samples(self) -> pd.DataFrame:
         """The samples of all conditions but controls, unless there is nothing else."""
-        judged = list(self.conditions.values())
-        shown = [one for one in judged if not one.control] or judged
+        shown = without_controls(self.shown())
         return self.samples[self.samples["cell"].isin([at for one in shown for at in one.places])]
+
+    def shown(self, conditions: Collection[Condition] | None = None) -> list[JudgedCondition]:
+        """The conditions of the run, only those of `conditions` if given."""
+        parts = self.conditions.items()
+        return [one for key, one in parts if conditions is None or key in conditions]
 
     @cached_property
     def spec(self) -> TaskSpec:
@@ -210,9 +210,7 @@ class JudgedRun:
 
     @cached_property
     def line_names(self) -> list[str]:
-        """The nominal length of each cell's line, with its band if several lines have that
-        length.
-        """
+        """The nominal length of each cell, with its band if several lines have that length."""
         cells = self.manifest.cells
         counts = Counter((cell.condition, cell.length) for cell in cells)
         return [
@@ -298,7 +296,7 @@ class JudgedCondition:
         samples, planned = self.run.samples, self.run.manifest.cells
         cells, outcomes = samples["cell"].to_numpy(), samples["outcome"].to_numpy()
         has_log = [place for place in places if planned[place].line.low > 0]
-        scored = np.isin(cells, has_log) & np.isin(outcomes, _SCORED)
+        scored = np.isin(cells, has_log) & np.isin(outcomes, SCORED_PLACES)
         if not scored.any():
             return None
         indexes, lengths, readings, options = (
@@ -412,15 +410,18 @@ class JudgedCondition:
 
     @cached_property
     def control(self) -> bool:
-        """Whether every recorded sample has the repeated symbol as its target, so that a model is
-        correct without seeing anything else.
-        """
+        """Whether each target is the repeated symbol: a model need not see anything else."""
         repeated = self.run.spec.params.get("repeated")
         if not isinstance(repeated, str):
             return False
         cells, targets = (self.run.samples[name].to_numpy() for name in ("cell", "target"))
         targets = targets[np.isin(cells, self.places)]
         return bool(len(targets) and (targets == target_mark(repeated)).all())
+
+
+def without_controls(judged: list[JudgedCondition]) -> list[JudgedCondition]:
+    """Without the controls, unless there is nothing else."""
+    return [one for one in judged if not one.control] or judged
 
 
 def read_run(
@@ -475,16 +476,11 @@ def _rank(condition: Condition, spec: TaskSpec) -> tuple[int, ...]:
     return tuple(list(spec.axes[axis].values).index(name) for axis, name in condition.items())
 
 
-def counted_records(run: JudgedRun, places: Collection[int] | None = None) -> dict[int, Record]:
-    """Place in `run.samples` -> the record that counts, for all samples or for `places`."""
-    return dict(each_counted(run, places))
-
-
 def each_counted(
     run: JudgedRun, places: Collection[int] | None = None
 ) -> Iterator[tuple[int, Record]]:
-    """The items of `counted_records`, in the order of the journal. The journal is read again,
-    because records are too large to keep in memory.
+    """Place in `run.samples`, and the record that counts, for all samples or for `places`, in the
+    order of the journal. It is read again, because records are too large to keep in memory.
     """
     numbers = run.samples["record"].to_numpy()
     places_of: dict[int, list[int]] = {}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import zlib
 from array import array
-from dataclasses import astuple, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from struct import Struct
 
@@ -16,13 +16,7 @@ from eyechart.harness.analysis.diagnosis import collapsed
 from eyechart.harness.analysis.judging import Judge
 from eyechart.harness.journal.line_finder import LineFinder
 from eyechart.harness.journal.manifest import Manifest
-from eyechart.harness.journal.record import (
-    Record,
-    Warn,
-    chosen_records,
-    is_chosen,
-    read_records,
-)
+from eyechart.harness.journal.record import Record, Warn, chosen_records, is_chosen, read_records
 from eyechart.harness.journal.thoughts import thinking_tokens
 from eyechart.harness.plan.cost import whole_cost
 from eyechart.harness.plan.resolved_model import ResolvedModel
@@ -144,7 +138,7 @@ def judged_samples(
             as_float(record.output_tokens),
             as_float(thinking_tokens(record)),
             len(record.options or ()),
-            *belief_of(record),
+            *((_NAN, _NAN) if record.options is None else belief(record.options)),
             _NAN if prices is None else as_float(whole_cost(prices, record)),
             record.draw,
             *((answer_mark(verdict), text_mark(record)) if has_draws else (0, 0)),
@@ -170,13 +164,6 @@ def judged_samples(
     samples = pd.DataFrame({name: judged[name] for name in _COLUMNS}, copy=False)
     times = (first_s, last_s) if first_s <= last_s else None
     return JudgedSamples(samples, ascending, times)
-
-
-def belief_of(record: Record) -> tuple[float, float]:
-    """Confidence and Brier score, see `Belief`; NaN for a record without options."""
-    if record.options is None:
-        return _NAN, _NAN
-    return astuple(belief(record.options))
 
 
 def target_mark(target: object) -> int:

@@ -48,7 +48,6 @@ class Judge:
     """The item of a record, for the scorer."""
 
     def verdict(self, record: Record) -> Verdict:
-        """The verdict on a record."""
         if record.options is not None and record.failure is None:
             accept = record.accept or ()
             return choice_verdict(record.options, record.target, accept, self.answer)

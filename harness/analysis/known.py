@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from eyechart.harness.analysis.comparison import Comparison, ConditionComparison
-from eyechart.harness.analysis.paired import Paired, holm
+from eyechart.harness.analysis.curve import SIGNIFICANT
+from eyechart.harness.analysis.paired import holm
 
-_LEVEL = 0.05
 
-
-@dataclass(frozen=True, slots=True)
-class Known:
+class Known(NamedTuple):
     """Pairs of a reply and a forced choice, by which of them is right."""
 
     length: int
@@ -48,19 +46,19 @@ def known(comparison: Comparison) -> list[Known]:
     if not comparison.readings_of or not comparison.is_paired:
         return []
     rows = [row for compared in comparison.conditions for row in _of_condition(compared)]
-    by_length: dict[int, list[Known]] = {}
-    for row in rows:
-        by_length.setdefault(row.length, []).append(row)
-    return [_sum(by_length[length], length) for length in sorted(by_length)]
+    return [
+        _sum([row for row in rows if row.length == length], length)
+        for length in sorted({row.length for row in rows})
+    ]
 
 
 def _of_condition(compared: ConditionComparison) -> list[Known]:
-    if not isinstance(compared.paired, Paired):
-        return []
     swapped = compared.paired.pair[0].guessed is not None
     paired = compared.paired.swapped if swapped else compared.paired
     rows = []
     for line, chance in zip(paired.lengths, paired.pair[1].chance, strict=True):
+        assert line.only_first is not None  # they are pairs
+        assert line.only_second is not None
         said = round(line.first * line.n)
         neither = line.n - said - line.only_second
         rows.append(
@@ -77,14 +75,7 @@ def _of_condition(compared: ConditionComparison) -> list[Known]:
 
 
 def _sum(rows: Sequence[Known], length: int = 0) -> Known:
-    return Known(
-        length,
-        sum(row.both for row in rows),
-        sum(row.only_said for row in rows),
-        sum(row.only_known for row in rows),
-        sum(row.neither for row in rows),
-        sum(row.guesses for row in rows),
-    )
+    return Known(length, *map(sum, zip(*(row[1:] for row in rows), strict=True)))
 
 
 def known_finding(comparison: Comparison) -> str:
@@ -96,7 +87,8 @@ def known_finding(comparison: Comparison) -> str:
     if not rows:
         return ""
     model, whole = comparison.readings_of, _sum(rows)
-    shown = [row for row, p in zip(rows, holm([row.p for row in rows]), strict=True) if p < _LEVEL]
+    corrected = zip(rows, holm([row.p for row in rows]), strict=True)
+    shown = [row for row, p in corrected if p < SIGNIFICANT]
     if shown:
         there = _sum(shown)
         lengths = ", ".join(str(row.length) for row in shown)

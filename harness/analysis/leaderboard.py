@@ -30,32 +30,21 @@ from eyechart.harness.analysis.tables import (
 )
 from eyechart.harness.journal.manifest import Manifest
 from eyechart.harness.score.outcomes import NOT_SCORED
-from eyechart.harness.spec import Cell
-from eyechart.harness.spec.columns import (
-    ACCURACY_AT,
-    ASKED,
-    BY_TEST,
-    COST_A_REPLY,
-    COST_AT,
-    OF_MODEL,
-    P_FURTHEST,
-    RECORDED,
-    REPORTED,
-)
+from eyechart.harness.spec import Cell, columns
 from eyechart.providers.naming import turned_on
 
 KEY = ("task", "condition", "model", "settings")
 """The columns that identify a row; a newer run with the same values replaces it."""
-_DIGITS = 6
+_FILLED_LATER = (
+    *(*columns.OF_MODEL, *columns.BY_TEST, columns.P_FURTHEST, "capacity", columns.COST_AT),
+)
 _SHOWN_FINGERPRINT = 8
 
 
 def run_rows(
     run: JudgedRun, threshold: Threshold, at: Sequence[int] = ()
 ) -> tuple[list[Row], list[LeftOut]]:
-    """A row for each complete condition, with the accuracy at each length `at`, and a message for
-    each incomplete one.
-    """
+    """A row for each complete condition, with the accuracies `at`; a message for each other one."""
     manifest = run.manifest
     rows: list[Row] = []
     left_out: list[LeftOut] = []
@@ -76,8 +65,8 @@ def run_rows(
                 "task_version": str(manifest.task_version),
                 "condition": judged.label,
                 "model": manifest.model,
-                **dict.fromkeys((*OF_MODEL, *BY_TEST, P_FURTHEST, "capacity", COST_AT), ""),
-                "kind": ASKED if manifest.recorded is None else RECORDED,
+                **dict.fromkeys(_FILLED_LATER, ""),
+                "kind": columns.ASKED if manifest.recorded is None else columns.RECORDED,
                 "default": "yes" if is_default(judged) else "",
                 "control": "yes" if judged.control else "",
                 "adaptive": "yes" if judged.adaptive else "",
@@ -92,7 +81,7 @@ def run_rows(
                         **token_columns(judged, threshold),
                         **_capacity(judged),
                         **cost_columns(judged),
-                        COST_A_REPLY: None if judged.cost is None else judged.cost.a_reply,
+                        columns.COST_A_REPLY: None if judged.cost is None else judged.cost.a_reply,
                         **right_at_columns(estimate, at),
                     }.items()
                 },
@@ -158,7 +147,7 @@ def _accuracies(judged: JudgedCondition) -> Row:
         before = counts.get(length, [0, 0])
         counts[length] = [before[0] + correct, before[1] + n]
     return {
-        f"{ACCURACY_AT}{length}": _number(round(correct / n, _DIGITS) if n else None)
+        f"{columns.ACCURACY_AT}{length}": _number(round(correct / n, columns.DIGITS) if n else None)
         for length, (correct, n) in sorted(counts.items())
     }
 
@@ -191,12 +180,12 @@ def _server(manifest: Manifest) -> str:
 def _number(value: Any) -> str:
     if value is None or value != value:  # noqa: PLR0124  NaN
         return ""
-    return f"{value:.0f}" if float(value).is_integer() else f"{value:.{_DIGITS}g}"
+    return f"{value:.0f}" if float(value).is_integer() else f"{value:.{columns.DIGITS}g}"
 
 
 def _probability(value: float | None) -> str:
     """Without the decimals that depend on the processor."""
-    return _number(None if value is None else round(value, _DIGITS))
+    return _number(None if value is None else round(value, columns.DIGITS))
 
 
 def merge(
@@ -222,7 +211,7 @@ def merge(
     for row in sorted([*before, *rows], key=lambda row: _when(row, limit)):
         key = (*(row[name] for name in KEY), row["task_version"], _samples(row))
         known = of_models[row["model"], row["task"]]
-        known |= {name: row[name] for name in OF_MODEL if row[name]}
+        known |= {name: row[name] for name in columns.OF_MODEL if row[name]}
         row.update(known)
         latest[key] = row
     kept = list(latest.values())
@@ -233,14 +222,14 @@ def merge(
         for row in before
         if row["date"] and _when(row, limit) == _EARLIEST
     ]
-    of_tasks = [row for row in kept if row["kind"] != REPORTED]
+    of_tasks = [row for row in kept if row["kind"] != columns.REPORTED]
     newest = {
         task: max(int(row["task_version"]) for row in of_tasks if row["task"] == task)
         for task in {row["task"] for row in of_tasks}
     }
     current = []
     for row in kept:
-        if row["kind"] == REPORTED or int(row["task_version"]) == newest[row["task"]]:
+        if row["kind"] == columns.REPORTED or int(row["task_version"]) == newest[row["task"]]:
             current.append(row)
         else:
             reason = (
@@ -274,13 +263,13 @@ def enter_standings(
     no such numbers, since they would be those of an earlier comparison.
     """
     for row in rows:
-        row.update(dict.fromkeys((*BY_TEST, P_FURTHEST), ""))
+        row.update(dict.fromkeys((*columns.BY_TEST, columns.P_FURTHEST), ""))
     for standing in standings:
         for place in standing.places:
             for row in by_folder[place.run.folder]:
                 if row["condition"] == place.condition.label and place.by_test:
-                    row.update(zip(BY_TEST, map(str, place.by_test), strict=True))
-                    row[P_FURTHEST] = _probability(place.p_furthest)
+                    row.update(zip(columns.BY_TEST, map(str, place.by_test), strict=True))
+                    row[columns.P_FURTHEST] = _probability(place.p_furthest)
 
 
 _EARLIEST = datetime.min.replace(tzinfo=UTC)
@@ -299,7 +288,7 @@ def _when(row: Row, limit: datetime) -> datetime:
 
 def _group(row: Row) -> tuple[str, ...]:
     """The properties that rows must share to be compared with each other."""
-    by = row["source"] if row["kind"] == REPORTED else ""
+    by = row["source"] if row["kind"] == columns.REPORTED else ""
     return row["task"], row["condition"], row["adaptive"], row["kind"], by
 
 
@@ -310,7 +299,7 @@ def _rank(row: Row) -> tuple[bool, float, int]:
     """
     if not row["effective_length"] or row["limited_by"] not in RANKED:
         return False, 0.0, 0
-    if not row["adaptive"] and row["kind"] == ASKED:
+    if not row["adaptive"] and row["kind"] == columns.ASKED:
         return True, float(row["area"]), 0
     sign = ("<", "", ">").index(row["effective_length_bound"])
     return True, float(row["effective_length"]), sign
@@ -318,7 +307,7 @@ def _rank(row: Row) -> tuple[bool, float, int]:
 
 def _samples(row: Row) -> str:
     """The properties that two rows share if their runs drew the same samples."""
-    if row["kind"] != ASKED:
+    if row["kind"] != columns.ASKED:
         return row["kind"]
     return f"adaptive {_seed(row)}" if row["adaptive"] else row["fingerprint"]
 
@@ -357,7 +346,7 @@ def _renewed(group: Sequence[Row], earlier: Sequence[Row], limit: datetime) -> l
     found = [
         list(of.values())
         for of in of_samples.values()
-        if earlier and all(row["kind"] == ASKED and renews(row, of) for row in earlier)
+        if earlier and all(row["kind"] == columns.ASKED and renews(row, of) for row in earlier)
     ]
     return max(found, key=lambda rows: max(_when(row, limit) for row in rows), default=[])
 

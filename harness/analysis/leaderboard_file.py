@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import get_args
+from typing import NamedTuple, get_args
 
 from filelock import FileLock, Timeout
 
@@ -22,37 +22,18 @@ from eyechart.harness.errors import LeaderboardError
 from eyechart.harness.journal.files import replace_file
 from eyechart.harness.journal.lines import MAX_LINE
 from eyechart.harness.journal.record import Warn
-from eyechart.harness.spec.columns import (
-    ACCURACY_AT,
-    BY_TEST,
-    COST_A_REPLY,
-    COST_AT,
-    ESTIMATE,
-    ESTIMATE_TEXTS,
-    KINDS,
-    LEADERBOARD,
-    NEWER,
-    P_FURTHEST,
-    REPORTED,
-    RIGHT_AT,
-    TOKEN_TEXTS,
-    TOKENS,
-)
+from eyechart.harness.spec import columns
 
 Row = dict[str, str]
 """Column -> text in the file; empty where unknown."""
 
 _COUNTS = ("task_version", "n", "not_scored")
-_MAYBE_COUNTS = ("rows", *BY_TEST, COST_AT)
+_MAYBE_COUNTS = ("rows", *columns.BY_TEST, columns.COST_AT)
 _COUNT = re.compile(r"[0-9]{1,15}")
 _NUMBERS = (
-    "threshold",
-    "parameters_billion",
-    "capacity",
-    "cost_usd",
-    COST_A_REPLY,
-    P_FURTHEST,
-    *(name for name in (*ESTIMATE, *TOKENS) if name not in (*ESTIMATE_TEXTS, *TOKEN_TEXTS)),
+    *("threshold", "parameters_billion", "capacity", "cost_usd"),
+    *(columns.COST_A_REPLY, columns.P_FURTHEST),
+    *columns.NUMBERS,
 )
 _NEVER_EMPTY = ("threshold", "lapse", "tested_length")
 _BOUND, _SIGNS = "_bound", ("", "<", ">")
@@ -60,7 +41,7 @@ _WORDS = {
     "default": ("", "yes"),
     "control": ("", "yes"),
     "adaptive": ("", "yes"),
-    "kind": KINDS,
+    "kind": columns.KINDS,
     "effective_length_bound": _SIGNS,
     "tested_length_bound": _SIGNS,
     "limited_by": LIMITS,
@@ -72,8 +53,7 @@ _RIGHT_AT = re.compile(r"(right|reaches)_at_([1-9][0-9]{0,8})(_ci_low|_ci_high|_
 _NUMBER = re.compile(r"-?[0-9]{1,15}(?:\.[0-9]{1,30})?(?:e[+-]?[0-9]{1,2})?")
 
 
-@dataclass(frozen=True, slots=True)
-class LeftOut:
+class LeftOut(NamedTuple):
     """A row, or a condition of a run, that a leaderboard leaves out."""
 
     name: str
@@ -179,7 +159,7 @@ def _renewed(row: Row) -> Row:
     if "kind" not in row and row.get("recorded") in ("", "yes"):
         row = {**row, "kind": "recorded" if row["recorded"] else "asked"}
         del row["recorded"]
-    return {**{name: "" for name in NEWER if name not in row}, **row}
+    return {**{name: "" for name in columns.NEWER if name not in row}, **row}
 
 
 @lru_cache(maxsize=4096)
@@ -195,13 +175,13 @@ def _is_number(name: str) -> bool:
     is_bound = name.endswith(_BOUND)
     named = (*_COUNTS, *_MAYBE_COUNTS, *_NUMBERS)
     return not is_bound and (
-        name in named or name.startswith(ACCURACY_AT) or right_at_length(name) != ""
+        name in named or name.startswith(columns.ACCURACY_AT) or right_at_length(name) != ""
     )
 
 
 def _row_problem(row: Row) -> str | None:
     """What is wrong with a row of a file; `None` if nothing is."""
-    absent = [name for name in LEADERBOARD if row.get(name) is None]
+    absent = [name for name in columns.LEADERBOARD if row.get(name) is None]
     if absent or None in row:
         problem = f"it has no {absent[0]!r}" if absent else "it has more fields than columns"
         return f"no row of a leaderboard: {problem}"
@@ -209,7 +189,7 @@ def _row_problem(row: Row) -> str | None:
     if found := next(filter(None, problems), None):
         return found
     has_accuracy = bool(lengths_of([row]))
-    if row["kind"] == REPORTED:
+    if row["kind"] == columns.REPORTED:
         is_figure = has_accuracy or row["capacity"]
         return None if is_figure else "it has no accuracy at any length, and no capacity"
     if bool(row["area"]) == bool(row["adaptive"]):
@@ -218,12 +198,11 @@ def _row_problem(row: Row) -> str | None:
 
 
 def _value_problem(name: str, value: str, kind: str) -> str | None:
-    """What is wrong with one value of a row; `None` if nothing is. Figures that somebody else
-    reported may be unknown.
-    """
-    if name.startswith(ACCURACY_AT) and not _COUNT.fullmatch(name.removeprefix(ACCURACY_AT)):
+    """What is wrong with a value; `None` if nothing is. Reported figures may be unknown."""
+    prefix = columns.ACCURACY_AT
+    if name.startswith(prefix) and not _COUNT.fullmatch(name.removeprefix(prefix)):
         return f"no column of a leaderboard: {name!r}"
-    if kind == REPORTED and not value:
+    if kind == columns.REPORTED and not value:
         return None
     is_count = name in _COUNTS or (name in _MAYBE_COUNTS and value)
     if is_count and not _COUNT.fullmatch(value):
@@ -241,10 +220,10 @@ def _value_problem(name: str, value: str, kind: str) -> str | None:
 def lengths_of(rows: Iterable[Row]) -> list[int]:
     """The lengths at which at least one row has an accuracy, ascending."""
     lengths = {
-        int(name.removeprefix(ACCURACY_AT))
+        int(name.removeprefix(columns.ACCURACY_AT))
         for row in rows
         for name, value in row.items()
-        if name.startswith(ACCURACY_AT) and value
+        if name.startswith(columns.ACCURACY_AT) and value
     }
     return sorted(lengths)
 
@@ -262,13 +241,12 @@ def write_leaderboard(path: Path, leaderboard: Leaderboard) -> None:
     Raises:
         errors.JournalError: the file cannot be written.
     """
-    accuracies = [f"{ACCURACY_AT}{length}" for length in lengths_of(leaderboard.rows)]
-    right_at = [
-        name.format(length) for length in right_at_lengths(leaderboard.rows) for name in RIGHT_AT
-    ]
-    columns = [*LEADERBOARD, *right_at, *accuracies]
+    accuracies = [f"{columns.ACCURACY_AT}{length}" for length in lengths_of(leaderboard.rows)]
+    lengths = right_at_lengths(leaderboard.rows)
+    right_at = [name.format(length) for length in lengths for name in columns.RIGHT_AT]
+    names = [*columns.LEADERBOARD, *right_at, *accuracies]
     text = io.StringIO()
-    writer = csv.DictWriter(text, columns, restval="", extrasaction="ignore", lineterminator="\n")
+    writer = csv.DictWriter(text, names, restval="", extrasaction="ignore", lineterminator="\n")
     writer.writeheader()
     writer.writerows(
         {name: value if _is_number(name) else csv_text(value) for name, value in row.items()}

@@ -18,8 +18,6 @@ RANKED = (Cause.SIGHT.value, LENGTHS)
 
 @dataclass(frozen=True, slots=True)
 class Limit:
-    """What limits an effective length."""
-
     by: str = Cause.SIGHT.value
     """One of `LIMITS`."""
     failing: int = 0
@@ -38,7 +36,6 @@ class Limit:
 
     @property
     def said(self) -> str:
-        """What limits the length, in a sentence."""
         return "several causes" if self.by == MIXED else self.by
 
     @property

@@ -66,19 +66,15 @@ class Scored:
 
     @property
     def right(self) -> npt.NDArray[np.bool_]:
-        """Which samples are correct."""
         correct: npt.NDArray[np.bool_] = self.outcomes == Outcome.CORRECT.place
         return correct
 
     @cached_property
     def curve(self) -> Curve:
-        """Accuracy over length."""
         return self._curve(self.right, np.ones(len(self.right), bool))
 
     def allowed(self) -> Curve | None:
-        """The curve under the readings that the replies allow; `None` where they leave nothing out
-        and take nothing as right.
-        """
+        """The curve under the readings that the replies allow; `None` where it is the same."""
         if not self.set_aside.any():
             return None
         right = self.readings == Reading.MAY_BE_RIGHT
@@ -96,8 +92,7 @@ class Scored:
     def set_aside(self) -> npt.NDArray[np.bool_]:
         """Samples that did not fail by sight, or need not have."""
         is_other = np.isin(self.readings, (Reading.MAY_BE_RIGHT, Reading.LEFT_OUT))
-        aside: npt.NDArray[np.bool_] = is_other | self._unread_as_before()
-        return aside
+        return is_other | self._unread_as_before()
 
     def _curve(self, right: Column, kept: Column) -> Curve:
         return curve(

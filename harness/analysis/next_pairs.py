@@ -53,9 +53,7 @@ def is_decided(comparison: Comparison, margin: float) -> bool:
 
 
 def is_surely_worse(comparison: Comparison) -> bool:
-    """Whether the second run has a smaller area, by a test at the level `SURE`: then it is asked no
-    more.
-    """
+    """Whether the second has a smaller area at the level `SURE`: then it is asked no more."""
     area = comparison.area
     return area is not None and area.larger > 0 and area.p < SURE
 
@@ -88,9 +86,7 @@ def draws_of(run: JudgedRun) -> int:
 
 
 def more_pairs(first: JudgedRun, second: JudgedRun, comparison: Comparison, requests: int) -> Both:
-    """Rows more on the lines that tell most, for at most `requests` requests; each draw of a row
-    is one.
-    """
+    """Rows more on the lines that tell most, for at most `requests`: one for each draw of a row."""
     wanted = dict(_both(first, second))
     weights: dict[CellKey, float] = {}
     for compared in comparison.conditions:
@@ -134,8 +130,7 @@ def line_weights(first: Fit, second: Fit, lines: Sequence[Line]) -> Floats:
         places = np.clip(fitted.bins.places(lengths), 0, fitted.bins.count - 1)
         accuracies.append(np.clip(fitted.accuracy[places], _LEAST, 1 - _LEAST))
         near.append(nearness(accuracies[-1], fitted.required))
-    weights: Floats = abs(accuracies[0] - accuracies[1]) + (near[0] + near[1]) / 2
-    return weights
+    return abs(accuracies[0] - accuracies[1]) + (near[0] + near[1]) / 2
 
 
 def rows_more(weights: Floats, most: int) -> dict[int, int]:
@@ -164,7 +159,6 @@ def _both(first: JudgedRun, second: JudgedRun) -> Counts:
 
 
 def by_line(counts: Counts) -> Counts:
-    """The cells in the order of their lines."""
     return dict(sorted(counts.items(), key=lambda item: item[0][1]))
 
 

@@ -15,13 +15,7 @@ from pathlib import Path
 from eyechart.harness.analysis.adaptive import MOST_SAMPLES, around_crossing
 from eyechart.harness.analysis.family import Ranked, Ranking
 from eyechart.harness.analysis.judged_run import JudgedRun
-from eyechart.harness.analysis.next_pairs import (
-    Counts,
-    by_line,
-    draws_of,
-    is_decided,
-    planned,
-)
+from eyechart.harness.analysis.next_pairs import Counts, by_line, draws_of, is_decided, planned
 from eyechart.harness.analysis.not_known import listed
 from eyechart.harness.spec import CellKey
 
@@ -66,9 +60,7 @@ def asked_pairs(ranking: Ranking, question: str) -> list[tuple[int, int]]:
 
 
 def why_none_is_open(ranking: Ranking, question: str, margin: float) -> str:
-    """Why `open_pairs` is empty. A pair that is equivalent is asked no more, and its order is not
-    known all the same.
-    """
+    """Why `open_pairs` is empty: an equivalent pair is asked no more, and its order stays open."""
     asked, ordered = asked_pairs(ranking, question), _ordered(ranking)
     alike = [pair for pair in asked if not ranking.comparisons[pair].length.further]
     is_equivalent = all(ranking.comparisons[pair].change(margin) == "equivalent" for pair in alike)

@@ -46,9 +46,7 @@ def where_not_known(
 
 
 def alike(limits: Mapping[str, Limit]) -> list[dict[str, Limit]]:
-    """Limits by condition, in groups with one cause whose replies are counted up to one length; if
-    these are many, in groups with one cause.
-    """
+    """Limits in groups of one cause and one length up to which they count, or of one cause."""
     groups: dict[tuple[str, int | None], dict[str, Limit]] = {}
     for label, limit in limits.items():
         groups.setdefault((limit.by, limit.up_to), {})[label] = limit
@@ -59,9 +57,7 @@ def alike(limits: Mapping[str, Limit]) -> list[dict[str, Limit]]:
 
 
 def facts(limits: Collection[Limit]) -> str:
-    """`Limit.fact` about limits with one cause; without numbers where their replies are counted up
-    to different lengths.
-    """
+    """`Limit.fact` of limits with one cause; no numbers where they count up to other lengths."""
     causes: Counter[Cause] = Counter()
     for limit in limits:
         causes.update(limit.causes)
@@ -73,9 +69,7 @@ def facts(limits: Collection[Limit]) -> str:
 
 
 def under(labels: Sequence[str], conditions: int) -> str:
-    """` with separator=none and with separator=comma`, ` under 5 conditions`; empty for all of the
-    conditions.
-    """
+    """` with separator=none and with separator=comma`, ` under 5 conditions`; empty for all."""
     if len(labels) == conditions:
         return ""
     if len(labels) > MOST_NAMES:
@@ -130,9 +124,7 @@ def remedies_of(estimates: Mapping[str, EffectiveLength | None], conditions: int
 def not_ranked(
     name: str, estimates: Mapping[str, EffectiveLength | None], unit: str, conditions: int
 ) -> str:
-    """Why a run has no place in a ranking, and how it gets one; `estimates` are those of
-    `where_not_known`.
-    """
+    """Why a run is not ranked, and what helps; `estimates` are those of `where_not_known`."""
     where = where_not_known(estimates, unit, conditions)
     sentence = f"{name} is not ranked, since it is not known how far it sees{where}."
     remedies = remedies_of(estimates, conditions)

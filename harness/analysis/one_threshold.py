@@ -16,7 +16,6 @@ LEVEL_OF_CHOSEN = 0.01
 """The level where the answers chose the numbers of samples, as in an adaptive run. Such a run asks
 more where answers were wrong, so the few answers of the other lines are right too often."""
 _DRAWS = 400
-_GROUPS_AN_OCTAVE = 4
 _BEFORE = (1, 2, 3, 4, 6, 8, 12)
 _BEHIND = (1, 2, 4, 6, 8, 12, 16)
 """Widths of the two windows that are compared, in groups of neighbouring lengths."""
@@ -78,15 +77,12 @@ class _Windows:
         return middle - upto[..., self.first], upto[..., self.end] - middle
 
     def contrasts(self, asked: Floats) -> Floats:
-        """By what each group is multiplied in the difference of the accuracies of two windows:
-        shape (W, G), a row for each pair of windows.
-        """
+        """Factors of groups in the difference of two windows: (W, G), a row for each pair."""
         groups = np.arange(len(asked))
         before, behind = self.sums(asked)
         in_before = (self.first[:, None] <= groups) & (groups < self.middle[:, None])
         in_behind = (self.middle[:, None] <= groups) & (groups < self.end[:, None])
-        weights: Floats = in_behind / behind[:, None] - in_before / before[:, None]
-        return weights
+        return in_behind / behind[:, None] - in_before / before[:, None]
 
 
 def one_threshold_p(
@@ -109,14 +105,14 @@ def one_threshold_p(
     are drawn, or more; its likelihood ratio is corrected by that. Arguments have shape (B,);
     `centres` are the octaves of the bins.
     """
-    kept = group_sums(answered, centres, _GROUPS_AN_OCTAVE) > 0
-    asked = group_sums(answered, centres, _GROUPS_AN_OCTAVE)[kept]
+    asked = group_sums(answered, centres)
+    kept = asked > 0
+    asked = asked[kept]
     windows = _Windows.of(len(asked))
     counts = windows.sums(asked)
 
     def right(sets: Floats) -> Floats:
-        sums: Floats = group_sums(sets, centres, _GROUPS_AN_OCTAVE)[:, kept]
-        return sums
+        return group_sums(sets, centres)[:, kept]
 
     observed = _rises(right(correct[None]), windows, counts, threshold)
     if not observed[0].any():
@@ -155,8 +151,7 @@ def _rises(
 def _log_likelihood(correct: Floats, answered: Floats) -> Floats:
     """The largest log likelihood of answers that have one accuracy."""
     share = np.clip(correct / answered, 1e-9, 1 - 1e-9)
-    likelihood: Floats = correct * np.log(share) + (answered - correct) * np.log1p(-share)
-    return likelihood
+    return correct * np.log(share) + (answered - correct) * np.log1p(-share)
 
 
 def _variance(
@@ -166,11 +161,9 @@ def _variance(
     centres: Floats,
     kept: npt.NDArray[np.bool_],
 ) -> Floats:
-    """Variance of the difference of two windows' accuracies, as a multiple of that of independent
-    answers: shape (W,).
-    """
-    pairs = group_sums(together.pairs, centres, _GROUPS_AN_OCTAVE)
-    pairs = group_sums(pairs.T, centres, _GROUPS_AN_OCTAVE)[np.ix_(kept, kept)]
+    """Variance of the difference of two windows, over that of independent answers: shape (W,)."""
+    pairs = group_sums(together.pairs, centres)
+    pairs = group_sums(pairs.T, centres)[np.ix_(kept, kept)]
     weights = windows.contrasts(asked)
     independent = weights**2 @ asked
     of_rows = ((weights @ pairs) * weights).sum(axis=1)

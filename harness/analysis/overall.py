@@ -2,30 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from typing import NamedTuple
 
 import numpy as np
 
 from eyechart.harness.analysis.interval import wilson
 from eyechart.harness.analysis.judged_run import JudgedCondition
-from eyechart.harness.score.outcomes import Outcome
-from eyechart.harness.spec.columns import OVERALL
-
-_SCORED = [outcome.place for outcome in Outcome if outcome.about.scored]
+from eyechart.harness.score.outcomes import SCORED_PLACES, Outcome
 
 
-@dataclass(frozen=True, slots=True)
-class Overall:
+class Overall(NamedTuple):
     """The share of correct replies among all scored ones, with its 95 % interval."""
 
     accuracy: float
     low: float
     high: float
-
-    def columns(self) -> dict[str, Any]:
-        """Column -> value, for the columns `OVERALL`."""
-        return dict(zip(OVERALL, (self.accuracy, self.low, self.high), strict=True))
 
 
 def overall(judged: JudgedCondition) -> Overall | None:
@@ -42,7 +33,7 @@ def overall(judged: JudgedCondition) -> Overall | None:
     columns = ("record", "outcome", "cell", "index")
     records, *rest = (judged.run.samples[name].to_numpy()[recorded] for name in columns)
     once = np.sort(np.unique(records, return_index=True)[1])
-    once = once[np.isin(rest[0][once], _SCORED)]
+    once = once[np.isin(rest[0][once], SCORED_PLACES)]
     outcomes, cells, indexes = (column[once] for column in rest)
     if judged.adaptive or not len(once):
         return None

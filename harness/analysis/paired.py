@@ -1,4 +1,6 @@
-"""Paired comparison of two curves on the same samples: differences, 95 % intervals, tests."""
+"""Two curves compared on each line and by area: differences, 95 % intervals, tests. They are paired
+on the same samples, or unpaired on different rows.
+"""
 
 from __future__ import annotations
 
@@ -20,6 +22,7 @@ from eyechart.harness.analysis.curve import (
     areas_under,
     drawn_accuracies,
 )
+from eyechart.harness.analysis.interval import wilson
 from eyechart.harness.spec import Line
 
 _FLIPS = 9_999
@@ -32,24 +35,24 @@ _DIGITS = 12
 
 
 @dataclass(frozen=True, slots=True)
-class PairedLength:
-    """Two models, or two conditions, on the same samples of one line."""
+class LineDifference:
+    """Two models, or two conditions, on one line: on the same samples, or on different rows."""
 
     line: Line
     n: int
-    """Pairs in which both were scored."""
+    """Pairs in which both were scored; of different rows, scored samples of the first."""
     first: float
-    """Accuracy of the first on the pairs."""
+    """Accuracy of the first on these."""
     second: float
-    """Accuracy of the second on the pairs."""
-    only_first: int
-    """Pairs in which the first alone is right, or more often over several draws."""
-    only_second: int
-    """Pairs in which the second alone is right, or more often over several draws."""
     difference_ci: tuple[float, float]
     p: float
-    """Two-sided p-value of McNemar's exact test, or of `sign_flips` over several draws;
-    uncorrected."""
+    """Two-sided p-value of McNemar's exact test, or of `sign_flips` over several draws; of
+    different rows, of Fisher's exact test. Uncorrected."""
+    only_first: int | None = None
+    """Pairs that only the first has right, or more often over draws; `None` without pairs."""
+    only_second: int | None = None
+    n_second: int | None = None
+    """Of different rows, scored samples of the second."""
 
     @property
     def length(self) -> int:
@@ -61,11 +64,16 @@ class PairedLength:
         return self.first - self.second
 
     @property
-    def swapped(self) -> PairedLength:
-        """The same with first and second exchanged."""
+    def scored_second(self) -> int:
+        return self.n if self.n_second is None else self.n_second
+
+    @property
+    def swapped(self) -> LineDifference:
         low, high = self.difference_ci
         return replace(
             self,
+            n=self.scored_second,
+            n_second=None if self.n_second is None else self.n,
             first=self.second,
             second=self.first,
             only_first=self.only_second,
@@ -101,37 +109,34 @@ class PairedArea:
 
     @property
     def swapped(self) -> PairedArea:
-        """The same with first and second exchanged."""
         wide, narrow = ((-high, -low) for low, high in (self.difference_ci, self.equivalence_ci))
         return PairedArea(self.second, self.first, wide, narrow, self.p)
 
 
 Pair: TypeAlias = tuple[Curve, Curve]
-"""Two curves of equal shape: row i is the same row of symbols in both."""
+"""Two curves; where they are paired, of equal shape: row i is the same row of symbols in both."""
 
 
 @dataclass(frozen=True, eq=False)
-class Paired:
-    """First against second on the same samples."""
+class Compared:
+    """First against second on each line that both have."""
 
     pair: Pair
-    lengths: tuple[PairedLength, ...]
+    lengths: tuple[LineDifference, ...]
     resamples: int = RESAMPLES
     """Draws for the intervals of the areas."""
-    seed: int = 0
+    is_paired: bool = True
+    """Whether both have the same rows."""
 
     @cached_property
-    def area(self) -> PairedArea:
-        """The areas; computed when they are needed, since most pairs of many runs need none."""
-        return mean_area([self.pair], resamples=self.resamples, seed=self.seed)
+    def area(self) -> PairedArea | None:
+        """The areas, if both have the same rows. Most pairs of many runs never need them."""
+        return mean_area([self.pair], resamples=self.resamples) if self.is_paired else None
 
     @property
-    def swapped(self) -> Paired:
-        """The same with first and second exchanged."""
-        first, second = self.pair
-        return replace(
-            self, pair=(second, first), lengths=tuple(line.swapped for line in self.lengths)
-        )
+    def swapped(self) -> Compared:
+        lengths = tuple(line.swapped for line in self.lengths)
+        return replace(self, pair=self.pair[::-1], lengths=lengths)
 
 
 def paired(first: Curve, second: Curve) -> Pair | None:
@@ -162,7 +167,7 @@ def paired(first: Curve, second: Curve) -> Pair | None:
     return shared_first, shared_second
 
 
-def compare_pairs(pair: Pair, *, resamples: int = RESAMPLES, seed: int = 0) -> Paired:
+def compare_pairs(pair: Pair, *, resamples: int = RESAMPLES) -> Compared:
     """Compares the two curves of `pair` on each line and by area.
 
     The interval at a length depends only on the answers at that length. It uses four times as many
@@ -171,8 +176,8 @@ def compare_pairs(pair: Pair, *, resamples: int = RESAMPLES, seed: int = 0) -> P
     first, second = pair
     if first.draws is not None or second.draws is not None:
         places = range(len(first.lines))
-        drawn = tuple(_drawn_length(pair, place, 4 * resamples, seed) for place in places)
-        return Paired(pair, drawn, resamples, seed)
+        drawn = tuple(_drawn_length(pair, place, 4 * resamples) for place in places)
+        return Compared(pair, drawn, resamples)
     both = (first.correct * second.correct).sum(axis=0)
     only_first = (first.correct > second.correct).sum(axis=0)
     only_second = (second.correct > first.correct).sum(axis=0)
@@ -180,41 +185,34 @@ def compare_pairs(pair: Pair, *, resamples: int = RESAMPLES, seed: int = 0) -> P
     table = np.stack([both, only_first, only_second, neither], axis=1).astype(int).tolist()
     lengths = []
     for line, counts in zip(first.lines, table, strict=True):
-        accuracies = _accuracies(tuple(counts), 4 * resamples, seed)
+        of_line = _accuracies(tuple(counts), 4 * resamples)
+        ends, discordant = of_line.difference_ci, counts[1:3]
+        shares = of_line.first, of_line.second
         lengths.append(
-            PairedLength(
-                line,
-                sum(counts),
-                accuracies.first,
-                accuracies.second,
-                counts[1],
-                counts[2],
-                accuracies.difference_ci,
-                mcnemar(counts[1], counts[2]),
-            )
+            LineDifference(line, sum(counts), *shares, ends, mcnemar(*discordant), *discordant)
         )
-    return Paired(pair, tuple(lengths), resamples, seed)
+    return Compared(pair, tuple(lengths), resamples)
 
 
-def _drawn_length(pair: Pair, place: int, resamples: int, seed: int) -> PairedLength:
+def _drawn_length(pair: Pair, place: int, resamples: int) -> LineDifference:
     """The comparison at one line, where a row has the mean of several draws."""
     first, second = (curve.at([place]) for curve in pair)
     scored = first.scored[:, 0] > 0
     means, others = first.correct[scored, 0], second.correct[scored, 0]
-    accuracies = mean_area([(first, second)], resamples=resamples, seed=seed)
-    return PairedLength(
+    accuracies = mean_area([(first, second)], resamples=resamples)
+    return LineDifference(
         first.lines[0],
         int(scored.sum()),
         accuracies.first,
         accuracies.second,
+        accuracies.difference_ci,
+        sign_flips(means - others),
         int((means > others).sum()),
         int((others > means).sum()),
-        accuracies.difference_ci,
-        sign_flips(means - others, seed),
     )
 
 
-def sign_flips(differences: Floats, seed: int = 0) -> float:
+def sign_flips(differences: Floats) -> float:
     """Two-sided p-value of Fisher's randomisation test (1935): how often the sum of the rows'
     differences is as far from 0 if the sign of each is random. For verdicts without draws this is
     McNemar's exact test. Here the signs are drawn 9,999 times.
@@ -222,39 +220,35 @@ def sign_flips(differences: Floats, seed: int = 0) -> float:
     unequal = differences[abs(differences) > NEARLY]
     if not len(unequal):
         return 1.0
-    signs = np.random.default_rng(seed).integers(0, 2, (_FLIPS, len(unequal))) * 2 - 1
+    signs = np.random.default_rng(0).integers(0, 2, (_FLIPS, len(unequal))) * 2 - 1
     as_far = int((abs(signs @ unequal) >= abs(unequal.sum()) - NEARLY).sum())
     return (1 + as_far) / (1 + _FLIPS)
 
 
 @lru_cache(maxsize=1 << 14)
-def _accuracies(counts: tuple[int, int, int, int], resamples: int, seed: int) -> PairedArea:
+def _accuracies(counts: tuple[int, int, int, int], resamples: int) -> PairedArea:
     """The accuracies of one line, which are its areas, with the intervals of their difference.
 
     `counts` has the number of samples that both have right, only the first, only the second, and
     neither. Results are cached, since the lines of many pairs have the same counts.
     """
-    answers = np.repeat(
-        np.array([[1, 1], [1, 0], [0, 1], [0, 0]], float),
-        counts,
-        axis=0,
-    )
+    answers = np.repeat(np.array([[1, 1], [1, 0], [0, 1], [0, 0]], float), counts, axis=0)
     scored = np.ones((len(answers), 1))
     first, second = (
         Curve((Line.exact(1),), answers[:, [side]], scored, scored) for side in range(2)
     )
-    areas, (wide, narrow) = _areas([(first, second)], resamples, seed)
+    areas, (wide, narrow) = _areas([(first, second)], resamples)
     return PairedArea(*areas, wide, narrow, mcnemar(counts[1], counts[2]))
 
 
-def mean_area(pairs: Sequence[Pair], *, resamples: int = RESAMPLES, seed: int = 0) -> PairedArea:
+def mean_area(pairs: Sequence[Pair], *, resamples: int = RESAMPLES) -> PairedArea:
     """The mean areas of several pairs, the interval of their difference, and its test.
 
     The interval is that of the draws; where it and the test disagree about 0, its end on that side
     is 0, or that of the test.
     """
-    (first, second), (wide, narrow) = _areas(pairs, resamples, seed)
-    p, least = label_test(pairs, resamples=resamples, seed=seed)
+    (first, second), (wide, narrow) = _areas(pairs, resamples)
+    p, least = label_test(pairs, resamples=resamples)
     difference, (low, high) = first - second, wide
     if p >= SIGNIFICANT:
         low, high = min(low, 0.0), max(high, 0.0)
@@ -263,9 +257,7 @@ def mean_area(pairs: Sequence[Pair], *, resamples: int = RESAMPLES, seed: int = 
     return PairedArea(first, second, (low, high), narrow, p)
 
 
-def label_test(
-    pairs: Sequence[Pair], *, resamples: int = RESAMPLES, seed: int = 0
-) -> tuple[float, float]:
+def label_test(pairs: Sequence[Pair], *, resamples: int = RESAMPLES) -> tuple[float, float]:
     """The p-value of no difference between the two sides, and the least difference of the mean
     areas, in size, that is significant.
 
@@ -280,7 +272,7 @@ def label_test(
         rows[: len(first.correct)] += (first.correct - second.correct) @ of_line / len(pairs)
     observed = abs(float(rows.sum()))
     values, counts = np.unique(np.round(abs(rows), _DIGITS), return_counts=True)
-    rng, sums = np.random.default_rng(seed), np.empty(resamples)
+    rng, sums = np.random.default_rng(0), np.empty(resamples)
     chunk = max(1, _MOST_FLIPS // len(counts))
     for start in range(0, resamples, chunk):
         part = slice(start, min(start + chunk, resamples))
@@ -292,7 +284,7 @@ def label_test(
 
 
 def _areas(
-    pairs: Sequence[Pair], resamples: int, seed: int
+    pairs: Sequence[Pair], resamples: int
 ) -> tuple[tuple[float, float], tuple[tuple[float, float], tuple[float, float]]]:
     """The mean areas of several pairs, and the 95 % and the 90 % interval of their difference.
 
@@ -307,7 +299,7 @@ def _areas(
     )
     half = (resamples + 1) // 2
     exchanged = [(right, left) for left, right in pairs]
-    draws = [_area_differences(pairs, half, seed), -_area_differences(exchanged, half, seed)]
+    draws = [_area_differences(pairs, half), -_area_differences(exchanged, half)]
     both = np.concatenate(draws)
     wide, narrow = (
         _even_ends(both, first - second, tail) for tail in (TAILS[0], _EQUIVALENCE_TAIL)
@@ -315,10 +307,10 @@ def _areas(
     return (first, second), (wide, narrow)
 
 
-def _area_differences(pairs: Sequence[Pair], resamples: int, seed: int) -> Floats:
+def _area_differences(pairs: Sequence[Pair], resamples: int) -> Floats:
     """Draws of the difference of the mean areas, first minus second: shape (resamples,)."""
     curves = [curve for pair in pairs for curve in pair]
-    draws = drawn_accuracies(curves, resamples, seed)
+    draws = drawn_accuracies(curves, resamples)
     areas = [
         areas_under(curve.lengths, accuracies)
         for curve, accuracies in zip(curves, draws, strict=True)
@@ -331,10 +323,7 @@ def _even_ends(draws: Floats, observed: float, tail: float) -> tuple[float, floa
     """The draws without the share `tail` on both sides, extended to contain `observed`."""
     ordered = np.sort(draws)
     outside = math.ceil(tail * len(ordered)) - 1
-    return (
-        min(float(ordered[outside]), observed),
-        max(float(ordered[-1 - outside]), observed),
-    )
+    return min(float(ordered[outside]), observed), max(float(ordered[-1 - outside]), observed)
 
 
 @lru_cache(maxsize=1 << 14)
@@ -365,3 +354,61 @@ def holm(p_values: Sequence[float], tests: int | None = None) -> list[float]:
         highest = max(highest, min(1.0, (count - rank) * p_values[place]))
         adjusted[place] = highest
     return adjusted
+
+
+def compare_unpaired(first: Curve, second: Curve) -> Compared:
+    """Compares two curves on each line that both have; they may have none in common. A row with
+    several draws counts as one answer: their mean.
+    """
+    lengths = []
+    for line in sorted(set(first.lines) & set(second.lines)):
+        counts: list[float] = []
+        for curve in (first, second):
+            place = curve.lines.index(line)
+            counts += [float(curve.correct[:, place].sum()), int(curve.n[place])]
+        right, n, other_right, other_n = counts
+        lengths.append(
+            LineDifference(
+                line,
+                int(n),
+                right / n,
+                other_right / other_n,
+                difference_interval(right, n, other_right, other_n),
+                fisher(round(right), int(n), round(other_right), int(other_n)),
+                n_second=int(other_n),
+            )
+        )
+    return Compared((first, second), tuple(lengths), is_paired=False)
+
+
+def difference_interval(
+    right: float, n: float, other_right: float, other_n: float
+) -> tuple[float, float]:
+    """95 % interval of the difference of two proportions, first minus second.
+
+    Newcombe's hybrid of two score intervals (Statistics in Medicine 17, 1998, method 10).
+    """
+    first, second = right / n, other_right / other_n
+    (low, high), (other_low, other_high) = (
+        wilson(successes, trials) or (0.0, 1.0)
+        for successes, trials in ((right, n), (other_right, other_n))
+    )
+    difference = first - second
+    return (
+        difference - math.hypot(first - low, other_high - second),
+        difference + math.hypot(high - first, second - other_low),
+    )
+
+
+@lru_cache(maxsize=1 << 14)
+def fisher(right: int, n: int, other_right: int, other_n: int) -> float:
+    """Two-sided p-value of Fisher's exact test of equal proportions: the probability, given the
+    sums, of all tables that are not more probable than the observed one.
+    """
+    total = right + other_right
+    low, high = max(0, total - other_n), min(n, total)
+    ways = [
+        math.comb(n, count) * math.comb(other_n, total - count) for count in range(low, high + 1)
+    ]
+    observed = ways[right - low]
+    return sum(way for way in ways if way <= observed) / sum(ways)

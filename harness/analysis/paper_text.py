@@ -14,9 +14,7 @@ NOTED = "†"
 
 
 def length_cell(estimate: EffectiveLength | None) -> str:
-    """`38 (27–42)`, `20 (< 5 to 34)†`, `> 500`, `not known (4 to > 32)`; a dash where nothing was
-    scored.
-    """
+    """`38 (27–42)`, `20 (< 5 to 34)†`, `> 500`, `not known (4 to > 32)`; a dash if not scored."""
     if estimate is None:
         return "–"
     inside = f" ({_range(estimate.length_ci)})" if estimate.span else ""
@@ -54,9 +52,7 @@ def notes(estimates: Mapping[str, EffectiveLength | None]) -> list[str]:
 def at_texts(
     estimate: EffectiveLength | None, lengths: Sequence[int], threshold: Threshold
 ) -> dict[str, str]:
-    """Header -> text: the accuracy at each of `lengths`, and the probability that it reaches the
-    threshold.
-    """
+    """Header -> text: the accuracy at each length, and how probably it reaches the threshold."""
     texts = {}
     for length in lengths:
         found = None if estimate is None else at_length(estimate, length)

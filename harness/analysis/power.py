@@ -14,19 +14,13 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from eyechart.harness.analysis.curve import Curve, Floats, Threshold
-from eyechart.harness.analysis.further import (
-    Side,
-    detectable_factor,
-    fitted_side,
-    octaves_between,
-)
+from eyechart.harness.analysis.curve import SIGNIFICANT, Curve, Floats, Threshold
+from eyechart.harness.analysis.further import Side, fitted_side, sides_difference
 from eyechart.harness.spec import Line
 
 POWER = 0.8
 FROM = 0.9
 """Accuracy of the better model, for `smallest_fall`."""
-_LEVEL = 0.05
 _STEPS = 1000
 """Accuracies are searched in steps of a thousandth."""
 _SLOPE, _LAPSES = 3.0, 0.02
@@ -45,7 +39,7 @@ def smallest_fall(pairs: int, tests: int = 1) -> float | None:
     By McNemar's exact test at 5 % divided by the number of tests, as in Holm's first step. `None`
     where not even a fall to 0 is found.
     """
-    critical = critical_counts(pairs, _LEVEL / tests)
+    critical = critical_counts(pairs, SIGNIFICANT / tests)
     if power_of_fall(FROM, 0.0, critical) < POWER:
         return None
     found, missed = 0, round(FROM * _STEPS)
@@ -94,8 +88,7 @@ def power_of_fall(first: float, second: float, critical: Counts) -> float:
         chosen = np.maximum(successes, 0)
         logs = log_factorials[trials] - log_factorials[chosen] - log_factorials[trials - chosen]
         masses = np.exp(logs + _power(share, chosen) + _power(1 - share, trials - chosen))
-        present: Floats = np.where(successes < 0, 0.0, masses)
-        return present
+        return np.where(successes < 0, 0.0, masses)
 
     only_first, only_second = first * (1 - second), second * (1 - first)
     either = only_first + only_second
@@ -111,8 +104,7 @@ def power_of_fall(first: float, second: float, critical: Counts) -> float:
 def _power(share: float, exponents: Counts) -> Floats:
     """The logarithm of `share` to the power of each exponent; 0 to the power of 0 is 1."""
     logarithm = math.log(share) if share > 0 else -math.inf
-    powers: Floats = np.where(exponents > 0, np.maximum(exponents, 1) * logarithm, 0.0)
-    return powers
+    return np.where(exponents > 0, np.maximum(exponents, 1) * logarithm, 0.0)
 
 
 @lru_cache(maxsize=64)
@@ -124,10 +116,10 @@ def smallest_factor(lines: tuple[tuple[Line, int], ...]) -> float | None:
     factor within that range is found.
     """
     rng = np.random.default_rng(0)
-    factors = []
-    for _ in range(_COMPARISONS):
-        low, _, high = octaves_between(_simulated(lines, rng), _simulated(lines, rng))
-        factors.append(detectable_factor(low, high))
+    factors = [
+        sides_difference(_simulated(lines, rng), _simulated(lines, rng)).detectable
+        for _ in range(_COMPARISONS)
+    ]
     factor = float(np.median(factors))
     return factor if factor <= lines[-1][0].high / lines[0][0].low else None
 

@@ -80,9 +80,7 @@ class Remedies:
 
     @property
     def _shorter(self) -> str:
-        """How to make prompts shorter: most of a prompt is what is around the rows, where that is
-        any.
-        """
+        """Most of a prompt is the text around the rows, where there is any."""
         if self.context:
             return f"ask for a smaller value of the axis {self.context} with {named('axes')}"
         return f"ask for shorter rows with {named('lengths')}"

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import astuple, dataclass
+from dataclasses import astuple
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -13,7 +14,7 @@ import orjson
 import pandas as pd
 
 from eyechart.harness.analysis.curve import Threshold
-from eyechart.harness.analysis.judged_run import JudgedRun, counted_records
+from eyechart.harness.analysis.judged_run import JudgedRun, each_counted
 from eyechart.harness.analysis.judging import reason
 from eyechart.harness.analysis.tables import (
     cells_table,
@@ -33,8 +34,7 @@ _SCORED = {outcome.about.letter: outcome for outcome in Outcome if outcome.about
 _SHOWN = 10
 
 
-@dataclass(frozen=True, slots=True)
-class Change:
+class Change(NamedTuple):
     """A sample whose outcome has changed."""
 
     id: str
@@ -108,15 +108,12 @@ def changes(run: JudgedRun) -> tuple[str, list[Change]]:
     except (OSError, ValueError, KeyError, TypeError):
         return "", []
     changed: dict[tuple[int, int], str] = {}
-    for place, (cell, letters_now) in enumerate(
-        zip(run.manifest.cells, _letters(run), strict=True)
-    ):
+    cells = zip(run.manifest.cells, _letters(run), strict=True)
+    for place, (cell, letters_now) in enumerate(cells):
         key = cell.condition.label, astuple(cell.line), cell.draws
-        letters_before = before.get(key, "")
-        if letters_before != letters_now:
-            for slot, (old, new) in enumerate(zip(letters_before, letters_now, strict=False)):
-                if old != new and old in _SCORED:
-                    changed[place, slot] = old
+        for slot, (old, new) in enumerate(zip(before.get(key, ""), letters_now, strict=False)):
+            if old != new and old in _SCORED:
+                changed[place, slot] = old
     return judged_by, list(_explained(run, changed)) if changed else []
 
 
@@ -129,7 +126,7 @@ def _explained(run: JudgedRun, changed: dict[tuple[int, int], str]) -> Iterator[
         for place, key in enumerate(zip(cells.tolist(), slots(run.samples, draws), strict=True))
         if key in changed
     }
-    for place, record in counted_records(run, letters_before.keys()).items():
+    for place, record in each_counted(run, letters_before.keys()):
         verdict = run.judge.verdict(record)
         why = reason(verdict, record.target)
         yield Change(record.id, _SCORED[letters_before[place]], verdict.outcome, why)

@@ -14,7 +14,7 @@ from eyechart.harness.analysis.effective_length import NOT_KNOWN, EffectiveLengt
 from eyechart.harness.analysis.family import Ranked, Ranking, corrected, is_default, longest
 from eyechart.harness.analysis.further import LengthDifference, Sides, sides_difference
 from eyechart.harness.analysis.interval import Sign
-from eyechart.harness.analysis.judged_run import JudgedCondition, JudgedRun
+from eyechart.harness.analysis.judged_run import JudgedCondition, JudgedRun, without_controls
 from eyechart.harness.analysis.not_known import listed, not_ranked, remedies_of, where_not_known
 from eyechart.harness.spec import Condition, varied_label
 
@@ -63,8 +63,8 @@ def _estimated(
     run: JudgedRun, threshold: Threshold, conditions: Collection[Condition] | None = None
 ) -> tuple[list[Estimated], str]:
     """The conditions with a scored sample, and the note that controls are left out; or empty."""
-    shown = [one for key, one in run.conditions.items() if conditions is None or key in conditions]
-    judged = [one for one in shown if not one.control] or shown
+    shown = run.shown(conditions)
+    judged = without_controls(shown)
     estimates = [(one, estimate) for one in judged if (estimate := one.effective_length(threshold))]
     return estimates, "controls are left out" if len(judged) < len(shown) else ""
 
@@ -79,11 +79,7 @@ def _where_not_known(estimates: Sequence[Estimated], unit: str) -> str:
 
 
 def _finding(
-    run: JudgedRun,
-    model: str,
-    estimates: Sequence[Estimated],
-    threshold: Threshold,
-    controls: str,
+    run: JudgedRun, model: str, estimates: Sequence[Estimated], threshold: Threshold, controls: str
 ) -> str:
     """The sentence about the conditions whose lengths are ranked; there is one."""
     task, unit = run.manifest.task, run.spec.unit
@@ -117,7 +113,7 @@ def _finding(
     pairs = comb(len(single), 2)
     shorter = sum(one.further > 0 for one in _differences(best, others, threshold, pairs))
     how = "; ".join(filter(None, (correction(pairs, _unpaired(single)), controls)))
-    tail = f"{_shown(shorter, len(others), 'condition')} ({how})."
+    tail = f"{_shown(shorter, len(others))} ({how})."
     headline = f"{model} sees to {_length(estimate, unit)} on {task} with {label}"
     headline += ", the default" * is_usual
     if len(equal) == len(others):
@@ -147,7 +143,7 @@ def remedies(
     conditions: Collection[Condition] | None = None,
 ) -> list[str]:
     """What the user can do where something else than sight limits a length, each remedy once."""
-    shown = [one for key, one in run.conditions.items() if conditions is None or key in conditions]
+    shown = run.shown(conditions)
     estimates = {_label(one, shown): one.effective_length(threshold) for one in shown}
     return remedies_of(estimates, len(shown))
 
@@ -182,16 +178,11 @@ def _length(estimate: EffectiveLength, unit: str) -> str:
     return text + (f" ({inside})" if inside else "")
 
 
-def _shown(shorter: int, others: int, what: str) -> str:
+def _shown(shorter: int, others: int) -> str:
     if not shorter:
-        return f"no difference from the other {what}{'s' * (others > 1)} is shown"
-    if shorter == others:
-        return f"that is further than with {_every(others, what)}"
-    return f"that is further than with {shorter} of the {others} other {what}s"
-
-
-def _every(others: int, what: str) -> str:
-    return f"each of the {others} other {what}s" if others > 1 else f"the other {what}"
+        return f"no difference from the other condition{'s' * (others > 1)} is shown"
+    which = f"{'each' if shorter == others else shorter} of the {others} other conditions"
+    return f"that is further than with {which if others > 1 else 'the other condition'}"
 
 
 def correction(pairs: int, unpaired: int = 0) -> str:

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 
 def shortened(text: str, most: int, where: str = "") -> str:
-    """`text` with its middle left out where it has more than `most` characters; `where` says where
-    the whole text is.
-    """
+    """`text`, its middle left out beyond `most` characters; `where` says where the whole is."""
     if len(text) <= most:
         return text
     head, tail = most - most // 2, most // 2

@@ -12,16 +12,12 @@ def signed(value: float, digits: int = 0) -> str:
 
 
 def signed_end(value: float, digits: int = 0) -> str:
-    """The end of an interval, which keeps its sign where it rounds to nothing: `-0.00`. The sign
-    says whether 0 lies in the interval.
-    """
+    """An end of an interval: it keeps its sign (`-0.00`), which says whether 0 lies in it."""
     return f"{round(value, _EXACT) + 0.0:+.{digits}f}"
 
 
 def with_ends(value: float, ends: tuple[float, float], digits: int = 0) -> tuple[str, str, str]:
-    """A difference and both ends of its interval. Where the interval leaves out 0, the difference
-    keeps its sign too.
-    """
+    """A difference and its ends; it keeps its sign too where the interval leaves out 0."""
     low, high = ends
     middle = signed(value, digits) if low <= 0 <= high else signed_end(value, digits)
     return middle, signed_end(low, digits), signed_end(high, digits)

@@ -40,16 +40,12 @@ from eyechart.harness.spec.unit import TOKENS
 MOST_IN_PAIRS = 12
 """Of more models only the effective lengths of each pair are compared, and lines and areas with the
 best one."""
-_ORDER = "<=>"
-_TWO = 2
 Pair: TypeAlias = tuple[int, int]
 """Two places, the smaller one first."""
 
 
 @dataclass(frozen=True, eq=False)
 class Place:
-    """One model of a standing."""
-
     name: str
     run: JudgedRun
     condition: Condition
@@ -73,12 +69,10 @@ class Place:
     conditions: int
     """Number of conditions in the median."""
     left_out: int
-    """Number of conditions that are not, because their length is not known or not limited by sight.
-    """
+    """Conditions that are not in it: their length is not known, or not limited by sight."""
 
     @property
     def ranks_text(self) -> str:
-        """See `ranks_text`."""
         return ranks_text(self.ranks)
 
 
@@ -104,20 +98,12 @@ class Standing:
     apart: int
     """Pairs that cannot be compared, because the models were asked other samples."""
     in_tokens: bool
-    """Whether effective lengths are in tokens of the row; a model whose tokens a symbol are not
-    known has no rank."""
+    """Whether lengths are in tokens of the row; without tokens a symbol there is no rank."""
 
     @property
     def has_ranks(self) -> bool:
-        """Whether the models are few enough that ranks say something: of a hundred models nearly
-        all have ranks like 1–100.
-        """
+        """Whether ranks say something: of a hundred models nearly all have ranks like 1–100."""
         return len(self.ranking.runs) <= MOST_IN_PAIRS
-
-    @property
-    def comparisons(self) -> list[Comparison]:
-        """Every comparison that was made."""
-        return list(self.ranking.comparisons.values())
 
 
 def standing(
@@ -224,8 +210,7 @@ class LengthTest(NamedTuple):
     """Whether the effective lengths of a pair differ."""
 
     p: float | None
-    """Two-sided p-value, with Holm's correction over all pairs that have one; `None` where a side
-    has no single threshold."""
+    """Two-sided, by Holm over all pairs that have one; `None` without a single threshold."""
     further: int
     """1 where first is shown to see further, -1 where second is, 0 where neither is."""
 
@@ -352,9 +337,9 @@ def median_length(lengths: Sequence[Bound]) -> Bound | None:
     """The median; `None` of fewer than two lengths. Between two middle lengths it is their
     geometric mean, or the shorter one if either is a bound.
     """
-    if len(lengths) < _TWO:
+    if len(lengths) <= 1:
         return None
-    ordered = sorted(lengths, key=lambda length: (length.length, _ORDER.index(length.sign)))
+    ordered = sorted(lengths, key=lambda length: length.order)
     low, high = ordered[(len(ordered) - 1) // 2], ordered[len(ordered) // 2]
     known = low.sign == high.sign == "="
     return Bound("=", round(math.sqrt(low.length * high.length))) if known else low

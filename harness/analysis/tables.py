@@ -23,24 +23,7 @@ from eyechart.harness.analysis.judged_run import JudgedCondition, JudgedRun
 from eyechart.harness.analysis.overall import overall
 from eyechart.harness.journal.files import replace_file
 from eyechart.harness.score.outcomes import NOT_SCORED
-from eyechart.harness.spec.columns import (
-    CAPACITY,
-    COST,
-    DIAGNOSIS,
-    EFFECTIVE_LENGTH,
-    ESTIMATE,
-    ESTIMATE_TEXTS,
-    OVERALL,
-    REACHES,
-    READ,
-    RIGHT_AT,
-    ROW_TOKENS,
-    RUN,
-    TOKEN_TEXTS,
-    TOKENS,
-)
-
-_DIGITS = 6
+from eyechart.harness.spec import columns
 
 
 def cells_table(run: JudgedRun, threshold: Threshold = Threshold()) -> pd.DataFrame:
@@ -60,9 +43,8 @@ def cells_table(run: JudgedRun, threshold: Threshold = Threshold()) -> pd.DataFr
             nominal = judged.scored_cells["length"]
             nominal = nominal[[one > 0 and is_described(estimate, one) for one in nominal]]
             reaches[nominal.index] = estimate.fit.reaches(nominal.to_numpy(float))
-    return run.cells.assign(
-        **{ROW_TOKENS: np.round(row_tokens, _DIGITS), REACHES: np.round(reaches, _DIGITS)}
-    )
+    more = {columns.ROW_TOKENS: row_tokens, columns.REACHES: reaches}
+    return run.cells.assign(**{name: np.round(one, columns.DIGITS) for name, one in more.items()})
 
 
 def effective_length_table(run: JudgedRun, threshold: Threshold = Threshold()) -> pd.DataFrame:
@@ -91,8 +73,8 @@ def effective_length_table(run: JudgedRun, threshold: Threshold = Threshold()) -
                 "not_scored": int(judged.cells[list(NOT_SCORED)].to_numpy().sum()),
                 "read": run.manifest.settings.get("read", "reply"),
                 "chance": judged.curve.mean_chance if run.options and judged.curve else None,
-                **_calibration_columns(judged),
-                **({} if (total := overall(judged)) is None else total.columns()),
+                **_named(columns.READ[2:], judged.calibration),
+                **_named(columns.OVERALL, overall(judged)),
                 **threshold_columns(threshold),
                 **estimate_columns(estimate, adaptive=judged.adaptive),
                 "error_growth": judged.error_growth,
@@ -102,22 +84,21 @@ def effective_length_table(run: JudgedRun, threshold: Threshold = Threshold()) -
             }
         )
     numbers = [
-        *(name for name in ESTIMATE if name not in ESTIMATE_TEXTS),
-        *(*OVERALL, *(name for name in READ if name != "read"), "error_growth", "cost_usd"),
-        *(name for name in TOKENS if name not in TOKEN_TEXTS),
+        *(*columns.NUMBERS, *columns.OVERALL, "error_growth", "cost_usd"),
+        *(name for name in columns.READ if name != "read"),
     ]
     if has_capacity:
         numbers += ["capacity", "capacity_fails_at"]
     for row in rows:
         values = np.array([row.get(name) for name in numbers], float)
-        row.update(zip(numbers, np.round(values, _DIGITS), strict=True))
-    columns = [*EFFECTIVE_LENGTH, *(CAPACITY if has_capacity else ())]
-    return pd.DataFrame(rows, columns=[*RUN, *manifest.spec["axes"], *columns])
+        row.update(zip(numbers, np.round(values, columns.DIGITS), strict=True))
+    names = [*columns.EFFECTIVE_LENGTH, *(columns.CAPACITY if has_capacity else ())]
+    return pd.DataFrame(rows, columns=[*columns.RUN, *manifest.spec["axes"], *names])
 
 
-def _calibration_columns(judged: JudgedCondition) -> dict[str, float]:
-    found = judged.calibration
-    return {} if found is None else dict(zip(READ[2:], found, strict=True))
+def _named(names: Sequence[str], values: Sequence[float] | None) -> dict[str, float]:
+    """Column -> value; empty where there are no values."""
+    return {} if values is None else dict(zip(names, values, strict=True))
 
 
 def at_table(run: JudgedRun, threshold: Threshold, lengths: Sequence[int]) -> pd.DataFrame:
@@ -132,30 +113,27 @@ def at_table(run: JudgedRun, threshold: Threshold, lengths: Sequence[int]) -> pd
     ]
     table = pd.DataFrame(rows, columns=[*run.manifest.spec["axes"], *AT_COLUMNS])
     numbers = [name for name in AT_COLUMNS if name not in ("at", "bound", "limited_by")]
-    table[numbers] = table[numbers].astype(float).round(_DIGITS)
+    table[numbers] = table[numbers].astype(float).round(columns.DIGITS)
     return table
 
 
 def cost_columns(judged: JudgedCondition) -> dict[str, Any]:
     """Column -> value of what its replies cost in CSV files: the columns `COST`."""
     cost = judged.cost
-    return dict(
-        zip(COST, (None, "") if cost is None else (cost.dollars, cost.prices_of), strict=True)
-    )
+    values = (None, "") if cost is None else (cost.dollars, cost.prices_of)
+    return dict(zip(columns.COST, values, strict=True))
 
 
 def right_at_columns(
     estimate: EffectiveLength, lengths: Sequence[int]
 ) -> dict[str, float | str | None]:
-    """Column -> value of the accuracy at each of `lengths` in the file of a leaderboard: the
-    columns `RIGHT_AT`, each with the length in its name.
-    """
+    """The columns `RIGHT_AT`, with each of `lengths` in their names -> the accuracy there."""
     return {
         name.format(length): value
         for length in lengths
         for found in [at_length(estimate, length)]
         for name, value in zip(
-            RIGHT_AT,
+            columns.RIGHT_AT,
             (
                 *(found.accuracy, *found.accuracy_ci, found.reaches),
                 "" if found.bound == "=" else found.bound,
@@ -166,17 +144,14 @@ def right_at_columns(
 
 
 def threshold_columns(threshold: Threshold) -> dict[str, Any]:
-    """Column -> value of a threshold in CSV files."""
     measure = "own accuracy" if threshold.relative else "accuracy"
     return {"threshold": threshold.share, "threshold_of": measure}
 
 
 def estimate_columns(estimate: EffectiveLength | None, *, adaptive: bool) -> dict[str, Any]:
-    """Column -> value of an effective length in CSV files: the columns `ESTIMATE`. The area is
-    `None` for an adaptive condition.
-    """
+    """The columns `ESTIMATE` -> values; the area of an adaptive condition is `None`."""
     if estimate is None:
-        return dict.fromkeys(ESTIMATE)
+        return dict.fromkeys(columns.ESTIMATE)
     area = None if adaptive else estimate.area
     low, high = (None, None) if adaptive else estimate.area_ci
     return {
@@ -195,12 +170,10 @@ def estimate_columns(estimate: EffectiveLength | None, *, adaptive: bool) -> dic
 def _length_columns(
     name: str, length: Bound | None, interval: Span
 ) -> dict[str, float | str | None]:
-    """The columns of a length: its value, the sign of its bound, and the ends of its interval. The
-    first two are empty where it is not known.
-    """
+    """A length, the sign of its bound, its interval; the first two are empty if it is unknown."""
     return {
         name: None if length is None else length.length,
-        f"{name}_bound": "" if length is None or length.sign == "=" else length.sign,
+        f"{name}_bound": "" if length is None else length.side,
         f"{name}_ci_low": interval[0].at_least,
         f"{name}_ci_high": interval[1].at_most,
     }
@@ -209,7 +182,7 @@ def _length_columns(
 def diagnosis_table(run: JudgedRun) -> pd.DataFrame:
     """`JudgedRun.diagnosis` with the columns of the cell and its number of scored samples."""
     table = pd.concat([run.cells, run.diagnosis], axis="columns")
-    return table[[*RUN, *run.manifest.spec["axes"], *DIAGNOSIS]]
+    return table[[*columns.RUN, *run.manifest.spec["axes"], *columns.DIAGNOSIS]]
 
 
 def to_csv(table: pd.DataFrame, path: Path) -> Path:

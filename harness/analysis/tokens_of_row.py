@@ -130,14 +130,11 @@ def of_prompts(prompts: Sequence[CountedPrompt]) -> TokensASymbol | None:
 
 
 def _means(values: Floats, groups: npt.NDArray[np.int64]) -> Floats:
-    means: Floats = np.bincount(groups, values) / np.bincount(groups)
-    return means
+    return np.bincount(groups, values) / np.bincount(groups)
 
 
 def _usual(residuals: Floats, squares: float, free: int) -> float:
-    """The half width of the interval where the samples are independent, with this many degrees of
-    freedom.
-    """
+    """The half width where samples are independent, with so many degrees of freedom."""
     return student(free) * math.sqrt(float((residuals**2).sum()) / free / squares)
 
 
@@ -173,12 +170,10 @@ class PairTokens:
 
     @property
     def is_known(self) -> bool:
-        """Whether both are known."""
         return self.first is not None and self.second is not None
 
     @property
     def swapped(self) -> PairTokens:
-        """The same with first and second exchanged."""
         return replace(self, first=self.second, second=self.first)
 
 

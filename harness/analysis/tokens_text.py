@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from eyechart.harness.analysis.comparison import Comparison
 from eyechart.harness.analysis.judged_run import JudgedCondition, JudgedRun
+from eyechart.harness.analysis.not_known import MOST_NAMES
 from eyechart.harness.analysis.tokens_of_row import PairTokens, TokensASymbol, differ, writes_rows
 from eyechart.harness.spec import Condition
 from eyechart.harness.spec.unit import singular
@@ -16,10 +17,6 @@ HOW = {
     "tokenizer": "counted by the tokenizer",
 }
 """The source of tokens a symbol, in words."""
-
-
-_MOST_NAMES = 3
-"""Most names before a note; of more names only their number is given."""
 
 
 def how(tokens: Iterable[TokensASymbol | None]) -> str:
@@ -140,7 +137,7 @@ def notes_of_runs(named: Sequence[tuple[str, JudgedRun]]) -> list[str]:
     return [
         note
         if len(named) == 1
-        else f"{', '.join(names) if len(names) <= _MOST_NAMES else f'{len(names)} runs'}: {note}"
+        else f"{', '.join(names) if len(names) <= MOST_NAMES else f'{len(names)} runs'}: {note}"
         for note, names in runs_of.items()
     ]
 

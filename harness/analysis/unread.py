@@ -9,11 +9,10 @@ import numpy as np
 from eyechart.harness.analysis.judged_run import JudgedRun, each_counted
 from eyechart.harness.analysis.shortened import shortened
 from eyechart.harness.journal.record import Record
-from eyechart.harness.score.outcomes import NOT_SCORED, OUTCOMES, Outcome
+from eyechart.harness.score.outcomes import SCORED_PLACES, Outcome
 
 _SHARE, _FEWEST = 0.2, 5
 """Unread replies that are worth a notice: this share of all, and this many."""
-_NOT_SCORED = [OUTCOMES.index(name) for name in NOT_SCORED]
 SHOWN = 3
 """Most reasons and replies that a notice shows."""
 _CHARS = 120
@@ -21,13 +20,11 @@ _CHARS = 120
 
 
 def unread_lines(run: JudgedRun) -> list[str]:
-    """How many replies of a run are unread, why, and some of them, one for each common reason
-    first; nothing if they are few.
-    """
+    """How many replies are unread, why, and some for each common reason; nothing if few are."""
     records, outcomes = (run.samples[name].to_numpy() for name in ("record", "outcome"))
     once = np.sort(np.unique(records, return_index=True)[1])
     unread = once[outcomes[once] == Outcome.UNPARSED.place]
-    total = int(np.isin(outcomes[once], _NOT_SCORED, invert=True).sum())
+    total = int(np.isin(outcomes[once], SCORED_PLACES).sum())
     if len(unread) < max(_FEWEST, _SHARE * total):
         return []
     reasons: Counter[str] = Counter()

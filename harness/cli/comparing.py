@@ -7,18 +7,17 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from eyechart.harness.analysis.comparability import names_of_all
+from eyechart.harness.analysis.comparability import names_of
 from eyechart.harness.analysis.comparison import (
     Change,
     Comparison,
     compare_conditions,
     compare_runs,
 )
-from eyechart.harness.analysis.comparison_table import DIGITS, comparison_table
+from eyechart.harness.analysis.comparison_table import comparison_table
 from eyechart.harness.analysis.comparison_text import finding
 from eyechart.harness.analysis.curve import Threshold
 from eyechart.harness.analysis.drift import drift_notes
-from eyechart.harness.analysis.factor import factors
 from eyechart.harness.analysis.family import Ranking, rank_runs
 from eyechart.harness.analysis.in_tokens import token_columns
 from eyechart.harness.analysis.judged_run import JudgedRun, read_run
@@ -39,7 +38,7 @@ from eyechart.harness.face.asked_run import Limits
 from eyechart.harness.face.engine import Talk
 from eyechart.harness.run.event_loop import run_in_loop
 from eyechart.harness.settings.run_settings import SETTINGS
-from eyechart.harness.spec.columns import COMPARISON
+from eyechart.harness.spec.columns import COMPARISON, DIGITS
 
 FAILURES: dict[str, set[Change]] = {
     "worse": {"worse"},
@@ -233,7 +232,7 @@ def _print_for_paper(comparisons: Sequence[Comparison], margin: float, form: str
 
 
 def _tell_notes(runs: Sequence[JudgedRun], axis: str | None) -> None:
-    names = names_of_all(runs) if axis is None else [run.manifest.model for run in runs]
+    names = names_of(runs) if axis is None else [run.manifest.model for run in runs]
     named_runs = list(zip(names, runs, strict=True))
     apart = _lines_apart(runs, names) if axis is None else ""
     notes = (recorded_note(named_runs), reading_note(named_runs), *drift_notes(named_runs))
@@ -291,7 +290,7 @@ def pair_document(comparison: Comparison, margin: float) -> dict[str, Any]:
     """The comparison in a JSON document."""
     length = comparison.length
     octaves, low, high = length.shown
-    factor, factor_low, factor_high = factors(length)
+    factor, factor_low, factor_high = length.factors
     names = {1: comparison.first, 0: None, -1: comparison.second}
     return {
         "task": comparison.task,

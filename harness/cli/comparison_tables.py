@@ -6,16 +6,16 @@ from collections.abc import Iterable, Iterator
 
 from rich.text import Text
 
-from eyechart.harness.analysis.comparison import AnyLength, Comparison, ConditionComparison
+from eyechart.harness.analysis.comparison import Comparison, ConditionComparison
 from eyechart.harness.analysis.comparison_cells import (
     NOT_COMPARABLE,
+    OF_FACTORS,
     accuracy_cell,
     area_rows,
     factor_cell,
     factor_span,
     factor_text,
     points_cell,
-    scored_second,
     seen_cell,
 )
 from eyechart.harness.analysis.comparison_text import finding
@@ -24,11 +24,10 @@ from eyechart.harness.analysis.curve import SIGNIFICANT
 from eyechart.harness.analysis.effective_length import (
     few,
 )
-from eyechart.harness.analysis.factor import NOTE, differs_from_ratio
 from eyechart.harness.analysis.family import Ranking, ranks_text
 from eyechart.harness.analysis.further import LengthDifference
 from eyechart.harness.analysis.in_tokens import no_tokens
-from eyechart.harness.analysis.paired import PairedArea
+from eyechart.harness.analysis.paired import LineDifference, PairedArea
 from eyechart.harness.analysis.run_text import ranking_finding, ranking_notes
 from eyechart.harness.analysis.signed import with_ends
 from eyechart.harness.analysis.tokens_text import unit_note
@@ -62,20 +61,20 @@ def _lines(compared: ConditionComparison) -> list[Column]:
     rows = [row for row, _ in compared.lines]
     counts = ["pairs", *map(str, (row.n for row in rows))]
     if not compared.is_paired:
-        counts = ["n", *(f"{row.n}, {scored_second(row)}" for row in rows)]
+        counts = ["n", *(f"{row.n}, {row.scored_second}" for row in rows)]
     elif _pairs(rows) is not None:
         counts = []
     return [
         Column(["length"], [str(row.line) for row in rows]),
         *([Column(counts[:1], counts[1:])] if counts else []),
         Column(["first, %"], [accuracy_cell(row.first, row.n) for row in rows]),
-        Column(["second, %"], [accuracy_cell(row.second, scored_second(row)) for row in rows]),
+        Column(["second, %"], [accuracy_cell(row.second, row.scored_second) for row in rows]),
         Column(["difference, points"], [points_cell(row) for row in rows]),
         Column(["p (Holm)"], [p_text(p) for _, p in compared.lines]),
     ]
 
 
-def _pairs(rows: list[AnyLength]) -> int | None:
+def _pairs(rows: list[LineDifference]) -> int | None:
     """The number of pairs on every line; `None` if it differs between lines."""
     counts = {row.n for row in rows}
     return counts.pop() if len(counts) == 1 else None
@@ -111,8 +110,8 @@ def _lengths(comparison: Comparison, compared: ConditionComparison) -> list[Colu
 
 def _tell_of_factors(lengths: Iterable[LengthDifference]) -> None:
     """Explains what a factor is, if one is not the ratio of the two lengths beside it."""
-    if differs_from_ratio(lengths):
-        tell(NOTE)
+    if not all(length.is_the_ratio for length in lengths):
+        tell(OF_FACTORS)
 
 
 def print_ranking(ranking: Ranking, margin: float) -> None:

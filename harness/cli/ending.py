@@ -9,7 +9,7 @@ from eyechart.harness.analysis.curve import Threshold
 from eyechart.harness.analysis.family import is_default
 from eyechart.harness.analysis.judged_run import JudgedRun
 from eyechart.harness.cli.layout import Column, blocks, table
-from eyechart.harness.cli.tables import STAR, bold, chart_title, length_text, shown_conditions
+from eyechart.harness.cli.tables import STAR, bold, chart_title, length_text
 from eyechart.harness.cli.terminal import echo, show, tell
 from eyechart.harness.spec import Condition, varied_label
 
@@ -32,7 +32,7 @@ class Headline:
 
 def headline(run: JudgedRun, conditions: Collection[Condition]) -> Headline:
     """The headline of a run, of which a command asked these conditions."""
-    shown = shown_conditions(run, conditions)
+    shown = run.shown(conditions)
     judged = min(shown, key=lambda one: (not is_default(one), one.control), default=None)
     estimate = judged and judged.effective_length(Threshold())
     label = varied_label(judged.condition, [one.condition for one in shown]) if judged else ""

@@ -167,9 +167,9 @@ def write(
             units = {section.task: section.unit for section in ranked}
             write_ranks(read_rows(output), output.with_suffix(".html"), units)
         elif ranked:
-            from eyechart.harness.report.page import write_sections
+            from eyechart.harness.report.page import write_report
 
-            write_sections(
+            write_report(
                 ranked,
                 output.with_suffix(".html"),
                 tasks=tasks,

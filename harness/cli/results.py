@@ -19,7 +19,7 @@ from eyechart.harness.analysis.tokens_text import table_notes
 from eyechart.harness.analysis.unread import unread_lines
 from eyechart.harness.cli.following import Followed, after_runs, followed
 from eyechart.harness.cli.readable import each_readable
-from eyechart.harness.cli.tables import print_groups, print_table, shown_conditions
+from eyechart.harness.cli.tables import print_groups, print_table
 from eyechart.harness.cli.terminal import echo, say, tell, warn
 from eyechart.harness.cli.verbs import DRAWN, check_drawing, check_output
 from eyechart.harness.errors import (
@@ -98,7 +98,7 @@ def show_run(
         echo(*unread_lines(judged_run))
     print_table(judged_run, threshold, conditions, at=at)
     tell(run_finding(judged_run, threshold, conditions))
-    for note in table_notes(shown_conditions(judged_run, conditions)):
+    for note in table_notes(judged_run.shown(conditions)):
         tell(note)
     for remedy in remedies(judged_run, threshold, conditions):
         tell(f"To know it, {remedy}.")
@@ -145,6 +145,7 @@ def report(
     """Writes the page of some runs, and its charts as pictures if `formats` asks for them."""
     from eyechart.harness.face.panels import sorted_out
     from eyechart.harness.report.page import write_report
+    from eyechart.harness.report.section import sections
 
     kinds = [kind.strip() for option in formats for kind in option.split(",")]
     for kind in kinds:
@@ -160,11 +161,11 @@ def report(
     for run in runs:
         if lines := unread_lines(run):
             say(f"{run.manifest.model} on {run.manifest.task}:", *lines)
+    shown = [run for run in {run.folder: run for run in runs}.values() if run.manifest.cells]
     written = write_report(
-        runs,
+        sections(shown, threshold),
         output,
         formats=kinds,
-        threshold=threshold,
         tasks=tasks,
         run_kept_code=run_kept_code,
         draw_more=[source.read(mine, runs, warn) for source, mine in beside],

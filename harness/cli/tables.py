@@ -73,7 +73,7 @@ def print_table(
     with a legend above. If there would be too many blocks, the table is a list without accuracies,
     the longest effective length first.
     """
-    judged = shown_conditions(run, conditions)
+    judged = run.shown(conditions)
     if not judged:  # a plan without cells, as of an import that was stopped
         show(*map(bold, joined([run.manifest.task, run.manifest.model])))
         return
@@ -96,13 +96,6 @@ def print_table(
     if hidden:
         others = f"{hidden} other condition{'s' * (hidden > 1)}"
         tell(f"{others} of this run not shown; see: bench score {run.folder}")
-
-
-def shown_conditions(
-    run: JudgedRun, conditions: Collection[Condition] | None
-) -> list[JudgedCondition]:
-    """The conditions of a run, only those of `conditions` if given."""
-    return [part for key, part in run.conditions.items() if conditions is None or key in conditions]
 
 
 def print_groups(run: JudgedRun, groups: pd.DataFrame) -> None:
@@ -316,7 +309,7 @@ def _show_list(shown: Sequence[_Shown], threshold: Threshold) -> None:
         estimate = seen(part)
         if estimate is None or estimate.length is None:
             return False, -1.0, 0
-        return estimate.is_ranked, estimate.length.length, "<=>".index(estimate.length.sign)
+        return estimate.is_ranked, *estimate.length.order
 
     ranked = sorted(shown, key=rank, reverse=True)
     length, interval, *others = _summary(ranked)

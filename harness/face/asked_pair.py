@@ -11,8 +11,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from eyechart.harness.analysis.comparability import check_same_task, names_of_all
+from eyechart.harness.analysis.comparability import check_same_task, names_of
 from eyechart.harness.analysis.comparison import Comparison, compare_runs
+from eyechart.harness.analysis.comparison_text import decisions
 from eyechart.harness.analysis.curve import Threshold
 from eyechart.harness.analysis.judged_run import JudgedRun
 from eyechart.harness.analysis.next_pairs import (
@@ -27,7 +28,6 @@ from eyechart.harness.analysis.next_pairs import (
     next_wave,
     planned,
 )
-from eyechart.harness.analysis.verdicts import decisions
 from eyechart.harness.face.asked_run import AskedRun, Limits
 from eyechart.harness.face.engine import Loop, Talk
 from eyechart.harness.journal.record import Warn
@@ -295,4 +295,4 @@ class AskedAgainstBaseline(Asking):
 def _names_of(runs: Sequence[JudgedRun]) -> list[str]:
     """Names that tell the runs apart; raises `CompareError` where they are of other tasks."""
     check_same_task(*runs)
-    return names_of_all(runs)
+    return names_of(runs)

@@ -9,7 +9,7 @@ from typing import Any
 from msgspec.structs import asdict, replace
 
 from eyechart.harness.analysis.details import Detail, Prompts, RunDetails
-from eyechart.harness.analysis.judged_run import JudgedRun, counted_records
+from eyechart.harness.analysis.judged_run import JudgedRun, each_counted
 from eyechart.harness.analysis.judging import Judge, reason
 from eyechart.harness.analysis.probabilities import rank_of
 from eyechart.harness.errors import UsageError
@@ -155,7 +155,7 @@ class ShownSample:
 
 def shown_samples(run: JudgedRun, places: Sequence[int], prompts: Prompts) -> Iterator[ShownSample]:
     """The samples at `places` of `run.samples`, in their order."""
-    records = counted_records(run, places)
+    records = dict(each_counted(run, places))
     cells = run.samples["cell"].to_numpy()
     details = [
         Detail(int(cells[place]), records[place], run.judge.verdict(records[place]))

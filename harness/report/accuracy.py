@@ -58,17 +58,8 @@ def _together(section: Section, condition: Condition, models: Sequence[str], of:
         for series in section.series
         if series.condition == condition
     }
-    marked: list[tuple[Series, Marks]] = [
-        (
-            by_name[name],
-            {
-                "colour": name,
-                "dash": name,
-                "size": look.size(name),
-                "solid": 1.0,
-                "where": name + ", adaptive" * by_name[name].judged.adaptive,
-            },
-        )
+    marked = [
+        (by_name[name], look.marks(name, ", adaptive" * by_name[name].judged.adaptive))
         for name in models
     ]
     values = condition.only(section.varied)

@@ -21,13 +21,7 @@ from eyechart.harness.analysis.interval import Bound, Sign, Span, span_text
 from eyechart.harness.analysis.leaderboard_file import Row, lengths_of
 from eyechart.harness.analysis.limit import RANKED
 from eyechart.harness.report.standings import Scale, StandingLine, strip_of
-from eyechart.harness.spec.columns import (
-    ACCURACY_AT,
-    COST_A_REPLY,
-    P_FURTHEST,
-    REPORTED,
-    RIGHT_AT,
-)
+from eyechart.harness.spec.columns import ACCURACY_AT, COST_A_REPLY, P_FURTHEST, REPORTED, RIGHT_AT
 
 
 @dataclass(frozen=True)
@@ -181,7 +175,6 @@ def _line(row: Row, scale: Scale, at: Sequence[int], *, is_of_tasks: bool) -> St
 
 
 def scale_of_rows(rows: Iterable[Row]) -> Scale:
-    """One scale for the effective lengths of rows."""
     return Scale.over(
         bound.length
         for row in rows

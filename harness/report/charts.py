@@ -5,7 +5,7 @@ A spec is made once for a section and refers to its data by name; each panel has
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -21,12 +21,13 @@ _APART, _MOST_APART = 2.2, 14
 """Pixels between equal curves, which are drawn above each other; and between all of them."""
 _LANE, _LANES = 4.5, 0.7
 """Most pixels between marks that lie side by side; and the share of the room between two lengths
-that the marks of all series may use.
-"""
+that the marks of all series may use."""
 _TICK = 32
 """Pixels from the label of the longest tested length to that of a longer published one."""
 _ENDS = (0.1, 0.2, 0.4, 0.6, 0.8, 1)
 """Least end of an axis of differences; on a shorter axis chance would look large."""
+LARGEST = 1e12
+"""Answers and errors beyond this are drawn at this value."""
 MANY = 6
 """Charts with more series than this have fainter bands and no fitted curves."""
 
@@ -71,8 +72,23 @@ def air_around(ticks: Sequence[float]) -> float:
     return float((high / low) ** 0.04) if high > low else 1.5
 
 
-def _data(name: str) -> alt.Chart:
+def dataset(name: str) -> alt.Chart:
+    """A chart of the rows that a panel has under a name."""
     return alt.Chart(alt.NamedData(name=name))
+
+
+def accuracy_axis() -> alt.Y:
+    """The field `y`, an accuracy, from 0 to 100 %."""
+    return alt.Y(
+        "y:Q",
+        scale=alt.Scale(domain=[0, 1]),
+        axis=alt.Axis(format="%", values=[0, 0.25, 0.5, 0.75, 1], title="accuracy"),
+    )
+
+
+def _dashed(name: str) -> alt.Chart:
+    rule: alt.Chart = dataset(name).mark_rule(color="var(--soft)", strokeDash=[3, 3])
+    return rule
 
 
 def _beside(data: alt.Chart, look: Look, lengths: Sequence[int]) -> alt.Chart:
@@ -83,8 +99,7 @@ def _beside(data: alt.Chart, look: Look, lengths: Sequence[int]) -> alt.Chart:
         (long / short for short, long in pairwise(sorted(set(lengths)))), default=high / low
     )
     lane = min((high / low) ** (_LANE / WIDTH), nearest ** (_LANES / series))
-    moved: alt.Chart = data.transform_calculate(x=f"datum.x * pow({lane:.5f}, datum.lane)")
-    return moved
+    return data.transform_calculate(x=f"datum.x * pow({lane:.5f}, datum.lane)")
 
 
 _TIPS = {
@@ -111,22 +126,17 @@ def accuracy_chart(look: Look, ticks: Sequence[int], rows: int, note: str, *, ov
     span, lapse), `threshold`. `note` is the meaning of a star after a label, or empty. `over` is
     the title of the x axis.
     """
-    colour, dash = look.colour(), look.dash()
-    y = alt.Y(
-        "y:Q",
-        scale=alt.Scale(domain=[0, 1]),
-        axis=alt.Axis(format="%", values=[0, 0.25, 0.5, 0.75, 1], title="accuracy"),
-    )
+    colour, dash, y = look.colour(), look.dash(), accuracy_axis()
     x = _x("x", ticks, title=over)
-    curve = _data("curve")
+    curve = dataset("curve")
     apart = min(_APART, _MOST_APART / rows) / HEIGHT
     tips = _tips("where", "length", "accuracy", "interval", "n")
     curves = _layers(
         curve.mark_area(opacity=0.14 if rows <= MANY else 0.06, line=False)
         .encode(x, y.copy(), alt.Y2("high:Q"), colour, alt.Detail("dash:N"))
         .transform_calculate(y="datum.low"),
-        _data("threshold").mark_rule(color="var(--soft)", strokeDash=[3, 3]).encode(y),
-        _data("fit")
+        _dashed("threshold").encode(y),
+        dataset("fit")
         .mark_line(strokeWidth=0.8, opacity=0.7)
         .encode(x, y, colour, alt.Detail("dash:N")),
         curve.mark_line(strokeWidth=2, strokeJoin="round")
@@ -136,7 +146,7 @@ def accuracy_chart(look: Look, ticks: Sequence[int], rows: int, note: str, *, ov
     )
     place = alt.Y("row:O", axis=None, scale=alt.Scale(domain=list(range(rows)), paddingOuter=0.4))
     hidden = _x("x", ticks, bare=True)
-    estimate = _data("estimate")
+    estimate = dataset("estimate")
     strip = _layers(
         estimate.mark_rule(strokeWidth=3, opacity=0.35, strokeCap="round").encode(
             _x("low", ticks, bare=True), place, alt.X2("high:Q"), colour
@@ -163,34 +173,38 @@ def accuracy_chart(look: Look, ticks: Sequence[int], rows: int, note: str, *, ov
     return {"vconcat": [strip, curves], "resolve": shared, "spacing": 8, **_SCHEMA}
 
 
+def _stacked(
+    name: str, field: str, colours: Mapping[str, str], ticks: Sequence[int], over: str
+) -> tuple[alt.Chart, alt.X, alt.Y]:
+    """Shares of the values of a field, stacked, by length; and the axes, without stacking."""
+    names, inks = map(list, (colours, colours.values()))
+    x = alt.X(
+        "length:O",
+        axis=alt.Axis(title=over, labelAngle=0),
+        scale=alt.Scale(paddingInner=0.12, **longest_first(ticks)),
+    )
+    axis, scale = alt.Axis(format="%", title="samples", tickCount=3), alt.Scale(domain=[0, 1])
+    bars = (
+        dataset(name)
+        .mark_bar(stroke="var(--paper)", strokeWidth=0.6)
+        .encode(
+            x,
+            alt.Y("share:Q", stack="zero", axis=axis, scale=scale),
+            alt.Color(f"{field}:N", scale=alt.Scale(domain=names, range=inks), legend=None),
+            alt.Order("rank:Q"),
+        )
+    )
+    return bars, x, alt.Y("share:Q", scale=scale, axis=axis)
+
+
 def outcomes_chart(ticks: Sequence[int], over: str) -> Spec:
     """Shares of the outcomes, stacked, by length; `over` is the title of the x axis.
 
     Data: `outcomes` (length, outcome, n).
     """
-    names, inks = map(list, (OUTCOME_COLOURS, OUTCOME_COLOURS.values()))
-    bars = (
-        _data("outcomes")
-        .mark_bar(stroke="var(--paper)", strokeWidth=0.6)
-        .encode(
-            alt.X(
-                "length:O",
-                axis=alt.Axis(title=over, labelAngle=0),
-                scale=alt.Scale(paddingInner=0.12, **longest_first(ticks)),
-            ),
-            alt.Y(
-                "share:Q",
-                stack="zero",
-                axis=alt.Axis(format="%", title="samples", tickCount=3),
-                scale=alt.Scale(domain=[0, 1]),
-            ),
-            alt.Color("outcome:N", scale=alt.Scale(domain=names, range=inks), legend=None),
-            alt.Order("rank:Q"),
-            tooltip=_tips("length", outcome="outcome:N", samples="n:Q"),
-        )
-        .properties(width=WIDTH, height=110)
-    )
-    return spec_of(bars)
+    bars, _, _ = _stacked("outcomes", "outcome", OUTCOME_COLOURS, ticks, over)
+    tips = _tips("length", outcome="outcome:N", samples="n:Q")
+    return spec_of(bars.encode(tooltip=tips).properties(width=WIDTH, height=110))
 
 
 def known_chart(ticks: Sequence[int], over: str) -> Spec:
@@ -199,30 +213,13 @@ def known_chart(ticks: Sequence[int], over: str) -> Spec:
 
     Data: `known` (length, reading, rank, n, share), `guesses` (length, share, n).
     """
-    names, inks = map(list, (KNOWN_COLOURS, KNOWN_COLOURS.values()))
-    x = alt.X(
-        "length:O",
-        axis=alt.Axis(title=over, labelAngle=0),
-        scale=alt.Scale(paddingInner=0.12, **longest_first(ticks)),
+    bars, x, y = _stacked("known", "reading", KNOWN_COLOURS, ticks, over)
+    guesses = dataset("guesses").mark_tick(color="var(--ink)", thickness=2)
+    return layered(
+        bars.encode(tooltip=_tips("length", right="reading:N", pairs="n:Q")),
+        guesses.encode(x, y, tooltip=_tips("length", guesses="n:Q")),
+        height=110,
     )
-    axis, scale = alt.Axis(format="%", title="samples", tickCount=3), alt.Scale(domain=[0, 1])
-    bars = (
-        _data("known")
-        .mark_bar(stroke="var(--paper)", strokeWidth=0.6)
-        .encode(
-            x,
-            alt.Y("share:Q", stack="zero", axis=axis, scale=scale),
-            alt.Color("reading:N", scale=alt.Scale(domain=names, range=inks), legend=None),
-            alt.Order("rank:Q"),
-            tooltip=_tips("length", right="reading:N", pairs="n:Q"),
-        )
-    )
-    guesses = (
-        _data("guesses")
-        .mark_tick(color="var(--ink)", thickness=2)
-        .encode(x, alt.Y("share:Q", scale=scale, axis=axis), tooltip=_tips("length", guesses="n:Q"))
-    )
-    return layered(bars, guesses, height=110)
 
 
 def answers_chart(look: Look) -> Spec:
@@ -230,14 +227,12 @@ def answers_chart(look: Look) -> Spec:
 
     Data: `answers` (true, given, n, colour), `ends` (true, given).
     """
-    scale = alt.Scale(type="symlog", constant=1, nice=False, padding=_AIR)
-    true = alt.X("true:Q", scale=scale, axis=_counts("right answer"))
-    given = alt.Y("given:Q", scale=scale, axis=_counts("answer"))
+    true, given = _symlog("true", "right answer", alt.X), _symlog("given", "answer")
     size = alt.Size("n:Q", scale=alt.Scale(type="sqrt", range=[12, 260]), legend=None)
     tips = _tips("where", right_answer="true:Q", answer="given:Q", samples="n:Q")
     return layered(
-        _data("ends").mark_line(color="var(--soft)", strokeDash=[3, 3]).encode(true, given),
-        _data("answers")
+        dataset("ends").mark_line(color="var(--soft)", strokeDash=[3, 3]).encode(true, given),
+        dataset("answers")
         .mark_point(filled=True, opacity=0.55)
         .encode(true, given, look.colour(), look.shape(), size, tooltip=tips),
         height=220,
@@ -260,12 +255,12 @@ def common_answers_chart() -> Spec:
     y = alt.Y("answer:N", sort=None, axis=alt.Axis(title="answer", domain=False, ticks=False))
     tips = _tips(answer="answer:N", given="given:Q", true="true:Q")
     return layered(
-        _data("common")
+        dataset("common")
         .mark_bar(color="var(--s1)", opacity=0.8, height={"band": 0.62})
         .encode(
             alt.X("given:Q", axis=alt.Axis(title="times given", tickMinStep=1)), y, tooltip=tips
         ),
-        _data("common")
+        dataset("common")
         .mark_tick(color="var(--ink)", thickness=2, size=13)
         .encode(alt.X("true:Q"), y, tooltip=tips),
         height=220,
@@ -277,11 +272,11 @@ def error_chart(look: Look, ticks: Sequence[int], over: str) -> Spec:
 
     Data: `error` (x, y, low, high, n, lane).
     """
-    data = _beside(_data("error"), look, ticks)
+    data = _beside(dataset("error"), look, ticks)
     x, y = _x("x", ticks, title=over), _symlog("y", "answer − right answer")
     tips = _tips("where", "length", median="y:Q", middle_four_fifths="interval:N", answers="n:Q")
     return layered(
-        _data("zero").mark_rule(color="var(--soft)", strokeDash=[3, 3]).encode(y),
+        _dashed("zero").encode(y),
         data.mark_rule(strokeWidth=5, opacity=0.22).encode(
             x, _symlog("low", "answer − right answer"), alt.Y2("high:Q"), look.colour()
         ),
@@ -290,14 +285,11 @@ def error_chart(look: Look, ticks: Sequence[int], over: str) -> Spec:
     )
 
 
-def _symlog(field: str, title: str) -> alt.Y:
+def _symlog(field: str, title: str, channel: type[alt.X | alt.Y] = alt.Y) -> alt.X | alt.Y:
+    """A field of small and huge whole numbers."""
     scale = alt.Scale(type="symlog", constant=1, nice=False, padding=_AIR)
-    return alt.Y(f"{field}:Q", scale=scale, axis=_counts(title))
-
-
-def _counts(title: str) -> alt.Axis:
-    """An axis of small and huge whole numbers."""
-    return alt.Axis(title=title, values=_DECADES, labelOverlap="greedy", format="~s", grid=True)
+    axis = alt.Axis(title=title, values=_DECADES, labelOverlap="greedy", format="~s", grid=True)
+    return channel(f"{field}:Q", scale=scale, axis=axis)
 
 
 def published_chart(look: Look, ticks: Sequence[int], reach: Sequence[int], over: str) -> Spec:
@@ -308,8 +300,8 @@ def published_chart(look: Look, ticks: Sequence[int], reach: Sequence[int], over
     """
     x, y = _x("x", ticks, reach=reach, title=over), _symlog("y", "mean |error|")
     tips = _tips(published="model:N", at="x:Q", error="y:Q", note="note:N")
-    published = _data("published")
-    measured = _data("error")
+    published = dataset("published")
+    measured = dataset("error")
     spec = layered(
         published.mark_line(color="var(--ghost)", strokeWidth=1).encode(
             x, y, alt.Detail("model:N")
@@ -317,7 +309,7 @@ def published_chart(look: Look, ticks: Sequence[int], reach: Sequence[int], over
         published.mark_text(color="var(--ghost)", fontSize=LABEL).encode(
             x, y, alt.Text("mark:N"), tooltip=tips
         ),
-        _data("names")
+        dataset("names")
         .mark_text(color="var(--soft)", fontSize=LABEL, align="left", dx=8)
         .encode(x, y, alt.Text("label:N")),
         measured.mark_line(strokeWidth=2).encode(x, y, look.colour(), look.dash()),
@@ -338,21 +330,14 @@ def published_accuracy_chart(
 
     Data: `published` (x, x2, y, model, mark), `curve` (x, y, n, lane).
     """
-    y = alt.Y(
-        "y:Q",
-        scale=alt.Scale(domain=[0, 1]),
-        axis=alt.Axis(format="%", values=[0, 0.25, 0.5, 0.75, 1], title="accuracy"),
-    )
-    x = _x("x", ticks, reach=reach, title=over)
-    published, measured = _data("published"), _data("curve")
+    x, y = _x("x", ticks, reach=reach, title=over), accuracy_axis()
+    published, measured = dataset("published"), dataset("curve")
     middle = published.transform_calculate(middle="sqrt(datum.x * datum.x2)")
     return layered(
         published.mark_rule(color="var(--ghost)").encode(x, y, alt.X2("x2:Q")),
         measured.mark_line(strokeWidth=2).encode(x, y, look.colour(), look.dash()),
         look.points(_beside(measured, look, ticks)).encode(
-            x,
-            y,
-            tooltip=[*_tips("where", length="x:Q"), _TIPS["accuracy"], *_tips("n")],
+            x, y, tooltip=[*_tips("where", length="x:Q"), _TIPS["accuracy"], *_tips("n")]
         ),
         middle.mark_text(color="var(--soft)", fontSize=LABEL + 2).encode(
             _x("middle", ticks, reach=reach, title=over),
@@ -373,30 +358,27 @@ def published_rows_chart(
     a data set `truth` (x) for a line; with both a data set `silent` (row, note) for rows without a
     value.
     """
-    scale = alt.Scale(type="symlog", constant=1, nice=False, padding=_AIR)
-    axis = _counts(title)
+    x = _symlog("x", title, alt.X)
     if not measured:
-        scale, axis = alt.Scale(zero=True), alt.Axis(title=title)
-    x = alt.X("x:Q", scale=scale, axis=axis)
+        x = alt.X("x:Q", scale=alt.Scale(zero=True), axis=alt.Axis(title=title))
     y = alt.Y(
         "row:N",
         scale=alt.Scale(domain=list(rows)),
         axis=alt.Axis(title=None, domain=False, ticks=False, labelLimit=160),
     )
     layers: list[alt.Chart] = [
-        _data("published")
+        dataset("published")
         .mark_tick(color="var(--ghost)", thickness=3, size=12)
         .encode(x, y, tooltip=_tips(published="row:N", value="x:Q"))
     ]
     if truth:
-        line = _data("truth").mark_rule(color="var(--soft)", strokeDash=[3, 3])
-        layers.insert(0, line.encode(x))
+        layers.insert(0, _dashed("truth").encode(x))
     if measured and truth:
-        silent = _data("silent").mark_text(color="var(--soft)", fontSize=LABEL, align="left")
+        silent = dataset("silent").mark_text(color="var(--soft)", fontSize=LABEL, align="left")
         layers.append(silent.encode(y, alt.Text("note:N"), x=alt.value(4)))
     if measured:
         size = alt.Size("n:Q", scale=alt.Scale(type="sqrt", range=[24, 160]), legend=None)
-        points = _data("measured").mark_point(filled=True, opacity=0.6)
+        points = dataset("measured").mark_point(filled=True, opacity=0.6)
         tips = _tips("where", value="x:Q", samples="n:Q")
         layers.append(points.encode(x, y, look.colour(), look.shape(), size, tooltip=tips))
     return layered(*layers, height=_ROW * len(rows))
@@ -410,7 +392,7 @@ def inside_chart(
 
     Data: `inside` (x, y, low, high, n, lane), `estimate` (x), `line` (y).
     """
-    inside, x = _beside(_data("inside"), look, ticks), _x("x", ticks, title=over)
+    inside, x = _beside(dataset("inside"), look, ticks), _x("x", ticks, title=over)
     scale = alt.Scale(type="log" if is_log else "linear", zero=False)
     if is_share:
         scale = alt.Scale(domain=[0, 1])
@@ -418,8 +400,8 @@ def inside_chart(
     y, low = (alt.Y(f"{field}:Q", scale=scale, axis=axis) for field in ("y", "low"))
     tips = _tips("where", "length", mean="y:Q", smallest="low:Q", largest="high:Q", samples="n:Q")
     return layered(
-        _data("line").mark_rule(color="var(--soft)", strokeDash=[3, 3]).encode(y),
-        _data("estimate").mark_rule(strokeWidth=1, strokeDash=[2, 2]).encode(x, look.colour()),
+        _dashed("line").encode(y),
+        dataset("estimate").mark_rule(strokeWidth=1, strokeDash=[2, 2]).encode(x, look.colour()),
         inside.mark_rule(strokeWidth=5, opacity=0.22).encode(
             x, low, alt.Y2("high:Q"), look.colour()
         ),
@@ -435,7 +417,7 @@ def effects_chart(look: Look, ticks: Sequence[int], largest: float, over: str) -
 
     Data: `effects` (x, y, low, high, n, colour, lane).
     """
-    data = _beside(_data("effects"), look, ticks)
+    data = _beside(dataset("effects"), look, ticks)
     x = _x("x", ticks, title=over)
     end = next(end for end in _ENDS if end >= min(largest, 1))
     y = alt.Y(
@@ -450,7 +432,7 @@ def effects_chart(look: Look, ticks: Sequence[int], largest: float, over: str) -
     low = alt.Y("low:Q", scale=y["scale"], axis=y["axis"])
     tips = _tips("length", compared="where:N", difference="difference:N", pairs="n:Q", Holm_p="p:N")
     return layered(
-        _data("zero").mark_rule(color="var(--soft)", strokeDash=[3, 3]).encode(y),
+        _dashed("zero").encode(y),
         data.mark_line(strokeWidth=1, opacity=0.5).encode(x, y, look.colour(), look.dash()),
         data.mark_rule(strokeWidth=2).encode(x, low, alt.Y2("high:Q"), look.colour()),
         look.points(data).encode(x, y, tooltip=tips),
@@ -471,9 +453,7 @@ def spec_of(chart: alt.TopLevelMixin) -> Spec:
 
 
 def layered(*charts: alt.Chart, **properties: Any) -> Spec:
-    """The charts above each other, as Vega-Lite. `alt.layer` copies its charts five times, which
-    takes longer than the rest.
-    """
+    """Charts above each other, as Vega-Lite; `alt.layer` copies them five times, which is slow."""
     return {**_layers(*charts, **properties), **_SCHEMA}
 
 

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from eyechart.harness.analysis.interval import Z95
-from eyechart.harness.report.charts import HEIGHT, layered, longest_first
+from eyechart.harness.report.charts import HEIGHT, dataset, layered, longest_first
 from eyechart.harness.report.looks import LABEL, Spec
 from eyechart.harness.report.panels import Figure, Panel, Rows
 from eyechart.harness.report.section import Section, Series, key_of
@@ -75,9 +75,7 @@ def _rows(section: Section, measure: _Measure, panel_series: Sequence[Series]) -
         spent = _spent(series, measure)
         if spent:
             used.append((series, spent))
-    if not used:
-        return []
-    common = sorted(set.intersection(*(set(spent) for _, spent in used)))
+    common = sorted(set.intersection(*(set(spent) for _, spent in used))) if used else []
     if not common:
         return []
     rows = []
@@ -122,11 +120,8 @@ def _spent(series: Series, measure: _Measure) -> dict[int, tuple[float, float, i
 
 
 def _chart(measure: _Measure, lengths: Sequence[int], unit: str) -> Spec:
-    """Data: `models` (model, x, x_low, x_high, y, y_low, y_high, label, cost, n, lengths), `names`
-    (the same rows, or none).
-    """
-    models = alt.Chart(alt.NamedData(name="models"))
-    names = alt.Chart(alt.NamedData(name="names"))
+    """Data: `models` (model, x, y, their ends, label, cost, n, lengths), `names`: all or none."""
+    models, names = dataset("models"), dataset("names")
     scale = alt.Scale(type="log", nice=False, padding=20)
     ends = min(lengths) / 1.1, max(lengths) * 1.1
     lines = alt.Scale(type="log", nice=False, clamp=True, **longest_first(ends))

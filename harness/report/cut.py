@@ -19,13 +19,11 @@ _OF_PROMPT = " left out; 'bench samples --full' prints them"
 
 def cut_prompt(prompt: str | None) -> str | None:
     """A prompt with its middle left out where it is long."""
-    return None if prompt is None else shortened(prompt, MOST, _OF_PROMPT)
+    return _cut(prompt, _OF_PROMPT)
 
 
 def cut_detail(detail: Detail) -> Detail:
-    """A sample without the middle of its long texts, and with its probabilities as texts alone. The
-    answer stays marked.
-    """
+    """A sample without the middle of long texts, its answer marked, probabilities as texts."""
     record, verdict = detail.record, detail.verdict
     reply = record.reply
     if reply is not None and len(reply) > MOST:
@@ -57,5 +55,5 @@ def cut_detail(detail: Detail) -> Detail:
     return Detail(detail.cell, record, verdict, thinking_text(detail.record), options, logprobs)
 
 
-def _cut(text: str | None) -> str | None:
-    return None if text is None else shortened(text, MOST, _WHERE)
+def _cut(text: str | None, where: str = _WHERE) -> str | None:
+    return None if text is None else shortened(text, MOST, where)

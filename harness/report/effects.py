@@ -41,7 +41,6 @@ class Effect:
     value: str
     others: Condition
     """The values of the other axes that the section varies."""
-    threshold: Threshold
     compared: ConditionComparison
     """The comparison of the value, which is first, with the baseline, which is second."""
 
@@ -77,9 +76,7 @@ class Effect:
 
     @property
     def moved(self) -> bool:
-        """Whether one of the two sees further or has the larger area; never where something else
-        than sight limits one of them.
-        """
+        """Whether one sees further or has the larger area, and sight limits both."""
         if self.is_limited:
             return False
         return bool(self.further or (self.area and self.area.larger))
@@ -152,17 +149,13 @@ def _axis_effects(section: Section, run_details: RunDetails, axis: str) -> Itera
             comparison = compared[value, baseline].get(condition)
             if comparison is not None:
                 others = condition.only(other_axes)
-                yield Effect(
-                    run_details, axis, baseline, value, others, section.threshold, comparison
-                )
+                yield Effect(run_details, axis, baseline, value, others, comparison)
 
 
 def _compare_values(
     run_details: RunDetails, axis: str, value: str, baseline: str, threshold: Threshold
 ) -> dict[Condition, ConditionComparison]:
-    """The comparison that `bench compare` makes of two values, by the rest of the condition; empty
-    if the values have no scored sample in common.
-    """
+    """What `bench compare` finds, by the rest of the condition; empty without shared samples."""
     if value == baseline:
         return {}
     try:
@@ -352,7 +345,6 @@ def _of_models(
             comparison.second,
             comparison.first,
             compared.condition.only(section.varied),
-            section.threshold,
             compared,
         )
         for compared in comparison.conditions

@@ -32,8 +32,6 @@ _COMMON = 12
 _POINTS = 600
 """Most different pairs of right and given answer in a panel; more pairs are put into bins."""
 _BINS = 40
-_LARGEST = 1e12
-"""Answers beyond this are drawn at this value."""
 
 
 def outcomes_figure(section: Section) -> Figure:
@@ -67,51 +65,32 @@ def outcomes_figure(section: Section) -> Figure:
 
 
 def answer_figures(section: Section) -> list[Figure]:
-    """Answers against right ones, the commonest answers, and signed errors; empty unless the
-    answers are integers.
-    """
+    """Answers against right ones, the commonest, signed errors; empty unless they are integers."""
     if not section.integer:
         return []
     look = look_of(section)
     pairs, common, errors = [], [], []
     for run_details in section.runs:
-        run_series = [series for series in section.series if series.run_details is run_details]
+        run_series = section.series_of(run_details)
         answered = _answered(run_details.samples)
         if answered.empty:
             continue
         pairs.append(Panel(run_details.name, "", _answer_rows(section, run_series)))
         for title, part in _by_strategy(section, run_series):
-            given = _answered(part)
-            if rows := _common_rows(given[given["answer"].abs() < FIRST_ROUNDED]):
+            said = _answered(part)
+            if rows := _common_rows(said[said["answer"].abs() < FIRST_ROUNDED]):
                 common.append(Panel(run_details.name, title, {"common": rows}))
     for model, title, panel_series in panels_of(section):
         rows = [row for series in panel_series for row in _error_rows(section, series)]
         if rows:
             data = {"error": told_apart(rows, always=True), "zero": [{"y": 0}]}
             errors.append(Panel(model, title, data))
+    given, commonest = charts.answers_chart(look), charts.common_answers_chart()
+    signed = charts.error_chart(look, section.lengths, section.over)
     answer_charts = [
-        Figure(
-            "answers",
-            "Answers against right ones",
-            charts.answers_chart(look),
-            tuple(pairs),
-            look,
-            lengths=False,
-        ),
-        Figure(
-            "common",
-            "The commonest answers",
-            charts.common_answers_chart(),
-            tuple(common),
-            lengths=False,
-        ),
-        Figure(
-            "error",
-            "Signed error by length",
-            charts.error_chart(look, section.lengths, section.over),
-            tuple(errors),
-            look,
-        ),
+        Figure("answers", "Answers against right ones", given, tuple(pairs), look, lengths=False),
+        Figure("common", "The commonest answers", commonest, tuple(common), lengths=False),
+        Figure("error", "Signed error by length", signed, tuple(errors), look),
     ]
     return [figure for figure in answer_charts if figure.panels]
 
@@ -140,7 +119,7 @@ def _answered(samples: pd.DataFrame) -> pd.DataFrame:
 def _answer_rows(section: Section, run_series: Sequence[Series]) -> dict[str, Rows]:
     parts = [_answered(series.samples) for series in run_series]
     true, given = (np.concatenate([part[name] for part in parts]) for name in ("target", "answer"))
-    given = np.clip(given, -_LARGEST, _LARGEST)
+    given = np.clip(given, -charts.LARGEST, charts.LARGEST)
     names = ("colour", "dash", "where")
     marks = [tuple(str(marks_of(section, series)[name]) for name in names) for series in run_series]
     marked = [mark for mark, part in zip(marks, parts, strict=True) for _ in range(len(part))]
@@ -186,7 +165,7 @@ def _error_rows(section: Section, series: Series) -> Rows:
     lengths = np.array([section.shown_as(int(length)) for length in series.samples["length"]])
     for length in np.unique(lengths[~np.isnan(signed) & (lengths > 0)]):
         known = signed[(lengths == length) & ~np.isnan(signed)]
-        errors = np.clip(known, -_LARGEST, _LARGEST)
+        errors = np.clip(known, -charts.LARGEST, charts.LARGEST)
         low, middle, high = (float(value) for value in np.quantile(errors, [0.1, 0.5, 0.9]))
         rows.append(
             {
@@ -214,41 +193,25 @@ def effect_figures(section: Section, section_effects: Sequence[Effect]) -> list[
         for effect in axis_effects:
             rows = panels.setdefault((effect.run_details.name, effect.where), [])
             rows += _effect_rows(section, effect, look)
-        if panels:
-            drawn = [row for panel_rows in panels.values() for row in panel_rows]
-            largest = max((abs(row[end]) for row in drawn for end in ("low", "high")), default=0)
-            axis_figures.append(
-                Figure(
-                    f"effect-{axis}",
-                    f"What {axis.replace('_', ' ')} changes",
-                    charts.effects_chart(look, section.lengths, largest, section.over),
-                    tuple(
-                        Panel(
-                            model,
-                            where,
-                            {"effects": told_apart(rows, always=True), "zero": [{"y": 0}]},
-                        )
-                        for (model, where), rows in panels.items()
-                    ),
-                    look,
-                    note=(
-                        "on the same samples"
-                        if all(effect.compared.same_targets for effect in axis_effects)
-                        else "on other rows of the same length"
-                    ),
-                )
-            )
+        if not panels:
+            continue
+        drawn = [row for panel_rows in panels.values() for row in panel_rows]
+        largest = max((abs(row[end]) for row in drawn for end in ("low", "high")), default=0)
+        spec = charts.effects_chart(look, section.lengths, largest, section.over)
+        shown = tuple(
+            Panel(*key, {"effects": told_apart(rows, always=True), "zero": [{"y": 0}]})
+            for key, rows in panels.items()
+        )
+        is_same = all(effect.compared.same_targets for effect in axis_effects)
+        note = "on the same samples" if is_same else "on other rows of the same length"
+        title = f"What {axis.replace('_', ' ')} changes"
+        axis_figures.append(Figure(f"effect-{axis}", title, spec, shown, look, note=note))
     return axis_figures
 
 
 def _effect_rows(section: Section, effect: Effect, look: Look) -> Rows:
-    series = next(
-        series
-        for series in section.series
-        if series.run_details is effect.run_details
-        and series.condition[effect.axis] == effect.value
-        and all(series.condition[axis] == value for axis, value in effect.others.items())
-    )
+    values = {**effect.others, effect.axis: effect.value}
+    series = section.series_of(effect.run_details, **values)[0]
     rows = []
     for row, p in effect.compared.lines:
         low, high = row.difference_ci

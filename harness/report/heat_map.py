@@ -5,7 +5,7 @@ from __future__ import annotations
 import altair as alt
 
 from eyechart.harness.analysis.interval import wilson
-from eyechart.harness.report.charts import layered, longest_first
+from eyechart.harness.report.charts import dataset, layered, longest_first
 from eyechart.harness.report.looks import LABEL, Spec
 from eyechart.harness.report.panels import Figure, Panel, Rows
 from eyechart.harness.report.section import Section
@@ -56,7 +56,7 @@ def heat_map_figure(section: Section) -> Figure | None:
 
 def _heat_map(axis: str, places: list[str], lengths: list[int], over: str) -> Spec:
     """Data: `cells` (the axis's own name, length, y, percent, n, interval)."""
-    cells = alt.Chart(alt.NamedData(name="cells"))
+    cells = dataset("cells")
     x = alt.X(
         "length:O",
         scale=alt.Scale(**longest_first(lengths)),

@@ -27,7 +27,6 @@ def known_figures(section: Section, gaps: Sequence[Gap]) -> list[Figure]:
 
 
 def known_table(section: Section, gaps: Sequence[Gap]) -> ReportTable:
-    """The numbers of the chart."""
     rows: list[dict[str, Value]] = [
         {
             "model": model,

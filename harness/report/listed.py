@@ -12,11 +12,11 @@ import pandas as pd
 
 from eyechart.harness.analysis import tables
 from eyechart.harness.analysis.capacity import STATISTIC, capacity
-from eyechart.harness.analysis.factor import factors
 from eyechart.harness.analysis.in_tokens import seen
 from eyechart.harness.analysis.interval import Bound, Span, span_text
 from eyechart.harness.analysis.judged_run import JudgedRun
 from eyechart.harness.analysis.overall import overall
+from eyechart.harness.analysis.paired import LineDifference, PairedArea
 from eyechart.harness.analysis.standing import Standing
 from eyechart.harness.report.effects import Effect
 from eyechart.harness.report.reported import Reported
@@ -50,7 +50,6 @@ def report_table(name: str, title: str, rows: Sequence[dict[str, Value]]) -> Rep
 
 
 def file_name(section: Section, name: str) -> str:
-    """The name of a table's CSV file."""
     return f"{section.name}-{name}".replace("/", "-")
 
 
@@ -79,7 +78,7 @@ def estimates_table(section: Section) -> ReportTable:
                 zip(
                     _ESTIMATE,
                     (
-                        None if estimate.length is None else _bound(estimate.length),
+                        _bound(estimate.length),
                         _span(estimate.length_ci),
                         estimate.limit.by,
                         "yes" if estimate.one_threshold else "no",
@@ -98,7 +97,7 @@ def estimates_table(section: Section) -> ReportTable:
             row["error growth"] = None if growth is None else round(growth, 2)
         if STATISTIC in series.run_details.run.spec.statistics:
             found = capacity(series.judged)
-            row[STATISTIC] = None if found is None else _bound(found.length)
+            row[STATISTIC] = _bound(None if found is None else found.length)
         if some_costs:
             cost = series.judged.cost
             row["cost, $"] = None if cost is None else float(f"{cost.dollars:.4g}")
@@ -111,17 +110,15 @@ def _tokens(section: Section, series: Series) -> dict[str, Value]:
     """Tokens a symbol, where they come from, and the effective length in tokens."""
     tokens = series.judged.tokens_a_symbol
     estimate = seen(series.judged, section.threshold, in_tokens=True)
-    length = None if estimate is None else estimate.length
     return {
         f"tokens a {singular(section.unit)}": None if tokens is None else round(tokens.value, 3),
         "from": "" if tokens is None else tokens.source,
-        "sees to, tokens": None if length is None else _bound(length),
+        "sees to, tokens": _bound(None if estimate is None else estimate.length),
         "its interval, tokens": None if estimate is None else _span(estimate.length_ci),
     }
 
 
 def _overall(series: Series) -> dict[str, Value]:
-    """The accuracy over all lengths, with its interval."""
     total = overall(series.judged)
     if total is None:
         return {"overall accuracy": None, "overall interval": None}
@@ -133,25 +130,16 @@ def _overall(series: Series) -> dict[str, Value]:
 
 
 _ESTIMATE = (
-    "sees to",
-    "95 % interval",
-    "limited by",
-    "single threshold",
-    "lapse rate",
-    "tested length",
-    "its interval",
-    "area",
-    "area low",
-    "area high",
+    *("sees to", "95 % interval", "limited by", "single threshold", "lapse rate"),
+    *("tested length", "its interval", "area", "area low", "area high"),
 )
 
 
-def _bound(bound: Bound) -> Value:
-    return [str(bound), _sort_key(bound)]
+def _bound(bound: Bound | None) -> Value:
+    return None if bound is None else [str(bound), _sort_key(bound)]
 
 
 def _sort_key(bound: Bound) -> float:
-    """The number by which a table is sorted, for a bound."""
     return bound.length + {"<": -0.5, "=": 0.0, ">": 0.5}[bound.sign]
 
 
@@ -209,6 +197,20 @@ def _p_value(p: float | None) -> float | None:
     return None if p is None else float(f"{p:.3g}")
 
 
+_PAIR = (
+    *("length", "pairs", "accuracy from", "accuracy to", "difference", "low", "high"),
+    *("p", "Holm p"),
+)
+
+
+def _difference(found: LineDifference | PairedArea) -> list[Value]:
+    """Both values, the one from which the change goes first, and their difference."""
+    return [
+        round(value, 4)
+        for value in (found.second, found.first, found.difference, *found.difference_ci)
+    ]
+
+
 def pairs_table(section: Section, all_effects: Sequence[Effect]) -> ReportTable:
     """Every paired difference: of areas, of effective lengths in octaves, and at each length."""
     rows: list[dict[str, Value]] = []
@@ -221,74 +223,36 @@ def pairs_table(section: Section, all_effects: Sequence[Effect]) -> ReportTable:
             "with": effect.where,
         }
         pairs = sum(row.n for row in effect.compared.paired.lengths)
-        if effect.area is not None:
-            low, high = effect.area.difference_ci
-            rows.append(
-                {
-                    **comparison,
-                    "length": ["all (area)", 0],
-                    "pairs": pairs,
-                    "accuracy from": round(effect.area.second, 4),
-                    "accuracy to": round(effect.area.first, 4),
-                    "difference": round(effect.area.difference, 4),
-                    "low": round(low, 4),
-                    "high": round(high, 4),
-                    "p": _p_value(effect.area.p),
-                    "Holm p": None,
-                }
-            )
-        length = effect.compared.length
-        octaves, low, high = length.shown
-        rows.append(
-            {
-                **comparison,
-                "length": ["all (sees to, octaves)", 0],
-                "pairs": pairs,
-                "accuracy from": None if length.second is None else _bound(length.second),
-                "accuracy to": None if length.first is None else _bound(length.first),
-                "difference": _finite(octaves),
-                "low": _finite(low),
-                "high": _finite(high),
-                "p": None,
-                "Holm p": _p_value(length.p),
-            }
-        )
+        found: list[tuple[Value, ...]] = []
+        if (area := effect.area) is not None:
+            name: Value = ["all (area)", 0]
+            found.append((name, pairs, *_difference(area), _p_value(area.p), None))
+        length, name = effect.compared.length, ["all (sees to, octaves)", 0]
+        both = _bound(length.second), _bound(length.first)
+        shown = map(_finite, length.shown)
+        found.append((name, pairs, *both, *shown, None, _p_value(length.p)))
         for row, adjusted in effect.compared.lines:
-            low, high = row.difference_ci
-            rows.append(
-                {
-                    **comparison,
-                    "length": [str(row.line), row.length],
-                    "pairs": row.n,
-                    "accuracy from": round(row.second, 4),
-                    "accuracy to": round(row.first, 4),
-                    "difference": round(row.difference, 4),
-                    "low": round(low, 4),
-                    "high": round(high, 4),
-                    "p": _p_value(row.p),
-                    "Holm p": _p_value(adjusted),
-                }
-            )
+            name, ps = [str(row.line), row.length], (_p_value(row.p), _p_value(adjusted))
+            found.append((name, row.n, *_difference(row), *ps))
+        rows += [comparison | dict(zip(_PAIR, values, strict=True)) for values in found]
     return report_table(
         file_name(section, "differences"), f"Paired differences: {section.name}", rows
     )
 
 
 def models_table(section: Section, standing: Standing) -> ReportTable:
-    """Each pair of models that the standing compares, under its condition. A factor is the median
-    of the ratio of both lengths.
-    """
+    """Each pair that the standing compares. A factor is the median of the ratio of both lengths."""
     rows: list[dict[str, Value]] = []
-    for comparison in standing.comparisons:
+    for comparison in standing.ranking.comparisons.values():
         length = comparison.length
-        factor, low, high = factors(length)
+        factor, low, high = length.factors
         seen = {1: comparison.first, -1: comparison.second}.get(length.further)
         rows.append(
             {
                 "first": comparison.first,
                 "second": comparison.second,
-                "first sees to": None if length.first is None else _bound(length.first),
-                "second sees to": None if length.second is None else _bound(length.second),
+                "first sees to": _bound(length.first),
+                "second sees to": _bound(length.second),
                 "factor (median of the ratio)": factor,
                 "factor low": low,
                 "factor high": high,

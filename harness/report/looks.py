@@ -17,25 +17,9 @@ from eyechart.harness.score.outcomes import Outcome
 
 Spec: TypeAlias = dict[str, Any]
 
-SERIES_LIGHT = (
-    "#0072B2",
-    "#D55E00",
-    "#009E73",
-    "#CC79A7",
-    "#E69F00",
-    "#56B4E9",
-    "#000000",
-)
+SERIES_LIGHT = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 """The colours of Okabe and Ito, the most visible on white first; without yellow."""
-SERIES_DARK = (
-    "#56B4E9",
-    "#E69F00",
-    "#2DBE94",
-    "#CC79A7",
-    "#F0E442",
-    "#E8752C",
-    "#F5F5F5",
-)
+SERIES_DARK = ("#56B4E9", "#E69F00", "#2DBE94", "#CC79A7", "#F0E442", "#E8752C", "#F5F5F5")
 SHAPES = ("circle", "square", "triangle-up", "diamond", "cross", "triangle-down", "stroke")
 DASHES: tuple[tuple[int, ...], ...] = (
     (1, 0),
@@ -90,11 +74,11 @@ class Look:
     colour_title: str = ""
     dash_title: str = ""
 
-    def colour(self, field: str = "colour") -> alt.Color:
+    def colour(self) -> alt.Color:
         """The colour of a series; only files get a legend."""
         inks = [ink(place) for place in range(len(self.colours))]
         scale = alt.Scale(domain=list(self.colours), range=inks)
-        return alt.Color(f"{field}:N", scale=scale, legend=None)
+        return alt.Color("colour:N", scale=scale, legend=None)
 
     def shape(self) -> alt.Shape:
         shapes = [SHAPES[place % len(SHAPES)] for place in range(len(self.colours))]
@@ -108,9 +92,7 @@ class Look:
         return alt.StrokeDash("dash:N", scale=scale, legend=None)
 
     def points(self, data: alt.Chart, *, stroke: float = 1.5) -> alt.Chart:
-        """Marks, each colour's smaller than the one before, so that none hides another; `stroke` is
-        the width of their line in pixels.
-        """
+        """Marks, each colour's smaller, so that none hides another; `stroke` in pixels."""
         colour = self.colour()
         marks: alt.Chart = data.mark_point(filled=True, opacity=1, strokeWidth=stroke).encode(
             colour,
@@ -130,6 +112,11 @@ class Look:
         """The area of a mark, in square pixels."""
         place = self.colours.index(colour) / max(len(self.colours) - 1, 1)
         return round(_LARGEST - (_LARGEST - _SMALLEST) * place)
+
+    def marks(self, name: str, more: str = "") -> dict[str, str | float]:
+        """The fields of every row of a series that its name alone tells apart."""
+        ways: dict[str, str | float] = {"colour": name, "dash": name, "size": self.size(name)}
+        return {**ways, "solid": 1.0, "where": name + more}
 
 
 def ink(place: int) -> str:

@@ -9,7 +9,6 @@ import base64
 import hashlib
 import json
 import math
-import re
 from collections.abc import Callable, Sequence
 from functools import lru_cache, partial
 from pathlib import Path
@@ -18,8 +17,9 @@ from typing import Any
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
+from eyechart.harness.analysis.cells import INVISIBLE
 from eyechart.harness.analysis.curve import Threshold
-from eyechart.harness.analysis.judged_run import JudgedRun
+from eyechart.harness.analysis.details import RunDetails
 from eyechart.harness.errors import JournalError
 from eyechart.harness.journal.files import replace_file
 from eyechart.harness.report import listed, looks
@@ -31,7 +31,7 @@ from eyechart.harness.report.page_section import PageSection, page_section_of
 from eyechart.harness.report.paged import CHUNK, FIELDS, PackedSamples, pack_samples
 from eyechart.harness.report.panels import MOST_TALL, TALL, DrawMore
 from eyechart.harness.report.reported import Reported, read_reported
-from eyechart.harness.report.section import UNITS, Section, sections
+from eyechart.harness.report.section import UNITS, Section
 from eyechart.harness.report.standings import first_of, scale_of
 from eyechart.harness.score.outcomes import NOT_SCORED, OUTCOMES
 
@@ -45,40 +45,6 @@ Warn = Callable[[str], None]
 
 
 def write_report(
-    runs: Sequence[JudgedRun],
-    out: Path,
-    *,
-    formats: Sequence[str] = ("html",),
-    threshold: Threshold = Threshold(),
-    tasks: str = "",
-    run_kept_code: bool = False,
-    draw_more: Sequence[DrawMore] = (),
-    warn: Warn,
-) -> list[Path]:
-    """Writes the page to `out`, and with `pdf`, `png` or `svg` its charts into a folder beside it;
-    returns the paths of the written files.
-
-    What `draw_more` draws of a section stands under the accuracy of its runs.
-
-    Prompts are made again from built-in tasks, from task files that `tasks` names,
-    or from what the runs kept; kept code is executed only with `run_kept_code`.
-
-    Raises:
-        JournalError: a file cannot be written.
-    """
-    runs = [run for run in {run.folder: run for run in runs}.values() if run.manifest.cells]
-    return write_sections(
-        sections(runs, threshold),
-        out,
-        formats=formats,
-        tasks=tasks,
-        run_kept_code=run_kept_code,
-        draw_more=draw_more,
-        warn=warn,
-    )
-
-
-def write_sections(
     of_tasks: Sequence[Section],
     out: Path,
     *,
@@ -90,8 +56,17 @@ def write_sections(
     at: Sequence[int] = (),
     warn: Warn,
 ) -> list[Path]:
-    """`write_report` for runs that are already in sections, with a title of its own, and with the
-    accuracy at each length `at` beside the effective lengths.
+    """Writes the page to `out`, and with `pdf`, `png` or `svg` its charts into a folder beside it;
+    returns the paths of the written files.
+
+    The page has the accuracy at each length `at` beside the effective lengths. What `draw_more`
+    draws of a section stands under the accuracy of its runs.
+
+    Prompts are made again from built-in tasks, from task files that `tasks` names,
+    or from what the runs kept; kept code is executed only with `run_kept_code`.
+
+    Raises:
+        JournalError: a file cannot be written.
     """
     published = read_reported()
     page_sections = [page_section_of(section, published, draw_more) for section in of_tasks]
@@ -99,15 +74,11 @@ def write_sections(
     try:
         out.parent.mkdir(parents=True, exist_ok=True)
         if "html" in formats:
-            page = _page(
-                page_sections,
-                published,
-                tasks,
-                run_kept_code=run_kept_code,
-                title=title,
-                at=at,
-                warn=warn,
-            )
+            runs = [(one.section.name, run) for one in page_sections for run in one.section.runs]
+            samples = pack_samples(runs, tasks, run_kept_code=run_kept_code)
+            for unknown in samples.unknown:
+                warn(f"prompts of {unknown}")
+            page = _page(page_sections, runs, published, samples, title=title, at=at)
             replace_file(out, page.encode("utf-8", "replace"))
             written.append(out)
         picture_formats = [kind for kind in formats if kind != "html"]
@@ -123,22 +94,13 @@ def write_sections(
 
 def _page(
     page_sections: Sequence[PageSection],
+    runs: Sequence[tuple[str, RunDetails]],
     published: Sequence[Reported],
-    tasks: str,
+    samples: PackedSamples,
     *,
-    run_kept_code: bool,
     title: str,
     at: Sequence[int],
-    warn: Warn,
 ) -> str:
-    runs = [
-        (page_section.section.name, run_details)
-        for page_section in page_sections
-        for run_details in page_section.section.runs
-    ]
-    samples = pack_samples(runs, tasks, run_kept_code=run_kept_code)
-    for unknown in samples.unknown:
-        warn(f"prompts of {unknown}")
     tables = [listed.reported_table(file) for file in published]
     script, bundle = "".join(map(read_asset, _SCRIPTS)), _bundle()
     models = list(dict.fromkeys(run_details.name for _, run_details in runs))
@@ -175,11 +137,8 @@ def _page(
 
 
 def _title(models: Sequence[str]) -> str:
-    return (
-        f"How far does {models[0]} see?"
-        if len(models) == 1
-        else (f"How far do {len(models)} models see?")
-    )
+    alone = len(models) == 1
+    return f"How far does {models[0]} see?" if alone else f"How far do {len(models)} models see?"
 
 
 def _highlights(page_sections: Sequence[PageSection]) -> list[tuple[PageSection, Effect]]:
@@ -213,11 +172,7 @@ def _units(page_sections: Sequence[PageSection]) -> list[tuple[str, str, bool]]:
     ]
     rows = [row for panel in panels for row in panel.data["curve"]]
     return [
-        (
-            unit,
-            names[unit],
-            unit == UNITS[0] or any(row[f"x@{unit}"] is not None for row in rows),
-        )
+        (unit, names[unit], unit == UNITS[0] or any(row[f"x@{unit}"] is not None for row in rows))
         for unit in UNITS
     ]
 
@@ -292,19 +247,12 @@ def environment() -> Environment:
     return templates
 
 
-_UNSEEN = re.compile(
-    "[\x00-\x1f\x7f-\x9f\xad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff"
-    "\ud800-\udfff\U000e0000-\U000e007f]"
-)
-
-
 def visible(text: object) -> str:
     """`text` with invisible characters, and those that reverse text, written as `[U+202E]`."""
-    return _UNSEEN.sub(lambda match: f"[U+{ord(match[0]):04X}]", str(text))
+    return INVISIBLE.sub(lambda match: f"[U+{ord(match[0]):04X}]", str(text))
 
 
 def style() -> str:
-    """The style sheet of every page."""
     return _colours() + read_asset("page.css") + read_asset("board.css")
 
 

@@ -135,7 +135,6 @@ class PageSection:
 
     @cached_property
     def outcomes(self) -> set[str]:
-        """Outcomes that occurred."""
         counts = pd.concat([details.run.cells[list(OUTCOMES)] for details in self.section.runs])
         return set(counts.columns[counts.any()])
 

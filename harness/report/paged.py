@@ -27,22 +27,23 @@ class PackedSamples:
 
     columns: dict[str, list[int]] = field(
         default_factory=lambda: {
-            "run": [],
-            "cell": [],
-            "outcome": [],
-            "length": [],
-            "index": [],
-            "draw": [],
+            name: [] for name in ("run", "cell", "outcome", "length", "index", "draw")
         }
     )
-    """One entry for each sample: its place in `runs`, in the run's cells, in `OUTCOMES`; its length
-    and its index.
-    """
+    """One entry for each sample: its place in `runs`, in the run's cells, in `OUTCOMES`; its
+    length, its index and its draw."""
     runs: list[dict[str, Any]] = field(default_factory=list)
     chunks: list[str] = field(default_factory=list)
     """The texts of `CHUNK` samples each: base64 of gzip of a JSON list of lists, see `FIELDS`."""
     unknown: list[str] = field(default_factory=list)
     """Tasks whose prompts are not shown, with what helps, each once: `NAME are not shown: …`."""
+
+    def enter(self, run: int, detail: Detail) -> None:
+        """Adds a sample of the run at this place to the columns."""
+        record, outcome = detail.record, detail.verdict.outcome.place
+        values = run, detail.cell, outcome, record.length, record.index, record.draw
+        for column, value in zip(self.columns.values(), values, strict=True):
+            column.append(value)
 
     @property
     def index(self) -> str:
@@ -51,22 +52,9 @@ class PackedSamples:
 
 
 FIELDS = (
-    "id",
-    "prompt",
-    "reply",
-    "reasoning",
-    "thinking",
-    "failure",
-    "target",
-    "answer",
-    "start",
-    "end",
-    "why",
-    "options",
-    "logprobs",
-    "prompt_tokens",
-    "output_tokens",
-    "latency_s",
+    *("id", "prompt", "reply", "reasoning", "thinking", "failure", "target", "answer"),
+    *("start", "end", "why", "options", "logprobs"),
+    *("prompt_tokens", "output_tokens", "latency_s"),
 )
 """The values in the list of a sample, in order."""
 
@@ -115,12 +103,7 @@ def pack_samples(
             if prompts.remedy and unknown not in packed.unknown:
                 packed.unknown.append(unknown)
             for detail in run_details.details:
-                packed.columns["run"].append(place)
-                packed.columns["cell"].append(detail.cell)
-                packed.columns["outcome"].append(detail.verdict.outcome.place)
-                packed.columns["length"].append(detail.record.length)
-                packed.columns["index"].append(detail.record.index)
-                packed.columns["draw"].append(detail.record.draw)
+                packed.enter(place, detail)
                 yield _texts(detail, detail.record.prompt or made.get(_key(detail)))
 
     all_texts = texts()

@@ -16,8 +16,7 @@ Rows = list[dict[str, Any]]
 FEW_CURVES = 4
 """So many curves can be read in a small panel."""
 TALL, MOST_TALL = 0.3, 380
-"""The height of curves on the page, as a share of the width of their panel; and most pixels of it.
-"""
+"""Height of curves on the page: the share of the width of their panel, and most pixels."""
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,6 @@ import numpy as np
 import pandas as pd
 
 from eyechart.harness.report import charts
-from eyechart.harness.report.beside import LARGEST, Files, beside, series_of
 from eyechart.harness.report.panels import Figure, Panel, Rows, look_of, marks_of, told_apart
 from eyechart.harness.report.reported import Reported
 from eyechart.harness.report.section import Section, Series
@@ -19,7 +18,6 @@ _APART = 1.6
 """Ratio of two errors from which their labels do not overlap."""
 _SMALL_COUNTS = (1, 2, 3)
 """Counts in the middle of a bin, in addition to the lengths that were asked."""
-_COUNTING = "barbero2024_counting_abs_error"
 COUNTED = {
     "counting/sum": "sum of ones",
     "counting/ones": "ones in all-ones",
@@ -29,7 +27,6 @@ COUNTED = {
 """Our task -> its name in the file of counting errors."""
 _OVER_LENGTH = ("counting/bernoulli",)
 """Tasks whose published lengths are lengths of the row; in the others they are true counts."""
-_COPYING = "barbero2024_copying"
 _COPIED = {
     "first token": {"position": "first", "hint": "off", "layout": "plain"},
     "last token": {"position": "last", "hint": "off", "layout": "plain"},
@@ -38,16 +35,11 @@ _COPIED = {
     "last token, interleaved, twice": {"position": "last", "hint": "off", "layout": "doubled"},
 }
 """Condition in the file of copied tokens -> our condition. There the odd token is a zero, and
-nothing stands between the tokens. For interleaved rows the paper has both forms.
-"""
-_LETTERS = "zhang2024_letter_counting"
+nothing stands between the tokens. For interleaved rows the paper has both forms."""
 
 
-def errors_figure(section: Section, files: Files) -> Figure | None:
+def errors_figure(section: Section, file: Reported) -> Figure:
     """The mean size of the error, by strategy: over the true count, or over the length."""
-    file = files.get(_COUNTING)
-    if file is None:
-        return None
     published = file.table[file.table["task"] == COUNTED[section.task]]
     over_length = section.task in _OVER_LENGTH
     panels, most = [], 0.0
@@ -57,7 +49,7 @@ def errors_figure(section: Section, files: Files) -> Figure | None:
             points = _published_errors(of_strategy)
             rows = [
                 row
-                for series in series_of(section, run_details, {"strategy": strategy})
+                for series in section.series_of(run_details, strategy=strategy)
                 for row in _mean_errors(section, series, over_length=over_length)
             ]
             if points and rows:
@@ -68,26 +60,22 @@ def errors_figure(section: Section, files: Files) -> Figure | None:
                 }
                 panels.append(Panel(run_details.name, f"strategy {strategy}", data))
                 most = max(most, *(row["x"] for row in rows))
-    if not panels:
-        return None
     title = section.over if over_length else "true count"
     ticks = section.lengths if over_length else _middles(section)
     ticks = ticks[: bisect_left(ticks, most) + 1]
-    spec = charts.published_chart(look_of(section), ticks, published["length"].tolist(), title)
+    look = look_of(section)
+    spec = charts.published_chart(look, ticks, published["length"].tolist(), title)
     note = (
         "Over the length of the row, seven tenths of which are ones on both sides."
         if over_length
         else "Over the true count, as there: how many are to be counted, not how long the row is."
     )
     note += " Prompts and models differ. △ lies at or above the edge of the published figure."
-    figure = Figure("published", "Beside published errors", spec, tuple(panels), note=note)
-    return beside(section, file, figure)
+    return Figure("published", "Beside published errors", spec, tuple(panels), look, note=note)
 
 
 def _published_errors(published: pd.DataFrame) -> Rows:
-    """Rows of one strategy, with a mark for each model; a triangle where the value lies at or above
-    the edge of the published figure.
-    """
+    """Rows of one strategy, marked by model; a triangle at or above the edge of the figure."""
     marks = dict(zip(sorted(published["model"].unique()), _MARKS, strict=False))
     return [
         {
@@ -127,7 +115,7 @@ def _mean_errors(section: Section, series: Series, *, over_length: bool) -> Rows
         {
             **marks_of(section, series),
             "x": float(place) if over_length else round(float(part["target"].mean()), 1),
-            "y": min(float(part["signed_error"].abs().mean()), LARGEST),
+            "y": min(float(part["signed_error"].abs().mean()), charts.LARGEST),
             "n": len(part),
         }
         for place, part in samples.groupby(places)
@@ -146,11 +134,8 @@ def _nearest(counts: pd.Series[float], middles: Sequence[int]) -> pd.Series[floa
     return pd.Series(np.asarray(middles, float)[apart.argmin(axis=1)], index=counts.index)
 
 
-def copied_figure(section: Section, files: Files) -> Figure | None:
+def copied_figure(section: Section, file: Reported) -> Figure:
     """Accuracy of copying, with the published ✓ at 1 and ✗ at 0."""
-    file = files.get(_COPYING)
-    if file is None:
-        return None
     wanted: dict[str, tuple[Mapping[str, str], Rows]] = {}
     for name, values in _COPIED.items():
         table = file.table[file.table["condition"] == name.removesuffix(", twice")]
@@ -166,14 +151,11 @@ def copied_figure(section: Section, files: Files) -> Figure | None:
         ]
         wanted[name] = ({**values, "separator": "none", "odd": "zero"}, points)
     note = "✓ is drawn at 100 % and ✗ at 0 %; their prompt is another one."
-    return _accuracies(section, file, wanted, (", ".join(file.table["model"].unique()), note))
+    return _accuracies(section, wanted, ", ".join(file.table["model"].unique()), note)
 
 
-def letters_figure(section: Section, files: Files) -> Figure | None:
+def letters_figure(section: Section, file: Reported) -> Figure:
     """Accuracy of counting a letter, with the published ones of each range of lengths."""
-    file = files.get(_LETTERS)
-    if file is None:
-        return None
     axes = ["format", "letter", "strategy"]
     marks = dict(zip(sorted(file.table["model"].unique()), _MARKS, strict=False))
     wanted: dict[str, tuple[Mapping[str, str], Rows]] = {}
@@ -182,29 +164,22 @@ def letters_figure(section: Section, files: Files) -> Figure | None:
         for _, row in table.iterrows():
             low, high = map(float, str(row["length_range"]).split("-"))
             share = float(row["accuracy_percent"]) / 100
-            mark = marks[row["model"]]
-            ends = {"x": low, "x2": high, "y": share, "mark": mark, "model": row["model"]}
-            points.append(ends)
-        wanted[", ".join(map(str, values))] = (
-            dict(zip(axes, map(str, values), strict=True)),
-            points,
-        )
+            mark, model = marks[row["model"]], row["model"]
+            points.append({"x": low, "x2": high, "y": share, "mark": mark, "model": model})
+        names = list(map(str, values))
+        wanted[", ".join(names)] = dict(zip(axes, names, strict=True)), points
     models = ", ".join(f"{mark} {model}" for model, mark in marks.items())
     note = "1,000 strings of each range of lengths, with another prompt."
-    return _accuracies(section, file, wanted, (models, note))
+    return _accuracies(section, wanted, models, note)
 
 
 def _accuracies(
-    section: Section,
-    file: Reported,
-    wanted: Mapping[str, tuple[Mapping[str, str], Rows]],
-    said: tuple[str, str],
-) -> Figure | None:
+    section: Section, wanted: Mapping[str, tuple[Mapping[str, str], Rows]], models: str, note: str
+) -> Figure:
     """Accuracy over length: a panel for each run and each published condition that the run has.
-    `wanted` has the name of a condition, our values of its axes, and its published points. `said`
-    has the models with their marks, and a note.
+    `wanted` has the name of a condition, our values of its axes, and its published points; `models`
+    are named with their marks.
     """
-    models, note = said
     panels = []
     for run_details in section.runs:
         for name, (values, points) in wanted.items():
@@ -215,7 +190,7 @@ def _accuracies(
                     "y": float(cell["accuracy"]),
                     "n": int(cell["n"]),
                 }
-                for series in series_of(section, run_details, values)
+                for series in section.series_of(run_details, **values)
                 for _, cell in series.cells.iterrows()
                 if cell["n"]
             ]
@@ -224,7 +199,7 @@ def _accuracies(
                     Panel(run_details.name, name, {"published": points, "curve": told_apart(rows)})
                 )
     reach = [int(row["x2"]) for _, points in wanted.values() for row in points]
-    spec = charts.published_accuracy_chart(look_of(section), section.lengths, reach, section.over)
-    title, note = "Beside published accuracies", f"{models}: {note}"
-    figure = Figure("published", title, spec, tuple(panels), note=note, source=models)
-    return beside(section, file, figure)
+    look, title = look_of(section), "Beside published accuracies"
+    spec = charts.published_accuracy_chart(look, section.lengths, reach, section.over)
+    note = f"{models}: {note}"
+    return Figure("published", title, spec, tuple(panels), look, note=note, source=models)

@@ -2,29 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+from eyechart.harness.analysis.details import RunDetails
 from eyechart.harness.report import charts
-from eyechart.harness.report.beside import LARGEST, Files, beside, series_of
 from eyechart.harness.report.panels import Figure, Panel, Rows, look_of, marks_of
+from eyechart.harness.report.reported import Reported
 from eyechart.harness.report.section import Section, Series, key_of
 from eyechart.harness.spec import Condition
 
 OURS = "this model"
 """The name of the row with our measurements."""
-_ONES = "mtandhj2025_314_ones"
 _ONES_WRITTEN = {
     "none": "none",
     "comma": "comma",
     "groups_of_five": "groups of five: comma inside, semicolon between",
 }
 """Our separator -> its name in the file of 314 ones."""
-_BASES = "mtandhj2025_rope_base_sweep"
 _WITHOUT_COMMAS = 0.16
 """Percent right without commas, in the notes that have the bases."""
-_CAPACITIES, _WRITINGS = "dai2026_counting_capacity", "dai2026_stimulus_capacity"
 _CAPACITY = (
     "A capacity is the largest centre of a band of lengths at which every reply can be read and "
     "the mean relative error is at most 5 %: another measure than the effective length, which is "
@@ -32,11 +29,8 @@ _CAPACITY = (
 )
 
 
-def ones_314_figure(section: Section, files: Files) -> Figure | None:
+def ones_314_figure(section: Section, file: Reported) -> Figure:
     """The answers to 314 ones, by separator: a row for each published model."""
-    file = files.get(_ONES)
-    if file is None:
-        return None
     panels = []
     for run_details in section.runs:
         for separator, written in _ONES_WRITTEN.items():
@@ -53,7 +47,7 @@ def ones_314_figure(section: Section, files: Files) -> Figure | None:
                 ],
                 "measured": [
                     row
-                    for series in series_of(section, run_details, {"separator": separator})
+                    for series in section.series_of(run_details, separator=separator)
                     for row in _given(section, series)
                 ],
                 "truth": [{"x": 314.0}],
@@ -61,26 +55,23 @@ def ones_314_figure(section: Section, files: Files) -> Figure | None:
             if data["measured"]:
                 panels.append(Panel(run_details.name, f"separator {separator}", data))
     models = list(dict.fromkeys(file.table["model"]))
-    spec = charts.published_rows_chart(look_of(section), [*models, OURS], "answer")
+    look = look_of(section)
+    spec = charts.published_rows_chart(look, [*models, OURS], "answer")
     note = "The dashed line is the true count. Larger marks are more samples with that answer."
-    figure = Figure("published", "Beside published answers", spec, tuple(panels), note=note)
-    return beside(section, file, figure)
+    return Figure("published", "Beside published answers", spec, tuple(panels), look, note=note)
 
 
 def _given(section: Section, series: Series) -> Rows:
     """How often each answer was given."""
-    answers = series.samples["answer"].dropna().clip(-LARGEST, LARGEST)
+    answers = series.samples["answer"].dropna().clip(-charts.LARGEST, charts.LARGEST)
     return [
         {**marks_of(section, series), "row": OURS, "x": float(str(answer)), "n": int(count)}
         for answer, count in answers.value_counts().sort_index().items()
     ]
 
 
-def bases_figure(section: Section, files: Files) -> Figure | None:
+def bases_figure(section: Section, file: Reported) -> Figure:
     """The published accuracies under ten bases of RoPE; we have no measurements of them."""
-    file = files.get(_BASES)
-    if file is None:
-        return None
     rows: Rows = [
         {"row": f"base {int(row['base']):,}", "x": float(row["case_1_accuracy_percent"])}
         for _, row in file.table.iterrows()
@@ -95,16 +86,11 @@ def bases_figure(section: Section, files: Files) -> Figure | None:
         "neither the model nor the lengths are known."
     )
     title = "Published under ten bases of RoPE"
-    figure = Figure("published", title, spec, (Panel("", "", data),), note=note)
-    sourced = beside(section, file, figure)
-    return None if sourced is None else replace(sourced, look=None)
+    return Figure("published", title, spec, (Panel("", "", data),), note=note)
 
 
-def writings_figure(section: Section, files: Files) -> Figure | None:
+def writings_figure(section: Section, file: Reported) -> Figure:
     """The published capacities of three models for the same item and delimiter."""
-    file = files.get(_WRITINGS)
-    if file is None:
-        return None
     published: dict[tuple[str, str], Rows] = {}
     for row in file.table.to_dict("records"):
         rows = published.setdefault((row["item"], row["delimiter"]), [])
@@ -112,51 +98,36 @@ def writings_figure(section: Section, files: Files) -> Figure | None:
     panels = []
     for run_details in section.runs:
         for (item, delimiter), rows in published.items():
-            ours = [
-                row
-                for series in series_of(section, run_details, {})
-                if _written(section, series.condition) == (item, delimiter)
-                for row in _seen(section, series)
-            ]
-            if ours:
+            if ours := _seen_in(section, run_details, (item, delimiter)):
                 data = {"published": rows, "measured": ours}
                 panels.append(Panel(run_details.name, f"{item}{delimiter}{item}", data))
     models = list(dict.fromkeys(file.table["model"]))
-    spec = charts.published_rows_chart(
-        look_of(section), [*models, OURS], "capacity (items)", truth=False
-    )
     title = "Beside published capacities, by writing"
-    figure = Figure("published-writings", title, spec, tuple(panels), note=_CAPACITY)
-    return beside(section, file, figure)
+    return _capacities("published-writings", title, section, panels, models)
 
 
-def capacities_figure(section: Section, files: Files) -> Figure | None:
+def capacities_figure(section: Section, file: Reported) -> Figure:
     """The published capacities at the same way of writing, one row for each family."""
-    file = files.get(_CAPACITIES)
-    if file is None:
-        return None
     table = file.table.assign(row=file.table["family"] + ", " + file.table["set"])
     rows: Rows = [
         {"row": row["row"], "x": float(row["capacity"]), "model": row["model"]}
         for _, row in table.iterrows()
     ]
-    panels = []
-    for run_details in section.runs:
-        ours = [
-            row
-            for series in series_of(section, run_details, {})
-            if _written(section, series.condition) == ("a", ", ")
-            for row in _seen(section, series)
-        ]
-        if ours:
-            panels.append(Panel(run_details.name, "a, a", {"published": rows, "measured": ours}))
+    panels = [
+        Panel(run_details.name, "a, a", {"published": rows, "measured": ours})
+        for run_details in section.runs
+        if (ours := _seen_in(section, run_details, ("a", ", ")))
+    ]
     families = sorted(table["row"].unique())
-    spec = charts.published_rows_chart(
-        look_of(section), [*families, OURS], "capacity (items)", truth=False
-    )
-    title = "Beside published capacities"
-    figure = Figure("published", title, spec, tuple(panels), note=_CAPACITY)
-    return beside(section, file, figure)
+    return _capacities("published", "Beside published capacities", section, panels, families)
+
+
+def _capacities(
+    kind: str, title: str, section: Section, panels: Sequence[Panel], rows: Sequence[str]
+) -> Figure:
+    look = look_of(section)
+    spec = charts.published_rows_chart(look, [*rows, OURS], "capacity (items)", truth=False)
+    return Figure(kind, title, spec, tuple(panels), look, note=_CAPACITY)
 
 
 def _written(section: Section, condition: Condition) -> tuple[str, str]:
@@ -166,6 +137,16 @@ def _written(section: Section, condition: Condition) -> tuple[str, str]:
         axes[axis].model_dump()["values"][condition[axis]] for axis in ("item", "delimiter")
     )
     return str(item), str(delimiter)
+
+
+def _seen_in(section: Section, run_details: RunDetails, written: tuple[str, str]) -> Rows:
+    """The effective lengths of a run with this item and this text between two items."""
+    return [
+        row
+        for series in section.series_of(run_details)
+        if _written(section, series.condition) == written
+        for row in _seen(section, series)
+    ]
 
 
 def _seen(section: Section, series: Series) -> Rows:

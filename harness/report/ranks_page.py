@@ -7,15 +7,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from markupsafe import Markup
 
+from eyechart.harness.analysis.at_length import suited
 from eyechart.harness.analysis.cells import markdown_text
 from eyechart.harness.analysis.leaderboard_file import Row, right_at_lengths
-from eyechart.harness.analysis.suited import suited
 from eyechart.harness.errors import JournalError
 from eyechart.harness.journal.files import replace_file
 from eyechart.harness.report.board import Group, groups_of, lines_of, scale_of_rows
@@ -190,7 +190,7 @@ def _shown(group: Group, at: Sequence[int], first: int, units: Mapping[str, str]
     }
     named = list(zip(lines, places, strict=True))
     if not has_right:
-        named = [(line.without_right_at(), place) for line, place in named]
+        named = [(replace(line, right_at=()), place) for line, place in named]
     return _Shown(group, heading, "; ".join(filter(None, origin)), answers, named, view)
 
 
@@ -229,9 +229,7 @@ def _places(lines: Sequence[StandingLine], at: Sequence[int]) -> list[dict[str, 
 
 
 def ranks_markdown(rows: Sequence[Row], units: Mapping[str, str], wanted: int | None = None) -> str:
-    """The tables of the page as Markdown: a heading, the answer at one length, and a table for each
-    group.
-    """
+    """The page as Markdown: for each group a heading, the answer at one length, and a table."""
     at = right_at_lengths(rows)
     first = first_of(at, wanted)
     parts: list[str] = []

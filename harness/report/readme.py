@@ -80,7 +80,7 @@ def markdown(leaderboard: Leaderboard) -> str:
             length = length_of(shown)
             if length is None or shown["limited_by"] not in RANKED:
                 return True, 0.0, 0.0, 0
-            return False, -mean(rows), -length.length, -"<=>".index(length.sign)
+            return False, -mean(rows), -length.length, -length.order[1]
 
         ranking = sorted(by_entrant.items(), key=lambda item: rank(item[1]))
         for (model, _, adaptive, kind), entrant_rows in ranking:
@@ -111,7 +111,6 @@ def _shown(rows: Sequence[Row]) -> Row:
 
 
 def _varied(labels: Iterable[str]) -> set[str]:
-    """The axes on which the labels differ."""
     values: dict[str, set[str]] = {}
     for label in labels:
         for axis, value in Condition.read(label).items():
@@ -136,7 +135,7 @@ def _median(rows: Sequence[Row]) -> str:
     """
     lengths = sorted(
         [length for row in rows if row["limited_by"] in RANKED and (length := length_of(row))],
-        key=lambda length: (length.length, "<=>".index(length.sign)),
+        key=lambda length: length.order,
     )
     middle = median_length(lengths)
     if middle is None:
@@ -183,14 +182,11 @@ def around(path: Path) -> tuple[str, str]:
 
 
 def _line(text: str, place: re.Match[str]) -> str:
-    """The number of the line that a match is on."""
     return str(text.count("\n", 0, place.end(0)) + 1)
 
 
 def put_into(path: Path, table: str) -> None:
-    """Replaces the text between the markers; if `path` is a link, in the file it points to. Raises
-    the errors of `around`.
-    """
+    """Replaces the text between the markers, in the file that a link is to; raises as `around`."""
     before, after = around(path)
     end = "\r\n" if "\r\n" in before + after else "\n"
     text = end.join([before, *table.split("\n"), after])

@@ -50,7 +50,6 @@ class Reported:
 
     @property
     def cited(self) -> str:
-        """Source and reading, as one text."""
         return "; ".join(filter(None, (self.source, self.reading)))
 
 

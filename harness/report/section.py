@@ -14,7 +14,7 @@ import pandas as pd
 
 from eyechart.harness.analysis.banded import band_of, is_banded
 from eyechart.harness.analysis.cell_table import cell_means
-from eyechart.harness.analysis.curve import Curve, Floats, Threshold
+from eyechart.harness.analysis.curve import Floats, Threshold
 from eyechart.harness.analysis.details import RunDetails, read_details
 from eyechart.harness.analysis.effective_length import EffectiveLength
 from eyechart.harness.analysis.judged_run import JudgedCondition, JudgedRun
@@ -25,8 +25,7 @@ from eyechart.harness.spec import Condition
 from eyechart.harness.spec.unit import length_title
 
 UNITS = ("length", "characters", "tokens")
-"""The units of a length on the page: that of the task, characters of the prompt, and tokens of the
-row."""
+"""Units of a length on the page: the task's, characters of the prompt, tokens of the row."""
 
 
 _UNKNOWN = np.array([math.nan]), np.array([math.nan])
@@ -44,11 +43,6 @@ class Series:
         return self.judged.condition
 
     @property
-    def curve(self) -> Curve | None:
-        """The curve of its scored samples; `None` if there are none."""
-        return self.judged.curve
-
-    @property
     def cells(self) -> pd.DataFrame:
         """The rows of `table.csv` of its cells."""
         return self.judged.cells
@@ -60,9 +54,7 @@ class Series:
         return samples[np.isin(samples["cell"].to_numpy(), self.judged.places)]
 
     def at(self, length: float) -> dict[str, float | None]:
-        """A length in every unit; `None` for one that is not known. Characters are interpolated
-        between tested lengths.
-        """
+        """A length in every unit; `None` if unknown. Characters are interpolated."""
         characters = float(np.interp(length, *self._characters, left=math.nan, right=math.nan))
         tokens = self.judged.tokens_a_symbol
         values = (
@@ -84,6 +76,10 @@ class Series:
         means = cell_means(places, of_cells[list(self.judged.places)], len(lengths))
         known = means > 0
         return (lengths[known], means[known]) if known.any() else _UNKNOWN
+
+    def named(self, axes: Iterable[str]) -> str:
+        """Its model and its values on `axes`."""
+        return ", ".join(filter(None, (self.run_details.name, self.label(axes))))
 
     def label(self, axes: Iterable[str]) -> str:
         """Its values on `axes`."""
@@ -167,6 +163,21 @@ class Section:
             Series(run_details, judged)
             for run_details in self.runs
             for judged in run_details.run.conditions.values()
+        ]
+
+    @property
+    def ranked_series(self) -> list[Series]:
+        """The series by the place of their model in the standing."""
+        order = [place.name for place in self.standing.places]
+        return sorted(self.series, key=lambda series: order.index(series.run_details.name))
+
+    def series_of(self, run_details: RunDetails, **wanted: str) -> list[Series]:
+        """The series of a run under the wanted values; axes that the task lacks are ignored."""
+        return [
+            series
+            for series in self.series
+            if series.run_details is run_details
+            and all(series.condition.get(axis, value) == value for axis, value in wanted.items())
         ]
 
     @cached_property

@@ -6,18 +6,12 @@ import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from eyechart.harness.analysis.at_length import AtLength, at_length, probability_text
+from eyechart.harness.analysis.at_length import AtLength, at_length, probability_text, suited
 from eyechart.harness.analysis.curve import Threshold
 from eyechart.harness.analysis.interval import Bound, Span, span_text
 from eyechart.harness.analysis.not_known import not_ranked
-from eyechart.harness.analysis.run_text import (
-    correction,
-    outside_text,
-    ranking_finding,
-    remedies,
-)
+from eyechart.harness.analysis.run_text import correction, outside_text, ranking_finding, remedies
 from eyechart.harness.analysis.standing import Place, Standing
-from eyechart.harness.analysis.suited import suited
 from eyechart.harness.analysis.tokens_text import unit_note
 from eyechart.harness.report.section import Section
 from eyechart.harness.spec.columns import ASKED, RECORDED
@@ -127,10 +121,6 @@ class StandingLine:
     source: str = ""
     collected: str = ""
 
-    def without_right_at(self) -> StandingLine:
-        """The same line for a table that has no column of accuracies at named lengths."""
-        return replace(self, right_at=())
-
     def called(self, name: str) -> StandingLine:
         """The same line under another name."""
         return replace(self, name=name)
@@ -191,16 +181,14 @@ def strip_of(length: Bound | None, interval: Span, scale: Scale) -> Strip:
         0.0 if low.sign == "<" else scale.percent(low.length),
         None if length is None else scale.percent(length.length),
         100.0 if high.sign == ">" else scale.percent(high.length),
-        "" if length is None or length.sign == "=" else length.sign,
+        "" if length is None else length.side,
         low.sign == "<",
         high.sign == ">",
     )
 
 
 def standing_lines(standing: Standing, scale: Scale, at: Sequence[int] = ()) -> list[StandingLine]:
-    """A line for each model, the longest effective length first, on a scale that all lines of a
-    page share.
-    """
+    """A line for each model, the longest first, on a scale that all lines of a page share."""
     return [_line(place, scale, at) for place in standing.places]
 
 

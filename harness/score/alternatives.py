@@ -44,9 +44,7 @@ def _numbers(number: int) -> Iterator[int]:
 
 
 def decimals_nearby(text: str, least: float) -> Iterator[str]:
-    """The numbers around the decimal number `text`, with as many decimals; they are more than
-    `least` apart.
-    """
+    """Numbers around the decimal `text`, with as many decimals, more than `least` apart."""
     number = Decimal(text)
     exponent = number.as_tuple().exponent
     assert isinstance(exponent, int)  # it is finite

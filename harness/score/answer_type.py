@@ -132,9 +132,7 @@ class AnswerType:
     def extract(
         self, form: AnswerForm, text: str, bare: str, phrases: Phrases, *, first_line: bool
     ) -> Extracted:
-        """The answer in the reply `text`, which is `bare` without markup; with `first_line` for a
-        reply that was cut off.
-        """
+        """The answer in `text`, which is `bare` without markup; `first_line` of a cut-off reply."""
         find = first_answer if form.read == FIRST else short_answer
         return find(lambda line: self.read(line, form), self.nothing, text, bare, phrases)
 

@@ -5,6 +5,7 @@ The same scoring as in `bench`, copied from eyechart; these modules need only Py
 
 from __future__ import annotations
 
+from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
 from .answer_type import PlainAnswerForm
@@ -50,15 +51,8 @@ def is_correct(doc: Mapping[str, Any], text: str) -> bool:
 
 
 def _form(doc: Mapping[str, Any]) -> PlainAnswerForm:
-    options = doc.get("options")
+    given: dict[str, Any] = {field.name: doc.get(field.name) for field in fields(PlainAnswerForm)}
+    options = None if given["options"] is None else tuple(given["options"])
     return PlainAnswerForm(
-        doc["answer"],
-        doc["phrase"],
-        tolerance=doc.get("tolerance"),
-        relative_tolerance=doc.get("relative_tolerance"),
-        options=None if options is None else tuple(options),
-        letters=doc.get("letters"),
-        ordered=doc.get("ordered"),
-        case=doc.get("case"),
-        read=doc.get("read"),
+        **given | {"type": doc["answer"], "phrase": doc["phrase"], "options": options}
     )

@@ -157,9 +157,7 @@ def is_negated(rest: str, start: int) -> bool:
 
 
 def _all_named(text: str, choices: _Choices) -> tuple[list[Found], str]:
-    """The options that are named, and the text without them, which is as long. It stops after
-    `MOST_FOUND` + 1.
-    """
+    """The named options, at most `MOST_FOUND` + 1, and the text without them, as long."""
     found: list[Found] = []
     rest = text
     for pattern in (choices.named, choices.letters):
@@ -174,9 +172,7 @@ def _all_named(text: str, choices: _Choices) -> tuple[list[Found], str]:
 
 
 def only_choice(reply: str, options: tuple[str, ...], *, letters: bool) -> Found | str:
-    """The one option that a reply without the answer phrase names, or why there is none; see the
-    module's docstring.
-    """
+    """The one option that a reply without the phrase names, or why none; see the module."""
     choices = _choices(options, letters=letters)
     found, rest = _all_named(reply, choices)
     if not found:

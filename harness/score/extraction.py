@@ -32,24 +32,8 @@ from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from . import lists
-from .integers import (
-    BULLETS,
-    LIST_ITEM,
-    MOST_FOUND,
-    SMALL,
-    WORDS,
-    Found,
-    in_a_row,
-    is_denied,
-)
-from .markup import (
-    BRACKETS,
-    QUOTES,
-    SOLID,
-    THIN,
-    peel,
-    without_markup,
-)
+from .integers import BULLETS, LIST_ITEM, MOST_FOUND, SMALL, WORDS, Found, in_a_row, is_denied
+from .markup import BRACKETS, QUOTES, SOLID, THIN, peel, without_markup
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -72,8 +56,7 @@ class Extracted:
     """Whether it follows the answer phrase, in the reply or at the end of the prompt."""
     whole: bool = False
     """Whether the text after the answer shows that it is complete, even if the reply was cut off.
-    For a `text` or `list` answer: whether its first line is complete.
-    """
+    For a `text` or `list` answer: whether its first line is complete."""
     why: str = ""
     """The reason, if the answer is unparsed."""
 
@@ -87,8 +70,28 @@ _QUOTED = re.compile(r"(?<!\w)([\"'\u00ab])([^\s\"'\u00ab\u00bb]++)[\"'\u00bb](?
 _LETTER = re.compile(r"(?<![\w'.-])()([^\W_])(?![\w'-]|\.\w)")
 
 
-def _symbol(line: str, with_quotes: str) -> Found | str:
-    """The symbol on a line, or why there is none; `with_quotes` has them for backticks, braces."""
+_VOID = " \n:=-\u2013\u2014.>|\u2026_" + THIN
+_INK = re.compile(rf"[^\s{re.escape(_VOID)}]")
+_MARK = re.compile("[`{}]")
+_CLOSING = frozenset('*`$}"\u201d)]!;<|\u3002')
+
+
+class AnswerLine(NamedTuple):
+    """A line, or the rest of it after the answer phrase."""
+
+    bare: str
+    """Without markup."""
+    text: str
+    """As it is in the reply; as long."""
+    own_line: bool
+    """Whether it is a whole line."""
+    by_phrase: bool
+    """Whether it follows the answer phrase."""
+
+
+def symbol(answer: AnswerLine) -> Found | str:
+    """The symbol on a line, or why there is none."""
+    line, with_quotes = answer.bare, marked(answer.text, answer.bare)
     leads = [0, *(lead.end() for lead in _ANSWER_IS.finditer(line))][-2:]
     bullets = BULLETS.match(line)
     for lead in (bullets.end() if bullets else 0, *leads):
@@ -112,30 +115,6 @@ def _symbol(line: str, with_quotes: str) -> Found | str:
         (line.rstrip().endswith("?"), "a question"),
     )
     return next((why for holds, why in problems if holds), "") or symbols[0]
-
-
-_VOID = " \n:=-\u2013\u2014.>|\u2026_" + THIN
-_INK = re.compile(rf"[^\s{re.escape(_VOID)}]")
-_MARK = re.compile("[`{}]")
-_CLOSING = frozenset('*`$}"\u201d)]!;<|\u3002')
-
-
-class AnswerLine(NamedTuple):
-    """A line, or the rest of it after the answer phrase."""
-
-    bare: str
-    """Without markup."""
-    text: str
-    """As it is in the reply; as long."""
-    own_line: bool
-    """Whether it is a whole line."""
-    by_phrase: bool
-    """Whether it follows the answer phrase."""
-
-
-def symbol(line: AnswerLine) -> Found | str:
-    """The symbol on a line, or why there is none."""
-    return _symbol(line.bare, marked(line.text, line.bare))
 
 
 def marked(text: str, line: str) -> str:

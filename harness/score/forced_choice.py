@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from .answers import TYPES
 from .extraction import Extracted
@@ -57,8 +57,7 @@ def ranked(options: Sequence[Option]) -> Ranked:
     return Ranked(rank, len(options), right.logprob - best.logprob, chosen.text)
 
 
-@dataclass(frozen=True, slots=True)
-class Belief:
+class Belief(NamedTuple):
     """What the probabilities of one sample's options say, which add up to 1."""
 
     confidence: float

@@ -25,7 +25,6 @@ Decimal numbers by the same rules, but:
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -39,13 +38,6 @@ class Found(NamedTuple):
     """An answer on a line, which is `line[start:end]`."""
 
     value: int | float | str
-    start: int
-    end: int
-
-
-class _Number(NamedTuple):
-    value: int | float | str
-    """A str is the reason why it cannot be read."""
     start: int
     end: int
 
@@ -69,8 +61,7 @@ _NUMBER_WORDS = _PARTS.union(WORDS) | frozenset(
     split("hundred hundreds thousand thousands million millions billion dozen dozens")
 )
 MOST_DIGITS = 4_000
-"""Most decimal digits of an integer. Python converts integers of up to 4,300 digits from and to
-text."""
+"""Most decimal digits of an integer; Python converts up to 4,300 of them from and to text."""
 _MOST_BITS = MOST_DIGITS * 3
 MOST_FOUND = 100
 _UNREADABLE = "more than a plain number"
@@ -146,8 +137,7 @@ def _with_exponent(power: re.Match[str]) -> str:
     return f"e{sign}{digits.zfill(len(power[0]) - 1 - len(sign))}"
 
 
-@dataclass(frozen=True, slots=True)
-class _Kind:
+class _Kind(NamedTuple):
     """What a token of digits may be."""
 
     token: re.Pattern[str]
@@ -173,13 +163,15 @@ def _from_words(words: list[str], previous: str) -> int | str:
     return "a number in words beyond a hundred"
 
 
-def _numbers(line: str, kind: _Kind) -> list[_Number]:
-    """All numbers on the line, with the unreadable ones; stops after `MOST_FOUND` + 1."""
+def _numbers(line: str, kind: _Kind) -> list[Found]:
+    """All numbers on the line, also unreadable ones, which have the reason in place of the value;
+    stops after `MOST_FOUND` + 1.
+    """
     tokens = list(kind.token.finditer(line))
     texts = [*(token[0] for token in tokens), ""]
     starts = [*(token.start() for token in tokens), len(line)]
     ends = [*(token.end() for token in tokens), 0]
-    numbers: list[_Number] = []
+    numbers: list[Found] = []
     following = 0
     while following < len(tokens) and len(numbers) <= MOST_FOUND:
         first, following = following, following + 1
@@ -206,7 +198,7 @@ def _numbers(line: str, kind: _Kind) -> list[_Number]:
         value = _from_words(words, previous) if in_words else kind.read(words[0])
         if sign == "-" and not isinstance(value, str):
             value = -value
-        numbers.append(_Number(spoilt or value, start, end))
+        numbers.append(Found(spoilt or value, start, end))
     return numbers
 
 
@@ -246,7 +238,7 @@ def _without_remark(remark: re.Match[str]) -> str:
     return remark[0] if keeps else remark[1] + " " * len(remark[2])
 
 
-def in_a_row(line: str, found: Sequence[_Number | Found]) -> bool:
+def in_a_row(line: str, found: Sequence[Found]) -> bool:
     """Whether the numbers or symbols `found` are a list, rather than one answer given twice."""
     between = (line[left.end : right.start] for left, right in pairwise(found))
     return any(
@@ -259,7 +251,7 @@ def is_denied(line: str, start: int) -> bool:
     return bool(_NOT_EXACTLY.search(line, max(0, start - _WINDOW), start))
 
 
-def _is_pronoun(line: str, number: _Number) -> bool:
+def _is_pronoun(line: str, number: Found) -> bool:
     if line[number.start : number.end].lower() != "one":
         return False
     introduced = _INTRODUCES.search(line, max(0, number.start - _WINDOW), number.start)
@@ -267,7 +259,7 @@ def _is_pronoun(line: str, number: _Number) -> bool:
     return not leads or bool(_WORD.search(line, number.end))
 
 
-def _compete(line: str, kind: _Kind, *, own_line: bool) -> list[_Number] | str:
+def _compete(line: str, kind: _Kind, *, own_line: bool) -> list[Found] | str:
     """The numbers that could be the line's answer, or why there is none."""
     line = _REMARK.sub(_without_remark, line)
     numbers = _numbers(line, kind)
@@ -292,7 +284,7 @@ def _compete(line: str, kind: _Kind, *, own_line: bool) -> list[_Number] | str:
     ]
 
 
-def _without_stop(line: str, numbers: list[_Number]) -> re.Match[str] | None:
+def _without_stop(line: str, numbers: list[Found]) -> re.Match[str] | None:
     """The space before the next sentence, where no full stop ends the first: `6  Bob has 6 …`."""
     until = numbers[1].start if len(numbers) > 1 else len(line)
     gap = _WIDE_GAP.match(line, numbers[0].end)
@@ -332,7 +324,7 @@ def _only_number(line: str, kind: _Kind, *, own_line: bool) -> Found | str:
         (bool(numbers) and all(_is_pronoun(line, number) for number in numbers), "only a 'one'"),
         (line.rstrip().endswith("?"), "a question"),
     )
-    return next((str(why) for holds, why in problems if holds), "") or Found(*numbers[0])
+    return next((str(why) for holds, why in problems if holds), "") or numbers[0]
 
 
 def is_too_long(number: int) -> bool:

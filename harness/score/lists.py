@@ -46,7 +46,6 @@ def place_of(text: str, bare: str, start: int, end: int) -> tuple[int, int, bool
 
 
 def items_of(text: str, bare: str, start: int, end: int) -> list[str]:
-    """The items of the list `text[start:end]`."""
     if _BULLET.match(text, start, end):
         parts = []
         for line in re.finditer(r"[^\n]++", text[start:end]):

@@ -92,9 +92,7 @@ def _blank_latex(match: re.Match[str]) -> str:
 
 
 def without_markup(text: str) -> str:
-    """`text` with markup replaced by spaces, and variants of a sign (dashes, quotes) by the plain
-    one; the length does not change.
-    """
+    """`text` with spaces for markup and plain signs (dashes, quotes); as long as before."""
     if "\\" in text or "{,}" in text:
         text = _LATEX.sub(_blank_latex, text)
     if _MARKUP_SIGN.search(text):

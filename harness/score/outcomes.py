@@ -96,15 +96,9 @@ class Outcome(StrEnum):
             inspect_reason="refusal",
         ),
     )
-    TRUNCATED = (
-        "truncated",
-        About("t", 6, "the reply was cut off at its most tokens", Cause.ROOM),
-    )
+    TRUNCATED = ("truncated", About("t", 6, "the reply was cut off at its most tokens", Cause.ROOM))
     OVERFLOW = "overflow", About("o", 3, _OVERFLOW, Cause.WINDOW, failure=True)
-    ERROR = (
-        "error",
-        About("e", 0, "there is no reply", Cause.ERROR, failure=True, scored=False),
-    )
+    ERROR = ("error", About("e", 0, "there is no reply", Cause.ERROR, failure=True, scored=False))
     NOT_RUN = "not_run", About(".", 0, "the sample was not asked", scored=False, recorded=False)
 
     def __new__(cls, name: str, about: About) -> Self:
@@ -130,6 +124,7 @@ RECORDED = _names(lambda about: about.recorded)
 JUDGED = _names(lambda about: about.judged)
 FAILURES = _names(lambda about: about.failure)
 NOT_SCORED = _names(lambda about: not about.scored)
+SCORED_PLACES = [outcome.place for outcome in Outcome if outcome.about.scored]
 ANSWERED = _names(lambda about: about.answered)
 UNANSWERED = _names(lambda about: about.scored and not about.answered)
 """Outcomes that are scored although no answer was read."""

@@ -29,8 +29,7 @@ class Verdict:
     """Texts and ordered lists: 1 - edit distance / length of the longer one, in words or items.
     Lists without order: shared items / length of the longer one."""
     first_divergence: int | None = None
-    """Texts and ordered lists: index of the first word or item that differs; `None` if none
-    does."""
+    """Texts and ordered lists: index of the first word or item that differs, if one does."""
     ended: Literal["early", "late"] | None = None
     """Texts and lists: `early` with fewer words or items than the target, `late` with more."""
     why: str = ""

@@ -241,7 +241,6 @@ class Sample(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def key(self) -> CellKey:
-        """Key of the sample's cell."""
         return self.condition, self.line
 
     @property

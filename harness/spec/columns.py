@@ -8,30 +8,28 @@ from __future__ import annotations
 
 from eyechart.harness.score.outcomes import OUTCOMES
 
+
+def _with_ci(name: str) -> tuple[str, str, str]:
+    return name, f"{name}_ci_low", f"{name}_ci_high"
+
+
+def _length(name: str) -> tuple[str, ...]:
+    value, *ends = _with_ci(name)
+    return value, f"{name}_bound", *ends
+
+
+DIGITS = 6
+"""Decimals in all files: of accuracies, areas, octaves and probabilities."""
 RUN = ("model", "task", "task_version")
 """The run of a row; the columns of the axes follow."""
 MEASURES = (
-    "accuracy",
-    "ci_low",
-    "ci_high",
-    "accuracy_of_answered",
-    "mean_abs_error",
-    "mean_signed_error",
-    "off_by_one",
-    "prompt_tokens",
-    "output_tokens",
-    "thinking_tokens",
+    *("accuracy", "ci_low", "ci_high", "accuracy_of_answered"),
+    *("mean_abs_error", "mean_signed_error", "off_by_one"),
+    *("prompt_tokens", "output_tokens", "thinking_tokens"),
 )
 LINE = ("length", "length_low", "length_high")
 """The line of a row: its nominal length, and the shortest and longest length of its band."""
-DRAWS = (
-    "draws",
-    "pass_at_draws",
-    "majority",
-    "majority_ties",
-    "row_variance",
-    "draw_variance",
-)
+DRAWS = ("draws", "pass_at_draws", "majority", "majority_ties", "row_variance", "draw_variance")
 """How often each sample is asked, and what its draws say; empty where that is once."""
 REACHES = "reaches"
 """Last column of `table.csv`: the probability that the accuracy reaches the threshold."""
@@ -39,46 +37,23 @@ CELLS = (*LINE, "n", *OUTCOMES, *MEASURES, *DRAWS)
 """Columns of `table.csv` after the axes."""
 
 SIGNS = (
-    "median_abs_error",
-    "round_answers",
-    "modal_answer",
-    "modal_share",
-    "collapsed",
-    "mean_first_divergence",
+    *("median_abs_error", "round_answers", "modal_answer", "modal_share"),
+    *("collapsed", "mean_first_divergence"),
 )
 """Patterns in the wrong answers of a cell."""
 CONFIDENCE = (
-    "confidence",
-    "overconfidence",
-    "overconfidence_ci_low",
-    "overconfidence_ci_high",
-    "brier",
-    "brier_ci_low",
-    "brier_ci_high",
-    "calibration_error",
-    "calibration_error_ci_low",
-    "calibration_error_ci_high",
+    *("confidence", *_with_ci("overconfidence")),
+    *(*_with_ci("brier"), *_with_ci("calibration_error")),
 )
 """How sure a model is in the forced choices of a cell."""
 DIAGNOSIS = (*LINE, "n", *SIGNS, *CONFIDENCE)
 """Columns of `diagnosis.csv` after the axes."""
 
 ESTIMATE = (
-    "effective_length",
-    "effective_length_bound",
-    "effective_length_ci_low",
-    "effective_length_ci_high",
-    "limited_by",
-    "rows",
-    "one_threshold",
-    "lapse",
-    "tested_length",
-    "tested_length_bound",
-    "tested_length_ci_low",
-    "tested_length_ci_high",
-    "area",
-    "area_ci_low",
-    "area_ci_high",
+    *_length("effective_length"),
+    *("limited_by", "rows", "one_threshold", "lapse"),
+    *_length("tested_length"),
+    *_with_ci("area"),
 )
 """Columns of an effective length."""
 ESTIMATE_TEXTS = ("effective_length_bound", "limited_by", "one_threshold", "tested_length_bound")
@@ -86,44 +61,28 @@ ESTIMATE_TEXTS = ("effective_length_bound", "limited_by", "one_threshold", "test
 CAPACITY = ("capacity", "capacity_bound", "capacity_fails_at")
 """Last columns of `effective_length.csv` of a task that asks for the statistic `capacity`."""
 TOKENS = (
-    "tokens_a_symbol",
-    "tokens_a_symbol_ci_low",
-    "tokens_a_symbol_ci_high",
-    "tokens_a_symbol_source",
-    "effective_length_tokens",
-    "effective_length_tokens_ci_low",
-    "effective_length_tokens_ci_high",
+    *(*_with_ci("tokens_a_symbol"), "tokens_a_symbol_source"),
+    *_with_ci("effective_length_tokens"),
 )
 """Columns of tokens a symbol, and of an effective length in tokens of the row."""
 TOKEN_TEXTS = ("tokens_a_symbol_source",)
 """The columns of `TOKENS` that are texts."""
+NUMBERS = tuple(
+    name for name in (*ESTIMATE, *TOKENS) if name not in (*ESTIMATE_TEXTS, *TOKEN_TEXTS)
+)
+"""The other columns of `ESTIMATE` and `TOKENS`."""
 ROW_TOKENS = "row_tokens"
 """Column of `table.csv`: mean tokens of a row."""
 COST = ("cost_usd", "prices_of")
 """Columns of what the replies behind an effective length cost: dollars, and the prices' date."""
 OVERALL = ("overall_accuracy", "overall_ci_low", "overall_ci_high")
 """Columns of the accuracy over all lengths of a condition."""
-READ = (
-    "read",
-    "chance",
-    "calibration_error",
-    "calibration_error_ci_low",
-    "calibration_error_ci_high",
-)
+READ = ("read", "chance", *_with_ci("calibration_error"))
 """Columns of how answers were got; of forced choices the share that guesses have right, and the
 expected calibration error."""
 EFFECTIVE_LENGTH = (
-    "adaptive",
-    "n",
-    "not_scored",
-    *READ,
-    *OVERALL,
-    "threshold",
-    "threshold_of",
-    *ESTIMATE,
-    "error_growth",
-    *TOKENS,
-    *COST,
+    *("adaptive", "n", "not_scored", *READ, *OVERALL, "threshold", "threshold_of"),
+    *(*ESTIMATE, "error_growth", *TOKENS, *COST),
 )
 """Columns of `effective_length.csv` after the axes."""
 
@@ -131,43 +90,13 @@ GROUPS = ("metadata", "metadata_value", "n", *OUTCOMES, "accuracy", "ci_low", "c
 """Columns of `by_NAME.csv`, which `bench score --by NAME` writes, after the axes."""
 
 COMPARISON = (
-    "task",
-    "task_version",
-    "condition",
-    "first",
-    "second",
-    "measure",
-    *LINE,
-    "n",
-    "n_second",
-    "value_first",
-    "value_first_bound",
-    "value_second",
-    "value_second_bound",
-    "limited_by_first",
-    "limited_by_second",
-    "difference",
-    "difference_bound",
-    "ci_low",
-    "ci_low_bound",
-    "ci_high",
-    "ci_high_bound",
-    "ci90_low",
-    "ci90_high",
-    "factor",
-    "factor_ci_low",
-    "factor_ci_high",
-    "only_first",
-    "only_second",
-    "p",
-    "p_holm",
-    "sees_further",
-    "second_is",
-    "margin",
-    "unit",
-    "tokens_a_symbol_first",
-    "tokens_a_symbol_second",
-    "tokens_a_symbol_source",
+    *("task", "task_version", "condition", "first", "second", "measure", *LINE, "n", "n_second"),
+    *("value_first", "value_first_bound", "value_second", "value_second_bound"),
+    *("limited_by_first", "limited_by_second", "difference", "difference_bound"),
+    *("ci_low", "ci_low_bound", "ci_high", "ci_high_bound", "ci90_low", "ci90_high"),
+    *(*_with_ci("factor"), "only_first", "only_second", "p", "p_holm"),
+    *("sees_further", "second_is", "margin", "unit"),
+    *("tokens_a_symbol_first", "tokens_a_symbol_second", "tokens_a_symbol_source"),
 )
 KINDS = ASKED, RECORDED, REPORTED = ("asked", "recorded", "reported")
 """Where the numbers of a leaderboard's row come from: replies to us, replies that somebody else
@@ -183,57 +112,19 @@ COST_A_REPLY, COST_AT = "cost_a_reply_usd", "cost_a_reply_at"
 """Columns of dollars of a reply, and of the length of the row at which it costs that; empty where
 they are the mean of the run's own rows."""
 LEADERBOARD = (
-    "task",
-    "task_version",
-    "condition",
-    "model",
-    *OF_MODEL,
-    "kind",
-    "default",
-    "control",
-    "adaptive",
-    "n",
-    "not_scored",
-    "threshold",
-    "threshold_of",
-    *ESTIMATE,
-    *BY_TEST,
-    P_FURTHEST,
-    "capacity",
-    *TOKENS,
-    *COST,
-    COST_A_REPLY,
-    COST_AT,
-    "source",
-    "collected",
-    "settings",
-    "fingerprint",
-    "date",
-    "server",
-    "software",
-    "command",
+    *("task", "task_version", "condition", "model", *OF_MODEL),
+    *("kind", "default", "control", "adaptive", "n", "not_scored", "threshold", "threshold_of"),
+    *(*ESTIMATE, *BY_TEST, P_FURTHEST, "capacity", *TOKENS, *COST, COST_A_REPLY, COST_AT),
+    *("source", "collected", "settings", "fingerprint", "date", "server", "software", "command"),
 )
 NEWER = (
-    *TOKENS,
-    *OF_MODEL,
-    *BY_TEST,
-    P_FURTHEST,
-    "capacity",
-    COST_A_REPLY,
-    COST_AT,
-    "source",
-    "collected",
+    *(*TOKENS, *OF_MODEL, *BY_TEST, P_FURTHEST, "capacity"),
+    *(COST_A_REPLY, COST_AT, "source", "collected"),
 )
 """Columns of a leaderboard that older files do not have; they are read as empty."""
 ACCURACY_AT = "accuracy_at_"
 """Prefix of the leaderboard's last columns, one for each nominal length."""
-RIGHT_AT = (
-    "right_at_{}",
-    "right_at_{}_ci_low",
-    "right_at_{}_ci_high",
-    "reaches_at_{}",
-    "reaches_at_{}_bound",
-)
+RIGHT_AT = (*_with_ci("right_at_{}"), "reaches_at_{}", "reaches_at_{}_bound")
 """Columns of the leaderboard before them, for each length in `at`."""
 
 _WITH_AXES = {
@@ -253,9 +144,7 @@ _WITHOUT_AXES = {
 
 
 def table_of(name: str, *, with_axes: bool = False) -> str | None:
-    """A table that has a column called `name`; `None` if there is none. With `with_axes`, only
-    among tables with columns for axes.
-    """
+    """A table, `with_axes` one with columns for axes, that has the column `name`; or `None`."""
     if (
         name.startswith((ACCURACY_AT, *(one.partition("{")[0] for one in RIGHT_AT)))
         and not with_axes

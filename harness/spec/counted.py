@@ -30,8 +30,7 @@ def read(text: str) -> list[CountedPrompt]:
 
 MOST_TOKENS = 10**12
 """The most tokens that a request and its reply can have together. A server that reports more has
-counted wrong.
-"""
+counted wrong."""
 
 
 def token_count(value: object) -> int | None:

@@ -256,7 +256,7 @@ class TaskSpec(Part):
             update={"axes": {k: a.model_copy(update={"default": []}) for k, a in self.axes.items()}}
         )
         described = {
-            *("title", "source", "unit", "lengths", "spread", "samples", "statistics", "presets"),
+            *("title", "source", "unit", "lengths", "spread", "samples", "statistics", "presets")
         }
         content = without_defaults.model_dump(mode="json", exclude=described)
         content["answer"] = self.answer.given()

@@ -48,9 +48,7 @@ def messages_of(prompt: str) -> tuple[str, ...]:
 
 
 def conversation(prompt: str, turns: Sequence[Turn]) -> str:
-    """The prompt with the reply after each message that has one, for people to read; as it is where
-    it does not belong to the turns.
-    """
+    """The prompt with each reply after its message, for people; as it is if they do not fit."""
     messages = messages_of(prompt)
     if not turns or len(messages) <= len(turns):
         return prompt

@@ -197,14 +197,11 @@ def _shown(item: Item) -> object:
 
 
 def _answers(rows: Sequence[_Row]) -> int:
-    """The number of different answers."""
     return len({row.answer for row in rows})
 
 
 def _spread(rows: Sequence[_Row], wanted: int) -> list[_Row]:
-    """`wanted` of the rows, one after the other: the next one is the first row whose answer was
-    chosen least often so far.
-    """
+    """`wanted` rows: the next is the first whose answer was chosen least often so far."""
     taken: Counter[str] = Counter()
     left, chosen = list(rows), []
     for _ in range(wanted):

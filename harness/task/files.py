@@ -9,9 +9,7 @@ SUFFIXES = (".yaml", ".yml")
 
 
 def named_files(folder: Path, root: Path) -> Iterator[tuple[str, Path]]:
-    """Name and file of each task in `folder`, sorted by path; the name is the path under `root`
-    without its suffix.
-    """
+    """Name (path under `root` without suffix) and file of each task in `folder`, by path."""
     for path in sorted(folder.rglob("*")):
         if path.suffix in SUFFIXES and path.is_file():
             yield path.relative_to(root).with_suffix("").as_posix(), path.resolve()

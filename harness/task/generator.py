@@ -7,7 +7,7 @@ import json
 import math
 import random
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -236,14 +236,11 @@ def _turns_problem(targets: object, answer: Answer) -> str | None:
 def _metadata_problem(metadata: object) -> str | None:
     if not isinstance(metadata, Mapping):
         return f"metadata is a mapping of names to texts or numbers, not {metadata!r}"
-    return next(_metadata_problems(metadata), None)
-
-
-def _metadata_problems(metadata: Mapping[object, object]) -> Iterator[str]:
     for name, value in metadata.items():
         if not isinstance(name, str) or not _METADATA_NAME.fullmatch(name):
-            yield f"metadata name {name!r} must be lower case letters, digits and _, at most 40"
-        elif not isinstance(value, str | int | float) or isinstance(value, bool):
-            yield f"metadata {name!r} must be a text or a number, not {value!r}"
-        elif isinstance(value, float) and not math.isfinite(value):
-            yield f"metadata {name!r} is not a finite number"
+            return f"metadata name {name!r} must be lower case letters, digits and _, at most 40"
+        if not isinstance(value, str | int | float) or isinstance(value, bool):
+            return f"metadata {name!r} must be a text or a number, not {value!r}"
+        if isinstance(value, float) and not math.isfinite(value):
+            return f"metadata {name!r} is not a finite number"
+    return None

@@ -36,17 +36,13 @@ def read_text(path: Path, kind: type[UsageError]) -> str:
 
 def file_error(path: Path, problems: Sequence[Problem], kind: type[UsageError]) -> UsageError:
     """An error that lists all mistakes by their place in the file."""
+    by_place = sorted(dict.fromkeys(problems), key=lambda one: (one.file or "", one.position))
     return kind(
         *(
-            f"{problem.file or path}:{problem.position.line}:{problem.position.column}: "
-            f"{problem.message}"
-            for problem in sorted(dict.fromkeys(problems), key=_by_place)
+            f"{one.file or path}:{one.position.line}:{one.position.column}: {one.message}"
+            for one in by_place
         )
     )
-
-
-def _by_place(problem: Problem) -> tuple[str, Position]:
-    return (problem.file or "", problem.position)
 
 
 def problems_of(file: YamlFile, error: ValidationError, fields_at: FieldsAt) -> list[Problem]:
@@ -58,7 +54,9 @@ def problems_of(file: YamlFile, error: ValidationError, fields_at: FieldsAt) -> 
         path = detail["loc"]
         place = tuple(file.real_path(path))
         if detail["type"] == "extra_forbidden":
-            problems[path] = _unknown_key(file, path, fields_at)
+            remedy = did_you_mean(str(path[-1]), fields_at(path[:-1]))
+            position = file.position(path, of_key=True)
+            problems[path] = Problem(position, f"unknown key {path[-1]!r}; {remedy}")
         elif detail["type"] == "missing":
             inside = f" in {'.'.join(map(str, place))!r}" if place else ""
             problems[path] = Problem(file.position(place), f"missing key {path[-1]!r}{inside}")
@@ -74,12 +72,6 @@ def problems_of(file: YamlFile, error: ValidationError, fields_at: FieldsAt) -> 
             shown = "" if is_whole else f", not {_show(detail['input'])}"
             problems[place] = Problem(file.position(place), f"{name}: {demand}{shown}")
     return list(problems.values())
-
-
-def _unknown_key(file: YamlFile, path: Sequence[str | int], fields_at: FieldsAt) -> Problem:
-    position = file.position(path, of_key=True)
-    remedy = did_you_mean(str(path[-1]), fields_at(path[:-1]))
-    return Problem(position, f"unknown key {path[-1]!r}; {remedy}")
 
 
 def _name_demand(detail: ErrorDetails) -> str:

@@ -34,9 +34,7 @@ class TemplateProblem:
 
 @cache
 def environment(*, around: bool = True) -> jinja2.Environment:
-    """The Jinja environment of all prompts; created on first use. Without `around` the filter
-    `amid` leaves rows as they are.
-    """
+    """The Jinja environment of prompts; without `around`, `amid` leaves rows as they are."""
     env = sandbox.Sandbox()
     env.filters |= {"separated": write_row, "amid": _amid if around else _alone}
     return env
@@ -179,7 +177,5 @@ def undefined_names(template: str, known: Collection[str]) -> list[str]:
 
 @cache
 def used_names(template: str) -> frozenset[str]:
-    """The names that the template reads without defining them. The checks of a task ask for them
-    with every item that they render.
-    """
+    """Names read and not defined. Checks of a task ask for them with each item that they render."""
     return frozenset(meta.find_undeclared_variables(environment().parse(template)))

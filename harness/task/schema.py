@@ -19,10 +19,7 @@ def task_schema() -> dict[str, object]:
     kinds = schema["$defs"]["Answer"]["properties"]["type"]["enum"]
     alone = [kind for kind in kinds if not TYPES[kind].needed]
     schema["properties"]["answer"] = {"anyOf": [{"type": "string", "enum": alone}, answer]}
-    schema["oneOf"] = [
-        {"required": ["generator", "lengths", "samples"]},
-        {"required": ["items"]},
-    ]
+    schema["oneOf"] = [{"required": ["generator", "lengths", "samples"]}, {"required": ["items"]}]
     return {"$schema": GenerateJsonSchema.schema_dialect, **schema, "title": "Eyechart task"}
 
 

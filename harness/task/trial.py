@@ -13,12 +13,7 @@ from eyechart.harness.spec import Item, TaskSpec, lines_of, taken_by
 from eyechart.harness.spec.turns import NAME
 from eyechart.harness.task import prompt
 from eyechart.harness.task.functions import ItemError, describe
-from eyechart.harness.task.generator import (
-    Generator,
-    ItemsFileError,
-    load_generator,
-    load_items,
-)
+from eyechart.harness.task.generator import Generator, ItemsFileError, load_generator, load_items
 from eyechart.harness.task.scorer import load_scorer
 from eyechart.harness.task.source import Position, Problem, YamlFile
 from eyechart.providers.close_match import did_you_mean
@@ -30,8 +25,7 @@ Values = Mapping[str, object]
 
 def trial_problems(path: Path, file: YamlFile, spec: TaskSpec) -> list[Problem]:
     """The problems in making samples of `spec`; `file` is the parsed task file at `path`."""
-    problems = list(_scorer_problems(path, file, spec))
-    return problems + _source_problems(path, file, spec)
+    return [*_scorer_problems(path, file, spec), *_source_problems(path, file, spec)]
 
 
 def _scorer_problems(path: Path, file: YamlFile, spec: TaskSpec) -> Iterator[Problem]:
@@ -107,9 +101,7 @@ def _parameter_problems(file: YamlFile, spec: TaskSpec, generator: Generator) ->
 
 
 def _draw_problems(file: YamlFile, spec: TaskSpec, generator: Generator) -> Iterator[Problem]:
-    """The first problem found at all lengths and at the ends of their bands and, at the shortest
-    length, for all axis values.
-    """
+    """The first problem at all lengths and ends of bands; at the shortest, of all axis values."""
     lines = lines_of(spec.lengths or (), spec.usual_spread)
     lengths = sorted({length for line in lines for length in (line.low, line.length, line.high)})
     usual, *others = _every_value(spec)
@@ -143,9 +135,7 @@ def _draw(spec: TaskSpec, generator: Generator, length: int, values: Values) -> 
 
 
 def _every_value(spec: TaskSpec) -> list[dict[str, object]]:
-    """Values of all axes: the first defaults, then each value of each axis with the other axes at
-    their first default.
-    """
+    """The first defaults, then each value of each axis with the others at their default."""
     usual: dict[str, object] = {
         name: axis.values[axis.default[0]]
         for name, axis in spec.axes.items()

@@ -15,11 +15,11 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from eyechart.harness.analysis.curve import Curve, Floats, Threshold
-from eyechart.harness.analysis.further import length_difference
 from eyechart.harness.analysis.paired import holm, mcnemar
 from eyechart.harness.analysis.power import FROM, smallest_factor, smallest_fall
 from eyechart.harness.spec import Line, lines_of
 from tests.benchmarks.measure import show
+from tests.curves import length_difference
 
 LENGTHS = (5, 7, 10, 15, 22, 33, 50, 75, 110, 160, 240, 350, 500)
 FALLS = ((20, 1), (20, 13), (20, 26), (50, 13), (100, 26), (400, 13))

@@ -23,10 +23,12 @@ import time
 from functools import partial
 from pathlib import Path
 
+from eyechart.harness.analysis.curve import Threshold
 from eyechart.harness.analysis.judged_run import read_run
 from eyechart.harness.plan.plan import plan
 from eyechart.harness.plan.resolved_model import resolve_model
 from eyechart.harness.report.page import write_report
+from eyechart.harness.report.section import sections
 from eyechart.harness.run.limits import RunLimits
 from eyechart.harness.run.run_request import RunRequest
 from eyechart.harness.run.task_run import run_task
@@ -119,7 +121,9 @@ def measured(out: Path, samples: int, models: int) -> bool:
     """Makes runs and their report in a folder, prints the figures; whether they hold."""
     runs = make_runs(out / "results", samples, models)
     started = time.perf_counter()
-    (page,) = write_report([read_run(run) for run in runs], out / "report.html", warn=print)
+    (page,) = write_report(
+        sections([*map(read_run, runs)], Threshold()), out / "report.html", warn=print
+    )
     tell("report in", f"{time.perf_counter() - started:.1f} s")
     size = page.stat().st_size / MEGA
     tell("page of", f"{size:.1f} MB")

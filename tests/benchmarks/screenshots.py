@@ -29,6 +29,7 @@ from eyechart.harness.cli.leaderboard import write
 from eyechart.harness.plan.plan import plan
 from eyechart.harness.plan.resolved_model import resolve_model
 from eyechart.harness.report.page import write_report
+from eyechart.harness.report.section import sections
 from eyechart.harness.run.limits import RunLimits
 from eyechart.harness.run.run_request import RunRequest
 from eyechart.harness.run.task_run import run_task
@@ -104,7 +105,9 @@ def take(page: Path, name: str, folder: Path) -> list[Path]:
 
 def report(folders: Sequence[Path], out: Path) -> Path:
     """The report's page."""
-    (page,) = write_report([*map(read_run, folders)], out / "report.html", warn=print)
+    (page,) = write_report(
+        sections([*map(read_run, folders)], Threshold()), out / "report.html", warn=print
+    )
     return page
 
 

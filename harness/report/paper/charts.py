@@ -10,7 +10,13 @@ from typing import Any
 
 import altair as alt
 
-from eyechart.harness.report.charts import air_around, layered, longest_first
+from eyechart.harness.report.charts import (
+    accuracy_axis,
+    air_around,
+    dataset,
+    layered,
+    longest_first,
+)
 from eyechart.harness.report.files import in_task_unit, show_legends
 from eyechart.harness.report.looks import Look, Spec, inked
 from eyechart.harness.report.panels import Rows
@@ -70,15 +76,11 @@ def _curves(look: Look, ticks: Sequence[int], over: str | None) -> Spec:
         scale=alt.Scale(type="log", nice=False, **longest_first(_ends(ticks))),
         axis=alt.Axis(values=list(ticks), grid=False, title=over, **hidden),
     )
-    y = alt.Y(
-        "y:Q",
-        scale=alt.Scale(domain=[0, 1]),
-        axis=alt.Axis(format="%", values=[0, 0.25, 0.5, 0.75, 1], title="accuracy"),
-    )
+    y = accuracy_axis()
     low = alt.Y("low:Q", scale=y["scale"], axis=y["axis"])
-    curve, colour = _data("curve"), look.colour()
+    curve, colour = dataset("curve"), look.colour()
     return layered(
-        _data("threshold").mark_rule(color=INKS["ghost"], strokeWidth=0.6).encode(y),
+        dataset("threshold").mark_rule(color=INKS["ghost"], strokeWidth=0.6).encode(y),
         curve.mark_rule(strokeWidth=0.8).encode(x, low, alt.Y2("high:Q"), colour),
         curve.mark_line(strokeWidth=1.1, strokeJoin="round").encode(x, y, colour, look.dash()),
         look.points(curve, stroke=_STROKE).encode(x, y),
@@ -132,7 +134,7 @@ def lengths_spec(
     place: list[Any] = [y]
     if len(lanes) > 1:
         place.append(alt.YOffset("lane:N", sort=lanes))
-    estimate, colour = _data("estimate"), look.colour()
+    estimate, colour = dataset("estimate"), look.colour()
     arrows = [
         estimate.transform_filter(f"datum.{is_open}")
         .mark_point(shape=shape, filled=True, size=3 * style.font_size, opacity=1)
@@ -256,7 +258,3 @@ def _finished(spec: Spec, data: Mapping[str, Rows], style: FigureStyle) -> Spec:
 def _ends(ticks: Sequence[int]) -> tuple[float, float]:
     air = air_around(ticks)
     return min(ticks) / air, max(ticks) * air
-
-
-def _data(name: str) -> alt.Chart:
-    return alt.Chart(alt.NamedData(name=name))

@@ -33,8 +33,6 @@ _READINGS = ("free text", "forced choice")
 
 @dataclass(frozen=True, slots=True)
 class PaperFigure:
-    """One figure."""
-
     task: str
     name: str
     """What tells it from others of its task: model, condition, measure; may be empty."""
@@ -105,15 +103,9 @@ def _lengths(section: Section, style: FigureStyle, _: Sequence[DrawMore]) -> _Fo
     shown = Look(tuple(labels), (), ", ".join(varied)) if len(varied) > 1 else look
     if are_named := len(labels) > len(SERIES_LIGHT):
         shown = Look(("",), ())
-    order = [place.name for place in section.standing.places]
-    in_order = sorted(section.series, key=lambda series: order.index(series.run_details.name))
+    in_order = section.ranked_series
     rows = [_estimate(section, series, shown, labels) for series in in_order]
-    by_name = {
-        ", ".join(filter(None, (series.run_details.name, series.label(varied)))): (
-            section.estimates.get(key_of(series))
-        )
-        for series in in_order
-    }
+    by_name = {one.named(varied): section.estimates.get(key_of(one)) for one in in_order}
     if are_named:
         rows = list(_named_rows(rows))
     said = [*notes(by_name), *_too_many(shown)]
@@ -186,11 +178,11 @@ def _readings(section: Section, style: FigureStyle, draw_more: Sequence[DrawMore
             inside = [(figure, _inside(section, figure, series[0])) for figure in drawn]
             inside = [(figure, rows) for figure, rows in inside if rows]
             look = Look((*_READINGS, *(figure.reading for figure, _ in inside)), (), "reading")
-            marks = [_marks(look, name) for name in _READINGS]
+            marks = [look.marks(name) for name in _READINGS]
             panel = Panel(model, "", panel_rows(section, list(zip(series, marks, strict=True))))
             if panel.data["curve"]:
                 for figure, rows in inside:
-                    found = [row | _marks(look, figure.reading) for row in rows]
+                    found = [row | look.marks(figure.reading) for row in rows]
                     panel.data["curve"].extend(found)
                 values = condition.only(section.varied)
                 name = ", ".join([model, *(f"{axis} {value}" for axis, value in values.items())])
@@ -217,10 +209,6 @@ def _series(section: Section, model: str, condition: Condition) -> Series:
         for series in section.series
         if series.run_details.name == model and series.condition == condition
     )
-
-
-def _marks(look: Look, name: str) -> dict[str, str | float]:
-    return {"colour": name, "dash": name, "size": look.size(name), "solid": 1.0, "where": name}
 
 
 def _probe(section: Section, style: FigureStyle, draw_more: Sequence[DrawMore]) -> _Found:

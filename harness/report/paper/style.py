@@ -10,7 +10,6 @@ INKS = {**LIGHT, "soft": "#333333", "line": "#e6e6e6", "ghost": "#666666", "ink"
 
 
 def config(style: FigureStyle) -> Spec:
-    """The Vega-Lite configuration of a figure."""
     small = {"labelFontSize": style.font_size, "titleFontSize": style.font_size}
     inked = {"labelColor": INKS["ink"], "titleColor": INKS["ink"], "titleFontWeight": "normal"}
     return {

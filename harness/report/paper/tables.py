@@ -16,7 +16,6 @@ from eyechart.harness.analysis.comparison_cells import (
     area_rows,
     factor_cell,
     points_cell,
-    scored_second,
     seen_cell,
 )
 from eyechart.harness.analysis.comparison_text import finding, p_text
@@ -59,8 +58,7 @@ _LATEX = str.maketrans(
         '"': r"\textquotedbl{}",
     }
 )
-"""Characters that mean something in LaTeX, or are not there in its usual fonts -> how to write
-them."""
+"""Characters that mean something in LaTeX, or are not in its usual fonts -> how to write them."""
 _MINUS = re.compile(r"(?<![\w-])-(?=\d)")
 _DASH = "–"
 
@@ -152,7 +150,7 @@ def comparison_tables(comparison: Comparison, margin: float) -> Iterator[PaperTa
             (
                 str(row.line),
                 accuracy_cell(row.first, row.n),
-                accuracy_cell(row.second, scored_second(row)),
+                accuracy_cell(row.second, row.scored_second),
                 points_cell(row),
                 p_text(p),
             )
@@ -267,8 +265,7 @@ def _both(comparison: Comparison, compared: ConditionComparison) -> tuple[str, s
 
 def _lengths(section: Section) -> PaperTable:
     """A row for each model and condition, in the order of the standing."""
-    order = [place.name for place in section.standing.places]
-    series = sorted(section.series, key=lambda one: order.index(one.run_details.name))
+    series = section.ranked_series
     estimates = [section.estimates.get(key_of(one)) for one in series]
     axes = section.varied
     return PaperTable(
@@ -285,14 +282,7 @@ def _lengths(section: Section) -> PaperTable:
             for one, estimate in zip(series, estimates, strict=True)
         ),
         1 + len(axes),
-        notes=tuple(
-            notes(
-                {
-                    ", ".join(filter(None, (one.run_details.name, one.label(axes)))): estimate
-                    for one, estimate in zip(series, estimates, strict=True)
-                }
-            )
-        ),
+        notes=tuple(notes(dict(zip((one.named(axes) for one in series), estimates, strict=True)))),
     )
 
 

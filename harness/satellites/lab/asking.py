@@ -185,7 +185,7 @@ def _of_condition(first: Cell, condition: JudgedCondition, threshold: Threshold)
             correct=correct,
             accuracy=correct / n if n else None,
             effective_length=None if length is None else length.length,
-            effective_length_bound="" if length is None or length.sign == "=" else length.sign,
+            effective_length_bound="" if length is None else length.side,
             effective_length_ci_low=None if span is None else span[0].length,
             effective_length_ci_high=None if span is None else span[1].length,
         )

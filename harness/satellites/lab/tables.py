@@ -27,7 +27,7 @@ _COLUMNS: Mapping[str, Callable[[Result], object]] = {
     "learned": lambda one: one.learnt,
     "trained_to": lambda one: one.trained_to,
     "effective_length": lambda one: one.length and one.length.length,
-    "effective_length_bound": lambda one: one.length and one.length.sign.strip("="),
+    "effective_length_bound": lambda one: one.length and one.length.side,
     "effective_length_ci_low": lambda one: one.span and one.span[0].length,
     "effective_length_ci_high": lambda one: one.span and one.span[1].length,
     "p": lambda one: one.by_length.p,

@@ -21,7 +21,7 @@ REASONS = {
     ("analysis/paired.py", "adjusted = [0.0] * count", "1.0"): "every item is replaced later",
     (
         "analysis/effective_length.py",
-        "draws = drawn_accuracies([samples], resamples, seed)[0]",
+        "draws = drawn_accuracies([samples], resamples)[0]",
         "-1",
     ): "the list has one item",
     ("journal/writer.py", "self._lock = FileLock(folder / _LOCK, timeout=0)", "1"): (

@@ -12,7 +12,6 @@ import numpy as np
 
 from eyechart.harness.analysis.comparison import Comparison, ConditionComparison
 from eyechart.harness.analysis.curve import RESAMPLES, Curve, Threshold, areas_under
-from eyechart.harness.analysis.further import length_difference
 from eyechart.harness.analysis.paired import compare_pairs, holm
 from eyechart.harness.analysis.tokens_of_row import PairTokens
 from eyechart.harness.spec import Condition
@@ -25,6 +24,7 @@ from tests.benchmarks.simulation.draws import (
 )
 from tests.benchmarks.simulation.shapes import Truth
 from tests.benchmarks.simulation.table import SETTING, Column, Row, Simulation, Spread
+from tests.curves import length_difference
 
 SAMPLES = (20, 40, 100)
 MARGIN = 0.05

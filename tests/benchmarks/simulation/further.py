@@ -9,10 +9,10 @@ from functools import partial
 from itertools import product
 
 from eyechart.harness.analysis.curve import SIGNIFICANT, Threshold
-from eyechart.harness.analysis.further import length_difference
 from eyechart.harness.analysis.paired import label_test
 from tests.benchmarks.simulation.draws import CORRELATION, Setting, simulate_pair
 from tests.benchmarks.simulation.table import SETTING, Column, Row, Simulation, Spread
+from tests.curves import length_difference
 
 SAMPLES = (20, 40)
 FACTORS = (1.25, 1.5, 2.0)

@@ -9,7 +9,6 @@ from itertools import product
 
 from eyechart.harness.analysis.comparison import MARGIN, Comparison
 from eyechart.harness.analysis.curve import Curve
-from eyechart.harness.analysis.further import length_difference
 from eyechart.harness.analysis.next_pairs import (
     WAVES,
     is_decided,
@@ -20,6 +19,7 @@ from tests.benchmarks.simulation.draws import CORRELATION, LINES
 from tests.benchmarks.simulation.equivalence import compare
 from tests.benchmarks.simulation.table import SETTING, Column, Row, Simulation, Spread
 from tests.benchmarks.simulation.unequal import MOST_FALSE, Case, draw_pair
+from tests.curves import length_difference
 
 BASELINE, FEW = 40, 5
 FULL = BASELINE * len(LINES)

@@ -13,7 +13,6 @@ from itertools import product
 import numpy as np
 
 from eyechart.harness.analysis.curve import SIGNIFICANT, THRESHOLD, Curve, Floats, Threshold
-from eyechart.harness.analysis.further import length_difference
 from eyechart.harness.analysis.paired import label_test
 from tests.benchmarks.simulation.draws import (
     CORRELATION,
@@ -25,6 +24,7 @@ from tests.benchmarks.simulation.draws import (
 )
 from tests.benchmarks.simulation.shapes import LONGEST, SHAPES, WEIBULL, Shape
 from tests.benchmarks.simulation.table import SETTING, Column, Row, Simulation, Spread
+from tests.curves import length_difference
 
 SAMPLES = (20, 100)
 MOST_FALSE = 0.05

@@ -10,8 +10,7 @@ import numpy as np
 
 from eyechart.harness.analysis.curve import SIGNIFICANT, Curve, Threshold
 from eyechart.harness.analysis.further import fitted_side, sides_difference
-from eyechart.harness.analysis.paired import holm
-from eyechart.harness.analysis.unpaired import compare_unpaired
+from eyechart.harness.analysis.paired import compare_unpaired, holm
 from eyechart.harness.spec import Line, line_start
 from tests.benchmarks.simulation.draws import CORRELATION, Setting, answers, rows_field
 from tests.benchmarks.simulation.further import FACTORS, MOST_FALSE, POWER_RUNS
