@@ -16,7 +16,7 @@ from eyechart.harness.analysis.interval import Bound, wilson
 from eyechart.harness.analysis.limit import Limit
 from eyechart.harness.analysis.paired import PairedArea
 from eyechart.harness.analysis.paper_text import interval_text
-from eyechart.harness.analysis.signed import with_ends
+from eyechart.harness.analysis.signed import difference_text, points_text
 from eyechart.harness.analysis.unpaired import UnpairedLength
 
 NOT_COMPARABLE = "not comparable"
@@ -35,9 +35,7 @@ def accuracy_cell(share: float, n: int) -> str:
 
 def points_cell(row: AnyLength) -> str:
     """`+10 (-3 to +27)`, in points."""
-    low, high = row.difference_ci
-    middle, *ends = with_ends(100 * row.difference, (100 * low, 100 * high))
-    return f"{middle} ({' to '.join(ends)})"
+    return points_text(row.difference, row.difference_ci)
 
 
 def seen_cell(length: Bound | None, limit: Limit) -> str:
@@ -49,8 +47,7 @@ def area_rows(area: PairedArea | None) -> list[tuple[str, str, str, str]]:
     """A row with both areas and their difference, if there are areas."""
     if area is None:
         return []
-    middle, *ends = with_ends(area.difference, area.difference_ci, 2)
-    difference = f"{middle} ({' to '.join(ends)})"
+    difference = difference_text(area.difference, area.difference_ci, 2)
     return [("area", f"{area.first:.2f}", f"{area.second:.2f}", difference)]
 
 

@@ -30,7 +30,7 @@ from eyechart.harness.analysis.further import LengthDifference
 from eyechart.harness.analysis.in_tokens import no_tokens
 from eyechart.harness.analysis.paired import PairedArea
 from eyechart.harness.analysis.run_text import ranking_finding, ranking_notes
-from eyechart.harness.analysis.signed import with_ends
+from eyechart.harness.analysis.signed import points_text
 from eyechart.harness.analysis.tokens_text import unit_note
 from eyechart.harness.cli.layout import Column, blocks, joined, letters, table
 from eyechart.harness.cli.tables import INTERVAL, bold, sees_text
@@ -194,11 +194,7 @@ def _not_by_length(ranking: Ranking, margin: float) -> str:
 
 def _area_points(area: PairedArea | None) -> str:
     """The difference of two areas, with the interval that decides equivalence."""
-    if area is None:
-        return "-"
-    low, high = area.equivalence_ci
-    middle, *ends = with_ends(100 * area.difference, (100 * low, 100 * high), 1)
-    return f"{middle} ({' to '.join(ends)})"
+    return "-" if area is None else points_text(area.difference, area.equivalence_ci, 1)
 
 
 def _ranked(ranking: Ranking) -> Iterator[Column]:
