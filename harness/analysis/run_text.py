@@ -16,6 +16,7 @@ from eyechart.harness.analysis.further import LengthDifference, Sides, sides_dif
 from eyechart.harness.analysis.interval import Sign
 from eyechart.harness.analysis.judged_run import JudgedCondition, JudgedRun
 from eyechart.harness.analysis.not_known import listed, not_ranked, remedies_of, where_not_known
+from eyechart.harness.score.outcomes import NOT_SCORED
 from eyechart.harness.spec import Condition, varied_label
 
 _TWO = 2
@@ -247,6 +248,25 @@ def reading_note(runs: Sequence[tuple[str, JudgedRun]]) -> str:
     return (
         f"Read by likelihood over {count} options ({share} % are right by chance): {names}{others}."
     )
+
+
+def missing_notes(runs: Sequence[tuple[str, JudgedRun]]) -> list[str]:
+    """A sentence for each of the named runs that lacks replies: `9 of 20 samples are not scored:
+    error 1, not run 8`; with the name of the run where there are several.
+    """
+    return [
+        f"{f'{name}: ' * (len(runs) > 1)}{run.missing:,} of {planned:,} samples "
+        f"{'is' if run.missing == 1 else 'are'} not scored: {unscored_text(run)}."
+        for name, run in runs
+        if run.missing
+        for planned in [int(run.cells["n"].sum()) + run.missing]
+    ]
+
+
+def unscored_text(run: JudgedRun) -> str:
+    """The samples of a run that are not scored, by outcome: `error 1, not run 8`."""
+    counts = {name: int(run.cells[name].sum()) for name in NOT_SCORED}
+    return ", ".join(f"{name.replace('_', ' ')} {count:,}" for name, count in counts.items())
 
 
 def refused_notes(runs: Sequence[tuple[str, JudgedRun]]) -> list[str]:

@@ -29,7 +29,7 @@ from eyechart.harness.analysis.in_tokens import OWN, unit_problem
 from eyechart.harness.analysis.interval import span_text
 from eyechart.harness.analysis.judged_run import JudgedRun, read_run
 from eyechart.harness.analysis.known import known_finding
-from eyechart.harness.analysis.run_text import run_finding
+from eyechart.harness.analysis.run_text import missing_notes, run_finding
 from eyechart.harness.analysis.tables import (
     at_table,
     cells_table,
@@ -333,9 +333,8 @@ class Run:
             shown.loc["note"] = notes
         title = html.escape(f"{self.task}, {self.model}, accuracy by length")
         said = f"<p>{html.escape(self.finding)}</p>"
-        if self.missing:
-            count = f"{self.missing:,} sample{'s have' if self.missing > 1 else ' has'}"
-            said += f"<p>{count} no reply</p>"
+        for note in missing_notes([(self.model, self.judged)]):
+            said += f"<p>{html.escape(note)}</p>"
         return f"<p><b>{title}</b></p>{shown.to_html()}{said}"
 
 
