@@ -61,6 +61,14 @@ def factor_cell(length: LengthDifference) -> str:
     return f"factor {span}" if middle == "-" else f"{middle} times ({span})"
 
 
+def found_text(length: LengthDifference, first: str, second: str) -> str:
+    """What the test of two lengths found: `a sees further`, `no difference found`."""
+    if not length.is_comparable:
+        return NOT_COMPARABLE
+    further = {1: first, -1: second}.get(length.further)
+    return "no difference found" if further is None else f"{further} sees further"
+
+
 def factor_text(length: LengthDifference) -> str:
     """The factor between two lengths; a dash if it is not limited."""
     middle = factors(length)[0]

@@ -8,12 +8,12 @@ from rich.text import Text
 
 from eyechart.harness.analysis.comparison import AnyLength, Comparison, ConditionComparison
 from eyechart.harness.analysis.comparison_cells import (
-    NOT_COMPARABLE,
     accuracy_cell,
     area_rows,
     factor_cell,
     factor_span,
     factor_text,
+    found_text,
     points_cell,
     scored_second,
     seen_cell,
@@ -216,10 +216,7 @@ def _pair_columns(names: list[str], ranking: Ranking) -> list[Column]:
     pairs = list(ranking.comparisons.items())
     lengths = [comparison.length for _, comparison in pairs]
     verdicts = [
-        {1: f"{names[left]} sees further", -1: f"{names[right]} sees further"}.get(
-            comparison.length.further,
-            "no difference found" if comparison.length.is_comparable else NOT_COMPARABLE,
-        )
+        found_text(comparison.length, names[left], names[right])
         for (left, right), comparison in pairs
     ]
     return [
