@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from eyechart.harness.analysis.cost_at import cost_at
 from eyechart.harness.analysis.curve import Threshold
 from eyechart.harness.analysis.judged_run import read_run
 from eyechart.harness.analysis.leaderboard import merge, run_rows
@@ -23,7 +24,7 @@ from eyechart.harness.report.ranks_page import Words, ranks_markdown, ranks_page
 from eyechart.harness.report.section import sections
 from eyechart.harness.report.standings import Scale, standing_lines
 from eyechart.harness.spec.columns import COST, COST_A_REPLY, COST_AT, KINDS
-from results.publish import AT, FOLDER, UNITS, cost_at, made_from, usage_of
+from results.publish import AT, FOLDER, UNITS, made_from, usage_of
 from results.words import words
 from tests.conftest import Lab, right
 from tests.test_results_recorded import RECORDED
@@ -203,9 +204,9 @@ def test_what_is_known_of_a_model_stays(lab: Lab) -> None:
 def test_costs_are_compared_at_one_length() -> None:
     """On the straight line through the replies near it; not known where none were on both sides."""
     line = [(length, 2 + 3 * length) for length in (25, 40, 60, 100)]
-    assert cost_at([*line, (101, 9e9), (24, 9e9)]) == pytest.approx(152)
-    assert cost_at([(30, 5.0), (49, 5.0), (120, 5.0)]) is None
-    assert cost_at([]) is None
+    assert cost_at([*line, (101, 9e9), (24, 9e9)], 50) == pytest.approx(152)
+    assert cost_at([(30, 5.0), (49, 5.0), (120, 5.0)], 50) is None
+    assert cost_at([], 50) is None
     rows = [row for row in published() if row[COST_A_REPLY]]
     assert len(rows) > 80
     assert {row[COST_AT] for row in rows} == {"50"}

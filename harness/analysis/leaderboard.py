@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from eyechart.harness.analysis.capacity import STATISTIC, capacity
+from eyechart.harness.analysis.cost_at import cost_of_reply_at
 from eyechart.harness.analysis.curve import Threshold
 from eyechart.harness.analysis.family import is_default
 from eyechart.harness.analysis.in_tokens import token_columns
@@ -76,7 +77,7 @@ def run_rows(
                 "task_version": str(manifest.task_version),
                 "condition": judged.label,
                 "model": manifest.model,
-                **dict.fromkeys((*OF_MODEL, *BY_TEST, P_FURTHEST, "capacity", COST_AT), ""),
+                **dict.fromkeys((*OF_MODEL, *BY_TEST, P_FURTHEST, "capacity"), ""),
                 "kind": ASKED if manifest.recorded is None else RECORDED,
                 "default": "yes" if is_default(judged) else "",
                 "control": "yes" if judged.control else "",
@@ -92,7 +93,7 @@ def run_rows(
                         **token_columns(judged, threshold),
                         **_capacity(judged),
                         **cost_columns(judged),
-                        COST_A_REPLY: None if judged.cost is None else judged.cost.a_reply,
+                        **_cost_a_reply(judged, at),
                         **right_at_columns(estimate, at),
                     }.items()
                 },
@@ -112,6 +113,14 @@ def run_rows(
             }
         )
     return rows, left_out
+
+
+def _cost_a_reply(judged: JudgedCondition, at: Sequence[int]) -> dict[str, float | str | None]:
+    """Dollars of a reply: at the length where one is named, else in the mean of the own rows."""
+    if len(at) == 1:
+        cost = cost_of_reply_at(judged, at[0])
+        return {COST_A_REPLY: cost, COST_AT: "" if cost is None else str(at[0])}
+    return {COST_A_REPLY: None if judged.cost is None else judged.cost.a_reply, COST_AT: ""}
 
 
 def _capacity(judged: JudgedCondition) -> dict[str, float | None]:
