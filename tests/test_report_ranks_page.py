@@ -49,6 +49,13 @@ class TestPublished:
         assert ranks_page(rows, UNITS, words(rows)) == (FOLDER / "models.html").read_text("utf-8")
         assert ranks_markdown(rows, UNITS, 200) in (FOLDER / "models.md").read_text("utf-8")
 
+    def test_a_capacity_that_is_not_the_published_one_is_named(self) -> None:
+        """With both numbers, and the reason."""
+        told = "352 published, 320 here", "56 published, 32 here", "32 published, 0 here"
+        text = (FOLDER / "models.md").read_text("utf-8")
+        assert "The published capacity is ours for all models but 3: " in text
+        assert all(f"({one})" in text for one in told)
+
     def test_every_model_is_there(self) -> None:
         """125 recorded ones, the published capacities of 126, and what was asked here."""
         rows = published()
