@@ -25,7 +25,7 @@ from eyechart.harness.satellites.lab.results import (
 )
 from eyechart.harness.satellites.lab.seeds import FEWEST, fewest_seeds, mean, smallest_p
 from eyechart.harness.satellites.lab.study import LabSpec
-from eyechart.harness.satellites.lab.words import method, sentence
+from eyechart.harness.satellites.lab.words import method, sentence, shared_training
 from eyechart.harness.satellites.lab.worker import Slot
 
 if TYPE_CHECKING:
@@ -165,6 +165,8 @@ def results(spec: LabSpec, found: Sequence[Result]) -> None:
             tell(sentence(one, spec.reference))
         echo("")
     tell(method(found, spec.reference))
+    if shared := shared_training(spec):
+        tell(shared)
 
 
 def _p(of: Comparison) -> str:
