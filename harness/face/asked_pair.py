@@ -169,8 +169,9 @@ class Asking(ABC):
 
     def _limit(self) -> str:
         """The limit that is reached; empty where none is."""
-        if self._budget.exhausted:
-            return f"the budget of {dollars_text(self._limits.budget)} is spent"
+        given = self._limits.budget
+        if self._budget.exhausted and given is not None:
+            return f"the budget of {dollars_text(given)} is spent"
         if self._budget.has_requests:
             return ""
         return _ALL if self.asked == self.price else f"the limit of {self.price:,} is reached"

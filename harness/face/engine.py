@@ -175,7 +175,7 @@ def reached_limit(budget: Budget, same: str) -> tuple[str, str] | None:
     """The limit that ended the runs of a command, and how to continue; `None` if no limit did.
     `same` names the repeated command.
     """
-    if budget.exhausted:
+    if budget.exhausted and budget.limit is not None:
         over = "may not pay for more" if budget.full else "is spent"
         return f" (the budget of {dollars_text(budget.limit)} {over})", "a new budget goes on"
     if not budget.has_requests:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from eyechart.harness.analysis.comparison_cells import factor_span, factor_text, found_text
 from eyechart.harness.analysis.comparison_text import p_text
+from eyechart.harness.analysis.effective_length import EffectiveLength
 from eyechart.harness.analysis.factor import NOTE, differs_from_ratio
 from eyechart.harness.analysis.family import Ranking, ranks_text
 from eyechart.harness.analysis.paper_text import length_cell, notes, threshold_text
@@ -32,7 +33,7 @@ def _runs(ranking: Ranking, margin: float) -> PaperTable:
         "run": [one.name for one in runs],
         "rank": [ranks_text(ranking.ranks(place)) for place in range(len(runs))],
     }
-    of_notes = {}
+    of_notes: dict[str, EffectiveLength | None] = {}
     for condition in conditions:
         label = varied_label(condition, conditions)
         head = ", ".join(filter(None, (label, f"effective length ({ranking.unit})")))
@@ -72,7 +73,7 @@ def _pairs(ranking: Ranking) -> PaperTable:
                 one.second,
                 factor_text(one.length),
                 factor_span(one.length),
-                p_text(one.length.p),
+                "–" if one.length.p is None else p_text(one.length.p),
                 found_text(one.length, one.first, one.second),
             )
             for one in comparisons
