@@ -227,7 +227,8 @@ class Run:
     def right_at(self, *lengths: int) -> pd.DataFrame:
         """A row for each condition and each of `lengths`: how often the model is right there, by
         the fitted curve, with the 95 % interval, and the probability that this reaches the
-        threshold. Outside the lengths asked `bound` says that they are bounds.
+        threshold. Outside the lengths asked `bound` says that they are bounds. The last column has
+        the dollars of a reply there, where prices and tokens are known.
         """
         return at_table(self.judged, self.threshold, argument("lengths", lengths, lengths_of))
 
