@@ -237,7 +237,9 @@ class Known:
     """Symbols in the row."""
     right: str
     wrong: str
-    """A right and a wrong reply."""
+    """A right and a wrong reply; of a sample in turns, those of the last turn."""
+    earlier: tuple[str, ...] = ()
+    """Right replies of the turns before the last one, where their answers are known."""
 
 
 @dataclass(frozen=True, slots=True)

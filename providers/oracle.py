@@ -43,7 +43,8 @@ def oracle_name(model: str) -> str:
 
 class OracleProvider:
     """Gives the right reply or a wrong one; the same sample always gets the same reply, and at a
-    temperature each of its draws has one of its own.
+    temperature each of its draws has one of its own. Of a sample in turns the earlier replies are
+    right and the last one decides, where the correct answers of the turns are known.
     """
 
     def __init__(self, sees: int, accuracy: float, known: Callable[[str], Known]) -> None:
@@ -52,7 +53,9 @@ class OracleProvider:
         self._known = known
 
     async def complete(self, request: Request) -> Reply:
-        known = self._known(_asked(request))
+        known, turn = self._known(_asked(request)), len(request.history)
+        if turn < len(known.earlier):
+            return Reply(known.earlier[turn])
         return Reply(known.right if self._is_right(known, request) else known.wrong)
 
     async def score(self, request: Request) -> Reply:

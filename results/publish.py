@@ -10,13 +10,13 @@ are those of the catalog on the day of the command.
 from __future__ import annotations
 
 import argparse
-import statistics
 import sys
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from eyechart.harness.analysis.cost_at import cost_at
 from eyechart.harness.analysis.curve import Threshold
 from eyechart.harness.analysis.judged_run import read_run
 from eyechart.harness.analysis.leaderboard import enter_standings, merge, run_rows
@@ -41,8 +41,8 @@ HOME = {"Anthropic": "anthropic", "Google": "gemini", "OpenAI": "openai"}
 OpenRouter."""
 KNOWN = {"vendor": "family", "parameters_billion": "parameters_billion"}
 """Our column -> that of the published capacities."""
-COST_LENGTH, NEAR = 50, (25, 100)
-"""Costs are compared at rows of so many items, by the replies to rows of the lengths between."""
+COST_LENGTH = 50
+"""Costs are compared at rows of so many items."""
 UNITS = {"capacity/items": "items"}
 
 
@@ -88,7 +88,7 @@ def _costs(path: Path) -> Iterator[tuple[str, Row]]:
         total = sum(of_reply for _, of_reply in dollars)
         if total > 0:
             columns = {"cost_usd": f"{total:.6g}", "prices_of": prices.of}
-            if (compared := cost_at(dollars)) is not None:
+            if (compared := cost_at(dollars, COST_LENGTH)) is not None:
                 columns |= {COST_A_REPLY: f"{compared:.6g}", COST_AT: str(COST_LENGTH)}
             yield model, columns
 
@@ -102,20 +102,6 @@ def usage_of(row: Mapping[str, Any]) -> Usage | None:
         return None
     beside = (thought or 0) if row["api"] == "google_genai" else 0
     return Usage(asked, said + beside, thought_tokens=thought)
-
-
-def cost_at(dollars: Sequence[tuple[int, float]], length: int = COST_LENGTH) -> float | None:
-    """Dollars of a reply to a row of `length` items, from lengths of rows with the dollars of their
-    replies: by the straight line that fits those to rows of `NEAR` (ordinary least squares). `None`
-    where these rows are all shorter, or all longer.
-    """
-    near = [one for one in dollars if NEAR[0] <= one[0] <= NEAR[1]]
-    lengths = [one[0] for one in near]
-    if not near or not min(lengths) < length < max(lengths):
-        return None
-    slope, start = statistics.linear_regression(lengths, [one[1] for one in near])
-    found = start + slope * length
-    return found if found > 0 else None
 
 
 def made_from(path: Path, out: Path) -> dict[str, str]:

@@ -58,6 +58,7 @@ def words(rows: Sequence[Row]) -> Words:
                     _of_retest(recorded),
                     _of_nearness(recorded),
                     _of_letters(rows, recorded),
+                    _of_capacities(rows, recorded),
                     _of_costs(recorded),
                 ),
             ),
@@ -187,6 +188,27 @@ def _of_nearness(recorded: Sequence[Row]) -> str:
         f"model is exactly right in {share:.0f} % of its replies. Where being off by a few does no "
         "harm, the longer of the two holds: the capacity is a column of models.csv, and of "
         f"{shorter} models it is the shorter one, since a single wild reply raises a mean error."
+    )
+
+
+def _of_capacities(rows: Sequence[Row], recorded: Sequence[Row]) -> str:
+    """Of which models the capacity here is another than the published one, and why."""
+    published = {
+        row["model"]: row["capacity"]
+        for row in rows
+        if row["kind"] == REPORTED and row["task"] == "capacity/items"
+    }
+    told = [
+        f"{row['model']} ({published[row['model']]} published, {row['capacity']} here)"
+        for row in recorded
+        if row["capacity"] and float(row["capacity"]) != float(published[row["model"]])
+    ]
+    return (
+        f"The published capacity is ours for all models but {len(told)}: {', '.join(told)}. A line "
+        "passes only where all of its replies can be read, and in each of these models replies on "
+        "the published line were cut off or had no number on their last line: Dai & Fan read the "
+        "last integer anywhere in a reply. results/recorded/README.md has the cases, and says "
+        "whose reading is right."
     )
 
 

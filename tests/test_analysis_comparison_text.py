@@ -16,7 +16,14 @@ from eyechart.harness.analysis.further import LengthDifference
 from eyechart.harness.analysis.interval import Bound
 from eyechart.harness.analysis.judged_run import read_run
 from eyechart.harness.analysis.paired import PairedArea
-from eyechart.harness.analysis.signed import points, signed, signed_end, with_ends
+from eyechart.harness.analysis.signed import (
+    difference_text,
+    points_text,
+    printed,
+    signed,
+    signed_end,
+    with_ends,
+)
 from eyechart.providers.base import Request
 from tests.conftest import Lab, right
 from tests.test_analysis_comparison import run, wrong_from
@@ -186,10 +193,9 @@ def test_what_a_line_can_show_goes_by_the_line_with_most_pairs(lab: Lab) -> None
 
 
 def test_a_difference_has_a_sign_unless_it_rounds_to_nothing() -> None:
-    """The page has the minus sign of print."""
+    """Nothing has a plus."""
     assert [signed(value) for value in (3.4, -3.4, -0.4, 0.4)] == ["+3", "-3", "+0", "+0"]
     assert [signed(value, 1) for value in (-0.04, -0.06)] == ["+0.0", "-0.1"]
-    assert [points(share) for share in (0.1, -0.1, -0.001)] == ["+10", "\u221210", "+0"]
 
 
 def test_the_end_of_an_interval_keeps_its_sign() -> None:
@@ -200,6 +206,13 @@ def test_the_end_of_an_interval_keeps_its_sign() -> None:
     assert area_text(area.swapped).endswith("+0.03 (95 % interval +0.00 to +0.05, p 0.045)")
     assert area_rows(area)[0][-1] == "-0.03 (-0.05 to -0.00)"
     assert [signed_end(value, 2) for value in (-1e-9, 0.0, 0.0004)] == ["+0.00", "+0.00", "+0.00"]
+
+
+def test_the_page_and_the_terminal_write_the_same_difference() -> None:
+    """The page has the minus sign of print; the end of an interval keeps its sign on both."""
+    assert points_text(-0.03, (-0.05, -0.004)) == "-3 (-5 to -0)"
+    assert printed(points_text(-0.03, (-0.05, -0.004))) == "\u22123 (\u22125 to \u22120)"
+    assert difference_text(-0.003, (-0.03, 0.02), 2) == "+0.00 (-0.03 to +0.02)"
 
 
 def test_a_difference_keeps_its_sign_where_its_interval_leaves_out_0() -> None:

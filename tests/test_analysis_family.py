@@ -41,6 +41,11 @@ def sees_to(length: int, separator: str = "") -> Callable[[Request], str]:
     return script
 
 
+def one_of_two(request: Request) -> str:
+    """Right in every second row, at all lengths."""
+    return right(request) if request.sample_id.endswith(("0", "2", "4")) else "Final answer: 99"
+
+
 def run(
     lab: Lab,
     name: str,
@@ -245,6 +250,22 @@ class TestSentence:
         assert said.startswith("scripted/a sees to ")
         assert said.endswith(") on lab/ones.")
         assert " symbols (95 % interval " in said
+
+    @pytest.mark.parametrize(
+        ("script", "beyond"),
+        [
+            (one_of_two, "less than 2 symbols (95 % interval: at most "),
+            (right, "more than 8 symbols (95 % interval: at least "),
+        ],
+        ids=["below", "above"],
+    )
+    def test_beyond_an_end_only_the_other_end_of_the_interval_is_said(
+        self, lab: Lab, script: Callable[[Request], str], beyond: str
+    ) -> None:
+        """`less than 2 (< 2 to 5)` would say the same end twice."""
+        said = run_finding(run(lab, "a", script, lengths=[2, 4, 8], samples=6))
+        assert said.startswith(f"scripted/a sees to {beyond}"), said
+        assert said.endswith(", of 6 rows only) on lab/ones.")
 
     def test_the_default_is_the_headline(self, lab: Lab) -> None:
         """The longest of several is only the longest seen, and is compared with the others."""

@@ -98,7 +98,7 @@ def test_of_a_long_prompt_the_beginning_and_the_end_are_shown(lab: Lab) -> None:
     [
         ("0.0001", "the budget of $0.0001 is spent before all of it is asked; a new one goes on"),
         ("0.01", "the budget of $0.01 probably pays for all of it, and not for the worst case"),
-        ("9", "the budget of $9 pays for all of it"),
+        ("9", "the budget of $9.00 pays for all of it"),
     ],
 )
 def test_what_a_budget_pays_for(lab: Lab, budget: str, said: str) -> None:

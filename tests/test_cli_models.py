@@ -167,8 +167,8 @@ def test_one_budget_is_for_all_models(lab: Lab) -> None:
     done = lab.bench_run(*command, "--budget", "10", task=lab.plain)
     assert done.code == 1
     assert [len(provider.requests) for provider in asked.values()] == [3, 2]
-    assert "cost about $6.0000" in done.err
-    assert "cost about $4.0000" in done.err
+    assert "cost about $6.00" in done.err
+    assert "cost about $4.00" in done.err
     assert "the budget of $10 is spent" in done.err
     done = lab.bench_run(*command, "--budget", "5", "--fresh", task=lab.plain)
     assert "bench: fake/b: not asked, because the budget is spent" in done.err.splitlines()

@@ -106,7 +106,7 @@ class TestRun:
             run = ask(too_hot, keep_going=True)
         assert run.missing == 16
         assert "-" in repr(run)
-        assert "16 samples have no reply" in run._repr_html_()
+        assert "16 of 16 samples are not scored: error 16, not run 0." in run._repr_html_()
         with pytest.raises(UsageError, match="nothing to draw"):
             run.plot()
         said: list[str] = []
@@ -293,7 +293,7 @@ class TestResult:
         shown = run._repr_html_()
         assert "<td>100%</td>" in shown
         assert "sees to" in shown
-        assert "no reply" not in shown
+        assert "not scored" not in shown
         run.judged.manifest.model = "<script>"
         assert "<script>" not in run._repr_html_()
 

@@ -27,7 +27,7 @@ from eyechart.harness.satellites.lab.seeds import (
 )
 from eyechart.harness.satellites.lab.study import LabSpec
 from eyechart.harness.satellites.lab.tables import csv_text, variants_text
-from eyechart.harness.satellites.lab.words import method, sentence, summary
+from eyechart.harness.satellites.lab.words import method, sentence, shared_training, summary
 
 
 def seen(*lengths: float, width: float = 1.1) -> list[SeedLength]:
@@ -337,6 +337,24 @@ SPEC = LabSpec.model_validate(
         "variants": {"old": {"layers": 1}, "new": {"positions": "none", "layers": 3}},
     }
 )
+
+
+def test_variants_with_the_trained_weights_of_the_reference_are_named() -> None:
+    """They are no independent models, and changes of signs cannot help where seeds are few."""
+    rope: dict[str, Any] = {"positions": {"rope": {"base": 10000}}}
+    variants = {"old": rope, "far": {**rope, "stretch": {"ntk": 2}}, "none": {"positions": "none"}}
+    given = SPEC.model_dump(mode="json") | {"variants": variants}
+    shared = LabSpec.model_validate({**given, "seeds": 6})
+    said = shared_training(shared)
+    assert said.startswith("Asked with the trained weights of old: far. ")
+    assert said.endswith(
+        "Changes of signs over 6 pairs would allow for that, but with so few seeds their p cannot "
+        "be below 0.062 after the correction for 2 variants."
+    )
+    results = results_of([*cells("old", [20, 21]), *cells("far", [9, 8])], "old")
+    assert said in page(shared, results)
+    assert shared_training(shared.model_copy(update={"seeds": 7})).endswith("allow for that.")
+    assert shared_training(SPEC) == ""
 
 
 def test_the_page_has_sentences_tables_and_curves() -> None:

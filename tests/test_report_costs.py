@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import math
 import re
 from functools import partial
 from pathlib import Path
@@ -11,9 +13,11 @@ import altair as alt
 import pytest
 import vl_convert
 
+import eyechart
 from eyechart.harness.analysis.curve import Threshold
 from eyechart.harness.analysis.judged_run import read_run
 from eyechart.harness.analysis.leaderboard import merge, run_rows
+from eyechart.harness.analysis.leaderboard_file import read_rows
 from eyechart.harness.analysis.tables import effective_length_table
 from eyechart.harness.cli.tables import print_table
 from eyechart.harness.report.costs import cost_figures
@@ -22,6 +26,8 @@ from eyechart.harness.report.listed import estimates_table
 from eyechart.harness.report.origin import origin
 from eyechart.harness.report.readme import markdown
 from eyechart.harness.report.section import Section, sections
+from eyechart.harness.spec.columns import COST_A_REPLY, COST_AT
+from eyechart.harness.spec.dollars import dollars_text
 from eyechart.providers.base import Reply, Request, Usage
 from eyechart.providers.scripted import ScriptedProvider
 from tests.conftest import right
@@ -143,16 +149,45 @@ def test_every_door_says_what_an_effective_length_cost(lab: Lab) -> None:
     rows, _ = run_rows(judged, Threshold())
     assert {row["prices_of"] for row in rows} == {of}
     assert [float(row["cost_usd"]) for row in rows] == pytest.approx([dollars] * conditions)
-    assert f"| ${dollars:.4f} (prices of {of[:10]}) |" in markdown(merge(rows))
+    assert f"| {dollars_text(dollars)} (prices of {of[:10]}) |" in markdown(merge(rows))
     print_table(judged)
     printed = lab.capture.readouterr().out
     assert f"cost, prices of {of[:10]}" in printed
-    assert printed.count(f"${dollars:.4f}") == conditions
+    assert printed.count(dollars_text(dollars)) == conditions
     (section,) = sections([judged], Threshold())
     listed = estimates_table(section)
     assert listed.columns[-2:] == ("cost, $", "prices of")
     assert [row[-1] for row in listed.rows] == [of] * conditions
     details = section.runs[0]
     (said,) = (text for name, text in origin("", details).facts if name == "cost")
-    assert said == f"${conditions * dollars:.4f} at the prices of {of}, retries not counted"
+    spent = dollars_text(conditions * dollars)
+    assert said == f"{spent} at the prices of {of}, retries not counted"
     assert float(details.samples["cost"].sum()) == pytest.approx(conditions * dollars)
+
+
+def test_every_door_says_what_a_reply_costs_at_a_length(lab: Lab) -> None:
+    """By the straight line through the replies near it, so exactly where costs lie on one."""
+
+    def longer(request: Request) -> Reply:
+        length = int(re.findall(r"length=(\d+)", request.sample_id)[0])
+        return Reply(right(request), usage=Usage(1000 * length, 10))
+
+    axes = {"separator": ["none"]}
+    wanted = lab.wanted(model="openai/gpt-4o", lengths=[4, 8], samples=10, axes=axes)
+    lab.run(wanted, ScriptedProvider(longer))
+    dollars = (6000 * 2.5 + 10 * 10) / 1e6  # dollars per million tokens: 2.5 and 10
+    table = eyechart.load_run(wanted.folder).right_at(6, 40)
+    assert list(table[COST_A_REPLY]) == pytest.approx([dollars, math.nan], nan_ok=True)
+    shown = lab.bench("score", wanted.folder, "--at", "6,40").out
+    assert re.search(r"1,000 replies at 6 \| +\$15 \|", shown), shown
+    assert "1,000 replies at 40" not in shown  # nothing near it was asked
+    found = json.loads(lab.bench("score", wanted.folder, "--at", "6", "--json").out)
+    assert found["runs"][0]["right_at"][0][COST_A_REPLY] == pytest.approx(dollars)
+    board = lab.folder / "board.csv"
+    command = ("leaderboard", wanted.folder, "--at", "6", "-o", board)
+    assert "1,000 replies at 6" in lab.bench(*command).out
+    (of_model,) = json.loads(lab.bench(*command, "--json").out)["ranks"][0]["models"]
+    assert of_model["right_at"][0][COST_A_REPLY] == pytest.approx(dollars)
+    (row,) = read_rows(board)
+    assert float(row[COST_A_REPLY]) == pytest.approx(dollars)
+    assert row[COST_AT] == "6"

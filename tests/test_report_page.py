@@ -17,7 +17,7 @@ from eyechart.harness.analysis import details
 from eyechart.harness.analysis.curve import Threshold
 from eyechart.harness.analysis.judged_run import read_run
 from eyechart.harness.analysis.run_text import run_finding
-from eyechart.harness.journal.manifest import read_manifest
+from eyechart.harness.journal.manifest import MANIFEST, read_manifest
 from eyechart.harness.journal.record import SAMPLES
 from eyechart.harness.plan.plan import make_sample, plan
 from eyechart.harness.plan.resolved_model import resolve_model
@@ -207,6 +207,26 @@ def test_every_outcome_is_in_the_browser(lab: Lab) -> None:
         "truncated": "",
         "refused": "I will not",
     }
+
+
+def test_the_page_and_the_terminal_say_how_much_is_not_scored(lab: Lab) -> None:
+    """In one sentence, with the reasons; with the run's name where there are several."""
+    lines = ("--samples", "2", "--lengths", "2")
+    lab.bench_run("--model", lab.fake(right), "--label", "whole", *lines)
+    whole = lab.the_run()
+
+    def script(request: Request) -> str:
+        if "index=1" in request.sample_id:
+            raise BadRequestError("too hot")
+        return right(request)
+
+    lab.bench_run("--model", lab.fake(script), "--label", "part", *lines)
+    (part,) = {path.parent for path in lab.out.rglob(MANIFEST)} - {whole}
+    said = "2 of 4 samples are not scored: error 2, not run 0."
+    assert said in " ".join(lab.bench("score", part, "-t", lab.ones).out.split())
+    assert f"lab/ones: {said}<" in report(lab, part)
+    assert f">fake/model@part: {said}<" in report(lab, whole, part)
+    assert "are not scored" not in report(lab, whole)
 
 
 def _reply(replies: Sequence[object], request: Request) -> Any:

@@ -438,6 +438,32 @@ class TestTables:
         wrong = lab.bench("compare", runs["tiny"], runs["oracle"], "--format", "html")
         wrong.one_line(2, "--format is one of latex, markdown, not 'html'")
 
+    def test_three_runs_have_their_ranking(self, lab: Lab) -> None:
+        """Before the lines of each pair, at both doors, with what the terminal says."""
+        folders = []
+        for sees in (3, 4, 12):
+            command = ("--model", f"oracle:{sees}", "--lengths", "2,4,8,16", "--samples", "20")
+            done = lab.bench("run", "--task", "counting/words", "--out", lab.out, *command)
+            assert done.code == 0
+            (folder,) = (lab.out / "runs" / "oracle" / str(sees)).rglob("words@*")
+            folders.append(folder)
+        printed = lab.bench("compare", *folders, "--format", "markdown")
+        tables = printed.out.split("\n\n")
+        assert tables[1].splitlines()[0] == (
+            "| run | rank | effective length (symbols) | compared with oracle/3 |"
+        )
+        rows = [line.strip("| ").split(" | ") for line in tables[1].splitlines()[2:]]
+        assert [(row[0], row[1], row[3]) for row in rows] == [
+            ("oracle/12", "1", "better"),
+            ("oracle/4", "2", "better"),
+            ("oracle/3", "3", "–"),
+        ]
+        assert "| oracle/12 | oracle/4 | " in printed.out
+        assert printed.out.count("oracle/12 sees further |") == 2
+        compared = eyechart.compare(list(map(eyechart.load_run, folders)))
+        assert compared.to_markdown() == printed.out.rstrip("\n")
+        assert latex_text(compared.finding) in compared.to_latex()
+
     def test_a_minus_is_a_minus(self) -> None:
         """Before a number, and not in a name."""
         assert latex_text("-3 to (-1) of gpt-4 and x--1") == "$-$3 to ($-$1) of gpt-4 and x--1"

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from eyechart.harness.analysis.cost_at import cost_at
 from eyechart.harness.analysis.curve import Threshold
 from eyechart.harness.analysis.judged_run import read_run
 from eyechart.harness.analysis.leaderboard import merge, run_rows
@@ -23,7 +24,7 @@ from eyechart.harness.report.ranks_page import Words, ranks_markdown, ranks_page
 from eyechart.harness.report.section import sections
 from eyechart.harness.report.standings import Scale, standing_lines
 from eyechart.harness.spec.columns import COST, COST_A_REPLY, COST_AT, KINDS
-from results.publish import AT, FOLDER, UNITS, cost_at, made_from, usage_of
+from results.publish import AT, FOLDER, UNITS, made_from, usage_of
 from results.words import words
 from tests.conftest import Lab, right
 from tests.test_results_recorded import RECORDED
@@ -47,6 +48,13 @@ class TestPublished:
         rows = published()
         assert ranks_page(rows, UNITS, words(rows)) == (FOLDER / "models.html").read_text("utf-8")
         assert ranks_markdown(rows, UNITS, 200) in (FOLDER / "models.md").read_text("utf-8")
+
+    def test_a_capacity_that_is_not_the_published_one_is_named(self) -> None:
+        """With both numbers, and the reason."""
+        told = "352 published, 320 here", "56 published, 32 here", "32 published, 0 here"
+        text = (FOLDER / "models.md").read_text("utf-8")
+        assert "The published capacity is ours for all models but 3: " in text
+        assert all(f"({one})" in text for one in told)
 
     def test_every_model_is_there(self) -> None:
         """125 recorded ones, the published capacities of 126, and what was asked here."""
@@ -203,9 +211,9 @@ def test_what_is_known_of_a_model_stays(lab: Lab) -> None:
 def test_costs_are_compared_at_one_length() -> None:
     """On the straight line through the replies near it; not known where none were on both sides."""
     line = [(length, 2 + 3 * length) for length in (25, 40, 60, 100)]
-    assert cost_at([*line, (101, 9e9), (24, 9e9)]) == pytest.approx(152)
-    assert cost_at([(30, 5.0), (49, 5.0), (120, 5.0)]) is None
-    assert cost_at([]) is None
+    assert cost_at([*line, (101, 9e9), (24, 9e9)], 50) == pytest.approx(152)
+    assert cost_at([(30, 5.0), (49, 5.0), (120, 5.0)], 50) is None
+    assert cost_at([], 50) is None
     rows = [row for row in published() if row[COST_A_REPLY]]
     assert len(rows) > 80
     assert {row[COST_AT] for row in rows} == {"50"}

@@ -901,7 +901,7 @@ class TestMoney:
             done = batched(lab, server, "--max-tokens", "10", "--budget", "20")
             assert done.code == 1
             assert (server.created, len(server.paid)) == (3, 7)
-            assert "cost about $17.5000 at the batch prices of 2025-10-01" in done.err
+            assert "cost about $17.50 at the batch prices of 2025-10-01" in done.err
             assert "9 samples have no reply (the budget of $20 may not pay for more)" in done.err
             assert batched(lab, server, "--max-tokens", "10", "--budget", "1000").code == 0
             assert_as_direct(lab, server, "--max-tokens", "10")
@@ -929,7 +929,7 @@ class TestMoney:
                 done = batched(lab, server, *many, "--budget", "52", "--fresh")
             assert done.code == 1
             assert (server.created, len(server.paid)) == (3, 17)
-            assert "cost about $42.5000" in done.err
+            assert "cost about $42.50" in done.err
             assert "(the budget of $52 may not pay for more)" in done.err
             assert done.err.count("counts of tokens are ignored") == (usage is not None)
 
@@ -954,7 +954,7 @@ class TestMoney:
             done = batched(lab, server, "--max-tokens", "10", "--budget", "1000")
         assert done.code == 0
         assert done.err.count("counts of tokens are ignored") == (figure > 0)
-        assert "cost about $40.0000" in done.err
+        assert "cost about $40" in done.err
         for one in records(lab.the_run()):
             assert (one["prompt_tokens"], one["output_tokens"]) == (None, None)
 
@@ -984,8 +984,8 @@ class TestMoney:
     @pytest.mark.parametrize(
         ("batch", "cost", "said"),
         [
-            (", batch: 0.5", "at most $80.00", "at the batch prices of 2025-10-01"),
-            ("", "at most $160.00", "at the prices of 2025-10-01; no batch price is known"),
+            (", batch: 0.5", "at most $80", "at the batch prices of 2025-10-01"),
+            ("", "at most $160", "at the prices of 2025-10-01; no batch price is known"),
         ],
     )
     def test_a_dry_run_says_what_a_batch_costs(
@@ -1006,7 +1006,7 @@ class TestMoney:
         with serve() as server:
             done = batched(lab, server, "--max-tokens", "10")
         assert "no batch price of openai/my-model is known; its list price is assumed" in done.err
-        assert "cost about $80.0000" in done.err
+        assert "cost about $80" in done.err
 
 
 class TestRefused:

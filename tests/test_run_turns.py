@@ -396,6 +396,15 @@ class TestDoors:
         page = lab.folder / "page.html"
         assert lab.bench("report", lab.the_run(), "-o", page, *task).code == 0
 
+    def test_an_oracle_answers_the_target_of_each_turn(self, lab: Lab) -> None:
+        """So no turn before the last one is wrong, and the last one where the sample is."""
+        task = ("--task", "turns/running_sum", "--lengths", "2,3,5", "--samples", "2")
+        assert lab.bench("run", *task, "--model", "oracle:3", "--out", lab.out).code == 0
+        done = lab.bench("samples", lab.the_run(), "--limit", "0", "--json")
+        rows = list(map(json.loads, done.out.splitlines()))
+        found = {(row["length"], row["outcome"], row["first_wrong_turn"]) for row in rows}
+        assert found == {(2, "correct", None), (3, "correct", None), (5, "incorrect", 5)}
+
     def test_the_first_turn_that_went_wrong_is_said(self, lab: Lab, sums: Path) -> None:
         """Where the generator gives the answers of the turns; a mistake stays, and is said once."""
         with_targets = DIGITS.replace(

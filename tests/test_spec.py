@@ -6,10 +6,12 @@ import math
 from fractions import Fraction
 from itertools import pairwise
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from eyechart.harness.spec import MAX_LENGTH, Cell, Condition, Line, Sample, line_start, lines_of
+from eyechart.harness.spec.dollars import at_most_text, dollars_text
 
 NAMES = st.from_regex(r"[a-z][a-z0-9_]{0,5}", fullmatch=True)
 VALUES = st.dictionaries(NAMES, NAMES, max_size=4)
@@ -127,3 +129,23 @@ def test_lengths_are_the_same_in_every_process() -> None:
     assert [line.length_of(index, start) for index in range(8)] == [48, 61, 53, 45, 58, 49, 41, 54]
     assert start not in (line_start(1, "counting/ones"), line_start(0, "counting/sum"))
     assert {Line.exact(7).length_of(index, start) for index in range(99)} == {7}
+
+
+@pytest.mark.parametrize(
+    ("dollars", "text"),
+    [
+        *((0, "$0.00"), (0.000012, "$0.000012"), (0.00123, "$0.0012"), (0.065, "$0.065")),
+        *((0.0996, "$0.10"), (0.1, "$0.10"), (2.4, "$2.40"), (9, "$9.00"), (12.345, "$12.35")),
+        *((13, "$13"), (1234.5, "$1,234.50"), (600, "$600")),
+    ],
+)
+def test_money_is_written_in_one_way(dollars: float, text: str) -> None:
+    """With cents, and two digits of less than ten of them."""
+    assert dollars_text(dollars) == text
+
+
+def test_a_limit_in_dollars_is_rounded_up() -> None:
+    """To cents; an error of computation does not count."""
+    assert [at_most_text(one) for one in (0.001, 0.011, 0.07, 3.0)] == [
+        *("$0.01", "$0.02", "$0.07", "$3.00"),
+    ]

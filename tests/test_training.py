@@ -20,6 +20,7 @@ from eyechart.harness.satellites.lab.variant import Variant
 from eyechart.harness.score.judge import judge
 from eyechart.harness.spec import Condition
 from eyechart.harness.task.catalogue import tasks_root
+from tests.conftest import Lab
 
 MODEL = Path(__file__).parent.parent / "providers" / "tiny" / "model"
 
@@ -86,6 +87,12 @@ SMALL = RECIPE.model_copy(
         "training": Training(steps=40, rows=8, learning_rate=0.01, warm_up=2, growth=0.5),
     }
 )
+
+
+def test_several_jobs_are_refused(lab: Lab) -> None:
+    """There is one model to train."""
+    done = lab.bench("lab", "embedded", "--jobs", "4", "--dry-run")
+    done.one_line(2, "the embedded model is one training; leave out --jobs")
 
 
 @pytest.mark.torch

@@ -10,7 +10,7 @@ from eyechart.harness.analysis.interval import Bound, wilson
 from eyechart.harness.analysis.limit import Limit
 from eyechart.harness.analysis.paired import LineDifference, PairedArea
 from eyechart.harness.analysis.paper_text import interval_text
-from eyechart.harness.analysis.signed import with_ends
+from eyechart.harness.analysis.signed import difference_text, points_text
 
 NOT_COMPARABLE = "not comparable"
 _WHOLE = 1000
@@ -28,9 +28,7 @@ def accuracy_cell(share: float, n: int) -> str:
 
 def points_cell(row: LineDifference) -> str:
     """`+10 (-3 to +27)`, in points."""
-    low, high = row.difference_ci
-    middle, *ends = with_ends(100 * row.difference, (100 * low, 100 * high))
-    return f"{middle} ({' to '.join(ends)})"
+    return points_text(row.difference, row.difference_ci)
 
 
 def seen_cell(length: Bound | None, limit: Limit) -> str:
@@ -42,8 +40,7 @@ def area_rows(area: PairedArea | None) -> list[tuple[str, str, str, str]]:
     """A row with both areas and their difference, if there are areas."""
     if area is None:
         return []
-    middle, *ends = with_ends(area.difference, area.difference_ci, 2)
-    difference = f"{middle} ({' to '.join(ends)})"
+    difference = difference_text(area.difference, area.difference_ci, 2)
     return [("area", f"{area.first:.2f}", f"{area.second:.2f}", difference)]
 
 
@@ -54,6 +51,14 @@ def factor_cell(length: LengthDifference) -> str:
         return NO_SINGLE_THRESHOLD
     middle, span = factor_text(length), factor_span(length)
     return f"factor {span}" if middle == "-" else f"{middle} times ({span})"
+
+
+def found_text(length: LengthDifference, first: str, second: str) -> str:
+    """What the test of two lengths found: `a sees further`, `no difference found`."""
+    if not length.is_comparable:
+        return NOT_COMPARABLE
+    further = {1: first, -1: second}.get(length.further)
+    return "no difference found" if further is None else f"{further} sees further"
 
 
 def factor_text(length: LengthDifference) -> str:

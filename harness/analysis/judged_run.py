@@ -44,6 +44,7 @@ from eyechart.harness.plan.cost import whole_cost
 from eyechart.harness.plan.resolved_model import ResolvedModel, resolve_model
 from eyechart.harness.score.outcomes import ANSWERED, NOT_SCORED, SCORED_PLACES, Cause, Outcome
 from eyechart.harness.spec import Cell, Condition, TaskSpec, columns, counted
+from eyechart.harness.spec.dollars import dollars_text
 from eyechart.harness.spec.worked import number_of
 
 
@@ -66,11 +67,6 @@ class RunCost:
 
     def __str__(self) -> str:
         return dollars_text(self.dollars)
-
-
-def dollars_text(dollars: float) -> str:
-    """`$12.34`, `$0.0012`."""
-    return f"${dollars:,.2f}" if dollars >= 1 else f"${dollars:.4f}"
 
 
 def model_of(manifest: Manifest) -> ResolvedModel:

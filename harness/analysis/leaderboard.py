@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from eyechart.harness.analysis.capacity import STATISTIC, capacity
+from eyechart.harness.analysis.cost_at import cost_of_reply_at
 from eyechart.harness.analysis.curve import Threshold
 from eyechart.harness.analysis.family import is_default
 from eyechart.harness.analysis.in_tokens import token_columns
@@ -81,7 +82,7 @@ def run_rows(
                         **token_columns(judged, threshold),
                         **_capacity(judged),
                         **cost_columns(judged),
-                        columns.COST_A_REPLY: None if judged.cost is None else judged.cost.a_reply,
+                        **_cost_a_reply(judged, at),
                         **right_at_columns(estimate, at),
                     }.items()
                 },
@@ -101,6 +102,15 @@ def run_rows(
             }
         )
     return rows, left_out
+
+
+def _cost_a_reply(judged: JudgedCondition, at: Sequence[int]) -> dict[str, float | str | None]:
+    """Dollars of a reply: at the length where one is named, else in the mean of the own rows."""
+    if len(at) == 1:
+        cost = cost_of_reply_at(judged, at[0])
+        return {columns.COST_A_REPLY: cost, columns.COST_AT: "" if cost is None else str(at[0])}
+    each = None if judged.cost is None else judged.cost.a_reply
+    return {columns.COST_A_REPLY: each, columns.COST_AT: ""}
 
 
 def _capacity(judged: JudgedCondition) -> dict[str, float | None]:

@@ -7,7 +7,9 @@ shows how often a comparison that looks after each wave is wrong.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
+from operator import itemgetter
 from typing import TypeAlias
 
 import numpy as np
@@ -78,6 +80,20 @@ def lacking(run: JudgedRun, wanted: Counts) -> int:
     most = np.array([wanted[cell.key] for cell in run.manifest.cells])
     answered = replied["index"].to_numpy() < most[replied["cell"].to_numpy()]
     return draws_of(run) * sum(wanted.values()) - int(answered.sum())
+
+
+def within(run: JudgedRun, wanted: Counts, requests: int | None) -> Counts:
+    """What of `wanted` so many requests pay for, beside what the run has planned: the rows with the
+    lowest numbers, on all lines alike. All of it without a limit.
+    """
+    if requests is None:
+        return wanted
+    counts = dict(planned(run))
+    left = math.ceil((requests - lacking(run, counts)) / draws_of(run))
+    new = ((row, key) for key, most in wanted.items() for row in range(counts.get(key, 0), most))
+    for row, key in sorted(new, key=itemgetter(0))[: max(0, left)]:
+        counts[key] = row + 1
+    return counts
 
 
 def draws_of(run: JudgedRun) -> int:

@@ -16,6 +16,7 @@ from eyechart.harness.analysis.further import LengthDifference, Sides, sides_dif
 from eyechart.harness.analysis.interval import Sign
 from eyechart.harness.analysis.judged_run import JudgedCondition, JudgedRun, without_controls
 from eyechart.harness.analysis.not_known import listed, not_ranked, remedies_of, where_not_known
+from eyechart.harness.score.outcomes import NOT_SCORED
 from eyechart.harness.spec import Condition, varied_label
 
 _TWO = 2
@@ -171,11 +172,21 @@ def _label(judged: JudgedCondition, others: Sequence[JudgedCondition]) -> str:
 
 
 def _length(estimate: EffectiveLength, unit: str) -> str:
-    """`29 symbols (95 % interval 21 to 39)`."""
-    interval = f"95 % interval {estimate.span}" if estimate.span else ""
-    inside = ", ".join(filter(None, (interval, estimate.note)))
+    """`29 symbols (95 % interval 21 to 39)`, `less than 5 symbols (95 % interval: at most 65)`."""
+    inside = ", ".join(filter(None, (_interval(estimate), estimate.note)))
     text = NOT_KNOWN if estimate.length is None else estimate.length.counted(unit)
     return text + (f" ({inside})" if inside else "")
+
+
+def _interval(estimate: EffectiveLength) -> str:
+    """The interval; of a length beyond one end of the tested range only its other end."""
+    length, (low, high) = estimate.length, estimate.length_ci
+    if not estimate.span:
+        return ""
+    if length is None or length.sign == "=":
+        return f"95 % interval {estimate.span}"
+    known = f"at most {high}" if length.sign == "<" else f"at least {low}"
+    return f"95 % interval: {known}"
 
 
 def _shown(shorter: int, others: int) -> str:
@@ -228,6 +239,25 @@ def reading_note(runs: Sequence[tuple[str, JudgedRun]]) -> str:
     return (
         f"Read by likelihood over {count} options ({share} % are right by chance): {names}{others}."
     )
+
+
+def missing_notes(runs: Sequence[tuple[str, JudgedRun]]) -> list[str]:
+    """A sentence for each of the named runs that lacks replies: `9 of 20 samples are not scored:
+    error 1, not run 8`; with the name of the run where there are several.
+    """
+    return [
+        f"{f'{name}: ' * (len(runs) > 1)}{run.missing:,} of {planned:,} samples "
+        f"{'is' if run.missing == 1 else 'are'} not scored: {unscored_text(run)}."
+        for name, run in runs
+        if run.missing
+        for planned in [int(run.cells["n"].sum()) + run.missing]
+    ]
+
+
+def unscored_text(run: JudgedRun) -> str:
+    """The samples of a run that are not scored, by outcome: `error 1, not run 8`."""
+    counts = {name: int(run.cells[name].sum()) for name in NOT_SCORED}
+    return ", ".join(f"{name.replace('_', ' ')} {count:,}" for name, count in counts.items())
 
 
 def refused_notes(runs: Sequence[tuple[str, JudgedRun]]) -> list[str]:

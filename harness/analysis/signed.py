@@ -23,6 +23,18 @@ def with_ends(value: float, ends: tuple[float, float], digits: int = 0) -> tuple
     return middle, signed_end(low, digits), signed_end(high, digits)
 
 
-def points(share: float) -> str:
-    """A difference of shares in points, with the minus sign of print: `+10`, `−3`, `+0`."""
-    return signed(100 * share).replace("-", "\u2212")
+def difference_text(value: float, ends: tuple[float, float], digits: int = 0) -> str:
+    """`+10 (-3 to +27)`: a difference with its interval, see `with_ends`."""
+    middle, low, high = with_ends(value, ends, digits)
+    return f"{middle} ({low} to {high})"
+
+
+def points_text(share: float, ends: tuple[float, float], digits: int = 0) -> str:
+    """The same in points, for a difference of shares."""
+    low, high = ends
+    return difference_text(100 * share, (100 * low, 100 * high), digits)
+
+
+def printed(text: str) -> str:
+    """`text` with the minus sign of print, as the page has it."""
+    return text.replace("-", "\u2212")

@@ -15,6 +15,7 @@ from eyechart.harness.analysis.at_length import AT_COLUMNS, at_length, is_descri
 from eyechart.harness.analysis.capacity import STATISTIC, capacity_columns
 from eyechart.harness.analysis.cell_table import cell_means
 from eyechart.harness.analysis.cells import csv_text
+from eyechart.harness.analysis.cost_at import cost_of_reply_at
 from eyechart.harness.analysis.curve import Threshold
 from eyechart.harness.analysis.effective_length import EffectiveLength
 from eyechart.harness.analysis.in_tokens import token_columns
@@ -103,17 +104,25 @@ def _named(names: Sequence[str], values: Sequence[float] | None) -> dict[str, fl
 
 def at_table(run: JudgedRun, threshold: Threshold, lengths: Sequence[int]) -> pd.DataFrame:
     """A row for each condition and each of `lengths`: the values of its axes, and the columns of
-    `AtLength`; outside the lengths asked there are bounds.
+    `AtLength`; outside the lengths asked there are bounds. The last column has the dollars of a
+    reply there, see `cost_at`.
     """
     rows = [
-        {**condition, **at_length(estimate, length).columns}
+        {
+            **condition,
+            **at_length(estimate, length).columns,
+            columns.COST_A_REPLY: cost_of_reply_at(judged, length),
+        }
         for condition, judged in run.conditions.items()
         if (estimate := judged.effective_length(threshold)) is not None
         for length in lengths
     ]
-    table = pd.DataFrame(rows, columns=[*run.manifest.spec["axes"], *AT_COLUMNS])
+    table = pd.DataFrame(
+        rows, columns=[*run.manifest.spec["axes"], *AT_COLUMNS, columns.COST_A_REPLY]
+    )
     numbers = [name for name in AT_COLUMNS if name not in ("at", "bound", "limited_by")]
     table[numbers] = table[numbers].astype(float).round(columns.DIGITS)
+    table[columns.COST_A_REPLY] = table[columns.COST_A_REPLY].astype(float)
     return table
 
 

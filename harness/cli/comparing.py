@@ -98,7 +98,7 @@ def compare(
     if as_json:
         print_document(_document(comparisons, ranking, threshold, margin))
     elif form is not None:
-        _print_for_paper(comparisons, margin, form)
+        _print_for_paper(comparisons, ranking, margin, form)
     else:
         _print(comparisons, ranking, margin)
         _tell_notes(runs, axis)
@@ -224,11 +224,17 @@ def _print(comparisons: Sequence[Comparison], ranking: Ranking | None, margin: f
         tell(sentence)
 
 
-def _print_for_paper(comparisons: Sequence[Comparison], margin: float, form: str) -> None:
+def _print_for_paper(
+    comparisons: Sequence[Comparison], ranking: Ranking | None, margin: float, form: str
+) -> None:
     from eyechart.harness.cli.paper import print_tables
+    from eyechart.harness.report.paper.ranking import ranking_tables
     from eyechart.harness.report.paper.tables import comparison_tables
 
-    print_tables((comparison_tables(one, margin) for one in comparisons), form)
+    if ranking is not None:
+        print_tables([ranking_tables(ranking, margin)], form)
+    else:
+        print_tables((comparison_tables(one, margin) for one in comparisons), form)
 
 
 def _tell_notes(runs: Sequence[JudgedRun], axis: str | None) -> None:

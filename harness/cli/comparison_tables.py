@@ -8,13 +8,13 @@ from rich.text import Text
 
 from eyechart.harness.analysis.comparison import Comparison, ConditionComparison
 from eyechart.harness.analysis.comparison_cells import (
-    NOT_COMPARABLE,
     OF_FACTORS,
     accuracy_cell,
     area_rows,
     factor_cell,
     factor_span,
     factor_text,
+    found_text,
     points_cell,
     seen_cell,
 )
@@ -29,7 +29,7 @@ from eyechart.harness.analysis.further import LengthDifference
 from eyechart.harness.analysis.in_tokens import no_tokens
 from eyechart.harness.analysis.paired import LineDifference, PairedArea
 from eyechart.harness.analysis.run_text import ranking_finding, ranking_notes
-from eyechart.harness.analysis.signed import with_ends
+from eyechart.harness.analysis.signed import points_text
 from eyechart.harness.analysis.tokens_text import unit_note
 from eyechart.harness.cli.layout import Column, blocks, joined, letters, table
 from eyechart.harness.cli.tables import INTERVAL, bold, sees_text
@@ -193,11 +193,7 @@ def _not_by_length(ranking: Ranking, margin: float) -> str:
 
 def _area_points(area: PairedArea | None) -> str:
     """The difference of two areas, with the interval that decides equivalence."""
-    if area is None:
-        return "-"
-    low, high = area.equivalence_ci
-    middle, *ends = with_ends(100 * area.difference, (100 * low, 100 * high), 1)
-    return f"{middle} ({' to '.join(ends)})"
+    return "-" if area is None else points_text(area.difference, area.equivalence_ci, 1)
 
 
 def _ranked(ranking: Ranking) -> Iterator[Column]:
@@ -219,10 +215,7 @@ def _pair_columns(names: list[str], ranking: Ranking) -> list[Column]:
     pairs = list(ranking.comparisons.items())
     lengths = [comparison.length for _, comparison in pairs]
     verdicts = [
-        {1: f"{names[left]} sees further", -1: f"{names[right]} sees further"}.get(
-            comparison.length.further,
-            "no difference found" if comparison.length.is_comparable else NOT_COMPARABLE,
-        )
+        found_text(comparison.length, names[left], names[right])
         for (left, right), comparison in pairs
     ]
     return [

@@ -26,6 +26,7 @@ from eyechart.harness.plan.plan import Plan
 from eyechart.harness.run.room import MOST
 from eyechart.harness.run.run_request import RunRequest
 from eyechart.harness.spec import Sample
+from eyechart.harness.spec.dollars import at_most_text, dollars_text
 from eyechart.providers.catalog.model_facts import known_not_to_reason
 
 if TYPE_CHECKING:
@@ -188,17 +189,18 @@ def may_think(options: RunOptions) -> bool:
 
 def cost_text(expected: float, most: float) -> str:
     """`about $1.20, at most $4.00`: an expected cost and the worst case, which is rounded up."""
-    about = "less than $0.01" if 0 < expected < _HALF_CENT else f"about ${expected:.2f}"
-    return f"{about}, at most ${math.ceil(round(100 * most, 6)) / 100:.2f}"
+    about = "less than $0.01" if 0 < expected < _HALF_CENT else f"about {dollars_text(expected)}"
+    return f"{about}, at most {at_most_text(most)}"
 
 
 def _of_budget(budget: float, expected: float, most: float) -> str:
     """Whether a budget pays for what is planned."""
+    given = f"the budget of {dollars_text(budget)}"
     if most <= budget:
-        return f"the budget of ${budget:g} pays for all of it"
+        return f"{given} pays for all of it"
     if expected <= budget:
-        return f"the budget of ${budget:g} probably pays for all of it, and not for the worst case"
-    return f"the budget of ${budget:g} is spent before all of it is asked; a new one goes on"
+        return f"{given} probably pays for all of it, and not for the worst case"
+    return f"{given} is spent before all of it is asked; a new one goes on"
 
 
 def _shown(sample: Sample) -> str:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from eyechart.harness.analysis.at_length import at_length, probability_text
+from eyechart.harness.analysis.cost_at import cost_of_reply_at, cost_texts
 from eyechart.harness.analysis.curve import Threshold
 from eyechart.harness.analysis.drift import drift_notes
 from eyechart.harness.analysis.in_tokens import token_columns
@@ -409,7 +410,9 @@ def _show_places(
         limits = [place.estimate.limit.by if place.estimate else "" for place in places]
         columns.append(Column(["limited by"], limits, "left"))
     texts = [at_texts(place.estimate, at, threshold) for place in places]
-    columns += [Column([name], [one[name] for one in texts]) for name in texts[0]]
+    prices = cost_texts([place.run.conditions.get(place.condition) for place in places], at)
+    for one in (texts, prices):
+        columns += [Column([name], [of_place[name] for of_place in one]) for name in one[0]]
     columns += more
     for block in blocks(keys, columns):
         show(table(block))
@@ -475,7 +478,11 @@ def _ranked(
         "kind": ASKED if place.run.manifest.recorded is None else RECORDED,
         **estimate_columns(place.estimate, adaptive=place.adaptive),
         **({} if judged is None else token_columns(judged, threshold)),
-        "right_at": [at_length(place.estimate, one).columns for one in at]
+        "right_at": [
+            at_length(place.estimate, one).columns
+            | {COST_A_REPLY: None if judged is None else cost_of_reply_at(judged, one)}
+            for one in at
+        ]
         if place.estimate
         else [],
     }

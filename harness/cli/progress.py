@@ -26,6 +26,7 @@ from eyechart.harness.run import progress as run_progress
 from eyechart.harness.run.run_request import RunRequest
 from eyechart.harness.run.writer import Judge
 from eyechart.harness.score.outcomes import Outcome
+from eyechart.harness.spec.dollars import dollars_text
 
 _REFRESH_S = 0.2
 
@@ -170,7 +171,7 @@ def state(progress: run_progress.Progress) -> str:
     if progress.judged:
         parts.append(f"{100 * progress.correct / progress.judged:.0f} % correct")
     if progress.budget.spent:
-        parts.append(f"${progress.budget.spent:.4f}")
+        parts.append(dollars_text(progress.budget.spent))
     if progress.connections:
         parts.append(f"{progress.connections} in flight")
     return ", ".join(parts)

@@ -13,7 +13,13 @@ from eyechart.harness.analysis.grouped import grouped
 from eyechart.harness.analysis.in_tokens import unit_problem
 from eyechart.harness.analysis.judged_run import JudgedRun, read_run
 from eyechart.harness.analysis.results import change_lines, write_results
-from eyechart.harness.analysis.run_text import reading_note, refused_notes, remedies, run_finding
+from eyechart.harness.analysis.run_text import (
+    missing_notes,
+    reading_note,
+    refused_notes,
+    remedies,
+    run_finding,
+)
 from eyechart.harness.analysis.tables import to_csv
 from eyechart.harness.analysis.tokens_text import table_notes
 from eyechart.harness.analysis.unread import unread_lines
@@ -103,7 +109,8 @@ def show_run(
     for remedy in remedies(judged_run, threshold, conditions):
         tell(f"To know it, {remedy}.")
     named = [(judged_run.manifest.model, judged_run)]
-    for note in filter(None, (*drift_notes(named), *refused_notes(named), reading_note(named))):
+    notes = *missing_notes(named), *drift_notes(named), *refused_notes(named), reading_note(named)
+    for note in filter(None, notes):
         tell(note)
     if sure := confidence_finding(judged_run, threshold, conditions):
         tell(sure)

@@ -20,6 +20,7 @@ from eyechart.harness.run.outcome import RunOutcome
 from eyechart.harness.run.run_request import RunRequest
 from eyechart.harness.score.outcomes import Outcome
 from eyechart.harness.spec import Cell
+from eyechart.harness.spec.dollars import dollars_text
 
 if TYPE_CHECKING:
     from eyechart.harness.analysis.judged_run import JudgedRun
@@ -83,7 +84,7 @@ def show_asked(
         ]
         _say_how_it_went(asked.outcomes)
         if budget.spent > spent_before:
-            say(f"cost about ${budget.spent - spent_before:.4f} at {budget.prices}")
+            say(f"cost about {dollars_text(budget.spent - spent_before)} at {budget.prices}")
     except Exception:
         if asked.ended_by is not None and not interrupted:
             raise asked.ended_by from None  # this came first

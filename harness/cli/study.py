@@ -32,6 +32,7 @@ from eyechart.harness.run.event_loop import run_in_loop
 from eyechart.harness.run.first_replies import FirstRepliesError
 from eyechart.harness.settings.run_settings import RunSettings
 from eyechart.harness.settings.spelling import as_key
+from eyechart.harness.spec.dollars import at_most_text, dollars_text
 from eyechart.harness.study.reading import built_in, find_study, read_study
 from eyechart.providers.base import ProviderError
 from eyechart.providers.naming import spelled
@@ -94,8 +95,8 @@ def dry_run(runs: StudyRuns, *, asks_server: bool, as_json: bool) -> int:
         Column(["answered"], [f"{total.answered:,}" for total in totals]),
         Column(["prompts", "tokens"], [f"{total.prompt_tokens:,}" for total in totals]),
         Column(["replies", "tokens"], [f"{total.output_tokens:,}" for total in totals]),
-        Column(["about", "$"], [total.about for total in totals]),
-        Column(["at most", "$"], [total.most for total in totals]),
+        Column(["about"], [total.about for total in totals]),
+        Column(["at most"], [total.most for total in totals]),
     ]
     if totals:
         show(table(columns))
@@ -144,12 +145,12 @@ class _Total:
     @property
     def about(self) -> str:
         """The expected cost; `-` if no prices are known."""
-        return "-" if self.dollars is None else f"{self.dollars[0]:.2f}"
+        return "-" if self.dollars is None else dollars_text(self.dollars[0])
 
     @property
     def most(self) -> str:
         """The highest cost."""
-        return "-" if self.dollars is None else f"{self.dollars[1]:.2f}"
+        return "-" if self.dollars is None else at_most_text(self.dollars[1])
 
 
 def _uncounted(totals: Sequence[_Total]) -> Iterator[str]:

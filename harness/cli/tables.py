@@ -10,6 +10,7 @@ from rich.text import Text
 
 from eyechart.harness.analysis.banded import Shown, is_banded, shown_lines
 from eyechart.harness.analysis.capacity import STATISTIC, capacity
+from eyechart.harness.analysis.cost_at import cost_texts
 from eyechart.harness.analysis.curve import Threshold
 from eyechart.harness.analysis.effective_length import (
     NO_SINGLE_THRESHOLD,
@@ -176,14 +177,15 @@ def _shown(
     header, accuracies = _accuracies(by_line, lines)
     shown = []
     tokens = _tokens(judged)
-    for part, estimate, cost, of_part, of_tokens in zip(
-        judged, estimates, costs, accuracies, tokens, strict=True
+    prices = cost_texts(judged, at)
+    for part, estimate, cost, price, of_part, of_tokens in zip(
+        judged, estimates, costs, prices, accuracies, tokens, strict=True
     ):
         summary: dict[str, CellText] = {
             sees_text(threshold): "-" if estimate is None else estimate.length_text,
             INTERVAL: Text("" if estimate is None else span_text(estimate.length_ci), "dim"),
         }
-        summary |= at_texts(estimate, at, threshold)
+        summary |= at_texts(estimate, at, threshold) | price
         if len(lines) > 1 and part.run.has_given_rows:  # others have the same total
             total = overall(part)
             summary["overall, %"] = (

@@ -32,6 +32,7 @@ from eyechart.harness.face.asked_run import AskedRun, Limits
 from eyechart.harness.face.engine import Loop, Talk
 from eyechart.harness.journal.record import Warn
 from eyechart.harness.plan.cost import Budget
+from eyechart.harness.spec.dollars import dollars_text
 from eyechart.providers.naming import named
 
 BASELINE = "the baseline"
@@ -100,8 +101,8 @@ class Asking(ABC):
         dollars = self.price * max(float(run.samples["cost"].mean()) for run in self.runs)
         limits = [f"{self.price:,} samples"]
         if self._limits.budget is not None:
-            limits.append(f"${self._limits.budget:g}")
-        cost = f", which is about ${dollars:.2f}" if math.isfinite(dollars) else ""
+            limits.append(dollars_text(self._limits.budget))
+        cost = f", which is about {dollars_text(dollars)}" if math.isfinite(dollars) else ""
         return (
             f"asking at most {' and '.join(limits)}{cost}: {self._first()}, in "
             f"{WAVES} waves; {named('max_requests')} sets another limit"
@@ -168,8 +169,9 @@ class Asking(ABC):
 
     def _limit(self) -> str:
         """The limit that is reached; empty where none is."""
-        if self._budget.exhausted:
-            return f"the budget of ${self._limits.budget:g} is spent"
+        given = self._limits.budget
+        if self._budget.exhausted and given is not None:
+            return f"the budget of {dollars_text(given)} is spent"
         if self._budget.has_requests:
             return ""
         return _ALL if self.asked == self.price else f"the limit of {self.price:,} is reached"

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from eyechart.harness.analysis.judged_run import JudgedRun, read_run
-from eyechart.harness.analysis.next_pairs import Counts, draws_of, lacking
+from eyechart.harness.analysis.next_pairs import Counts, draws_of, lacking, within
 from eyechart.harness.analysis.results import write_results
 from eyechart.harness.analysis.task_of_run import NoTaskError, task_of
 from eyechart.harness.errors import UsageError
@@ -72,22 +72,27 @@ class AskedRun:
 
     def lacks(self, counts: Counts) -> int:
         """How many of the samples that `counts` name, and the task has, have no reply."""
+        return lacking(self.read(), self._there(counts))
+
+    def _there(self, counts: Counts) -> Counts:
+        """`counts`, with no more samples than the task has."""
         items = {line: self._task.items_at(line.length) for _, line in counts}
-        have = {
+        return {
             (condition, line): size if (most := items[line]) is None else min(size, most)
             for (condition, line), size in counts.items()
         }
-        return lacking(self.read(), have)
 
     def ask(self, counts: Counts, budget: Budget, talk: Talk, loop: Loop) -> Budget:
         """Asks what the run lacks of so many samples a cell, and writes its tables; returns the
-        budget that is left.
+        budget that is left. What the limit of requests leaves out is not planned.
 
         Raises:
             ProviderError: the model cannot be asked. What was answered is saved.
         """
         budget = replace(budget, prices=self._options.model.prices, full=False)
-        request = _request(self._options, self._task, counts, draws_of(self.read()))
+        run = self.read()
+        paid = within(run, self._there(counts), budget.requests)
+        request = _request(self._options, self._task, paid, draws_of(run))
         if self._is_announced:
             talk = replace(talk, announce=unsaid)  # where the requests go was said
         asked = ask(Job([request], self._options, budget), talk, loop)

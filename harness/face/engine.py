@@ -19,6 +19,7 @@ from eyechart.harness.run.fresh import OldRuns
 from eyechart.harness.run.limits import RayOptions
 from eyechart.harness.run.outcome import RunOutcome
 from eyechart.harness.run.run_request import RunRequest
+from eyechart.harness.spec.dollars import dollars_text
 from eyechart.providers import plugins
 from eyechart.providers.base import StopRunError
 from eyechart.providers.naming import named
@@ -174,9 +175,9 @@ def reached_limit(budget: Budget, same: str) -> tuple[str, str] | None:
     """The limit that ended the runs of a command, and how to continue; `None` if no limit did.
     `same` names the repeated command.
     """
-    if budget.exhausted:
+    if budget.exhausted and budget.limit is not None:
         over = "may not pay for more" if budget.full else "is spent"
-        return f" (the budget of ${budget.limit:g} {over})", "a new budget goes on"
+        return f" (the budget of {dollars_text(budget.limit)} {over})", "a new budget goes on"
     if not budget.has_requests:
         return f" ({named('max_requests')} is reached)", f"{same} goes on"
     return None

@@ -55,6 +55,22 @@ class RunRanking:
         """In sentences: which run sees furthest, and which are not ranked."""
         return " ".join([ranking_finding(self.ranking), *ranking_notes(self.ranking)])
 
+    def to_latex(self) -> str:
+        """The tables of a paper, in LaTeX with the lines of the package booktabs: the runs with
+        their ranks, the factor between each two, and the lines of each pair.
+        """
+        return self._paper_tables("latex")
+
+    def to_markdown(self) -> str:
+        """The tables of `to_latex` in Markdown."""
+        return self._paper_tables("markdown")
+
+    def _paper_tables(self, form: str) -> str:
+        from eyechart.harness.report.paper.ranking import ranking_tables  # noqa: PLC0415
+
+        tables = ranking_tables(self.ranking, self.margin)
+        return "\n\n".join(table.text(form) for table in tables)
+
     def __repr__(self) -> str:
         return self.finding
 

@@ -29,7 +29,7 @@ from eyechart.harness.analysis.in_tokens import OWN, unit_problem
 from eyechart.harness.analysis.interval import span_text
 from eyechart.harness.analysis.judged_run import JudgedRun, read_run
 from eyechart.harness.analysis.known import known_finding
-from eyechart.harness.analysis.run_text import run_finding
+from eyechart.harness.analysis.run_text import missing_notes, run_finding
 from eyechart.harness.analysis.tables import (
     at_table,
     cells_table,
@@ -227,7 +227,8 @@ class Run:
     def right_at(self, *lengths: int) -> pd.DataFrame:
         """A row for each condition and each of `lengths`: how often the model is right there, by
         the fitted curve, with the 95 % interval, and the probability that this reaches the
-        threshold. Outside the lengths asked `bound` says that they are bounds.
+        threshold. Outside the lengths asked `bound` says that they are bounds. The last column has
+        the dollars of a reply there, where prices and tokens are known.
         """
         return at_table(self.judged, self.threshold, argument("lengths", lengths, lengths_of))
 
@@ -333,9 +334,8 @@ class Run:
             shown.loc["note"] = notes
         title = html.escape(f"{self.task}, {self.model}, accuracy by length")
         said = f"<p>{html.escape(self.finding)}</p>"
-        if self.missing:
-            count = f"{self.missing:,} sample{'s have' if self.missing > 1 else ' has'}"
-            said += f"<p>{count} no reply</p>"
+        for note in missing_notes([(self.model, self.judged)]):
+            said += f"<p>{html.escape(note)}</p>"
         return f"<p><b>{title}</b></p>{shown.to_html()}{said}"
 
 

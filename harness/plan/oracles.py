@@ -50,21 +50,23 @@ def right_replies(sample: Sample, answer: Answer) -> Iterator[tuple[str, str]]:
 
 def knower(tasks: Iterable[Task]) -> Callable[[str], Known]:
     """The knowledge of the built-in model `oracle`: the id of a sample of `tasks` -> its length, a
-    right reply and a wrong one. Samples are made again from their ids.
+    right reply and a wrong one, and the right replies of its earlier turns. Samples are made again
+    from their ids.
     """
     by_name = {task.name: task for task in tasks}
 
     def known(identifier: str) -> Known:
         task = by_name[task_of_id(identifier)]
         sample, answer = sample_from_id(task, identifier), task.spec.answer
-        right = PERFECT["plain"](answer.phrase, str(sample.target))
+        targets = (*sample.turn_targets, sample.target)
+        *earlier, right = (PERFECT["plain"](answer.phrase, str(target)) for target in targets)
         wrong = [
             text
             for _, text, _ in wrong_answers(sample, answer)
             if not text.startswith("-") or str(sample.target).startswith("-")
         ]
         chosen = random.Random(f"wrong|{identifier}").choice(wrong) if wrong else ""
-        return Known(sample.length, right, f"{answer.phrase} {chosen}")
+        return Known(sample.length, right, f"{answer.phrase} {chosen}", tuple(earlier))
 
     return known
 

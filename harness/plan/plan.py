@@ -265,6 +265,7 @@ def make_sample(
         before=len(before),
         cue=cue,
         in_turns=task.in_turns,
+        turn_targets=tuple(map(task.spec.answer.kind.value, item.turn_targets)),
     )
 
 

@@ -20,7 +20,7 @@ from eyechart.harness.analysis.interval import span_text
 from eyechart.harness.analysis.known import known_finding
 from eyechart.harness.analysis.paired import PairedArea
 from eyechart.harness.analysis.run_text import run_finding, unknown_finding
-from eyechart.harness.analysis.signed import points
+from eyechart.harness.analysis.signed import printed, signed_end
 from eyechart.harness.analysis.standing import Standing
 from eyechart.harness.analysis.tokens_text import confounded
 from eyechart.harness.errors import CompareError
@@ -269,7 +269,7 @@ def _no_move_sentence(model: str, unmoved: Sequence[Effect]) -> str:
     if not areas:
         return f"{begin}."
     ends = [end for area in areas for end in area.difference_ci]
-    low, high = (points(end) for end in (min(ends), max(ends)))
+    low, high = (printed(signed_end(100 * end)) for end in (min(ends), max(ends)))
     which = (
         "s of its differences of areas lie"
         if len(areas) > 1
@@ -288,10 +288,8 @@ def size_text(area: PairedArea) -> str:
     ends = (-high, -low) if area.difference < 0 else (low, high)
     values = [100 * share for share in (abs(area.difference), *ends)]
     digits = 1 if any(0 < abs(value) < 1 for value in values) else 0
-    middle_text, low_text, high_text = (
-        f"{round(value, digits) + 0.0:.{digits}f}" for value in values
-    )
-    return f"{middle_text} points ({low_text} to {high_text})".replace("-", "\u2212")
+    middle, low_text, high_text = (signed_end(value, digits).lstrip("+") for value in values)
+    return printed(f"{middle} points ({low_text} to {high_text})")
 
 
 @dataclass(frozen=True)
@@ -305,7 +303,7 @@ class Gap:
 
     def __str__(self) -> str:
         """The sentences of `bench compare`."""
-        said = finding_of(self.comparison).replace("-", "\u2212")
+        said = printed(finding_of(self.comparison))
         return " ".join(filter(None, (said, known_finding(self.comparison))))
 
 

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from eyechart.harness.analysis.details import FIRST_ROUNDED
-from eyechart.harness.analysis.signed import points
+from eyechart.harness.analysis.signed import points_text, printed
 from eyechart.harness.report import charts
 from eyechart.harness.report.effects import Effect
 from eyechart.harness.report.looks import Look
@@ -229,7 +229,7 @@ def _effect_rows(section: Section, effect: Effect, look: Look) -> Rows:
                 "high": high,
                 "n": row.n,
                 "p": f"{p:.2g}",
-                "difference": f"{points(row.difference)} ({points(low)} to {points(high)})",
+                "difference": printed(points_text(row.difference, (low, high))),
             }
         )
     return rows

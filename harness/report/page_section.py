@@ -12,7 +12,12 @@ import pandas as pd
 
 from eyechart.harness.analysis.confidence_text import confidence_finding
 from eyechart.harness.analysis.drift import drift_notes
-from eyechart.harness.analysis.run_text import reading_note, refused_notes, run_finding
+from eyechart.harness.analysis.run_text import (
+    missing_notes,
+    reading_note,
+    refused_notes,
+    run_finding,
+)
 from eyechart.harness.analysis.standing import Standing
 from eyechart.harness.analysis.tokens_text import notes_of_runs
 from eyechart.harness.report import figures, listed
@@ -91,6 +96,7 @@ class PageSection:
         sure = [confidence_finding(run, threshold, name=name) for name, run in runs]
         several = [f"{name}: {run.drawn}" for name, run in runs if run.drawn is not None]
         notes = (
+            *missing_notes(runs),
             *standing_notes(self.standing),
             *drift_notes(runs),
             *refused_notes(runs),

@@ -22,12 +22,11 @@ from eyechart.harness.report.board import Group, groups_of, lines_of, scale_of_r
 from eyechart.harness.report.page import environment, policy, read_asset, style
 from eyechart.harness.report.standings import (
     FURTHEST,
-    MANY_REPLIES,
     TESTED_HEADS,
     StandingLine,
     first_of,
 )
-from eyechart.harness.spec.columns import ASKED, COST_A_REPLY, COST_AT, REPORTED
+from eyechart.harness.spec.columns import ASKED, COST_A_REPLY, COST_AT, MANY_REPLIES, REPORTED
 from eyechart.harness.spec.unit import SYMBOLS
 
 _SCRIPT = "board.js"

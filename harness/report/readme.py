@@ -9,7 +9,6 @@ from pathlib import Path
 from eyechart.harness.analysis.cells import markdown_text
 from eyechart.harness.analysis.effective_length import length_text
 from eyechart.harness.analysis.interval import span_text
-from eyechart.harness.analysis.judged_run import dollars_text
 from eyechart.harness.analysis.leaderboard_file import (
     Leaderboard,
     Row,
@@ -23,6 +22,7 @@ from eyechart.harness.journal.files import replace_file
 from eyechart.harness.report.board import interval_of, length_of, notes_of, right_at
 from eyechart.harness.spec import Condition
 from eyechart.harness.spec.columns import ASKED, REPORTED
+from eyechart.harness.spec.dollars import dollars_text
 
 BEGIN, END = "<!-- bench leaderboard -->", "<!-- end -->"
 _MARKER = re.compile(r"^[ \t]*(<!-- (?:bench [a-z ]+|end) -->)[ \t]*\r?$", re.MULTILINE)

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from eyechart.harness.analysis.at_length import AtLength, at_length, probability_text, suited
+from eyechart.harness.analysis.cost_at import many_text
 from eyechart.harness.analysis.curve import Threshold
 from eyechart.harness.analysis.interval import Bound, Span, span_text
 from eyechart.harness.analysis.not_known import not_ranked
@@ -20,10 +21,6 @@ TESTED_HEADS = ("ahead of", "open", "behind")
 """The heads of the numbers of `tested_counts`."""
 FURTHEST = "P(furthest)"
 """The head of the probability that a model sees furthest of its table."""
-MANY_REPLIES = 1000
-"""A table shows what this many replies cost: one costs too little to be read."""
-_WHOLE_DOLLARS = 10
-"""From this many dollars on, cents are not shown."""
 _ROOM, _LEAST_ROOM = 0.04, 1.1
 """Room at both ends of a scale, as a power of its range; and the least factor."""
 _LEAST_RANGE = 10
@@ -133,7 +130,7 @@ class StandingLine:
     @property
     def cost(self) -> str:
         """Dollars of `MANY_REPLIES` replies, with two digits: `$13`; empty where unknown."""
-        return "" if self.cost_a_reply is None else _two_digits(MANY_REPLIES * self.cost_a_reply)
+        return many_text(self.cost_a_reply)
 
     @property
     def furthest(self) -> str:
@@ -152,14 +149,6 @@ def first_of(at: Sequence[int], wanted: int | None = None) -> int:
     if wanted in at:
         return wanted or 0
     return at[len(at) // 2] if at else 0
-
-
-def _two_digits(dollars: float) -> str:
-    """`$600`, `$13`, `$1.10`, `$0.065`: replies differ by more than a third digit says."""
-    rounded = float(f"{dollars:.2g}")
-    if rounded >= _WHOLE_DOLLARS:
-        return f"${rounded:,.0f}"
-    return f"${rounded:.2f}" if rounded >= 1 else f"${rounded:g}"
 
 
 def scale_of(standings: Iterable[Standing]) -> Scale:

@@ -221,6 +221,8 @@ class Sample(msgspec.Struct, frozen=True, gc=False):
     """The words with which the prompt ends as a text to continue; empty if the provider's do."""
     in_turns: bool = False
     """Whether the prompt is sent message by message."""
+    turn_targets: tuple[Target, ...] = ()
+    """The correct answers of the turns before the last one, where the item has them."""
     said: tuple[Turn, ...] = ()
     """The turns that an earlier command had answered; they are not asked again."""
 

@@ -111,6 +111,8 @@ P_FURTHEST = "p_furthest"
 COST_A_REPLY, COST_AT = "cost_a_reply_usd", "cost_a_reply_at"
 """Columns of dollars of a reply, and of the length of the row at which it costs that; empty where
 they are the mean of the run's own rows."""
+MANY_REPLIES = 1000
+"""A table shows what this many replies cost: one costs too little to be read."""
 LEADERBOARD = (
     *("task", "task_version", "condition", "model", *OF_MODEL),
     *("kind", "default", "control", "adaptive", "n", "not_scored", "threshold", "threshold_of"),

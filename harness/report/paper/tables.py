@@ -19,6 +19,7 @@ from eyechart.harness.analysis.comparison_cells import (
     seen_cell,
 )
 from eyechart.harness.analysis.comparison_text import finding, p_text
+from eyechart.harness.analysis.cost_at import cost_texts
 from eyechart.harness.analysis.curve import Threshold
 from eyechart.harness.analysis.effective_length import EffectiveLength
 from eyechart.harness.analysis.judged_run import JudgedCondition
@@ -247,9 +248,11 @@ def _lengths_of(
 ) -> dict[str, list[str]]:
     """Header -> texts of the effective lengths, and of the accuracies at each length `at`."""
     texts = [at_texts(place.estimate, at, threshold) for place in places]
+    prices = cost_texts([place.run.conditions.get(place.condition) for place in places], at)
     return {
         head: [length_cell(place.estimate) for place in places],
         **{name: [one[name] for one in texts] for name in texts[0]},
+        **{name: [one[name] for one in prices] for name in prices[0]},
     }
 
 

@@ -24,7 +24,14 @@ from eyechart.harness.satellites.lab.results import (
     p_text,
 )
 from eyechart.harness.satellites.lab.study import LabSpec
-from eyechart.harness.satellites.lab.words import method, missing, recipe, sentence, summary
+from eyechart.harness.satellites.lab.words import (
+    method,
+    missing,
+    recipe,
+    sentence,
+    shared_training,
+    summary,
+)
 from eyechart.providers.base import SetupError, install
 
 _WIDTH, _HEIGHT = 480, 280
@@ -57,7 +64,8 @@ td, th { padding: .15rem .8rem .15rem 0; text-align: left; white-space: nowrap }
 {% endif %}
 <p>{{ recipe }}{% if missing %} {{ missing }}{% endif %}</p>
 <p>{{ method }}</p>
-{% for part in parts %}
+{% if shared %}<p>{{ shared }}</p>
+{% endif %}{% for part in parts %}
 <section>
 <h2>{{ part.task }}</h2>
 <p>{{ part.condition }}; trained on rows to {{ part.trained_to }}, \
@@ -136,6 +144,7 @@ def page(spec: LabSpec, results: Sequence[Result], inside: Sequence[Inside] = ()
         recipe=recipe(spec),
         missing=missing(spec, results),
         method=method(results, spec.reference),
+        shared=shared_training(spec),
         parts=parts,
     )
 

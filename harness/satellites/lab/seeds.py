@@ -110,6 +110,11 @@ def smallest_p(first: int, second: int) -> float:
     return min(1.0, (2 if first == second else 1) / splits)
 
 
+def smallest_pair_p(pairs: int) -> float:
+    """The smallest p-value of changes of signs over so many pairs: 0.031 for six."""
+    return min(1.0, 2 * 0.5**pairs)
+
+
 def fewest_seeds(comparisons: int) -> int:
     """How many seeds of each variant a study needs, so that one of its comparisons can be below the
     level of every test after Holm's correction.

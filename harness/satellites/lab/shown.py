@@ -26,7 +26,7 @@ from eyechart.harness.satellites.lab.results import (
 )
 from eyechart.harness.satellites.lab.seeds import FEWEST, fewest_seeds, mean, smallest_p
 from eyechart.harness.satellites.lab.study import LabSpec
-from eyechart.harness.satellites.lab.words import method, sentence
+from eyechart.harness.satellites.lab.words import method, sentence, shared_training
 from eyechart.harness.satellites.lab.worker import Slot
 
 if TYPE_CHECKING:
@@ -159,6 +159,8 @@ def results(spec: LabSpec, found: Sequence[Result]) -> None:
             tell(sentence(one, spec.reference))
         echo("")
     tell(method(found, spec.reference))
+    if shared := shared_training(spec):
+        tell(shared)
 
 
 def document(folder: LabFolder, found: Sequence[Result]) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from eyechart.harness.analysis.curve import THRESHOLD
+from eyechart.harness.analysis.curve import SIGNIFICANT, THRESHOLD
 from eyechart.harness.analysis.interval import span_text
 from eyechart.harness.satellites.lab.results import (
     LEARNT,
@@ -14,7 +14,7 @@ from eyechart.harness.satellites.lab.results import (
     beyond_text,
     p_text,
 )
-from eyechart.harness.satellites.lab.seeds import FEWEST, fewest_seeds
+from eyechart.harness.satellites.lab.seeds import FEWEST, fewest_seeds, smallest_pair_p
 from eyechart.harness.satellites.lab.study import LabSpec
 
 
@@ -181,6 +181,33 @@ def method(results: Sequence[Result], reference: str) -> str:
         "seeds on. "
         "The share of right answers to rows longer than trained is compared likewise over all "
         "trained models, and corrected by itself. Intervals are over rows and seeds."
+    )
+
+
+def shared_training(spec: LabSpec) -> str:
+    """Which variants have the trained weights of the reference, and what that means for the test;
+    empty if none has.
+    """
+    weights = spec.variants[spec.reference].trained_as
+    names = [
+        name
+        for name, variant in spec.variants.items()
+        if name != spec.reference and variant.trained_as == weights
+    ]
+    if not names:
+        return ""
+    others = len(spec.variants) - 1
+    least = min(1.0, others * smallest_pair_p(spec.seeds))
+    pairs = f"{spec.seeds:,} pair{'s' * (spec.seeds != 1)}"
+    after = f" after the correction for {others:,} variants" if others > 1 else ""
+    signs = f"Changes of signs over {pairs} would allow for that"
+    if least > SIGNIFICANT:
+        signs += f", but with so few seeds their p cannot be below {p_text(least)}{after}"
+    return (
+        f"Asked with the trained weights of {spec.reference}: {', '.join(names)}. The permutation "
+        "test takes the two models of a seed for independent ones, which they are not. Where they "
+        "go together, it says a difference less often than its level where there is none, and can "
+        f"miss one that each seed shows. {signs}."
     )
 
 

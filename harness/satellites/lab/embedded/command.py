@@ -6,7 +6,7 @@ from pathlib import Path
 
 from eyechart.harness.cli.documents import print_document
 from eyechart.harness.cli.terminal import echo, say
-from eyechart.harness.errors import COMPLETE, INCOMPLETE
+from eyechart.harness.errors import COMPLETE, INCOMPLETE, UsageError
 from eyechart.harness.journal.files import replace_file
 from eyechart.harness.satellites.lab.embedded.examples import tasks
 from eyechart.harness.satellites.lab.embedded.tokenizer import build, vocabulary
@@ -33,9 +33,11 @@ def embedded(wanted: Wanted, recipe: Order = RECIPE) -> int:
     """Trains the model, or goes on with it; prints its folder and returns the exit code.
 
     Raises:
-        UsageError: there is no such device.
+        UsageError: there is no such device, or several jobs for the one training.
         SetupError: a package is missing.
     """
+    if wanted.jobs not in (None, 1):
+        raise UsageError("the embedded model is one training; leave out --jobs")
     (place, *_) = places_of(wanted)
     folder = _folder(wanted.out, recipe)
     if wanted.dry_run:
