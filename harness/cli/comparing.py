@@ -21,7 +21,7 @@ from eyechart.harness.analysis.drift import drift_notes
 from eyechart.harness.analysis.factor import factors
 from eyechart.harness.analysis.family import Ranking, rank_runs
 from eyechart.harness.analysis.in_tokens import token_columns
-from eyechart.harness.analysis.judged_run import JudgedRun, read_run
+from eyechart.harness.analysis.judged_run import JudgedRun
 from eyechart.harness.analysis.known import known_finding
 from eyechart.harness.analysis.paired import PairedArea
 from eyechart.harness.analysis.run_text import reading_note, recorded_note, refused_notes
@@ -30,6 +30,7 @@ from eyechart.harness.cli.comparison_tables import print_comparison, print_ranki
 from eyechart.harness.cli.documents import print_document, rows_of
 from eyechart.harness.cli.following import after_comparison
 from eyechart.harness.cli.progress import LiveDisplay
+from eyechart.harness.cli.readable import Reading
 from eyechart.harness.cli.terminal import echo, say, take_logs, tell, warn
 from eyechart.harness.cli.verbs import check_output
 from eyechart.harness.errors import COMPLETE, INCOMPLETE, UsageError
@@ -54,27 +55,25 @@ def compare(
     folders: Sequence[Path],
     axis: str | None,
     output: Path | None,
-    threshold: Threshold,
+    reading: Reading,
     *,
     margin: float,
     fail_if: str | None,
-    tasks: str = "",
-    run_kept_code: bool = False,
-    as_json: bool = False,
-    in_tokens: bool = False,
-    asking: Limits | None = None,
-    settle: str | None = None,
-    form: str | None = None,
+    as_json: bool,
+    in_tokens: bool,
+    asking: Limits | None,
+    settle: str | None,
+    form: str | None,
 ) -> int:
     """Prints the differences between runs, or between two conditions of each run, and writes them
     to `output` if that is given; returns the exit code.
 
     Of several runs each pair is compared. The code is `INCOMPLETE` if `fail_if` is the verdict on a
     run compared with the first run, or on the second condition compared with the first, and where
-    samples that were asked have no reply. With
-    `in_tokens` effective lengths are in tokens of the row. With `form` the tables are those of a
-    paper, alone.
+    samples that were asked have no reply. With `in_tokens` effective lengths are in tokens of the
+    row. With `form` the tables are those of a paper, alone.
     """
+    threshold = reading.threshold
     _check_file(output)
     _check(len(folders), axis, margin, fail_if)
     if form is not None:
@@ -88,7 +87,7 @@ def compare(
         more = asking_of(folders, asking, threshold, margin, warn=warn, question=settle)
         ask_until_decided(more)
         is_short = more.is_short
-    runs = [read_run(folder, warn, tasks=tasks, run_kept_code=run_kept_code) for folder in folders]
+    runs = [*map(reading.run, folders)]
     several = axis is None and len(runs) > _TWO
     ranking = rank_runs(runs, threshold, in_tokens=in_tokens) if several else None
     if ranking is not None:
@@ -319,14 +318,8 @@ def pair_document(comparison: Comparison, margin: float) -> dict[str, Any]:
 
 def _area(area: PairedArea | None) -> dict[str, float | None]:
     """The difference of two areas; empty if there are no areas."""
-    names = (
-        "area_difference",
-        "area_ci_low",
-        "area_ci_high",
-        "area_ci90_low",
-        "area_ci90_high",
-        "area_p",
-    )
+    of_interval = ("area_ci_low", "area_ci_high", "area_ci90_low", "area_ci90_high")
+    names = ("area_difference", *of_interval, "area_p")
     if area is None:
         return dict.fromkeys(names)
     values = (area.difference, *area.difference_ci, *area.equivalence_ci, area.p)

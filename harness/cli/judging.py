@@ -87,25 +87,16 @@ def score(
 
     Prints which samples are now judged differently, and why.
     """
-    from eyechart.harness.cli import documents, paper, results
+    from eyechart.harness.cli import paper, results
 
     if form is not None:
         paper.check_form(form, {"--json": as_json, "--by": by, "--at": at})
-        of_threshold = results.read_threshold(threshold, relative=relative)
-        raise typer.Exit(
-            paper.tables(runs, form, of_threshold, tasks=tasks, run_kept_code=run_kept_code)
-        )
-
-    raise typer.Exit(
-        (documents if as_json else results).score(
-            runs,
-            results.read_threshold(threshold, relative=relative),
-            tasks=tasks,
-            by=by,
-            at=at or (),
-            run_kept_code=run_kept_code,
-        )
+    reading = results.reading_of(
+        threshold=threshold, relative=relative, tasks=tasks, run_kept_code=run_kept_code
     )
+    if form is not None:
+        raise typer.Exit(paper.tables(runs, form, reading))
+    raise typer.Exit(results.score(runs, reading, by=by, at=at or (), as_json=as_json))
 
 
 @takes(*ASKING, max_connections=None)
@@ -181,16 +172,17 @@ def compare(
         run_kept_code=run_kept_code,
         settle=settle,
     )
+    reading = results.reading_of(
+        threshold=threshold, relative=relative, tasks=tasks, run_kept_code=run_kept_code
+    )
     raise typer.Exit(
         comparing.compare(
             runs,
             axis,
             output,
-            results.read_threshold(threshold, relative=relative),
+            reading,
             margin=margin,
             fail_if=fail_if,
-            tasks=tasks,
-            run_kept_code=run_kept_code,
             as_json=as_json,
             in_tokens=results.read_unit(unit),
             asking=asking,
@@ -247,21 +239,21 @@ def leaderboard(
     cannot be compared with the others are left out, with the reason.
     """
     from eyechart.harness.cli import leaderboard as board
-    from eyechart.harness.cli import paper
-    from eyechart.harness.cli.results import read_threshold, read_unit
+    from eyechart.harness.cli import paper, results
 
     if form is not None:
         paper.check_form(form, {"--json": as_json})
+    reading = results.reading_of(
+        threshold=threshold, relative=relative, tasks=tasks, run_kept_code=run_kept_code
+    )
     raise typer.Exit(
         board.leaderboard(
             runs or [],
             out=out,
             output=output,
             readme=readme,
-            tasks=tasks,
-            run_kept_code=run_kept_code,
-            threshold=read_threshold(threshold, relative=relative),
-            in_tokens=read_unit(unit),
+            reading=reading,
+            in_tokens=results.read_unit(unit),
             at=at or (),
             ranks_only=ranks_only,
             form=form,
@@ -297,12 +289,12 @@ def report(
     """
     from eyechart.harness.cli import documents, results
 
-    of_threshold = results.read_threshold(threshold, relative=relative)
+    reading = results.reading_of(
+        threshold=threshold, relative=relative, tasks=tasks, run_kept_code=run_kept_code
+    )
 
     def work() -> int:
-        return results.report(
-            runs, output, formats, of_threshold, tasks=tasks, run_kept_code=run_kept_code
-        )
+        return results.report(runs, output, formats, reading)
 
     raise typer.Exit(documents.files(work, as_json=as_json))
 
@@ -363,19 +355,12 @@ def figure(
     from eyechart.harness.cli import documents, paper, results
 
     style = FigureStyle(width, height, font, font_size)
-    of_threshold = results.read_threshold(threshold, relative=relative)
+    reading = results.reading_of(
+        threshold=threshold, relative=relative, tasks=tasks, run_kept_code=run_kept_code
+    )
 
     def work() -> int:
-        return paper.figure(
-            kind,
-            runs,
-            output,
-            formats or [],
-            style,
-            threshold=of_threshold,
-            tasks=tasks,
-            run_kept_code=run_kept_code,
-        )
+        return paper.figure(kind, runs, output, formats or [], style=style, reading=reading)
 
     raise typer.Exit(documents.files(work, as_json=as_json))
 

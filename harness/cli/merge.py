@@ -13,7 +13,7 @@ import typer
 
 from eyechart.harness.cli.completion import complete_runs
 from eyechart.harness.cli.options import JsonOption, OwnTasksOption, RunKeptCodeOption, examples
-from eyechart.harness.cli.readable import each_readable
+from eyechart.harness.cli.readable import Reading, each_readable
 from eyechart.harness.cli.terminal import echo, say, warn
 from eyechart.harness.errors import COMPLETE, INCOMPLETE, JournalError, UsageError
 
@@ -60,11 +60,14 @@ def merge(
     Only parts of the same run are joined. They stay as they are, and merging again changes nothing.
     Of several replies to a sample the first in time is kept; a reply replaces a failed request.
     """
+    from eyechart.harness.analysis.curve import Threshold
     from eyechart.harness.cli.documents import print_document, run_document
     from eyechart.harness.cli.results import show_run
 
+    reading = Reading(Threshold(), tasks, run_kept_code)
+
     def read(one: tuple[list[Part], Merged]) -> tuple[list[Part], Merged, JudgedRun]:
-        return *one, _judged(one[1].folder, tasks, run_kept_code=run_kept_code)
+        return *one, reading.run(one[1].folder)
 
     judged = []
     unread: list[str] = []
@@ -140,12 +143,6 @@ def _target(parts: Sequence[Part], output: Path | None) -> Path:
     return parts[0].run
 
 
-def _judged(folder: Path, tasks: str, *, run_kept_code: bool) -> JudgedRun:
-    from eyechart.harness.analysis.judged_run import read_run
-
-    return read_run(folder, warn, tasks=tasks, run_kept_code=run_kept_code)
-
-
 def _report(merged: Merged) -> None:
     """Prints what was merged."""
     chosen = merged.chosen
@@ -163,7 +160,7 @@ def _report(merged: Merged) -> None:
 
 def _report_missing(run: JudgedRun, parts: Sequence[Part], unread: Sequence[str]) -> None:
     """Prints which samples have no reply, and which shards are missing and not `unread`."""
-    from eyechart.harness.journal.shards import shard_folder
+    from eyechart.harness.journal.manifest import shard_folder
     from eyechart.harness.settings.shard import Shard
 
     size = sum(cell.samples for cell in run.manifest.cells)

@@ -16,7 +16,7 @@ from eyechart.harness.face.tracking import log_run
 from eyechart.harness.plan.cost import Budget
 from eyechart.harness.plan.plan import Plan
 from eyechart.harness.run.first_replies import FirstRepliesError
-from eyechart.harness.run.outcome import RunOutcome
+from eyechart.harness.run.progress import RunOutcome
 from eyechart.harness.run.run_request import RunRequest
 from eyechart.harness.score.outcomes import Outcome
 from eyechart.harness.spec import Cell

@@ -17,7 +17,7 @@ from eyechart.harness.run.chooser import Chooser
 from eyechart.harness.run.engine import Asking, Display, Engine, RunEngine
 from eyechart.harness.run.fresh import OldRuns
 from eyechart.harness.run.limits import RayOptions
-from eyechart.harness.run.outcome import RunOutcome
+from eyechart.harness.run.progress import RunOutcome
 from eyechart.harness.run.run_request import RunRequest
 from eyechart.providers import plugins
 from eyechart.providers.base import StopRunError

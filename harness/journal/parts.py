@@ -12,11 +12,11 @@ from eyechart.harness.journal.manifest import (
     MANIFEST,
     Manifest,
     folders_below,
+    is_shard,
     journal_size,
     read_manifest,
     shards_of,
 )
-from eyechart.harness.journal.shards import is_shard
 from eyechart.harness.settings.shard import WHOLE, Shard
 
 

@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Literal, TypeAlias, get_type_hi
 import msgspec
 
 from eyechart.harness.errors import JournalError
-from eyechart.harness.journal.files import open_regular
-from eyechart.harness.journal.lines import bounded_lines
+from eyechart.harness.journal.files import bounded_lines, open_regular
 from eyechart.harness.score.outcomes import FAILURES, Outcome
 from eyechart.harness.settings.checks import MAX_DRAWS
 from eyechart.harness.spec import Condition, Sample, exact_json

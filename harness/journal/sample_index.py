@@ -58,8 +58,6 @@ class Chosen:
 
     samples: int
     """Samples with a record."""
-    errors: int
-    """Samples among them whose request failed in every part that has them."""
     different: int
     """Samples with different replies in several parts."""
     replaced: int
@@ -142,7 +140,6 @@ class SampleIndex:
 
         return Chosen(
             samples=sum(counts),
-            errors=sum(count for state, count in enumerate(counts) if state & _KINDS == _ERROR),
             different=with_mark(_DIFFERENT),
             replaced=with_mark(_REPLACED),
         )

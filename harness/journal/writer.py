@@ -15,7 +15,7 @@ import os
 import shutil
 import socket
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
@@ -25,11 +25,9 @@ import orjson
 from filelock import FileLock, Timeout
 
 from eyechart.harness.errors import JournalError
-from eyechart.harness.journal.answers import Answered, answered
-from eyechart.harness.journal.files import replace_file, replacing, sync_folder
+from eyechart.harness.journal.files import replace_file, replacing, sync_folder, writing
+from eyechart.harness.journal.manifest import SHARDS
 from eyechart.harness.journal.record import SAMPLES, Record, Warn, encode
-from eyechart.harness.journal.shards import SHARDS
-from eyechart.harness.spec import Line
 from eyechart.providers.naming import named
 from eyechart.providers.secrets import watch_environment
 
@@ -174,16 +172,13 @@ class Journal:
 
     def _save(self, path: Path) -> None:
         """Copies all records to a new file at `path`, which the next writes use."""
-        try:
-            with self._sync_lock:
-                path.parent.mkdir(parents=True, exist_ok=True)
-                with open(self._file, "rb", closefd=False) as old, path.open("xb") as new:
-                    old.seek(0)
-                    shutil.copyfileobj(old, new)
-                os.close(self._file)
-                self._open(path)
-        except OSError as error:
-            raise JournalError(f"cannot write {path}: {error.strerror}") from error
+        with writing(path), self._sync_lock:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            with open(self._file, "rb", closefd=False) as old, path.open("xb") as new:
+                old.seek(0)
+                shutil.copyfileobj(old, new)
+            os.close(self._file)
+            self._open(path)
 
     def _end_line(self) -> None:
         """Ends an incomplete last line, so that the next record has a line of its own."""
@@ -216,12 +211,6 @@ class Journal:
                 os.fsync(self._file)
             except OSError as error:
                 self._sync_error = error
-
-    def answered(self, lines: Iterable[Line], start: int) -> Answered:
-        """The index of the samples that have an answer, by the cells of `lines`. `start`: see
-        `Line.length_of`.
-        """
-        return answered(self.folder, self._warn, lines, start)
 
     @contextmanager
     def rewrite(self) -> Iterator[BinaryIO]:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from eyechart.harness.spec import VARIANT
-from eyechart.providers.catalog.model_facts import EFFORTS, ModelFacts, model_facts
+from eyechart.providers.catalog.model_facts import ModelFacts, model_facts
 from eyechart.providers.catalog.price_list import offer
 from eyechart.providers.catalog.prices import DEFAULT, Prices
 from eyechart.providers.descriptors import descriptor_of
@@ -40,21 +40,6 @@ class ResolvedModel:
         return descriptor_of(self.provider).models_are_files
 
     @property
-    def think_tokens(self) -> int:
-        """Tokens that a reply may have for reasoning, in addition to those for its answer."""
-        return self.facts.room_to_think
-
-    @property
-    def likely_thought(self) -> int:
-        """Tokens for reasoning that a reply is expected to take."""
-        return self.facts.likely_thought
-
-    @property
-    def max_reply(self) -> int | None:
-        """Most tokens of a reply, without thinking; `None` if that is not known."""
-        return self.facts.max_reply
-
-    @property
     def has_tier_price(self) -> bool:
         """Whether the price of the tier is known; otherwise `prices` are the list prices."""
         return self.prices is not None and self.prices.has(self.prices.tier)
@@ -65,11 +50,6 @@ class ResolvedModel:
         if isinstance(window, int) and window:
             return window
         return self.facts.window or self.listed_window
-
-
-def is_effort(word: str) -> bool:
-    """Whether any vendor has a reasoning effort of this name."""
-    return word in EFFORTS
 
 
 def resolve_model(

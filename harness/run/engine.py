@@ -15,8 +15,7 @@ from eyechart.harness.run.chooser import Chooser, first_plan, next_plan
 from eyechart.harness.run.first_replies import FirstCheck, FirstRepliesError, FirstStops
 from eyechart.harness.run.fresh import OldRuns
 from eyechart.harness.run.limits import RunLimits
-from eyechart.harness.run.outcome import RunOutcome
-from eyechart.harness.run.progress import Progress
+from eyechart.harness.run.progress import Progress, RunOutcome
 from eyechart.harness.run.room import Room
 from eyechart.harness.run.run_request import RunRequest
 from eyechart.harness.run.task_run import TaskRun

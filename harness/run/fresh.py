@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
 from eyechart.harness.errors import JournalError
-from eyechart.harness.journal.record import read_records
+from eyechart.harness.journal.record import Warn, read_records
 from eyechart.harness.journal.writer import set_aside
 from eyechart.harness.run.batch.pending import PENDING_FILE
 from eyechart.harness.run.run_request import SERVER_LOG, RunRequest
@@ -20,8 +20,8 @@ class OldRuns:
         self,
         requests: Sequence[RunRequest],
         *,
-        say: Callable[[str], None],
-        warn: Callable[[str], None],
+        say: Warn,
+        warn: Warn,
     ) -> None:
         """`say` and `warn` take lines that the user should see."""
         self._requests = requests

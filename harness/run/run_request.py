@@ -6,8 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from eyechart.harness.journal.manifest import run_folder
-from eyechart.harness.journal.shards import shard_folder
+from eyechart.harness.journal.manifest import run_folder, shard_folder
 from eyechart.harness.plan.plan import Plan
 from eyechart.harness.plan.resolved_model import ResolvedModel
 from eyechart.harness.spec import Settings

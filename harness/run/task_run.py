@@ -16,8 +16,7 @@ from eyechart.harness.run.first_replies import FirstCheck
 from eyechart.harness.run.first_samples import FirstSamples
 from eyechart.harness.run.limiter import RateLimiter
 from eyechart.harness.run.limits import RunLimits
-from eyechart.harness.run.outcome import RunOutcome
-from eyechart.harness.run.progress import Pace, Progress
+from eyechart.harness.run.progress import Pace, Progress, RunOutcome
 from eyechart.harness.run.room import Room
 from eyechart.harness.run.run_request import RunRequest
 from eyechart.harness.run.writer import Judge, PlannedRun, RunWriter
@@ -225,19 +224,3 @@ class TaskRun:
         """Writes a record. If its sample was one of the first, it is not asked again."""
         self.first.note(record)
         self._writer(record)
-
-
-async def run_task(
-    request: RunRequest,
-    provider: Provider,
-    *,
-    limits: RunLimits,
-    warn: Warn,
-    budget: Budget | None = None,
-) -> RunOutcome:
-    """Begins one run and asks its pending samples; raises what `TaskRun` does."""
-    with Journal(request.folder, warn) as run_journal:
-        run = TaskRun(request, run_journal, provider, warn=warn, budget=budget)
-        await run.begin()
-        await run.ask(provider, limits)
-        return run.outcome

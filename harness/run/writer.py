@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 from typing import Any, TypeAlias
 
 from eyechart.harness.errors import JournalError
-from eyechart.harness.journal.answers import Answered
+from eyechart.harness.journal.answers import Answered, answered
 from eyechart.harness.journal.kept import keep
 from eyechart.harness.journal.manifest import (
     MANIFEST,
@@ -82,7 +82,7 @@ class PlannedRun:
 
     def _read(self) -> None:
         lines = (*(cell.line for cell in self.manifest.cells), *self.request.plan.lines)
-        self.answered = self.journal.answered(lines, self.start)
+        self.answered = answered(self.journal.folder, self._warn, lines, self.start)
 
     def _plan(self) -> None:
         """Adds the plan to that of the manifest; tells the user if samples leave it."""

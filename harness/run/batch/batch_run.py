@@ -23,8 +23,7 @@ from eyechart.harness.run.batch.importer import ImportSummary, ReplyImporter, re
 from eyechart.harness.run.batch.pending import PENDING_FILE, BatchJob, PendingBatches
 from eyechart.harness.run.first_replies import FirstCheck
 from eyechart.harness.run.first_samples import WORTH_A_JOB, FirstSamples
-from eyechart.harness.run.outcome import RunOutcome
-from eyechart.harness.run.progress import Progress
+from eyechart.harness.run.progress import Progress, RunOutcome
 from eyechart.harness.run.room import Room
 from eyechart.harness.run.run_request import RunRequest
 from eyechart.harness.run.writer import PlannedRun, RunWriter

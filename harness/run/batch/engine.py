@@ -26,7 +26,7 @@ from eyechart.harness.run.batch.pending import BatchJob
 from eyechart.harness.run.chooser import next_plan
 from eyechart.harness.run.engine import Asking
 from eyechart.harness.run.first_replies import FirstStops
-from eyechart.harness.run.outcome import RunOutcome
+from eyechart.harness.run.progress import RunOutcome
 from eyechart.harness.run.run_request import RunRequest
 from eyechart.providers.base import (
     BadReplyError,

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Self
 import orjson
 
 from eyechart.harness.errors import JournalError
-from eyechart.harness.journal.files import sync_file, sync_folder
+from eyechart.harness.journal.files import sync_file, sync_folder, writing
 from eyechart.harness.plan.request import request_of
 from eyechart.harness.spec import Condition, Sample, Settings
 
@@ -115,10 +115,8 @@ class RequestFile:
         self._limits = limits
         self.requests = 0
         self._size = 0
-        try:
+        with writing(partial):
             self._file = partial.open("wb")
-        except OSError as error:
-            raise JournalError(f"cannot write {partial}: {error.strerror}") from error
 
     def takes(self, line: bytes) -> bool:
         """Whether the file stays within the limits with `line`; a first line always fits."""
@@ -127,22 +125,18 @@ class RequestFile:
 
     def write(self, line: bytes) -> None:
         """Adds a request; raises `JournalError` if it cannot be written to the disk."""
-        try:
+        with writing(self._partial):
             self._file.write(line)
-        except OSError as error:
-            raise JournalError(f"cannot write {self._partial}: {error.strerror}") from error
         self.requests += 1
         self._size += len(line)
 
     def keep(self, path: Path) -> None:
         """Ends the file and gives it its name; it is on the disk when this returns."""
-        try:
+        with writing(path):
             self._file.close()
             sync_file(self._partial)
             self._partial.replace(path)
             sync_folder(path.parent)
-        except OSError as error:
-            raise JournalError(f"cannot write {path}: {error.strerror}") from error
 
     def discard(self) -> None:
         """Closes the file and removes it, unless it was kept."""

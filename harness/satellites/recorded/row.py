@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from eyechart.harness.journal.lines import MAX_LINE
+from eyechart.harness.journal.files import MAX_LINE
 from eyechart.harness.satellites.recorded.fields import Row
 
 MAX_DOCUMENT = 8 * MAX_LINE
