@@ -1,4 +1,6 @@
-"""The command `bench`. Options are parsed before slow modules are imported."""
+"""The command `bench`. Options are parsed before slow modules are imported, here and in the modules
+that have the options of a verb.
+"""
 
 from __future__ import annotations
 
@@ -144,13 +146,7 @@ for _verb, _name, _short, _examples, _class in (
     (compare, "compare", "Compare runs, or two conditions of each.", COMPARE_EXAMPLES, Verb),
     (report, "report", "Write a page about runs.", REPORT_EXAMPLES, Verb),
     (figure, "figure", "Draw a figure for a paper.", FIGURE_EXAMPLES, Verb),
-    (
-        leaderboard,
-        "leaderboard",
-        "Rank runs in a table and on a page.",
-        LEADERBOARD_EXAMPLES,
-        Verb,
-    ),
+    (leaderboard, "leaderboard", "Rank runs in a table and on a page.", LEADERBOARD_EXAMPLES, Verb),
     (merge, "merge", "Join shards, and parts of runs.", MERGE_EXAMPLES, Verb),
     (models, "models", "List providers and their needs.", MODELS_EXAMPLES, Verb),
     (

@@ -11,7 +11,7 @@ from eyechart.harness.analysis.curve import Threshold
 from eyechart.harness.analysis.judged_run import JudgedRun
 from eyechart.harness.analysis.task_of_run import NoTaskError, task_of
 from eyechart.harness.cli.readable import Reading
-from eyechart.harness.cli.results import show_run
+from eyechart.harness.cli.results import missing_text, show_run
 from eyechart.harness.cli.terminal import echo, say, warn
 from eyechart.harness.cli.verbs import check_output
 from eyechart.harness.errors import COMPLETE, INCOMPLETE, UsageError
@@ -141,20 +141,15 @@ def _show(judged_run: JudgedRun, last_failure: str) -> int:
     show_run(judged_run)
     missing = judged_run.missing
     if missing:
-        size = sum(cell.samples for cell in judged_run.manifest.cells)
         failed = int(judged_run.cells["error"].sum())
         last = f" (the last: {last_failure})" if last_failure else ""
         parts = [f"{failed:,} failed{last}"] if failed else []
         parts += [f"{missing - failed:,} never came"] if missing > failed else []
-        warn(
-            f"{judged_run.manifest.task}: {missing:,} of {size:,} samples have no reply: "
-            f"{', '.join(parts)}; {_remedy(judged_run.manifest)}"
-        )
+        warn(f"{missing_text(judged_run)}: {', '.join(parts)}; {_remedy(judged_run.manifest)}")
     return missing
 
 
 def _remedy(manifest: Manifest) -> str:
-    """How to get the missing replies."""
     command = manifest.commands[-1] if manifest.commands else "bench export batch"
     effect = "writes only those" if command.startswith("bench export") else "asks only those"
     return f"the same command again {effect}: {command}"

@@ -204,7 +204,6 @@ def _lines_apart(runs: Sequence[JudgedRun], names: Sequence[str]) -> str:
 def _comparisons(
     runs: Sequence[JudgedRun], axis: str | None, threshold: Threshold, *, in_tokens: bool
 ) -> list[Comparison]:
-    """The comparisons of the runs, or of two conditions of each run."""
     if axis is None:
         return [compare_runs(runs[0], runs[1], threshold, unpaired=True, in_tokens=in_tokens)]
     ((name, values),) = SETTINGS["axes"].read([axis]).items()
@@ -241,10 +240,7 @@ def _tell_notes(runs: Sequence[JudgedRun], axis: str | None) -> None:
 
 
 def _document(
-    comparisons: Sequence[Comparison],
-    ranking: Ranking | None,
-    threshold: Threshold,
-    margin: float,
+    comparisons: Sequence[Comparison], ranking: Ranking | None, threshold: Threshold, margin: float
 ) -> dict[str, Any]:
     """One JSON document: `runs` by effective length, where there are three or more; `pairs`, each
     with its verdicts, and with its `rows` as in the CSV file.
@@ -287,7 +283,6 @@ def _finite(octaves: float) -> float | None:
 
 
 def pair_document(comparison: Comparison, margin: float) -> dict[str, Any]:
-    """The comparison in a JSON document."""
     length = comparison.length
     octaves, low, high = length.shown
     factor, factor_low, factor_high = factors(length)

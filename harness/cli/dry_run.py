@@ -182,7 +182,6 @@ def cost_text(expected: float, most: float) -> str:
 
 
 def _of_budget(budget: float, expected: float, most: float) -> str:
-    """Whether a budget pays for what is planned."""
     if most <= budget:
         return f"the budget of ${budget:g} pays for all of it"
     if expected <= budget:
@@ -201,7 +200,6 @@ def _shown(sample: Sample) -> str:
 
 
 def _can_show(found: CanShow) -> tuple[str, str, str]:
-    """What a comparison can show, in three lines."""
     better = f"{100 * FROM:g} %"
     tests = f"{found.tests} tests" if found.tests > 1 else "1 test"
     at_length = (
@@ -252,9 +250,7 @@ def _show_cost(options: RunOptions, previews: Sequence[Preview], *, is_adaptive:
         echo(f"cost: unknown, there are no prices of {model.label} in the list of genai-prices")
 
 
-def dry_run_document(
-    previews: Iterable[tuple[RunOptions, Sequence[Preview]]],
-) -> Mapping[str, Any]:
+def dry_run_document(previews: Iterable[tuple[RunOptions, Sequence[Preview]]]) -> Mapping[str, Any]:
     """The cost of each model, and each run; `previews` has the runs of each model."""
     models: list[dict[str, Any]] = []
     runs: list[dict[str, Any]] = []

@@ -33,7 +33,6 @@ class Followed:
 
 
 def followed(run: JudgedRun) -> Followed:
-    """What the next command depends on."""
     manifest = run.manifest
     commands = [command for command in manifest.commands if command.startswith("bench run ")]
     command = commands[-1] if commands else ""

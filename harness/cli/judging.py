@@ -1,22 +1,20 @@
-"""The options of the verbs that judge runs: `score`, `compare`, `leaderboard`, `report`, `figure`.
-
-Options are parsed before slow modules are imported, as in `harness.cli.app`.
-"""
+"""The options of the verbs that judge: `score`, `compare`, `leaderboard`, `report`, `figure`."""
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from eyechart.harness.cli.asking_more import ASKING, MostAskedOption, limits_of
 from eyechart.harness.cli.completion import complete_runs, one_of
-from eyechart.harness.cli.numbers import number
 from eyechart.harness.cli.options import (
+    ASKING,
     AtOption,
     JsonOption,
     MarginOption,
+    MostAskedOption,
     OutOption,
     OwnTasksOption,
     RelativeOption,
@@ -26,7 +24,9 @@ from eyechart.harness.cli.options import (
     ThresholdOption,
     UnitOption,
     examples,
+    limits_of,
     matching,
+    number,
     takes,
 )
 from eyechart.harness.settings.figure import FONT, FONT_SIZE, KINDS, WIDTH, FigureStyle
@@ -123,8 +123,7 @@ def compare(
         ),
     ] = None,
     ask: Annotated[
-        bool,
-        typer.Option("--ask", help="Ask the runs more, until their comparison is decided."),
+        bool, typer.Option("--ask", help="Ask the runs more, until their comparison is decided.")
     ] = False,
     settle: Annotated[
         str | None,
@@ -211,8 +210,7 @@ def leaderboard(
         ),
     ] = None,
     readme: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Markdown file whose table is renewed."),
+        Path | None, typer.Option(metavar="FILE", help="Markdown file whose table is renewed.")
     ] = None,
     tasks: OwnTasksOption = "",
     run_kept_code: RunKeptCodeOption = False,
@@ -271,9 +269,7 @@ def report(
     formats: Annotated[
         list[str],
         typer.Option(
-            "--format",
-            metavar="html,pdf,png,svg",
-            help="Pictures go to a folder beside the page.",
+            "--format", metavar="html,pdf,png,svg", help="Pictures go to a folder beside the page."
         ),
     ] = ["html"],  # noqa: B006  typer copies it
     tasks: OwnTasksOption = "",
@@ -292,10 +288,7 @@ def report(
     reading = results.reading_of(
         threshold=threshold, relative=relative, tasks=tasks, run_kept_code=run_kept_code
     )
-
-    def work() -> int:
-        return results.report(runs, output, formats, reading)
-
+    work = partial(results.report, runs, output, formats, reading)
     raise typer.Exit(documents.files(work, as_json=as_json))
 
 
@@ -358,10 +351,7 @@ def figure(
     reading = results.reading_of(
         threshold=threshold, relative=relative, tasks=tasks, run_kept_code=run_kept_code
     )
-
-    def work() -> int:
-        return paper.figure(kind, runs, output, formats or [], style=style, reading=reading)
-
+    work = partial(paper.figure, kind, runs, output, formats or [], style=style, reading=reading)
     raise typer.Exit(documents.files(work, as_json=as_json))
 
 

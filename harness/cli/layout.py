@@ -48,7 +48,6 @@ def table_width() -> int:
 
 
 def fits(columns: Sequence[Column]) -> bool:
-    """Whether the columns fit beside each other."""
     return 1 + sum(column.width + _AROUND for column in columns) <= table_width()
 
 

@@ -165,7 +165,6 @@ def write(
 
 
 def print_files(output: Path, *, has_page: bool = True) -> None:
-    """Prints where the ranks are written."""
     count = len(read_rows(output))
     echo(f"{output}: {count:,} row{'s' * (count != 1)}")
     if has_page:

@@ -1,7 +1,4 @@
-"""`bench merge`: joins the shards of runs, and runs that were asked in several places.
-
-Options are parsed before slow modules are imported, as in `harness.cli.app`.
-"""
+"""`bench merge`: joins the shards of runs, and runs that were asked in several places."""
 
 from __future__ import annotations
 
@@ -129,7 +126,6 @@ def _merged(
 
 
 def _target(parts: Sequence[Part], output: Path | None) -> Path:
-    """The folder of the merged run."""
     from eyechart.harness.journal.manifest import folder_of
 
     if output is not None:
@@ -144,7 +140,6 @@ def _target(parts: Sequence[Part], output: Path | None) -> Path:
 
 
 def _report(merged: Merged) -> None:
-    """Prints what was merged."""
     chosen = merged.chosen
     parts = "1 folder" if merged.parts == 1 else f"{merged.parts} folders"
     what = f"{parts} merged" if merged.is_changed else f"{parts} merged before, nothing is new"
@@ -160,10 +155,10 @@ def _report(merged: Merged) -> None:
 
 def _report_missing(run: JudgedRun, parts: Sequence[Part], unread: Sequence[str]) -> None:
     """Prints which samples have no reply, and which shards are missing and not `unread`."""
+    from eyechart.harness.cli.results import missing_text
     from eyechart.harness.journal.manifest import shard_folder
     from eyechart.harness.settings.shard import Shard
 
-    size = sum(cell.samples for cell in run.manifest.cells)
     shards = {part.shard for part in parts if not part.shard.is_whole}
     home = parts[0].run
     absent = [
@@ -175,7 +170,4 @@ def _report_missing(run: JudgedRun, parts: Sequence[Part], unread: Sequence[str]
     ]
     more = f" and {len(absent) - _NAMED} more" if len(absent) > _NAMED else ""
     why = f"; these shards are not there: {', '.join(absent[:_NAMED])}{more}" if absent else ""
-    warn(
-        f"{run.manifest.task}: {run.missing:,} of {size:,} samples have no reply{why}; ask them "
-        "and merge again"
-    )
+    warn(f"{missing_text(run)}{why}; ask them and merge again")

@@ -181,7 +181,6 @@ def _plan_of_next(request: RunRequest, options: RunOptions, chooser: AdaptiveCho
 
 
 def _waves(request: RunRequest, options: RunOptions, chooser: AdaptiveChooser) -> Waves:
-    """What follows the next wave of an adaptive run."""
     most, may_grow = chooser.most(request, is_fresh=options.given.fresh)
     return Waves(options.given.octaves, most, may_grow, options.given.max_requests)
 
@@ -222,11 +221,7 @@ def _counter(
 
 
 async def _counted(
-    requests: Sequence[RunRequest],
-    counter: Provider | None,
-    made: Forecasts,
-    *,
-    is_fresh: bool,
+    requests: Sequence[RunRequest], counter: Provider | None, made: Forecasts, *, is_fresh: bool
 ) -> list[Preview]:
     """A preview of each run; closes `counter`."""
     try:

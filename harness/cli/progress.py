@@ -31,8 +31,7 @@ def new_bar() -> Progress:
         BarColumn(bar_width=10),
         TextColumn("{task.fields[done]}"),
         TextColumn(
-            "{task.fields[state]}",
-            table_column=Column(ratio=1, no_wrap=True, overflow="ellipsis"),
+            "{task.fields[state]}", table_column=Column(ratio=1, no_wrap=True, overflow="ellipsis")
         ),
         TextColumn("{task.fields[left]}"),
         expand=True,
@@ -97,7 +96,6 @@ class LiveDisplay:
 
     @contextmanager
     def show(self, request: RunRequest, progress: run_progress.Progress) -> Iterator[None]:
-        """Shows a run until the context ends."""
         with live(request.name, progress):
             yield
 
@@ -110,7 +108,6 @@ class TogetherDisplay(LiveDisplay):
 
     @contextmanager
     def show(self, request: RunRequest, progress: run_progress.Progress) -> Iterator[None]:
-        """Shows a run until the context ends."""
         name = f"{request.model.label} {request.name}"
         try:
             with live(name, progress, self._bar):

@@ -135,6 +135,12 @@ def show_run(
     return followed(judged_run)
 
 
+def missing_text(run: JudgedRun) -> str:
+    """How many samples of a run have no reply, each draw counted, for a message."""
+    size = sum(cell.samples * cell.draws for cell in run.manifest.cells)
+    return f"{run.manifest.task}: {run.missing:,} of {size:,} samples have no reply"
+
+
 def _show_groups(run: JudgedRun, name: str, reading: Reading) -> None:
     """Writes and prints the accuracy of a run by the metadata `name` of its items."""
     groups = grouped(run, name, reading.tasks, run_kept_code=reading.run_kept_code)

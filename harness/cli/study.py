@@ -16,11 +16,11 @@ from eyechart.harness.cli.documents import print_document
 from eyechart.harness.cli.dry_run import cost_text, dry_run_document, may_think
 from eyechart.harness.cli.failures import FAILURES, explain, lines_of
 from eyechart.harness.cli.layout import Column, table
-from eyechart.harness.cli.models import ModelResult, warn_of_unknown
+from eyechart.harness.cli.models import ModelResult, incomplete, judged, warn_of_unknown
 from eyechart.harness.cli.preview import Forecasts, Preview, dollars_of, not_known, previews_of
 from eyechart.harness.cli.progress import TogetherDisplay
 from eyechart.harness.cli.readable import Reading
-from eyechart.harness.cli.run import RunsOfModel, show_asked
+from eyechart.harness.cli.run import RunsOfModel
 from eyechart.harness.cli.terminal import echo, say, show, take_logs, warn
 from eyechart.harness.errors import COMPLETE, INCOMPLETE, INTERRUPTED, USAGE, EyechartError
 from eyechart.harness.face.engine import Asked, Job, Talk, ask_together
@@ -172,7 +172,7 @@ def run(runs: StudyRuns, *, out: Path, as_json: bool, debug: bool) -> int:
         display.close()
     shown: list[RunsOfModel] = []
     for job, asked in zip(jobs, found, strict=True):
-        results[job.options.model.label] = _judged(job, asked, chooser, shown, debug=debug)
+        results[job.options.model.label] = _judged(job, asked, shown, debug=debug)
     folder = runs.folder(out)
     folders = [one.followed.folder for of_model in shown for one in of_model.runs]
     ordered = [results[options.model.label] for options in runs.models]
@@ -198,8 +198,7 @@ def run(runs: StudyRuns, *, out: Path, as_json: bool, debug: bool) -> int:
         ranks.print_files(folder / LEADERBOARD, has_page=bool(ranked))
     if failed := [result for result in ordered if result.exit_code != COMPLETE]:
         say(
-            f"{len(ordered) - len(failed)} of {len(ordered)} models are complete; these are not:",
-            *(spelled(f"  {result.model}: {result.why}", as_key) for result in failed),
+            *(spelled(line, as_key) for line in incomplete(failed, len(ordered))),
             "the same command asks what is missing" + ("; " + _AFTER_STOPS) * _has_stops(shown),
         )
     return _code(failed, len(ordered))
@@ -234,26 +233,13 @@ def _failed(options: RunOptions, error: Any) -> ModelResult:
     return ModelResult(label, explain(error, label), lines_of(error)[0])
 
 
-def _judged(
-    job: Job,
-    asked: Asked,
-    chooser: AdaptiveChooser | None,
-    shown: list[RunsOfModel],
-    *,
-    debug: bool,
-) -> ModelResult:
-    """Judges the runs of a model and adds them to `shown`."""
-    label = job.options.model.label
+def _judged(job: Job, asked: Asked, shown: list[RunsOfModel], *, debug: bool) -> ModelResult:
     try:
-        of_model = show_asked(asked, job.requests, job.options, job.budget, chooser, is_quiet=True)
-        shown.append(of_model)
-        if of_model.error is not None:
-            raise of_model.error
+        return judged(job, asked, shown, is_quiet=True)
     except FAILURES as error:
         if debug:
             raise
         return _failed(job.options, error)
-    return ModelResult(label, of_model.exit_code, of_model.why)
 
 
 def _keep(runs: StudyRuns, folder: Path, folders: Sequence[Path], out: Path) -> list[Path]:
@@ -306,7 +292,6 @@ def _rank(folder: Path, folders: Sequence[Path], runs: StudyRuns) -> list[Sectio
 
 
 def list_studies(*, as_json: bool) -> None:
-    """Prints the built-in studies."""
     studies = [read_study(path).spec for path in built_in()]
     if as_json:
         fields = {"name", "version", "title"}

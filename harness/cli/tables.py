@@ -264,10 +264,7 @@ def _show_columns(shown: Sequence[_Shown], lines: Sequence[Line]) -> bool:
     columns = [
         Column([*shown[0].axes, "length"], [*map(str, lines), *names]),
         *(
-            Column(
-                [*part.axes.values(), part.header],
-                [*part.accuracies, *part.summary.values()],
-            )
+            Column([*part.axes.values(), part.header], [*part.accuracies, *part.summary.values()])
             for part in shown
         ),
     ]

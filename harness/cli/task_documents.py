@@ -16,7 +16,6 @@ from eyechart.providers.plugins import BUILT_IN
 
 
 def list_tasks() -> None:
-    """Prints what `bench tasks` lists, with the values of each axis."""
     print_document({"tasks": [_summary(task, origin) for origin, task in installed_tasks()]})
 
 
@@ -71,7 +70,6 @@ def _shown(task: Task) -> dict[str, Any]:
 
 
 def sample_document(task: Task, sample: Sample) -> dict[str, Any]:
-    """One sample with its prompt and its right answers."""
     return {
         "id": sample.id,
         "condition": sample.condition,
@@ -84,7 +82,6 @@ def sample_document(task: Task, sample: Sample) -> dict[str, Any]:
 
 
 def check_tasks(names: str) -> int:
-    """Prints what `bench tasks check` finds; returns the exit code."""
     checked = {name: (path, check_task(name, path)) for name, path in find(names).items()}
     print_document(
         {
@@ -104,7 +101,6 @@ def check_tasks(names: str) -> int:
 
 
 def new_task(name: str, generator: str) -> int:
-    """Prints what `bench tasks new` has written; returns the exit code."""
     written = write_task(name, generator)
     print_document({"files": written.files, "problems": written.problems, "next": written.commands})
     return USAGE if written.problems else COMPLETE
@@ -123,10 +119,7 @@ def list_models() -> None:
                 for one in found
             ],
             "models": [
-                {
-                    "model": name,
-                    **model_facts(name).model_dump(mode="json", exclude_defaults=True),
-                }
+                {"model": name, **model_facts(name).model_dump(mode="json", exclude_defaults=True)}
                 for name in known_models()
             ],
         }

@@ -1,7 +1,4 @@
-"""The options of `bench tasks`.
-
-Options are parsed before slow modules are imported, as in `harness.cli.app`.
-"""
+"""The options of `bench tasks`."""
 
 from __future__ import annotations
 
@@ -32,7 +29,7 @@ def _tasks(context: typer.Context, *, as_json: JsonOption = False) -> None:
 
 
 @tasks_app.command(
-    epilog=examples("bench tasks show counting/ones", "bench tasks show my_task.yaml --json"),
+    epilog=examples("bench tasks show counting/ones", "bench tasks show my_task.yaml --json")
 )
 def show(name: TaskArgument, *, as_json: JsonOption = False) -> None:
     """Print a task's file and one prompt for each default condition."""
@@ -57,7 +54,7 @@ def check(name: TaskArgument, *, as_json: JsonOption = False) -> None:
         "bench tasks new my_task",
         "bench tasks check my_task.yaml",
         "bench run --task my_task.yaml --model tiny",
-    ),
+    )
 )
 def new(
     name: Annotated[str, typer.Argument(metavar="NAME", help="Name of the task.")],

@@ -120,8 +120,6 @@ def _echo_prompts(task: Task) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """The result of the check of a task."""
-
     task: Task | None
     """`None` if the file cannot be opened."""
     problems: list[str]

@@ -42,7 +42,6 @@ def knows_its_arguments(function: Callable[Given, Result]) -> Callable[Given, Re
 
 
 def share(given: Any) -> float:
-    """Checks a number."""
     if isinstance(given, Real) and not isinstance(given, bool):
         with suppress(OverflowError):
             return float(given)
@@ -50,7 +49,6 @@ def share(given: Any) -> float:
 
 
 def texts_by_axis(given: Any) -> dict[str, str]:
-    """Checks a mapping of axes to one value each."""
     if not isinstance(given, Mapping):
         raise ValueError(f"must map axes to values, not {shown(given)}")  # noqa: TRY004
     return {argument("an axis", axis, full_text): full_text(one) for axis, one in given.items()}

@@ -25,12 +25,7 @@ from eyechart.harness.face.tracking import log_run
 from eyechart.harness.journal.record import Warn, unsaid
 from eyechart.harness.plan.cost import Budget
 from eyechart.harness.plan.plan import Plan
-from eyechart.harness.plan.selection import (
-    check_axes,
-    open_tasks,
-    task_plan,
-    warnings_of,
-)
+from eyechart.harness.plan.selection import check_axes, open_tasks, task_plan, warnings_of
 from eyechart.harness.run.event_loop import MAX_INTERRUPTS, loop_factory
 from eyechart.harness.run.run_request import RunRequest
 from eyechart.harness.run.writer import Judge

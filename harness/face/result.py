@@ -11,12 +11,7 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
-from eyechart.harness.analysis.comparison import (
-    MARGIN,
-    Change,
-    Comparison,
-    compare_conditions,
-)
+from eyechart.harness.analysis.comparison import MARGIN, Change, Comparison, compare_conditions
 from eyechart.harness.analysis.comparison_table import comparison_table
 from eyechart.harness.analysis.comparison_text import finding
 from eyechart.harness.analysis.confidence_text import confidence_finding
@@ -38,12 +33,7 @@ from eyechart.harness.analysis.tables import (
 )
 from eyechart.harness.analysis.tokens_of_row import TokensASymbol
 from eyechart.harness.errors import UsageError
-from eyechart.harness.face.arguments import (
-    argument,
-    lengths_of,
-    share,
-    texts_by_axis,
-)
+from eyechart.harness.face.arguments import argument, lengths_of, share, texts_by_axis
 from eyechart.harness.face.listing import list_runs as listed_runs
 from eyechart.harness.face.run_options import as_warning
 from eyechart.harness.face.samples import Choice, choose, shown_samples
@@ -304,12 +294,7 @@ class Run:
         named = argument("axis", axis, full_text)
         values = [argument("first", first, full_text), argument("second", second, full_text)]
         compared = compare_conditions(
-            self.judged,
-            named,
-            values,
-            self.threshold,
-            unpaired=True,
-            in_tokens=read_unit(unit),
+            self.judged, named, values, self.threshold, unpaired=True, in_tokens=read_unit(unit)
         )
         return RunComparison(compared, margin)
 

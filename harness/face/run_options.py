@@ -71,7 +71,6 @@ class RunOptions:
 
     @property
     def limits(self) -> RunLimits:
-        """How fast requests may be sent."""
         given = self.given
         return RunLimits(max_connections=given.max_connections, rpm=given.rpm, tpm=given.tpm)
 
@@ -149,11 +148,7 @@ class RunOptions:
 
 
 def models_of(
-    given: RunSettings,
-    plans: Sequence[Plan] = (),
-    *,
-    notify: Warn = as_warning,
-    command: str = "",
+    given: RunSettings, plans: Sequence[Plan] = (), *, notify: Warn = as_warning, command: str = ""
 ) -> list[RunOptions]:
     """One `RunOptions` for each combination of a model, an effort, a kind of thinking and an
     intervention in the settings. If two have the same label, only the first one is kept. The system

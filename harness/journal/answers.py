@@ -14,23 +14,9 @@ from eyechart.harness.errors import JournalError
 from eyechart.harness.journal.files import open_regular
 from eyechart.harness.journal.line_finder import LineFinder
 from eyechart.harness.journal.manifest import MANIFEST
-from eyechart.harness.journal.record import (
-    Record,
-    Warn,
-    chosen_records,
-    is_chosen,
-    read_records,
-)
+from eyechart.harness.journal.record import Record, Warn, chosen_records, is_chosen, read_records
 from eyechart.harness.settings.shard import WHOLE, Shard
-from eyechart.harness.spec import (
-    MAX_SAMPLES,
-    Cell,
-    CellKey,
-    Condition,
-    Line,
-    Sample,
-    exact_json,
-)
+from eyechart.harness.spec import MAX_SAMPLES, Cell, CellKey, Condition, Line, Sample, exact_json
 from eyechart.harness.spec.answer import Target
 from eyechart.providers.naming import turned_on
 
@@ -94,15 +80,12 @@ class Answered:
         self._add(condition, lines, index, mark, draw)
 
     def add_record(self, record: Record, mark: int) -> None:
-        """Adds the sample of a record, see `add`."""
         self._add(record.condition, self._lines_of(record), record.index, mark, record.draw)
 
     def note_record(self, record: Record) -> None:
-        """Adds the sample of a record as answered."""
         self.add_record(record, _mark(record.prompt_hash, record.target))
 
     def has_record(self, record: Record) -> bool:
-        """Whether the sample of a record is in the index."""
         keys = ((record.condition, line) for line in self._lines_of(record))
         return any(self.has(key, record.index, record.draw) for key in keys)
 

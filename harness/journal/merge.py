@@ -38,8 +38,6 @@ _BUFFER = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class Merged:
-    """The result of a merge."""
-
     folder: Path
     parts: int
     chosen: Chosen

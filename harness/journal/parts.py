@@ -86,7 +86,6 @@ def _parts(folders: Iterable[Path], unread: list[str]) -> Iterator[Part]:
 
 
 def _grouped(parts: Iterable[Part]) -> list[list[Part]]:
-    """The parts of each run together."""
     groups: dict[tuple[object, ...], list[Part]] = {}
     for part in parts:
         manifest = part.manifest

@@ -175,7 +175,6 @@ def _can_be_chosen(options: tuple[Option, ...]) -> bool:
 def record_of(
     sample: Sample, *, reply: str | None = None, failure: Failure | None = None
 ) -> Record:
-    """The record of a sample with its reply or its failure."""
     return Record(
         id=sample.id,
         condition=sample.condition,

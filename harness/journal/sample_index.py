@@ -45,7 +45,6 @@ class _Cell:
         self.state = bytearray()
 
     def grow(self, size: int) -> None:
-        """Makes room for `size` samples."""
         more = size - len(self.state)
         for of in (self.place, self.at, self.prompt, self.reply):
             of.frombytes(bytes(of.itemsize * more))
@@ -129,7 +128,6 @@ class SampleIndex:
 
     @property
     def chosen(self) -> Chosen:
-        """The counts of chosen samples."""
         counts = [0] * _STATES
         for cell in self._cells.values():
             for state in range(1, _STATES):
@@ -139,9 +137,7 @@ class SampleIndex:
             return sum(count for state, count in enumerate(counts) if state & mark)
 
         return Chosen(
-            samples=sum(counts),
-            different=with_mark(_DIFFERENT),
-            replaced=with_mark(_REPLACED),
+            samples=sum(counts), different=with_mark(_DIFFERENT), replaced=with_mark(_REPLACED)
         )
 
 

@@ -114,7 +114,6 @@ class CellFit:
     longest: ContextFit
 
     def at(self, length: int) -> ContextFit:
-        """The fit of the samples of this length."""
         short, long = self.shortest, self.longest
         share = (length - self.line.low) / max(1, self.line.high - self.line.low)
 

@@ -116,7 +116,6 @@ class Plan:
                     yield from (drawn_again(first, draw) for draw in range(2, self.draws + 1))
 
     def sample(self, condition: Condition, line: Line, index: int) -> Sample:
-        """The sample at one place of the plan."""
         return make_sample(self.task, condition, line, index, self.seed)
 
 
@@ -323,7 +322,6 @@ def sample_hash(sample: Sample) -> int:
 
 
 def fingerprint(samples: Iterable[Sample]) -> int:
-    """The fingerprint of a set of samples."""
     return sum(map(sample_hash, samples)) % 2**256
 
 

@@ -102,7 +102,6 @@ def _failures(task: Task, sample: Sample) -> Iterator[Failure]:
 
 
 def _scorer(task: Task, sample: Sample) -> OwnScorer | None:
-    """The task's own scorer for one sample."""
     scorer = task.scorer
     if scorer is None:
         return None

@@ -31,7 +31,6 @@ class ResolvedModel:
 
     @property
     def provider(self) -> str:
-        """The provider's name."""
         return (self.served_as or self.label).partition("/")[0]
 
     @property

@@ -37,10 +37,7 @@ def open_tasks(names: str, *, trial: bool = True) -> list[Task]:
 
 
 def plans(
-    given: RunSettings,
-    *,
-    leave_out: Warn | None = None,
-    notify: Warn | None = None,
+    given: RunSettings, *, leave_out: Warn | None = None, notify: Warn | None = None
 ) -> list[Plan]:
     """A plan for each task of the settings, as `task_plan` makes it. `leave_out` takes what is
     said of an axis that tasks lack; without it an axis that no task has is an error. With a

@@ -102,12 +102,10 @@ class RunEngine:
 
     @property
     def outcomes(self) -> Sequence[RunOutcome]:
-        """The runs that were begun so far."""
         return [run.outcome for run in self._runs]
 
     @property
     def _has_answers(self) -> bool:
-        """Whether any sample of the command was answered."""
         return any(run.progress.answered for run in self._runs)
 
     async def run(self) -> None:

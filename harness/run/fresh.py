@@ -16,14 +16,7 @@ from eyechart.harness.run.run_request import SERVER_LOG, RunRequest
 class OldRuns:
     """The old runs in the folders to which a command with `fresh` writes new ones."""
 
-    def __init__(
-        self,
-        requests: Sequence[RunRequest],
-        *,
-        say: Warn,
-        warn: Warn,
-    ) -> None:
-        """`say` and `warn` take lines that the user should see."""
+    def __init__(self, requests: Sequence[RunRequest], *, say: Warn, warn: Warn) -> None:
         self._requests = requests
         self._say = say
         self._warn = warn
@@ -32,7 +25,6 @@ class OldRuns:
 
     @property
     def any(self) -> bool:
-        """Whether at least one of the folders exists."""
         return any(request.folder.exists() for request in self._requests)
 
     def move_away(self) -> None:

@@ -97,7 +97,6 @@ class Progress:
 
     @property
     def done(self) -> int:
-        """Samples that were answered or failed."""
         return self.answered + self.failed
 
 

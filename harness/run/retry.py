@@ -218,7 +218,6 @@ class RetryingClient:
         return self.has_reply
 
     async def _wait(self, until: Awaitable[object]) -> None:
-        """Waits before a sample is tried again."""
         self.waiting += 1
         self._note_idle()
         try:

@@ -93,7 +93,6 @@ class Room:
             self.learn(earlier_records(request))
 
     def learn(self, records: Iterable[Record]) -> None:
-        """Learns from records of a journal."""
         for record in records:
             self.note(record)
             if self._is_cut(record) and record.cut_off:
@@ -203,7 +202,6 @@ class Room:
 
     @property
     def has_refusal(self) -> bool:
-        """Whether the server has refused a number of tokens."""
         return self._refused is not None
 
     def refused(self, max_tokens: int) -> None:

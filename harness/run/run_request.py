@@ -47,7 +47,6 @@ class RunRequest:
 
     @property
     def server_log(self) -> Path:
-        """The file for the output of a server that the provider starts."""
         return self.folder / SERVER_LOG
 
     @property

@@ -79,12 +79,10 @@ class TaskRun:
 
     @property
     def outcome(self) -> RunOutcome:
-        """How far the run is."""
         return RunOutcome(self._request, self.progress)
 
     @property
     def plan(self) -> Plan:
-        """The samples that are planned so far."""
         return self._request.plan
 
     @property
@@ -185,11 +183,11 @@ class TaskRun:
         self._has_asked = True
         try:
             if first:
-                await self._ask(iter(first), provider, self._write, limits)
+                await self._ask(iter(first), provider, limits)
                 limits = replace(limits, first_connections=self.progress.connections or None)
                 self.first.decide()
             samples = self._run.samples(self._writer, budget=self.progress.budget)
-            await self._ask(samples, provider, self._write, limits)
+            await self._ask(samples, provider, limits)
         except BaseException:
             self._run.save()
             raise
@@ -197,17 +195,13 @@ class TaskRun:
         self.first.decide()
 
     async def _ask(
-        self,
-        samples: Iterator[tuple[Sample, int]],
-        provider: Provider,
-        append: pool.Append,
-        limits: RunLimits,
+        self, samples: Iterator[tuple[Sample, int]], provider: Provider, limits: RunLimits
     ) -> None:
         settings = self._request.settings
         await pool.ask_all(
             samples,
             provider,
-            append,
+            self._write,
             temperature=settings.temperature,
             seed=settings.seed,
             meter=self._meter,

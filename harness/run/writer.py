@@ -140,7 +140,6 @@ class PlannedRun:
         )
 
     def save(self) -> None:
-        """Writes the manifest."""
         write_manifest(self.request.folder, self.manifest)
 
     def set_server(self, facts: Mapping[str, object]) -> None:
@@ -197,11 +196,7 @@ class PlannedRun:
             plan = plan.with_counts({key: n for key, n in sizes if key not in self._measured})
         self._measured.update(plan.sizes)
         fits = await context_fits(
-            plan,
-            request.model,
-            self.manifest.server,
-            counter,
-            request.settings.reply_tokens,
+            plan, request.model, self.manifest.server, counter, request.settings.reply_tokens
         )
         self._fits |= fits
         for key, fit in fits.items():

@@ -74,7 +74,6 @@ class Setting:
 
     @property
     def is_switch(self) -> bool:
-        """Whether it is on or off."""
         return self.check is switch
 
     def read(self, given: Any) -> Any:

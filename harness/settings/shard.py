@@ -27,7 +27,6 @@ class Shard:
 
     @property
     def is_whole(self) -> bool:
-        """Whether the shard has all rows."""
         return self.of == 1
 
     @classmethod

@@ -42,14 +42,12 @@ class Study:
         return str(self.path.parent / task.task) if is_path else task.task
 
     def error_at(self, path: Sequence[str | int], message: str) -> StudyFileError:
-        """An error at a part of the file."""
         error = file_error(self.path, [Problem(self.file.position(path), message)], StudyFileError)
         assert isinstance(error, StudyFileError)
         return error
 
 
 def built_in() -> list[Path]:
-    """The files of the built-in studies."""
     return sorted(BUILT_IN.glob("*.yaml"))
 
 

@@ -100,12 +100,10 @@ class BatchRun:
 
     @property
     def outcome(self) -> RunOutcome:
-        """How far the run is."""
         return RunOutcome(self._request, self.progress)
 
     @property
     def plan(self) -> Plan:
-        """The samples that are planned so far."""
         return self._request.plan
 
     @property
@@ -119,7 +117,6 @@ class BatchRun:
         return not self._run.pending and not self.batches.jobs
 
     def save(self) -> None:
-        """Writes the manifest."""
         self._run.set_fingerprint()
         self._run.save()
 

@@ -95,7 +95,6 @@ def read_custom_id(given: object) -> CustomId | None:
 def request_line(
     run: str, sample: Sample, max_tokens: int, form: BatchForm, settings: Settings
 ) -> bytes:
-    """The line that asks `sample`."""
     request = request_of(sample, max_tokens, settings.temperature, settings.seed, api=settings.api)
     line = {
         "custom_id": custom_id(run, sample),

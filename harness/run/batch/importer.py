@@ -188,7 +188,6 @@ class ImportSummary:
     """The place of the first line of each kind: `file:line`."""
 
     def add(self, fate: Fate, path: Path, number: int) -> None:
-        """Counts a line."""
         self.fates[fate] += 1
         self.firsts.setdefault(fate, f"{path}:{number}")
 
