@@ -129,12 +129,11 @@ def models(
     as_json: JsonOption = False,
 ) -> None:
     """List the providers and what each needs."""
-    from eyechart.harness.cli import task_documents
     from eyechart.harness.cli import verbs as listing
 
     if update_prices:
         listing.update_prices()
-    (task_documents if as_json else listing).list_models()
+    listing.list_models(as_json=as_json)
 
 
 MODELS_EXAMPLES = examples("bench models", "bench models --update-prices")
