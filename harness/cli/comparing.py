@@ -129,10 +129,8 @@ def _check_file(output: Path | None) -> None:
 
 
 def ask_until_decided(asking: Asking) -> None:
-    """Asks until a comparison is decided; says before what it may cost, and at the end what it did.
-
-    Raises:
-        ProviderError: a model cannot be asked. What was answered is saved.
+    """Asks until a comparison is decided; says before what it may cost, and at the end what it did;
+    raises `ProviderError` if a model cannot be asked. What was answered is saved.
     """
     say(asking.before())
     if not asking.price:

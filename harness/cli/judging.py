@@ -162,6 +162,7 @@ def compare(
     pairs; and whether each run is worse, better or equivalent, compared with the first one named.
     """
     from eyechart.harness.cli import comparing, results
+    from eyechart.harness.face.arguments import read_unit
 
     asking = limits_of(
         given,
@@ -183,7 +184,7 @@ def compare(
             margin=margin,
             fail_if=fail_if,
             as_json=as_json,
-            in_tokens=results.read_unit(unit),
+            in_tokens=read_unit(unit),
             asking=asking,
             settle=settle,
             form=form,
@@ -238,6 +239,7 @@ def leaderboard(
     """
     from eyechart.harness.cli import leaderboard as board
     from eyechart.harness.cli import paper, results
+    from eyechart.harness.face.arguments import read_unit
 
     if form is not None:
         paper.check_form(form, {"--json": as_json})
@@ -251,7 +253,7 @@ def leaderboard(
             output=output,
             readme=readme,
             reading=reading,
-            in_tokens=results.read_unit(unit),
+            in_tokens=read_unit(unit),
             at=at or (),
             ranks_only=ranks_only,
             form=form,

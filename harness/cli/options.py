@@ -147,10 +147,8 @@ def limits_of(
     run_kept_code: bool,
     settle: str | None = None,
 ) -> Limits | None:
-    """What asking may cost; `None` without `--ask`.
-
-    Raises:
-        UsageError: an option of asking stands without `--ask`, or a value is out of bounds.
+    """What asking may cost; `None` without `--ask`; raises `UsageError` if an option of asking
+    stands without `--ask`, or a value is out of bounds.
     """
     from eyechart.harness.face.asked_run import Limits
 

@@ -75,10 +75,7 @@ def print_tables(groups: Iterable[Iterable[PaperTable]], form: str) -> None:
 
 def _files(output: Path, formats: Sequence[str]) -> tuple[Path, list[str]]:
     """The path of the files without their endings, and the endings: those of `--format`, else that
-    of the path, else `pdf`.
-
-    Raises:
-        UsageError: there is no such format.
+    of the path, else `pdf`; raises `UsageError` if there is no such format.
     """
     ending = output.suffix.removeprefix(".").lower()
     kinds = listed(formats)

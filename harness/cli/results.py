@@ -7,10 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from eyechart.harness.analysis.confidence_text import confidence_finding
-from eyechart.harness.analysis.curve import Threshold, threshold_problem
+from eyechart.harness.analysis.curve import Threshold
 from eyechart.harness.analysis.drift import drift_notes
 from eyechart.harness.analysis.grouped import grouped
-from eyechart.harness.analysis.in_tokens import unit_problem
 from eyechart.harness.analysis.judged_run import JudgedRun
 from eyechart.harness.analysis.results import change_lines, changes, write_results
 from eyechart.harness.analysis.run_text import reading_note, refused_notes, remedies, run_finding
@@ -24,32 +23,10 @@ from eyechart.harness.cli.tables import print_groups, print_table, shown_conditi
 from eyechart.harness.cli.terminal import echo, say, tell, warn
 from eyechart.harness.cli.verbs import DRAWN, check_drawing, check_output
 from eyechart.harness.errors import COMPLETE, INCOMPLETE, UsageError
+from eyechart.harness.face.arguments import read_threshold
 from eyechart.harness.spec import Condition
-from eyechart.harness.spec.unit import TOKENS
 
 FORMATS = ("html", *DRAWN)
-
-
-def read_threshold(share: float, *, relative: bool) -> Threshold:
-    """The accuracy from which a length counts as seen.
-
-    Raises:
-        UsageError: no length can be estimated at `share`.
-    """
-    if problem := threshold_problem(share):
-        raise UsageError(f"--threshold {problem}")
-    return Threshold(share, relative=relative)
-
-
-def read_unit(unit: str) -> bool:
-    """Whether effective lengths are in tokens of the row, and not in the task's unit.
-
-    Raises:
-        UsageError: `unit` is neither.
-    """
-    if problem := unit_problem(unit):
-        raise UsageError(f"--unit {problem}")
-    return unit == TOKENS
 
 
 def reading_of(*, threshold: float, relative: bool, tasks: str, run_kept_code: bool) -> Reading:

@@ -256,10 +256,8 @@ def new_task(name: str, generator: str, *, as_json: bool) -> int:
 
 
 def update_prices() -> None:
-    """Fetches the newest list of prices, and prints where it is stored.
-
-    Raises:
-        UpdateError: there is no network, or what came is no list.
+    """Fetches the newest list of prices, and prints where it is stored; raises `UpdateError` if
+    there is no network, or what came is no list.
     """
     from datetime import UTC, datetime
 

@@ -17,9 +17,9 @@ from eyechart.harness.analysis.judged_run import read_run
 from eyechart.harness.analysis.results import write_results
 from eyechart.harness.errors import UsageError
 from eyechart.harness.face.adaptive import AdaptiveChooser, adaptive_chooser
-from eyechart.harness.face.arguments import argument, knows_its_arguments
+from eyechart.harness.face.arguments import argument, knows_its_arguments, read_threshold
 from eyechart.harness.face.engine import Job, Talk, ask, reached_limit
-from eyechart.harness.face.result import Run, read_threshold
+from eyechart.harness.face.result import Run
 from eyechart.harness.face.run_options import RunOptions, models_of
 from eyechart.harness.face.tracking import log_run
 from eyechart.harness.journal.record import Warn, unsaid
@@ -150,10 +150,7 @@ def run(
 @contextmanager
 def notices(warn: Warn | None) -> Iterator[Warn]:
     """What takes messages while models are asked: `warn`, or Python warnings at the end, which name
-    the line that called the public function.
-
-    Raises:
-        UsageError: `warn` cannot be called.
+    the line that called the public function; raises `UsageError` if `warn` cannot be called.
     """
     if warn is not None and not callable(warn):
         raise UsageError(f"warn must be a function that takes a text, not {shown(warn)}")

@@ -80,10 +80,8 @@ class RunOptions:
         return self.name.destination(self.given.base_url, self.given.model_args)
 
     def requests(self, plans: Sequence[Plan]) -> list[RunRequest]:
-        """One run for each plan; a plan without a row in the shard is left out.
-
-        Raises:
-            UsageError: no plan has a row in the shard.
+        """One run for each plan; a plan without a row in the shard is left out; raises `UsageError`
+        if no plan has a row in the shard.
         """
         given = self.given
         return [

@@ -143,10 +143,8 @@ class Answered:
         return next((index for index, mark in enumerate(hashes) if mark), None)
 
     def covers(self, sample: Sample, key: CellKey) -> bool:
-        """Whether `sample` was answered.
-
-        Raises:
-            JournalError: it was answered to another prompt or target, so the task has changed.
+        """Whether `sample` was answered; raises `JournalError` if it was answered to another prompt
+        or target, so the task has changed.
         """
         hashes = self._hashes.get((*key, sample.draw))
         if hashes is None or sample.index >= len(hashes) or not hashes[sample.index]:
@@ -188,8 +186,7 @@ def answered(folder: Path, warn: Warn, lines: Iterable[Line], start: int) -> Ans
             if record.turns:
                 index.begun[record.id] = record
             continue
-        unsent = failure is not None and failure.kind == "overflow" and record.attempts == 0
-        (index.unsent if unsent else index).note_record(record)
+        (index.unsent if record.is_unsent else index).note_record(record)
     return index
 
 

@@ -203,10 +203,8 @@ def _dataset_fingerprint(cells: list[Cell]) -> str | None:
 
 
 def run_folder(out: Path, model: str, spec: TaskSpec, task: str, settings: Settings) -> Path:
-    """The folder of a run: `<out>/runs/<model>/<task>@<version>-<hash of spec and settings>`.
-
-    Raises:
-        JournalError: the folder would be outside `<out>/runs`.
+    """The folder of a run: `<out>/runs/<model>/<task>@<version>-<hash of spec and settings>`;
+    raises `JournalError` if the folder would be outside `<out>/runs`.
     """
     return _run_folder(out, model, (task, spec.version, spec.digest()), settings)
 
@@ -292,10 +290,7 @@ def unmerged_shards(out: Path) -> list[Path]:
 
 def unmerged_of(run: Path) -> list[Path]:
     """The folders of the shards of the run in folder `run` that were not merged into it, or were
-    written since then, sorted.
-
-    Raises:
-        JournalError: the manifest of the run cannot be read.
+    written since then, sorted; raises `JournalError` if the manifest of the run cannot be read.
     """
     shards = shards_of(run)
     has_run = shards and os.path.lexists(run / MANIFEST)

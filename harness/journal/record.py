@@ -131,10 +131,8 @@ class Record(msgspec.Struct, kw_only=True, omit_defaults=True, gc=False):
     """Mark of the row in the recorded file, see `satellites.recorded`."""
 
     def __post_init__(self) -> None:
-        """Checks the values that resuming and judging need.
-
-        Raises:
-            ValueError: there is neither a reply nor a failure, or a required value is invalid.
+        """Checks the values that resuming and judging need; raises `ValueError` if there is neither
+        a reply nor a failure, or a required value is invalid.
         """
         if self.failure is None and self.reply is None:
             raise ValueError("neither reply nor failure")
@@ -161,6 +159,12 @@ class Record(msgspec.Struct, kw_only=True, omit_defaults=True, gc=False):
     def has_servers_limit(self) -> bool:
         """Whether the server cut the reply off far below the tokens that were asked for."""
         return 2 * (self.output_tokens or math.inf) < (self.max_tokens or 0)
+
+    @property
+    def is_unsent(self) -> bool:
+        """Whether the prompt was known not to fit the window, so that nothing was asked."""
+        is_overflow = self.failure is not None and self.failure.kind == Outcome.OVERFLOW
+        return is_overflow and self.attempts == 0
 
     @property
     def is_error(self) -> bool:
@@ -222,11 +226,8 @@ _TYPES = get_type_hints(Record)
 
 
 def decode(line: bytes) -> Record:
-    """The record on a line. A detail of the wrong type is dropped, and the
-    rest of the record is kept.
-
-    Raises:
-        ValueError: the line is no record.
+    """The record on a line. A detail of the wrong type is dropped, and the rest of the record is
+    kept; raises `ValueError` if the line is no record.
     """
     try:
         return _DECODER.decode(line)

@@ -77,10 +77,8 @@ class SampleIndex:
         """By cell and draw."""
 
     def note(self, part: int, line: int, record: Record) -> None:
-        """Chooses between this record and the one chosen so far; `part` and `line` are its numbers.
-
-        Raises:
-            OtherPromptError: both are answers, to different prompts.
+        """Chooses between this record and the one chosen so far; `part` and `line` are its numbers;
+        raises `OtherPromptError` if both are answers, to different prompts.
         """
         index = record.index
         if index >= MAX_SAMPLES:
@@ -142,9 +140,4 @@ class SampleIndex:
 
 
 def _kind(record: Record) -> int:
-    failure = record.failure
-    if failure is None or failure.kind == "refused":
-        return _ANSWER
-    if failure.kind == "error":
-        return _ERROR
-    return _UNSENT if record.attempts == 0 else _ANSWER
+    return _ERROR if record.is_error else _UNSENT if record.is_unsent else _ANSWER

@@ -58,10 +58,8 @@ class Journal:
         self._sync_thread: threading.Thread | None = None
 
     def __enter__(self) -> Self:
-        """Takes the lock and removes an incomplete last line.
-
-        Raises:
-            JournalError: another process holds the lock, or the folder cannot be written.
+        """Takes the lock and removes an incomplete last line; raises `JournalError` if another
+        process holds the lock, or the folder cannot be written.
         """
         watch_environment()
         try:
@@ -188,10 +186,8 @@ class Journal:
                 self._size += os.write(self._file, b"\n")
 
     def sync(self) -> None:
-        """Writes all records to the disk before it returns.
-
-        Raises:
-            JournalError: they cannot be written.
+        """Writes all records to the disk before it returns; raises `JournalError` if they cannot be
+        written.
         """
         self._sync()
         if self._sync_error is not None:
@@ -215,10 +211,7 @@ class Journal:
     @contextmanager
     def rewrite(self) -> Iterator[BinaryIO]:
         """A context with a new file, which replaces the journal if the context ends without an
-        error.
-
-        Raises:
-            JournalError: it cannot be written; the journal is unchanged.
+        error; raises `JournalError` if it cannot be written; the journal is unchanged.
         """
         try:
             with replacing(self.folder / SAMPLES, durable=True) as file:
@@ -289,10 +282,8 @@ def _now() -> str:
 
 
 def set_aside(out: Path, folder: Path) -> Path:
-    """Moves the run in `folder` to `<out>/replaced/`; returns its new folder.
-
-    Raises:
-        JournalError: another process writes to it or to a shard of it, or it cannot be moved.
+    """Moves the run in `folder` to `<out>/replaced/`; returns its new folder; raises `JournalError`
+    if another process writes to it or to a shard of it, or it cannot be moved.
     """
     stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%S%f")
     target = out / "replaced" / folder.relative_to(out / "runs")

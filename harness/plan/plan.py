@@ -268,11 +268,7 @@ def make_sample(
 
 
 def task_of_id(identifier: str) -> str:
-    """The name of the task of a sample.
-
-    Raises:
-        PlanError: `identifier` is not a sample id.
-    """
+    """The name of the task of a sample; raises `PlanError` if `identifier` is not a sample id."""
     match = _ID.fullmatch(identifier)
     if match is None:
         raise PlanError(f"not a sample id: {identifier!r}; one is {_EXAMPLE!r}")
@@ -280,10 +276,8 @@ def task_of_id(identifier: str) -> str:
 
 
 def sample_from_id(task: Task, identifier: str) -> Sample:
-    """The sample that `identifier` names, on the exact line of its length.
-
-    Raises:
-        PlanError: `identifier` is not a sample id, or names another task, version or condition.
+    """The sample that `identifier` names, on the exact line of its length; raises `PlanError` if
+    `identifier` is not a sample id, or names another task, version or condition.
     """
     match = _ID.fullmatch(identifier)
     if match is None:

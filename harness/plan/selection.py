@@ -132,10 +132,8 @@ _COMPARED = 3
 
 
 def system_prompt(planned: Sequence[Plan], given: str | None) -> str | None:
-    """The system prompt of a command: `given`, or else that of its tasks.
-
-    Raises:
-        UsageError: the tasks have different system prompts, and a command opens its model with one.
+    """The system prompt of a command: `given`, or else that of its tasks; raises `UsageError` if
+    the tasks have different system prompts, and a command opens its model with one.
     """
     if given is not None:
         return given

@@ -28,10 +28,8 @@ class OldRuns:
         return any(request.folder.exists() for request in self._requests)
 
     def move_away(self) -> None:
-        """Moves the old runs to `replaced/`.
-
-        Raises:
-            JournalError: another command writes to one of them, or it cannot be moved.
+        """Moves the old runs to `replaced/`; raises `JournalError` if another command writes to one
+        of them, or it cannot be moved.
         """
         for request in self._requests:
             if not request.folder.exists():

@@ -143,10 +143,8 @@ class PlannedRun:
         write_manifest(self.request.folder, self.manifest)
 
     def set_server(self, facts: Mapping[str, object]) -> None:
-        """Writes the server's facts into the manifest.
-
-        Raises:
-            JournalError: another model or server gave the answers that the run has.
+        """Writes the server's facts into the manifest; raises `JournalError` if another model or
+        server gave the answers that the run has.
         """
         server = masked(exact_json.loads(exact_json.dumps(dict(facts))))
         self._check(server, whole=True)

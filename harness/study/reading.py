@@ -52,10 +52,8 @@ def built_in() -> list[Path]:
 
 
 def find_study(given: str) -> Path:
-    """The file of a study, from its path or from the name of a built-in study.
-
-    Raises:
-        UsageError: there is none.
+    """The file of a study, from its path or from the name of a built-in study; raises `UsageError`
+    if there is none.
     """
     names = {path.stem: path for path in built_in()}
     if given in names:
@@ -105,11 +103,7 @@ def read_as(
 
 
 def read_study(path: Path) -> Study:
-    """Reads a study.
-
-    Raises:
-        StudyFileError: the file has mistakes; the error lists all of them.
-    """
+    """Reads a study; raises `StudyFileError`, with a line for each mistake in the file."""
     spec, text, file = read_as(path, STUDY.model_validate, _fields_at, _problems)
     return Study(spec, path, text, file)
 

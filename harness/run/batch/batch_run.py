@@ -208,10 +208,8 @@ class BatchRun:
         return batch
 
     async def submit(self, batch: BatchJob) -> None:
-        """Uploads a batch and creates it at the service; a refused batch is removed from the list.
-
-        Raises:
-            ProviderError: the service refuses it, or does not answer.
+        """Uploads a batch and creates it at the service; a refused batch is removed from the list;
+        raises `ProviderError` if the service refuses it, or does not answer.
         """
         context = self._context
         lost = False  # the reply to a request, and perhaps not the request
@@ -266,11 +264,7 @@ class BatchRun:
         self.batches.save()
 
     async def look(self, batch: BatchJob) -> BatchState:
-        """The state of a batch.
-
-        Raises:
-            StopRunError: the service does not know it.
-        """
+        """The state of a batch; raises `StopRunError` if the service does not know it."""
         assert batch.id is not None
         identifier = batch.id
         try:

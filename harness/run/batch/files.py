@@ -192,10 +192,8 @@ class ReplyLine:
 
 
 def reply_lines(path: Path) -> Iterator[ReplyLine]:
-    """The lines of a file of replies, one by one, without empty ones.
-
-    Raises:
-        JournalError: the file cannot be read.
+    """The lines of a file of replies, one by one, without empty ones; raises `JournalError` if the
+    file cannot be read.
     """
     try:
         with path.open("rb") as file:
