@@ -28,7 +28,7 @@ from eyechart.harness.analysis.run_text import reading_note, recorded_note, refu
 from eyechart.harness.analysis.tables import estimate_columns, threshold_columns, to_csv
 from eyechart.harness.cli.comparison_tables import print_comparison, print_ranking
 from eyechart.harness.cli.documents import print_document, rows_of
-from eyechart.harness.cli.following import after_comparison
+from eyechart.harness.cli.following import page_next
 from eyechart.harness.cli.progress import LiveDisplay
 from eyechart.harness.cli.readable import Reading
 from eyechart.harness.cli.terminal import echo, say, take_logs, tell, warn
@@ -106,7 +106,7 @@ def compare(
         to_csv(comparison_table(comparisons, margin), output)
     if not as_json and form is None:
         written = [] if output is None else [str(output)]
-        echo("", *written, after_comparison(runs))
+        echo("", *written, page_next([run.folder for run in runs]))
     failing = [
         f"{comparison.second} is {change}"
         for comparison in of_interest

@@ -129,7 +129,9 @@ def run(
     with notices(warn) as notify:
         argument("model", model, full_text)
         settings = RunSettings.read(**given | {"task": ()})
-        planned = _plan(load_task(task), settings)
+        opened = load_task(task)
+        check_axes(settings.axes, [opened], opened.name)
+        planned = task_plan(opened, settings)
         options, *others = models_of(settings, [planned], notify=notify)
         if others:
             raise UsageError("the arguments name several models; ask each with a call of its own")
@@ -161,11 +163,6 @@ def notices(warn: Warn | None) -> Iterator[Warn]:
     finally:
         for line in said:
             warnings.warn(line, stacklevel=_CALLER)
-
-
-def _plan(task: Task, settings: RunSettings) -> Plan:
-    check_axes(settings.axes, [task], task.name)
-    return task_plan(task, settings)
 
 
 def _command(planned: Plan, options: RunOptions) -> str:
