@@ -34,7 +34,6 @@ from eyechart.harness.run.engine import Asking
 from eyechart.harness.run.fresh import OldRuns
 from eyechart.harness.run.limits import RunLimits
 from eyechart.harness.run.run_request import RunRequest
-from eyechart.harness.run.task_run import run_task
 from eyechart.harness.spec import Settings, Spread, exact_json
 from eyechart.harness.task.catalogue import open_task
 from eyechart.providers import descriptors, secrets
@@ -42,6 +41,7 @@ from eyechart.providers.base import Provider, Request
 from eyechart.providers.descriptor import Descriptor
 from eyechart.providers.scripted import ScriptedProvider
 from tests.forked import Forked
+from tests.run_task import run_task
 
 if TYPE_CHECKING:
     from tests.real_server import Server

@@ -22,11 +22,11 @@ from eyechart.harness.plan.plan import plan
 from eyechart.harness.plan.resolved_model import resolve_model
 from eyechart.harness.run.limits import RunLimits
 from eyechart.harness.run.run_request import RunRequest
-from eyechart.harness.run.task_run import run_task
 from eyechart.harness.spec import Settings
 from eyechart.harness.task.catalogue import built_in_files, open_task
 from eyechart.providers.base import BadRequestError, Reply, Request, Usage
 from eyechart.providers.scripted import ScriptedProvider
+from tests.run_task import run_task
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page

@@ -111,10 +111,12 @@ class TestAsking:
         """Merged, they are the run that is asked at once."""
         model = lab.fake(by_draw)
         whole = (*SMALL, *WARM, "--draws", "2")
-        for number in (1, 2):
+        for number, (code, said) in ((1, (1, "4 of 8 samples have no reply")), (2, (0, ""))):
             done = lab.bench_run("--model", model, *whole, "--shard", f"{number}/2")
             assert done.code == 0
-        assert lab.bench("merge", lab.out).code == 0
+            merged = lab.bench("merge", lab.out)
+            assert merged.code == code
+            assert said in merged.err
         (folder,) = (
             path.parent for path in (lab.out / "runs").glob("fake/model/*/*/manifest.json")
         )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import asyncio
 import contextlib
 import logging
 import os
@@ -19,10 +20,11 @@ import pytest
 
 from eyechart.harness.analysis.results import TABLE
 from eyechart.harness.cli import terminal
-from eyechart.harness.cli.progress import LiveDisplay, LiveProgress
+from eyechart.harness.cli.progress import LiveDisplay, live
 from eyechart.harness.cli.terminal import clean, one_line
 from eyechart.harness.journal.manifest import MANIFEST, Manifest, read_manifest, write_manifest
 from eyechart.harness.journal.record import read_records
+from eyechart.harness.run.progress import Progress
 from eyechart.providers.base import BadRequestError, ProviderError, Reply, StopRunError
 from eyechart.providers.scripted import ScriptedProvider
 from tests.conftest import plain, records, right
@@ -259,14 +261,15 @@ class TestForeignText:
 
     def test_progress_of_a_task_with_a_nasty_name(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """It is drawn as it is: no markup, no control character."""
-        live = LiveProgress(f"[/red]{NASTY}")
+
+        async def follow() -> None:
+            with live(f"[/red]{NASTY}", Progress(total=3)):
+                await asyncio.sleep(0)
+
         ours, theirs = pty.openpty()
         with os.fdopen(theirs, "w", encoding="utf-8") as stream:
             monkeypatch.setattr(sys, "stderr", stream)
-            with LiveProgress(f"[/red]{NASTY}") as live:
-                assert not live._bar.disable
-                live._bar.start()
-                live._bar.add_task(live._name, total=3, state="", done="", left="")
+            asyncio.run(follow())
         drawn = b""
         with contextlib.suppress(OSError):  # Linux says that the other end is closed by an error
             while part := os.read(ours, 65536):  # a terminal hands over in parts

@@ -40,7 +40,7 @@ def test_the_variant_is_named_after_the_model(
     model = resolve_model("openai/mine", variant=variant, effort=effort)
     assert model.label == ("openai/mine@" + variant if variant else "openai/mine")
     assert model.facts.effort == effort
-    assert bool(model.think_tokens) == (effort is not None)
+    assert bool(model.facts.room_to_think) == (effort is not None)
 
 
 @pytest.mark.parametrize("label", ["", "a/b", "a,b", "-a", "ü", "a b", "a" * 41])

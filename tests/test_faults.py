@@ -20,7 +20,6 @@ from eyechart.harness.journal.record import SAMPLES
 from eyechart.harness.report import page
 from eyechart.harness.run.limits import RunLimits
 from eyechart.harness.run.run_request import RunRequest
-from eyechart.harness.run.task_run import run_task
 from eyechart.providers.base import AuthError, ModelSettings, StopRunError
 from eyechart.providers.registry import ModelName, open_model
 from tests.conftest import records
@@ -35,6 +34,7 @@ from tests.faulty_server import (
     prompt_hash,
     serving,
 )
+from tests.run_task import run_task
 
 if TYPE_CHECKING:
     from tests.conftest import Lab

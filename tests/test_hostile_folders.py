@@ -16,10 +16,9 @@ import pytest
 import eyechart
 from eyechart.harness.analysis.judged_run import read_run
 from eyechart.harness.errors import JournalError
-from eyechart.harness.journal import lines
-from eyechart.harness.journal.manifest import MANIFEST, find_runs
+from eyechart.harness.journal import files
+from eyechart.harness.journal.manifest import MANIFEST, SHARDS, find_runs
 from eyechart.harness.journal.record import SAMPLES
-from eyechart.harness.journal.shards import SHARDS
 from tests.conftest import Lab, right
 
 SOUND = ("scripted/a", "scripted/b", "scripted/c")
@@ -207,7 +206,7 @@ def test_a_line_that_is_too_long(folders: Folders, monkeypatch: pytest.MonkeyPat
     """It is passed over like any line that is no record, and is never in memory as a whole."""
     path = folders.spoilt / SAMPLES
     sound = path.read_bytes()
-    monkeypatch.setattr(lines, "MAX_LINE", len(sound))
+    monkeypatch.setattr(files, "MAX_LINE", len(sound))
     path.write_bytes(sound.splitlines()[0].ljust(3 * len(sound)) + b"\n" + sound)
     done = folders.bench("score", folders.spoilt)
     assert done.code == 0

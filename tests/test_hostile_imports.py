@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from eyechart.harness.errors import JournalError
-from eyechart.harness.journal import lines
+from eyechart.harness.journal import files as journal_files
 from eyechart.harness.satellites.recorded import files, inspect_log
 from eyechart.harness.satellites.recorded.files import read_rows
 from tests.conftest import Done, Lab
@@ -114,7 +114,7 @@ def test_a_line_that_is_too_long(
     """It is named with its number, the bound and what helps; no read takes more than the bound."""
     path = tmp_path / name
     make(path)
-    monkeypatch.setattr(lines, "MAX_LINE", 1000)
+    monkeypatch.setattr(journal_files, "MAX_LINE", 1000)
     monkeypatch.setattr(files, "MAX_LINE", 1000)
     rows = [*read_rows(path)]
     refused = next(row for row in rows if row.row is None)
@@ -138,9 +138,9 @@ class Counted(io.BytesIO):
 
 def test_no_long_line_is_read_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """The rest of it is passed over in pieces."""
-    monkeypatch.setattr(lines, "MAX_LINE", 1000)
+    monkeypatch.setattr(journal_files, "MAX_LINE", 1000)
     file = Counted(b"a\n" + b"b" * 100_000 + b"\nc\n" + b"d" * 1001)
-    assert [*lines.bounded_lines(file)] == [b"a\n", None, b"c\n", None]
+    assert [*journal_files.bounded_lines(file)] == [b"a\n", None, b"c\n", None]
     assert file.most == 1001
 
 

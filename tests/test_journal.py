@@ -23,7 +23,7 @@ import pytest
 from eyechart.harness.analysis.results import TABLE
 from eyechart.harness.errors import JournalError
 from eyechart.harness.journal import writer
-from eyechart.harness.journal.answers import Answered
+from eyechart.harness.journal.answers import Answered, answered
 from eyechart.harness.journal.files import replace_file
 from eyechart.harness.journal.line_finder import LineFinder
 from eyechart.harness.journal.manifest import (
@@ -657,37 +657,34 @@ class TestAnswered:
         ]
         lines = [line(place, **failure) for place, failure in enumerate(failures)]
         write(tmp_path, *lines, line(3))
-        with Journal(tmp_path, print) as book:
-            answered = book.answered([LINE], 0)
-        assert answered.count_in(Cell(*KEY, 4)) == 3
-        assert answered.count_in(Cell(*KEY, 1)) == 0
+        index = answered(tmp_path, print, [LINE], 0)
+        assert index.count_in(Cell(*KEY, 4)) == 3
+        assert index.count_in(Cell(*KEY, 1)) == 0
 
     def test_an_answer_stays_one_after_a_later_error(self, tmp_path: Path) -> None:
         """Whichever came first, the sample is not asked again."""
         error = {"reply": None, "failure": {"kind": "error"}}
         write(tmp_path, line(0), line(0, **error), line(1, **error), line(1))
-        with Journal(tmp_path, print) as book:
-            assert book.answered([LINE], 0).count_in(Cell(*KEY, 9)) == 2
+        assert answered(tmp_path, print, [LINE], 0).count_in(Cell(*KEY, 9)) == 2
 
     def test_counts_end_where_the_cell_ends(self) -> None:
         """Answers beyond the samples asked for do not count, nor those of other cells."""
-        answered = Answered(LineFinder([LINE], 0))
-        for index in (0, 2, 7):
-            answered.add(CONDITION, 3, index, 1)
-        assert [answered.count_in(Cell(*KEY, samples)) for samples in (0, 1, 3, 7, 8, 99)] == [
+        index = Answered(LineFinder([LINE], 0))
+        for place in (0, 2, 7):
+            index.add(CONDITION, 3, place, 1)
+        assert [index.count_in(Cell(*KEY, samples)) for samples in (0, 1, 3, 7, 8, 99)] == [
             *(0, 1, 2, 2, 3, 3)
         ]
-        assert answered.count_in(Cell(Condition({"separator": "comma"}), LINE, 9)) == 0
+        assert index.count_in(Cell(Condition({"separator": "comma"}), LINE, 9)) == 0
 
     def test_each_draw_has_an_answer_of_its_own(self, tmp_path: Path) -> None:
         """A further draw of an answered sample is still to be asked."""
         write(tmp_path, line(0), line(0, draw=3), line(1, draw=2), line(2, draw=0))
-        with Journal(tmp_path, print) as book:
-            answered = book.answered([LINE], 0)
-        counts = [answered.count_in(Cell(*KEY, 3, draws=draws)) for draws in (1, 2, 3)]
+        index = answered(tmp_path, print, [LINE], 0)
+        counts = [index.count_in(Cell(*KEY, 3, draws=draws)) for draws in (1, 2, 3)]
         assert counts == [1, 2, 3]
-        assert not answered.has_record_of_all(Cell(*KEY, 1, draws=2))
-        assert answered.has_record_of_all(Cell(*KEY, 1))
+        assert not index.has_record_of_all(Cell(*KEY, 1, draws=2))
+        assert index.has_record_of_all(Cell(*KEY, 1))
 
     def test_a_record_is_in_every_cell_that_has_its_sample(self) -> None:
         """Exact lines and bands of several commands may overlap; a sample of no line is known by

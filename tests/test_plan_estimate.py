@@ -104,9 +104,11 @@ def test_reasoning_has_room_and_is_expected_to_use_a_part_of_it() -> None:
 def test_more_effort_is_expected_to_think_more() -> None:
     """As much as is assumed where no effort is given, or an unknown one; without effort nothing."""
     efforts = (None, "odd", "none", "minimal", "low", "medium", "high", "xhigh", "max")
-    thought = [resolve_model("openai/gpt-5", effort=effort).likely_thought for effort in efforts]
+    thought = [
+        resolve_model("openai/gpt-5", effort=effort).facts.likely_thought for effort in efforts
+    ]
     assert thought == [1024, 1024, 0, 256, 512, 1024, 2048, 4096, 4096]
-    assert resolve_model("openai/gpt-4.1").likely_thought == 0
+    assert resolve_model("openai/gpt-4.1").facts.likely_thought == 0
 
 
 @pytest.mark.parametrize(
@@ -121,7 +123,7 @@ def test_more_effort_is_expected_to_think_more() -> None:
 )
 def test_newer_models_of_a_reasoning_family_have_room_to_think(name: str, room: int) -> None:
     """By the family's name."""
-    assert resolve_model(name).think_tokens == room
+    assert resolve_model(name).facts.room_to_think == room
 
 
 def model_of(window: int | None) -> ResolvedModel:
@@ -228,7 +230,7 @@ def test_a_reply_is_asked_to_be_no_longer_than_the_model_gives(
     )
     monkeypatch.setenv("EYECHART_MODELS", str(models))
     model = resolve_model("openai/m")
-    assert (model.max_reply, resolve_model("openai/t").max_reply) == (500, 9000 - 8192)
+    assert (model.facts.max_reply, resolve_model("openai/t").facts.max_reply) == (500, 9000 - 8192)
     wanted = planned(
         "copying/verbatim", samples=2, lengths=[5, 20, 500], axes={"content": ["uuids"]}
     )
@@ -306,7 +308,7 @@ def test_a_batch_has_prices_of_its_own(tmp_path: Path, monkeypatch: pytest.Monke
     said = [model.prices.worst[0][1].said for model in models_of_both if model.prices is not None]
     assert said == [4, 2, 4]
     assert [model.has_tier_price for model in (one_by_one, batch, other)] == [True, True, False]
-    assert [model.think_tokens for model in (batch, other)] == [8192, 0]
+    assert [model.facts.room_to_think for model in (batch, other)] == [8192, 0]
     assert batch.provider == "openai"
     assert resolve_model("nobody/x").prices is None
     assert resolve_model("openai/gpt-4o", addresses=["http://127.0.0.1:9/v1"]).prices is None

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from eyechart.harness.plan import proof
-from eyechart.harness.plan.oracles import PERFECT, knower, right_replies, wrong_answers
+from eyechart.harness.plan.oracles import PERFECT, knower, right_replies
 from eyechart.harness.plan.plan import plan
 from eyechart.harness.score.judge import judge
 from eyechart.harness.score.outcomes import Outcome
@@ -181,9 +181,11 @@ def test_accepted_answers_are_proved(tmp_path: Path) -> None:
     task = open_task("x/task", tmp_path / "task.yaml")
     sample = next(iter(plan(task)))
     assert sample.accept == ("7", "y")
-    replies = dict(right_replies(sample, task.spec.answer))
+    answer = task.spec.answer
+    replies = dict(right_replies(sample, answer))
     assert replies["accepted answer 'y'"] == "Final answer: y"
-    assert [wrong for _, wrong, _ in wrong_answers(sample, task.spec.answer)] == ["8"]
+    wrong = answer.kind.wrong(sample.target, answer, sample.accept)
+    assert [text for _, text, _ in wrong] == ["8"]
     assert list(proof.failures(task)) == []
 
 

@@ -22,7 +22,6 @@ from eyechart.harness.run import writer
 from eyechart.harness.run.engine import RunEngine
 from eyechart.harness.run.limits import RunLimits
 from eyechart.harness.run.run_request import RunRequest
-from eyechart.harness.run.task_run import run_task
 from eyechart.harness.spec import Settings
 from eyechart.harness.task import functions, generator
 from eyechart.providers.base import (
@@ -38,6 +37,7 @@ from eyechart.providers.base import (
 )
 from eyechart.providers.scripted import ScriptedProvider
 from tests.conftest import asking_of, records, right
+from tests.run_task import run_task
 
 if TYPE_CHECKING:
     from pathlib import Path

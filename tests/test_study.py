@@ -538,6 +538,18 @@ class TestDryRun:
         assert sum(run["requests"] for run in document["runs"]) == 36
         assert not lab.out.exists()
 
+    @pytest.mark.parametrize(("more", "answered"), [((), "18"), (("--fresh",), "0")])
+    def test_a_fresh_start_counts_no_answers(
+        self, lab: Lab, more: tuple[str, ...], answered: str
+    ) -> None:
+        """All is asked again."""
+        two_models(lab)
+        asked = ("run", write(lab, STUDY), "--trust", "--out", lab.out)
+        lab.bench(*asked)
+        done = lab.bench(*asked, "--dry-run", *more)
+        (row,) = (line for line in done.out.splitlines() if line.startswith("| fake/a "))
+        assert [cell.strip() for cell in row.split("|")][2:4] == ["18", answered]
+
 
 class TestStandard:
     """The built-in study."""

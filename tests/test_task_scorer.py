@@ -200,7 +200,7 @@ def test_a_scorer_that_a_run_names_is_executed_where_asked(lab: Lab) -> None:
     assert done.code == 0
     (folder,) = (out / "runs" / "tiny").glob("*/near@1-*")
     lab.monkeypatch.setattr(scorer, "_loaded", set())
-    for command in (("score", folder), ("samples", folder)):
+    for command in (("score", folder), ("score", folder, "--json"), ("samples", folder)):
         done = lab.bench(*command)
         assert done.code == 1
         assert "is named only by the run; name the task file with --task, or" in done.err

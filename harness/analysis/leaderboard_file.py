@@ -19,8 +19,7 @@ from eyechart.harness.analysis.cells import csv_text, from_csv
 from eyechart.harness.analysis.limit import LIMITS
 from eyechart.harness.analysis.tokens_of_row import Source
 from eyechart.harness.errors import LeaderboardError
-from eyechart.harness.journal.files import replace_file
-from eyechart.harness.journal.lines import MAX_LINE
+from eyechart.harness.journal.files import MAX_LINE, replace_file
 from eyechart.harness.journal.record import Warn
 from eyechart.harness.spec import columns
 

@@ -1,4 +1,6 @@
-"""The command `bench`. Options are parsed before slow modules are imported."""
+"""The command `bench`. Options are parsed before slow modules are imported, here and in the modules
+that have the options of a verb.
+"""
 
 from __future__ import annotations
 
@@ -127,12 +129,11 @@ def models(
     as_json: JsonOption = False,
 ) -> None:
     """List the providers and what each needs."""
-    from eyechart.harness.cli import task_documents
     from eyechart.harness.cli import verbs as listing
 
     if update_prices:
         listing.update_prices()
-    (task_documents if as_json else listing).list_models()
+    listing.list_models(as_json=as_json)
 
 
 MODELS_EXAMPLES = examples("bench models", "bench models --update-prices")
@@ -144,13 +145,7 @@ for _verb, _name, _short, _examples, _class in (
     (compare, "compare", "Compare runs, or two conditions of each.", COMPARE_EXAMPLES, Verb),
     (report, "report", "Write a page about runs.", REPORT_EXAMPLES, Verb),
     (figure, "figure", "Draw a figure for a paper.", FIGURE_EXAMPLES, Verb),
-    (
-        leaderboard,
-        "leaderboard",
-        "Rank runs in a table and on a page.",
-        LEADERBOARD_EXAMPLES,
-        Verb,
-    ),
+    (leaderboard, "leaderboard", "Rank runs in a table and on a page.", LEADERBOARD_EXAMPLES, Verb),
     (merge, "merge", "Join shards, and parts of runs.", MERGE_EXAMPLES, Verb),
     (models, "models", "List providers and their needs.", MODELS_EXAMPLES, Verb),
     (

@@ -1,7 +1,4 @@
-"""The options of the verbs that collect replies: `run` and `import`.
-
-Options are parsed before slow modules are imported, as in `harness.cli.app`.
-"""
+"""The options of the verbs that collect replies: `run` and `import`."""
 
 from __future__ import annotations
 

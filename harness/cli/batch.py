@@ -7,19 +7,22 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
 
-from eyechart.harness.analysis.judged_run import read_run
+from eyechart.harness.analysis.curve import Threshold
+from eyechart.harness.analysis.judged_run import JudgedRun
 from eyechart.harness.analysis.task_of_run import NoTaskError, task_of
-from eyechart.harness.cli.results import show_run
+from eyechart.harness.cli.readable import Reading
+from eyechart.harness.cli.results import missing_text, show_run
 from eyechart.harness.cli.terminal import echo, say, warn
 from eyechart.harness.cli.verbs import check_output
-from eyechart.harness.errors import COMPLETE, INCOMPLETE, JournalError, UsageError
+from eyechart.harness.errors import COMPLETE, INCOMPLETE, UsageError
 from eyechart.harness.face.run_options import RunOptions
+from eyechart.harness.journal.files import writing
 from eyechart.harness.journal.manifest import Manifest, find_runs, find_shards
 from eyechart.harness.journal.writer import Journal
 from eyechart.harness.plan.plan import Plan
 from eyechart.harness.plan.selection import refuse_turns
 from eyechart.harness.run.batch.files import FileLimits, SplitFile, request_line, run_tag
-from eyechart.harness.run.batch.importer import USED, ReplyImporter, ReplyImporters, read_replies
+from eyechart.harness.run.batch.importer import USED, ReplyImporters, read_replies
 from eyechart.harness.run.batch.pending import refuse_if_under_way
 from eyechart.harness.run.room import Room
 from eyechart.harness.run.run_request import RunRequest
@@ -41,10 +44,8 @@ def export(
     check_output("-o", output)
     if form.caution is not None:
         warn(form.caution)
-    try:
+    with writing(output):
         output.parent.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise JournalError(f"cannot write {output}: {error.strerror}") from error
     with SplitFile(output, limits) as files:
         requests = sum(_export_run(request, form, files) for request in options.requests(plans))
         size = sum(plan.size for plan in plans)
@@ -125,35 +126,30 @@ def import_replies(
     if not importers.opened:
         warn(f"no reply to a run under {out / 'runs'}")
         return INCOMPLETE
+    reading = Reading(Threshold(), tasks, run_kept_code)
     new, failed, known = (summary.fates[fate] for fate in USED)
     say(f"{new:,} new answers, {failed:,} without a reply, {known:,} known before")
     missing = [
-        _show(folder, importer, tasks, run_kept_code=run_kept_code)
+        _show(reading.run(folder), importer.last_failure)
         for folder, importer in importers.opened.items()
     ]
     return INCOMPLETE if any(missing) else COMPLETE
 
 
-def _show(folder: Path, importer: ReplyImporter, tasks: str, *, run_kept_code: bool) -> int:
-    """Judges a run, prints its table and what is missing; returns the number of missing samples."""
-    judged_run = read_run(folder, warn, tasks=tasks, run_kept_code=run_kept_code)
+def _show(judged_run: JudgedRun, last_failure: str) -> int:
+    """Prints a run's table and what is missing; returns the number of missing samples."""
     show_run(judged_run)
     missing = judged_run.missing
     if missing:
-        size = sum(cell.samples for cell in judged_run.manifest.cells)
         failed = int(judged_run.cells["error"].sum())
-        last = f" (the last: {importer.last_failure})" if importer.last_failure else ""
+        last = f" (the last: {last_failure})" if last_failure else ""
         parts = [f"{failed:,} failed{last}"] if failed else []
         parts += [f"{missing - failed:,} never came"] if missing > failed else []
-        warn(
-            f"{judged_run.manifest.task}: {missing:,} of {size:,} samples have no reply: "
-            f"{', '.join(parts)}; {_remedy(judged_run.manifest)}"
-        )
+        warn(f"{missing_text(judged_run)}: {', '.join(parts)}; {_remedy(judged_run.manifest)}")
     return missing
 
 
 def _remedy(manifest: Manifest) -> str:
-    """How to get the missing replies."""
     command = manifest.commands[-1] if manifest.commands else "bench export batch"
     effect = "writes only those" if command.startswith("bench export") else "asks only those"
     return f"the same command again {effect}: {command}"

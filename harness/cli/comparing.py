@@ -20,15 +20,16 @@ from eyechart.harness.analysis.curve import Threshold
 from eyechart.harness.analysis.drift import drift_notes
 from eyechart.harness.analysis.family import Ranking, rank_runs
 from eyechart.harness.analysis.in_tokens import token_columns
-from eyechart.harness.analysis.judged_run import JudgedRun, read_run
+from eyechart.harness.analysis.judged_run import JudgedRun
 from eyechart.harness.analysis.known import known_finding
 from eyechart.harness.analysis.paired import PairedArea
 from eyechart.harness.analysis.run_text import reading_note, recorded_note, refused_notes
 from eyechart.harness.analysis.tables import estimate_columns, threshold_columns, to_csv
 from eyechart.harness.cli.comparison_tables import print_comparison, print_ranking
 from eyechart.harness.cli.documents import print_document, rows_of
-from eyechart.harness.cli.following import after_comparison
+from eyechart.harness.cli.following import page_next
 from eyechart.harness.cli.progress import LiveDisplay
+from eyechart.harness.cli.readable import Reading
 from eyechart.harness.cli.terminal import echo, say, take_logs, tell, warn
 from eyechart.harness.cli.verbs import check_output
 from eyechart.harness.errors import COMPLETE, INCOMPLETE, UsageError
@@ -53,27 +54,25 @@ def compare(
     folders: Sequence[Path],
     axis: str | None,
     output: Path | None,
-    threshold: Threshold,
+    reading: Reading,
     *,
     margin: float,
     fail_if: str | None,
-    tasks: str = "",
-    run_kept_code: bool = False,
-    as_json: bool = False,
-    in_tokens: bool = False,
-    asking: Limits | None = None,
-    settle: str | None = None,
-    form: str | None = None,
+    as_json: bool,
+    in_tokens: bool,
+    asking: Limits | None,
+    settle: str | None,
+    form: str | None,
 ) -> int:
     """Prints the differences between runs, or between two conditions of each run, and writes them
     to `output` if that is given; returns the exit code.
 
     Of several runs each pair is compared. The code is `INCOMPLETE` if `fail_if` is the verdict on a
     run compared with the first run, or on the second condition compared with the first, and where
-    samples that were asked have no reply. With
-    `in_tokens` effective lengths are in tokens of the row. With `form` the tables are those of a
-    paper, alone.
+    samples that were asked have no reply. With `in_tokens` effective lengths are in tokens of the
+    row. With `form` the tables are those of a paper, alone.
     """
+    threshold = reading.threshold
     _check_file(output)
     _check(len(folders), axis, margin, fail_if)
     if form is not None:
@@ -87,7 +86,7 @@ def compare(
         more = asking_of(folders, asking, threshold, margin, warn=warn, question=settle)
         ask_until_decided(more)
         is_short = more.is_short
-    runs = [read_run(folder, warn, tasks=tasks, run_kept_code=run_kept_code) for folder in folders]
+    runs = [*map(reading.run, folders)]
     several = axis is None and len(runs) > _TWO
     ranking = rank_runs(runs, threshold, in_tokens=in_tokens) if several else None
     if ranking is not None:
@@ -106,7 +105,7 @@ def compare(
         to_csv(comparison_table(comparisons, margin), output)
     if not as_json and form is None:
         written = [] if output is None else [str(output)]
-        echo("", *written, after_comparison(runs))
+        echo("", *written, page_next([run.folder for run in runs]))
     failing = [
         f"{comparison.second} is {change}"
         for comparison in of_interest
@@ -129,10 +128,8 @@ def _check_file(output: Path | None) -> None:
 
 
 def ask_until_decided(asking: Asking) -> None:
-    """Asks until a comparison is decided; says before what it may cost, and at the end what it did.
-
-    Raises:
-        ProviderError: a model cannot be asked. What was answered is saved.
+    """Asks until a comparison is decided; says before what it may cost, and at the end what it did;
+    raises `ProviderError` if a model cannot be asked. What was answered is saved.
     """
     say(asking.before())
     if not asking.price:
@@ -204,7 +201,6 @@ def _lines_apart(runs: Sequence[JudgedRun], names: Sequence[str]) -> str:
 def _comparisons(
     runs: Sequence[JudgedRun], axis: str | None, threshold: Threshold, *, in_tokens: bool
 ) -> list[Comparison]:
-    """The comparisons of the runs, or of two conditions of each run."""
     if axis is None:
         return [compare_runs(runs[0], runs[1], threshold, unpaired=True, in_tokens=in_tokens)]
     ((name, values),) = SETTINGS["axes"].read([axis]).items()
@@ -247,10 +243,7 @@ def _tell_notes(runs: Sequence[JudgedRun], axis: str | None) -> None:
 
 
 def _document(
-    comparisons: Sequence[Comparison],
-    ranking: Ranking | None,
-    threshold: Threshold,
-    margin: float,
+    comparisons: Sequence[Comparison], ranking: Ranking | None, threshold: Threshold, margin: float
 ) -> dict[str, Any]:
     """One JSON document: `runs` by effective length, where there are three or more; `pairs`, each
     with its verdicts, and with its `rows` as in the CSV file.
@@ -293,7 +286,6 @@ def _finite(octaves: float) -> float | None:
 
 
 def pair_document(comparison: Comparison, margin: float) -> dict[str, Any]:
-    """The comparison in a JSON document."""
     length = comparison.length
     octaves, low, high = length.shown
     factor, factor_low, factor_high = length.factors
@@ -324,14 +316,8 @@ def pair_document(comparison: Comparison, margin: float) -> dict[str, Any]:
 
 def _area(area: PairedArea | None) -> dict[str, float | None]:
     """The difference of two areas; empty if there are no areas."""
-    names = (
-        "area_difference",
-        "area_ci_low",
-        "area_ci_high",
-        "area_ci90_low",
-        "area_ci90_high",
-        "area_p",
-    )
+    of_interval = ("area_ci_low", "area_ci_high", "area_ci90_low", "area_ci90_high")
+    names = ("area_difference", *of_interval, "area_p")
     if area is None:
         return dict.fromkeys(names)
     values = (area.difference, *area.difference_ci, *area.equivalence_ci, area.p)

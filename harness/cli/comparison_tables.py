@@ -21,9 +21,7 @@ from eyechart.harness.analysis.comparison_cells import (
 from eyechart.harness.analysis.comparison_text import finding
 from eyechart.harness.analysis.comparison_text import p_text as in_text
 from eyechart.harness.analysis.curve import SIGNIFICANT
-from eyechart.harness.analysis.effective_length import (
-    few,
-)
+from eyechart.harness.analysis.effective_length import few
 from eyechart.harness.analysis.family import Ranking, ranks_text
 from eyechart.harness.analysis.further import LengthDifference
 from eyechart.harness.analysis.in_tokens import no_tokens
@@ -31,9 +29,9 @@ from eyechart.harness.analysis.paired import LineDifference, PairedArea
 from eyechart.harness.analysis.run_text import ranking_finding, ranking_notes
 from eyechart.harness.analysis.signed import points_text
 from eyechart.harness.analysis.tokens_text import unit_note
-from eyechart.harness.cli.layout import Column, blocks, joined, letters, table
-from eyechart.harness.cli.tables import INTERVAL, bold, sees_text
-from eyechart.harness.cli.terminal import show, tell
+from eyechart.harness.cli.layout import Column, letters, show_blocks, show_title
+from eyechart.harness.cli.tables import INTERVAL, sees_text
+from eyechart.harness.cli.terminal import tell
 from eyechart.harness.spec import varied_axes
 
 
@@ -42,14 +40,12 @@ def print_comparison(comparison: Comparison, margin: float) -> None:
     for compared in comparison.conditions:
         sides = f"{comparison.first} against {comparison.second}"
         fixed = [f"{axis}={value}" for axis, value in compared.condition.items()]
-        show(*map(bold, joined([comparison.task, sides, *fixed])))
+        show_title([comparison.task, sides, *fixed])
         if compared.paired.lengths:
             first, *columns = _lines(compared)
-            for block in blocks([first], columns):
-                show(table(block))
+            show_blocks([first], columns)
         first, *columns = _lengths(comparison, compared)
-        for block in blocks([first], columns):
-            show(table(block))
+        show_blocks([first], columns)
         pairs = sum(row.n for row, _ in compared.lines)
         if compared.is_paired and (note := few(pairs, compared.rows)):
             tell(f"Each of the two effective lengths is {note}.")
@@ -124,9 +120,8 @@ def print_ranking(ranking: Ranking, margin: float) -> None:
     fixed = [
         f"{axis}={value}" for axis, value in ranking.conditions[0].items() if axis not in varied
     ]
-    show(*map(bold, joined([task, f"{count} runs by effective length", *fixed])))
-    for block in blocks([Column([""], names, "left")], list(_ranked(ranking))):
-        show(table(block))
+    show_title([task, f"{count} runs by effective length", *fixed])
+    show_blocks([Column([""], names, "left")], list(_ranked(ranking)))
     pairs = list(ranking.comparisons.items())
     apart = sum(not comparison.is_paired for _, comparison in pairs)
     title = "each pair on the same samples"
@@ -136,15 +131,14 @@ def print_ranking(ranking: Ranking, margin: float) -> None:
         title = title.replace("on the same samples", f"({apart} unpaired, since the rows differ)")
     if len(ranking.conditions) > 1:
         title += f", mean of {len(ranking.conditions)} conditions"
-    show(*map(bold, joined(title.split(" "), " ")))
+    show_title(title.split(" "), " ")
     keys = Column(
         ["pair"], [f"{names[left]}, {names[right]}" for (left, right), _ in pairs], "left"
     )
-    for block in blocks([keys], _pair_columns(names, ranking)):
-        show(table(block))
+    show_blocks([keys], _pair_columns(names, ranking))
     reference = names[ranking.reference]
     title = f"compared with {reference}, the first run; margin {100 * margin:g} points"
-    show(*map(bold, joined(title.split(" "), " ")))
+    show_title(title.split(" "), " ")
     others = list(ranking.against_reference)
     columns = [
         Column(["is"], [comparison.change(margin) for _, comparison in others], "left"),
@@ -153,8 +147,7 @@ def print_ranking(ranking: Ranking, margin: float) -> None:
             [_area_points(comparison.area) for _, comparison in others],
         ),
     ]
-    for block in blocks([Column([""], [names[place] for place, _ in others], "left")], columns):
-        show(table(block))
+    show_blocks([Column([""], [names[place] for place, _ in others], "left")], columns)
     _tell_of_factors(comparison.length for comparison in ranking.comparisons.values())
     if note := _not_by_length(ranking, margin):
         tell(note)

@@ -92,6 +92,5 @@ _OF_SETTINGS = {"task": complete_tasks, "model": _of_list(_models)}
 
 
 def completion_of(setting: Setting) -> Completion | None:
-    """What completes the values of a setting."""
     words = one_of(*setting.words) if setting.words else None
     return _OF_SETTINGS.get(setting.name, words)

@@ -108,7 +108,6 @@ def _text(path: Path) -> str:
 
 
 def _table(path: Path, text: str, header: str) -> Iterator[tuple[str, Any]]:
-    """The keys and values of a table."""
     import tomllib
 
     try:

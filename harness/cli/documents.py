@@ -5,16 +5,13 @@ from __future__ import annotations
 import io
 import json
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, redirect_stdout
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import redirect_stdout
 from dataclasses import asdict
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from eyechart.harness.cli.readable import each_readable
-from eyechart.harness.cli.terminal import echo, warn
-from eyechart.harness.errors import COMPLETE, INCOMPLETE
+from eyechart.harness.cli.terminal import echo
 from eyechart.harness.settings.spelling import as_option
 from eyechart.providers.naming import spelled
 
@@ -95,48 +92,6 @@ def run_document(
     }
 
 
-def score(
-    folders: Sequence[Path],
-    threshold: Threshold,
-    *,
-    tasks: str,
-    by: str | None,
-    at: Sequence[int],
-    run_kept_code: bool,
-) -> int:
-    """Judges runs again and rewrites their tables, as `bench score` does; returns the exit code."""
-    from eyechart.harness.analysis.grouped import grouped
-    from eyechart.harness.analysis.judged_run import read_run
-    from eyechart.harness.analysis.results import changes, write_results
-    from eyechart.harness.analysis.tables import to_csv
-
-    documents = []
-    unread: list[str] = []
-    for run in each_readable(folders, partial(read_run, warn=warn, tasks=tasks), unread):
-        _, changed = changes(run)
-        write_results(run, threshold)
-        document = run_document(run, threshold, at)
-        document["changes"] = [
-            {"id": one.id, "before": one.before, "now": one.now, "why": one.why} for one in changed
-        ]
-        if by is not None:
-            groups = grouped(run, by, tasks, run_kept_code=run_kept_code)
-            to_csv(groups.table, run.folder / f"by_{by}.csv")
-            document["groups"] = rows_of(groups.table)
-            document["without_group"] = groups.without
-        documents.append(document)
-    print_document({"runs": documents})
-    missing = any(document["missing"] for document in documents)
-    return INCOMPLETE if missing or unread else COMPLETE
-
-
-@contextmanager
-def captured() -> Iterator[io.StringIO]:
-    """Catches what is printed on stdout, so that it does not appear."""
-    with redirect_stdout(io.StringIO()) as printed:
-        yield printed
-
-
 def imported(work: Callable[[], int]) -> int:
     """Does the work of `bench import` and prints the runs as a document, in place of its tables.
     Returns the exit code.
@@ -144,7 +99,7 @@ def imported(work: Callable[[], int]) -> int:
     from eyechart.harness.analysis.judged_run import read_run
     from eyechart.harness.analysis.results import TABLE
 
-    with captured() as printed:
+    with redirect_stdout(io.StringIO()) as printed:
         code = work()
     tables = [Path(line) for line in printed.getvalue().splitlines() if line.endswith(TABLE)]
     runs = [run_document(read_run(table.parent)) for table in tables if table.is_file()]
@@ -158,7 +113,7 @@ def files(work: Callable[[], int], *, as_json: bool) -> int:
     """
     if not as_json:
         return work()
-    with captured() as printed:
+    with redirect_stdout(io.StringIO()) as printed:
         code = work()
     print_document({"files": printed.getvalue().splitlines()})
     return code

@@ -1,31 +1,34 @@
-"""`bench run --dry-run`: the requests and the cost of the runs, and a prompt of each run."""
+"""`bench run --dry-run`: the requests and the cost of the runs, and a prompt of each run; in words,
+or as the document of `--json`.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
 
 from eyechart.harness.analysis.power import FROM, POWER
 from eyechart.harness.cli.documents import print_document
-from eyechart.harness.cli.dry_run_document import dry_run_document
 from eyechart.harness.cli.preview import (
     CanShow,
     Forecasts,
     Preview,
     can_show,
+    dollars_of,
     not_known,
     previews_of,
 )
 from eyechart.harness.cli.terminal import echo, take_logs
+from eyechart.harness.cli.verbs import sample_document
 from eyechart.harness.errors import COMPLETE
 from eyechart.harness.face.run_options import RunOptions
-from eyechart.harness.plan.estimate import Forecast
 from eyechart.harness.plan.forced_choice import ForcedChoice
 from eyechart.harness.plan.plan import Plan
 from eyechart.harness.run.room import MOST
 from eyechart.harness.run.run_request import RunRequest
-from eyechart.harness.spec import Sample
+from eyechart.harness.spec import CellKey, Sample
 from eyechart.harness.spec.dollars import at_most_text, dollars_text
 from eyechart.providers.catalog.model_facts import known_not_to_reason
 
@@ -66,16 +69,13 @@ def dry_run(
             _show(preview, options)
         if (where := options.destination) is not None:
             echo(f"asked at: {where}")
-        _show_cost(
-            options, [preview.forecast for preview in previews], is_adaptive=chooser is not None
-        )
+        _show_cost(options, previews, is_adaptive=chooser is not None)
         if unknown := not_known(options, asks_server=asks_server):
             echo(unknown)
     return COMPLETE
 
 
 def _show(preview: Preview, options: RunOptions) -> None:
-    is_fresh = options.given.fresh
     request, run_forecast = preview.request, preview.forecast
     plan, spec = request.plan, request.plan.task.spec
     rule = (
@@ -92,7 +92,7 @@ def _show(preview: Preview, options: RunOptions) -> None:
         else f"{plan.samples} a cell"
         if plan.counts is None
         else "the first wave"
-        if is_fresh or not preview.answered
+        if not preview.answered
         else "with the next wave"
         if preview.answered < run_forecast.requests
         else "all waves"
@@ -111,13 +111,13 @@ def _show(preview: Preview, options: RunOptions) -> None:
         ("conditions", str(len(plan.conditions))),
         *(("", condition.label) for condition in plan.conditions),
         ("lengths", ", ".join(map(str, plan.lines))),
-        ("requests", f"{plan.size:,} ({cells}{drawn}){_left(preview, is_fresh=is_fresh)}"),
+        ("requests", f"{plan.size:,} ({cells}{drawn}){_left(preview)}"),
         *(
             [("adaptive", str(preview.waves))]
             if preview.waves
             else zip(("can show", "", ""), _can_show(can_show(plan)), strict=True)
         ),
-        *([("turns", _turns(preview, is_fresh=is_fresh))] if plan.task.in_turns else []),
+        *([("turns", _turns(preview))] if plan.task.in_turns else []),
         ("characters", f"{run_forecast.characters:,}"),
         ("tokens", f"{run_forecast.prompt_tokens:,} of prompts ({rule}), {replies}"),
         *([] if preview.writes_replies else [("read", _read(request, first))]),
@@ -127,30 +127,19 @@ def _show(preview: Preview, options: RunOptions) -> None:
         expected, most = run_forecast.dollars(request.model.prices)
         at = f"at {request.model.prices}"
         rows.append(("cost", f"{cost_text(expected, most)}, {at}"))
-    rows += [
-        ("too long", f"{condition.label} at length {line}: {fit}")
-        for (condition, line), fit in preview.fits.items()
-        if str(fit)
-    ]
-    rows += [
-        ("too long", f"{condition.label} at length {line}: {fit.may_be_too_long}")
-        for (condition, line), fit in preview.fits.items()
-        if fit.may_be_too_long
-    ]
-    rows += [
-        ("cut off", f"{condition.label} at length {line}: {fit.may_be_cut}")
-        for (condition, line), fit in preview.fits.items()
-        if fit.may_be_cut
-    ]
+    fits = [(f"{of.label} at length {line}", fit) for (of, line), fit in preview.fits.items()]
+    rows += [("too long", f"{cell}: {fit}") for cell, fit in fits if str(fit)]
+    rows += [("too long", f"{cell}: {why}") for cell, fit in fits if (why := fit.may_be_too_long)]
+    rows += [("cut off", f"{cell}: {why}") for cell, fit in fits if (why := fit.may_be_cut)]
     rows += [("run folder", str(request.folder)), ("sample", first.id)]
     echo(f"{request.name}@{spec.version}: {spec.title}")
     echo(*(f"  {key:<11} {value}" for key, value in rows))
     echo(*(f"    | {line}" for line in _shown(first).split("\n")), "")
 
 
-def _turns(preview: Preview, *, is_fresh: bool) -> str:
+def _turns(preview: Preview) -> str:
     """What the turns of samples take, and how many of them are left."""
-    turns, answered = preview.forecast.turns, 0 if is_fresh else preview.answered_turns
+    turns, answered = preview.forecast.turns, preview.answered_turns
     left = f", of which {max(0, turns - answered):,} are left" if answered else ""
     return f"{turns:,} requests in all{left}; each turn is one, and sends all that was said before"
 
@@ -194,7 +183,6 @@ def cost_text(expected: float, most: float) -> str:
 
 
 def _of_budget(budget: float, expected: float, most: float) -> str:
-    """Whether a budget pays for what is planned."""
     given = f"the budget of {dollars_text(budget)}"
     if most <= budget:
         return f"{given} pays for all of it"
@@ -214,7 +202,6 @@ def _shown(sample: Sample) -> str:
 
 
 def _can_show(found: CanShow) -> tuple[str, str, str]:
-    """What a comparison can show, in three lines."""
     better = f"{100 * FROM:g} %"
     tests = f"{found.tests} tests" if found.tests > 1 else "1 test"
     at_length = (
@@ -237,11 +224,11 @@ def _percent(share: float) -> str:
     return f"{math.floor(round(100 * steps * share, 6)) / steps:g} %"
 
 
-def _left(preview: Preview, *, is_fresh: bool) -> str:
+def _left(preview: Preview) -> str:
     """The note on how many samples have answers, do not fit, and will be asked; or empty."""
     request = preview.request
     size, unsent = request.plan.size, request.plan.size - preview.forecast.requests
-    answered = 0 if is_fresh else preview.answered
+    answered = preview.answered
     why = [
         *[f"{answered:,} {'is' if answered == 1 else 'are'} answered"] * bool(answered),
         *[f"{unsent:,} {'does' if unsent == 1 else 'do'} not fit"] * bool(unsent),
@@ -251,12 +238,11 @@ def _left(preview: Preview, *, is_fresh: bool) -> str:
     return f"; {' and '.join(why)}, so {max(0, size - answered - unsent):,} will be asked"
 
 
-def _show_cost(options: RunOptions, forecasts: Sequence[Forecast], *, is_adaptive: bool) -> None:
+def _show_cost(options: RunOptions, previews: Sequence[Preview], *, is_adaptive: bool) -> None:
     """Prints the cost of all runs; with `is_adaptive`, that of all waves up to the next ones."""
     model, prices = options.model, options.model.prices
-    if prices is not None:
-        costs = [forecast.dollars(prices) for forecast in forecasts]
-        expected, most = map(sum, zip(*costs, strict=True))
+    if (dollars := dollars_of(prices, previews)) is not None and prices is not None:
+        expected, most = dollars
         assumed = "" if model.has_tier_price else f"; no {prices.tier} price is known"
         what = "these requests, without later waves" if is_adaptive else "all"
         echo(f"cost of {what}: {cost_text(expected, most)}, at {prices}{assumed}")
@@ -264,3 +250,80 @@ def _show_cost(options: RunOptions, forecasts: Sequence[Forecast], *, is_adaptiv
             echo(_of_budget(options.given.budget, expected, most))
     elif not options.name.descriptor.is_free and not options.given.base_url:
         echo(f"cost: unknown, there are no prices of {model.label} in the list of genai-prices")
+
+
+def dry_run_document(previews: Iterable[tuple[RunOptions, Sequence[Preview]]]) -> Mapping[str, Any]:
+    """The cost of each model, and each run; `previews` has the runs of each model."""
+    models: list[dict[str, Any]] = []
+    runs: list[dict[str, Any]] = []
+    for options, of_model in previews:
+        models.append(_model(options, of_model))
+        runs += map(_run, of_model)
+    return {"models": models, "runs": runs}
+
+
+def _model(options: RunOptions, previews: Sequence[Preview]) -> dict[str, Any]:
+    model, prices = options.model, options.model.prices
+    dollars, most = dollars_of(prices, previews) or (None, None)
+    return {
+        "model": model.label,
+        "dollars": dollars,
+        "most_dollars": most,
+        "prices": None if prices is None else str(prices),
+        "tier_prices": model.has_tier_price,
+    }
+
+
+def _run(preview: Preview) -> dict[str, Any]:
+    request, forecast, waves = preview.request, preview.forecast, preview.waves
+    plan, prices = request.plan, request.model.prices
+    sample, writes = next(iter(plan)), preview.writes_replies
+    dollars, most = (None, None) if prices is None else forecast.dollars(prices)
+    return {
+        "model": request.model.label,
+        "task": request.name,
+        "task_version": plan.task.spec.version,
+        "draws": plan.draws,
+        "shard": "" if plan.shard.is_whole else str(plan.shard),
+        "settings": request.settings.given(),
+        "folder": request.folder,
+        "requests": plan.size,
+        "fitting": forecast.requests,
+        "turns": forecast.turns,
+        "answered": preview.answered,
+        "answered_turns": preview.answered_turns,
+        "cells": [_cell(preview, key, size) for key, size in plan.sizes.items()],
+        "characters": forecast.characters,
+        "tokens_are_counted": forecast.exact,
+        "prompt_tokens": forecast.prompt_tokens,
+        "output_tokens": forecast.output_tokens if writes else 0,
+        "thought_tokens": forecast.thought_tokens if writes else 0,
+        "most_output_tokens": forecast.most_output_tokens if writes else 0,
+        "thinking": asdict(preview.thinking) if preview.thinking.is_known else None,
+        "dollars": dollars,
+        "most_dollars": most,
+        "adaptive": None if waves is None else asdict(waves),
+        "can_show": None
+        if waves is not None
+        else {"power": POWER, "from_accuracy": FROM, **asdict(can_show(plan))},
+        "sample": {
+            **sample_document(plan.task, sample),
+            "system": request.settings.system,
+            "characters": len(sample.prompt),
+        },
+    }
+
+
+def _cell(preview: Preview, key: CellKey, size: int) -> dict[str, Any]:
+    condition, line = key
+    fit = preview.fits.get(key)
+    return {
+        "condition": condition,
+        "length": line.length,
+        "low": line.low,
+        "high": line.high,
+        "samples": size,
+        "too_long": "" if fit is None else str(fit),
+        "may_be_too_long": "" if fit is None else fit.may_be_too_long,
+        "may_be_cut": "" if fit is None else fit.may_be_cut,
+    }

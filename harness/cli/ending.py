@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from eyechart.harness.analysis.curve import Threshold
 from eyechart.harness.analysis.family import is_default
 from eyechart.harness.analysis.judged_run import JudgedRun
-from eyechart.harness.cli.layout import Column, blocks, table
-from eyechart.harness.cli.tables import STAR, bold, chart_title, length_text
-from eyechart.harness.cli.terminal import echo, show, tell
+from eyechart.harness.cli.layout import Column, show_blocks, show_title
+from eyechart.harness.cli.tables import STAR, chart_title, length_text
+from eyechart.harness.cli.terminal import echo, tell
 from eyechart.harness.spec import Condition, varied_label
 
 
@@ -54,9 +54,8 @@ def print_headlines(headlines: Sequence[Headline]) -> None:
         for name in ("task", "model", "condition")
     ]
     seen = Column(["sees to"], [one.seen for one in headlines], "left")
-    show(bold(chart_title(Threshold())))
-    for block in blocks(columns, [seen]):
-        show(table(block))
+    show_title([chart_title(Threshold())])
+    show_blocks(columns, [seen])
     if any(one.is_certified for one in headlines):
         tell(STAR)
     echo("")

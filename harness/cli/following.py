@@ -33,7 +33,6 @@ class Followed:
 
 
 def followed(run: JudgedRun) -> Followed:
-    """What the next command depends on."""
     manifest = run.manifest
     commands = [command for command in manifest.commands if command.startswith("bench run ")]
     command = commands[-1] if commands else ""
@@ -66,20 +65,16 @@ def after_runs(runs: Sequence[Followed], *, asked: bool = False) -> str:
     if others:
         folders = [run.folder for run in runs]
         alike = len({run.task for run in runs}) == 1 and len(set(folders)) == len(folders)
-        return _next("compare", *folders) if alike else _page(folders)
+        return _next("compare", *folders) if alike else page_next(folders)
     if first.axis:
         return _next("compare", first.folder, "--axis", first.axis)
     if first.incorrect:
         return _next("samples", first.folder, "--outcome", "incorrect")
-    return _page([first.folder])
+    return page_next([first.folder])
 
 
-def after_comparison(runs: Sequence[JudgedRun]) -> str:
+def page_next(folders: Sequence[Path]) -> str:
     """`next: ` and the command that makes a page of the runs."""
-    return _page([run.folder for run in runs])
-
-
-def _page(folders: Sequence[Path]) -> str:
     return _next("report", *dict.fromkeys(folders), "-o", "report.html")
 
 

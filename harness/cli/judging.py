@@ -1,22 +1,20 @@
-"""The options of the verbs that judge runs: `score`, `compare`, `leaderboard`, `report`, `figure`.
-
-Options are parsed before slow modules are imported, as in `harness.cli.app`.
-"""
+"""The options of the verbs that judge: `score`, `compare`, `leaderboard`, `report`, `figure`."""
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from eyechart.harness.cli.asking_more import ASKING, MostAskedOption, limits_of
 from eyechart.harness.cli.completion import complete_runs, one_of
-from eyechart.harness.cli.numbers import number
 from eyechart.harness.cli.options import (
+    ASKING,
     AtOption,
     JsonOption,
     MarginOption,
+    MostAskedOption,
     OutOption,
     OwnTasksOption,
     RelativeOption,
@@ -26,7 +24,9 @@ from eyechart.harness.cli.options import (
     ThresholdOption,
     UnitOption,
     examples,
+    limits_of,
     matching,
+    number,
     takes,
 )
 from eyechart.harness.settings.figure import FONT, FONT_SIZE, KINDS, WIDTH, FigureStyle
@@ -87,25 +87,16 @@ def score(
 
     Prints which samples are now judged differently, and why.
     """
-    from eyechart.harness.cli import documents, paper, results
+    from eyechart.harness.cli import paper, results
 
     if form is not None:
         paper.check_form(form, {"--json": as_json, "--by": by, "--at": at})
-        of_threshold = results.read_threshold(threshold, relative=relative)
-        raise typer.Exit(
-            paper.tables(runs, form, of_threshold, tasks=tasks, run_kept_code=run_kept_code)
-        )
-
-    raise typer.Exit(
-        (documents if as_json else results).score(
-            runs,
-            results.read_threshold(threshold, relative=relative),
-            tasks=tasks,
-            by=by,
-            at=at or (),
-            run_kept_code=run_kept_code,
-        )
+    reading = results.reading_of(
+        threshold=threshold, relative=relative, tasks=tasks, run_kept_code=run_kept_code
     )
+    if form is not None:
+        raise typer.Exit(paper.tables(runs, form, reading))
+    raise typer.Exit(results.score(runs, reading, by=by, at=at or (), as_json=as_json))
 
 
 @takes(*ASKING, max_connections=None)
@@ -132,8 +123,7 @@ def compare(
         ),
     ] = None,
     ask: Annotated[
-        bool,
-        typer.Option("--ask", help="Ask the runs more, until their comparison is decided."),
+        bool, typer.Option("--ask", help="Ask the runs more, until their comparison is decided.")
     ] = False,
     settle: Annotated[
         str | None,
@@ -172,6 +162,7 @@ def compare(
     pairs; and whether each run is worse, better or equivalent, compared with the first one named.
     """
     from eyechart.harness.cli import comparing, results
+    from eyechart.harness.face.arguments import read_unit
 
     asking = limits_of(
         given,
@@ -181,18 +172,19 @@ def compare(
         run_kept_code=run_kept_code,
         settle=settle,
     )
+    reading = results.reading_of(
+        threshold=threshold, relative=relative, tasks=tasks, run_kept_code=run_kept_code
+    )
     raise typer.Exit(
         comparing.compare(
             runs,
             axis,
             output,
-            results.read_threshold(threshold, relative=relative),
+            reading,
             margin=margin,
             fail_if=fail_if,
-            tasks=tasks,
-            run_kept_code=run_kept_code,
             as_json=as_json,
-            in_tokens=results.read_unit(unit),
+            in_tokens=read_unit(unit),
             asking=asking,
             settle=settle,
             form=form,
@@ -219,8 +211,7 @@ def leaderboard(
         ),
     ] = None,
     readme: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Markdown file whose table is renewed."),
+        Path | None, typer.Option(metavar="FILE", help="Markdown file whose table is renewed.")
     ] = None,
     tasks: OwnTasksOption = "",
     run_kept_code: RunKeptCodeOption = False,
@@ -247,20 +238,21 @@ def leaderboard(
     cannot be compared with the others are left out, with the reason.
     """
     from eyechart.harness.cli import leaderboard as board
-    from eyechart.harness.cli import paper
-    from eyechart.harness.cli.results import read_threshold, read_unit
+    from eyechart.harness.cli import paper, results
+    from eyechart.harness.face.arguments import read_unit
 
     if form is not None:
         paper.check_form(form, {"--json": as_json})
+    reading = results.reading_of(
+        threshold=threshold, relative=relative, tasks=tasks, run_kept_code=run_kept_code
+    )
     raise typer.Exit(
         board.leaderboard(
             runs or [],
             out=out,
             output=output,
             readme=readme,
-            tasks=tasks,
-            run_kept_code=run_kept_code,
-            threshold=read_threshold(threshold, relative=relative),
+            reading=reading,
             in_tokens=read_unit(unit),
             at=at or (),
             ranks_only=ranks_only,
@@ -279,9 +271,7 @@ def report(
     formats: Annotated[
         list[str],
         typer.Option(
-            "--format",
-            metavar="html,pdf,png,svg",
-            help="Pictures go to a folder beside the page.",
+            "--format", metavar="html,pdf,png,svg", help="Pictures go to a folder beside the page."
         ),
     ] = ["html"],  # noqa: B006  typer copies it
     tasks: OwnTasksOption = "",
@@ -297,13 +287,10 @@ def report(
     """
     from eyechart.harness.cli import documents, results
 
-    of_threshold = results.read_threshold(threshold, relative=relative)
-
-    def work() -> int:
-        return results.report(
-            runs, output, formats, of_threshold, tasks=tasks, run_kept_code=run_kept_code
-        )
-
+    reading = results.reading_of(
+        threshold=threshold, relative=relative, tasks=tasks, run_kept_code=run_kept_code
+    )
+    work = partial(results.report, runs, output, formats, reading)
     raise typer.Exit(documents.files(work, as_json=as_json))
 
 
@@ -363,20 +350,10 @@ def figure(
     from eyechart.harness.cli import documents, paper, results
 
     style = FigureStyle(width, height, font, font_size)
-    of_threshold = results.read_threshold(threshold, relative=relative)
-
-    def work() -> int:
-        return paper.figure(
-            kind,
-            runs,
-            output,
-            formats or [],
-            style,
-            threshold=of_threshold,
-            tasks=tasks,
-            run_kept_code=run_kept_code,
-        )
-
+    reading = results.reading_of(
+        threshold=threshold, relative=relative, tasks=tasks, run_kept_code=run_kept_code
+    )
+    work = partial(paper.figure, kind, runs, output, formats or [], style=style, reading=reading)
     raise typer.Exit(documents.files(work, as_json=as_json))
 
 

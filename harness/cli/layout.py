@@ -17,7 +17,7 @@ from rich.cells import cell_len
 from rich.table import Table
 from rich.text import Text
 
-from eyechart.harness.cli.terminal import NARROWEST, one_line, width
+from eyechart.harness.cli.terminal import NARROWEST, one_line, show, width
 
 _AROUND = 3
 """Extra columns of a cell: a space on both sides, and a border."""
@@ -48,7 +48,6 @@ def table_width() -> int:
 
 
 def fits(columns: Sequence[Column]) -> bool:
-    """Whether the columns fit beside each other."""
     return 1 + sum(column.width + _AROUND for column in columns) <= table_width()
 
 
@@ -79,6 +78,16 @@ def table(columns: Sequence[Column], sections: Sequence[int] = ()) -> Table:
             drawn.add_section()
         drawn.add_row(*(Text(one_line(cell)) if isinstance(cell, str) else cell for cell in row))
     return drawn
+
+
+def show_blocks(keys: Sequence[Column], columns: Sequence[Column]) -> None:
+    """Prints `blocks`, each as a table."""
+    show(*map(table, blocks(keys, columns)))
+
+
+def show_title(parts: Sequence[str], gap: str = "  ") -> None:
+    """Prints the line above a table, in several lines where it does not fit."""
+    show(*(Text(line, "bold") for line in joined(parts, gap)))
 
 
 def letters(count: int) -> list[str]:

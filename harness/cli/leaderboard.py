@@ -14,7 +14,7 @@ from eyechart.harness.analysis.curve import Threshold
 from eyechart.harness.analysis.drift import drift_notes
 from eyechart.harness.analysis.in_tokens import token_columns
 from eyechart.harness.analysis.interval import span_text
-from eyechart.harness.analysis.judged_run import JudgedRun, part_of, read_run
+from eyechart.harness.analysis.judged_run import JudgedRun, part_of
 from eyechart.harness.analysis.leaderboard import enter_standings, merge, run_rows
 from eyechart.harness.analysis.leaderboard_file import (
     LeftOut,
@@ -32,15 +32,9 @@ from eyechart.harness.analysis.tables import estimate_columns
 from eyechart.harness.analysis.tokens_of_row import TokensASymbol
 from eyechart.harness.analysis.tokens_text import unit_note
 from eyechart.harness.cli.documents import print_document
-from eyechart.harness.cli.layout import Column, blocks, fits, joined, table
-from eyechart.harness.cli.tables import (
-    INTERVAL,
-    STAR,
-    bold,
-    chart_title,
-    length_text,
-    sees_text,
-)
+from eyechart.harness.cli.layout import Column, fits, show_blocks, show_title, table
+from eyechart.harness.cli.readable import Reading
+from eyechart.harness.cli.tables import INTERVAL, STAR, chart_title, length_text, sees_text
 from eyechart.harness.cli.terminal import echo, show, tell, warn
 from eyechart.harness.cli.verbs import check_output
 from eyechart.harness.errors import COMPLETE, INCOMPLETE, JournalError, UsageError
@@ -86,13 +80,11 @@ def leaderboard(
     out: Path,
     output: Path | None,
     readme: Path | None,
-    tasks: str,
-    run_kept_code: bool,
-    threshold: Threshold,
+    reading: Reading,
     in_tokens: bool,
-    at: Sequence[int] = (),
-    ranks_only: bool = False,
-    form: str | None = None,
+    at: Sequence[int],
+    ranks_only: bool,
+    form: str | None,
     as_json: bool,
 ) -> int:
     """Merges runs into a leaderboard's file, table and page, and prints their ranks; in a `form` of
@@ -112,16 +104,7 @@ def leaderboard(
     read_rows(output)  # a faulty file is reported before runs are judged
     if readme is not None:
         around(readme)
-    ranked, used = write(
-        run_folders,
-        output,
-        readme,
-        tasks,
-        threshold,
-        at=at,
-        ranks_only=ranks_only,
-        run_kept_code=run_kept_code,
-    )
+    ranked, used = write(run_folders, output, readme, reading, at=at, ranks_only=ranks_only)
     if as_json:
         print_document(document(output, ranked, at, in_tokens=in_tokens))
     elif form is not None:
@@ -141,26 +124,26 @@ def write(
     folders: Sequence[Path],
     output: Path,
     readme: Path | None,
-    tasks: str,
-    threshold: Threshold,
+    reading: Reading,
     *,
     at: Sequence[int] = (),
     ranks_only: bool = False,
-    run_kept_code: bool = False,
     study: StudyRuns | None = None,
 ) -> tuple[list[Section], set[Path]]:
     """Adds runs to a leaderboard's file and writes its page; says what is left out and why.
     Returns the sections of the page, and the folders whose runs could be read. Nothing is written
     where none could. Of a study the file is written anew, from the cells that the study asks.
     """
-    new, left_out = _rows(folders, threshold, tasks, at, run_kept_code=run_kept_code, study=study)
+    new, left_out = _rows(folders, reading, at, study)
     for line in left_out:
         warn(f"left out: {line}")
     if not new and folders:
         return [], set()
     with only_writer(output, warn):
         before = read_rows(output) if study is None else []
-        ranked = _write_leaderboard(output, new, before, readme, threshold, ranks_only=ranks_only)
+        ranked = _write_leaderboard(
+            output, new, before, readme, reading.threshold, ranks_only=ranks_only
+        )
         title = "" if study is None else f"{study.study.spec.title} · {study.label}"
         if ranks_only:
             from eyechart.harness.report.ranks_page import write_ranks
@@ -173,8 +156,8 @@ def write(
             write_report(
                 ranked,
                 output.with_suffix(".html"),
-                tasks=tasks,
-                run_kept_code=run_kept_code,
+                tasks=reading.tasks,
+                run_kept_code=reading.run_kept_code,
                 title=title,
                 at=at,
                 warn=warn,
@@ -183,7 +166,6 @@ def write(
 
 
 def print_files(output: Path, *, has_page: bool = True) -> None:
-    """Prints where the ranks are written."""
     count = len(read_rows(output))
     echo(f"{output}: {count:,} row{'s' * (count != 1)}")
     if has_page:
@@ -191,13 +173,7 @@ def print_files(output: Path, *, has_page: bool = True) -> None:
 
 
 def _rows(
-    folders: Iterable[Path],
-    threshold: Threshold,
-    tasks: str,
-    at: Sequence[int],
-    *,
-    run_kept_code: bool,
-    study: StudyRuns | None,
+    folders: Iterable[Path], reading: Reading, at: Sequence[int], study: StudyRuns | None
 ) -> tuple[list[tuple[JudgedRun, list[Row]]], list[str]]:
     """The readable runs, each with its rows, and the reasons for what is left out."""
     runs: list[tuple[JudgedRun, list[Row]]] = []
@@ -205,13 +181,13 @@ def _rows(
     incomplete: list[LeftOut] = []
     for folder in folders:
         try:
-            run = read_run(folder, warn, tasks=tasks, run_kept_code=run_kept_code)
+            run = reading.run(folder)
         except JournalError as error:
             left_out += error.lines
             continue
         if study is not None:
             run = part_of(run, partial(study.asks, run.manifest.task))
-        rows, reasons = run_rows(run, threshold, at)
+        rows, reasons = run_rows(run, reading.threshold, at)
         runs.append((run, rows))
         incomplete += reasons
     return runs, [*left_out, *left_out_lines(incomplete)]
@@ -267,7 +243,7 @@ def print_standings(
         places = standing.places
         if section in alone:
             continue
-        _show_title([section.name, *_condition(section)])
+        show_title([section.name, *_condition(section)])
         tested = _by_test(places, ranked=standing.has_ranks)
         keys = [*tested, _models(places)] if standing.has_ranks else [_models(places)]
         more = [] if standing.has_ranks else tested
@@ -289,7 +265,7 @@ def print_standings(
             for section in alone
         ]
         several = len({place.name for place in places}) > 1
-        _show_title(["tasks with one model" if several else places[0].name])
+        show_title(["tasks with one model" if several else places[0].name])
         models = [_models(places)] if several else []
         keys = [Column(["task"], names, "left"), *models]
         _show_places(alone[0].threshold, places, keys, at, in_tokens=in_tokens)
@@ -333,7 +309,7 @@ def print_chart(of_tasks: Sequence[Section]) -> None:
         ]
 
     columns = [Column([model], [cell(*row, model) for row in rows], "left") for model in models]
-    _show_title([chart_title(of_tasks[0].threshold)])
+    show_title([chart_title(of_tasks[0].threshold)])
     if fits([*keys(rows), *columns]):
         show(table([*keys(rows), *columns]))
     else:
@@ -353,10 +329,6 @@ def _tell_of_origins(places: Sequence[Place]) -> None:
     runs = [(place.name, place.run) for place in places]
     for note in filter(None, (recorded_note(runs), reading_note(runs), *drift_notes(runs))):
         tell(note)
-
-
-def _show_title(parts: Sequence[str]) -> None:
-    show(*map(bold, joined(list(parts))))
 
 
 def _condition(section: Section) -> list[str]:
@@ -414,8 +386,7 @@ def _show_places(
     for one in (texts, prices):
         columns += [Column([name], [of_place[name] for of_place in one]) for name in one[0]]
     columns += more
-    for block in blocks(keys, columns):
-        show(table(block))
+    show_blocks(keys, columns)
     if any(place.estimate and not place.estimate.one_threshold for place in places):
         tell(STAR)
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Sequence
 
 from rich.cells import cell_len
 
-from eyechart.harness.cli.terminal import one_line, width
+from eyechart.harness.cli.terminal import width, wrapped
 
 
 def aligned(rows: Sequence[Sequence[str]], right: Sequence[int] = ()) -> list[str]:
@@ -34,16 +33,5 @@ def aligned(rows: Sequence[Sequence[str]], right: Sequence[int] = ()) -> list[st
         if number:
             for name, cell in zip(names[beside:], row[beside:], strict=True):
                 if cell not in ("", "-"):
-                    lines += _below(f"{name}: {cell}", limit or 0)
+                    lines += wrapped(f"{name}: {cell}", limit, "    ", "      ")
     return lines
-
-
-def _below(text: str, limit: int) -> list[str]:
-    return textwrap.wrap(
-        one_line(text),
-        limit,
-        initial_indent="    ",
-        subsequent_indent="      ",
-        break_long_words=False,
-        break_on_hyphens=False,
-    )

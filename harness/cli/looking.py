@@ -1,7 +1,4 @@
-"""The options of the verbs that show what is there: `samples`, `runs`, `tasks sample`.
-
-Options are parsed before slow modules are imported, as in `harness.cli.app`.
-"""
+"""The options of the verbs that show what is there: `samples`, `runs`, `tasks sample`."""
 
 from __future__ import annotations
 
@@ -10,7 +7,6 @@ from typing import Annotated
 
 import typer
 
-from eyechart.harness.cli.numbers import whole
 from eyechart.harness.cli.options import (
     JsonOption,
     OutOption,
@@ -18,6 +14,7 @@ from eyechart.harness.cli.options import (
     RunArgument,
     RunKeptCodeOption,
     examples,
+    whole,
 )
 from eyechart.harness.score.outcomes import RECORDED
 
@@ -61,9 +58,7 @@ def samples(
     length: Annotated[
         list[int] | None,
         typer.Option(
-            metavar="N",
-            parser=whole(0),
-            help="Only this nominal length of a line, or true length.",
+            metavar="N", parser=whole(0), help="Only this nominal length of a line, or true length."
         ),
     ] = None,
     condition: Annotated[
@@ -106,11 +101,7 @@ def samples(
     )
 
 
-def runs(
-    *,
-    out: OutOption = Path("results"),
-    as_json: JsonOption = False,
-) -> None:
+def runs(*, out: OutOption = Path("results"), as_json: JsonOption = False) -> None:
     """List the runs under a folder: model, task, samples answered of planned, last change."""
     from eyechart.harness.cli import samples as sample_verbs
 

@@ -1,7 +1,4 @@
-"""`bench merge`: joins the shards of runs, and runs that were asked in several places.
-
-Options are parsed before slow modules are imported, as in `harness.cli.app`.
-"""
+"""`bench merge`: joins the shards of runs, and runs that were asked in several places."""
 
 from __future__ import annotations
 
@@ -13,7 +10,7 @@ import typer
 
 from eyechart.harness.cli.completion import complete_runs
 from eyechart.harness.cli.options import JsonOption, OwnTasksOption, RunKeptCodeOption, examples
-from eyechart.harness.cli.readable import each_readable
+from eyechart.harness.cli.readable import Reading, each_readable
 from eyechart.harness.cli.terminal import echo, say, warn
 from eyechart.harness.errors import COMPLETE, INCOMPLETE, JournalError, UsageError
 
@@ -60,11 +57,14 @@ def merge(
     Only parts of the same run are joined. They stay as they are, and merging again changes nothing.
     Of several replies to a sample the first in time is kept; a reply replaces a failed request.
     """
+    from eyechart.harness.analysis.curve import Threshold
     from eyechart.harness.cli.documents import print_document, run_document
     from eyechart.harness.cli.results import show_run
 
+    reading = Reading(Threshold(), tasks, run_kept_code)
+
     def read(one: tuple[list[Part], Merged]) -> tuple[list[Part], Merged, JudgedRun]:
-        return *one, _judged(one[1].folder, tasks, run_kept_code=run_kept_code)
+        return *one, reading.run(one[1].folder)
 
     judged = []
     unread: list[str] = []
@@ -126,7 +126,6 @@ def _merged(
 
 
 def _target(parts: Sequence[Part], output: Path | None) -> Path:
-    """The folder of the merged run."""
     from eyechart.harness.journal.manifest import folder_of
 
     if output is not None:
@@ -140,14 +139,7 @@ def _target(parts: Sequence[Part], output: Path | None) -> Path:
     return parts[0].run
 
 
-def _judged(folder: Path, tasks: str, *, run_kept_code: bool) -> JudgedRun:
-    from eyechart.harness.analysis.judged_run import read_run
-
-    return read_run(folder, warn, tasks=tasks, run_kept_code=run_kept_code)
-
-
 def _report(merged: Merged) -> None:
-    """Prints what was merged."""
     chosen = merged.chosen
     parts = "1 folder" if merged.parts == 1 else f"{merged.parts} folders"
     what = f"{parts} merged" if merged.is_changed else f"{parts} merged before, nothing is new"
@@ -163,10 +155,10 @@ def _report(merged: Merged) -> None:
 
 def _report_missing(run: JudgedRun, parts: Sequence[Part], unread: Sequence[str]) -> None:
     """Prints which samples have no reply, and which shards are missing and not `unread`."""
-    from eyechart.harness.journal.shards import shard_folder
+    from eyechart.harness.cli.results import missing_text
+    from eyechart.harness.journal.manifest import shard_folder
     from eyechart.harness.settings.shard import Shard
 
-    size = sum(cell.samples for cell in run.manifest.cells)
     shards = {part.shard for part in parts if not part.shard.is_whole}
     home = parts[0].run
     absent = [
@@ -178,7 +170,4 @@ def _report_missing(run: JudgedRun, parts: Sequence[Part], unread: Sequence[str]
     ]
     more = f" and {len(absent) - _NAMED} more" if len(absent) > _NAMED else ""
     why = f"; these shards are not there: {', '.join(absent[:_NAMED])}{more}" if absent else ""
-    warn(
-        f"{run.manifest.task}: {run.missing:,} of {size:,} samples have no reply{why}; ask them "
-        "and merge again"
-    )
+    warn(f"{missing_text(run)}{why}; ask them and merge again")

@@ -12,7 +12,7 @@ from eyechart.harness.cli.progress import LiveDisplay
 from eyechart.harness.cli.run import RunsOfModel, show_asked
 from eyechart.harness.cli.terminal import echo, say, take_logs, warn
 from eyechart.harness.errors import COMPLETE, INCOMPLETE, INTERRUPTED
-from eyechart.harness.face.engine import Job, Talk, ask
+from eyechart.harness.face.engine import Asked, Job, Talk, ask
 from eyechart.harness.face.run_options import RunOptions
 from eyechart.harness.plan.cost import Budget
 from eyechart.harness.plan.plan import Plan
@@ -27,8 +27,6 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class ModelResult:
-    """The result of one model."""
-
     model: str
     """The model's label."""
     exit_code: int
@@ -93,10 +91,7 @@ def run_models(
         if not failed:
             echo(after_runs([run.followed for run in shown], asked=True))
     if failed and len(models) > 1:
-        say(
-            f"{len(results) - len(failed)} of {len(models)} models are complete; these are not:",
-            *(f"  {result.model}: {result.why}" for result in failed),
-        )
+        say(*incomplete(failed, len(models)))
     return max(result.exit_code for result in results)
 
 
@@ -121,20 +116,34 @@ def _ask(
     """Asks one model the plans and shows its runs, which are added to `begun`. `name` is the model
     in messages, empty for the only one.
     """
-    label, spent = options.model.label, budget.spent
+    spent = budget.spent
     take_logs()
     try:
-        requests = options.requests(plans)
-        job = Job(requests, options, budget, chooser)
+        job = Job(options.requests(plans), options, budget, chooser)
         asked = ask(job, Talk(LiveDisplay(), say, warn, announce=say), run_in_loop)
-        of_model = show_asked(
-            asked, requests, options, budget, chooser, spent_before=spent, is_quiet=as_json
-        )
-        begun.append(of_model)
-        if of_model.error is not None:
-            raise of_model.error
+        return judged(job, asked, begun, spent_before=spent, is_quiet=as_json)
     except FAILURES as error:
         if debug:
             raise
-        return ModelResult(label, explain(error, name), lines_of(error)[0])
-    return ModelResult(label, of_model.exit_code, of_model.why)
+        return ModelResult(options.model.label, explain(error, name), lines_of(error)[0])
+
+
+def judged(
+    job: Job, asked: Asked, begun: list[RunsOfModel], *, spent_before: float = 0.0, is_quiet: bool
+) -> ModelResult:
+    """Judges and shows the runs of a model, which are added to `begun`; raises the error that ended
+    them.
+    """
+    of_model = show_asked(job, asked, spent_before=spent_before, is_quiet=is_quiet)
+    begun.append(of_model)
+    if of_model.error is not None:
+        raise of_model.error
+    return ModelResult(job.options.model.label, of_model.exit_code, of_model.why)
+
+
+def incomplete(failed: Sequence[ModelResult], models: int) -> list[str]:
+    """Lines that name the models which are not complete, of so many."""
+    return [
+        f"{models - len(failed)} of {models} models are complete; these are not:",
+        *(f"  {result.model}: {result.why}" for result in failed),
+    ]

@@ -3,28 +3,35 @@
 from __future__ import annotations
 
 import inspect
+import math
 import shlex
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from glob import glob
 from inspect import Parameter
 from pathlib import Path
-from typing import Annotated, Any, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
 from eyechart.harness.cli.completion import complete_runs, complete_tasks, completion_of, one_of
-from eyechart.harness.cli.numbers import number, wholes
 from eyechart.harness.cli.terminal import warn
-from eyechart.harness.settings.checks import number_of, path
+from eyechart.harness.errors import UsageError
+from eyechart.harness.settings.checks import Bound, number_of, path, shown
 from eyechart.harness.settings.figure import TABLE_FORMS
 from eyechart.harness.settings.run_settings import SETTINGS, RunSettings
 from eyechart.harness.settings.setting import Setting
 from eyechart.harness.settings.spelling import as_option
 from eyechart.providers.naming import spelled
 
+if TYPE_CHECKING:
+    from eyechart.harness.face.asked_run import Limits
+
 PLANNED = ("preset", "lengths", "spread", "samples", "axes", "seed")
 """Settings that choose samples of tasks."""
+ASKING = ("base_url", "budget", "max_connections")
+"""Settings of a run that `--ask` has."""
 _Verb = TypeVar("_Verb", bound=Callable[..., None])
 
 
@@ -131,6 +138,73 @@ def settings_of(given: Mapping[str, Any]) -> RunSettings:
     )
 
 
+def limits_of(
+    given: Mapping[str, Any],
+    *,
+    ask: bool,
+    requests: int | None,
+    tasks: str,
+    run_kept_code: bool,
+    settle: str | None = None,
+) -> Limits | None:
+    """What asking may cost; `None` without `--ask`; raises `UsageError` if an option of asking
+    stands without `--ask`, or a value is out of bounds.
+    """
+    from eyechart.harness.face.asked_run import Limits
+
+    options = {SETTINGS[name].option: given[name] for name in ASKING}
+    options |= {"max-requests": requests, "settle": settle}
+    if not ask and (named := [option for option, value in options.items() if value]):
+        raise UsageError(f"--{named[0]} is for --ask; add it")
+    settings = settings_of(given)
+    limits = Limits(
+        requests=requests,
+        budget=settings.budget,
+        base_url=settings.base_url,
+        max_connections=settings.max_connections,
+        tasks=tasks,
+        run_kept_code=run_kept_code,
+    )
+    return limits if ask else None
+
+
+def whole(least: int, most: int | None = None) -> Callable[[str | int], int]:
+    """The parser of an option whose value is a whole number within these bounds."""
+    bound = Bound(least, most)
+
+    def parse(given: str | int) -> int:
+        try:
+            return int(bound(number_of(given)))
+        except ValueError as error:
+            raise typer.BadParameter(f"it {error}") from None
+
+    return parse
+
+
+def wholes(least: int) -> Callable[[str | int], tuple[int, ...]]:
+    """The parser of an option whose value is one whole number or several, with commas between."""
+    one = whole(least)
+
+    def parse(given: str | int) -> tuple[int, ...]:
+        return tuple(dict.fromkeys(one(part.strip()) for part in str(given).split(",")))
+
+    return parse
+
+
+def number() -> Callable[[str | float], float]:
+    """A parser for finite numbers."""
+
+    def parse(given: str | float) -> float:
+        value = math.nan
+        with suppress(ValueError):
+            value = float(given)
+        if not math.isfinite(value):
+            raise typer.BadParameter(f"it must be a number, not {shown(given)}")
+        return value
+
+    return parse
+
+
 TaskArgument = Annotated[
     str,
     typer.Argument(
@@ -204,8 +278,7 @@ RunKeptCodeOption = Annotated[
     ),
 ]
 OutOption = Annotated[
-    Path,
-    typer.Option("--out", metavar="FOLDER", parser=folder, help="Folder that holds the runs."),
+    Path, typer.Option("--out", metavar="FOLDER", parser=folder, help="Folder that holds the runs.")
 ]
 TrustOption = Annotated[
     bool,
@@ -222,6 +295,14 @@ TableFormOption = Annotated[
         metavar="|".join(TABLE_FORMS),
         help="Print tables for a paper in place of those for the terminal.",
         autocompletion=one_of(*TABLE_FORMS),
+    ),
+]
+MostAskedOption = Annotated[
+    int | None,
+    typer.Option(
+        metavar="N",
+        parser=whole(1),
+        help="With --ask: samples to ask, at most, each of several draws counted.",
     ),
 ]
 JsonOption = Annotated[

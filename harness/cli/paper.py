@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from functools import partial
 from pathlib import Path
 
-from eyechart.harness.analysis.curve import Threshold
-from eyechart.harness.analysis.judged_run import read_run
 from eyechart.harness.analysis.results import change_lines, write_results
 from eyechart.harness.cli.options import listed
-from eyechart.harness.cli.readable import each_readable
+from eyechart.harness.cli.readable import Reading
 from eyechart.harness.cli.terminal import echo, say, warn
 from eyechart.harness.cli.verbs import DRAWN, check_drawing
 from eyechart.harness.errors import COMPLETE, INCOMPLETE, UsageError
@@ -25,11 +22,9 @@ def figure(
     folders: Sequence[Path],
     output: Path | None,
     formats: Sequence[str],
-    style: FigureStyle,
     *,
-    threshold: Threshold,
-    tasks: str,
-    run_kept_code: bool,
+    style: FigureStyle,
+    reading: Reading,
 ) -> int:
     """Draws the figures of a kind, prints their paths, and what their captions must say."""
     from eyechart.harness.report.paper.figures import paper_figures
@@ -38,10 +33,9 @@ def figure(
     stem, kinds = _files(output or Path(kind), formats)
     named, beside = sorted_out(folders, warn)
     unread: list[str] = []
-    read = partial(read_run, warn=warn, tasks=tasks, run_kept_code=run_kept_code)
-    runs = [*each_readable(named, read, unread)]
+    runs = [*reading.runs(named, unread)]
     draw_more = [source.read(mine, runs, warn) for source, mine in beside]
-    found = paper_figures(kind, sections(runs, threshold), style, draw_more)
+    found = paper_figures(kind, sections(runs, reading.threshold), style, draw_more)
     for one in kinds:  # behind all that is read: an extra must not be installed for wrong input
         check_drawing("--format", one)
     echo(*map(str, write_figures(found, stem, kinds)))
@@ -50,19 +44,16 @@ def figure(
     return INCOMPLETE if unread else COMPLETE
 
 
-def tables(
-    folders: Sequence[Path], form: str, threshold: Threshold, *, tasks: str, run_kept_code: bool
-) -> int:
+def tables(folders: Sequence[Path], form: str, reading: Reading) -> int:
     """Judges runs again and rewrites their tables, as `bench score` does, and prints them in LaTeX
     or Markdown.
     """
     unread: list[str] = []
-    read = partial(read_run, warn=warn, tasks=tasks, run_kept_code=run_kept_code)
-    runs = [*each_readable(dict.fromkeys(folders), read, unread)]
+    runs = [*reading.runs(dict.fromkeys(folders), unread)]
     for run in runs:
         say(*change_lines(run))
-        write_results(run, threshold)
-    print_tables(map(paper_tables, sections(runs, threshold)), form)
+        write_results(run, reading.threshold)
+    print_tables(map(paper_tables, sections(runs, reading.threshold)), form)
     return INCOMPLETE if unread or any(run.missing for run in runs) else COMPLETE
 
 
@@ -84,10 +75,7 @@ def print_tables(groups: Iterable[Iterable[PaperTable]], form: str) -> None:
 
 def _files(output: Path, formats: Sequence[str]) -> tuple[Path, list[str]]:
     """The path of the files without their endings, and the endings: those of `--format`, else that
-    of the path, else `pdf`.
-
-    Raises:
-        UsageError: there is no such format.
+    of the path, else `pdf`; raises `UsageError` if there is no such format.
     """
     ending = output.suffix.removeprefix(".").lower()
     kinds = listed(formats)

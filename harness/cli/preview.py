@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from eyechart.harness.analysis.power import smallest_factor, smallest_fall
 from eyechart.harness.cli.terminal import say, warn
 from eyechart.harness.face.run_options import RunOptions
-from eyechart.harness.journal.answers import Answered
+from eyechart.harness.journal.answers import Answered, answered
 from eyechart.harness.journal.manifest import MANIFEST, read_manifest
-from eyechart.harness.journal.writer import Journal
 from eyechart.harness.plan.context_fit import CellFit, context_fits
 from eyechart.harness.plan.cost import Budget
 from eyechart.harness.plan.estimate import Forecast, Thinking, forecast
@@ -25,6 +24,7 @@ from eyechart.harness.run.room import earlier_records, thinking_of
 from eyechart.harness.run.run_request import RunRequest
 from eyechart.harness.spec import CellKey, line_start
 from eyechart.providers.base import Provider, SetupError
+from eyechart.providers.catalog.prices import Prices
 
 if TYPE_CHECKING:
     from eyechart.harness.face.adaptive import AdaptiveChooser
@@ -80,6 +80,8 @@ class Preview:
     forecast: Forecast
     fits: Mapping[CellKey, CellFit]
     thinking: Thinking
+    is_fresh: bool
+    """Whether the run starts over, so that no answer counts."""
     waves: Waves | None = None
     """What follows the requests, in an adaptive run."""
 
@@ -91,6 +93,8 @@ class Preview:
     @property
     def answered(self) -> int:
         """How many planned samples have answers."""
+        if self.is_fresh:
+            return 0
         plan = self.request.plan
         answers = _answers(self.request.folder, plan)
         return sum(answers.count_in(cell, plan.shard) for cell in plan.cells)
@@ -102,7 +106,7 @@ class Preview:
         """
         plan = self.request.plan
         answers = _answers(self.request.folder, plan)
-        if not (answers or answers.begun):
+        if self.is_fresh or not (answers or answers.begun):
             return 0
         return sum(
             len(sample.messages)
@@ -114,7 +118,7 @@ class Preview:
 
 def _answers(folder: Path, plan: Plan) -> Answered:
     """Which planned samples are answered in the run's folder."""
-    return Journal(folder, warn).answered(plan.lines, line_start(plan.seed, plan.task.name))
+    return answered(folder, warn, plan.lines, line_start(plan.seed, plan.task.name))
 
 
 def _is_asked(folder: Path, plan: Plan) -> bool:
@@ -177,7 +181,6 @@ def _plan_of_next(request: RunRequest, options: RunOptions, chooser: AdaptiveCho
 
 
 def _waves(request: RunRequest, options: RunOptions, chooser: AdaptiveChooser) -> Waves:
-    """What follows the next wave of an adaptive run."""
     most, may_grow = chooser.most(request, is_fresh=options.given.fresh)
     return Waves(options.given.precision, most, may_grow, options.given.max_requests)
 
@@ -218,23 +221,13 @@ def _counter(
 
 
 async def _counted(
-    requests: Sequence[RunRequest],
-    counter: Provider | None,
-    made: Forecasts,
-    *,
-    is_fresh: bool,
+    requests: Sequence[RunRequest], counter: Provider | None, made: Forecasts, *, is_fresh: bool
 ) -> list[Preview]:
     """A preview of each run; closes `counter`."""
     try:
         now = {} if counter is None else await counter.facts()
         return [
-            await _preview(
-                request,
-                now if is_fresh else {**_earlier_facts(request.folder), **now},
-                counter,
-                made,
-            )
-            for request in requests
+            await _preview(request, now, counter, made, is_fresh=is_fresh) for request in requests
         ]
     finally:
         if counter is not None:
@@ -251,18 +244,22 @@ async def _preview(
     server: Mapping[str, object],
     counter: Provider | None,
     made: Forecasts,
+    *,
+    is_fresh: bool,
 ) -> Preview:
     plan, model, settings = request.plan, request.model, request.settings
+    if not is_fresh:
+        server = {**_earlier_facts(request.folder), **server}
     window = model.window(server)
     thinking = thinking_of(request, earlier_records(request), window)
     same = (
         *(id(plan.task), tuple(plan.conditions), tuple(plan.lines), plan.samples, plan.seed),
         *(plan.counts and tuple(plan.counts.items()), plan.shard),
-        *(settings.reply_tokens, settings.system, thinking, window, model.max_reply),
+        *(settings.reply_tokens, settings.system, thinking, window, model.facts.max_reply),
     )
     if counter is None and same in made:
         fits, run_forecast = made[same]
-        return Preview(request, run_forecast, fits, thinking)
+        return Preview(request, run_forecast, fits, thinking, is_fresh)
     fits = await context_fits(plan, model, server, counter, settings.reply_tokens)
     run_forecast = await forecast(
         plan,
@@ -274,7 +271,15 @@ async def _preview(
     )
     if counter is None:
         made[same] = fits, run_forecast
-    return Preview(request, run_forecast, fits, thinking)
+    return Preview(request, run_forecast, fits, thinking, is_fresh)
+
+
+def dollars_of(prices: Prices | None, previews: Sequence[Preview]) -> tuple[float, float] | None:
+    """Expected dollars of all these runs, and at most; `None` if no prices are known."""
+    if prices is None:
+        return None
+    each = [preview.forecast.dollars(prices) for preview in previews]
+    return sum(expected for expected, _ in each), sum(most for _, most in each)
 
 
 def can_show(plan: Plan) -> CanShow:

@@ -7,15 +7,9 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import timedelta
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
-from rich.progress import (
-    BarColumn,
-    Progress,
-    TaskID,
-    TextColumn,
-)
+from rich.progress import BarColumn, Progress, TextColumn
 from rich.table import Column
 
 from eyechart.harness.analysis.judging import judge_of_task
@@ -38,8 +32,7 @@ def new_bar() -> Progress:
         BarColumn(bar_width=10),
         TextColumn("{task.fields[done]}"),
         TextColumn(
-            "{task.fields[state]}",
-            table_column=Column(ratio=1, no_wrap=True, overflow="ellipsis"),
+            "{task.fields[state]}", table_column=Column(ratio=1, no_wrap=True, overflow="ellipsis")
         ),
         TextColumn("{task.fields[left]}"),
         expand=True,
@@ -49,49 +42,38 @@ def new_bar() -> Progress:
     )
 
 
-class LiveProgress:
-    """One run on one line of stderr; nothing if stderr is no terminal."""
+@contextmanager
+def live(
+    name: str, progress: run_progress.Progress, shared: Progress | None = None
+) -> Iterator[None]:
+    """Shows a run on one line of stderr until the context ends; nothing if stderr is no terminal.
+    Needs a running event loop. `shared` shows other runs as well, one on each line.
+    """
+    bar, task = shared or new_bar(), None
+    if bar.disable:
+        yield
+        return
 
-    def __init__(self, name: str, shared: Progress | None = None) -> None:
-        """`shared` shows other runs as well, one on each line."""
-        self._name = one_line(name)
-        self._watcher: asyncio.Task[None] | None = None
-        self._shared = shared
-        self._task: TaskID | None = None
-        self._bar = shared or new_bar()
+    async def watch() -> None:
+        nonlocal task
+        while True:
+            if task is not None:
+                bar.update(task, **fields(progress))
+            elif progress.total:
+                bar.start()
+                task = bar.add_task(one_line(name), **fields(progress))
+                continue
+            await asyncio.sleep(_REFRESH_S)
 
-    def __enter__(self) -> Self:
-        return self
-
-    def follow(self, progress: run_progress.Progress) -> None:
-        """Shows `progress` from now on; needs a running event loop."""
-        if self._bar.disable:
-            return
-
-        async def watch() -> None:
-            while True:
-                if self._task is not None:
-                    self._bar.update(self._task, **fields(progress))
-                elif progress.total:
-                    self._bar.start()
-                    self._task = self._bar.add_task(self._name, **fields(progress))
-                    continue
-                await asyncio.sleep(_REFRESH_S)
-
-        self._watcher = asyncio.get_running_loop().create_task(watch())
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        if self._watcher is not None:
-            self._watcher.cancel()
-        if self._shared is None:
-            self._bar.stop()
-        elif self._task is not None:
-            self._bar.remove_task(self._task)
+    watcher = asyncio.get_running_loop().create_task(watch())
+    try:
+        yield
+    finally:
+        watcher.cancel()
+        if shared is None:
+            bar.stop()
+        elif task is not None:
+            bar.remove_task(task)
 
 
 class LiveDisplay:
@@ -115,9 +97,7 @@ class LiveDisplay:
 
     @contextmanager
     def show(self, request: RunRequest, progress: run_progress.Progress) -> Iterator[None]:
-        """Shows a run until the context ends."""
-        with LiveProgress(request.name) as live:
-            live.follow(progress)
+        with live(request.name, progress):
             yield
 
 
@@ -129,11 +109,9 @@ class TogetherDisplay(LiveDisplay):
 
     @contextmanager
     def show(self, request: RunRequest, progress: run_progress.Progress) -> Iterator[None]:
-        """Shows a run until the context ends."""
         name = f"{request.model.label} {request.name}"
         try:
-            with LiveProgress(name, self._bar) as live:
-                live.follow(progress)
+            with live(name, progress, self._bar):
                 yield
         finally:
             if progress.total:

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from functools import partial
 from pathlib import Path
+from typing import Any
 
 from eyechart.harness.analysis.confidence_text import confidence_finding
-from eyechart.harness.analysis.curve import Threshold, threshold_problem
+from eyechart.harness.analysis.curve import Threshold
 from eyechart.harness.analysis.drift import drift_notes
 from eyechart.harness.analysis.grouped import grouped
-from eyechart.harness.analysis.in_tokens import unit_problem
-from eyechart.harness.analysis.judged_run import JudgedRun, read_run
-from eyechart.harness.analysis.results import change_lines, write_results
+from eyechart.harness.analysis.judged_run import JudgedRun
+from eyechart.harness.analysis.results import change_lines, changes, write_results
 from eyechart.harness.analysis.run_text import (
     missing_notes,
     reading_note,
@@ -23,69 +22,65 @@ from eyechart.harness.analysis.run_text import (
 from eyechart.harness.analysis.tables import to_csv
 from eyechart.harness.analysis.tokens_text import table_notes
 from eyechart.harness.analysis.unread import unread_lines
+from eyechart.harness.cli.documents import print_document, rows_of, run_document
 from eyechart.harness.cli.following import Followed, after_runs, followed
-from eyechart.harness.cli.readable import each_readable
+from eyechart.harness.cli.readable import Reading
 from eyechart.harness.cli.tables import print_groups, print_table
 from eyechart.harness.cli.terminal import echo, say, tell, warn
 from eyechart.harness.cli.verbs import DRAWN, check_drawing, check_output
-from eyechart.harness.errors import (
-    COMPLETE,
-    INCOMPLETE,
-    UsageError,
-)
+from eyechart.harness.errors import COMPLETE, INCOMPLETE, UsageError
+from eyechart.harness.face.arguments import read_threshold
 from eyechart.harness.spec import Condition
-from eyechart.harness.spec.unit import TOKENS
 
 FORMATS = ("html", *DRAWN)
 
 
-def read_threshold(share: float, *, relative: bool) -> Threshold:
-    """The accuracy from which a length counts as seen.
-
-    Raises:
-        UsageError: no length can be estimated at `share`.
-    """
-    if problem := threshold_problem(share):
-        raise UsageError(f"--threshold {problem}")
-    return Threshold(share, relative=relative)
-
-
-def read_unit(unit: str) -> bool:
-    """Whether effective lengths are in tokens of the row, and not in the task's unit.
-
-    Raises:
-        UsageError: `unit` is neither.
-    """
-    if problem := unit_problem(unit):
-        raise UsageError(f"--unit {problem}")
-    return unit == TOKENS
+def reading_of(*, threshold: float, relative: bool, tasks: str, run_kept_code: bool) -> Reading:
+    """How the options of a verb say that runs are read; raises what `read_threshold` does."""
+    return Reading(read_threshold(threshold, relative=relative), tasks, run_kept_code)
 
 
 def score(
-    folders: Sequence[Path],
-    threshold: Threshold,
-    *,
-    tasks: str = "",
-    by: str | None = None,
-    at: Sequence[int] = (),
-    run_kept_code: bool = False,
+    folders: Sequence[Path], reading: Reading, *, by: str | None, at: Sequence[int], as_json: bool
 ) -> int:
     """Judges runs again and rewrites their tables, with one more for the metadata `by`; shows the
-    accuracy at each length `at`.
+    accuracy at each length `at`. Prints the tables, or one document.
     """
     missing = 0
-    runs = []
+    followed_runs: list[Followed] = []
+    documents: list[dict[str, Any]] = []
     unread: list[str] = []
-    read = partial(read_run, warn=warn, tasks=tasks, run_kept_code=run_kept_code)
-    for judged_run in each_readable(folders, read, unread):
-        for line in change_lines(judged_run):
-            say(line)
-        runs.append(show_run(judged_run, threshold, at=at))
-        if by is not None:
-            _show_groups(judged_run, by, tasks, run_kept_code=run_kept_code)
-        missing += judged_run.missing
-    echo(after_runs(runs))
+    for run in reading.runs(folders, unread):
+        if as_json:
+            documents.append(_score_document(run, reading, by, at))
+        else:
+            say(*change_lines(run))
+            followed_runs.append(show_run(run, reading.threshold, at=at))
+            if by is not None:
+                _show_groups(run, by, reading)
+        missing += run.missing
+    if as_json:
+        print_document({"runs": documents})
+    else:
+        echo(after_runs(followed_runs))
     return INCOMPLETE if missing or unread else COMPLETE
+
+
+def _score_document(
+    run: JudgedRun, reading: Reading, by: str | None, at: Sequence[int]
+) -> dict[str, Any]:
+    _, changed = changes(run)
+    write_results(run, reading.threshold)
+    document = run_document(run, reading.threshold, at)
+    document["changes"] = [
+        {"id": one.id, "before": one.before, "now": one.now, "why": one.why} for one in changed
+    ]
+    if by is not None:
+        groups = grouped(run, by, reading.tasks, run_kept_code=reading.run_kept_code)
+        to_csv(groups.table, run.folder / f"by_{by}.csv")
+        document["groups"] = rows_of(groups.table)
+        document["without_group"] = groups.without
+    return document
 
 
 def show_run(
@@ -124,9 +119,15 @@ def show_run(
     return followed(judged_run)
 
 
-def _show_groups(run: JudgedRun, name: str, tasks: str, *, run_kept_code: bool) -> None:
+def missing_text(run: JudgedRun) -> str:
+    """How many samples of a run have no reply, each draw counted, for a message."""
+    size = sum(cell.samples * cell.draws for cell in run.manifest.cells)
+    return f"{run.manifest.task}: {run.missing:,} of {size:,} samples have no reply"
+
+
+def _show_groups(run: JudgedRun, name: str, reading: Reading) -> None:
     """Writes and prints the accuracy of a run by the metadata `name` of its items."""
-    groups = grouped(run, name, tasks, run_kept_code=run_kept_code)
+    groups = grouped(run, name, reading.tasks, run_kept_code=reading.run_kept_code)
     if groups.without:
         many = groups.without != 1
         where = (
@@ -140,15 +141,7 @@ def _show_groups(run: JudgedRun, name: str, tasks: str, *, run_kept_code: bool) 
     echo(str(to_csv(groups.table, run.folder / f"by_{name}.csv")), "")
 
 
-def report(
-    folders: Sequence[Path],
-    output: Path,
-    formats: Sequence[str],
-    threshold: Threshold,
-    *,
-    tasks: str,
-    run_kept_code: bool,
-) -> int:
+def report(folders: Sequence[Path], output: Path, formats: Sequence[str], reading: Reading) -> int:
     """Writes the page of some runs, and its charts as pictures if `formats` asks for them."""
     from eyechart.harness.face.panels import sorted_out
     from eyechart.harness.report.page import write_report
@@ -161,8 +154,7 @@ def report(
     check_output("-o", output)
     named, beside = sorted_out(folders, warn)
     unread: list[str] = []
-    read = partial(read_run, warn=warn, tasks=tasks, run_kept_code=run_kept_code)
-    runs = [*each_readable(named, read, unread)]
+    runs = [*reading.runs(named, unread)]
     for kind in kinds:
         check_drawing("--format", kind)
     for run in runs:
@@ -170,14 +162,13 @@ def report(
             say(f"{run.manifest.model} on {run.manifest.task}:", *lines)
     shown = [run for run in {run.folder: run for run in runs}.values() if run.manifest.cells]
     written = write_report(
-        sections(shown, threshold),
+        sections(shown, reading.threshold),
         output,
         formats=kinds,
-        tasks=tasks,
-        run_kept_code=run_kept_code,
+        tasks=reading.tasks,
+        run_kept_code=reading.run_kept_code,
         draw_more=[source.read(mine, runs, warn) for source, mine in beside],
         warn=warn,
     )
-    for path in written:
-        echo(str(path))
+    echo(*map(str, written))
     return INCOMPLETE if unread else COMPLETE

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any
 
 from eyechart.harness.cli.terminal import say, tell_apart, warn
 from eyechart.harness.errors import COMPLETE, INCOMPLETE, INTERRUPTED
-from eyechart.harness.face.engine import Asked, reached_limit
+from eyechart.harness.face.engine import Asked, Job, reached_limit
 from eyechart.harness.face.run_options import RunOptions
 from eyechart.harness.face.tracking import log_run
 from eyechart.harness.plan.cost import Budget
 from eyechart.harness.plan.plan import Plan
 from eyechart.harness.run.first_replies import FirstRepliesError
-from eyechart.harness.run.outcome import RunOutcome
+from eyechart.harness.run.progress import RunOutcome
 from eyechart.harness.run.run_request import RunRequest
 from eyechart.harness.score.outcomes import Outcome
 from eyechart.harness.spec import Cell
@@ -56,19 +56,11 @@ class RunsOfModel:
         return {COMPLETE: "", INTERRUPTED: "interrupted"}.get(self.exit_code, "incomplete")
 
 
-def show_asked(
-    asked: Asked,
-    requests: Sequence[RunRequest],
-    options: RunOptions,
-    budget: Budget,
-    chooser: AdaptiveChooser | None,
-    *,
-    spent_before: float = 0.0,
-    is_quiet: bool,
-) -> RunsOfModel:
+def show_asked(job: Job, asked: Asked, *, spent_before: float = 0.0, is_quiet: bool) -> RunsOfModel:
     """Judges the runs of a model, writes their files, and says what is missing; prints their tables
     unless `is_quiet`.
     """
+    options, budget = job.options, job.budget
     interrupted = isinstance(asked.ended_by, KeyboardInterrupt)
     same_command = "the same command without --fresh" if asked.has_moved else "the same command"
     if interrupted:
@@ -95,11 +87,11 @@ def show_asked(
         return RunsOfModel(INCOMPLETE, runs, asked.ended_by)
     missing = sum(shown.missing for shown in runs)
     unfinished = False
-    if chooser is None:
-        missing += sum(request.plan.size for request in requests if request.folder not in begun)
+    if job.choose is None:
+        missing += sum(request.plan.size for request in job.requests if request.folder not in begun)
     else:  # what adaptive runs that were not begun would ask is not known
         limit = reached_limit(budget, same_command) or ("", f"{same_command} goes on")
-        unfinished = _report_ends(requests, begun, chooser, limit, is_quiet=is_quiet)
+        unfinished = _report_ends(job.requests, begun, job.choose, limit, is_quiet=is_quiet)
     if missing:
         _warn_of_missing(missing, asked.outcomes, budget, same_command)
     return RunsOfModel(INCOMPLETE if missing or unfinished else COMPLETE, runs)
@@ -206,7 +198,6 @@ def _extent(cells: Sequence[Cell]) -> str:
 
 
 def _missing(plan: Plan, run: JudgedRun) -> int:
-    """How many samples of the plan have no reply."""
     import numpy as np
 
     sizes = plan.sizes

@@ -11,8 +11,8 @@ from eyechart.harness.analysis.probabilities import options_text
 from eyechart.harness.analysis.shortened import marked, shortened
 from eyechart.harness.cli.documents import json_text, print_document
 from eyechart.harness.cli.lists import aligned
-from eyechart.harness.cli.task_documents import sample_document
 from eyechart.harness.cli.terminal import clean, echo, say, warn, width
+from eyechart.harness.cli.verbs import sample_document
 from eyechart.harness.errors import COMPLETE, INCOMPLETE, AbsentTaskError
 from eyechart.harness.face.listing import list_runs
 from eyechart.harness.journal.thoughts import thinking_text

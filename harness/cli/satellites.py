@@ -17,10 +17,8 @@ _OF_PROGRAMS = ("install_completion", "show_completion")
 
 
 def verb(name: str) -> Any | None:
-    """The command, of typer's own click, that a satellite or another package adds under this name.
-
-    Raises:
-        PluginError: the package cannot be imported, or the object is no `typer.Typer`.
+    """The command, of typer's own click, that a satellite or another package adds under this name;
+    raises `PluginError` if the package cannot be imported, or the object is no `typer.Typer`.
     """
     plugin = plugins.find(VERBS, name)
     if plugin is None:

@@ -13,11 +13,14 @@ from eyechart.harness.analysis.curve import Threshold
 from eyechart.harness.analysis.leaderboard_file import only_writer
 from eyechart.harness.cli import leaderboard as ranks
 from eyechart.harness.cli.documents import print_document
-from eyechart.harness.cli.dry_run import cost_text, may_think
+from eyechart.harness.cli.dry_run import cost_text, dry_run_document, may_think
 from eyechart.harness.cli.failures import FAILURES, explain, lines_of
-from eyechart.harness.cli.models import ModelResult, warn_of_unknown
+from eyechart.harness.cli.layout import Column, table
+from eyechart.harness.cli.models import ModelResult, incomplete, judged, warn_of_unknown
+from eyechart.harness.cli.preview import Forecasts, Preview, dollars_of, not_known, previews_of
 from eyechart.harness.cli.progress import TogetherDisplay
-from eyechart.harness.cli.run import RunsOfModel, show_asked
+from eyechart.harness.cli.readable import Reading
+from eyechart.harness.cli.run import RunsOfModel
 from eyechart.harness.cli.terminal import echo, say, show, take_logs, warn
 from eyechart.harness.errors import COMPLETE, INCOMPLETE, INTERRUPTED, USAGE, EyechartError
 from eyechart.harness.face.engine import Asked, Job, Talk, ask_together
@@ -39,7 +42,6 @@ from eyechart.providers.naming import spelled
 from eyechart.providers.secrets import redact
 
 if TYPE_CHECKING:
-    from eyechart.harness.cli.preview import Forecasts, Preview
     from eyechart.harness.face.adaptive import AdaptiveChooser
     from eyechart.harness.report.section import Section
 
@@ -64,10 +66,6 @@ def dry_run(runs: StudyRuns, *, asks_server: bool, as_json: bool) -> int:
     """Prints what the study would ask and its cost, one row for each model. Sends nothing, unless
     `asks_server`. The failure of one model does not stop the others.
     """
-    from eyechart.harness.cli.dry_run_document import dry_run_document
-    from eyechart.harness.cli.layout import Column, table
-    from eyechart.harness.cli.preview import not_known, previews_of
-
     take_logs()
     chooser = _chooser(runs)
     failed: list[ModelResult] = []
@@ -100,10 +98,9 @@ def dry_run(runs: StudyRuns, *, asks_server: bool, as_json: bool) -> int:
     ]
     if totals:
         show(table(columns))
-    priced = [total for total in totals if total.dollars is not None]
+    priced = [total.dollars for total in totals if total.dollars is not None]
     if len(priced) > 1:
-        about = sum(total.dollars[0] for total in priced if total.dollars)
-        most = sum(total.dollars[1] for total in priced if total.dollars)
+        about, most = map(sum, zip(*priced, strict=True))
         echo(f"together {cost_text(about, most)}")
     echo(
         *(
@@ -112,10 +109,10 @@ def dry_run(runs: StudyRuns, *, asks_server: bool, as_json: bool) -> int:
             if one.options.given.base_url
         )
     )
-    echo(*_uncounted(totals))
+    if may := [one.options.model.label for one in totals if one.may_turn_out_to_think]:
+        echo(f"thinking is not counted, should they think: {', '.join(may)}")
     unknown = (not_known(one.options, asks_server=asks_server) for one in totals)
-    if said := list(dict.fromkeys(filter(None, unknown))):
-        echo(*said)
+    echo(*dict.fromkeys(filter(None, unknown)))
     if chooser is not None:
         echo(
             "The requests are those of all waves up to the next one. Each later wave follows from "
@@ -128,7 +125,7 @@ def dry_run(runs: StudyRuns, *, asks_server: bool, as_json: bool) -> int:
 class _Total:
     """The sum of what all plans would ask of a model."""
 
-    def __init__(self, options: RunOptions, previews: Sequence[Any]) -> None:
+    def __init__(self, options: RunOptions, previews: Sequence[Preview]) -> None:
         self.options = options
         self.requests = sum(preview.request.plan.size for preview in previews)
         self.answered = sum(preview.answered for preview in previews)
@@ -136,27 +133,9 @@ class _Total:
         self.output_tokens = sum(preview.forecast.output_tokens for preview in previews)
         is_counted = any(preview.thinking.is_known for preview in previews)
         self.may_turn_out_to_think = not is_counted and may_think(options)
-        prices = options.model.prices
-        self.dollars: tuple[float, float] | None = None
-        if prices is not None:
-            each = [preview.forecast.dollars(prices) for preview in previews]
-            self.dollars = sum(one for one, _ in each), sum(most for _, most in each)
-
-    @property
-    def about(self) -> str:
-        """The expected cost; `-` if no prices are known."""
-        return "-" if self.dollars is None else dollars_text(self.dollars[0])
-
-    @property
-    def most(self) -> str:
-        """The highest cost."""
-        return "-" if self.dollars is None else at_most_text(self.dollars[1])
-
-
-def _uncounted(totals: Sequence[_Total]) -> Iterator[str]:
-    """The line that names the models which may turn out to think; none if there are none."""
-    if labels := [one.options.model.label for one in totals if one.may_turn_out_to_think]:
-        yield f"thinking is not counted, should they think: {', '.join(labels)}"
+        self.dollars = dollars_of(options.model.prices, previews)
+        self.about = "-" if self.dollars is None else dollars_text(self.dollars[0])
+        self.most = "-" if self.dollars is None else at_most_text(self.dollars[1])
 
 
 def _conditions(plan: Any) -> str:
@@ -194,7 +173,7 @@ def run(runs: StudyRuns, *, out: Path, as_json: bool, debug: bool) -> int:
         display.close()
     shown: list[RunsOfModel] = []
     for job, asked in zip(jobs, found, strict=True):
-        results[job.options.model.label] = _judged(job, asked, chooser, shown, debug=debug)
+        results[job.options.model.label] = _judged(job, asked, shown, debug=debug)
     folder = runs.folder(out)
     folders = [one.followed.folder for of_model in shown for one in of_model.runs]
     ordered = [results[options.model.label] for options in runs.models]
@@ -220,8 +199,7 @@ def run(runs: StudyRuns, *, out: Path, as_json: bool, debug: bool) -> int:
         ranks.print_files(folder / LEADERBOARD, has_page=bool(ranked))
     if failed := [result for result in ordered if result.exit_code != COMPLETE]:
         say(
-            f"{len(ordered) - len(failed)} of {len(ordered)} models are complete; these are not:",
-            *(spelled(f"  {result.model}: {result.why}", as_key) for result in failed),
+            *(spelled(line, as_key) for line in incomplete(failed, len(ordered))),
             "the same command asks what is missing" + ("; " + _AFTER_STOPS) * _has_stops(shown),
         )
     return _code(failed, len(ordered))
@@ -256,26 +234,13 @@ def _failed(options: RunOptions, error: Any) -> ModelResult:
     return ModelResult(label, explain(error, label), lines_of(error)[0])
 
 
-def _judged(
-    job: Job,
-    asked: Asked,
-    chooser: AdaptiveChooser | None,
-    shown: list[RunsOfModel],
-    *,
-    debug: bool,
-) -> ModelResult:
-    """Judges the runs of a model and adds them to `shown`."""
-    label = job.options.model.label
+def _judged(job: Job, asked: Asked, shown: list[RunsOfModel], *, debug: bool) -> ModelResult:
     try:
-        of_model = show_asked(asked, job.requests, job.options, job.budget, chooser, is_quiet=True)
-        shown.append(of_model)
-        if of_model.error is not None:
-            raise of_model.error
+        return judged(job, asked, shown, is_quiet=True)
     except FAILURES as error:
         if debug:
             raise
         return _failed(job.options, error)
-    return ModelResult(label, of_model.exit_code, of_model.why)
 
 
 def _keep(runs: StudyRuns, folder: Path, folders: Sequence[Path], out: Path) -> list[Path]:
@@ -322,12 +287,12 @@ def _before(path: Path) -> tuple[list[str], list[str]]:
 def _rank(folder: Path, folders: Sequence[Path], runs: StudyRuns) -> list[Section]:
     """Writes the leaderboard and its page; returns its sections."""
     tasks = ",".join(str(plan.task.path) for plan in runs.plans if not plan.task.is_installed)
-    sections, _ = ranks.write(folders, folder / LEADERBOARD, None, tasks, Threshold(), study=runs)
+    reading = Reading(Threshold(), tasks, run_kept_code=False)
+    sections, _ = ranks.write(folders, folder / LEADERBOARD, None, reading, study=runs)
     return sections
 
 
 def list_studies(*, as_json: bool) -> None:
-    """Prints the built-in studies."""
     studies = [read_study(path).spec for path in built_in()]
     if as_json:
         fields = {"name", "version", "title"}

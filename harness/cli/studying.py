@@ -1,7 +1,4 @@
-"""The options of `bench study`.
-
-Options are parsed before slow modules are imported, as in `harness.cli.app`.
-"""
+"""The options of `bench study`."""
 
 from __future__ import annotations
 

@@ -23,8 +23,17 @@ from eyechart.harness.analysis.overall import overall
 from eyechart.harness.analysis.paper_text import at_texts, interval_text, threshold_text
 from eyechart.harness.analysis.results import TABLE
 from eyechart.harness.analysis.tokens_of_row import differ
-from eyechart.harness.cli.layout import CellText, Column, blocks, fits, joined, letters, table
-from eyechart.harness.cli.terminal import one_line, show, tell
+from eyechart.harness.cli.layout import (
+    CellText,
+    Column,
+    blocks,
+    fits,
+    letters,
+    show_blocks,
+    show_title,
+    table,
+)
+from eyechart.harness.cli.terminal import show, tell
 from eyechart.harness.score.outcomes import NOT_SCORED, UNANSWERED
 from eyechart.harness.spec import Condition, Line, varied_axes
 from eyechart.harness.spec.unit import singular
@@ -76,12 +85,12 @@ def print_table(
     """
     judged = run.shown(conditions)
     if not judged:  # a plan without cells, as of an import that was stopped
-        show(*map(bold, joined([run.manifest.task, run.manifest.model])))
+        show_title([run.manifest.task, run.manifest.model])
         return
     by_line = shown_lines(judged)
     lines = sorted({line for of_part in by_line for line in of_part})
     shown = _shown(judged, by_line, threshold, at)
-    show(*map(bold, joined(_title(run, judged))))
+    show_title(_title(run, judged))
     if not (_show_columns(shown, lines) or _show_rows(shown, lines) or _show_letters(shown, lines)):
         _show_list(shown, threshold)
         tell(
@@ -112,14 +121,8 @@ def print_groups(run: JudgedRun, groups: pd.DataFrame) -> None:
         Column([ACCURACY], [accuracy_text(row) for row in rows]),
         Column(["n"], [str(row["n"]) for row in rows]),
     ]
-    show(*map(bold, joined([run.manifest.task, run.manifest.model])))
-    for block in blocks(keys, measured):
-        show(table(block))
-
-
-def bold(title: str) -> Text:
-    """`title` as the line above a table."""
-    return Text(one_line(title), "bold")
+    show_title([run.manifest.task, run.manifest.model])
+    show_blocks(keys, measured)
 
 
 def sees_text(threshold: Threshold, *, in_tokens: bool = False) -> str:
@@ -256,10 +259,7 @@ def _show_columns(shown: Sequence[_Shown], lines: Sequence[Line]) -> bool:
     columns = [
         Column([*shown[0].axes, "length"], [*map(str, lines), *names]),
         *(
-            Column(
-                [*part.axes.values(), part.header],
-                [*part.accuracies, *part.summary.values()],
-            )
+            Column([*part.axes.values(), part.header], [*part.accuracies, *part.summary.values()])
             for part in shown
         ),
     ]
@@ -325,7 +325,7 @@ def _show_list(shown: Sequence[_Shown], threshold: Threshold) -> None:
     columns = [*_axes(ranked), both]
     if fits([*columns, *others]) or not fits(columns):
         keys = [] if fits([*columns, *others]) else [Column([""], letters(len(ranked)), "left")]
-        show(*map(table, blocks(keys, [*columns, *others])))
+        show_blocks(keys, [*columns, *others])
         return
     show(table(columns))
     if others:

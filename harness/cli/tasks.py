@@ -1,7 +1,4 @@
-"""The options of `bench tasks`.
-
-Options are parsed before slow modules are imported, as in `harness.cli.app`.
-"""
+"""The options of `bench tasks`."""
 
 from __future__ import annotations
 
@@ -24,21 +21,21 @@ tasks_app.command(epilog=TASK_SAMPLE_EXAMPLES)(sample)
 @tasks_app.callback()
 def _tasks(context: typer.Context, *, as_json: JsonOption = False) -> None:
     if context.invoked_subcommand is None:
-        from eyechart.harness.cli import task_documents, verbs
+        from eyechart.harness.cli import verbs
 
-        (task_documents if as_json else verbs).list_tasks()
+        verbs.list_tasks(as_json=as_json)
     elif as_json:
         raise UsageError("--json goes after the verb: bench tasks show NAME --json")
 
 
 @tasks_app.command(
-    epilog=examples("bench tasks show counting/ones", "bench tasks show my_task.yaml --json"),
+    epilog=examples("bench tasks show counting/ones", "bench tasks show my_task.yaml --json")
 )
 def show(name: TaskArgument, *, as_json: JsonOption = False) -> None:
     """Print a task's file and one prompt for each default condition."""
-    from eyechart.harness.cli import task_documents, verbs
+    from eyechart.harness.cli import verbs
 
-    (task_documents if as_json else verbs).show_tasks(name)
+    verbs.show_tasks(name, as_json=as_json)
 
 
 @tasks_app.command(epilog=examples("bench tasks check my_task.yaml", "bench tasks check counting"))
@@ -47,9 +44,9 @@ def check(name: TaskArgument, *, as_json: JsonOption = False) -> None:
 
     Warns of what is unusual. Where one task is named, shows a prompt of each default condition.
     """
-    from eyechart.harness.cli import task_documents, verbs
+    from eyechart.harness.cli import verbs
 
-    raise typer.Exit((task_documents if as_json else verbs).check_tasks(name))
+    raise typer.Exit(verbs.check_tasks(name, as_json=as_json))
 
 
 @tasks_app.command(
@@ -57,7 +54,7 @@ def check(name: TaskArgument, *, as_json: JsonOption = False) -> None:
         "bench tasks new my_task",
         "bench tasks check my_task.yaml",
         "bench run --task my_task.yaml --model tiny",
-    ),
+    )
 )
 def new(
     name: Annotated[str, typer.Argument(metavar="NAME", help="Name of the task.")],
@@ -74,6 +71,6 @@ def new(
 
     It can be checked and run as it is. No file is replaced.
     """
-    from eyechart.harness.cli import task_documents, verbs
+    from eyechart.harness.cli import verbs
 
-    raise typer.Exit((task_documents if as_json else verbs).new_task(name, generator))
+    raise typer.Exit(verbs.new_task(name, generator, as_json=as_json))

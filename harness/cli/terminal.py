@@ -100,21 +100,23 @@ def width(stream: TextIO | None = None) -> int | None:
 
 def tell(text: str) -> None:
     """Prints a sentence on stdout, wrapped between words where the width is known."""
-    echo(*_wrapped(text, width()))
+    echo(*wrapped(text, width()))
 
 
 def tell_apart(text: str) -> None:
     """Prints a sentence on stderr, wrapped as by `tell`, its later lines indented."""
-    say(*_wrapped(text, width(sys.stderr), "  "))
+    say(*wrapped(text, width(sys.stderr), later="  "))
 
 
-def _wrapped(text: str, limit: int | None, indent: str = "") -> list[str]:
+def wrapped(text: str, limit: int | None, first: str = "", later: str = "") -> list[str]:
+    """`text` in lines that end between words; `first` and `later` are before its lines."""
     if limit is None:
         return [text]
     return textwrap.wrap(
         one_line(text),
         limit,
-        subsequent_indent=indent,
+        initial_indent=first,
+        subsequent_indent=later,
         break_long_words=False,
         break_on_hyphens=False,
     )

@@ -1,12 +1,13 @@
-"""The work of the verbs `tasks` and `models`."""
+"""The work of the verbs `tasks` and `models`; each prints lines, or with `as_json` one document."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
+from eyechart.harness.cli.documents import print_document
 from eyechart.harness.cli.lists import aligned
 from eyechart.harness.cli.terminal import echo, say, warn
 from eyechart.harness.errors import (
@@ -48,21 +49,24 @@ def check_drawing(option: str, form: str) -> None:
         )
 
 
-def list_tasks() -> None:
+def list_tasks(*, as_json: bool) -> None:
     """Prints a line for each task: name, title, axes, lengths, requests by default."""
+    if as_json:
+        print_document({"tasks": [_summary(task, origin) for origin, task in _installed_tasks()]})
+        return
     names = ("task", "from", "lengths", "requests", "title", "axes")
     rows = []
-    for origin, task in installed_tasks():
+    for origin, task in _installed_tasks():
         lengths = task.lengths
         span = f"{lengths[0]}-{lengths[-1]}" if len(lengths) > 1 else str(lengths[0])
         axes = " ".join(task.spec.axes) or "-"
         rows.append((task.name, origin, span, f"{plan(task).size:,}", task.spec.title, axes))
-    shown = with_origins(names, rows)
+    shown = _with_origins(names, rows)
     numbers = [shown[0].index(name) for name in ("lengths", "requests")]
     echo(*aligned(shown, right=numbers))
 
 
-def installed_tasks() -> Iterator[tuple[str, Task]]:
+def _installed_tasks() -> Iterator[tuple[str, Task]]:
     """Each task that is built in or that a plugin adds, with its origin.
 
     Warns of plugins that cannot be used, and of mistakes in their files.
@@ -84,9 +88,41 @@ def installed_tasks() -> Iterator[tuple[str, Task]]:
         warn(str(problem))
 
 
-def show_tasks(names: str) -> None:
+def _summary(task: Task, origin: str) -> dict[str, Any]:
+    spec = task.spec
+    return {
+        "task": task.name,
+        "from": origin,
+        "version": spec.version,
+        "title": spec.title,
+        "source": spec.source,
+        "answer": spec.answer.type,
+        "axes": {
+            name: {"values": list(axis.values), "default": list(axis.default)}
+            for name, axis in spec.axes.items()
+        },
+        "lengths": list(task.lengths),
+        "samples": task.samples,
+        "requests": plan(task).size,
+        "presets": {
+            name: {
+                "title": preset.title,
+                "lengths": [line.length for line in plan(task, preset=name).lines],
+                "requests": plan(task, preset=name).size,
+            }
+            for name, preset in spec.presets.items()
+        },
+        "file": task.path,
+    }
+
+
+def show_tasks(names: str, *, as_json: bool) -> None:
     """Prints each task file, and a prompt for each of its default conditions."""
-    for task in open_tasks(names):
+    tasks = open_tasks(names)
+    if as_json:
+        print_document({"tasks": [_shown(task) for task in tasks]})
+        return
+    for task in tasks:
         echo(f"# {task.name}: {task.path}", "")
         echo(*task.path.read_text(encoding="utf-8").split("\n"))
         echo(f"# lines: {', '.join(map(str, plan(task).lines))}")
@@ -96,6 +132,30 @@ def show_tasks(names: str) -> None:
             echo(f"# --preset {name}, {plan(task, preset=name).size:,} requests: {preset.title}")
         echo("")
         _echo_prompts(task)
+
+
+def _shown(task: Task) -> dict[str, Any]:
+    origin = BUILT_IN if task.is_installed else "your file"
+    return {
+        **_summary(task, origin if task.plugin is None else str(task.plugin)),
+        "spec": task.spec.model_dump(mode="json", exclude_none=True),
+        "lines": [
+            {"length": line.length, "low": line.low, "high": line.high} for line in plan(task).lines
+        ],
+        "prompts": [sample_document(task, sample) for sample in shown_samples(task)],
+    }
+
+
+def sample_document(task: Task, sample: Sample) -> dict[str, Any]:
+    return {
+        "id": sample.id,
+        "condition": sample.condition,
+        "length": sample.length,
+        "system": task.spec.system,
+        "prompt": sample.prompt,
+        "target": sample.target,
+        "accept": sample.accept,
+    }
 
 
 _SHOWN_LENGTH = 10
@@ -118,106 +178,86 @@ def _echo_prompts(task: Task) -> None:
         echo(*(f"| {text}" for text in sample.prompt.split("\n")), "")
 
 
-@dataclass(frozen=True, slots=True)
-class Checked:
-    """The result of the check of a task."""
-
-    task: Task | None
-    """`None` if the file cannot be opened."""
-    problems: list[str]
-    unusual: list[str]
-
-
-def check_task(name: str, path: Path) -> Checked:
-    """Checks a task file and proves the task."""
-    from eyechart.harness.plan.proof import failures, repetition
-    from eyechart.harness.plan.warnings import warnings
-
-    task: Task | None = None
-    problems: list[str] = []
-    unusual: list[str] = []
-    try:
-        task = open_task(name, path)
-        problems += [*map(str, failures(task)), *filter(None, [repetition(task)])]
-        unusual += warnings(task)
-    except (TaskFileError, TaskError) as error:
-        problems = [*error.lines]
-    return Checked(task, problems, unusual)
-
-
-def check_tasks(names: str) -> int:
+def check_tasks(names: str, *, as_json: bool) -> int:
     """Checks task files and proves the tasks; prints a line for each, and the prompts where there
     is only one; returns the exit code.
     """
-    from eyechart.harness.plan.oracles import PERFECT
-
     code = COMPLETE
+    documents: list[dict[str, Any]] = []
     files = find(names)
     for name, path in files.items():
-        checked = check_task(name, path)
-        for line in checked.unusual:
-            warn(line)
-        if checked.problems or checked.task is None:
-            code = USAGE
-            say(*checked.problems)
+        task, problems, unusual = _checked(name, path)
+        code = USAGE if problems else code
+        if as_json:
+            found = {"sound": not problems, "problems": problems, "warnings": unusual}
+            documents.append({"task": name, "file": path, **found})
             continue
-        cells = plan(checked.task, samples=1).size
-        ways = f"{len(PERFECT)} ways to be right in each"
-        if checked.task.scorer is not None:
-            ways = f"judged by its own scorer, which takes {len(PERFECT)} forms of a reply"
-        echo(f"{name}: sound ({cells} cells, {ways})")
+        for line in unusual:
+            warn(line)
+        if problems or task is None:
+            say(*problems)
+            continue
+        _echo_sound(name, task)
         if len(files) == 1:
             echo("")
-            _echo_prompts(checked.task)
+            _echo_prompts(task)
+    if as_json:
+        print_document({"tasks": documents})
     return code
 
 
-@dataclass(frozen=True, slots=True)
-class Written:
-    """A new task of the user's."""
+def _checked(name: str, path: Path) -> tuple[Task | None, list[str], list[str]]:
+    """Checks a task file and proves the task: the task (`None` if the file cannot be opened), its
+    problems, and what is unusual in it.
+    """
+    from eyechart.harness.plan.proof import failures, repetition
+    from eyechart.harness.plan.warnings import warnings
 
-    files: list[Path]
-    """The task's file first."""
-    problems: list[str]
-    """Why the task cannot be used yet, where its generator was there before."""
-
-    @property
-    def commands(self) -> list[str]:
-        """What can be done with it next."""
-        name = self.files[0]
-        return [f"bench tasks check {name}", f"bench run --task {name} --model tiny"]
+    try:
+        task = open_task(name, path)
+        problems = [*map(str, failures(task)), *filter(None, [repetition(task)])]
+        return task, problems, [*warnings(task)]
+    except (TaskFileError, TaskError) as error:
+        return None, [*error.lines], []
 
 
-def write_task(name: str, generator: str) -> Written:
-    """Writes a new task into the current folder, and opens it."""
-    from eyechart.harness.task.new_task import new_task
+def _echo_sound(name: str, task: Task) -> None:
+    from eyechart.harness.plan.oracles import PERFECT
 
-    files = new_task(name, generator=generator, folder=Path())
+    ways = f"{len(PERFECT)} ways to be right in each"
+    if task.scorer is not None:
+        ways = f"judged by its own scorer, which takes {len(PERFECT)} forms of a reply"
+    echo(f"{name}: sound ({plan(task, samples=1).size} cells, {ways})")
+
+
+def new_task(name: str, generator: str, *, as_json: bool) -> int:
+    """Writes a new task into the current folder, and opens it; prints its files and what can be
+    done next; returns the exit code.
+    """
+    from eyechart.harness.task.new_task import new_task as write
+
+    files = write(name, generator=generator, folder=Path())
     ((full_name, path),) = find(str(files[0])).items()
+    problems: list[str] = []
     try:
         open_task(full_name, path)
-    except TaskFileError as error:
-        return Written(files, [*error.lines])
-    return Written(files, [])
-
-
-def new_task(name: str, generator: str) -> int:
-    """Writes a new task; prints its files and what can be done next; returns the exit code."""
-    written = write_task(name, generator)
-    echo(*map(str, written.files), "")
-    if written.problems:
-        warn(f"{written.files[0]} is written, and {generator} needs changes in it:")
-        say(*written.problems)
-        return USAGE
-    echo(*(f"next: {command}" for command in written.commands))
-    return COMPLETE
+    except TaskFileError as error:  # of a generator that was there before
+        problems += error.lines
+    follow = [f"bench tasks check {files[0]}", f"bench run --task {files[0]} --model tiny"]
+    if as_json:
+        print_document({"files": files, "problems": problems, "next": follow})
+    elif problems:
+        echo(*map(str, files), "")
+        warn(f"{files[0]} is written, and {generator} needs changes in it:")
+        say(*problems)
+    else:
+        echo(*map(str, files), "", *(f"next: {command}" for command in follow))
+    return USAGE if problems else COMPLETE
 
 
 def update_prices() -> None:
-    """Fetches the newest list of prices, and prints where it is stored.
-
-    Raises:
-        UpdateError: there is no network, or what came is no list.
+    """Fetches the newest list of prices, and prints where it is stored; raises `UpdateError` if
+    there is no network, or what came is no list.
     """
     from datetime import UTC, datetime
 
@@ -227,22 +267,35 @@ def update_prices() -> None:
     say(f"today's prices, {models:,} models, are in {path}; all commands use them")
 
 
-def list_models() -> None:
+def list_models(*, as_json: bool) -> None:
     """Prints a line for each provider: what it is, what it needs and, if there are plugins, where
-    it comes from. Raises `SetupError` for a mistake in one of the user's files.
+    it comes from; the document also has the models whose facts are known. Raises `SetupError` for a
+    mistake in one of the user's files.
     """
-    from eyechart.providers.catalog.model_facts import model_facts
+    from eyechart.providers.catalog.model_facts import known_models, model_facts
     from eyechart.providers.registry import listed
 
     model_facts("")  # a mistake in the file is raised here
     found, errors = listed()
-    rows = [(one.provider, one.origin, one.what, one.needs) for one in found]
-    echo(*aligned(with_origins(("provider", "from", "what it is", "needs"), rows)))
+    if as_json:
+        providers = [
+            {"provider": one.provider, "from": one.origin, "what": one.what, "needs": one.needs}
+            for one in found
+        ]
+        facts = {name: model_facts(name) for name in known_models()}
+        models = [
+            {"model": name, **one.model_dump(mode="json", exclude_defaults=True)}
+            for name, one in facts.items()
+        ]
+        print_document({"providers": providers, "models": models})
+    else:
+        rows = [(one.provider, one.origin, one.what, one.needs) for one in found]
+        echo(*aligned(_with_origins(("provider", "from", "what it is", "needs"), rows)))
     for error in errors:
         warn(str(error))
 
 
-def with_origins(names: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> list[tuple[str, ...]]:
+def _with_origins(names: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> list[tuple[str, ...]]:
     """A list below the names of its columns, without the column `from` if all is built in."""
     if any(row[1] != BUILT_IN for row in rows):
         return [names, *rows]

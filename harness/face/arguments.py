@@ -1,4 +1,4 @@
-"""Checks of the arguments of a call from Python that are no settings of a run."""
+"""Checks of arguments and options that are no settings of a run."""
 
 from __future__ import annotations
 
@@ -9,9 +9,13 @@ from inspect import signature
 from numbers import Real
 from typing import Any, ParamSpec, TypeVar
 
+from eyechart.harness.analysis.curve import Threshold, threshold_problem
+from eyechart.harness.analysis.in_tokens import unit_problem
 from eyechart.harness.errors import UsageError
-from eyechart.harness.settings.checks import Check, Lengths, full_text, shown
+from eyechart.harness.settings.checks import Check, Lengths, full_text, shown, switch
+from eyechart.harness.spec.unit import TOKENS
 from eyechart.providers.close_match import did_you_mean
+from eyechart.providers.naming import named
 
 Given = ParamSpec("Given")
 Result = TypeVar("Result")
@@ -42,7 +46,6 @@ def knows_its_arguments(function: Callable[Given, Result]) -> Callable[Given, Re
 
 
 def share(given: Any) -> float:
-    """Checks a number."""
     if isinstance(given, Real) and not isinstance(given, bool):
         with suppress(OverflowError):
             return float(given)
@@ -50,7 +53,6 @@ def share(given: Any) -> float:
 
 
 def texts_by_axis(given: Any) -> dict[str, str]:
-    """Checks a mapping of axes to one value each."""
     if not isinstance(given, Mapping):
         raise ValueError(f"must map axes to values, not {shown(given)}")  # noqa: TRY004
     return {argument("an axis", axis, full_text): full_text(one) for axis, one in given.items()}
@@ -59,3 +61,37 @@ def texts_by_axis(given: Any) -> dict[str, str]:
 def lengths_of(given: Any) -> tuple[int, ...]:
     """Checks the lengths of samples that are chosen; none is every length."""
     return () if given in ([], (), None) else Lengths()(given)
+
+
+def read_margin(margin: float) -> float:
+    """The difference of areas up to which two sides are equivalent; raises `UsageError` where no
+    area can lie in it.
+    """
+    found: float = argument("margin", margin, share)
+    if not 0 < found < 1:
+        raise UsageError(f"margin must be a share of accuracy, above 0 and below 1, not {margin:g}")
+    return found
+
+
+def read_threshold(threshold: float, *, relative: bool) -> Threshold:
+    """The accuracy from which a length counts as seen.
+
+    Raises:
+        UsageError: no length can be estimated at `threshold`.
+    """
+    wanted = argument("threshold", threshold, share)
+    if problem := threshold_problem(wanted):
+        raise UsageError(f"{named('threshold')} {problem}")
+    return Threshold(wanted, relative=argument("relative", relative, switch))
+
+
+def read_unit(unit: str) -> bool:
+    """Whether effective lengths are in tokens of the row: `tokens`, and not `task`.
+
+    Raises:
+        UsageError: `unit` is neither.
+    """
+    wanted: str = argument("unit", unit, full_text)
+    if problem := unit_problem(wanted):
+        raise UsageError(f"{named('unit')} {problem}")
+    return wanted == TOKENS

@@ -17,20 +17,15 @@ from eyechart.harness.analysis.judged_run import read_run
 from eyechart.harness.analysis.results import write_results
 from eyechart.harness.errors import UsageError
 from eyechart.harness.face.adaptive import AdaptiveChooser, adaptive_chooser
-from eyechart.harness.face.arguments import argument, knows_its_arguments
+from eyechart.harness.face.arguments import argument, knows_its_arguments, read_threshold
 from eyechart.harness.face.engine import Job, Talk, ask, reached_limit
-from eyechart.harness.face.result import Run, read_threshold
+from eyechart.harness.face.result import Run
 from eyechart.harness.face.run_options import RunOptions, models_of
 from eyechart.harness.face.tracking import log_run
 from eyechart.harness.journal.record import Warn, unsaid
 from eyechart.harness.plan.cost import Budget
 from eyechart.harness.plan.plan import Plan
-from eyechart.harness.plan.selection import (
-    check_axes,
-    open_tasks,
-    task_plan,
-    warnings_of,
-)
+from eyechart.harness.plan.selection import check_axes, open_tasks, task_plan, warnings_of
 from eyechart.harness.run.event_loop import MAX_INTERRUPTS, loop_factory
 from eyechart.harness.run.run_request import RunRequest
 from eyechart.harness.run.writer import Judge
@@ -135,7 +130,9 @@ def run(
     with notices(warn) as notify:
         argument("model", model, full_text)
         settings = RunSettings.read(**given | {"task": ()})
-        planned = _plan(load_task(task), settings)
+        opened = load_task(task)
+        check_axes(settings.axes, [opened], opened.name)
+        planned = task_plan(opened, settings)
         options, *others = models_of(settings, [planned], notify=notify)
         if others:
             raise UsageError("the arguments name several models; ask each with a call of its own")
@@ -156,10 +153,7 @@ def run(
 @contextmanager
 def notices(warn: Warn | None) -> Iterator[Warn]:
     """What takes messages while models are asked: `warn`, or Python warnings at the end, which name
-    the line that called the public function.
-
-    Raises:
-        UsageError: `warn` cannot be called.
+    the line that called the public function; raises `UsageError` if `warn` cannot be called.
     """
     if warn is not None and not callable(warn):
         raise UsageError(f"warn must be a function that takes a text, not {shown(warn)}")
@@ -170,11 +164,6 @@ def notices(warn: Warn | None) -> Iterator[Warn]:
     finally:
         for line in said:
             warnings.warn(line, stacklevel=_CALLER)
-
-
-def _plan(task: Task, settings: RunSettings) -> Plan:
-    check_axes(settings.axes, [task], task.name)
-    return task_plan(task, settings)
 
 
 def _command(planned: Plan, options: RunOptions) -> str:

@@ -209,7 +209,9 @@ class AskedPair(Asking):
             SetupError: a model is not there.
         """
         asked = [AskedRun(folder, limits, warn) for folder in folders]
-        self._names = _names_of([one.read() for one in asked])
+        runs = [one.read() for one in asked]
+        check_same_task(*runs)
+        self._names = names_of(runs)
         super().__init__(asked, limits, threshold, margin)
 
     def _most(self, limit: int | None) -> int:
@@ -256,7 +258,7 @@ class AskedAgainstBaseline(Asking):
     ) -> None:
         """Nothing is sent yet; raises `CompareError` where both are of other tasks."""
         self._baseline = baseline
-        _names_of([baseline, asked.read()])
+        check_same_task(baseline, asked.read())
         super().__init__([asked], limits, threshold, margin)
 
     def _most(self, limit: int | None) -> int:
@@ -292,9 +294,3 @@ class AskedAgainstBaseline(Asking):
         if is_decided(comparison, self._margin) or is_surely_worse(comparison):
             return None
         return [more_of_baseline(self._baseline, now, max(0, WAVES - self._rows_waves))]
-
-
-def _names_of(runs: Sequence[JudgedRun]) -> list[str]:
-    """Names that tell the runs apart; raises `CompareError` where they are of other tasks."""
-    check_same_task(*runs)
-    return names_of(runs)

@@ -139,18 +139,10 @@ class AskedRun:
         settings = Settings(**manifest.settings)
         label, change = _variant(manifest.variant, manifest.asked_as, settings, limits.base_url)
         depth = len(folder_of(Path(), manifest).parts)
-        given = {
+        given = {name: one for name, one in manifest.settings.items() if name != "read"} | {
             "model": [manifest.asked_as],
             "name": manifest.model_name if manifest.served_as else None,
-            "seed": settings.seed,
-            "temperature": settings.temperature,
-            "max_tokens": settings.max_tokens,
-            "api": settings.api,
             "reading": settings.read,
-            "system": settings.system,
-            "effort": settings.effort,
-            "thinking": settings.thinking,
-            "params": dict(settings.params),
             "label": label,
             "intervention": change,
             "base_url": limits.base_url,

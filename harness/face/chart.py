@@ -37,10 +37,7 @@ def accuracy_chart(run: JudgedRun, threshold: Threshold) -> alt.LayerChart:
         axis=alt.Axis(values=tested, grid=False),
     )
     y = alt.Y(
-        "accuracy:Q",
-        title="accuracy",
-        scale=alt.Scale(domain=[0, 1]),
-        axis=alt.Axis(format="%"),
+        "accuracy:Q", title="accuracy", scale=alt.Scale(domain=[0, 1]), axis=alt.Axis(format="%")
     )
     low, high = alt.Y("ci_low:Q", title="accuracy"), alt.Y2("ci_high:Q", title="")
     labels = [judged.label for judged in run.conditions.values()]

@@ -11,13 +11,13 @@ from eyechart.harness.analysis.comparison import MARGIN, compare_runs
 from eyechart.harness.analysis.family import rank_runs
 from eyechart.harness.analysis.in_tokens import OWN
 from eyechart.harness.errors import CompareError, UsageError
-from eyechart.harness.face.arguments import argument, knows_its_arguments
+from eyechart.harness.face.arguments import argument, knows_its_arguments, read_unit
 from eyechart.harness.face.ask import NoDisplay, notices, run_anywhere
 from eyechart.harness.face.asked_ranks import asking_of
 from eyechart.harness.face.asked_run import Limits
 from eyechart.harness.face.engine import Talk
 from eyechart.harness.face.ranking import RunRanking
-from eyechart.harness.face.result import Run, RunComparison, load_run, read_unit
+from eyechart.harness.face.result import Run, RunComparison, load_run
 from eyechart.harness.journal.record import Warn
 from eyechart.harness.settings.checks import path
 from eyechart.harness.settings.run_settings import SETTINGS, RunSettings
@@ -131,10 +131,8 @@ def compare(
 def _named(
     first: OneRun | Sequence[OneRun], second: OneRun | None
 ) -> list[tuple[str, OneRun | None]]:
-    """The runs that are compared, each with the name of its argument.
-
-    Raises:
-        UsageError: there are fewer than two, or one stands beside a list.
+    """The runs that are compared, each with the name of its argument; raises `UsageError` if there
+    are fewer than two, or one stands beside a list.
     """
     if isinstance(first, Run | str | Path) or not isinstance(first, Sequence):
         return [("first", first), ("second", second)]

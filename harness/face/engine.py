@@ -6,18 +6,17 @@ import asyncio
 from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 from eyechart.harness.face.first_replies import check_first
 from eyechart.harness.face.run_options import RunOptions
 from eyechart.harness.journal.record import Warn, unsaid
 from eyechart.harness.plan.cost import Budget
 from eyechart.harness.run.batch.engine import BatchEngine
-from eyechart.harness.run.chooser import Chooser
 from eyechart.harness.run.engine import Asking, Display, Engine, RunEngine
 from eyechart.harness.run.fresh import OldRuns
 from eyechart.harness.run.limits import RayOptions
-from eyechart.harness.run.outcome import RunOutcome
+from eyechart.harness.run.progress import RunOutcome
 from eyechart.harness.run.run_request import RunRequest
 from eyechart.harness.spec.dollars import dollars_text
 from eyechart.providers import plugins
@@ -25,6 +24,9 @@ from eyechart.providers.base import StopRunError
 from eyechart.providers.naming import named
 from eyechart.providers.plugins import ENGINES
 from eyechart.providers.registry import open_batch_form, open_batches
+
+if TYPE_CHECKING:
+    from eyechart.harness.face.adaptive import AdaptiveChooser
 
 _LOOP_STOPPED = "Event loop stopped before Future completed."
 """The message of asyncio and uvloop if code inside a loop stops the loop."""
@@ -61,7 +63,7 @@ class Job:
     requests: Sequence[RunRequest]
     options: RunOptions
     budget: Budget
-    choose: Chooser | None = None
+    choose: AdaptiveChooser | None = None
     """With it the runs are adaptive."""
 
     @property
@@ -152,12 +154,10 @@ class _UnderWay:
             self._talk.announce(f"{self.job.options.model.label} is asked at {where}")
 
     async def run(self) -> None:
-        """Asks everything."""
         assert self._engine is not None
         await self._engine.run()
 
     def asked(self) -> Asked:
-        """The result so far."""
         put_back = frozenset(self._old_runs.restore())
         outcomes = () if self._engine is None else self._engine.outcomes
         return Asked(outcomes, put_back, bool(self._old_runs.moved), self.ended_by)

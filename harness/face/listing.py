@@ -17,8 +17,6 @@ from eyechart.harness.spec import line_start
 
 @dataclass(frozen=True)
 class ListedRun:
-    """One run under a folder."""
-
     model: str
     task: str
     task_version: int

@@ -11,7 +11,8 @@ from eyechart.harness.analysis.comparison_table import comparison_table
 from eyechart.harness.analysis.family import Ranking
 from eyechart.harness.analysis.run_text import ranking_finding, ranking_notes
 from eyechart.harness.analysis.tables import estimate_columns
-from eyechart.harness.face.result import RunComparison, read_margin
+from eyechart.harness.face.arguments import read_margin
+from eyechart.harness.face.result import RunComparison
 
 
 class RunRanking:

@@ -11,21 +11,16 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
-from eyechart.harness.analysis.comparison import (
-    MARGIN,
-    Change,
-    Comparison,
-    compare_conditions,
-)
+from eyechart.harness.analysis.comparison import MARGIN, Change, Comparison, compare_conditions
 from eyechart.harness.analysis.comparison_table import comparison_table
 from eyechart.harness.analysis.comparison_text import finding
 from eyechart.harness.analysis.confidence_text import confidence_finding
-from eyechart.harness.analysis.curve import THRESHOLD, Threshold, threshold_problem
+from eyechart.harness.analysis.curve import THRESHOLD, Threshold
 from eyechart.harness.analysis.details import Prompts, prompts_of
 from eyechart.harness.analysis.draws import Drawn
 from eyechart.harness.analysis.drift import Drift, drift
 from eyechart.harness.analysis.effective_length import EffectiveLength
-from eyechart.harness.analysis.in_tokens import OWN, unit_problem
+from eyechart.harness.analysis.in_tokens import OWN
 from eyechart.harness.analysis.interval import span_text
 from eyechart.harness.analysis.judged_run import JudgedRun, read_run
 from eyechart.harness.analysis.known import known_finding
@@ -41,7 +36,9 @@ from eyechart.harness.errors import UsageError
 from eyechart.harness.face.arguments import (
     argument,
     lengths_of,
-    share,
+    read_margin,
+    read_threshold,
+    read_unit,
     texts_by_axis,
 )
 from eyechart.harness.face.listing import list_runs as listed_runs
@@ -49,45 +46,10 @@ from eyechart.harness.face.run_options import as_warning
 from eyechart.harness.face.samples import Choice, choose, shown_samples
 from eyechart.harness.face.samples_frame import samples_frame
 from eyechart.harness.settings.checks import MAX_DRAWS, Bound, full_text, path, switch, texts
-from eyechart.harness.spec.unit import TOKENS
 from eyechart.harness.task.catalogue import Task
 
 if TYPE_CHECKING:
     import altair as alt
-
-
-def read_margin(margin: float) -> float:
-    """The difference of areas up to which two sides are equivalent; raises `UsageError` where no
-    area can lie in it.
-    """
-    found: float = argument("margin", margin, share)
-    if not 0 < found < 1:
-        raise UsageError(f"margin must be a share of accuracy, above 0 and below 1, not {margin:g}")
-    return found
-
-
-def read_threshold(threshold: float, *, relative: bool) -> Threshold:
-    """The accuracy from which a length counts as seen.
-
-    Raises:
-        UsageError: no length can be estimated at `threshold`.
-    """
-    wanted = argument("threshold", threshold, share)
-    if problem := threshold_problem(wanted):
-        raise UsageError(f"threshold {problem}")
-    return Threshold(wanted, relative=argument("relative", relative, switch))
-
-
-def read_unit(unit: str) -> bool:
-    """Whether effective lengths are in tokens of the row: `tokens`, and not `task`.
-
-    Raises:
-        UsageError: `unit` is neither.
-    """
-    wanted: str = argument("unit", unit, full_text)
-    if problem := unit_problem(wanted):
-        raise UsageError(f"unit {problem}")
-    return wanted == TOKENS
 
 
 class Run:
@@ -305,12 +267,7 @@ class Run:
         named = argument("axis", axis, full_text)
         values = [argument("first", first, full_text), argument("second", second, full_text)]
         compared = compare_conditions(
-            self.judged,
-            named,
-            values,
-            self.threshold,
-            unpaired=True,
-            in_tokens=read_unit(unit),
+            self.judged, named, values, self.threshold, unpaired=True, in_tokens=read_unit(unit)
         )
         return RunComparison(compared, margin)
 

@@ -71,7 +71,6 @@ class RunOptions:
 
     @property
     def limits(self) -> RunLimits:
-        """How fast requests may be sent."""
         given = self.given
         return RunLimits(max_connections=given.max_connections, rpm=given.rpm, tpm=given.tpm)
 
@@ -81,10 +80,8 @@ class RunOptions:
         return self.name.destination(self.given.base_url, self.given.model_args)
 
     def requests(self, plans: Sequence[Plan]) -> list[RunRequest]:
-        """One run for each plan; a plan without a row in the shard is left out.
-
-        Raises:
-            UsageError: no plan has a row in the shard.
+        """One run for each plan; a plan without a row in the shard is left out; raises `UsageError`
+        if no plan has a row in the shard.
         """
         given = self.given
         return [
@@ -149,11 +146,7 @@ class RunOptions:
 
 
 def models_of(
-    given: RunSettings,
-    plans: Sequence[Plan] = (),
-    *,
-    notify: Warn = as_warning,
-    command: str = "",
+    given: RunSettings, plans: Sequence[Plan] = (), *, notify: Warn = as_warning, command: str = ""
 ) -> list[RunOptions]:
     """One `RunOptions` for each combination of a model, an effort, a kind of thinking and an
     intervention in the settings. If two have the same label, only the first one is kept. The system

@@ -47,7 +47,6 @@ class Choice:
                     )
 
     def has_condition(self, cell: Cell) -> bool:
-        """Whether the condition of `cell` is wanted."""
         return not self.conditions or any(
             all(cell.condition[axis] == value for axis, value in condition.items())
             for condition in self.conditions

@@ -9,28 +9,16 @@ import pandas as pd
 from eyechart.harness.face.samples import ShownSample
 
 _FIELDS = (
-    *(
-        "id",
-        "length",
-        "true_length",
-        "index",
-        "draw",
-        "seed",
-        "metadata",
-        "prompt",
-        "first_wrong_turn",
-        "reply",
-        "reasoning",
-    ),
-    *("target", "answer"),
-    *("answer_start", "answer_end", "outcome", "why", "options", "rank", "margin", "logprobs"),
-    *("top_logprobs", "recorded_verdict", "finish_reason"),
-    *("prompt_tokens", "output_tokens", "thinking_tokens", "thinking_characters", "latency_s"),
+    *("id", "length", "true_length", "index", "draw", "seed", "metadata", "prompt"),
+    *("first_wrong_turn", "reply", "reasoning", "target", "answer", "answer_start", "answer_end"),
+    *("outcome", "why", "options", "rank", "margin", "logprobs", "top_logprobs"),
+    *("recorded_verdict", "finish_reason", "prompt_tokens", "output_tokens", "thinking_tokens"),
+    *("thinking_characters", "latency_s"),
 )
 _COUNTS = (
     *("length", "true_length", "index", "draw", "seed", "answer_start", "answer_end", "rank"),
-    "first_wrong_turn",
-    *("prompt_tokens", "output_tokens", "thinking_tokens", "thinking_characters"),
+    *("first_wrong_turn", "prompt_tokens", "output_tokens", "thinking_tokens"),
+    "thinking_characters",
 )
 """Columns of integers that may be missing; targets and answers may be texts or long integers."""
 

@@ -113,7 +113,6 @@ def study_runs(
 
 
 def _of_model(study: Study, model: StudyModel, command: RunSettings) -> RunSettings:
-    """The settings of a model."""
     if "," in model.name:
         raise UsageError(f"{model.name!r} names several models; give each an item")
     given = study.spec.settings | model.settings

@@ -114,7 +114,6 @@ _STAYS = "its folder has all that was answered, and the same command logs it aga
 
 
 def logged_run(run: JudgedRun) -> LoggedRun:
-    """What is logged of a run."""
     from eyechart.harness.analysis.tables import cells_table, effective_length_table  # noqa: PLC0415
 
     manifest = run.manifest

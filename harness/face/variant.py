@@ -8,8 +8,9 @@ from pathlib import Path
 
 from eyechart.harness.errors import JournalError, UsageError
 from eyechart.harness.journal.manifest import find_runs, read_manifest
-from eyechart.harness.plan.resolved_model import ResolvedModel, is_effort
+from eyechart.harness.plan.resolved_model import ResolvedModel
 from eyechart.harness.spec import VARIANT, ReadBy
+from eyechart.providers.catalog.model_facts import EFFORTS
 from eyechart.providers.naming import named
 from eyechart.providers.registry import owner_of
 
@@ -69,7 +70,7 @@ def refuse_variant(model: str, base_urls: Sequence[str] = ()) -> None:
     label, _, last = variant.rpartition("+")
     given = [named("model", name)]
     thinks, kind = last.startswith(THINKING), last.removeprefix(THINKING)
-    if not thinks and not is_effort(last):
+    if not thinks and last not in EFFORTS:
         label, last = variant, ""
     given += [named("label", label)] * bool(label)
     given += [named("thinking" if thinks else "effort", kind)] * bool(last)

@@ -14,23 +14,9 @@ from eyechart.harness.errors import JournalError
 from eyechart.harness.journal.files import open_regular
 from eyechart.harness.journal.line_finder import LineFinder
 from eyechart.harness.journal.manifest import MANIFEST
-from eyechart.harness.journal.record import (
-    Record,
-    Warn,
-    chosen_records,
-    is_chosen,
-    read_records,
-)
+from eyechart.harness.journal.record import Record, Warn, chosen_records, is_chosen, read_records
 from eyechart.harness.settings.shard import WHOLE, Shard
-from eyechart.harness.spec import (
-    MAX_SAMPLES,
-    Cell,
-    CellKey,
-    Condition,
-    Line,
-    Sample,
-    exact_json,
-)
+from eyechart.harness.spec import MAX_SAMPLES, Cell, CellKey, Condition, Line, Sample, exact_json
 from eyechart.harness.spec.answer import Target
 from eyechart.providers.naming import turned_on
 
@@ -94,15 +80,12 @@ class Answered:
         self._add(condition, lines, index, mark, draw)
 
     def add_record(self, record: Record, mark: int) -> None:
-        """Adds the sample of a record, see `add`."""
         self._add(record.condition, self._lines_of(record), record.index, mark, record.draw)
 
     def note_record(self, record: Record) -> None:
-        """Adds the sample of a record as answered."""
         self.add_record(record, _mark(record.prompt_hash, record.target))
 
     def has_record(self, record: Record) -> bool:
-        """Whether the sample of a record is in the index."""
         keys = ((record.condition, line) for line in self._lines_of(record))
         return any(self.has(key, record.index, record.draw) for key in keys)
 
@@ -160,10 +143,8 @@ class Answered:
         return next((index for index, mark in enumerate(hashes) if mark), None)
 
     def covers(self, sample: Sample, key: CellKey) -> bool:
-        """Whether `sample` was answered.
-
-        Raises:
-            JournalError: it was answered to another prompt or target, so the task has changed.
+        """Whether `sample` was answered; raises `JournalError` if it was answered to another prompt
+        or target, so the task has changed.
         """
         hashes = self._hashes.get((*key, sample.draw))
         if hashes is None or sample.index >= len(hashes) or not hashes[sample.index]:
@@ -205,8 +186,7 @@ def answered(folder: Path, warn: Warn, lines: Iterable[Line], start: int) -> Ans
             if record.turns:
                 index.begun[record.id] = record
             continue
-        unsent = failure is not None and failure.kind == "overflow" and record.attempts == 0
-        (index.unsent if unsent else index).note_record(record)
+        (index.unsent if record.is_unsent else index).note_record(record)
     return index
 
 

@@ -1,4 +1,4 @@
-"""Opens files that others made, replaces files atomically, and syncs them to the disk."""
+"""Reads files that others made, replaces files atomically, and syncs them to the disk."""
 
 from __future__ import annotations
 
@@ -13,6 +13,9 @@ from pathlib import Path
 from typing import BinaryIO
 
 from eyechart.harness.errors import JournalError
+
+MAX_LINE = 32 << 20
+"""Bytes of the longest line that is read."""
 
 
 def open_regular(path: Path) -> BinaryIO:
@@ -31,6 +34,28 @@ def open_regular(path: Path) -> BinaryIO:
     if stat.S_ISDIR(mode):
         raise IsADirectoryError(errno.EISDIR, "it is a folder", str(path))
     raise OSError(errno.EINVAL, "it is a pipe or a device, and no file", str(path))
+
+
+def bounded_lines(file: BinaryIO) -> Iterator[bytes | None]:
+    """The lines of `file`, each with its end; `None` for one with more than `MAX_LINE` bytes, which
+    is never held in memory.
+    """
+    while line := file.readline(MAX_LINE + 1):
+        if len(line) <= MAX_LINE:
+            yield line
+            continue
+        while line and not line.endswith(b"\n"):
+            line = file.readline(MAX_LINE)
+        yield None
+
+
+@contextlib.contextmanager
+def writing(path: Path) -> Iterator[None]:
+    """Raises a `JournalError` in place of an `OSError`: `path` cannot be written."""
+    try:
+        yield
+    except OSError as error:
+        raise JournalError(f"cannot write {path}: {error.strerror}") from error
 
 
 def replace_file(path: Path, content: bytes, *, durable: bool = False) -> None:
@@ -52,18 +77,17 @@ def replacing(path: Path, *, durable: bool = False) -> Iterator[BinaryIO]:
     """
     partial = path.with_name(f"{path.name}.{os.getpid()}.tmp")
     try:
-        _remove_partials(path)
-        with partial.open("wb") as file:
-            yield file
-        if path.exists():
-            partial.chmod(stat.S_IMODE(path.stat().st_mode))
-        if durable:
-            sync_file(partial)
-        partial.replace(path)
-        if durable:
-            sync_folder(path.parent)
-    except OSError as error:
-        raise JournalError(f"cannot write {path}: {error.strerror}") from error
+        with writing(path):
+            _remove_partials(path)
+            with partial.open("wb") as file:
+                yield file
+            if path.exists():
+                partial.chmod(stat.S_IMODE(path.stat().st_mode))
+            if durable:
+                sync_file(partial)
+            partial.replace(path)
+            if durable:
+                sync_folder(path.parent)
     finally:
         partial.unlink(missing_ok=True)
 

@@ -17,10 +17,8 @@ from eyechart.harness.spec import Cell, CellKey
 
 
 def joined(parts: Sequence[Part]) -> Manifest:
-    """The manifest of the run that has all the records of `parts`.
-
-    Raises:
-        JournalError: the parts do not belong together; the message names the first difference.
+    """The manifest of the run that has all the records of `parts`; raises `JournalError` if the
+    parts do not belong together; the message names the first difference.
     """
     manifests = [part.manifest for part in parts]
     first = manifests[0]
@@ -148,10 +146,8 @@ def _cells(parts: Sequence[Part]) -> list[Cell]:
 
 
 def _fingerprint(cell: Cell, parts: Sequence[tuple[Part, Mapping[CellKey, Cell]]]) -> int | None:
-    """The sum of all of a cell's samples, from the sums of shards that have all rows together.
-
-    Raises:
-        JournalError: two parts have different sums of the same rows.
+    """The sum of all of a cell's samples, from the sums of shards that have all rows together;
+    raises `JournalError` if two parts have different sums of the same rows.
     """
     sums: dict[range, tuple[int, Part]] = {}
     whole = range(cell.samples)

@@ -9,8 +9,7 @@ from __future__ import annotations
 import hashlib
 from pathlib import Path
 
-from eyechart.harness.errors import JournalError
-from eyechart.harness.journal.files import replace_file
+from eyechart.harness.journal.files import replace_file, writing
 from eyechart.providers.secrets import mask
 
 KEPT = "kept"
@@ -36,14 +35,17 @@ def keep(folder: Path, source: Path) -> str:
     if content is None or _has_key(content):
         return ""
     name = f"{content_hash(content)[:_DIGITS]}-{source.name}"
-    copy = folder / KEPT / name
-    if _small_file(copy) != content:
-        try:
-            copy.parent.mkdir(exist_ok=True)
-        except OSError as error:
-            raise JournalError(f"cannot write {copy.parent}: {error.strerror}") from error
-        replace_file(copy, content)
+    if _small_file(folder / KEPT / name) != content:
+        write_kept(folder, name, content)
     return name
+
+
+def write_kept(folder: Path, name: str, content: bytes) -> None:
+    """Writes a kept file; raises `JournalError` if it cannot be written."""
+    copy = folder / KEPT / name
+    with writing(copy.parent):
+        copy.parent.mkdir(exist_ok=True)
+    replace_file(copy, content)
 
 
 def read_kept(folder: Path, name: str) -> bytes | None:

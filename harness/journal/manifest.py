@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, astuple, dataclass, field, replace
@@ -20,13 +21,14 @@ from eyechart.harness.journal.files import open_regular, replace_file
 from eyechart.harness.journal.manifest_fields import ManifestFields
 from eyechart.harness.journal.record import SAMPLES
 from eyechart.harness.journal.recorded import Recorded
-from eyechart.harness.journal.shards import SHARDS, is_shard
+from eyechart.harness.settings.shard import Shard
 from eyechart.harness.spec import VARIANT, Cell, CellKey, Condition, Settings, TaskSpec, exact_json
 from eyechart.providers.base import sampling_of
 from eyechart.providers.naming import turned_on
 from eyechart.providers.secrets import masked_fields
 
-MANIFEST = "manifest.json"
+MANIFEST, SHARDS = "manifest.json", "shards"
+_SHARD = re.compile(r"[0-9]+-of-[0-9]+")
 _MASKED = ("server", "accepted", "answered_by", "sent", "refused", "commands", "recorded")
 """Fields with text from outside, such as a server's, in which keys are masked."""
 _MOST_PROBLEM = 200
@@ -201,10 +203,8 @@ def _dataset_fingerprint(cells: list[Cell]) -> str | None:
 
 
 def run_folder(out: Path, model: str, spec: TaskSpec, task: str, settings: Settings) -> Path:
-    """The folder of a run: `<out>/runs/<model>/<task>@<version>-<hash of spec and settings>`.
-
-    Raises:
-        JournalError: the folder would be outside `<out>/runs`.
+    """The folder of a run: `<out>/runs/<model>/<task>@<version>-<hash of spec and settings>`;
+    raises `JournalError` if the folder would be outside `<out>/runs`.
     """
     return _run_folder(out, model, (task, spec.version, spec.digest()), settings)
 
@@ -229,6 +229,16 @@ def _run_folder(
     if not Path(os.path.normpath(folder)).is_relative_to(os.path.normpath(runs)):
         raise JournalError(f"the run of task {task!r} would lie outside {runs}; rename its file")
     return folder
+
+
+def shard_folder(run: Path, shard: Shard) -> Path:
+    """The folder of a shard of the run in folder `run`, such as `shards/03-of-16` there."""
+    digits = len(str(shard.of))
+    return run / SHARDS / f"{shard.number:0{digits}}-of-{shard.of}"
+
+
+def is_shard(folder: Path) -> bool:
+    return folder.parent.name == SHARDS and _SHARD.fullmatch(folder.name) is not None
 
 
 def _model_path(model: str) -> Path:
@@ -280,10 +290,7 @@ def unmerged_shards(out: Path) -> list[Path]:
 
 def unmerged_of(run: Path) -> list[Path]:
     """The folders of the shards of the run in folder `run` that were not merged into it, or were
-    written since then, sorted.
-
-    Raises:
-        JournalError: the manifest of the run cannot be read.
+    written since then, sorted; raises `JournalError` if the manifest of the run cannot be read.
     """
     shards = shards_of(run)
     has_run = shards and os.path.lexists(run / MANIFEST)

@@ -15,13 +15,13 @@ from pathlib import Path
 from typing import BinaryIO
 
 from eyechart.harness.errors import JournalError
-from eyechart.harness.journal.files import replace_file
+from eyechart.harness.journal.files import bounded_lines
 from eyechart.harness.journal.joined import joined
-from eyechart.harness.journal.kept import KEPT, read_kept
+from eyechart.harness.journal.kept import KEPT, read_kept, write_kept
 from eyechart.harness.journal.line_finder import LineFinder
-from eyechart.harness.journal.lines import bounded_lines
 from eyechart.harness.journal.manifest import (
     MANIFEST,
+    SHARDS,
     Manifest,
     journal_size,
     read_manifest,
@@ -30,7 +30,6 @@ from eyechart.harness.journal.manifest import (
 from eyechart.harness.journal.parts import Part
 from eyechart.harness.journal.record import SAMPLES, Warn, numbered_records
 from eyechart.harness.journal.sample_index import Chosen, OtherPromptError, SampleIndex
-from eyechart.harness.journal.shards import SHARDS
 from eyechart.harness.journal.writer import Journal
 from eyechart.harness.spec import line_start
 
@@ -39,11 +38,8 @@ _BUFFER = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class Merged:
-    """The result of a merge."""
-
     folder: Path
     parts: int
-    """New records, besides those that the folder had."""
     chosen: Chosen
     is_changed: bool
     """Whether the merge changed the folder."""
@@ -154,10 +150,5 @@ def _keep(parts: Sequence[Part], target: Path) -> None:
     for part in parts:
         name = part.manifest.kept
         content = read_kept(part.folder, name)
-        copy = target / KEPT / name
-        if content is not None and not copy.exists():
-            try:
-                copy.parent.mkdir(exist_ok=True)
-            except OSError as error:
-                raise JournalError(f"cannot write {copy.parent}: {error.strerror}") from error
-            replace_file(copy, content)
+        if content is not None and not (target / KEPT / name).exists():
+            write_kept(target, name, content)

@@ -12,11 +12,11 @@ from eyechart.harness.journal.manifest import (
     MANIFEST,
     Manifest,
     folders_below,
+    is_shard,
     journal_size,
     read_manifest,
     shards_of,
 )
-from eyechart.harness.journal.shards import is_shard
 from eyechart.harness.settings.shard import WHOLE, Shard
 
 
@@ -86,7 +86,6 @@ def _parts(folders: Iterable[Path], unread: list[str]) -> Iterator[Part]:
 
 
 def _grouped(parts: Iterable[Part]) -> list[list[Part]]:
-    """The parts of each run together."""
     groups: dict[tuple[object, ...], list[Part]] = {}
     for part in parts:
         manifest = part.manifest

@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Literal, TypeAlias, get_type_hi
 import msgspec
 
 from eyechart.harness.errors import JournalError
-from eyechart.harness.journal.files import open_regular
-from eyechart.harness.journal.lines import bounded_lines
+from eyechart.harness.journal.files import bounded_lines, open_regular
 from eyechart.harness.score.outcomes import FAILURES, Outcome
 from eyechart.harness.settings.checks import MAX_DRAWS
 from eyechart.harness.spec import Condition, Sample, exact_json
@@ -132,10 +131,8 @@ class Record(msgspec.Struct, kw_only=True, omit_defaults=True, gc=False):
     """Mark of the row in the recorded file, see `satellites.recorded`."""
 
     def __post_init__(self) -> None:
-        """Checks the values that resuming and judging need.
-
-        Raises:
-            ValueError: there is neither a reply nor a failure, or a required value is invalid.
+        """Checks the values that resuming and judging need; raises `ValueError` if there is neither
+        a reply nor a failure, or a required value is invalid.
         """
         if self.failure is None and self.reply is None:
             raise ValueError("neither reply nor failure")
@@ -164,6 +161,12 @@ class Record(msgspec.Struct, kw_only=True, omit_defaults=True, gc=False):
         return 2 * (self.output_tokens or math.inf) < (self.max_tokens or 0)
 
     @property
+    def is_unsent(self) -> bool:
+        """Whether the prompt was known not to fit the window, so that nothing was asked."""
+        is_overflow = self.failure is not None and self.failure.kind == Outcome.OVERFLOW
+        return is_overflow and self.attempts == 0
+
+    @property
     def is_error(self) -> bool:
         """Whether the request failed, so that the sample is asked again."""
         return self.failure is not None and self.failure.kind == Outcome.ERROR
@@ -176,7 +179,6 @@ def _can_be_chosen(options: tuple[Option, ...]) -> bool:
 def record_of(
     sample: Sample, *, reply: str | None = None, failure: Failure | None = None
 ) -> Record:
-    """The record of a sample with its reply or its failure."""
     return Record(
         id=sample.id,
         condition=sample.condition,
@@ -224,11 +226,8 @@ _TYPES = get_type_hints(Record)
 
 
 def decode(line: bytes) -> Record:
-    """The record on a line. A detail of the wrong type is dropped, and the
-    rest of the record is kept.
-
-    Raises:
-        ValueError: the line is no record.
+    """The record on a line. A detail of the wrong type is dropped, and the rest of the record is
+    kept; raises `ValueError` if the line is no record.
     """
     try:
         return _DECODER.decode(line)

@@ -45,7 +45,6 @@ class _Cell:
         self.state = bytearray()
 
     def grow(self, size: int) -> None:
-        """Makes room for `size` samples."""
         more = size - len(self.state)
         for of in (self.place, self.at, self.prompt, self.reply):
             of.frombytes(bytes(of.itemsize * more))
@@ -58,8 +57,6 @@ class Chosen:
 
     samples: int
     """Samples with a record."""
-    errors: int
-    """Samples among them whose request failed in every part that has them."""
     different: int
     """Samples with different replies in several parts."""
     replaced: int
@@ -80,10 +77,8 @@ class SampleIndex:
         """By cell and draw."""
 
     def note(self, part: int, line: int, record: Record) -> None:
-        """Chooses between this record and the one chosen so far; `part` and `line` are its numbers.
-
-        Raises:
-            OtherPromptError: both are answers, to different prompts.
+        """Chooses between this record and the one chosen so far; `part` and `line` are its numbers;
+        raises `OtherPromptError` if both are answers, to different prompts.
         """
         index = record.index
         if index >= MAX_SAMPLES:
@@ -131,7 +126,6 @@ class SampleIndex:
 
     @property
     def chosen(self) -> Chosen:
-        """The counts of chosen samples."""
         counts = [0] * _STATES
         for cell in self._cells.values():
             for state in range(1, _STATES):
@@ -141,17 +135,9 @@ class SampleIndex:
             return sum(count for state, count in enumerate(counts) if state & mark)
 
         return Chosen(
-            samples=sum(counts),
-            errors=sum(count for state, count in enumerate(counts) if state & _KINDS == _ERROR),
-            different=with_mark(_DIFFERENT),
-            replaced=with_mark(_REPLACED),
+            samples=sum(counts), different=with_mark(_DIFFERENT), replaced=with_mark(_REPLACED)
         )
 
 
 def _kind(record: Record) -> int:
-    failure = record.failure
-    if failure is None or failure.kind == "refused":
-        return _ANSWER
-    if failure.kind == "error":
-        return _ERROR
-    return _UNSENT if record.attempts == 0 else _ANSWER
+    return _ERROR if record.is_error else _UNSENT if record.is_unsent else _ANSWER

@@ -15,7 +15,7 @@ import os
 import shutil
 import socket
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
@@ -25,11 +25,9 @@ import orjson
 from filelock import FileLock, Timeout
 
 from eyechart.harness.errors import JournalError
-from eyechart.harness.journal.answers import Answered, answered
-from eyechart.harness.journal.files import replace_file, replacing, sync_folder
+from eyechart.harness.journal.files import replace_file, replacing, sync_folder, writing
+from eyechart.harness.journal.manifest import SHARDS
 from eyechart.harness.journal.record import SAMPLES, Record, Warn, encode
-from eyechart.harness.journal.shards import SHARDS
-from eyechart.harness.spec import Line
 from eyechart.providers.naming import named
 from eyechart.providers.secrets import watch_environment
 
@@ -60,10 +58,8 @@ class Journal:
         self._sync_thread: threading.Thread | None = None
 
     def __enter__(self) -> Self:
-        """Takes the lock and removes an incomplete last line.
-
-        Raises:
-            JournalError: another process holds the lock, or the folder cannot be written.
+        """Takes the lock and removes an incomplete last line; raises `JournalError` if another
+        process holds the lock, or the folder cannot be written.
         """
         watch_environment()
         try:
@@ -174,16 +170,13 @@ class Journal:
 
     def _save(self, path: Path) -> None:
         """Copies all records to a new file at `path`, which the next writes use."""
-        try:
-            with self._sync_lock:
-                path.parent.mkdir(parents=True, exist_ok=True)
-                with open(self._file, "rb", closefd=False) as old, path.open("xb") as new:
-                    old.seek(0)
-                    shutil.copyfileobj(old, new)
-                os.close(self._file)
-                self._open(path)
-        except OSError as error:
-            raise JournalError(f"cannot write {path}: {error.strerror}") from error
+        with writing(path), self._sync_lock:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            with open(self._file, "rb", closefd=False) as old, path.open("xb") as new:
+                old.seek(0)
+                shutil.copyfileobj(old, new)
+            os.close(self._file)
+            self._open(path)
 
     def _end_line(self) -> None:
         """Ends an incomplete last line, so that the next record has a line of its own."""
@@ -193,10 +186,8 @@ class Journal:
                 self._size += os.write(self._file, b"\n")
 
     def sync(self) -> None:
-        """Writes all records to the disk before it returns.
-
-        Raises:
-            JournalError: they cannot be written.
+        """Writes all records to the disk before it returns; raises `JournalError` if they cannot be
+        written.
         """
         self._sync()
         if self._sync_error is not None:
@@ -217,19 +208,10 @@ class Journal:
             except OSError as error:
                 self._sync_error = error
 
-    def answered(self, lines: Iterable[Line], start: int) -> Answered:
-        """The index of the samples that have an answer, by the cells of `lines`. `start`: see
-        `Line.length_of`.
-        """
-        return answered(self.folder, self._warn, lines, start)
-
     @contextmanager
     def rewrite(self) -> Iterator[BinaryIO]:
         """A context with a new file, which replaces the journal if the context ends without an
-        error.
-
-        Raises:
-            JournalError: it cannot be written; the journal is unchanged.
+        error; raises `JournalError` if it cannot be written; the journal is unchanged.
         """
         try:
             with replacing(self.folder / SAMPLES, durable=True) as file:
@@ -300,10 +282,8 @@ def _now() -> str:
 
 
 def set_aside(out: Path, folder: Path) -> Path:
-    """Moves the run in `folder` to `<out>/replaced/`; returns its new folder.
-
-    Raises:
-        JournalError: another process writes to it or to a shard of it, or it cannot be moved.
+    """Moves the run in `folder` to `<out>/replaced/`; returns its new folder; raises `JournalError`
+    if another process writes to it or to a shard of it, or it cannot be moved.
     """
     stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%S%f")
     target = out / "replaced" / folder.relative_to(out / "runs")

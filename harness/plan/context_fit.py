@@ -114,19 +114,18 @@ class CellFit:
     longest: ContextFit
 
     def at(self, length: int) -> ContextFit:
-        """The fit of the samples of this length."""
         short, long = self.shortest, self.longest
         share = (length - self.line.low) / max(1, self.line.high - self.line.low)
+
+        def between(low: int, high: int) -> int:
+            return round(low + share * (high - low))
+
         return replace(
             long,
-            tokens=round(short.tokens + share * (long.tokens - short.tokens)),
-            answer=round(short.answer + share * (long.answer - short.answer)),
-            likely_answer=round(
-                short.likely_answer + share * (long.likely_answer - short.likely_answer)
-            ),
-            likely_prompt=round(
-                short.likely_prompt + share * (long.likely_prompt - short.likely_prompt)
-            ),
+            tokens=between(short.tokens, long.tokens),
+            answer=between(short.answer, long.answer),
+            likely_answer=between(short.likely_answer, long.likely_answer),
+            likely_prompt=between(short.likely_prompt, long.likely_prompt),
         )
 
     @property
@@ -162,7 +161,7 @@ async def context_fits(
     `server` has the facts that the server gives. Without a `provider` that counts tokens, a cell is
     too long only if no tokenizer could make it fit.
     """
-    window, max_reply = model.window(server), model.max_reply
+    window, max_reply = model.window(server), model.facts.max_reply
     if window is None and max_reply is None:
         return {}
     ends = _close_ends(plan, window, max_reply, max_tokens)

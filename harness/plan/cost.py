@@ -194,7 +194,6 @@ class Budget:
 
     @property
     def has_requests(self) -> bool:
-        """Whether more samples may be asked."""
         return self.requests is None or self.requests > 0
 
     def take_request(self) -> bool:
@@ -310,7 +309,6 @@ class UsageMeter:
         return estimate_tokens(self.system) + estimate_tokens(prompt)
 
     def max_usage(self, prompt: str, max_tokens: int) -> MaxUsage:
-        """Most tokens that a request can take."""
         sent = most_tokens(self.system) + most_tokens(prompt)
         return MaxUsage(sent, max_tokens)
 

@@ -27,10 +27,8 @@ class ForcedChoice:
     _listed: dict[Condition, tuple[str, ...]] = field(default_factory=dict)
 
     def options(self, sample: Sample) -> tuple[str, ...]:
-        """The right answer first, and then wrong ones; see `AnswerType.options`.
-
-        Raises:
-            PlanError: there is no wrong answer.
+        """The right answer first, and then wrong ones; see `AnswerType.options`; raises `PlanError`
+        if there is no wrong answer.
         """
         answer = self.task.spec.answer
         found = answer.kind.options(

@@ -62,15 +62,10 @@ def knower(tasks: Iterable[Task]) -> Callable[[str], Known]:
         *earlier, right = (PERFECT["plain"](answer.phrase, str(target)) for target in targets)
         wrong = [
             text
-            for _, text, _ in wrong_answers(sample, answer)
+            for _, text, _ in answer.kind.wrong(sample.target, answer, sample.accept)
             if not text.startswith("-") or str(sample.target).startswith("-")
         ]
         chosen = random.Random(f"wrong|{identifier}").choice(wrong) if wrong else ""
         return Known(sample.length, right, f"{answer.phrase} {chosen}", tuple(earlier))
 
     return known
-
-
-def wrong_answers(sample: Sample, answer: Answer) -> Iterator[tuple[str, str, float | None]]:
-    """Answers that miss by little, with the absolute error that scoring must find."""
-    return answer.kind.wrong(sample.target, answer, sample.accept)

@@ -116,7 +116,6 @@ class Plan:
                     yield from (drawn_again(first, draw) for draw in range(2, self.draws + 1))
 
     def sample(self, condition: Condition, line: Line, index: int) -> Sample:
-        """The sample at one place of the plan."""
         return make_sample(self.task, condition, line, index, self.seed)
 
 
@@ -270,11 +269,7 @@ def make_sample(
 
 
 def task_of_id(identifier: str) -> str:
-    """The name of the task of a sample.
-
-    Raises:
-        PlanError: `identifier` is not a sample id.
-    """
+    """The name of the task of a sample; raises `PlanError` if `identifier` is not a sample id."""
     match = _ID.fullmatch(identifier)
     if match is None:
         raise PlanError(f"not a sample id: {identifier!r}; one is {_EXAMPLE!r}")
@@ -282,10 +277,8 @@ def task_of_id(identifier: str) -> str:
 
 
 def sample_from_id(task: Task, identifier: str) -> Sample:
-    """The sample that `identifier` names, on the exact line of its length.
-
-    Raises:
-        PlanError: `identifier` is not a sample id, or names another task, version or condition.
+    """The sample that `identifier` names, on the exact line of its length; raises `PlanError` if
+    `identifier` is not a sample id, or names another task, version or condition.
     """
     match = _ID.fullmatch(identifier)
     if match is None:
@@ -324,7 +317,6 @@ def sample_hash(sample: Sample) -> int:
 
 
 def fingerprint(samples: Iterable[Sample]) -> int:
-    """The fingerprint of a set of samples."""
     return sum(map(sample_hash, samples)) % 2**256
 
 

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from eyechart.harness.plan.oracles import right_replies, wrong_answers
+from eyechart.harness.plan.oracles import right_replies
 from eyechart.harness.plan.plan import item_of, plan
 from eyechart.harness.score.judge import OwnScorer, judge
 from eyechart.harness.score.outcomes import Outcome
@@ -84,7 +84,8 @@ def _failures(task: Task, sample: Sample) -> Iterator[Failure]:
         verdict = given(reply)  # also for the mistakes that a scorer makes
         if verdict.outcome is not Outcome.CORRECT and own is None:
             yield Failure(sample.id, name, reply, "correct", _described(verdict))
-    for name, wrong, error in () if own is not None else wrong_answers(sample, answer):
+    near = () if own is not None else answer.kind.wrong(target, answer, sample.accept)
+    for name, wrong, error in near:
         reply = f"{answer.phrase} {wrong}"
         verdict = given(reply)
         if verdict.outcome is not Outcome.INCORRECT or not _is_error(verdict.absolute_error, error):
@@ -101,7 +102,6 @@ def _failures(task: Task, sample: Sample) -> Iterator[Failure]:
 
 
 def _scorer(task: Task, sample: Sample) -> OwnScorer | None:
-    """The task's own scorer for one sample."""
     scorer = task.scorer
     if scorer is None:
         return None

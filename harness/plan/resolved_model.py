@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from eyechart.harness.spec import VARIANT
-from eyechart.providers.catalog.model_facts import EFFORTS, ModelFacts, model_facts
+from eyechart.providers.catalog.model_facts import ModelFacts, model_facts
 from eyechart.providers.catalog.price_list import offer
 from eyechart.providers.catalog.prices import DEFAULT, Prices
 from eyechart.providers.descriptors import descriptor_of
@@ -31,28 +31,12 @@ class ResolvedModel:
 
     @property
     def provider(self) -> str:
-        """The provider's name."""
         return (self.served_as or self.label).partition("/")[0]
 
     @property
     def is_file(self) -> bool:
         """Whether it is asked by a path on this machine, which does not say which model it is."""
         return descriptor_of(self.provider).models_are_files
-
-    @property
-    def think_tokens(self) -> int:
-        """Tokens that a reply may have for reasoning, in addition to those for its answer."""
-        return self.facts.room_to_think
-
-    @property
-    def likely_thought(self) -> int:
-        """Tokens for reasoning that a reply is expected to take."""
-        return self.facts.likely_thought
-
-    @property
-    def max_reply(self) -> int | None:
-        """Most tokens of a reply, without thinking; `None` if that is not known."""
-        return self.facts.max_reply
 
     @property
     def has_tier_price(self) -> bool:
@@ -65,11 +49,6 @@ class ResolvedModel:
         if isinstance(window, int) and window:
             return window
         return self.facts.window or self.listed_window
-
-
-def is_effort(word: str) -> bool:
-    """Whether any vendor has a reasoning effort of this name."""
-    return word in EFFORTS
 
 
 def resolve_model(

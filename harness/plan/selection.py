@@ -37,10 +37,7 @@ def open_tasks(names: str, *, trial: bool = True) -> list[Task]:
 
 
 def plans(
-    given: RunSettings,
-    *,
-    leave_out: Warn | None = None,
-    notify: Warn | None = None,
+    given: RunSettings, *, leave_out: Warn | None = None, notify: Warn | None = None
 ) -> list[Plan]:
     """A plan for each task of the settings, as `task_plan` makes it. `leave_out` takes what is
     said of an axis that tasks lack; without it an axis that no task has is an error. With a
@@ -135,10 +132,8 @@ _COMPARED = 3
 
 
 def system_prompt(planned: Sequence[Plan], given: str | None) -> str | None:
-    """The system prompt of a command: `given`, or else that of its tasks.
-
-    Raises:
-        UsageError: the tasks have different system prompts, and a command opens its model with one.
+    """The system prompt of a command: `given`, or else that of its tasks; raises `UsageError` if
+    the tasks have different system prompts, and a command opens its model with one.
     """
     if given is not None:
         return given

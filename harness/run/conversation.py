@@ -25,7 +25,6 @@ class Conversation:
         self.turns = list(self.sample.said)
 
     def next(self, request: Request) -> Request:
-        """The request for the next message."""
         messages = self.sample.messages
         replies = [turn.reply for turn in self.turns]
         history = tuple(zip(messages, replies, strict=False))

@@ -15,8 +15,7 @@ from eyechart.harness.run.chooser import Chooser, first_plan, next_plan
 from eyechart.harness.run.first_replies import FirstCheck, FirstRepliesError, FirstStops
 from eyechart.harness.run.fresh import OldRuns
 from eyechart.harness.run.limits import RunLimits
-from eyechart.harness.run.outcome import RunOutcome
-from eyechart.harness.run.progress import Progress
+from eyechart.harness.run.progress import Progress, RunOutcome
 from eyechart.harness.run.room import Room
 from eyechart.harness.run.run_request import RunRequest
 from eyechart.harness.run.task_run import TaskRun
@@ -103,12 +102,10 @@ class RunEngine:
 
     @property
     def outcomes(self) -> Sequence[RunOutcome]:
-        """The runs that were begun so far."""
         return [run.outcome for run in self._runs]
 
     @property
     def _has_answers(self) -> bool:
-        """Whether any sample of the command was answered."""
         return any(run.progress.answered for run in self._runs)
 
     async def run(self) -> None:

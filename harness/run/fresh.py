@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
 from eyechart.harness.errors import JournalError
-from eyechart.harness.journal.record import read_records
+from eyechart.harness.journal.record import Warn, read_records
 from eyechart.harness.journal.writer import set_aside
 from eyechart.harness.run.batch.pending import PENDING_FILE
 from eyechart.harness.run.run_request import SERVER_LOG, RunRequest
@@ -16,14 +16,7 @@ from eyechart.harness.run.run_request import SERVER_LOG, RunRequest
 class OldRuns:
     """The old runs in the folders to which a command with `fresh` writes new ones."""
 
-    def __init__(
-        self,
-        requests: Sequence[RunRequest],
-        *,
-        say: Callable[[str], None],
-        warn: Callable[[str], None],
-    ) -> None:
-        """`say` and `warn` take lines that the user should see."""
+    def __init__(self, requests: Sequence[RunRequest], *, say: Warn, warn: Warn) -> None:
         self._requests = requests
         self._say = say
         self._warn = warn
@@ -32,14 +25,11 @@ class OldRuns:
 
     @property
     def any(self) -> bool:
-        """Whether at least one of the folders exists."""
         return any(request.folder.exists() for request in self._requests)
 
     def move_away(self) -> None:
-        """Moves the old runs to `replaced/`.
-
-        Raises:
-            JournalError: another command writes to one of them, or it cannot be moved.
+        """Moves the old runs to `replaced/`; raises `JournalError` if another command writes to one
+        of them, or it cannot be moved.
         """
         for request in self._requests:
             if not request.folder.exists():

@@ -117,11 +117,9 @@ class Permit:
         self.limiter.shrink(self.sent_s, pause_s)
 
     def settle(self, tokens: int) -> None:
-        """The request used `tokens`."""
         self.limiter.rates.settle(tokens, self.expected_tokens, self.max_tokens)
 
     def release(self) -> None:
-        """The request is no longer in flight."""
         self.limiter.release()
 
 
@@ -244,7 +242,6 @@ class _Pace:
         """When the next request may leave."""
 
     def take(self, amount: float, now_s: float) -> None:
-        """Counts `amount` units."""
         self.free_at_s = max(self.free_at_s, now_s) + amount / self._per_s
 
     def correct(self, amount: float) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from eyechart.harness.plan.cost import Budget
+from eyechart.harness.run.run_request import RunRequest
 
 _FEWEST = 8
 """Number of replies from which on the remaining time is shown."""
@@ -96,5 +97,12 @@ class Progress:
 
     @property
     def done(self) -> int:
-        """Samples that were answered or failed."""
         return self.answered + self.failed
+
+
+@dataclass(frozen=True, slots=True)
+class RunOutcome:
+    """A run of a command that was begun, and how far it came."""
+
+    request: RunRequest
+    progress: Progress

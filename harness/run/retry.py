@@ -218,7 +218,6 @@ class RetryingClient:
         return self.has_reply
 
     async def _wait(self, until: Awaitable[object]) -> None:
-        """Waits before a sample is tried again."""
         self.waiting += 1
         self._note_idle()
         try:
@@ -359,10 +358,7 @@ class RetryingClient:
 
     def _time_to_connect(self, error: TransientError) -> float:
         """Seconds that are left to make a connection; tells the user at once what the run waits
-        for.
-
-        Raises:
-            StopRunError: no time is left.
+        for; raises `StopRunError` if no time is left.
         """
         limits, now_s = self.limits, self.clock()
         timeout_s = limits.outage_timeout_s if self.is_heard else limits.connect_timeout_s

@@ -82,7 +82,7 @@ class Room:
     def of(cls, model: ResolvedModel, settings: Settings) -> Self:
         """The room at the beginning of a command."""
         is_fixed = settings.max_tokens is not None
-        return cls(0 if is_fixed else model.think_tokens, is_fixed, model.facts.max_output)
+        return cls(0 if is_fixed else model.facts.room_to_think, is_fixed, model.facts.max_output)
 
     def remember(self, request: RunRequest) -> None:
         """Learns from the replies to earlier commands, once, so that no tokens are paid to learn
@@ -93,7 +93,6 @@ class Room:
             self.learn(earlier_records(request))
 
     def learn(self, records: Iterable[Record]) -> None:
-        """Learns from records of a journal."""
         for record in records:
             self.note(record)
             if self._is_cut(record) and record.cut_off:
@@ -203,7 +202,6 @@ class Room:
 
     @property
     def has_refusal(self) -> bool:
-        """Whether the server has refused a number of tokens."""
         return self._refused is not None
 
     def refused(self, max_tokens: int) -> None:
@@ -254,14 +252,14 @@ def thinking_of(request: RunRequest, records: Iterable[Record], window: int | No
     earlier replies.
     """
     kept = list(records)
-    room = Room.of(request.model, request.settings)
+    room, facts = Room.of(request.model, request.settings), request.model.facts
     room.window = window
     room.learn(kept)
     is_shown = any(map(shows_thinking, kept))
-    if not (is_shown or room.thinks or request.model.think_tokens):
+    if not (is_shown or room.thinks or facts.room_to_think):
         return Thinking()
     thoughts = [tokens for tokens in map(_thought, kept) if is_shown and tokens is not None]
-    likely = round(sum(thoughts) / len(thoughts)) if thoughts else request.model.likely_thought
+    likely = round(sum(thoughts) / len(thoughts)) if thoughts else facts.likely_thought
     limits = (room.most, window, MOST)
     most = None if room.fixed else min(limit for limit in limits if limit is not None)
     return Thinking(likely, most, round(2 * most / _WORTH) if most else 0, seen=len(thoughts))

@@ -7,8 +7,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 
-from eyechart.harness.journal.manifest import run_folder
-from eyechart.harness.journal.shards import shard_folder
+from eyechart.harness.journal.manifest import run_folder, shard_folder
 from eyechart.harness.plan.plan import Plan
 from eyechart.harness.plan.resolved_model import ResolvedModel
 from eyechart.harness.spec import Settings
@@ -49,7 +48,6 @@ class RunRequest:
 
     @property
     def server_log(self) -> Path:
-        """The file for the output of a server that the provider starts."""
         return self.folder / SERVER_LOG
 
     @property

@@ -16,8 +16,7 @@ from eyechart.harness.run.first_replies import FirstCheck
 from eyechart.harness.run.first_samples import FirstSamples
 from eyechart.harness.run.limiter import RateLimiter
 from eyechart.harness.run.limits import RunLimits
-from eyechart.harness.run.outcome import RunOutcome
-from eyechart.harness.run.progress import Pace, Progress
+from eyechart.harness.run.progress import Pace, Progress, RunOutcome
 from eyechart.harness.run.room import Room
 from eyechart.harness.run.run_request import RunRequest
 from eyechart.harness.run.writer import Judge, PlannedRun, RunWriter
@@ -80,12 +79,10 @@ class TaskRun:
 
     @property
     def outcome(self) -> RunOutcome:
-        """How far the run is."""
         return RunOutcome(self._request, self.progress)
 
     @property
     def plan(self) -> Plan:
-        """The samples that are planned so far."""
         return self._request.plan
 
     @property
@@ -186,11 +183,11 @@ class TaskRun:
         self._has_asked = True
         try:
             if first:
-                await self._ask(iter(first), provider, self._write, limits)
+                await self._ask(iter(first), provider, limits)
                 limits = replace(limits, first_connections=self.progress.connections or None)
                 self.first.decide()
             samples = self._run.samples(self._writer, budget=self.progress.budget)
-            await self._ask(samples, provider, self._write, limits)
+            await self._ask(samples, provider, limits)
         except BaseException:
             self._run.save()
             raise
@@ -198,17 +195,13 @@ class TaskRun:
         self.first.decide()
 
     async def _ask(
-        self,
-        samples: Iterator[tuple[Sample, int]],
-        provider: Provider,
-        append: pool.Append,
-        limits: RunLimits,
+        self, samples: Iterator[tuple[Sample, int]], provider: Provider, limits: RunLimits
     ) -> None:
         settings = self._request.settings
         await pool.ask_all(
             samples,
             provider,
-            append,
+            self._write,
             temperature=settings.temperature,
             seed=settings.seed,
             meter=self._meter,
@@ -225,19 +218,3 @@ class TaskRun:
         """Writes a record. If its sample was one of the first, it is not asked again."""
         self.first.note(record)
         self._writer(record)
-
-
-async def run_task(
-    request: RunRequest,
-    provider: Provider,
-    *,
-    limits: RunLimits,
-    warn: Warn,
-    budget: Budget | None = None,
-) -> RunOutcome:
-    """Begins one run and asks its pending samples; raises what `TaskRun` does."""
-    with Journal(request.folder, warn) as run_journal:
-        run = TaskRun(request, run_journal, provider, warn=warn, budget=budget)
-        await run.begin()
-        await run.ask(provider, limits)
-        return run.outcome

@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 from typing import Any, TypeAlias
 
 from eyechart.harness.errors import JournalError
-from eyechart.harness.journal.answers import Answered
+from eyechart.harness.journal.answers import Answered, answered
 from eyechart.harness.journal.kept import keep
 from eyechart.harness.journal.manifest import (
     MANIFEST,
@@ -82,7 +82,7 @@ class PlannedRun:
 
     def _read(self) -> None:
         lines = (*(cell.line for cell in self.manifest.cells), *self.request.plan.lines)
-        self.answered = self.journal.answered(lines, self.start)
+        self.answered = answered(self.journal.folder, self._warn, lines, self.start)
 
     def _plan(self) -> None:
         """Adds the plan to that of the manifest; tells the user if samples leave it."""
@@ -140,14 +140,11 @@ class PlannedRun:
         )
 
     def save(self) -> None:
-        """Writes the manifest."""
         write_manifest(self.request.folder, self.manifest)
 
     def set_server(self, facts: Mapping[str, object]) -> None:
-        """Writes the server's facts into the manifest.
-
-        Raises:
-            JournalError: another model or server gave the answers that the run has.
+        """Writes the server's facts into the manifest; raises `JournalError` if another model or
+        server gave the answers that the run has.
         """
         server = masked(exact_json.loads(exact_json.dumps(dict(facts))))
         self._check(server, whole=True)
@@ -197,11 +194,7 @@ class PlannedRun:
             plan = plan.with_counts({key: n for key, n in sizes if key not in self._measured})
         self._measured.update(plan.sizes)
         fits = await context_fits(
-            plan,
-            request.model,
-            self.manifest.server,
-            counter,
-            request.settings.reply_tokens,
+            plan, request.model, self.manifest.server, counter, request.settings.reply_tokens
         )
         self._fits |= fits
         for key, fit in fits.items():

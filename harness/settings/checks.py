@@ -69,7 +69,6 @@ class Bound:
         return f"{kind} from {_figure(self.least)} {most}{self.unit}"
 
     def allows(self, given: object) -> bool:
-        """Whether a setting can have this value."""
         kind = Integral if self.is_whole else Real
         if not isinstance(given, kind) or isinstance(given, bool):
             return False
@@ -92,7 +91,6 @@ _EXAMPLE = "{'separator': 'comma'}"
 
 
 def switch(given: Any) -> bool:
-    """Checks a truth value."""
     if not isinstance(given, bool):
         raise ValueError(f"must be true or false, not {shown(given)}")
     return given
@@ -110,14 +108,12 @@ def text(given: Any) -> str:
 
 
 def full_text(given: Any) -> str:
-    """Checks a text that is not empty."""
     if not isinstance(given, str) or not given.strip():
         raise ValueError(f"must be a text that is not empty, not {shown(given)}")
     return text(given)
 
 
 def path(given: Any) -> Path:
-    """Checks the path of a file or a folder."""
     if not isinstance(given, str | os.PathLike):
         raise ValueError(f"must be a path, not {shown(given)}")
     if not str(given):
@@ -152,7 +148,6 @@ class Lengths:
     bound: Bound = Bound(1, MAX_LENGTH)
 
     def __call__(self, given: Any) -> tuple[int, ...]:
-        """The numbers, in their order."""
         between = ", with commas between" if isinstance(given, str) else ""
         if isinstance(given, str):
             given = [part.strip() for part in given.split(",")]
@@ -311,13 +306,10 @@ def _values(axis: str, given: Any) -> tuple[str, ...]:
 
 
 class OneOf:
-    """The check of one of several words."""
-
     def __init__(self, *words: str) -> None:
         self.words = words
 
     def __call__(self, given: Any) -> str:
-        """The word."""
         if given not in self.words:
             *first, last = self.words
             known = f"{', '.join(first)} or {last}" if first else last

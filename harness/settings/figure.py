@@ -60,7 +60,6 @@ class FigureStyle:
 
     @property
     def points_wide(self) -> float:
-        """The width in points."""
         return self.width * INCH
 
     def points_high(self, usual: float | None = None) -> float:

@@ -342,9 +342,7 @@ class RunSettings:
         once=True,
     )
     engine: str | None = setting(
-        OneOf("ray"),
-        "Ask through a Ray cluster instead of from here.",
-        "ray",
+        OneOf("ray"), "Ask through a Ray cluster instead of from here.", "ray"
     )
     ray_address: str | None = setting(
         full_text,

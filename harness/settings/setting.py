@@ -74,14 +74,11 @@ class Setting:
 
     @property
     def is_switch(self) -> bool:
-        """Whether it is on or off."""
         return self.check is switch
 
     def read(self, given: Any) -> Any:
-        """The value in the type of the setting.
-
-        Raises:
-            UsageError: no run can have it; the error has the name and the value.
+        """The value in the type of the setting; raises `UsageError` if no run can have it; the
+        error has the name and the value.
         """
         if given is None and not self.has_value:
             return self.default

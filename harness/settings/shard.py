@@ -25,13 +25,8 @@ class Shard:
         """The indexes of the shard's rows, below `size`."""
         return range(self.number - 1, size, self.of)
 
-    def has(self, index: int) -> bool:
-        """Whether the row belongs to the shard."""
-        return index % self.of == self.number - 1
-
     @property
     def is_whole(self) -> bool:
-        """Whether the shard has all rows."""
         return self.of == 1
 
     @classmethod

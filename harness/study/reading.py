@@ -42,22 +42,18 @@ class Study:
         return str(self.path.parent / task.task) if is_path else task.task
 
     def error_at(self, path: Sequence[str | int], message: str) -> StudyFileError:
-        """An error at a part of the file."""
         error = file_error(self.path, [Problem(self.file.position(path), message)], StudyFileError)
         assert isinstance(error, StudyFileError)
         return error
 
 
 def built_in() -> list[Path]:
-    """The files of the built-in studies."""
     return sorted(BUILT_IN.glob("*.yaml"))
 
 
 def find_study(given: str) -> Path:
-    """The file of a study, from its path or from the name of a built-in study.
-
-    Raises:
-        UsageError: there is none.
+    """The file of a study, from its path or from the name of a built-in study; raises `UsageError`
+    if there is none.
     """
     names = {path.stem: path for path in built_in()}
     if given in names:
@@ -107,11 +103,7 @@ def read_as(
 
 
 def read_study(path: Path) -> Study:
-    """Reads a study.
-
-    Raises:
-        StudyFileError: the file has mistakes; the error lists all of them.
-    """
+    """Reads a study; raises `StudyFileError`, with a line for each mistake in the file."""
     spec, text, file = read_as(path, STUDY.model_validate, _fields_at, _problems)
     return Study(spec, path, text, file)
 

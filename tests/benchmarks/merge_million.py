@@ -14,9 +14,8 @@ import tempfile
 from dataclasses import replace
 from pathlib import Path
 
-from eyechart.harness.journal.manifest import find_runs
+from eyechart.harness.journal.manifest import find_runs, shard_folder
 from eyechart.harness.journal.record import SAMPLES
-from eyechart.harness.journal.shards import shard_folder
 from eyechart.harness.settings.shard import Shard
 from tests.benchmarks.measure import CELLS, bench, run, samples_plan, show
 from tests.benchmarks.score_million import write_run

@@ -31,11 +31,11 @@ from eyechart.harness.report.page import write_report
 from eyechart.harness.report.section import sections
 from eyechart.harness.run.limits import RunLimits
 from eyechart.harness.run.run_request import RunRequest
-from eyechart.harness.run.task_run import run_task
 from eyechart.harness.spec import Settings
 from eyechart.harness.task.catalogue import built_in_files, open_task
 from eyechart.providers.base import Reply, Request, Usage
 from eyechart.providers.scripted import ScriptedProvider
+from tests.run_task import run_task
 
 TASK = "counting/bernoulli"
 MEGA = 1e6

@@ -23,8 +23,7 @@ from eyechart.harness.run.batch.importer import ImportSummary, ReplyImporter, re
 from eyechart.harness.run.batch.pending import PENDING_FILE, BatchJob, PendingBatches
 from eyechart.harness.run.first_replies import FirstCheck
 from eyechart.harness.run.first_samples import WORTH_A_JOB, FirstSamples
-from eyechart.harness.run.outcome import RunOutcome
-from eyechart.harness.run.progress import Progress
+from eyechart.harness.run.progress import Progress, RunOutcome
 from eyechart.harness.run.room import Room
 from eyechart.harness.run.run_request import RunRequest
 from eyechart.harness.run.writer import PlannedRun, RunWriter
@@ -101,12 +100,10 @@ class BatchRun:
 
     @property
     def outcome(self) -> RunOutcome:
-        """How far the run is."""
         return RunOutcome(self._request, self.progress)
 
     @property
     def plan(self) -> Plan:
-        """The samples that are planned so far."""
         return self._request.plan
 
     @property
@@ -120,7 +117,6 @@ class BatchRun:
         return not self._run.pending and not self.batches.jobs
 
     def save(self) -> None:
-        """Writes the manifest."""
         self._run.set_fingerprint()
         self._run.save()
 
@@ -212,10 +208,8 @@ class BatchRun:
         return batch
 
     async def submit(self, batch: BatchJob) -> None:
-        """Uploads a batch and creates it at the service; a refused batch is removed from the list.
-
-        Raises:
-            ProviderError: the service refuses it, or does not answer.
+        """Uploads a batch and creates it at the service; a refused batch is removed from the list;
+        raises `ProviderError` if the service refuses it, or does not answer.
         """
         context = self._context
         lost = False  # the reply to a request, and perhaps not the request
@@ -270,11 +264,7 @@ class BatchRun:
         self.batches.save()
 
     async def look(self, batch: BatchJob) -> BatchState:
-        """The state of a batch.
-
-        Raises:
-            StopRunError: the service does not know it.
-        """
+        """The state of a batch; raises `StopRunError` if the service does not know it."""
         assert batch.id is not None
         identifier = batch.id
         try:

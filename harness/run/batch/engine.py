@@ -15,18 +15,13 @@ from pathlib import Path
 from eyechart.harness.journal.writer import Journal
 from eyechart.harness.plan.cost import Budget
 from eyechart.harness.run.batch.batch_run import BatchRun
-from eyechart.harness.run.batch.context import (
-    FIRST_POLL_S,
-    LONGEST_POLL_S,
-    BatchContext,
-    Clocks,
-)
+from eyechart.harness.run.batch.context import FIRST_POLL_S, LONGEST_POLL_S, BatchContext, Clocks
 from eyechart.harness.run.batch.files import FileLimits
 from eyechart.harness.run.batch.pending import BatchJob
 from eyechart.harness.run.chooser import next_plan
 from eyechart.harness.run.engine import Asking
 from eyechart.harness.run.first_replies import FirstStops
-from eyechart.harness.run.outcome import RunOutcome
+from eyechart.harness.run.progress import RunOutcome
 from eyechart.harness.run.run_request import RunRequest
 from eyechart.providers.base import BadReplyError, SampleError, SetupError, UnknownModelError
 from eyechart.providers.batches import BatchForm, BatchService, BatchState
@@ -57,7 +52,6 @@ class BatchEngine:
 
     @property
     def outcomes(self) -> Sequence[RunOutcome]:
-        """The runs that were begun so far."""
         return [run.outcome for run in self._runs.values()]
 
     async def run(self) -> None:

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Self
 import orjson
 
 from eyechart.harness.errors import JournalError
-from eyechart.harness.journal.files import sync_file, sync_folder
+from eyechart.harness.journal.files import sync_file, sync_folder, writing
 from eyechart.harness.plan.request import request_of
 from eyechart.harness.spec import Condition, Sample, Settings
 
@@ -95,7 +95,6 @@ def read_custom_id(given: object) -> CustomId | None:
 def request_line(
     run: str, sample: Sample, max_tokens: int, form: BatchForm, settings: Settings
 ) -> bytes:
-    """The line that asks `sample`."""
     request = request_of(sample, max_tokens, settings.temperature, settings.seed, api=settings.api)
     line = {
         "custom_id": custom_id(run, sample),
@@ -115,10 +114,8 @@ class RequestFile:
         self._limits = limits
         self.requests = 0
         self._size = 0
-        try:
+        with writing(partial):
             self._file = partial.open("wb")
-        except OSError as error:
-            raise JournalError(f"cannot write {partial}: {error.strerror}") from error
 
     def takes(self, line: bytes) -> bool:
         """Whether the file stays within the limits with `line`; a first line always fits."""
@@ -127,22 +124,18 @@ class RequestFile:
 
     def write(self, line: bytes) -> None:
         """Adds a request; raises `JournalError` if it cannot be written to the disk."""
-        try:
+        with writing(self._partial):
             self._file.write(line)
-        except OSError as error:
-            raise JournalError(f"cannot write {self._partial}: {error.strerror}") from error
         self.requests += 1
         self._size += len(line)
 
     def keep(self, path: Path) -> None:
         """Ends the file and gives it its name; it is on the disk when this returns."""
-        try:
+        with writing(path):
             self._file.close()
             sync_file(self._partial)
             self._partial.replace(path)
             sync_folder(path.parent)
-        except OSError as error:
-            raise JournalError(f"cannot write {path}: {error.strerror}") from error
 
     def discard(self) -> None:
         """Closes the file and removes it, unless it was kept."""
@@ -199,10 +192,8 @@ class ReplyLine:
 
 
 def reply_lines(path: Path) -> Iterator[ReplyLine]:
-    """The lines of a file of replies, one by one, without empty ones.
-
-    Raises:
-        JournalError: the file cannot be read.
+    """The lines of a file of replies, one by one, without empty ones; raises `JournalError` if the
+    file cannot be read.
     """
     try:
         with path.open("rb") as file:

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
 from eyechart.harness.errors import TaskError
+from eyechart.harness.journal import answers
 from eyechart.harness.journal.answers import Answered, text_mark
 from eyechart.harness.journal.manifest import Manifest, read_manifest
 from eyechart.harness.journal.record import Record, Warn
@@ -181,7 +182,6 @@ class ImportSummary:
     """The place of the first line of each kind: `file:line`."""
 
     def add(self, fate: Fate, path: Path, number: int) -> None:
-        """Counts a line."""
         self.fates[fate] += 1
         self.firsts.setdefault(fate, f"{path}:{number}")
 
@@ -282,12 +282,12 @@ class ReplyImporters:
         )
         run_journal = self._stack.enter_context(Journal(folder, self._warn))
         start = line_start(settings.seed, manifest.task)
-        answered = run_journal.answered((cell.line for cell in manifest.cells), start)
+        lines = (cell.line for cell in manifest.cells)
         writer = RunWriter(run_journal, manifest, self._warn)
         return ReplyImporter(
             task,
             manifest,
-            answered,
+            answers.answered(folder, self._warn, lines, start),
             writer,
             form,
             meter=UsageMeter(say=self._warn),

@@ -230,7 +230,8 @@ def every_eval_ever(
     UUID_samples.jsonl. The same run gives the same files. They contain the commands and what the
     servers reported, addresses and folders included: read them before you publish them.
     """
-    from eyechart.harness.cli import documents, results
+    from eyechart.harness.cli import documents
+    from eyechart.harness.face.arguments import read_threshold
     from eyechart.harness.satellites.export import publish
 
     publisher = publish.read_publisher(
@@ -246,7 +247,7 @@ def every_eval_ever(
             incomplete=incomplete,
             tasks=tasks,
             run_kept_code=run_kept_code,
-            threshold=results.read_threshold(threshold, relative=relative),
+            threshold=read_threshold(threshold, relative=relative),
         )
 
     raise typer.Exit(documents.files(work, as_json=as_json))

@@ -11,10 +11,10 @@ from eyechart.harness.analysis.judged_run import JudgedRun, read_run
 from eyechart.harness.cli.comparing import ask_until_decided, check_margin
 from eyechart.harness.cli.documents import print_document
 from eyechart.harness.cli.failures import FAILURES, Failure, lines_of
-from eyechart.harness.cli.results import read_threshold
 from eyechart.harness.cli.terminal import echo, one_line, say, tell, warn
 from eyechart.harness.cli.verbs import check_output
 from eyechart.harness.errors import COMPLETE, UsageError
+from eyechart.harness.face.arguments import read_threshold
 from eyechart.harness.face.asked_pair import AskedAgainstBaseline
 from eyechart.harness.face.asked_run import AskedRun, Limits
 from eyechart.harness.journal.files import replace_file

@@ -10,16 +10,18 @@ from typing import Annotated, Any
 
 import typer
 
-from eyechart.harness.cli.asking_more import ASKING, MostAskedOption, limits_of
 from eyechart.harness.cli.options import (
+    ASKING,
     JsonOption,
     MarginOption,
+    MostAskedOption,
     OwnTasksOption,
     RelativeOption,
     RunKeptCodeOption,
     RunsArgument,
     ThresholdOption,
     examples,
+    limits_of,
     takes,
 )
 

@@ -10,8 +10,14 @@ from typing import Annotated, Any
 
 import typer
 
-from eyechart.harness.cli.numbers import whole
-from eyechart.harness.cli.options import JsonOption, TrustOption, examples, settings_of, takes
+from eyechart.harness.cli.options import (
+    JsonOption,
+    TrustOption,
+    examples,
+    settings_of,
+    takes,
+    whole,
+)
 from eyechart.harness.cli.settings import Verb
 from eyechart.harness.errors import UsageError
 from eyechart.providers.close_match import closest

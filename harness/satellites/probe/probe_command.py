@@ -13,9 +13,15 @@ from typing import TYPE_CHECKING, Any
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from eyechart.harness.cli.documents import print_document, rows_of
-from eyechart.harness.cli.layout import Column, blocks, table
-from eyechart.harness.cli.tables import bold
-from eyechart.harness.cli.terminal import echo, live_console, one_line, say, show, tell, warn
+from eyechart.harness.cli.layout import Column, show_blocks, show_title
+from eyechart.harness.cli.terminal import (
+    echo,
+    live_console,
+    one_line,
+    say,
+    tell,
+    warn,
+)
 from eyechart.harness.errors import COMPLETE, INTERRUPTED
 from eyechart.harness.journal.software import software
 from eyechart.harness.plan.plan import Plan
@@ -169,9 +175,8 @@ def _show(rows: pd.DataFrame, changes: pd.DataFrame, label: str, planned: Plan) 
             for shown in SHOWN
             if (of_condition["shown"] == shown.name).any()
         ]
-        show(bold(f"{planned.task.name}  {label}  {condition.label.replace(',', ', ')}"))
-        for block in blocks([Column(["length"], [f"{length:,}" for length in lengths])], columns):
-            show(table(block))
+        show_title([f"{planned.task.name}  {label}  {condition.label.replace(',', ', ')}"])
+        show_blocks([Column(["length"], [f"{length:,}" for length in lengths])], columns)
         for line in _said(rows_with(changes, condition)):
             echo(line)
     known = set(values["shown"])

@@ -11,8 +11,7 @@ import numpy as np
 import pandas as pd
 
 from eyechart.harness.cli.documents import print_document
-from eyechart.harness.cli.layout import Column, blocks, table
-from eyechart.harness.cli.tables import bold
+from eyechart.harness.cli.layout import Column, show_blocks, show_title, table
 from eyechart.harness.cli.terminal import echo, show
 from eyechart.harness.cli.verbs import check_drawing, check_output
 from eyechart.harness.errors import COMPLETE, UsageError
@@ -195,7 +194,7 @@ def _show(
     head_dim: int, negative: dict[float, int | None], bounds: dict[int, float | None], longest: int
 ) -> None:
     names = [f"{base:,.12g}" for base in negative]
-    show(bold(f"rotary positions  head width {head_dim}"))
+    show_title([f"rotary positions  head width {head_dim}"])
     found = [f"> {SEARCHED:,}" if one is None else f"{one:,}" for one in negative.values()]
     show(table([Column(["base"], names), Column(["first negative distance"], found)]))
     needed = ["-" if bound is None else f"{bound:,.0f}" for bound in bounds.values()]
@@ -210,5 +209,4 @@ def _show(
         )
         for name, base in zip(names, negative, strict=True)
     ]
-    for block in blocks([Column(["distance"], [f"{one:,}" for one in distances])], columns):
-        show(table(block))
+    show_blocks([Column(["distance"], [f"{one:,}" for one in distances])], columns)

@@ -11,7 +11,6 @@ from typing import Annotated, Any
 
 import typer
 
-from eyechart.harness.cli.numbers import whole
 from eyechart.harness.cli.options import (
     PLANNED,
     JsonOption,
@@ -22,6 +21,7 @@ from eyechart.harness.cli.options import (
     settings_of,
     takes,
     warner_for_default_axes,
+    whole,
 )
 from eyechart.harness.cli.settings import AskingVerb, Verb
 from eyechart.harness.cli.terminal import warn

@@ -20,7 +20,7 @@ from eyechart.harness.run.engine import Asking, Display
 from eyechart.harness.run.first_replies import FirstStops
 from eyechart.harness.run.first_samples import WORTH_A_JOB
 from eyechart.harness.run.limits import RayOptions
-from eyechart.harness.run.outcome import RunOutcome
+from eyechart.harness.run.progress import RunOutcome
 from eyechart.harness.run.room import Room
 from eyechart.harness.run.task_run import TaskRun
 from eyechart.harness.satellites.ray.cluster import Cluster, JobError

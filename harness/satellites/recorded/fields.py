@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
 from eyechart.harness.errors import UsageError
-from eyechart.harness.journal.lines import MAX_LINE
+from eyechart.harness.journal.files import MAX_LINE
 from eyechart.harness.spec import exact_json
 from eyechart.harness.spec.counted import token_count
 from eyechart.providers.close_match import did_you_mean

@@ -14,8 +14,7 @@ from pathlib import Path
 from typing import BinaryIO, cast
 
 from eyechart.harness.errors import JournalError
-from eyechart.harness.journal.files import open_regular
-from eyechart.harness.journal.lines import MAX_LINE, bounded_lines
+from eyechart.harness.journal.files import MAX_LINE, bounded_lines, open_regular
 from eyechart.harness.satellites.recorded.fields import MAX_DOCUMENT, FileRow
 from eyechart.harness.satellites.recorded.inspect_log import read_log
 from eyechart.harness.spec import exact_json
