@@ -24,9 +24,8 @@ from eyechart.harness.analysis.leaderboard_file import (
     read_rows,
     write_leaderboard,
 )
-from eyechart.harness.cli import leaderboard as command
+from eyechart.harness.cli.readable import Reading
 from eyechart.harness.journal.manifest import MANIFEST, read_manifest, write_manifest
-from eyechart.harness.journal.record import Warn
 from eyechart.harness.report.readme import BEGIN, END, markdown, put_into
 from eyechart.harness.run.run_request import RunRequest
 from eyechart.harness.spec import MAX_LENGTH, Condition, Settings
@@ -551,12 +550,12 @@ class TestAtOnce:
         path = lab.out / "leaderboard.csv"
         (other, _) = [row | {"model": "scripted/other"} for row in rows(made(lab, "scripted/b"))]
 
-        def judged(folder: Path, warn: Warn, *, tasks: str, run_kept_code: bool) -> JudgedRun:
-            with only_writer(path, warn):
+        def judged(reading: Reading, folder: Path) -> JudgedRun:
+            with only_writer(path, print):
                 write_leaderboard(path, merge([other], read_rows(path)))
-            return read_run(folder, warn, tasks=tasks, run_kept_code=run_kept_code)
+            return read_run(folder, tasks=reading.tasks)
 
-        lab.monkeypatch.setattr(command, "read_run", judged)
+        lab.monkeypatch.setattr(Reading, "run", judged)
         assert made_by(lab).code == 0
         assert {row["model"] for row in written(lab)} == {
             *("scripted/a", "scripted/b", "scripted/other")

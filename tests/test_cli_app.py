@@ -20,7 +20,7 @@ import orjson
 import pytest
 
 from eyechart.harness.analysis.results import TABLE
-from eyechart.harness.cli import results
+from eyechart.harness.cli.readable import Reading
 from eyechart.harness.face import run_options
 from eyechart.harness.journal.manifest import MANIFEST
 from eyechart.harness.journal.record import SAMPLES
@@ -767,10 +767,10 @@ class TestMisuse:
     def test_no_memory_is_one_line(self, lab: Lab) -> None:
         """Wherever it runs out."""
 
-        def greedy(_folder: Path, *_: object, **_named: object) -> None:
+        def greedy(*_: object) -> None:
             raise MemoryError("Unable to allocate 7.28 TiB")
 
-        lab.monkeypatch.setattr(results, "read_run", greedy)
+        lab.monkeypatch.setattr(Reading, "run", greedy)
         lab.bench("score", lab.folder).one_line(1, "out of memory", "7.28 TiB")
 
     def test_names_that_are_no_unicode_are_borne(self, lab: Lab) -> None:

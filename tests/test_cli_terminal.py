@@ -238,7 +238,7 @@ class TestForeignText:
         """With `--debug`, of an error with a nasty text."""
         code = (
             "import sys\nfrom eyechart.harness import cli\nfrom eyechart.harness.cli import verbs\n"
-            f"def fails():\n    raise RuntimeError({NASTY!r})\n"
+            f"def fails(**_):\n    raise RuntimeError({NASTY!r})\n"
             "verbs.list_models = fails\nsys.argv = ['bench', '--debug', 'models']\ncli.main()"
         )
         command = [sys.executable, "-c", code]

@@ -345,7 +345,7 @@ class TestOtherRuns:
 
     def test_study(self, bed: Bed, monkeypatch: pytest.MonkeyPatch) -> None:
         """A study of two tasks, whose file names the server; without its page, which takes long."""
-        monkeypatch.setattr(page, "write_sections", lambda *_, **__: None)
+        monkeypatch.setattr(page, "write_report", lambda *_, **__: None)
         study = bed.lab.folder / "study.yaml"
 
         def text(url: str) -> str:

@@ -1083,7 +1083,7 @@ class TestAdaptive:
             done = batched(lab, server, "--adaptive", *lengths)
             assert (done.code, server.created) == (1, 1)
             assert (
-                "2 conditions are not finished at a precision of 0.75 octaves; the same command "
+                "2 conditions are not known to the precision of a full run; the same command "
                 "goes on"
             ) in done.err
             lab.monkeypatch.setattr(engine, "STAGES", 3)
