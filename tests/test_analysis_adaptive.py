@@ -139,6 +139,26 @@ def test_by_default_it_is_as_precise_as_a_full_run() -> None:
     assert 0.7 < np.mean(widths) / np.mean(full) < 1.1
 
 
+def test_the_distance_of_exact_lengths_counts_once() -> None:
+    """It is in the interval of the full run already, so the aim is at most one length wider."""
+    lines, aim = lines_of([10, 20, 40, 80, 160, 320], "none"), Aim(full_samples=20)
+    planned, _, _ = asked(lambda lengths: np.where(lengths <= 60, 1.0, 0.0), aim, lines=lines)
+    assert sum(planned.values()) < 20 * len(lines)
+    found = fitted(lambda lengths: np.where(lengths <= 60, 1.0, 0.0), planned)
+    low, high = (bound.length for bound in found.interval())
+    assert (low >= 20, high) == (True, 80)
+
+
+def test_as_many_samples_of_a_line_as_a_full_run_has_are_enough() -> None:
+    """Where no line may have more, as with `--samples`."""
+    aim = Aim(full_samples=6, most_samples=6)
+    _, step, _ = asked(logistic(60, slope=1), aim)
+    assert step.is_known
+    assert step.why.endswith(" 6 samples, as in a full run")
+    _, step, _ = asked(logistic(60, slope=1), Aim(0.4, most_samples=6))
+    assert not step.is_known
+
+
 def test_no_long_line_is_asked_where_short_ones_fail() -> None:
     """Long rows cost most."""
     planned, _, _ = asked(logistic(12, slope=4), Aim(0.8))

@@ -82,7 +82,7 @@ def test_missing_pairs_come_first(pair: Pair) -> None:
     done = pair.ask("--max-requests", "30")
     assert done.code == 0
     said = " ".join(done.err.split())
-    assert "asking at most 30 samples: first 40 of near/x, which the other run has; then" in said
+    assert "asking at most 30 samples: only what the other run has (40 of near/x), in" in said
     assert "asked 30 samples, all that may be asked" in said
     assert (len(pair.asked["far"]), len(pair.asked["near"])) == (0, 30)
     assert lengths_of(pair.asked["near"]) == {8, 16}

@@ -213,8 +213,8 @@ def _next_step(samples: Curve | None, planned: Mapping[Line, int], aim: Aim) -> 
     step = _step(reported, aim.threshold)
     if unopened and beyond > BEYOND:
         return replace(step, more=_opening(unopened, aim))
-    octaves = _octaves_wanted(fitted, lines, aim)
-    is_narrow = _is_narrow(fitted, octaves, lines)
+    wanted = _octaves_wanted(fitted, lines, aim)
+    is_narrow = _is_narrow(fitted, wanted, lines)
     ends = _few_at_the_ends(fitted, planned, aim)
     lines_in_doubt = _lines_in_doubt(samples, fitted, planned, ends, aim) if is_narrow else []
     if not unopened or beyond <= 1 - STOPPING[1]:
@@ -223,7 +223,7 @@ def _next_step(samples: Curve | None, planned: Mapping[Line, int], aim: Aim) -> 
         if is_narrow and not ends and not lines_in_doubt:
             if unopened and reported.interval()[1].sign == ">":
                 return replace(step, more=_opening(unopened[:1], aim))
-            reason = _why_wide(reported, octaves, lines)
+            reason = _why_wide(reported, aim.precision or wanted, lines)
             return replace(step, found=step.found + reason, is_known=True)
     more = _wave(samples, fitted, planned, aim, lines_in_doubt)
     if not more and beyond > 1 - STOPPING[1]:
@@ -240,7 +240,10 @@ def _stuck(step: Step, fitted: Fit, lines: Sequence[Line], aim: Aim) -> Step:
             step, full="every item of the lines near the crossing was asked", needs_items=True
         )
     few = "the lines in doubt have" if step.is_narrow else "every line near the crossing has"
-    return replace(step, full=f"{few} {aim.most_samples:,} sample{'s' * (aim.most_samples > 1)}")
+    full = f"{few} {aim.most_samples:,} sample{'s' * (aim.most_samples > 1)}"
+    if aim.precision is None and aim.most_samples >= aim.full_samples:
+        return replace(step, found=f"{step.found}; {full}, as in a full run", is_known=True)
+    return replace(step, full=full)
 
 
 def _opening(unopened: Sequence[Line], aim: Aim) -> dict[Line, int]:
@@ -249,27 +252,28 @@ def _opening(unopened: Sequence[Line], aim: Aim) -> dict[Line, int]:
 
 
 def _octaves_wanted(fitted: Fit, lines: Sequence[Line], aim: Aim) -> float:
-    """The width of the interval at which the condition ends, in octaves."""
+    """The width of the interval at which the condition ends, in octaves. Where nothing is asked
+    between the neighbours of the crossing, their distance is added to a precision; the interval of
+    a full run has it.
+    """
+    shorter, longer = _around_the_crossing(fitted, lines)
+    apart = math.log2(longer / shorter) if longer - shorter > 1 else 0.0
     if aim.precision is not None:
-        return aim.precision
-    return min(WIDEST, fitted.expected(lines, aim.full_samples).octaves(STOPPING))
+        return aim.precision + apart
+    return min(WIDEST + apart, fitted.expected(lines, aim.full_samples).octaves(STOPPING))
 
 
 def _is_narrow(fitted: Fit, wanted: float, lines: Sequence[Line]) -> bool:
     """Whether the interval to stop at, and the reported one with its ends in whole lengths, are at
-    most `wanted` octaves wide, or the first of them is about as narrow as it can become.
-
-    Where nothing is asked between the neighbours of the crossing, their distance is added. An
+    most `wanted` octaves wide, or the first of them is about as narrow as it can become. An
     interval that is open at both ends is never narrow.
     """
     low, high = fitted.interval(STOPPING)
     if low.sign == "<" and high.sign == ">":
         return False
     shorter, longer = _around_the_crossing(fitted, lines)
-    apart = math.log2(longer / shorter)
-    octaves = wanted + (apart if longer - shorter > 1 else 0)
     width = fitted.octaves(STOPPING)
-    return max(width, _width(fitted)) <= octaves or width <= NARROWEST + apart
+    return max(width, _width(fitted)) <= wanted or width <= NARROWEST + math.log2(longer / shorter)
 
 
 def _around_the_crossing(fitted: Fit, lines: Sequence[Line]) -> tuple[int, int]:

@@ -55,5 +55,5 @@ def cost_texts(
 
 
 def many_text(cost_a_reply: float | None) -> str:
-    """Dollars of `MANY_REPLIES` replies, with two digits: `$13`; empty where unknown."""
-    return "" if cost_a_reply is None else dollars_text(float(f"{MANY_REPLIES * cost_a_reply:.2g}"))
+    """Dollars of `MANY_REPLIES` replies, as `$12.94`; empty where unknown."""
+    return "" if cost_a_reply is None else dollars_text(MANY_REPLIES * cost_a_reply)

@@ -83,7 +83,7 @@ class EffectiveLength:
     area: float
     """Area under accuracy over log length, as a share of the area at accuracy 1: 0 to 1."""
     area_ci: tuple[float, float]
-    fit: Fit = field(compare=False)
+    fit: Fit = field(compare=False, repr=False)
     """The fitted curve."""
     rows: int | None = None
     """Rows of symbols, each asked at several lengths; `None` if each length has its own."""

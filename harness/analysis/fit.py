@@ -213,8 +213,12 @@ class Fit:
 
     def expected(self, lines: Sequence[Line], samples: int) -> Fit:
         """The fit after this many samples of each of `lines`, if their answers are as this fit
-        expects: its mean accuracy and its dispersion. Lines beyond its range do not count.
+        expects: the median accuracy in each bin, and its dispersion. Lines beyond its range do not
+        count.
         """
+        halves = np.cumsum(self.curve.levels[0], axis=1) >= 0.5
+        median = self.curve.accuracies[halves.argmax(axis=1)]
+        accuracy = self.curve.guessed + (1 - self.curve.guessed) * median
         answered = np.zeros(self.bins.count)
         for line in lines:
             if line.high <= self.bins.longest:
@@ -222,13 +226,19 @@ class Fit:
                 np.add.at(answered, self.bins.places(lengths), samples / len(lengths))
         weights = answered / self.dispersion
         curve = falling_curve(
-            (self.accuracy * weights)[None],
+            (accuracy * weights)[None],
             weights[None],
             seen_share(self.required, self.chance),
             self.bins.centres,
             self.curve.guessed,
         )
-        return replace(self, correct=self.accuracy * answered, answered=answered, curve=curve)
+        return replace(
+            self,
+            correct=accuracy * answered,
+            answered=answered,
+            curve=curve,
+            gaps=_gaps(lines),
+        )
 
     def _bound(self, octave: float, whole: _Rounding) -> Bound:
         if octave == -math.inf:

@@ -25,6 +25,7 @@ from eyechart.harness.run.run_request import RunRequest
 from eyechart.harness.spec import CellKey, line_start
 from eyechart.providers.base import Provider, SetupError
 from eyechart.providers.catalog.prices import Prices
+from eyechart.providers.naming import named
 
 if TYPE_CHECKING:
     from eyechart.harness.face.adaptive import AdaptiveChooser
@@ -54,7 +55,7 @@ class Waves:
         return (
             "each wave follows from the replies before it, until the effective length is known to "
             f"{precision_text(self.precision)}; at most {limit}; tokens and cost do not include "
-            "later waves"
+            f"later waves (without {named('adaptive')}: those of a full run)"
         )
 
 

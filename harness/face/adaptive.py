@@ -46,7 +46,9 @@ class AdaptiveChooser:
 
     aim: Aim
     further: bool
-    """Whether lines beyond the task's may be added, as far as the model's window is known."""
+    """Whether lines beyond the task's may be added, as far as the model's window is known. A run
+    that aims at the precision of a full run never has them: it asks no more samples than that run.
+    """
     samples: int | None = None
     """Samples of a line in a full run, if not the task's own number."""
     _further: dict[tuple[object, int], list[Line]] = field(default_factory=dict)
@@ -158,7 +160,11 @@ def adaptive_chooser(given: RunSettings, *, further: bool) -> AdaptiveChooser:
     """The chooser that the settings ask for; `further` as in `AdaptiveChooser`."""
     aim = Aim(given.precision)
     waits = given.is_batch or given.engine is not None
-    return AdaptiveChooser(replace(aim, wave=_BATCH_WAVE) if waits else aim, further, given.samples)
+    return AdaptiveChooser(
+        replace(aim, wave=_BATCH_WAVE) if waits else aim,
+        further and aim.precision is not None,
+        given.samples,
+    )
 
 
 def _limited(run: JudgedRun, threshold: Threshold) -> Iterator[tuple[Condition, str]]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -99,7 +99,7 @@ class Asking(ABC):
         if not self.price:
             return "nothing is asked: the run has all samples of the baseline"
         dollars = self.price * max(float(run.samples["cost"].mean()) for run in self.runs)
-        limits = [f"{self.price:,} samples"]
+        limits = [f"{self.price:,} sample{'s' * (self.price > 1)}"]
         if self._limits.budget is not None:
             limits.append(dollars_text(self._limits.budget))
         cost = f", which is about {dollars_text(dollars)}" if math.isfinite(dollars) else ""
@@ -118,7 +118,8 @@ class Asking(ABC):
         why = self._ask(talk, loop)
         if not self.waves:
             return f"no further samples are asked: {why}"
-        return f"asked {self.asked:,} samples{', ' if why == _ALL else ': '}{why}"
+        asked = f"asked {self.asked:,} sample{'s' * (self.asked != 1)}"
+        return f"{asked}{', ' if why == _ALL else ': '}{why}"
 
     def _ask(self, talk: Talk, loop: Loop) -> str:
         """Returns why it ended."""
@@ -218,15 +219,15 @@ class AskedPair(Asking):
         return max(map(full_run, self.runs)) if limit is None else limit
 
     def _first(self) -> str:
-        counts = " and ".join(self._counts())
-        first = f"first {counts}, which the other run has; then " if counts else ""
-        return f"{first}those that tell most"
-
-    def _counts(self) -> Iterator[str]:
         lacks = self._lacks(self._lacked(self.runs))
-        for name, lack in zip(self._names, lacks, strict=True):
-            if lack:
-                yield f"{lack:,} of {name}"
+        counts = [
+            f"{lack:,} of {name}" for name, lack in zip(self._names, lacks, strict=True) if lack
+        ]
+        if not counts:
+            return "those that tell most"
+        if sum(lacks) >= self.price:
+            return f"only what the other run has ({' and '.join(counts)})"
+        return f"first {' and '.join(counts)}, which the other run has; then those that tell most"
 
     def _lacked(self, runs: Sequence[JudgedRun]) -> Sequence[Counts]:
         first, second = runs
