@@ -106,7 +106,7 @@ class TestRun:
             run = ask(too_hot, keep_going=True)
         assert run.missing == 16
         assert "-" in repr(run)
-        assert "16 of 16 samples are not scored: error 16, not run 0." in run._repr_html_()
+        assert "16 of 16 samples are not scored: error 16." in run._repr_html_()
         with pytest.raises(UsageError, match="nothing to draw"):
             run.plot()
         said: list[str] = []

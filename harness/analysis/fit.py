@@ -216,8 +216,8 @@ class Fit:
         expects: the median accuracy in each bin, and its dispersion. Lines beyond its range do not
         count.
         """
-        halves = np.cumsum(self.curve.levels[0], axis=1) >= 0.5
-        median = self.curve.accuracies[halves.argmax(axis=1)]
+        below = np.cumsum(self.curve.levels[0], axis=1)
+        median = self.curve.accuracies[(below >= below[:, -1:] / 2).argmax(axis=1)]
         accuracy = self.curve.guessed + (1 - self.curve.guessed) * median
         answered = np.zeros(self.bins.count)
         for line in lines:

@@ -257,7 +257,7 @@ def missing_notes(runs: Sequence[tuple[str, JudgedRun]]) -> list[str]:
 def unscored_text(run: JudgedRun) -> str:
     """The samples of a run that are not scored, by outcome: `error 1, not run 8`."""
     counts = {name: int(run.cells[name].sum()) for name in NOT_SCORED}
-    return ", ".join(f"{name.replace('_', ' ')} {count:,}" for name, count in counts.items())
+    return ", ".join(f"{name.replace('_', ' ')} {n:,}" for name, n in counts.items() if n)
 
 
 def refused_notes(runs: Sequence[tuple[str, JudgedRun]]) -> list[str]:
