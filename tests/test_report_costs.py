@@ -179,7 +179,7 @@ def test_every_door_says_what_a_reply_costs_at_a_length(lab: Lab) -> None:
     table = eyechart.load_run(wanted.folder).right_at(6, 40)
     assert list(table[COST_A_REPLY]) == pytest.approx([dollars, math.nan], nan_ok=True)
     shown = lab.bench("score", wanted.folder, "--at", "6,40").out
-    assert re.search(r"1,000 replies at 6 \| +\$15 \|", shown), shown
+    assert re.search(r"1,000 replies at 6 \| +\$15\.10 \|", shown), shown
     assert "1,000 replies at 40" not in shown  # nothing near it was asked
     found = json.loads(lab.bench("score", wanted.folder, "--at", "6", "--json").out)
     assert found["runs"][0]["right_at"][0][COST_A_REPLY] == pytest.approx(dollars)
