@@ -546,7 +546,7 @@ def test_a_device_that_is_not_there(tmp_path: Path) -> None:
     """One line, without the list of torch's devices."""
     with pytest.raises(EyechartError, match=r"'gpu' is no device; write cpu, cuda or cuda:N$"):
         lab(study_in(tmp_path), wanted(tmp_path, device="gpu"))
-    with pytest.raises(EyechartError, match="device= 'cuda:99' cannot be used"):
+    with pytest.raises(EyechartError, match=r"^device 'cuda:99' cannot be used"):
         lab(study_in(tmp_path), wanted(tmp_path, device="cuda:99"))
 
 
