@@ -312,7 +312,9 @@ class Lab:
         )
 
     def forked(self, *arguments: str, delay_s: float) -> Forked:
-        """As `slow`, in a copy of this process; for tests of how a run ends, not of its streams."""
+        """As `slow`, but in a forked copy of this process, which starts faster. Its output goes to
+        files, so tests of pipes and terminals use `slow`.
+        """
 
         def command() -> None:
             self._add_slow(delay_s)

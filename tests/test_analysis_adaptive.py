@@ -24,7 +24,9 @@ from eyechart.harness.analysis.adaptive import (
     next_step,
 )
 from eyechart.harness.analysis.curve import Floats, Threshold
+from eyechart.harness.analysis.effective_length import has_single_threshold
 from eyechart.harness.analysis.fit import Fit, fit
+from eyechart.harness.analysis.one_threshold import LEVEL
 from eyechart.harness.settings.checks import FINEST
 from eyechart.harness.spec import Cell, Condition, Line, Spread, lines_of
 from tests.simulated import LENGTHS, LINES, logistic, simulated
@@ -472,3 +474,12 @@ def test_nothing_scored_ends_the_condition() -> None:
     step = next_step(None, dict.fromkeys(LINES, 0) | {LINES[0]: 2}, Aim(0.5))
     assert (step.more, step.is_known) == ({}, False)
     assert step.why == "nothing is known of its effective length; nothing could be scored"
+
+
+def test_chosen_numbers_of_samples_need_a_stricter_test() -> None:
+    """The same rise is called one at the level of a full run, and not at that of chosen numbers."""
+    counts = {line: 20 if place % 3 else 8 for place, line in enumerate(LINES)}
+    samples = simulated(lambda lengths: np.full_like(lengths, 0.88), counts, 84)
+    found = fit(samples, Threshold())
+    assert has_single_threshold(samples, found, Threshold())
+    assert not has_single_threshold(samples, found, Threshold(), LEVEL)

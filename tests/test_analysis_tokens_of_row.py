@@ -98,7 +98,14 @@ def test_the_interval_holds_where_rows_are_nested() -> None:
 
 @pytest.mark.parametrize(
     ("free", "level", "known"),
-    [(1, 0.05, 12.706), (2, 0.05, 4.303), (7, 0.05, 2.365), (10, 0.01, 3.169), (29, 0.01, 2.756)],
+    [
+        (1, 0.05, 12.706),
+        (2, 0.05, 4.303),
+        (7, 0.05, 2.365),
+        (10, 0.01, 3.169),
+        (29, 0.01, 2.756),
+        (1000, 0.05, 1.962),
+    ],
 )
 def test_student_of_the_tables(free: int, level: float, known: float) -> None:
     assert student(free, level) == pytest.approx(known, abs=6e-4)

@@ -252,6 +252,17 @@ class TestWindow:
         longest = max(len(row_of(request)) for request in provider.requests)
         assert float(row["effective_length_ci_low"]) <= longest
 
+    def test_without_a_precision_no_line_is_added(self, lab: Lab) -> None:
+        """Its rows are those of the full run, although the window has room for longer ones."""
+        provider = Window(400)
+        name = lab.fake(provider)
+        assert lab.bench_run("--adaptive", "--model", name, "--axis", "separator=none").code == 0
+        asked = {row_of(request) for request in provider.requests}
+        provider.requests.clear()
+        lab.bench_run("--model", name, "--axis", "separator=none", "--fresh")
+        full = {row_of(request) for request in provider.requests}
+        assert max(map(len, asked)) <= max(map(len, full))
+
     def test_given_lengths_are_all_there_is(self, lab: Lab) -> None:
         """No line is added to them, nor where no window is known."""
         for model, lengths in (

@@ -210,7 +210,9 @@ def test_every_outcome_is_in_the_browser(lab: Lab) -> None:
 
 
 def test_the_page_and_the_terminal_say_how_much_is_not_scored(lab: Lab) -> None:
-    """In one sentence, with the reasons; with the run's name where there are several."""
+    """Both show the same sentence, which gives the number of samples and the reasons. A page of
+    several runs also names the run.
+    """
     lines = ("--samples", "2", "--lengths", "2")
     lab.bench_run("--model", lab.fake(right), "--label", "whole", *lines)
     whole = lab.the_run()

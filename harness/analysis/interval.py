@@ -15,6 +15,7 @@ Z95 = 1.959963984540054
 
 
 _MANY = 1000
+"""Degrees of freedom from which on `student` is computed by an expansion."""
 _WHOLE_FROM = 100
 """Lengths from here on are written without decimals."""
 

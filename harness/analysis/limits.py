@@ -74,7 +74,9 @@ class Scored:
         return self._curve(self.right, np.ones(len(self.right), bool))
 
     def allowed(self) -> Curve | None:
-        """The curve under the readings that the replies allow; `None` where it is the same."""
+        """The curve in which each reply that was set aside counts as its content allows; `None`
+        where no reply was set aside.
+        """
         if not self.set_aside.any():
             return None
         right = self.readings == Reading.MAY_BE_RIGHT

@@ -114,7 +114,8 @@ class PairedArea:
 
 
 Pair: TypeAlias = tuple[Curve, Curve]
-"""Two curves; where they are paired, of equal shape: row i is the same row of symbols in both."""
+"""Two curves. If they are paired, their arrays have equal shapes, and row i of both holds the
+answers to the same row of symbols."""
 
 
 @dataclass(frozen=True, eq=False)

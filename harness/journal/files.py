@@ -37,8 +37,8 @@ def open_regular(path: Path) -> BinaryIO:
 
 
 def bounded_lines(file: BinaryIO) -> Iterator[bytes | None]:
-    """The lines of `file`, each with its end; `None` for one with more than `MAX_LINE` bytes, which
-    is never held in memory.
+    """The lines of `file`, each with its line break. A line with more than `MAX_LINE` bytes gives
+    `None`, and is never in memory as a whole.
     """
     while line := file.readline(MAX_LINE + 1):
         if len(line) <= MAX_LINE:

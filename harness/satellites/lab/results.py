@@ -244,7 +244,7 @@ def p_text(p: float | None) -> str:
 
 
 def interval_text(one: Result) -> str:
-    """The interval of the length, for a table; empty where there is none."""
+    """The interval of the length as a table shows it: `17 to 24`; empty if it is not known."""
     return "" if one.span is None else span_text(one.span)
 
 

@@ -69,7 +69,7 @@ class Watcher:
     """
 
     wants: Wants
-    """The methods to call, and where; the others are never called."""
+    """Which of the methods below the pass calls, and for which layers. It calls no other one."""
 
     def residual(self, layer: int, at: Positions, states: Array) -> None:
         """(P, C): the residual stream before `layer`, counted from 0; with `layer` = L the stream

@@ -388,7 +388,7 @@ class _Recorder:
             yield self._cell(condition, line, samples, is_whole=len(places) == samples)
 
     def _cell(self, condition: Condition, line: Line, samples: int, *, is_whole: bool) -> Cell:
-        """A cell of the task's own samples, with the fingerprint of a whole one."""
+        """A cell whose rows the task makes. It has a fingerprint if all its samples are there."""
         total = None
         if is_whole:
             task, seed = self._request.task, self._finder.seed
