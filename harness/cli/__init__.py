@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import gc
+
 from eyechart.harness.cli.interrupts import end_at_once
 
 
 def main() -> None:
     """The entry point: Ctrl-C is handled from here on, before the slow imports."""
     end_at_once()
+    gc.set_threshold(50_000, 20, 20)  # many objects, few cycles: a leaderboard takes 5 % less time
     try:
         from eyechart.harness.cli.app import main as bench
 
