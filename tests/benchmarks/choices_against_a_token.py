@@ -1,15 +1,17 @@
-r"""Forced choices against replies of one token, of one vLLM server and on prompts of one kind.
+r"""Forced choices against replies of one token, of one model and on prompts of one kind.
 
-    python -m tests.benchmarks.choices_against_a_token --model SmolLM2 \
-        --base-url http://127.0.0.1:8000/v1 [--prompts 260] [--longest 500] [--api completions]
-        [--rounds 2] [--without-listed]
+    python -m tests.benchmarks.choices_against_a_token --model hf/FOLDER
+        [--prompts 260] [--longest 500] [--api completions] [--rounds 2]
+    python -m tests.benchmarks.choices_against_a_token --model vllm/SmolLM2 \
+        --base-url http://127.0.0.1:8000/v1 [--without-listed]
 
-Asks over 16 connections, in turn: one token for each prompt; the options of each prompt as chosen
-next tokens; and the options as listed prompts, which older servers need. The prompts are of all
-lines and conditions of the task up to `--longest` symbols, as many of each. Each pass has prompts
-of a seed of its own, so no pass finds the prompts of another in the server's cache. Prints prompts
-a second, the time of each way as a multiple of the replies', and the same of the tokens that the
-server computed: those of the prompts that were not in its cache, and those that it wrote.
+Asks in turn: one token for each prompt, and the options of each prompt; of a vLLM server as chosen
+next tokens and as listed prompts, which older servers need. Of a server 16 requests are open at a
+time, of a model in this process 256. The prompts are of all lines and conditions of the task up to
+`--longest` symbols, as many of each. Each pass has prompts of a seed of its own, so no pass finds
+the prompts of another in the server's cache. Prints prompts a second, the time of each way as a
+multiple of the replies', and for a server the same of the tokens that it computed: those of the
+prompts that were not in its cache, and those that it wrote.
 """
 
 from __future__ import annotations
@@ -29,11 +31,11 @@ from eyechart.harness.plan.forced_choice import ForcedChoice
 from eyechart.harness.plan.plan import plan
 from eyechart.harness.plan.request import request_of
 from eyechart.harness.task.catalogue import built_in_files, open_task
-from eyechart.providers.base import Api, ModelSettings, Request
+from eyechart.providers.base import Api, ModelSettings, Provider, Request
+from eyechart.providers.registry import open_model, parse_model
 from eyechart.providers.vllm.client import VllmProvider
 
 TASK = "counting/ones"
-CONNECTIONS = 16
 
 
 def requests(prompts: int, longest: int, seed: int, api: Api) -> list[Request]:
@@ -60,11 +62,9 @@ def computed(base_url: str) -> float:
 
 
 async def seconds(
-    settings: ModelSettings, asked: Sequence[Request], way: str, *, gives_chosen: bool
+    provider: Provider, asked: Sequence[Request], way: str, *, connections: int
 ) -> float:
     """The time until all are answered, by the provider's method `way`."""
-    provider = VllmProvider(settings)
-    provider._gives_chosen = gives_chosen
     ask: Callable[[Request], Any] = getattr(provider, way)
     waiting = iter(asked)
 
@@ -72,42 +72,52 @@ async def seconds(
         for request in waiting:
             await ask(request)
 
-    try:
-        started = perf_counter()
-        await asyncio.gather(*(worker() for _ in range(CONNECTIONS)))
-        return perf_counter() - started
-    finally:
-        await provider.aclose()
+    started = perf_counter()
+    await asyncio.gather(*(worker() for _ in range(connections)))
+    return perf_counter() - started
+
+
+async def measure(given: argparse.Namespace) -> None:
+    """Asks all ways in turn, and prints what each took."""
+    settings = ModelSettings(given.model, base_urls=tuple(given.base_url), api=given.api)
+    provider = open_model(parse_model(given.model, base_urls=given.base_url), settings)
+    is_server = isinstance(provider, VllmProvider)
+    ways = [("one token", "complete"), ("options", "score"), ("listed", "score")]
+    ways = ways[: 3 if is_server and not given.without_listed else 2]
+    seeds = itertools.count(time_ns() % 10**9)
+    took = {name: np.zeros(2) for name, _ in ways}
+    options = prompts = 0
+    for _, way in ways:  # a model in this process is loaded
+        await seconds(provider, requests(1, 5, next(seeds), given.api), way, connections=1)
+    for _ in range(given.rounds):
+        for name, way in ways:
+            asked = requests(given.prompts, given.longest, next(seeds), given.api)
+            options, prompts = max(len(one.options) for one in asked), len(asked)
+            if isinstance(provider, VllmProvider):
+                provider._gives_chosen = name == "options"
+            before = computed(given.base_url[0]) if is_server else 0.0
+            spent = await seconds(provider, asked, way, connections=16 if is_server else 256)
+            after = computed(given.base_url[0]) if is_server else 0.0
+            took[name] += spent, after - before
+    await provider.aclose()
+    for name, (spent, tokens) in took.items():
+        rate, each = prompts * given.rounds / spent, tokens / prompts / given.rounds
+        times = spent / took["one token"][0]
+        more = f"  {each:7.1f} tokens  {tokens / took['one token'][1]:.2f}" if is_server else ""
+        print(f"{name:9}  {rate:7.1f} prompts/s  {times:.2f}{more}")
+    print(f"up to {options} options, {prompts} prompts in each of {given.rounds} rounds")
 
 
 def main() -> None:
     parser = argparse.ArgumentParser()
-    parser.add_argument("--base-url", required=True)
     parser.add_argument("--model", required=True)
+    parser.add_argument("--base-url", action="append", default=[])
     parser.add_argument("--api", default="chat", choices=("chat", "completions"))
     parser.add_argument("--prompts", type=int, default=260)
     parser.add_argument("--longest", type=int, default=500)
     parser.add_argument("--rounds", type=int, default=2)
     parser.add_argument("--without-listed", action="store_true")
-    given = parser.parse_args()
-    settings = ModelSettings(given.model, base_urls=(given.base_url,), api=given.api)
-    ways = [("one token", "complete", True), ("chosen", "score", True), ("listed", "score", False)]
-    ways = ways[: 2 if given.without_listed else 3]
-    seeds = itertools.count(time_ns() % 10**9)
-    took = {name: np.zeros(2) for name, *_ in ways}
-    options = prompts = 0
-    for _ in range(given.rounds):
-        for name, way, gives_chosen in ways:
-            asked = requests(given.prompts, given.longest, next(seeds), given.api)
-            options, prompts = max(len(one.options) for one in asked), len(asked)
-            before = computed(given.base_url)
-            spent = asyncio.run(seconds(settings, asked, way, gives_chosen=gives_chosen))
-            took[name] += spent, computed(given.base_url) - before
-    for name, (spent, tokens) in took.items():
-        rate, each = (prompts * given.rounds / spent, tokens / prompts / given.rounds)
-        times, more = took[name] / took["one token"]
-        print(f"{name:9}  {rate:7.1f} prompts/s  {times:.2f}  {each:7.1f} tokens  {more:.2f}")
-    print(f"up to {options} options, {prompts} prompts in each of {given.rounds} rounds")
+    asyncio.run(measure(parser.parse_args()))
 
 
 if __name__ == "__main__":
