@@ -200,10 +200,6 @@ def open_provider(settings: ModelSettings) -> AnthropicProvider:
     """
     if len(settings.base_urls) > 1:
         raise SetupError(f"anthropic takes one {named('base_url')}, not {len(settings.base_urls)}")
-    if settings.api == "completions":
-        raise SetupError("anthropic has the chat form only, no completions")
-    if settings.logprobs:
-        raise SetupError("anthropic gives no logprobs")
     try:
         import anthropic  # noqa: PLC0415  optional
     except ImportError as error:

@@ -39,6 +39,8 @@ DESCRIPTOR = Descriptor(
         f"{key_needed(ANTHROPIC_KEY, environ)}, {extra_needed('anthropic', 'anthropic')}"
     ),
     opens="eyechart.providers.anthropic:open_provider",
+    takes_completions=False,
+    gives_logprobs=False,
     thinking=lambda _addresses: ITS_OWN,
     takes_turns=True,
     takes_params=True,

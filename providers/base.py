@@ -384,7 +384,7 @@ class RateLimitError(TransientError):
 
 
 class OverloadedError(TransientError):
-    """503, 529, or any other 5xx with a time to wait."""
+    """Status 503 or 529, or another 5xx whose response names a time to wait."""
 
 
 class ServerFaultError(TransientError):

@@ -123,6 +123,10 @@ class Descriptor:
     likelihood: Callable[[Sequence[str]], Collection[Api]] = lambda _addresses: ()
     """The forms of requests in which it gives the probabilities of options, see
     `providers.base.Likelihood`, by the addresses of the user."""
+    takes_completions: bool = True
+    """Whether it takes texts to continue, not only chats."""
+    gives_logprobs: bool = True
+    """Whether replies can have the probabilities of their tokens."""
     takes_turns: bool = False
     """Whether a chat can have earlier turns, see `Request.history`."""
     takes_intervention: bool = False

@@ -86,8 +86,8 @@ class Intervention:
         if self.scaling == "ntk":
             if width == _PAIR:
                 raise SetupError(
-                    f"{named('intervention', 'rope_scaling=ntk')} needs heads of more than one "
-                    "pair, and this model has one; use rope_scaling=linear"
+                    f"{named('intervention', 'rope_scaling=ntk')} needs heads with more than one "
+                    "pair of numbers, and those of this model have one; use rope_scaling=linear"
                 )
             own *= self.factor ** (width / (width - 2))
         exponents = np.arange(0, width, 2, dtype=np.float32) / width

@@ -41,7 +41,8 @@ def read_content(path: Path) -> bytes:
         raise SetupError(f"{str(path)!r} is no file; save the model again")
     if (size := path.stat().st_size) > _MOST_BYTES:
         raise SetupError(
-            f"{str(path)!r} has {size:,} bytes, more than {_MOST_BYTES:,}; save the model again"
+            f"{str(path)!r} has {size:,} bytes, more than {_MOST_BYTES:,}, so it is no file of a "
+            "model that can be read here"
         )
     try:
         return path.read_bytes()
@@ -102,7 +103,9 @@ def rendering() -> Iterator[None]:
         yield
     except Exception as error:
         why = one_line(error) or type(error).__name__
-        raise SetupError(f"the chat template fails: {why}; correct the template") from error
+        raise SetupError(
+            f"the chat template fails: {why}; correct the template, or ask without a system prompt"
+        ) from error
 
 
 def check_rendered(text: str, prompt: str) -> str:

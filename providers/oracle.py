@@ -13,7 +13,6 @@ from collections.abc import Callable, Mapping, Sequence
 from eyechart.providers.base import Known, ModelSettings, Reply, Request, SetupError
 from eyechart.providers.descriptor import Descriptor, Service
 from eyechart.providers.likelihood import choosing_reply
-from eyechart.providers.naming import turned_on
 
 _FORM = re.compile(r"(?P<sees>[1-9]\d{0,8})(?:/(?P<accuracy>[01]|[01]?\.\d{1,9}))?")
 
@@ -88,14 +87,10 @@ def open_provider(settings: ModelSettings) -> OracleProvider:
     """The oracle `settings.model`, which knows the samples of `settings.known`.
 
     Raises:
-        SetupError: it has no samples, or is to return probabilities of tokens.
+        SetupError: it has no samples.
     """
     if settings.known is None:
         raise SetupError("an oracle answers the samples of 'bench run' and eyechart.run alone")
-    if settings.logprobs:
-        raise SetupError(
-            f"an oracle has no probabilities of tokens; leave out {turned_on('logprobs')}"
-        )
     return OracleProvider(*read_oracle(settings.model), settings.known)
 
 
@@ -106,6 +101,7 @@ DESCRIPTOR = Descriptor(
     example="oracle:50",
     read_model=oracle_name,
     takes_address=False,
+    gives_logprobs=False,
     efforts="none",
     likelihood=lambda _addresses: ("chat", "completions"),
     takes_turns=True,

@@ -401,18 +401,30 @@ def checked(name: ModelName, settings: ModelSettings) -> ModelSettings:
     check_effort(name, effort, settings.base_urls)
     check_params(name, settings.params)
     check_no_field_twice(name, thinking, settings.params, settings.base_urls)
-    wish = "effort" if effort is not None else "thinking"
-    if (effort, thinking) != (None, None) and settings.api == "completions":
+    if settings.logprobs and not one.gives_logprobs:
         raise SetupError(
-            f"plain completions take no {'reasoning effort' if wish == 'effort' else wish}: leave "
-            f"out {named(wish)} or {named('api')}"
+            f"{name.label} gives no probabilities of tokens; leave out {turned_on('logprobs')}"
         )
-    if settings.system is not None and settings.api == "completions":
-        raise SetupError(
-            f"plain completions have no system prompt: leave out {named('system')} or "
-            f"{named('api')}"
-        )
+    if settings.api == "completions":
+        _check_completions(name, settings)
     return settings
+
+
+def _check_completions(name: ModelName, settings: ModelSettings) -> None:
+    """Raises `SetupError` where something does not go together with a text to continue."""
+    api = named("api", "completions")
+    if not name.descriptor.takes_completions:
+        raise SetupError(f"{name.provider} takes chats only; leave out {api}")
+    if (settings.effort, settings.thinking) != (None, None):
+        raise SetupError(
+            f"a text to continue takes no wish for thoughts: leave out {named('effort')} and "
+            f"{named('thinking')}, or {api}"
+        )
+    if settings.system is not None:
+        raise SetupError(
+            f"a text to continue has no system prompt: leave out {api}, or give an empty "
+            f"{named('system')}, also where the prompt is the task's"
+        )
 
 
 def _check_addresses(name: ModelName, base_urls: Sequence[str]) -> None:

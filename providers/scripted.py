@@ -10,7 +10,6 @@ from typing import TypeAlias
 from eyechart.providers.base import ModelSettings, ProviderError, Reply, Request, SetupError
 from eyechart.providers.descriptor import Descriptor, Service
 from eyechart.providers.likelihood import choosing_reply
-from eyechart.providers.naming import turned_on
 
 Script: TypeAlias = (
     Callable[[Request], str | Reply | ProviderError] | Sequence[str | Reply | ProviderError]
@@ -59,12 +58,8 @@ def open_provider(settings: ModelSettings) -> ScriptedProvider:
     r"""Replies from the text file `settings.model`, one a line; `\n` in a line is a line break.
 
     Raises:
-        SetupError: the file cannot be read or is empty, or the settings ask for probabilities.
+        SetupError: the file cannot be read or is empty.
     """
-    if settings.logprobs:
-        raise SetupError(
-            f"scripted replies have no probabilities of tokens; leave out {turned_on('logprobs')}"
-        )
     path = Path(settings.model)
     try:
         lines = path.read_text(encoding="utf-8").rstrip("\n").split("\n")
@@ -82,6 +77,7 @@ DESCRIPTOR = Descriptor(
     needs=lambda _environ: "the file",
     opens="eyechart.providers.scripted:open_provider",
     takes_address=False,
+    gives_logprobs=False,
     efforts="none",
     likelihood=lambda _addresses: ("chat", "completions"),
     takes_turns=True,

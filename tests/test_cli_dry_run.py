@@ -36,6 +36,22 @@ def test_requests_that_are_not_sent_are_not_counted(lab: Lab) -> None:
         assert why in run["cells"][0]["too_long"]
 
 
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("tiny", "--logprobs"), "tiny gives no probabilities of tokens; leave out --logprobs"),
+        (("anthropic/x", "--logprobs"), "leave out --logprobs"),
+        (("anthropic/x", "--api", "completions"), "leave out --api completions"),
+        (("gpt-4o", "--api", "completions", "--system", "Be brief."), "give an empty --system"),
+        (("gpt-4o", "--api", "completions", "--thinking", "low"), "leave out --effort and --thi"),
+    ],
+)
+def test_what_the_run_would_refuse_is_refused(
+    lab: Lab, arguments: tuple[str, ...], said: str
+) -> None:
+    lab.bench_run("--dry-run", "--model", *arguments).one_line(2, said)
+
+
 def test_the_window_of_an_earlier_command_is_known(lab: Lab) -> None:
     """Only the server names this window. --fresh does not use it: another server may answer."""
     more = ("--model", lab.fake(Window(400)), "--axis", "separator=none", "--lengths")

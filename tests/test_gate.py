@@ -145,7 +145,7 @@ class TestReadings:
         path = lab.folder / "base.json"
         assert lab.bench("gate", "--save", path, base).code == 0
         done = lab.bench("gate", path, other)
-        line = done.one_line(2, "replies", "forced choices (--read likelihood)", "one reading")
+        line = done.one_line(2, "replies", "forced choices (--read likelihood)", "one kind only")
         assert done.out == ""
         assert str(other) in line
         assert lab.bench("gate", path, base, other).code == 0

@@ -114,7 +114,7 @@ def test_nothing_is_asked_where_nothing_can_be_compared(gate: Gate) -> None:
     assert gate.lab.bench_run(*choices).code == 0
     (folder,) = (gate.lab.out / "runs" / "tiny@likelihood" / "lab").iterdir()
     done = gate.lab.bench("gate", gate.file, folder, "--ask", "-t", gate.lab.ones)
-    done.one_line(2, "a gate compares one reading")
+    done.one_line(2, "a gate compares one kind only")
 
 
 def test_a_run_that_fell_by_its_area_is_not_asked_on(gate: Gate) -> None:

@@ -353,12 +353,10 @@ def test_a_missing_package_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     [
         {"base_urls": ("http://a", "http://b")},
         {"base_urls": ("http://user:secret@a:b",)},
-        {"api": "completions"},
-        {"logprobs": True},
     ],
 )
 def test_what_is_not_had_here_is_said_at_once(settings: Mapping[str, Any]) -> None:
-    """Replicas, addresses that are none, completions, logprobs: one line, no secret."""
+    """Replicas, addresses that are none: one line, no secret."""
     with pytest.raises(SetupError) as raised:
         opened(**settings)
     assert "secret" not in str(raised.value)

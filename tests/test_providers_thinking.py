@@ -150,7 +150,7 @@ def test_what_a_form_lacks_is_refused_by_name(model: str, more: dict[str, Any], 
 
 def test_a_completion_has_no_thinking() -> None:
     """A text to continue is not templated."""
-    with pytest.raises(SetupError, match="plain completions take no thinking"):
+    with pytest.raises(SetupError, match="a text to continue takes no wish for thoughts"):
         body_of("q", "off", SERVER, api="completions")
 
 

@@ -90,7 +90,7 @@ def test_each_file_says_who_recorded_it(lab: Lab) -> None:
     done = take(lab, second, "--recorded-by", "Bob")
     assert "recorded by Ann in 2026-04 (a.csv), by Bob (b.csv)," in done.out.replace("\n", " ")
     renamed = take(lab, first, "--recorded-by", "Anna")
-    assert f"{first}: recorded by 'Anna' now; before it was 'Ann'" in renamed.err
+    assert f"{first}: it was recorded by 'Ann' before, now by 'Anna'" in renamed.err
     assert "by Anna in 2026-04 (a.csv), by Bob (b.csv)" in renamed.out.replace("\n", " ")
 
 

@@ -443,7 +443,7 @@ class TestFile:
         [
             ('{name: gpt-4o, base_url: "notaurl"}', "does not begin with http"),
             ("{name: tiny, vllm_arg: '--x'}", "vllm_arg is for models of vllm/"),
-            ("'tiny,oracle:5'", "names several models; give each an item"),
+            ("'tiny,oracle:5'", "names several models; list each of them on its own"),
             ("''", "must not be empty"),
         ],
     )

@@ -80,7 +80,7 @@ def test_a_study_sends_no_key_to_the_address_it_names(
         first, last = done.err.strip().splitlines()
         assert f"s.yaml:3:10: {model if '/' in model else f'local/{model}'} would be" in first
         assert f"asked at {server.base_url}, with the key in {variable}" in first
-        assert last == "this study may be another's: add --trust if you trust it"
+        assert last == "this study may come from somebody else: add --trust if you trust it"
     assert not server.asked
     done = home.bench("run", file, "--trust")
     assert f" is asked at {server.base_url}, with the key in {variable}\n" in done.err

@@ -30,11 +30,12 @@ def check_same_prompts(first: JudgedCondition, second: JudgedCondition) -> None:
         )
         if first.run.manifest.recorded is not None or second.run.manifest.recorded is not None:
             raise CompareError(
-                f"{where}: recorded replies are compared only where both models were asked the same"
+                f"{where}: recorded replies are compared only if both models were asked the same "
+                "prompts"
             )
         raise CompareError(
             f"{where}: the task's generator or items changed and its version did not; run both "
-            "with the same"
+            "with the same generator and items"
         )
 
 
@@ -76,12 +77,12 @@ def check_same_task(first: JudgedRun, second: JudgedRun) -> None:
     if left.task_version != right.task_version:
         raise CompareError(
             f"{problem}: one used version {left.task_version} of {left.task}, the other of "
-            f"{right.task_version}; run both with the same"
+            f"{right.task_version}; run both with the same version"
         )
     if left.task_digest != right.task_digest:
         raise CompareError(
             f"{problem}: the file of {left.task} changed between them and its version did not; "
-            "run both with the same"
+            "run both with the same file"
         )
     seeds = left.settings.get("seed"), right.settings.get("seed")
     asked = left.recorded is None and right.recorded is None

@@ -177,7 +177,7 @@ def answer_mark(verdict: Verdict) -> int:
 
 
 def text_mark(record: Record) -> int:
-    """A number that tells the texts of replies apart."""
+    """A checksum of the text of a reply: equal texts have equal numbers."""
     return target_mark((record.reply, record.refusal))
 
 

@@ -53,12 +53,11 @@ def smallest_fall(pairs: int, tests: int = 1) -> float | None:
 
 
 def critical_counts(pairs: int, level: float) -> Counts:
-    """For each number of discordant pairs from 0 to `pairs`: the largest number of them in which
-    only the worse side is right, such that McNemar's exact p-value is below `level`; -1 if it never
-    is.
+    """For each number of discordant pairs from 0 to `pairs`: in how many of them, at most, the
+    worse side may be the right one so that McNemar's exact p-value is below `level`; -1 if in none.
 
     From one number of discordant pairs to the next this count grows by one at most, so the tail of
-    the binomial distribution is carried along.
+    the binomial distribution is updated, not summed anew.
     """
     counts = np.full(pairs + 1, -1, np.int64)
     count, tail, at_count = -1, 0.0, 0.0  # P(at most `count`), P(`count`)

@@ -339,8 +339,8 @@ def figure(
     relative: RelativeOption = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Draw a figure for a paper, without a title and readable in grey, and print its files. The
-    extra charts is needed.
+    """Draw a figure for a paper, without a title and readable in grey, and print the files' names.
+    The extra charts is needed.
 
     KINDS
 

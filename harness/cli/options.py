@@ -253,8 +253,8 @@ RunsArgument = Annotated[
     list[Path],
     typer.Argument(
         metavar="RUN…",
-        help="Folders of runs, or patterns in quotes: 'results/runs/**/counting/ones@*' is those "
-        "of all models.",
+        help="Folders of runs, or patterns in quotes: 'results/runs/**/counting/ones@*' names "
+        "the runs of all models.",
         autocompletion=complete_runs,
         callback=matching,
     ),

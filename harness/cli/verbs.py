@@ -264,7 +264,7 @@ def update_prices() -> None:
     from eyechart.providers.catalog.price_list import update
 
     path, models = update(datetime.now(UTC).date())
-    say(f"today's prices, {models:,} models, are in {path}; all commands use them")
+    say(f"today's prices of {models:,} models are in {path}; all commands use them")
 
 
 def list_models(*, as_json: bool) -> None:

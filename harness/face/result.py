@@ -297,7 +297,7 @@ class Run:
 
 
 class RunComparison:
-    """Two runs, or two conditions of one."""
+    """The comparison of two runs, or of two conditions of one run."""
 
     def __init__(self, comparison: Comparison, margin: float) -> None:
         self.comparison = comparison

@@ -31,11 +31,10 @@ from eyechart.providers.naming import in_python, named, turned_on
 from eyechart.providers.registry import (
     ModelName,
     asked_thinking,
-    check_effort,
     check_intervention,
-    check_no_field_twice,
     check_params,
     check_tier,
+    checked,
     has_batches,
     open_model,
     parse_model,
@@ -175,12 +174,10 @@ def models_of(
         _check_turns(given, name, plans)
         changed = check_intervention(name, intervention)
         words = asked_thinking(name, effort, thinking, given.base_url)
-        check_effort(name, words[0], given.base_url)
-        check_no_field_twice(name, words[1], given.params, given.base_url)
         asked = replace(settings, effort=words[0], thinking=words[1])
         model = _look_up(given, name, asked, changed)
         if model.label not in found:
-            found[model.label] = RunOptions(
+            one = found[model.label] = RunOptions(
                 given=given,
                 name=name,
                 model=model,
@@ -191,6 +188,7 @@ def models_of(
                 trackers=trackers,
                 command=command,
             )
+            checked(name, one.model_settings())
     return list(found.values())
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from eyechart.harness.errors import EyechartError, StudyFileError, UsageError
 from eyechart.harness.face.run_options import RunOptions, models_of
-from eyechart.harness.face.trust import TRUST, why_model, why_tasks
+from eyechart.harness.face.trust import NOT_TRUSTED, why_model, why_tasks
 from eyechart.harness.journal.record import Warn
 from eyechart.harness.plan import selection
 from eyechart.harness.plan.plan import Plan
@@ -20,7 +20,7 @@ from eyechart.harness.study.reading import Study
 from eyechart.harness.study.spec import StudyModel, StudyTask
 from eyechart.providers.base import ProviderError
 from eyechart.providers.naming import named, spelled
-from eyechart.providers.registry import checked, parse_model
+from eyechart.providers.registry import parse_model
 
 
 @dataclass(frozen=True)
@@ -90,7 +90,6 @@ def study_runs(
     for number, model in enumerate(wanted):
         try:
             for one in models_of(_of_model(study, model, command), plans, notify=notify):
-                checked(one.name, one.model_settings())
                 if one.model.label in options:
                     raise UsageError(
                         f"{one.model.label} is here twice; tell them apart with {named('label')}"
@@ -114,7 +113,7 @@ def study_runs(
 
 def _of_model(study: Study, model: StudyModel, command: RunSettings) -> RunSettings:
     if "," in model.name:
-        raise UsageError(f"{model.name!r} names several models; give each an item")
+        raise UsageError(f"{model.name!r} names several models; list each of them on its own")
     given = study.spec.settings | model.settings
     for name in ("out", "fresh", "keep_going", "accept_server", "budget", "log_to"):
         if value := getattr(command, name):
@@ -143,7 +142,7 @@ def _refuse_doubtful(study: Study, models: Sequence[StudyModel]) -> None:
         lines = [
             line for key, number, why in doubts for line in study.error_at([key, number], why).lines
         ]
-        raise StudyFileError(*lines, f"this study may be another's: add {TRUST} if you trust it")
+        raise StudyFileError(*lines, NOT_TRUSTED)
 
 
 def _why_model(folder: Path, model: StudyModel) -> Iterator[str]:

@@ -17,6 +17,7 @@ from eyechart.harness.task.catalogue import find, installed_file, open_task
 from eyechart.providers.naming import named
 
 TRUST = named("trust")
+NOT_TRUSTED = f"this study may come from somebody else: add {TRUST} if you trust it"
 """Confirms what a file asks for."""
 
 

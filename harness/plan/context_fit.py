@@ -32,7 +32,7 @@ _DOT = "."
 
 @dataclass(frozen=True, slots=True)
 class ContextFit:
-    """Whether prompts of one length and their replies fit, and the room for replies."""
+    """Whether prompts of one length and their replies fit the window; a reply's most tokens."""
 
     tokens: int
     """Tokens of the prompt, with the replies between its messages; a lower bound if not `exact`."""

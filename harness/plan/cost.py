@@ -350,8 +350,8 @@ class UsageMeter:
         if sound is None and usage is not None and not self._has_warned:
             self._has_warned = True
             self.say(
-                "the server's counts of tokens are ignored where they cannot be true; the first is "
-                f"prompt_tokens {_figure(usage.prompt_tokens)} and output_tokens "
+                "the server's counts of tokens are ignored where they cannot be true; the first "
+                f"such count is prompt_tokens {_figure(usage.prompt_tokens)} and output_tokens "
                 f"{_figure(usage.output_tokens)} for a reply of {characters:,} characters"
             )
         return sound

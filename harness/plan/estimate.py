@@ -55,7 +55,8 @@ class Thinking:
 
     def worst(self, answer: int) -> tuple[int, int]:
         """Most requests for a sample whose answer may have this many tokens, and most tokens of all
-        their replies. Each request after the second one gives at least twice as many.
+        their replies. Each request after the second gives at least twice the tokens of the one
+        before, unless the limit is reached.
         """
         if self.most is None:
             return 1, answer

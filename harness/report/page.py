@@ -257,7 +257,7 @@ def style() -> str:
 
 
 def read_asset(name: str) -> str:
-    """A file that pages are made of."""
+    """The text of a file in `assets/`."""
     return (_ASSETS / name).read_text(encoding="utf-8")
 
 

@@ -91,7 +91,7 @@ class TaskRun:
         return self._writer.new
 
     def grow(self, plan: Plan) -> None:
-        """Plans the next wave of an adaptive run: `plan` has the samples of all waves."""
+        """Adds the next wave of an adaptive run; `plan` has the samples of all waves up to it."""
         self._request = replace(self._request, plan=plan)
         self._run.grow(plan)
         self.pending = self._run.pending

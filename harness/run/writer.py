@@ -131,7 +131,7 @@ class PlannedRun:
 
     @property
     def pending_symbols(self) -> int:
-        """Sum of the lengths of the rows of these samples, by the nominal lengths of the lines."""
+        """Symbols in the rows of the pending samples, by the nominal lengths of their lines."""
         shard, answers = self.request.plan.shard, self.answered
         return sum(
             cell.line.length

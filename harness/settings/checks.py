@@ -165,7 +165,7 @@ class Lengths:
 
 
 def number_of(given: Any) -> Any:
-    """The number that a text is; what is none is returned as it is."""
+    """A text that is a number, as that number; anything else as it was given."""
     if isinstance(given, str) and given.isascii():
         for kind in (int, float):
             try:

@@ -112,8 +112,8 @@ class RunSettings:
     )
     spread: Spread | None = setting(
         OneOf("bands", "fifth", "none"),
-        "Bands around the lengths, or exact ones; default: as the task has it, and exact with "
-        f"{named('lengths')}, but bands with {named('adaptive')}.",
+        "Whether lengths are bands or exact; default: as in the task, but exact with "
+        f"{named('lengths')}, and bands with {named('adaptive')}.",
         "bands|fifth|none",
         parts=_ANY_TASK,
     )
@@ -405,7 +405,7 @@ class RunSettings:
 
     @property
     def is_batch(self) -> bool:
-        """Whether a Batch API is asked, which is a tier as well."""
+        """Whether a Batch API is asked: with `batch`, or with the tier `batch`."""
         return self.batch or self.tier == "batch"
 
     @property

@@ -35,7 +35,7 @@ class Shard:
         match = _SHARD.fullmatch(text) if isinstance(text, str) else None
         shard = cls(int(match[1]), int(match[2])) if match else None
         if shard is None or not shard.of:
-            raise ValueError(f"must be K/N, the K-th of N shards, as 3/16, not {shown(text)}")
+            raise ValueError(f"must be K/N, the K-th of N shards, such as 3/16, not {shown(text)}")
         if not 1 <= shard.number <= shard.of:
             raise ValueError(f"{text!r}: shards are numbered from 1 to {shard.of}")
         return shard

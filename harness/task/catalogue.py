@@ -237,7 +237,7 @@ def tasks_root() -> Path:
 
 
 def built_in_files() -> dict[str, Path]:
-    """Name -> file of every built-in task, sorted by name. The folder is read once a process."""
+    """Name -> file of every built-in task, sorted by name. Each process reads the folder once."""
     return dict(_files_below(tasks_root()))
 
 

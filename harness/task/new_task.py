@@ -99,7 +99,7 @@ def _checked(name: str) -> str:
     except ValidationError:
         raise UsageError(
             f"a new task cannot be called {shown}: the name must be {NAME_FORM}, begin with a "
-            "letter and have at most 40 characters, such as my_task; its file is in this folder"
+            "letter and have at most 40 characters, such as my_task, without a path"
         ) from None
     for task in installed_files():
         group, _, last = task.rpartition("/")

@@ -51,7 +51,7 @@ class _Allowance:
         """Counts one turn that writes `chars`; raises `PromptLimitError` beyond a limit."""
         self.turns -= 1
         if self.turns < 0:
-            raise PromptLimitError(f"more than {MAX_TURNS:,} turns of loops, calls and filters")
+            raise PromptLimitError(f"more than {MAX_TURNS:,} loop steps, calls and filters")
         if time.monotonic() > self.ends_s:
             raise PromptLimitError(f"it takes more than {MAX_SECONDS:.0f} s")
         self.write(chars)
@@ -250,7 +250,10 @@ class Sandbox(ImmutableSandboxedEnvironment):
         elif operator in ("*", "**"):
             small = numbers and max(abs(left), abs(right)) <= _LARGEST_OPERAND
             if not small or (operator == "**" and abs(right) > _LARGEST_POWER):
-                raise SecurityError(f"{operator} is for small numbers here")
+                raise SecurityError(
+                    f"{operator!r} takes numbers up to {_LARGEST_OPERAND:,} only, and '**' "
+                    f"exponents up to {_LARGEST_POWER}"
+                )
         return super().call_binop(context, operator, left, right)
 
     def call(self, context: Context, obj: Any, /, *args: Any, **kwargs: Any) -> Any:

@@ -75,7 +75,7 @@ class ModelFiles:
         another name there.
 
         Raises:
-            SetupError: a file of weights is damaged.
+            SetupError: a file of weights is damaged or cannot be read.
         """
         found: dict[str, tuple[str, list[int]]] = {}
         for path in [] if self.gguf else self.weights:
@@ -85,7 +85,9 @@ class ModelFiles:
                     found |= {
                         name: (one.get_dtype(), one.get_shape()) for name, one in slices.items()
                     }
-            except (SafetensorError, OSError) as error:
+            except OSError as error:
+                raise SetupError(f"{str(path)!r} cannot be read: {error.strerror}") from error
+            except SafetensorError as error:
                 raise SetupError(
                     f"{str(path)!r} is damaged ({one_line(error)}); save the model again"
                 ) from error

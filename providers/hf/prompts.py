@@ -27,8 +27,8 @@ class Prompts:
         self.lacks_template = settings.api == "chat" and not self.is_chat
         if self.lacks_template and settings.system:
             raise SetupError(
-                f"{str(place)!r} has no chat template, so it takes no {named('system')}; leave it "
-                "out"
+                f"{str(place)!r} has no chat template, so it takes no system prompt; give an empty "
+                f"{named('system')}"
             )
 
     @property

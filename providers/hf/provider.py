@@ -55,7 +55,9 @@ class HfProvider:
 
     def __init__(self, files: ModelFiles, name: str, settings: ModelSettings) -> None:
         if settings.temperature is not None and settings.temperature < 0:
-            raise SetupError(f"{named('temperature')} is {settings.temperature}, and at least 0")
+            raise SetupError(
+                f"{named('temperature')} must be at least 0, not {settings.temperature}"
+            )
         self._files = files
         self._name = name
         self._settings = settings

@@ -11,6 +11,7 @@ DESCRIPTOR = Descriptor(
     only_model="tiny",
     example="tiny",
     takes_address=False,
+    gives_logprobs=False,
     efforts="none",
     likelihood=lambda _addresses: ("chat", "completions"),
     takes_intervention=True,

@@ -23,14 +23,12 @@ from eyechart.providers.base import (
     ProviderError,
     Reply,
     Request,
-    SetupError,
     Usage,
 )
 from eyechart.providers.documents import until_stop
 from eyechart.providers.intervention import Intervention, read_intervention
 from eyechart.providers.likelihood import scored_reply
 from eyechart.providers.model_files import check_ids
-from eyechart.providers.naming import turned_on
 from eyechart.providers.one_thread import Job, OneThread
 from eyechart.providers.tiny.chat import Chat
 from eyechart.providers.tiny.folder import model_folder
@@ -51,14 +49,9 @@ def open_provider(settings: ModelSettings) -> TinyProvider:
     """Opens the embedded model `tiny`, or the model in a folder; loads nothing yet.
 
     Raises:
-        SetupError: the folder or a file in it is missing, or the settings ask for log
-            probabilities.
+        SetupError: the folder or a file in it is missing.
     """
     folder = model_folder(settings.model)
-    if settings.logprobs:
-        raise SetupError(
-            f"the embedded model keeps no probabilities; leave out {turned_on('logprobs')}"
-        )
     name = "tiny" if settings.model == "tiny" else folder.resolve().name
     notify = settings.notify if settings.model == "tiny" else None
     return TinyProvider(

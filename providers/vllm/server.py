@@ -239,7 +239,8 @@ def check_arguments(arguments: Sequence[str]) -> None:
         if _OURS.match(name):
             raise SetupError(
                 f"{named('server_args')} {name}: bench chooses the address and the name of the "
-                f"server that it starts; use a server at another address with {named('base_url')}"
+                "server that it starts; to choose them, start it yourself and give "
+                f"{named('base_url')}"
             )
 
 

@@ -1,4 +1,4 @@
-"""What `bench gate` does with its options."""
+"""`bench gate` after its options are parsed: saves a baseline, or compares runs with it."""
 
 from __future__ import annotations
 

@@ -152,9 +152,9 @@ def _check_reading(before: JudgedRun, now: JudgedRun) -> None:
         names = "replies", f"forced choices ({named('reading', 'likelihood')})"
         had, has = names if now.options else names[::-1]
         raise CompareError(
-            f"{before.folder} has {had} to {before.manifest.task}, and {now.folder} has {has}: a "
-            "gate compares one reading; ask the run as the baseline was, or save a baseline of its "
-            "reading"
+            f"{before.folder} has {had} on {before.manifest.task}, and {now.folder} has {has}: a "
+            "gate compares one kind only; ask the run as the baseline was asked, or save a "
+            "baseline that was asked like the run"
         )
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from eyechart.harness.errors import EyechartError, StudyFileError, UsageError
-from eyechart.harness.face.trust import TRUST, why_tasks
+from eyechart.harness.face.trust import NOT_TRUSTED, why_tasks
 from eyechart.harness.plan import selection
 from eyechart.harness.plan.plan import Plan
 from eyechart.harness.satellites.lab.data import Learnt
@@ -209,7 +209,7 @@ def _refuse_doubtful(path: Path, file: YamlFile, spec: LabSpec) -> None:
     ]
     if doubts:
         lines = file_error(path, doubts, StudyFileError).lines
-        raise StudyFileError(*lines, f"this study may be another's: add {TRUST} if you trust it")
+        raise StudyFileError(*lines, NOT_TRUSTED)
 
 
 def _plans(path: Path, file: YamlFile, spec: LabSpec) -> list[Plan]:
@@ -237,7 +237,7 @@ def _plan(path: Path, task: LabTask) -> Plan:
     planned, *others = selection.plans(given)
     if others:
         names = ", ".join(plan.task.name for plan in (planned, *others))
-        raise UsageError(f"{task.task!r} is several tasks; give each an item: {names}")
+        raise UsageError(f"{task.task!r} is several tasks; list each of them on its own: {names}")
     if planned.task.spec.generator is None:
         raise UsageError(
             f"{planned.task.name!r} has ready items and no generator, so no examples can be drawn "

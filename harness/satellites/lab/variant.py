@@ -435,7 +435,7 @@ class Variant(BaseModel):
             return loss
         if layers == 1:
             raise _wrong(
-                "'seq_vcr' is about the states between layers, and layers is 1; write layers: 2, "
+                "'seq_vcr' needs states between two layers, and layers is 1; write layers: 2, "
                 "or loss: none"
             )
         if loss.layer is not None and loss.layer > layers:

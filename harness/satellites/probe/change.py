@@ -40,8 +40,8 @@ class AtLength:
 
     @property
     def interval(self) -> tuple[float, float] | None:
-        """95 % interval of the mean over rows, by Student's t; not below 0 where no value is.
-        `None` of one row.
+        """95 % interval of the mean over rows, by Student's t; its lower end is at least 0 if
+        all values are. `None` where there is one row.
         """
         found = _t_interval(list(self.rows.values()), LEVEL)
         if found is None or min(self.rows.values()) < 0:

@@ -84,7 +84,7 @@ class ProbePanels:
             if probe.task_digest not in asked:
                 raise UsageError(
                     f"{folder} is a probe of a task that none of the runs has; name its run too, "
-                    "which stands under 'runs' in place of 'probes'"
+                    "whose folder has 'runs' in place of 'probes'"
                 )
             seeds = {
                 run.manifest.settings.get("seed")

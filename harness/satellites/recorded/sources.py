@@ -166,9 +166,9 @@ class Sources:
             said = versions[-1] if versions else None
             new_by, new_at = by or (said.by if said else ""), at or (said.at if said else "")
             if said and said.by and new_by != said.by:
-                warn(f"{file.path}: recorded by {new_by!r} now; before it was {said.by!r}")
+                warn(f"{file.path}: it was recorded by {said.by!r} before, now by {new_by!r}")
             if said and said.at and new_at != said.at:
-                warn(f"{file.path}: recorded in {new_at} now; before it was {said.at}")
+                warn(f"{file.path}: it was recorded in {said.at} before, now in {new_at}")
             named = RecordedFile(file.path.name, file.sha256, file.size, source, new_by, new_at)
             if file.sha256 not in [one.sha256 for one in versions]:
                 self.recorded.files.append(named)

@@ -94,7 +94,7 @@ def rows(_: Sequence[str], runs: int, spread: Spread) -> Iterator[Row]:
 
 SIMULATION = Simulation(
     "how often a measure is said to change with length where it does not, and how often a fall "
-    "by a factor is said as one fall",
+    "by a factor is reported as one fall",
     (
         Column("shape", "over rows"),
         Column("lines", "lengths"),

@@ -108,7 +108,8 @@ class _Folder:
             raise UsageError(f"{name!r} is too long a name for lm-eval's files; rename the task")
         if self.names.setdefault(name, owner) != owner:
             raise UsageError(
-                f"{owner!r} and {self.names[name]!r} would both be {name!r}; export them apart"
+                f"{owner!r} and {self.names[name]!r} would both be named {name!r}; export them "
+                "into two folders"
             )
         return name
 

@@ -34,7 +34,7 @@ _COUNT_LOSS = 0.5
 
 
 class OfEmbedded:
-    """The embedded model, and its examples; see `train.OfStudy`."""
+    """The embedded model in training, with its examples; see `train.OfStudy`."""
 
     window = WINDOW
 

@@ -36,9 +36,9 @@ def distances(one: States, other: States, suffix: str = "") -> Iterator[Reading]
 
 
 def weights_apart(one: States, other: States, row_end: int, suffix: str = "") -> Iterator[Reading]:
-    """How different the attention of the end is for n and n + 1 symbols: the sum of the differences
-    of all weights, 2 at most. The tokens behind the row stand in for each other; `row_end` is the
-    place behind the last symbol of the shorter row.
+    """How much the attention of the last token differs between n and n + 1 symbols: the sum of the
+    differences of all weights, 2 at most. Tokens after the row are compared with each other;
+    `row_end` is the place after the last symbol of the shorter row.
     """
     for layer, weights in one.weights.items():
         longer = other.weights[layer]
