@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Protocol, TypeAlias
 
 from . import lists
+from .choices import has_words
 from .extraction import FIRST, Extracted, first_answer, short_answer
 from .outcomes import Outcome
 from .verdict import Verdict, right_or_wrong
@@ -144,6 +145,10 @@ class AnswerType:
         """The verdict on an answer that was read; errors are measured from the first target."""
         right = any(str(one) in (read.value, reply[read.start : read.end]) for one in targets)
         return Verdict(right_or_wrong(right=right), read.value, read.start, read.end)
+
+    def is_named(self, text: str, targets: Targets, form: AnswerForm) -> bool:
+        """Whether an unread reply names a right answer, and next to nothing else of its kind."""
+        return any(has_words(text, str(target)) for target in targets)
 
     def right_forms(self, target: Target, form: AnswerForm) -> Iterator[tuple[str, str]]:
         """Further ways to write the right answer, each with its name."""

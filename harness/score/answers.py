@@ -20,11 +20,12 @@ from .alternatives import (
     numbers_nearby,
 )
 from .answer_type import AnswerType
-from .choices import LETTERS, NO_OPTION, choice, folded, only_choice
+from .choices import LETTERS, NO_OPTION, choice, folded, has_words, only_choice
 from .codes import NO_CODE, code
 from .extraction import (
     FIRST,
     NO_SYMBOL,
+    TOKEN,
     Extracted,
     from_start,
     list_answer,
@@ -34,7 +35,7 @@ from .extraction import (
     tidy,
     tidy_items,
 )
-from .integers import MOST_DIGITS, NO_NUMBER, decimal, integer, is_too_long
+from .integers import MOST_DIGITS, NO_NUMBER, decimal, integer, is_too_long, numbers_in
 from .markup import phrase_pattern, without_markup, without_thoughts
 from .verdict import Verdict, compare_parts, ended, right_or_wrong
 
@@ -47,6 +48,8 @@ if TYPE_CHECKING:
     from .integers import Found
     from .verdict import Target
 
+_MOST_NAMED = 3
+"""A reply that names more numbers says nothing by naming the right one."""
 _ROUNDING = 1e-9
 """Share of a number by which floats may differ that stand for the same decimal number."""
 
@@ -73,6 +76,9 @@ class Integer(AnswerType):
 
     def read(self, line: AnswerLine, form: AnswerForm) -> Found | str:
         return integer(line.bare, own_line=line.own_line)
+
+    def is_named(self, text: str, targets: Targets, form: AnswerForm) -> bool:
+        return _is_number_named(text, targets)
 
     def compare(self, read: Extracted, reply: str, targets: Targets, form: AnswerForm) -> Verdict:
         error = int(read.value or 0) - int(targets[0])
@@ -116,6 +122,9 @@ class Number(AnswerType):
     def read(self, line: AnswerLine, form: AnswerForm) -> Found | str:
         return decimal(line.bare, own_line=line.own_line)
 
+    def is_named(self, text: str, targets: Targets, form: AnswerForm) -> bool:
+        return _is_number_named(text, targets)
+
     def compare(self, read: Extracted, reply: str, targets: Targets, form: AnswerForm) -> Verdict:
         value, target = float(read.value or 0), float(targets[0])
         error = value - target
@@ -144,6 +153,11 @@ class Number(AnswerType):
         return repr(float(target)).removesuffix(".0")
 
 
+def _is_number_named(text: str, targets: Targets) -> bool:
+    named = numbers_in(text)
+    return len(named) <= _MOST_NAMED and not named.isdisjoint(targets)
+
+
 def _allowed(target: float, form: AnswerForm) -> float:
     return max(form.tolerance or 0.0, (form.relative_tolerance or 0.0) * abs(target))
 
@@ -162,6 +176,13 @@ class Symbol(AnswerType):
 
     def read(self, line: AnswerLine, form: AnswerForm) -> Found | str:
         return symbol(line)
+
+    def is_named(self, text: str, targets: Targets, form: AnswerForm) -> bool:
+        right = set(map(str, targets))
+        lengths = set(map(len, right))
+        tokens = set(TOKEN.findall(text)) - {"a", "A", "I"}
+        alike = {token for token in tokens if len(token) in lengths}
+        return bool(alike & right) and len(alike) == 1
 
 
 class Code(AnswerType):
@@ -276,6 +297,10 @@ class Choice(AnswerType):
     def compare(self, read: Extracted, reply: str, targets: Targets, form: AnswerForm) -> Verdict:
         right = read.value in targets
         return Verdict(right_or_wrong(right=right), read.value, read.start, read.end)
+
+    def is_named(self, text: str, targets: Targets, form: AnswerForm) -> bool:
+        named = [option for option in form.options or () if has_words(text, option)]
+        return len(named) == 1 and named[0] in targets
 
     def right_forms(self, target: Target, form: AnswerForm) -> Iterator[tuple[str, str]]:
         yield "in capitals", str(target).upper()

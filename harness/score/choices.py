@@ -76,6 +76,11 @@ def folded(text: str) -> str:
     return " ".join(text.casefold().split())
 
 
+def has_words(text: str, words: str) -> bool:
+    """Whether `text` has these words, neither within longer ones nor with their case."""
+    return re.search(rf"(?<!\w){re.escape(folded(words))}(?!\w)", folded(text)) is not None
+
+
 def _plain(option: str) -> str:
     """The option as it stands in a reply without markup."""
     return " ".join(without_markup(option).split()) or option

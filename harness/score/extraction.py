@@ -64,6 +64,7 @@ class Extracted:
 FIRST = "first"
 """`read` of an answer that stands first in the reply."""
 NO_SYMBOL = "no symbol"
+TOKEN = re.compile(r"[^\s\"'`,;:()\[\].!?]+")
 _TOKEN_ALONE = re.compile(r"[^\s\"'`,;()\[\]]*[^\s\"'`,;()\[\].!?:=]|\S")
 _ANSWER_IS = re.compile(r"\banswer(?:\s++is\b|:):?", re.IGNORECASE)
 _QUOTED = re.compile(r"(?<!\w)([\"'\u00ab])([^\s\"'\u00ab\u00bb]++)[\"'\u00bb](?!\w)")

@@ -57,6 +57,8 @@ _PARTS = frozenset(
         "quarter quarters fourths fifths sixths sevenths eighths ninths tenths hundredth point"
     )
 )
+_NAMED = re.compile(r"(?<![\w.])-?\d+(?:,\d{3})*(?:\.\d+)?(?!\w|\.\d)|[^\W\d_]+")
+"""A number in digits, or a word, which may be one."""
 _NUMBER_WORDS = _PARTS.union(WORDS) | frozenset(
     split("hundred hundreds thousand thousands million millions billion dozen dozens")
 )
@@ -330,3 +332,13 @@ def _only_number(line: str, kind: _Kind, *, own_line: bool) -> Found | str:
 def is_too_long(number: int) -> bool:
     """Whether `number` has more than `MOST_DIGITS` digits."""
     return number.bit_length() > _MOST_BITS and abs(number) >= 10**MOST_DIGITS
+
+
+def numbers_in(text: str) -> set[float]:
+    """All numbers that a text names, in digits or in words."""
+    found = (match[0] for match in _NAMED.finditer(text))
+    values = {
+        float(one.replace(",", "")) if one[-1].isdigit() else WORDS.get(one.casefold())
+        for one in found
+    }
+    return {value for value in values if value is not None}

@@ -10,8 +10,8 @@ import re
 from enum import IntEnum
 from typing import TYPE_CHECKING
 
-from .choices import folded
-from .integers import WORDS
+from .answers import TYPES
+from .extraction import TOKEN
 from .loops import loop_of
 from .markup import phrase_pattern, without_markup, without_thoughts
 from .outcomes import Cause
@@ -22,11 +22,7 @@ if TYPE_CHECKING:
     from .answer_type import AnswerForm
     from .verdict import Target, Verdict
 
-_MOST_VALUES = 3
-"""A reply that names more numbers says nothing by naming the right one."""
-_NUMBER = re.compile(r"(?<![\w.])-?\d+(?:,\d{3})*(?:\.\d+)?(?!\w|\.\d)|[^\W\d_]+")
 _FILLING = re.compile(r"[\s\"'`*]+")
-_TOKEN = re.compile(r"[^\s\"'`,;:()\[\].!?]+")
 
 
 class Reading(IntEnum):
@@ -60,47 +56,21 @@ def reading_of(
         return Reading.AS_JUDGED if lost else Reading.LEFT_OUT
     if cause is not Cause.FORM:
         return Reading.LEFT_OUT
-    is_named = _is_named(without_markup(without_thoughts(reply)), answer, targets)
+    text = without_markup(without_thoughts(reply))
+    is_named = TYPES[answer.type].is_named(text, targets, answer)
     return Reading.MAY_BE_RIGHT if is_named else Reading.UNREAD
-
-
-def _is_named(text: str, answer: AnswerForm, targets: Sequence[Target]) -> bool:
-    """Whether an unread reply names a right answer, and next to nothing else of its kind."""
-    if answer.type in ("integer", "number"):
-        values = {_value(match[0]) for match in _NUMBER.finditer(text)} - {None}
-        return len(values) <= _MOST_VALUES and not values.isdisjoint(targets)
-    if answer.type == "choice":
-        named = [option for option in answer.options or () if _has_words(text, option)]
-        return len(named) == 1 and named[0] in targets
-    if answer.type == "symbol":
-        right = set(map(str, targets))
-        tokens = {token for token in _TOKEN.findall(text) if token not in ("a", "A", "I")}
-        alike = {token for token in tokens if len(token) in set(map(len, right))}
-        return bool(alike & right) and len(alike) == 1
-    return any(_has_words(text, str(target)) for target in targets)
-
-
-def _value(text: str) -> float | None:
-    """The number that a token of `_NUMBER` is; `None` for a word that is no number."""
-    if not text[-1].isdigit():
-        return WORDS.get(text.casefold())
-    return float(text.replace(",", ""))
-
-
-def _has_words(text: str, words: str) -> bool:
-    return re.search(rf"(?<!\w){re.escape(folded(words))}(?!\w)", folded(text)) is not None
 
 
 def _is_lost_loop(text: str, repeated: object) -> bool:
     """Whether a cut-off reply loops, other than in an echo of a row of `repeated` symbols."""
     unit = loop_of(text)
-    is_echo = isinstance(repeated, str) and set(_TOKEN.findall(unit)) == {repeated}
+    is_echo = isinstance(repeated, str) and set(TOKEN.findall(unit)) == {repeated}
     return bool(unit) and not is_echo
 
 
 def _has_left(text: str, answer: AnswerForm, targets: Sequence[Target]) -> bool:
     """Whether a cut-off copy has already left its target: the words after the answer phrase."""
-    if answer.type not in ("text", "list"):
+    if not TYPES[answer.type].free:
         return False
     pattern, _ = phrase_pattern(answer.phrase)
     phrases = list(pattern.finditer(text))
