@@ -366,7 +366,8 @@ def test_a_pattern_finds_runs_of_models_with_a_slash(lab: Lab) -> None:
     done = lab.bench("compare", pattern)
     assert (done.code, "oracle/9 against tiny" in done.out) == (0, True)
     assert lab.bench("score", pattern).out.count("sees to (85 %)") == 2
-    done = lab.bench("leaderboard", pattern, "-o", lab.folder / "board.csv")
-    assert "board.csv: 4 rows" in done.out
+    for every in (pattern, f"{lab.out}/**"):
+        done = lab.bench("leaderboard", every, "-o", lab.folder / "board.csv")
+        assert ("board.csv: 4 rows" in done.out, done.err) == (True, "")
     done = lab.bench("score", f"{lab.out}/runs/**/twos@*")
     done.one_line(1, "no run in", "twos@*", "'bench runs' lists the runs")

@@ -46,8 +46,8 @@ def listed(given: Sequence[str]) -> list[str]:
 
 
 def matching(given: list[Path] | None) -> list[Path]:
-    """The folders that arguments name, with those that match in place of a pattern; a pattern that
-    matches none stays.
+    """The folders that arguments name, with those that match in place of a pattern: the runs among
+    them, if there are any. A pattern that matches none stays.
 
     A name of a model with a slash is several folders. Most shells have no sign for any number of
     folders; here `**` is one.
@@ -58,8 +58,11 @@ def matching(given: list[Path] | None) -> list[Path]:
 def _folders(pattern: Path) -> list[Path]:
     if pattern.exists():
         return []
+    from eyechart.harness.journal.manifest import MANIFEST  # noqa: PLC0415  heavy
+
     names = sorted(glob(str(pattern), recursive=True))  # noqa: PTH207  pathlib raises for a**
-    return [folder for folder in map(Path, names) if folder.is_dir()]
+    folders = [folder for folder in map(Path, names) if folder.is_dir()]
+    return [folder for folder in folders if (folder / MANIFEST).exists()] or folders
 
 
 def command_of(context: typer.Context) -> str:
