@@ -58,7 +58,7 @@ def matching(given: list[Path] | None) -> list[Path]:
 def _folders(pattern: Path) -> list[Path]:
     if pattern.exists():
         return []
-    from eyechart.harness.journal.manifest import MANIFEST  # noqa: PLC0415  heavy
+    from eyechart.harness.journal.manifest import MANIFEST
 
     names = sorted(glob(str(pattern), recursive=True))  # noqa: PTH207  pathlib raises for a**
     folders = [folder for folder in map(Path, names) if folder.is_dir()]
