@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from eyechart.harness.spec.columns import CELLS, DIAGNOSIS, EFFECTIVE_LENGTH, REACHES, RUN
+from eyechart.providers.catalog.endpoints import endpoints
 from tests.docs import notebook
 from tests.docs.chapters import ROOT, chapters, check, read_blocks, renew
 from tests.docs.generated import GENERATED
@@ -102,6 +103,10 @@ def test_the_chapter_about_files_has_every_column() -> None:
     text = TEXTS["docs/files.md"]
     named = set(re.findall(r"`(\w+)`", text))
     assert {*RUN, *CELLS, REACHES, *DIAGNOSIS, *EFFECTIVE_LENGTH} <= named
+
+
+def test_the_chapter_about_running_names_every_vendor() -> None:
+    assert [name for name in endpoints() if f"`{name}/" not in TEXTS["docs/running.md"]] == []
 
 
 def test_ci_runs_the_commands_that_install() -> None:
