@@ -13,7 +13,6 @@ from eyechart.harness.analysis.adaptive import (
     END_SAMPLES,
     FIRST_LINES,
     FIRST_SAMPLES,
-    MISFIT_LEVEL,
     STOPPING,
     UNCLEAR_LEVEL,
     UNCLEAR_SAMPLES,
@@ -294,7 +293,7 @@ def test_an_unclear_dip_is_asked_on() -> None:
     planned = dict.fromkeys(LINES, 28)
     result = fitted(dip, planned)
     assert result.octaves(STOPPING) <= 2
-    assert result.one_threshold(MISFIT_LEVEL)
+    assert result.one_threshold(LEVEL_OF_CHOSEN)
     assert not result.one_threshold(UNCLEAR_LEVEL)
     samples = simulated(dip, planned)
     step = next_step(samples, planned, Aim(2.0))

@@ -24,6 +24,7 @@ from eyechart.harness.analysis.effective_length import has_single_threshold
 from eyechart.harness.analysis.fit import Fit, Tails, fit
 from eyechart.harness.analysis.interval import at_most, span_text
 from eyechart.harness.analysis.judged_run import JudgedRun
+from eyechart.harness.analysis.one_threshold import LEVEL_OF_CHOSEN
 from eyechart.harness.spec import CellKey, Condition, Line
 from eyechart.providers.naming import named
 
@@ -52,8 +53,6 @@ UNCLEAR_SAMPLES = 30
 """A line with this many samples gets no more for that reason."""
 UNCLEAR_MISFIT = 1.0
 """A line nearer to the curve than this many standard deviations gets no more either."""
-MISFIT_LEVEL = 0.005
-"""Level of the test for a single threshold; it is low because each wave tests."""
 NARROWEST = 3 / BINS_AN_OCTAVE
 """Octaves: with enough samples an interval becomes this narrow around each crossing. The lengths on
 its two sides are at most two bins apart, and an interval has `MARGIN` more at each end."""
@@ -218,7 +217,7 @@ def _next_step(samples: Curve | None, planned: Mapping[Line, int], aim: Aim) -> 
     ends = _few_at_the_ends(fitted, planned, aim)
     lines_in_doubt = _lines_in_doubt(samples, fitted, planned, ends, aim) if is_narrow else []
     if not unopened or beyond <= 1 - STOPPING[1]:
-        if not has_single_threshold(samples, fitted, aim.threshold, MISFIT_LEVEL):
+        if not has_single_threshold(samples, fitted, aim.threshold, LEVEL_OF_CHOSEN):
             return replace(step, found="its accuracy has no single threshold", is_known=True)
         if is_narrow and not ends and not lines_in_doubt:
             if unopened and reported.interval()[1].sign == ">":

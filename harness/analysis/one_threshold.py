@@ -12,9 +12,10 @@ from eyechart.harness.analysis.curve import Floats
 
 LEVEL = 0.03
 """About how often a falling curve is wrongly found to have no single threshold."""
-LEVEL_OF_CHOSEN = 0.01
-"""The level where the answers chose the numbers of samples, as in an adaptive run. Such a run asks
-more where answers were wrong, so the few answers of the other lines are right too often."""
+LEVEL_OF_CHOSEN = 0.005
+"""The level where the answers chose the numbers of samples, as in an adaptive run. Such a run tests
+after each wave, and asks more where answers were wrong, so the few answers of the other lines are
+right too often."""
 _DRAWS = 400
 _BEFORE = (1, 2, 3, 4, 6, 8, 12)
 _BEHIND = (1, 2, 4, 6, 8, 12, 16)
