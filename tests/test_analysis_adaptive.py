@@ -25,7 +25,7 @@ from eyechart.harness.analysis.adaptive import (
 from eyechart.harness.analysis.curve import Floats, Threshold
 from eyechart.harness.analysis.effective_length import has_single_threshold
 from eyechart.harness.analysis.fit import Fit, fit
-from eyechart.harness.analysis.one_threshold import LEVEL
+from eyechart.harness.analysis.one_threshold import LEVEL, LEVEL_OF_CHOSEN
 from eyechart.harness.settings.checks import FINEST
 from eyechart.harness.spec import Cell, Condition, Line, Spread, lines_of
 from tests.simulated import LENGTHS, LINES, logistic, simulated
