@@ -172,21 +172,11 @@ def _label(judged: JudgedCondition, others: Sequence[JudgedCondition]) -> str:
 
 
 def _length(estimate: EffectiveLength, unit: str) -> str:
-    """`29 symbols (95 % interval 21 to 39)`, `less than 5 symbols (95 % interval: at most 65)`."""
-    inside = ", ".join(filter(None, (_interval(estimate), estimate.note)))
+    """`29 symbols (95 % interval 21 to 39)`, `less than 5 symbols (95 % interval < 5 to 65)`."""
+    interval = estimate.span and f"95 % interval {estimate.span}"
+    inside = ", ".join(filter(None, (interval, estimate.note)))
     text = NOT_KNOWN if estimate.length is None else estimate.length.counted(unit)
     return text + (f" ({inside})" if inside else "")
-
-
-def _interval(estimate: EffectiveLength) -> str:
-    """The interval; of a length beyond one end of the tested range only its other end."""
-    length, (low, high) = estimate.length, estimate.length_ci
-    if not estimate.span:
-        return ""
-    if length is None or length.sign == "=":
-        return f"95 % interval {estimate.span}"
-    known = f"at most {high}" if length.sign == "<" else f"at least {low}"
-    return f"95 % interval: {known}"
 
 
 def _shown(shorter: int, others: int) -> str:
