@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+import orjson
 import pytest
 
 from eyechart.harness.analysis.adaptive import END_SAMPLES
@@ -343,6 +344,50 @@ class TestFullRuns:
         assert not manifest.adaptive
         assert manifest.fingerprint is not None
         assert {cell.samples for cell in manifest.cells} == {30}
+
+    def test_no_answer_is_asked_again(self, lab: Lab) -> None:
+        """A full run leaves out what an adaptive one asked further, and says so at each door; the
+        next adaptive one counts all.
+        """
+        provider = ScriptedProvider(is_near_the_threshold)
+        model = lab.fake(provider)
+        bands, one = ("--spread", "bands"), ("--axis", "separator=none")
+        adaptive(lab, model, *LENGTHS, *one, "--max-requests", "300")
+        full = ("--model", model, *LENGTHS, *bands, *one)
+        done = lab.bench_run(*full)
+        folder = lab.the_run()
+        answers, counted = len(ids(folder)), 4 * 6
+        assert counted < 300 <= answers
+        note = (
+            f"{answers - counted} further answers are kept and not counted, as only an earlier "
+            "plan has them; --adaptive takes them up."
+        )
+        again, scored = lab.bench_run(*full), lab.bench("score", folder)
+        assert [" ".join(one.out.split()).count(note) for one in (done, again, scored)] == [1, 1, 1]
+        document = orjson.loads(lab.bench("score", folder, "--json").out)
+        assert document["runs"][0]["not_counted"] == answers - counted
+        shown = lab.bench_run("--adaptive", *full, "--dry-run").out
+        assert f"{answers} are answered, so 0 will be asked" in shown
+        done = lab.bench_run("--adaptive", *full)
+        assert f"; {answers} samples were asked, more than the {counted} that a full" in done.err
+        assert "further answers" not in done.out
+        asked = [request.sample_id for request in provider.requests]
+        assert len(asked) == len(set(asked)) == answers
+        assert sum(cell.samples for cell in read_manifest(folder).cells) == answers
+
+    def test_answers_on_other_lines_are_taken_up(self, lab: Lab) -> None:
+        """Also where neither the full run nor the next adaptive one has them."""
+        model = lab.fake(sees(SEES))
+        adaptive(lab, model, *LENGTHS)
+        folder = lab.the_run()
+        before = {cell.key: cell.samples for cell in read_manifest(folder).cells}
+        assert lab.bench_run("--model", model, "--lengths", "2,3", "--samples", "2").code == 0
+        said = f"{sum(before.values())} further answers"
+        assert said in lab.bench("score", folder).out
+        adaptive(lab, model, "--lengths", "6,12,24,48,96")
+        after = {cell.key: cell.samples for cell in read_manifest(folder).cells}
+        assert before.items() <= after.items()
+        assert "further answers" not in lab.bench("score", folder).out
 
     def test_conditions_are_of_one_kind_each(self, lab: Lab) -> None:
         """Whichever was asked first, and last, the full one has an area, the adaptive one none."""

@@ -184,13 +184,13 @@ def next_step(samples: Curve | None, planned: Mapping[Line, int], aim: Aim) -> S
     most = aim.most_requests(len(planned))
     if most is None or not step.more:
         return step
-    left = most - sum(planned.values())
+    asked = sum(planned.values())
+    left = most - asked
     if left <= 0:
-        asked = (
-            f"{most:,} samples were asked, as many as a full run has; "
-            f"{named('precision')} asks for more"
-        )
-        return replace(step, more={}, found=f"{step.found}; {asked}", is_known=True)
+        full = "as many as" if not left else f"more than the {most:,} that"
+        found = f"{step.found}; {asked:,} samples were asked, {full} a full run has"
+        found += f"; {named('precision')} asks for more"
+        return replace(step, more={}, found=found, is_known=True)
     more: dict[Line, int] = {}
     for line, samples_of_line in step.more.items():
         if left > 0:

@@ -193,11 +193,11 @@ def _present(request: RunRequest) -> JudgedRun | None:
     """The run as its folder has it, with its samples in order, so that the order of replies does
     not matter; `None` if there is none.
 
-    In a full plan, only answered samples count, and all samples before them.
+    Of a full plan, and of earlier plans, only answered samples count, and all samples before them.
     """
     if not (request.folder / MANIFEST).exists():
         return None
-    run = read_run(request.folder)
+    run = read_run(request.folder, of_all_plans=True)
     samples = run.samples.sort_values(["cell", "index", "draw"], ignore_index=True)
     manifest = run.manifest
     answered = samples[samples["outcome"] != Outcome.ERROR.place]
