@@ -30,6 +30,7 @@ from eyechart.harness.plan.cost import Budget, MaxUsage
 from eyechart.harness.plan.plan import make_sample
 from eyechart.harness.report import page
 from eyechart.harness.settings.run_settings import RunSettings
+from eyechart.harness.spec.dollars import at_most_text, dollars_text
 from eyechart.harness.study.reading import built_in, find_study, read_study
 from eyechart.providers.base import AuthError, BadRequestError, Reply, Request, Usage
 from eyechart.providers.catalog.model_facts import PriceList
@@ -308,6 +309,19 @@ class TestRun:
         assert [read_manifest(run).model for run in find_runs(lab.out)].count("other/b@bf16") == 2
         two_models(lab)
         assert lab.bench("run", write(lab), "--trust", "--out", lab.out).code == 0
+
+    def test_an_adaptive_one_is_priced_with_all_its_waves(self, lab: Lab) -> None:
+        """Its models and tasks together, unless longer lines may follow."""
+        lab.monkeypatch.setenv("EYECHART_MODELS", priced(lab.folder, "fake/a"))
+        lab.fake(right)
+        text = "name: one\ntitle: One\nadaptive: true\nmodels: [fake/a]\n"
+        command = ("run", write(lab, text + TASKS), "--trust", "--dry-run", "--out", lab.out)
+        waves = [run["adaptive"] for run in orjson.loads(lab.bench(*command, "--json").out)["runs"]]
+        about, most = (sum(one[of]["dollars"] for one in waves) for of in ("expected", "most"))
+        row = f"| {dollars_text(about)} | {at_most_text(most)} |"
+        assert row in " ".join(lab.bench(*command).out.split())
+        write(lab, f"{text}precision: 1\n{TASKS}")
+        assert re.search(r"\$[\d,.]+ +\| +- \|", lab.bench(*command).out)
 
     @pytest.mark.usefixtures("no_page")
     @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from eyechart.harness.spec import Line
 
 _SLOPE = 4.0
 """Slope of the accuracy in logits over the logarithm of the length: it falls from 95 to 50 % within
-an octave, as that of most models does not; a step asks less, a slower fall more."""
+an octave. A steeper fall asks less, a slower one more."""
 
 
 def middle(lines: Sequence[Line]) -> int:

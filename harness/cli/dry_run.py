@@ -5,7 +5,7 @@ or as the document of `--json`.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
@@ -149,17 +149,18 @@ def _all_waves(waves: Waves, unit: str) -> Iterator[tuple[str, str]]:
         yield "all waves", f"about {_bill_text(waves.expected)}, {about}"
     most = _NO_BOUND
     if waves.most is not None:
-        most = f"at most {_bill_text(waves.most)}, all of them on the longest lines"
+        bound = _bill_text(waves.most, at_most_text)
+        most = f"at most {bound}, all of them on the longest lines"
     yield "" if waves.expected else "all waves", most
 
 
-def _bill_text(bill: Bill) -> str:
-    """`about 120 requests, 9,000 tokens of prompts, 800 of replies and $0.12`."""
+def _bill_text(bill: Bill, price: Callable[[float], str] = dollars_text) -> str:
+    """`120 samples, 9,000 tokens of prompts, 800 of replies and $0.12`."""
     parts = [
         f"{bill.requests:,} samples",
         f"{bill.prompt_tokens:,} tokens of prompts",
         *[f"{bill.output_tokens:,} of replies"] * bool(bill.output_tokens),
-        *([] if bill.dollars is None else [dollars_text(bill.dollars)]),
+        *([] if bill.dollars is None else [price(bill.dollars)]),
     ]
     return f"{', '.join(parts[:-1])} and {parts[-1]}"
 
