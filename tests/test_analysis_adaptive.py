@@ -140,14 +140,18 @@ def test_by_default_it_is_as_precise_as_a_full_run() -> None:
     assert 0.7 < np.mean(widths) / np.mean(full) < 1.1
 
 
-def test_the_distance_of_exact_lengths_counts_once() -> None:
-    """It is in the interval of the full run already, so the aim is at most one length wider."""
-    lines, aim = lines_of([10, 20, 40, 80, 160, 320], "none"), Aim(full_samples=20)
-    planned, _, _ = asked(lambda lengths: np.where(lengths <= 60, 1.0, 0.0), aim, lines=lines)
-    assert sum(planned.values()) < 20 * len(lines)
-    found = fitted(lambda lengths: np.where(lengths <= 60, 1.0, 0.0), planned)
-    low, high = (bound.length for bound in found.interval())
-    assert (low >= 20, high) == (True, 80)
+@pytest.mark.parametrize("lengths", [(5, 10, 20, 40, 80, 160), (10, 20, 40, 80, 160, 320)], ids=str)
+@pytest.mark.parametrize("crossing", [30, 60, 150])
+def test_between_exact_lengths_it_ends_no_wider_than_a_full_run(
+    lengths: Sequence[int], crossing: float
+) -> None:
+    """The interval becomes narrower length by length, and there are requests left."""
+    lines = lines_of(lengths, "none")
+    curve = logistic(crossing, slope=24)
+    planned, _, _ = asked(curve, Aim(full_samples=20), lines=lines)
+    assert sum(planned.values()) < 0.6 * 20 * len(lines)
+    full = fitted(curve, dict.fromkeys(lines, 20)).interval()
+    assert fitted(curve, planned).interval() == full
 
 
 def test_as_many_samples_of_a_line_as_a_full_run_has_are_enough() -> None:

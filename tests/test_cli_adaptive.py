@@ -10,20 +10,25 @@ import re
 import shutil
 import signal
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+import orjson
 import pytest
 
 from eyechart.harness.analysis.adaptive import END_SAMPLES
 from eyechart.harness.analysis.results import EFFECTIVE_LENGTHS, TABLE
 from eyechart.harness.cli.progress import state
+from eyechart.harness.face.adaptive import AllWaves
 from eyechart.harness.journal.manifest import MANIFEST, read_manifest
 from eyechart.harness.journal.record import SAMPLES
+from eyechart.harness.plan.context_fit import CellFit, ContextFit
 from eyechart.harness.plan.selection import plans
 from eyechart.harness.run import task_run
 from eyechart.harness.run.progress import Progress
 from eyechart.harness.settings.run_settings import RunSettings
+from eyechart.harness.spec import Line
 from eyechart.providers.base import BadRequestError, Reply, Request, Usage
 from eyechart.providers.scripted import ScriptedProvider
 from tests.conftest import has_lines, records, wait_for
@@ -344,6 +349,50 @@ class TestFullRuns:
         assert manifest.fingerprint is not None
         assert {cell.samples for cell in manifest.cells} == {30}
 
+    def test_no_answer_is_asked_again(self, lab: Lab) -> None:
+        """A full run leaves out what an adaptive one asked further, and says so at each door; the
+        next adaptive one counts all.
+        """
+        provider = ScriptedProvider(is_near_the_threshold)
+        model = lab.fake(provider)
+        bands, one = ("--spread", "bands"), ("--axis", "separator=none")
+        adaptive(lab, model, *LENGTHS, *one, "--max-requests", "300")
+        full = ("--model", model, *LENGTHS, *bands, *one)
+        done = lab.bench_run(*full)
+        folder = lab.the_run()
+        answers, counted = len(ids(folder)), 4 * 6
+        assert counted < 300 <= answers
+        note = (
+            f"{answers - counted} further answers are kept and not counted, as only an earlier "
+            "plan has them; --adaptive takes them up."
+        )
+        again, scored = lab.bench_run(*full), lab.bench("score", folder)
+        assert [" ".join(one.out.split()).count(note) for one in (done, again, scored)] == [1, 1, 1]
+        document = orjson.loads(lab.bench("score", folder, "--json").out)
+        assert document["runs"][0]["not_counted"] == answers - counted
+        shown = lab.bench_run("--adaptive", *full, "--dry-run").out
+        assert f"{answers} are answered, so 0 will be asked" in shown
+        done = lab.bench_run("--adaptive", *full)
+        assert f"; {answers} samples were asked, more than the {counted} that a full" in done.err
+        assert "further answers" not in done.out
+        asked = [request.sample_id for request in provider.requests]
+        assert len(asked) == len(set(asked)) == answers
+        assert sum(cell.samples for cell in read_manifest(folder).cells) == answers
+
+    def test_answers_on_other_lines_are_taken_up(self, lab: Lab) -> None:
+        """Also where neither the full run nor the next adaptive one has them."""
+        model = lab.fake(sees(SEES))
+        adaptive(lab, model, *LENGTHS)
+        folder = lab.the_run()
+        before = {cell.key: cell.samples for cell in read_manifest(folder).cells}
+        assert lab.bench_run("--model", model, "--lengths", "2,3", "--samples", "2").code == 0
+        said = f"{sum(before.values())} further answers"
+        assert said in lab.bench("score", folder).out
+        adaptive(lab, model, "--lengths", "6,12,24,48,96")
+        after = {cell.key: cell.samples for cell in read_manifest(folder).cells}
+        assert before.items() <= after.items()
+        assert "further answers" not in lab.bench("score", folder).out
+
     def test_conditions_are_of_one_kind_each(self, lab: Lab) -> None:
         """Whichever was asked first, and last, the full one has an area, the adaptive one none."""
         model = lab.fake(sees(SEES))
@@ -510,9 +559,54 @@ class TestDryRun:
         """Where no length is given, longer lines may follow; of ready items never."""
         done = adaptive(lab, lab.fake(sees(SEES)), "--dry-run")
         assert "and more on longer lines, if the server says that its window has room" in done.out
-        assert "tokens and cost do not include later waves" in done.out
+        assert "without an upper bound, as longer lines may follow; --lengths names" in done.out
         done = adaptive(lab, lab.fake(sees(SEES)), *LENGTHS, "--dry-run")
         assert "longer lines" not in done.out
+
+    @pytest.mark.parametrize("limit", [(), ("--max-requests", "30")], ids=["all", "some"])
+    def test_all_waves_have_a_price(self, lab: Lab, limit: tuple[str, ...]) -> None:
+        """An upper bound that holds, although it is above that of the full run: all samples may
+        lie on the longest lines; and an expected one, as long as nothing was asked.
+        """
+        lab.monkeypatch.setenv("EYECHART_MODELS", priced(lab.folder))
+        provider = ScriptedProvider(is_near_the_threshold)
+        model = lab.fake(provider)
+
+        def planned(*command: str) -> dict[str, Any]:
+            done = lab.bench_run("--model", model, *LENGTHS, *command, "--dry-run", "--json")
+            (found,) = orjson.loads(done.out)["runs"]
+            return dict(found)
+
+        command = ("--adaptive", *limit)
+        waves, full = planned(*command)["adaptive"], planned()
+        most, expected = waves["most"], waves["expected"]
+        if not limit:
+            assert most["requests"] == full["requests"] == 48
+            assert most["prompt_tokens"] > 1.5 * full["prompt_tokens"]
+            assert most["dollars"] == most["output_tokens"] > full["most_output_tokens"]
+        assert 0 < expected["requests"] <= most["requests"]
+        assert 0 < expected["dollars"] == expected["output_tokens"] < most["dollars"]
+        assert lab.bench_run("--model", model, *LENGTHS, *command).code == bool(limit)
+        assert len(provider.requests) <= most["requests"]
+        assert sum(len(one.prompt) for one in provider.requests) <= most["prompt_tokens"]
+        if not limit:
+            again = planned(*command)["adaptive"]
+            assert again["expected"] is None
+            assert again["most"]["requests"] == 48
+
+    def test_the_longest_lines_that_fit_cost_most(self, lab: Lab) -> None:
+        """Samples without room are not sent, and those that are planned stay."""
+        (plan,) = plans(RunSettings.read(task=str(lab.plain), lengths=[5, 10, 20], samples=9))
+        (condition,) = plan.conditions
+        short, middle, long = ((condition, line) for line in plan.lines)
+        waves = AllWaves(plan, [], {short: 2}, {}, 12, may_grow=False)
+        assert waves.dearest(None, {}) == plan.with_counts({short: 2, middle: 1, long: 9})
+        assert waves.dearest(4, {}) == plan.with_counts({short: 2, long: 4})
+        too_long = ContextFit(9, 1, 5, exact=True)
+        fits = {long: CellFit(long[1], too_long, too_long)}
+        assert waves.dearest(None, fits) == plan.with_counts({short: 3, middle: 9, long: 9})
+        assert replace(waves, longer=[Line.exact(40)]).dearest(None, {}) is None
+        assert replace(waves, may_grow=True).dearest(None, {}) is None
 
     def test_the_next_wave_of_a_run_is_shown(self, lab: Lab) -> None:
         """Where a finer precision needs more; and that nothing is asked where none does."""
@@ -553,6 +647,14 @@ class TestDryRun:
         lab.monkeypatch.setenv("EYECHART_MODELS", priced(lab.folder))
         done = adaptive(lab, lab.fake(sees(SEES)), *LENGTHS, "--dry-run")
         assert "cost of these requests, without later waves: about $" in done.out
+        (line,) = [one for one in done.out.splitlines() if one.startswith("cost of all waves: ")]
+        assert re.fullmatch(r"cost of all waves: about \$[\d,]+, at most \$[\d,]+", line)
+        budget = (*LENGTHS, "--dry-run", "--budget")
+        for dollars, words in (("100", "is spent before all"), ("9000000", "pays for all of it")):
+            assert words in adaptive(lab, lab.fake(sees(SEES)), *budget, dollars).out
+        adaptive(lab, lab.fake(sees(SEES)), *LENGTHS, "--max-requests", "9")
+        done = adaptive(lab, lab.fake(sees(SEES)), *budget, "100")
+        assert "the budget of $100 may be spent before all of it is asked" in done.out
 
 
 @pytest.mark.parametrize(

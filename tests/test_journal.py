@@ -844,6 +844,23 @@ class TestManifest:
         assert not manifest.adaptive
         assert sorted((cell.length, cell.samples) for cell in manifest.cells) == [(3, 4), (5, 4)]
 
+    def test_what_left_the_plan_is_remembered(self, tmp_path: Path) -> None:
+        """Until an adaptive plan of the same condition takes it up."""
+        manifest = self.manifest()
+        comma = Condition({"separator": "comma"})
+        chosen = [Cell(one, Line.exact(3), 9) for one in (CONDITION, comma)]
+        manifest.plan_cells(chosen, adaptive=True)
+        full = [replace(cell, samples=4) for cell in chosen]
+        manifest.plan_cells(full)
+        write_manifest(tmp_path, manifest)
+        manifest = read_manifest(tmp_path)
+        assert (manifest.cells, manifest.former) == (full, chosen)
+        assert manifest.cells_ever == chosen
+        manifest.plan_cells(chosen[:1], adaptive=True)
+        assert manifest.former == chosen[1:]
+        manifest.plan_cells([replace(full[1], samples=12)])
+        assert not manifest.former
+
     def test_an_adaptive_plan_replaces_a_full_one_that_is_not_complete(self) -> None:
         """What is complete stays, and where nothing else is asked the run stays a full one."""
         manifest = self.manifest()

@@ -233,6 +233,17 @@ class TestShards:
         assert done.code == 0
         assert (run / TABLE).read_bytes() == (whole(lab) / TABLE).read_bytes()
 
+    def test_answers_of_an_earlier_adaptive_plan_are_kept(self, lab: Lab) -> None:
+        """The next adaptive run of the merged one has them."""
+        outs = [lab.folder / f"job-{number}" for number in (1, 2)]
+        full = ("--model", lab.fake(near), "--spread", "bands")
+        lab.bench_run(*full, "--adaptive", "--precision", "0.4", "--samples", "6", "--out", outs[1])
+        for out in outs:
+            assert lab.bench_run(*full, "--samples", "2", "--out", out).code == 0
+        _, run = merged(lab, *outs)
+        (second,) = find_runs(outs[1])
+        assert read_manifest(run).former == read_manifest(second).former != []
+
 
 class TestRecords:
     """Which record of a sample is kept."""

@@ -10,6 +10,7 @@ import signal
 import sys
 import types
 import weakref
+from collections.abc import Callable
 from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -29,11 +30,13 @@ from eyechart.harness.plan.cost import Budget, MaxUsage
 from eyechart.harness.plan.plan import make_sample
 from eyechart.harness.report import page
 from eyechart.harness.settings.run_settings import RunSettings
+from eyechart.harness.spec.dollars import at_most_text, dollars_text
 from eyechart.harness.study.reading import built_in, find_study, read_study
 from eyechart.providers.base import AuthError, BadRequestError, Reply, Request, Usage
 from eyechart.providers.catalog.model_facts import PriceList
 from eyechart.providers.scripted import ScriptedProvider
 from tests.conftest import has_lines, records, right, wait_for
+from tests.test_plan_cost import priced
 
 if TYPE_CHECKING:
     from tests.conftest import Lab
@@ -306,6 +309,55 @@ class TestRun:
         assert [read_manifest(run).model for run in find_runs(lab.out)].count("other/b@bf16") == 2
         two_models(lab)
         assert lab.bench("run", write(lab), "--trust", "--out", lab.out).code == 0
+
+    def test_an_adaptive_one_is_priced_with_all_its_waves(self, lab: Lab) -> None:
+        """Its models and tasks together, unless longer lines may follow."""
+        lab.monkeypatch.setenv("EYECHART_MODELS", priced(lab.folder, "fake/a"))
+        lab.fake(right)
+        text = "name: one\ntitle: One\nadaptive: true\nmodels: [fake/a]\n"
+        command = ("run", write(lab, text + TASKS), "--trust", "--dry-run", "--out", lab.out)
+        waves = [run["adaptive"] for run in orjson.loads(lab.bench(*command, "--json").out)["runs"]]
+        about, most = (sum(one[of]["dollars"] for one in waves) for of in ("expected", "most"))
+        row = f"| {dollars_text(about)} | {at_most_text(most)} |"
+        assert row in " ".join(lab.bench(*command).out.split())
+        write(lab, f"{text}precision: 1\n{TASKS}")
+        assert re.search(r"\$[\d,.]+ +\| +- \|", lab.bench(*command).out)
+
+    @pytest.mark.usefixtures("no_page")
+    @pytest.mark.parametrize(
+        ("keys", "script", "why"),
+        [
+            (
+                "adaptive: true\nprecision: 1\nmax_requests: 7\n",
+                right,
+                "3 conditions are not known to 1 octave (max_requests is reached); the same",
+            ),
+            (
+                "budget: 20\n",
+                lambda request: Reply(right(request), usage=Usage(1, 10)),
+                "16 samples have no reply (the budget of $20 is spent); a new budget",
+            ),
+            (
+                "",
+                lambda request: BadRequestError("no") if "index=1" in request.sample_id else "7",
+                "5 samples have no reply (the last: no); the same command",
+            ),
+        ],
+        ids=["limit", "budget", "failure"],
+    )
+    def test_why_a_model_is_not_complete_is_said(
+        self, lab: Lab, keys: str, script: Callable[[Request], Any], why: str
+    ) -> None:
+        """In one line at the end."""
+        lab.monkeypatch.setenv("EYECHART_MODELS", priced(lab.folder, "fake/a"))
+        lab.fake(script)
+        text = (
+            "name: one\ntitle: One\nmax_tokens: 10\nmodels: [{name: fake/a, max_connections: 1}]\n"
+        )
+        study = write(lab, f"{text}{keys}{TASKS}")
+        done = lab.bench("run", study, "--trust", "--keep-going", "--out", lab.out)
+        assert done.code == 1
+        assert f"0 of 1 models are complete; these are not:\n  fake/a: {why}" in done.err
 
     @pytest.mark.usefixtures("no_page")
     def test_models_of_the_command_stand_in_place_of_those_of_the_file(self, lab: Lab) -> None:

@@ -62,6 +62,9 @@ because looking after each wave favours moments at which it is too narrow by cha
 WIDEST = 2.0
 """Octaves: a run that aims at the interval of a full run goes on where that one is wider than this,
 because a run that ends after very few samples has intervals that hold too seldom."""
+CLEAR = 0.9
+"""Between exact lengths that are far apart, the answers of the full run that a run is compared with
+have this quantile of the accuracy, so that it seldom ends with an interval one length wider."""
 
 MOST_SAMPLES = 400
 """Samples of one line, at most, unless a run says otherwise."""
@@ -180,13 +183,13 @@ def next_step(samples: Curve | None, planned: Mapping[Line, int], aim: Aim) -> S
     most = aim.most_requests(len(planned))
     if most is None or not step.more:
         return step
-    left = most - sum(planned.values())
+    asked = sum(planned.values())
+    left = most - asked
     if left <= 0:
-        asked = (
-            f"{most:,} samples were asked, as many as a full run has; "
-            f"{named('precision')} asks for more"
-        )
-        return replace(step, more={}, found=f"{step.found}; {asked}", is_known=True)
+        full = "as many as" if not left else f"more than the {most:,} that"
+        found = f"{step.found}; {asked:,} samples were asked, {full} a full run has"
+        found += f"; {named('precision')} asks for more"
+        return replace(step, more={}, found=found, is_known=True)
     more: dict[Line, int] = {}
     for line, samples_of_line in step.more.items():
         if left > 0:
@@ -253,13 +256,15 @@ def _opening(unopened: Sequence[Line], aim: Aim) -> dict[Line, int]:
 def _octaves_wanted(fitted: Fit, lines: Sequence[Line], aim: Aim) -> float:
     """The width of the interval at which the condition ends, in octaves. Where nothing is asked
     between the neighbours of the crossing, their distance is added to a precision; the interval of
-    a full run has it.
+    a full run has it. It is then one length narrower or wider, so the answers of that run count as
+    clear ones.
     """
     shorter, longer = _around_the_crossing(fitted, lines)
     apart = math.log2(longer / shorter) if longer - shorter > 1 else 0.0
     if aim.precision is not None:
         return aim.precision + apart
-    return min(WIDEST + apart, fitted.expected(lines, aim.full_samples).octaves(STOPPING))
+    full = fitted.expected(lines, aim.full_samples, CLEAR if apart else 0.5)
+    return min(WIDEST + apart, full.octaves(STOPPING))
 
 
 def _is_narrow(fitted: Fit, wanted: float, lines: Sequence[Line]) -> bool:

@@ -211,14 +211,22 @@ class Fit:
             together=self.together.up_to(bins.count),
         )
 
-    def expected(self, lines: Sequence[Line], samples: int) -> Fit:
+    def expected(self, lines: Sequence[Line], samples: int, clear: float = 0.5) -> Fit:
         """The fit after this many samples of each of `lines`, if their answers are as this fit
-        expects: the median accuracy in each bin, and its dispersion. Lines beyond its range do not
-        count.
+        expects: the median accuracy in each bin, and its dispersion. With a `clear` above 0.5 they
+        are as clear as this quantile allows: that of the accuracy where the median reaches what is
+        required, and the opposite one elsewhere. Lines beyond its range do not count.
         """
         below = np.cumsum(self.curve.levels[0], axis=1)
-        median = self.curve.accuracies[(below >= below[:, -1:] / 2).argmax(axis=1)]
-        accuracy = self.curve.guessed + (1 - self.curve.guessed) * median
+
+        def quantile(share: float) -> Floats:
+            reached = (below >= below[:, -1:] * share).argmax(axis=1)
+            guessed = self.curve.guessed
+            found: Floats = guessed + (1 - guessed) * self.curve.accuracies[reached]
+            return found
+
+        reaches = quantile(0.5) >= self.required
+        accuracy = np.where(reaches, quantile(clear), quantile(1 - clear))
         answered = np.zeros(self.bins.count)
         for line in lines:
             if line.high <= self.bins.longest:

@@ -100,6 +100,8 @@ class JudgedRun:
     """Times of the first and the last record, in seconds since 1970; `None` where unknown."""
     model: ResolvedModel | None = None
     """The catalog's facts about the model, at the addresses where it was asked."""
+    not_counted: int = 0
+    """Answers to samples that only earlier plans have (`Manifest.former`)."""
 
     @cached_property
     def real_folder(self) -> Path:
@@ -421,9 +423,15 @@ def without_controls(judged: list[JudgedCondition]) -> list[JudgedCondition]:
 
 
 def read_run(
-    folder: Path, warn: Warn | None = None, *, tasks: str = "", run_kept_code: bool = False
+    folder: Path,
+    warn: Warn | None = None,
+    *,
+    tasks: str = "",
+    run_kept_code: bool = False,
+    of_all_plans: bool = False,
 ) -> JudgedRun:
-    """Reads the run in `folder` and judges all of its records again.
+    """Reads the run in `folder` and judges all of its records again; `of_all_plans` also those to
+    samples that only earlier plans have.
 
     A task's own scorer is loaded from its file. `tasks` names task files or folders of them. A file
     that only the run names is executed only with `run_kept_code`, see `judging.scorer_of`.
@@ -440,11 +448,22 @@ def read_run(
                 f"{folder}: the axis {axis!r} of its task has the name of a column of {table}; "
                 "rename the axis in the task file and run that"
             )
+    if of_all_plans:
+        manifest.cells = manifest.cells_ever
     manifest.cells.sort(key=lambda cell: (_rank(cell.condition, spec), cell.line))
     judge = judge_of_run(folder, manifest, tasks, run_kept_code=run_kept_code)
     model = model_of(manifest)
     judged = judged_samples(folder, manifest, spec, warn, judge=judge, model=model)
-    return JudgedRun(folder, manifest, judged.table, judged.answers, judge, judged.times, model)
+    return JudgedRun(
+        folder,
+        manifest,
+        judged.table,
+        judged.answers,
+        judge,
+        judged.times,
+        model,
+        judged.not_counted,
+    )
 
 
 def part_of(run: JudgedRun, keeps: Callable[[Cell], bool]) -> JudgedRun:

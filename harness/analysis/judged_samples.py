@@ -76,6 +76,8 @@ class JudgedSamples:
     """See `JudgedRun.answers`."""
     times: tuple[float, float] | None
     """See `JudgedRun.times`."""
+    not_counted: int
+    """See `JudgedRun.not_counted`."""
 
 
 def judged_samples(
@@ -93,6 +95,9 @@ def judged_samples(
     places = {cell.key: place for place, cell in enumerate(manifest.cells)}
     start = line_start(int(manifest.settings["seed"]), manifest.task)
     finder = LineFinder((cell.line for cell in manifest.cells), start)
+    former = {cell.key: cell for cell in manifest.former}
+    former_finder = LineFinder((line for _, line in former), start)
+    not_counted: set[str] = set()
     sizes = [cell.samples for cell in manifest.cells]
     draws = [cell.draws for cell in manifest.cells]
     has_draws = max(draws, default=1) > 1
@@ -115,6 +120,17 @@ def judged_samples(
             and index < sizes[place]
             and record.draw <= draws[place]
         ]
+        if (
+            not in_cells
+            and record.failure is None
+            and any(
+                (cell := former.get((condition, line))) is not None
+                and index < cell.samples
+                and record.draw <= cell.draws
+                for line in former_finder.of(record)
+            )
+        ):
+            not_counted.add(record.id)
         if not in_cells or not kind.fits(record.target):
             continue
         verdict = judge.verdict(record)
@@ -163,7 +179,7 @@ def judged_samples(
     # without a copy of the bytes
     samples = pd.DataFrame({name: judged[name] for name in _COLUMNS}, copy=False)
     times = (first_s, last_s) if first_s <= last_s else None
-    return JudgedSamples(samples, ascending, times)
+    return JudgedSamples(samples, ascending, times, len(not_counted))
 
 
 def target_mark(target: object) -> int:

@@ -18,6 +18,7 @@ from eyechart.harness.analysis.judged_run import JudgedCondition, JudgedRun, wit
 from eyechart.harness.analysis.not_known import listed, not_ranked, remedies_of, where_not_known
 from eyechart.harness.score.outcomes import NOT_SCORED
 from eyechart.harness.spec import Condition, varied_label
+from eyechart.providers.naming import named
 
 _TWO = 2
 
@@ -172,21 +173,11 @@ def _label(judged: JudgedCondition, others: Sequence[JudgedCondition]) -> str:
 
 
 def _length(estimate: EffectiveLength, unit: str) -> str:
-    """`29 symbols (95 % interval 21 to 39)`, `less than 5 symbols (95 % interval: at most 65)`."""
-    inside = ", ".join(filter(None, (_interval(estimate), estimate.note)))
+    """`29 symbols (95 % interval 21 to 39)`, `less than 5 symbols (95 % interval < 5 to 65)`."""
+    interval = estimate.span and f"95 % interval {estimate.span}"
+    inside = ", ".join(filter(None, (interval, estimate.note)))
     text = NOT_KNOWN if estimate.length is None else estimate.length.counted(unit)
     return text + (f" ({inside})" if inside else "")
-
-
-def _interval(estimate: EffectiveLength) -> str:
-    """The interval; of a length beyond one end of the tested range only its other end."""
-    length, (low, high) = estimate.length, estimate.length_ci
-    if not estimate.span:
-        return ""
-    if length is None or length.sign == "=":
-        return f"95 % interval {estimate.span}"
-    known = f"at most {high}" if length.sign == "<" else f"at least {low}"
-    return f"95 % interval: {known}"
 
 
 def _shown(shorter: int, others: int) -> str:
@@ -242,16 +233,37 @@ def reading_note(runs: Sequence[tuple[str, JudgedRun]]) -> str:
 
 
 def missing_notes(runs: Sequence[tuple[str, JudgedRun]]) -> list[str]:
-    """A sentence for each of the named runs that lacks replies: `9 of 20 samples are not scored:
-    error 1, not run 8`; with the name of the run where there are several.
+    """A sentence for each of the named runs that lacks replies, and for each that has more answers
+    than its plan: `9 of 20 samples are not scored: error 1, not run 8`; with the name of the run
+    where there are several.
     """
     return [
-        f"{f'{name}: ' * (len(runs) > 1)}{run.missing:,} of {planned:,} samples "
-        f"{'is' if run.missing == 1 else 'are'} not scored: {unscored_text(run)}."
+        f"{f'{name}: ' * (len(runs) > 1)}{text}"
         for name, run in runs
-        if run.missing
-        for planned in [int(run.cells["n"].sum()) + run.missing]
+        for text in (_missing_note(run), _not_counted_note(run))
+        if text
     ]
+
+
+def _missing_note(run: JudgedRun) -> str:
+    if not run.missing:
+        return ""
+    planned = int(run.cells["n"].sum()) + run.missing
+    are = "is" if run.missing == 1 else "are"
+    return f"{run.missing:,} of {planned:,} samples {are} not scored: {unscored_text(run)}."
+
+
+def _not_counted_note(run: JudgedRun) -> str:
+    """The answers that the plan of the run leaves out. A full run with them would have more samples
+    where the answers of an adaptive one asked for them.
+    """
+    if not run.not_counted:
+        return ""
+    answers = "answer is" if run.not_counted == 1 else "answers are"
+    return (
+        f"{run.not_counted:,} further {answers} kept and not counted, as only an earlier plan has "
+        f"them; {named('adaptive')} takes them up."
+    )
 
 
 def unscored_text(run: JudgedRun) -> str:

@@ -5,16 +5,19 @@ or as the document of `--json`.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from eyechart.harness.analysis.power import FROM, POWER
 from eyechart.harness.cli.documents import print_document
 from eyechart.harness.cli.preview import (
+    Bill,
     CanShow,
     Forecasts,
     Preview,
+    Waves,
+    all_waves,
     can_show,
     dollars_of,
     not_known,
@@ -31,6 +34,7 @@ from eyechart.harness.run.run_request import RunRequest
 from eyechart.harness.spec import CellKey, Sample
 from eyechart.harness.spec.dollars import at_most_text, dollars_text
 from eyechart.providers.catalog.model_facts import known_not_to_reason
+from eyechart.providers.naming import named
 
 if TYPE_CHECKING:
     from eyechart.harness.face.adaptive import AdaptiveChooser
@@ -38,6 +42,7 @@ if TYPE_CHECKING:
 _BEGINNING, _END = 1000, 500
 """Characters of a long prompt that are shown, at its beginning and at its end."""
 _HALF_CENT = 0.005
+_NO_BOUND = f"without an upper bound, as longer lines may follow; {named('lengths')} names all"
 _NEAR = 0.05
 """Accuracies whose distance to `FROM` is smaller are shown in tenths of a percent."""
 
@@ -113,7 +118,7 @@ def _show(preview: Preview, options: RunOptions) -> None:
         ("lengths", ", ".join(map(str, plan.lines))),
         ("requests", f"{plan.size:,} ({cells}{drawn}){_left(preview)}"),
         *(
-            [("adaptive", str(preview.waves))]
+            [("adaptive", str(preview.waves)), *_all_waves(preview.waves, spec.unit)]
             if preview.waves
             else zip(("can show", "", ""), _can_show(can_show(plan)), strict=True)
         ),
@@ -135,6 +140,29 @@ def _show(preview: Preview, options: RunOptions) -> None:
     echo(f"{request.name}@{spec.version}: {spec.title}")
     echo(*(f"  {key:<11} {value}" for key, value in rows))
     echo(*(f"    | {line}" for line in _shown(first).split("\n")), "")
+
+
+def _all_waves(waves: Waves, unit: str) -> Iterator[tuple[str, str]]:
+    """What all waves take: expected, and at most."""
+    if waves.expected is not None:
+        about = f"if the model sees to {waves.sees_to:,} {unit}, in the middle of the lines"
+        yield "all waves", f"about {_bill_text(waves.expected)}, {about}"
+    most = _NO_BOUND
+    if waves.most is not None:
+        bound = _bill_text(waves.most, at_most_text)
+        most = f"at most {bound}, all of them on the longest lines"
+    yield "" if waves.expected else "all waves", most
+
+
+def _bill_text(bill: Bill, price: Callable[[float], str] = dollars_text) -> str:
+    """`120 samples, 9,000 tokens of prompts, 800 of replies and $0.12`."""
+    parts = [
+        f"{bill.requests:,} samples",
+        f"{bill.prompt_tokens:,} tokens of prompts",
+        *[f"{bill.output_tokens:,} of replies"] * bool(bill.output_tokens),
+        *([] if bill.dollars is None else [price(bill.dollars)]),
+    ]
+    return f"{', '.join(parts[:-1])} and {parts[-1]}"
 
 
 def _turns(preview: Preview) -> str:
@@ -182,10 +210,12 @@ def cost_text(expected: float, most: float) -> str:
     return f"{about}, at most {at_most_text(most)}"
 
 
-def _of_budget(budget: float, expected: float, most: float) -> str:
+def _of_budget(budget: float, expected: float | None, most: float | None) -> str:
     given = f"the budget of {dollars_text(budget)}"
-    if most <= budget:
+    if most is not None and most <= budget:
         return f"{given} pays for all of it"
+    if expected is None:
+        return f"{given} may be spent before all of it is asked; a new one goes on"
     if expected <= budget:
         return f"{given} probably pays for all of it, and not for the worst case"
     return f"{given} is spent before all of it is asked; a new one goes on"
@@ -246,10 +276,18 @@ def _show_cost(options: RunOptions, previews: Sequence[Preview], *, is_adaptive:
         assumed = "" if model.has_tier_price else f"; no {prices.tier} price is known"
         what = "these requests, without later waves" if is_adaptive else "all"
         echo(f"cost of {what}: {cost_text(expected, most)}, at {prices}{assumed}")
+        whole = all_waves(previews) if is_adaptive else dollars
+        if is_adaptive:
+            echo(f"cost of all waves: {_of_all_waves(*whole)}")
         if options.given.budget is not None:
-            echo(_of_budget(options.given.budget, expected, most))
+            echo(_of_budget(options.given.budget, *whole))
     elif not options.name.descriptor.is_free and not options.given.base_url:
         echo(f"cost: unknown, there are no prices of {model.label} in the list of genai-prices")
+
+
+def _of_all_waves(expected: float | None, most: float | None) -> str:
+    at_most = _NO_BOUND if most is None else f"at most {at_most_text(most)}"
+    return at_most if expected is None else f"about {dollars_text(expected)}, {at_most}"
 
 
 def dry_run_document(previews: Iterable[tuple[RunOptions, Sequence[Preview]]]) -> Mapping[str, Any]:

@@ -25,15 +25,27 @@ from eyechart.harness.run.run_request import RunRequest
 from eyechart.harness.spec import CellKey, line_start
 from eyechart.providers.base import Provider, SetupError
 from eyechart.providers.catalog.prices import Prices
-from eyechart.providers.naming import named
 
 if TYPE_CHECKING:
     from eyechart.harness.face.adaptive import AdaptiveChooser
 
 
 @dataclass(frozen=True, slots=True)
+class Bill:
+    """What a plan takes, without the samples that do not fit."""
+
+    requests: int
+    """Samples."""
+    prompt_tokens: int
+    output_tokens: int
+    """0 where no reply is written."""
+    dollars: float | None
+    """`None` where no prices are known."""
+
+
+@dataclass(frozen=True, slots=True)
 class Waves:
-    """What an adaptive run may ask after the next wave."""
+    """What all waves of an adaptive run may ask together, the answered ones included."""
 
     precision: float | None
     """Octaves to which each effective length shall be known; `None` is as a full run knows it."""
@@ -43,6 +55,13 @@ class Waves:
     """Whether longer lines may follow when the server has reported its window."""
     most_of_command: int | None
     """Most samples that the command may ask of all tasks, if it has a limit."""
+    most: Bill | None
+    """An upper bound: all samples on the longest lines, with the longest replies. `None` where
+    lines beyond the task's may follow."""
+    expected: Bill | None
+    """Of a model that sees to `sees_to`; `None` of a run that has begun."""
+    sees_to: int
+    """The length in the middle of the lines."""
 
     def __str__(self) -> str:
         limit = f"{self.most_samples:,} samples of this task"
@@ -54,8 +73,7 @@ class Waves:
             limit += ", and more on longer lines, if the server says that its window has room"
         return (
             "each wave follows from the replies before it, until the effective length is known to "
-            f"{precision_text(self.precision)}; at most {limit}; tokens and cost do not include "
-            f"later waves (without {named('adaptive')}: those of a full run)"
+            f"{precision_text(self.precision)}; at most {limit}"
         )
 
 
@@ -144,17 +162,10 @@ def previews_of(
     results for further models.
     """
     requests = options.requests(plans)
-    waves: Sequence[Waves | None] = [None] * len(requests)
-    if chooser is not None:
-        waves = [_waves(request, options, chooser) for request in requests]
-        requests = [
-            replace(request, plan=_plan_of_next(request, options, chooser)) for request in requests
-        ]
     counter = _counter(options, requests, asks_server=asks_server)
-    counted = _counted(requests, counter, made, is_fresh=options.given.fresh)
+    counted = _counted(requests, options, chooser, counter, made)
     # a loop for each of thousands of models would take longer than their forecasts
-    previews = _result_of(counted) if counter is None else run_in_loop(counted)
-    return [replace(preview, waves=its) for preview, its in zip(previews, waves, strict=True)]
+    return _result_of(counted) if counter is None else run_in_loop(counted)
 
 
 def _result_of(coroutine: Coroutine[Any, Any, list[Preview]]) -> list[Preview]:
@@ -181,9 +192,42 @@ def _plan_of_next(request: RunRequest, options: RunOptions, chooser: AdaptiveCho
     return next_plan(request, begun, chooser, budget) or begun
 
 
-def _waves(request: RunRequest, options: RunOptions, chooser: AdaptiveChooser) -> Waves:
-    most, may_grow = chooser.most(request, is_fresh=options.given.fresh)
-    return Waves(options.given.precision, most, may_grow, options.given.max_requests)
+async def _waves(
+    request: RunRequest, options: RunOptions, chooser: AdaptiveChooser, counting: _Counting
+) -> Waves:
+    most, prices = options.given.max_requests, options.model.prices
+    waves = chooser.all_waves(request, is_fresh=options.given.fresh)
+    fits = await counting.fits(request)
+
+    async def bill(plan: Plan | None, *, is_most: bool) -> Bill | None:
+        if plan is None:
+            return None
+        return _bill(await counting.preview(replace(request, plan=plan)), prices, is_most=is_most)
+
+    return Waves(
+        options.given.precision,
+        waves.size,
+        waves.may_grow,
+        most,
+        await bill(waves.dearest(most, fits), is_most=True),
+        await bill(waves.expected(most), is_most=False),
+        waves.sees_to,
+    )
+
+
+def _bill(preview: Preview, prices: Prices | None, *, is_most: bool) -> Bill:
+    ahead = preview.forecast
+    prompts, replies = (
+        (ahead.most_prompt_tokens, ahead.most_output_tokens)
+        if is_most
+        else (ahead.prompt_tokens, ahead.output_tokens)
+    )
+    return Bill(
+        ahead.requests,
+        prompts,
+        replies if preview.writes_replies else 0,
+        None if prices is None else ahead.dollars(prices)[is_most],
+    )
 
 
 def not_known(options: RunOptions, *, asks_server: bool) -> str:
@@ -222,13 +266,26 @@ def _counter(
 
 
 async def _counted(
-    requests: Sequence[RunRequest], counter: Provider | None, made: Forecasts, *, is_fresh: bool
+    requests: Sequence[RunRequest],
+    options: RunOptions,
+    chooser: AdaptiveChooser | None,
+    counter: Provider | None,
+    made: Forecasts,
 ) -> list[Preview]:
     """A preview of each run; closes `counter`."""
     try:
         now = {} if counter is None else await counter.facts()
+        counting = _Counting(now, counter, made, is_fresh=options.given.fresh)
+        if chooser is None:
+            return [await counting.preview(request) for request in requests]
         return [
-            await _preview(request, now, counter, made, is_fresh=is_fresh) for request in requests
+            replace(
+                await counting.preview(
+                    replace(request, plan=_plan_of_next(request, options, chooser))
+                ),
+                waves=await _waves(request, options, chooser, counting),
+            )
+            for request in requests
         ]
     finally:
         if counter is not None:
@@ -240,39 +297,49 @@ def _earlier_facts(folder: Path) -> Mapping[str, object]:
     return read_manifest(folder).server if (folder / MANIFEST).exists() else {}
 
 
-async def _preview(
-    request: RunRequest,
-    server: Mapping[str, object],
-    counter: Provider | None,
-    made: Forecasts,
-    *,
-    is_fresh: bool,
-) -> Preview:
-    plan, model, settings = request.plan, request.model, request.settings
-    if not is_fresh:
-        server = {**_earlier_facts(request.folder), **server}
-    window = model.window(server)
-    thinking = thinking_of(request, earlier_records(request), window)
-    same = (
-        *(id(plan.task), tuple(plan.conditions), tuple(plan.lines), plan.samples, plan.seed),
-        *(plan.counts and tuple(plan.counts.items()), plan.shard),
-        *(settings.reply_tokens, settings.system, thinking, window, model.facts.max_reply),
-    )
-    if counter is None and same in made:
-        fits, run_forecast = made[same]
-        return Preview(request, run_forecast, fits, thinking, is_fresh)
-    fits = await context_fits(plan, model, server, counter, settings.reply_tokens)
-    run_forecast = await forecast(
-        plan,
-        max_tokens=settings.reply_tokens,
-        thinking=thinking,
-        counter=counter,
-        system=settings.system,
-        fits=fits,
-    )
-    if counter is None:
-        made[same] = fits, run_forecast
-    return Preview(request, run_forecast, fits, thinking, is_fresh)
+@dataclass(frozen=True, slots=True)
+class _Counting:
+    """How the tokens of plans are counted."""
+
+    now: Mapping[str, object]
+    """The facts of a server that runs."""
+    counter: Provider | None
+    made: Forecasts
+    is_fresh: bool
+
+    def _server(self, request: RunRequest) -> Mapping[str, object]:
+        return self.now if self.is_fresh else {**_earlier_facts(request.folder), **self.now}
+
+    async def fits(self, request: RunRequest) -> Mapping[CellKey, CellFit]:
+        """The cells of a run that may not fit."""
+        plan, model, server = request.plan, request.model, self._server(request)
+        reply = request.settings.reply_tokens
+        return await context_fits(plan, model, server, self.counter, reply)
+
+    async def preview(self, request: RunRequest) -> Preview:
+        plan, model, settings = request.plan, request.model, request.settings
+        window = model.window(self._server(request))
+        thinking = thinking_of(request, earlier_records(request), window)
+        same = (
+            *(id(plan.task), tuple(plan.conditions), tuple(plan.lines), plan.samples, plan.seed),
+            *(plan.counts and tuple(plan.counts.items()), plan.shard),
+            *(settings.reply_tokens, settings.system, thinking, window, model.facts.max_reply),
+        )
+        if self.counter is None and same in self.made:
+            fits, run_forecast = self.made[same]
+            return Preview(request, run_forecast, fits, thinking, self.is_fresh)
+        fits = await self.fits(request)
+        run_forecast = await forecast(
+            plan,
+            max_tokens=settings.reply_tokens,
+            thinking=thinking,
+            counter=self.counter,
+            system=settings.system,
+            fits=fits,
+        )
+        if self.counter is None:
+            self.made[same] = fits, run_forecast
+        return Preview(request, run_forecast, fits, thinking, self.is_fresh)
 
 
 def dollars_of(prices: Prices | None, previews: Sequence[Preview]) -> tuple[float, float] | None:
@@ -281,6 +348,17 @@ def dollars_of(prices: Prices | None, previews: Sequence[Preview]) -> tuple[floa
         return None
     each = [preview.forecast.dollars(prices) for preview in previews]
     return sum(expected for expected, _ in each), sum(most for _, most in each)
+
+
+def all_waves(previews: Sequence[Preview]) -> tuple[float | None, float | None]:
+    """Expected dollars of all waves of adaptive runs, and at most; `None` where it is not known."""
+    found = [preview.waves for preview in previews if preview.waves is not None]
+    return _dollars([one.expected for one in found]), _dollars([one.most for one in found])
+
+
+def _dollars(bills: Sequence[Bill | None]) -> float | None:
+    known = [bill.dollars for bill in bills if bill is not None and bill.dollars is not None]
+    return sum(known) if len(known) == len(bills) else None
 
 
 def can_show(plan: Plan) -> CanShow:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -49,11 +49,8 @@ class RunsOfModel:
     runs: Sequence[Shown]
     error: BaseException | None = None
     """The error that ended the runs; `None` for an interrupt."""
-
-    @property
-    def why(self) -> str:
-        """Why they are not complete; "" where they are."""
-        return {COMPLETE: "", INTERRUPTED: "interrupted"}.get(self.exit_code, "incomplete")
+    why: str = ""
+    """Why they are not complete, unless an error says it; "" where they are."""
 
 
 def show_asked(job: Job, asked: Asked, *, spent_before: float = 0.0, is_quiet: bool) -> RunsOfModel:
@@ -82,19 +79,22 @@ def show_asked(job: Job, asked: Asked, *, spent_before: float = 0.0, is_quiet: b
             raise asked.ended_by from None  # this came first
         raise
     if interrupted:
-        return RunsOfModel(INTERRUPTED, runs)
+        return RunsOfModel(INTERRUPTED, runs, why="interrupted")
     if asked.ended_by is not None:
         return RunsOfModel(INCOMPLETE, runs, asked.ended_by)
     missing = sum(shown.missing for shown in runs)
-    unfinished = False
+    why: list[str] = []
     if job.choose is None:
         missing += sum(request.plan.size for request in job.requests if request.folder not in begun)
     else:  # what adaptive runs that were not begun would ask is not known
         limit = reached_limit(budget, same_command) or ("", f"{same_command} goes on")
-        unfinished = _report_ends(job.requests, begun, job.choose, limit, is_quiet=is_quiet)
+        why += _report_ends(job.requests, begun, job.choose, limit, is_quiet=is_quiet)
+        for line in why:
+            warn(f"{options.model.label}: {line}")
     if missing:
-        _warn_of_missing(missing, asked.outcomes, budget, same_command)
-    return RunsOfModel(INCOMPLETE if missing or unfinished else COMPLETE, runs)
+        why.append(_missing_text(missing, asked.outcomes, budget, same_command))
+        warn(why[-1])
+    return RunsOfModel(INCOMPLETE if why else COMPLETE, runs, why="; ".join(why))
 
 
 def _say_how_it_went(outcomes: Sequence[RunOutcome]) -> None:
@@ -115,9 +115,9 @@ def _report_ends(
     limit: tuple[str, str],
     *,
     is_quiet: bool,
-) -> bool:
-    """Prints the result for each condition of adaptive runs, unless `is_quiet`, and which are not
-    known well enough because of `limit`. Returns whether there are any of these.
+) -> Iterator[str]:
+    """Prints the result for each condition of adaptive runs, unless `is_quiet`. Returns lines that
+    say how many are not known well enough, because of `limit`.
     """
     unfinished: list[Unknown] = []
     for request in requests:
@@ -129,10 +129,7 @@ def _report_ends(
             found = end if isinstance(end, str) else end.text
             in_words = condition.label.replace(",", ", ")
             tell_apart(f"{request.name} {in_words}: {found}")
-    if unfinished:
-        for line in chooser.unknown(unfinished, *limit):
-            warn(f"{requests[0].model.label}: {line}")
-    return bool(unfinished)
+    return chooser.unknown(unfinished, *limit)
 
 
 def _share_log(logs: Sequence[Path]) -> None:
@@ -210,10 +207,10 @@ def _missing(plan: Plan, run: JudgedRun) -> int:
     return plan.size - int((wanted & (outcomes != Outcome.ERROR.place)).sum())
 
 
-def _warn_of_missing(
+def _missing_text(
     missing: int, outcomes: Sequence[RunOutcome], budget: Budget, same_command: str
-) -> None:
-    """Prints how many samples have no reply, why, and what to do."""
+) -> str:
+    """How many samples have no reply, why, and what to do."""
     if limit := reached_limit(budget, same_command):
         why, remedy = limit
     else:
@@ -221,4 +218,4 @@ def _warn_of_missing(
         why = f" (the last: {failed[-1].last_failure})" if failed else ""
         remedy = f"{same_command} asks them again"
     samples = "1 sample has" if missing == 1 else f"{missing} samples have"
-    warn(f"{samples} no reply{why}; {remedy}")
+    return f"{samples} no reply{why}; {remedy}"

@@ -17,7 +17,14 @@ from eyechart.harness.cli.dry_run import cost_text, dry_run_document, may_think
 from eyechart.harness.cli.failures import FAILURES, explain, lines_of
 from eyechart.harness.cli.layout import Column, table
 from eyechart.harness.cli.models import ModelResult, incomplete, judged, warn_of_unknown
-from eyechart.harness.cli.preview import Forecasts, Preview, dollars_of, not_known, previews_of
+from eyechart.harness.cli.preview import (
+    Forecasts,
+    Preview,
+    all_waves,
+    dollars_of,
+    not_known,
+    previews_of,
+)
 from eyechart.harness.cli.progress import TogetherDisplay
 from eyechart.harness.cli.readable import Reading
 from eyechart.harness.cli.run import RunsOfModel
@@ -115,9 +122,10 @@ def dry_run(runs: StudyRuns, *, asks_server: bool, as_json: bool) -> int:
     echo(*dict.fromkeys(filter(None, unknown)))
     if chooser is not None:
         echo(
-            "The requests are those of all waves up to the next one. Each later wave follows from "
-            "the replies, until each length is known to "
-            f"{precision_text(runs.models[0].given.precision)}."
+            "The requests and tokens are those of all waves up to the next one. Each later wave "
+            "follows from the replies, until each length is known to "
+            f"{precision_text(runs.models[0].given.precision)}. The cost is that of all waves: "
+            "expected of a model that sees to the middle of the lines, and at most; - is not known."
         )
     return _code(failed, len(runs.models))
 
@@ -133,9 +141,14 @@ class _Total:
         self.output_tokens = sum(preview.forecast.output_tokens for preview in previews)
         is_counted = any(preview.thinking.is_known for preview in previews)
         self.may_turn_out_to_think = not is_counted and may_think(options)
-        self.dollars = dollars_of(options.model.prices, previews)
-        self.about = "-" if self.dollars is None else dollars_text(self.dollars[0])
-        self.most = "-" if self.dollars is None else at_most_text(self.dollars[1])
+        about, most = (
+            all_waves(previews)
+            if options.given.adaptive
+            else dollars_of(options.model.prices, previews) or (None, None)
+        )
+        self.dollars = None if about is None or most is None else (about, most)
+        self.about = "-" if about is None else dollars_text(about)
+        self.most = "-" if most is None else at_most_text(most)
 
 
 def _conditions(plan: Any) -> str:

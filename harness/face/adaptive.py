@@ -6,14 +6,17 @@ import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import product
 
 from eyechart.harness.analysis.adaptive import Aim, Choice, Step, choose
 from eyechart.harness.analysis.curve import Threshold
+from eyechart.harness.analysis.foreseen import foreseen, middle
 from eyechart.harness.analysis.judged_run import JudgedRun, read_run
 from eyechart.harness.errors import TaskError
 from eyechart.harness.journal.manifest import MANIFEST
+from eyechart.harness.plan.context_fit import CellFit
 from eyechart.harness.plan.cost import estimate_tokens
-from eyechart.harness.plan.plan import make_sample
+from eyechart.harness.plan.plan import Plan, make_sample
 from eyechart.harness.plan.selection import precision_text
 from eyechart.harness.run.chooser import Wave
 from eyechart.harness.run.run_request import RunRequest
@@ -41,6 +44,74 @@ class Unknown:
 
 
 @dataclass(frozen=True, slots=True)
+class AllWaves:
+    """What the waves of a run may ask together."""
+
+    plan: Plan
+    """The task's lines, each with as many samples as it may have."""
+    longer: Sequence[Line]
+    """Lines that may follow, as far as the window is known."""
+    present: Mapping[CellKey, int]
+    """The samples that are planned already."""
+    foreseen: Mapping[Line, int]
+    """See `foreseen`; empty once something is planned."""
+    limit: float
+    """Most samples of a condition."""
+    may_grow: bool
+    """Whether longer lines may follow, because the window is not known before the server is asked.
+    """
+
+    @property
+    def size(self) -> int:
+        """Most requests, on the lines that are known."""
+        plan = replace(self.plan, lines=[*self.plan.lines, *self.longer])
+        most = self.limit * len(plan.conditions) * plan.draws
+        return int(min(plan.size, most))
+
+    def dearest(self, most: int | None, fits: Mapping[CellKey, CellFit]) -> Plan | None:
+        """The plan that costs most, with at most `most` new requests: on the longest lines. `fits`
+        has the cells whose samples may have no room in the window; such samples are not sent.
+        `None` where longer lines may follow.
+        """
+        if self.may_grow or self.longer:
+            return None
+        plan, counts, left = self.plan, Counter(self.present), self._new(most)
+        left_of = dict.fromkeys(plan.conditions, self.limit)
+        for (condition, _), samples in self.present.items():
+            left_of[condition] -= samples
+        for line, condition in product(reversed(plan.lines), plan.conditions):
+            key = condition, line
+            room = plan.cell_size(*key) - counts[key]
+            more = int(max(0, min(room, left, left_of[condition])))
+            counts[key] += more
+            if key not in fits or fits[key].longest.fits:
+                left -= more
+                left_of[condition] -= more
+        return plan.with_counts(counts)
+
+    def expected(self, most: int | None) -> Plan | None:
+        """The plan of a model that sees to `sees_to`, with at most `most` requests; `None` once
+        something is planned.
+        """
+        if not self.foreseen:
+            return None
+        plan, counts, left = self.plan, dict[CellKey, int](), self._new(most)
+        for line, condition in product(plan.lines, plan.conditions):
+            counts[condition, line] = int(min(self.foreseen[line], left))
+            left -= counts[condition, line]
+        return plan.with_counts(counts)
+
+    def _new(self, most: int | None) -> float:
+        """Most new samples of a command with at most `most` requests."""
+        return math.inf if most is None else most // self.plan.draws
+
+    @property
+    def sees_to(self) -> int:
+        """The length in the middle of the lines."""
+        return middle(self.plan.lines)
+
+
+@dataclass(frozen=True, slots=True)
 class AdaptiveChooser:
     """Chooses the waves of the runs of a command, each from its run's folder."""
 
@@ -52,6 +123,7 @@ class AdaptiveChooser:
     samples: int | None = None
     """Samples of a line in a full run, if not the task's own number."""
     _further: dict[tuple[object, int], list[Line]] = field(default_factory=dict)
+    _foreseen: dict[tuple[object, ...], Mapping[Line, int]] = field(default_factory=dict)
 
     def __call__(self, request: RunRequest, most: int | None) -> Wave:
         choice = self._choice(request, most)
@@ -82,20 +154,28 @@ class AdaptiveChooser:
         """The first wave of a run without samples, whatever its folder has."""
         return self._chosen(request, None, most).counts
 
-    def most(self, request: RunRequest, *, is_fresh: bool) -> tuple[int, bool]:
-        """Most samples of a run, on the lines that are known; and whether longer lines may follow,
-        because the window is not known before the server is asked.
-        """
+    def all_waves(self, request: RunRequest, *, is_fresh: bool) -> AllWaves:
+        """What all waves of a run may ask."""
         run = None if is_fresh else _present(request)
-        plan = replace(request.plan, lines=self.lines(request, run))
-        limit = self._aim(request).most_requests(len(plan.lines))
-        size = (
-            plan.size
-            if limit is None
-            else min(plan.size, limit * len(plan.conditions) * plan.draws)
-        )
+        plan, aim = request.plan, self._aim(request)
+        limit = aim.most_requests(len(plan.lines))
+        cells = [] if run is None else run.manifest.cells
         is_known = self._window(request, run) is not None
-        return size, self.further and request.plan.task.spec.items is None and not is_known
+        return AllWaves(
+            plan,
+            self.lines(request, run)[len(plan.lines) :],
+            {cell.key: cell.samples for cell in cells if cell.condition in plan.conditions},
+            {} if cells else self._expected(plan, aim),
+            math.inf if limit is None else limit,
+            may_grow=self.further and plan.task.spec.items is None and not is_known,
+        )
+
+    def _expected(self, plan: Plan, aim: Aim) -> Mapping[Line, int]:
+        """What the models of a command are expected to be asked; computed once."""
+        key = plan.task.name, tuple(plan.lines), aim.full_samples, aim.most_samples
+        if key not in self._foreseen:
+            self._foreseen[key] = foreseen(plan.lines, aim)
+        return self._foreseen[key]
 
     def lines(self, request: RunRequest, run: JudgedRun | None) -> Sequence[Line]:
         """The lines that may be asked, ascending."""
@@ -193,11 +273,11 @@ def _present(request: RunRequest) -> JudgedRun | None:
     """The run as its folder has it, with its samples in order, so that the order of replies does
     not matter; `None` if there is none.
 
-    In a full plan, only answered samples count, and all samples before them.
+    Of a full plan, and of earlier plans, only answered samples count, and all samples before them.
     """
     if not (request.folder / MANIFEST).exists():
         return None
-    run = read_run(request.folder)
+    run = read_run(request.folder, of_all_plans=True)
     samples = run.samples.sort_values(["cell", "index", "draw"], ignore_index=True)
     manifest = run.manifest
     answered = samples[samples["outcome"] != Outcome.ERROR.place]

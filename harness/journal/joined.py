@@ -36,6 +36,7 @@ def joined(parts: Sequence[Part]) -> Manifest:
         counted={label: text for one in reversed(manifests) for label, text in one.counted.items()},
         cells=[],
         completed=[],
+        former=[cell for one in manifests for cell in one.former],
         commands=list(
             dict.fromkeys(_whole(line) for manifest in manifests for line in manifest.commands)
         ),

@@ -82,6 +82,9 @@ class Manifest:
     completed: list[Cell] = field(default_factory=list)
     """Cells of full plans that had a record for every sample when a command began, with the most
     samples for each key; they stay in the plan."""
+    former: list[Cell] = field(default_factory=list)
+    """Cells that left the plan, or had more samples in an earlier one. Their answers stay in the
+    journal and are not counted; an adaptive plan of their condition takes them up."""
     fingerprint: str | None = None
     """Hash of the dataset; `None` until the fingerprint of every cell is known."""
     adaptive: list[Condition] = field(default_factory=list)
@@ -119,13 +122,13 @@ class Manifest:
     ) -> None:
         """Adds the cells that a command asks to the plan, and removes others.
 
-        Answers to removed cells stay in the journal. Complete cells of full plans are never
-        removed, and with `keeps_all` no cell is:
+        Complete cells of full plans are never removed, and with `keeps_all` no cell is:
 
         - a full plan replaces the adaptive plan of the conditions it asks for; if it is a part of
-          the plan, the rest of the full plans is removed;
+          the plan, the rest of the full plans is removed. What is removed is `former`;
         - an `adaptive` plan replaces a full plan of the conditions it asks for, and grows in later
-          waves. If it asks only complete cells of a condition, the condition stays full.
+          waves. If it asks only complete cells of a condition, the condition stays full. It asks
+          what has an answer in `cells_ever`.
         """
         completed = {cell.key: cell for cell in self.completed}
         conditions = {cell.condition for cell in asked}
@@ -151,6 +154,12 @@ class Manifest:
                 planned[cell.key] = (
                     replace(old, draws=wanted.draws) if old is not None and is_kept else wanted
                 )
+        former = most_of([*self.former, *([] if adaptive else self.cells)])
+        self.former = [
+            cell
+            for key, cell in former.items()
+            if not _has(planned.get(key), cell) and not (adaptive and cell.condition in conditions)
+        ]
         self.cells = list(planned.values())
         self.adaptive = [
             condition
@@ -158,6 +167,11 @@ class Manifest:
             if condition in marked
         ]
         self.fingerprint = _dataset_fingerprint(self.cells)
+
+    @property
+    def cells_ever(self) -> list[Cell]:
+        """The cells of this plan and of earlier ones, each with its most samples."""
+        return list(most_of([*self.cells, *self.former]).values())
 
     def complete(self, cells: Iterable[Cell]) -> None:
         """Marks `cells` of full plans as complete: every sample has a record, and they stay."""
@@ -190,6 +204,14 @@ def together(one: Cell, other: Cell) -> Cell:
     """The cell with the most samples and the most draws of two plans."""
     larger = max(one, other, key=lambda cell: cell.samples)
     return replace(larger, draws=max(one.draws, other.draws))
+
+
+def most_of(cells: Iterable[Cell]) -> dict[CellKey, Cell]:
+    """The cells by key, of each the one with its most samples and draws."""
+    found: dict[CellKey, Cell] = {}
+    for cell in cells:
+        found[cell.key] = together(found.get(cell.key, cell), cell)
+    return found
 
 
 def _dataset_fingerprint(cells: list[Cell]) -> str | None:
@@ -362,9 +384,11 @@ def manifest_of(fields: object) -> Manifest:
         first = error.errors(include_url=False)[0]
         where = ".".join(("spec", *map(str, first["loc"])))
         raise ValueError(f"{where}: {first['msg'].lower()}") from None
-    cells, completed = ([cell.cell() for cell in group] for group in (read.cells, read.completed))
+    cells, completed, former = (
+        [cell.cell() for cell in group] for group in (read.cells, read.completed, read.former)
+    )
     adaptive = [Condition(values) for values in read.adaptive]
-    for condition in (*(cell.condition for cell in (*cells, *completed)), *adaptive):
+    for condition in (*(one.condition for one in (*cells, *completed, *former)), *adaptive):
         if list(condition) != list(axes) or any(
             value not in axes[axis].values for axis, value in condition.items()
         ):
@@ -375,7 +399,8 @@ def manifest_of(fields: object) -> Manifest:
     recorded = None if read.recorded is None else read.recorded.recorded()
     if recorded is None and read.settings.api is None:
         raise ValueError("settings: the api of an asked run is missing")
-    typed: dict[str, Any] = {"cells": cells, "completed": completed, "recorded": recorded}
+    typed: dict[str, Any] = {"cells": cells, "completed": completed, "former": former}
+    typed["recorded"] = recorded
     typed["settings"] = read.settings.model_dump(exclude_unset=True)
     return Manifest(**found | typed | {"adaptive": adaptive})
 
@@ -385,7 +410,7 @@ def write_manifest(folder: Path, manifest: Manifest) -> None:
     manifest.updated = datetime.now(UTC).isoformat(timespec="seconds")
     fields = asdict(manifest)
     fields["adaptive"] = list(map(dict, manifest.adaptive))
-    for name, cells in (("cells", manifest.cells), ("completed", manifest.completed)):
+    for name in ("cells", "completed", "former"):
         fields[name] = [
             {
                 "condition": dict(cell.condition),
@@ -396,7 +421,7 @@ def write_manifest(folder: Path, manifest: Manifest) -> None:
                 "draws": cell.draws,
                 "sum": None if cell.fingerprint is None else f"{cell.fingerprint:064x}",
             }
-            for cell in cells
+            for cell in getattr(manifest, name)
         ]
     content = exact_json.dumps(masked_fields(fields, _MASKED), indent=True)
     replace_file(folder / MANIFEST, content + b"\n", durable=True)

@@ -121,6 +121,7 @@ class ManifestFields(_InFile):
     counted: dict[str, Annotated[str, Field(pattern=PATTERN)]] = {}
     cells: list[_CellInFile]
     completed: list[_CellInFile] = []
+    former: list[_CellInFile] = []
     fingerprint: str | None = None
     adaptive: list[dict[str, str]] = []
     commands: list[str] = []

@@ -97,24 +97,19 @@ class PlannedRun:
             if cell.fingerprint is not None and self.answered.has_record_of_all(cell, plan.shard)
         )
         in_batches = (self.journal.folder / PENDING_FILE).exists()  # they may be paid for by now
-        was_adaptive = set(manifest.adaptive)
+        was_full = {key for key in before if key[0] not in manifest.adaptive}
         chosen = self._chosen_conditions()
         for adaptive in (True, False):
             cells = [cell for cell in self._cells if (cell.condition in chosen) == adaptive]
             if cells or not self._cells:
                 manifest.plan_cells(cells, adaptive=adaptive, keeps_all=in_batches)
         now = {cell.key: cell.samples * cell.draws for cell in manifest.cells}
-        fewer = Counter[bool]()
-        for key, cell in before.items():
-            lost = max(0, cell.samples * cell.draws - now.get(key, 0))
-            fewer[cell.condition in was_adaptive] += lost
-        stay = "no longer planned; their answers stay in the journal"
-        for of_adaptive, words in (
-            (False, "that an earlier command planned and did not complete are"),
-            (True, "that an adaptive command chose are"),
-        ):
-            if fewer[of_adaptive]:
-                self._warn(f"{plan.task.name}: {fewer[of_adaptive]:,} samples {words} {stay}")
+        planned = ((key, before[key].samples * before[key].draws) for key in was_full)
+        if fewer := sum(max(0, size - now.get(key, 0)) for key, size in planned):
+            self._warn(
+                f"{plan.task.name}: {fewer:,} samples that an earlier command planned and did not "
+                "complete are no longer planned"
+            )
 
     def _chosen_conditions(self) -> Collection[Condition]:
         """The conditions whose samples the answers chose."""
