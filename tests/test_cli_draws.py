@@ -293,6 +293,7 @@ def test_a_batch_file_has_a_request_for_each_draw(lab: Lab) -> None:
     [
         (("--draws", "0"), "--draws must be a whole number from 1 to 1,000"),
         (("--draws", "3", "--read", "likelihood"), "does not go together with --draws 3"),
+        (("--draws", "3", "--adaptive", "--max-requests", "2"), "less than the 3 requests of a"),
     ],
 )
 def test_what_makes_no_sense_is_refused(lab: Lab, options: tuple[str, ...], words: str) -> None:

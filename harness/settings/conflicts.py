@@ -58,6 +58,13 @@ def check_together(given: Given) -> None:
                 "leave out one of them",
                 setting=one[0],
             )
+    most, draws = given.get("max_requests"), given.get("draws", 1)
+    if most is not None and most < draws:
+        raise UsageError(
+            f"{named('max_requests', str(most))} is less than the {draws} requests of a sample with "
+            f"{named('draws', str(draws))}; raise one or lower the other",
+            setting="max_requests",
+        )
 
 
 def _has(given: Given, side: Side) -> bool:
