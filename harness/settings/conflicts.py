@@ -61,8 +61,8 @@ def check_together(given: Given) -> None:
     most, draws = given.get("max_requests"), given.get("draws", 1)
     if most is not None and most < draws:
         raise UsageError(
-            f"{named('max_requests', str(most))} is less than the {draws} requests of a sample with "
-            f"{named('draws', str(draws))}; raise one or lower the other",
+            f"{named('max_requests', str(most))} is less than the {draws} requests of a sample "
+            f"with {named('draws', str(draws))}; raise one or lower the other",
             setting="max_requests",
         )
 
