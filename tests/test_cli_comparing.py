@@ -101,7 +101,7 @@ class TestSeveral:
         assert max(map(cell_len, tables)) <= 80
 
     def test_better_without_a_longer_length_is_explained(self, lab: Lab) -> None:
-        """Two tables of one command must not seem to contradict each other."""
+        """Two tables of one command must not seem to contradict each other, in any form."""
 
         def half(request: Request) -> str:
             is_even = int(request.sample_id.rpartition("index=")[2]) % 2 == 0
@@ -111,12 +111,30 @@ class TestSeveral:
         folders = [run(lab, name, script).folder for name, script in scripts]
         said = " ".join(lab.bench("compare", *folders).out.split())
         assert "no difference found" in said
-        assert (
+        why = (
             "scripted/b is better than scripted/a though no difference was found between their "
-            "effective lengths: “found” is about effective lengths" in said
+            "effective lengths: “worse” and “better” are also about the areas"
         )
+        assert why in said
+        for form in ("markdown", "latex"):
+            done = lab.bench("compare", *folders, "--format", form)
+            assert why in " ".join(done.out.split())
         folders[1:] = [run(lab, name, sees_to(sees)).folder for name, sees in (("d", 16), ("e", 2))]
         assert "though no difference was found" not in lab.bench("compare", *folders).out
+
+    def test_every_form_has_words_at_the_left_and_one_dash(self, lab: Lab) -> None:
+        """Numbers are at the right; what is not known is a dash, and no minus sign."""
+        folders = [run(lab, name, sees_to(99)).folder for name in "abc"]
+        command = ("compare", *folders)
+        in_terminal = cells_of(lab.bench(*command).out)
+        assert ["A, B", "–", "not limited", "1.000", "no difference found"] in in_terminal
+        markdown = lab.bench(*command, "--format", "markdown").out
+        assert "| --- | --- | ---: | ---: | ---: | --- |" in markdown
+        assert "| – | not limited | 1.000 | no difference found |" in markdown
+        assert "| --- | ---: | ---: | --- |" in markdown
+        latex = lab.bench(*command, "--format", "latex").out
+        assert r"\begin{tabular}{llrrrl}" in latex
+        assert r"& -- & not limited & 1.000 & no difference found" in latex
 
     def test_several_conditions_are_columns(self, lab: Lab) -> None:
         """With how far each run sees under each of them; pairs go by the mean."""
@@ -180,7 +198,7 @@ class TestSeveral:
         ]
         for row, pair in zip(printed[6:9], document["pairs"], strict=True):
             middle, low, high = (pair[f"factor{end}"] for end in ("", "_ci_low", "_ci_high"))
-            assert row[1] == ("-" if middle is None else f"{middle:#.3g}".rstrip("."))
+            assert row[1] == ("–" if middle is None else f"{middle:#.3g}".rstrip("."))
             ends = [f"{one:#.3g}".rstrip(".") for one in (low, high) if one is not None]
             assert row[2] == (f"at least {ends[0]}" if high is None else " to ".join(ends))
             assert low == pytest.approx(2 ** pair["octaves_ci_low"], rel=0.005)

@@ -321,6 +321,26 @@ def ranking_finding(ranking: Ranking) -> str:
     return f"{subject} {has} the longest effective length on {task}{of}; {it} {what} ({how})."
 
 
+def not_by_length(ranking: Ranking, margin: float) -> str:
+    """Why a run can be worse or better where no difference in effective length was found; empty
+    where there is none.
+    """
+    reference = ranking.runs[ranking.reference].name
+    said = [
+        f"{ranking.runs[place].name} is {change} than {reference}"
+        for place, comparison in ranking.against_reference
+        if not comparison.length.further
+        if (change := comparison.change(margin)) in ("worse", "better")
+    ]
+    if not said:
+        return ""
+    return (
+        f"{', '.join(said)} though no difference was found between their effective lengths: "
+        "“worse” and “better” are also about the areas and the accuracy at each length, and areas "
+        "are not corrected for all pairs."
+    )
+
+
 def ranking_notes(ranking: Ranking) -> list[str]:
     """Why some of the runs are not ranked, and what helps; a sentence for each of them."""
     conditions = ranking.conditions

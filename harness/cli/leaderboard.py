@@ -278,7 +278,7 @@ def print_standings(
 
 def _known(tokens: TokensASymbol | str) -> str:
     """Tokens a symbol, or a dash."""
-    return "-" if isinstance(tokens, str) else str(tokens)
+    return "–" if isinstance(tokens, str) else str(tokens)
 
 
 def print_notes(alone: Sequence[Section]) -> None:
@@ -394,14 +394,14 @@ def _show_places(
 def _length(place: Place) -> str:
     """The effective length, with a star if there is no single threshold."""
     if place.estimate is None:
-        return "-"
+        return "–"
     return f"{place.estimate.length_text}{'' if place.estimate.one_threshold else ' *'}"
 
 
 def _interval(place: Place) -> str:
     """The interval, with a note if the replies are few."""
     if place.estimate is None:
-        return "-"
+        return "–"
     parts = span_text(place.estimate.length_ci), place.estimate.few
     return ", ".join(filter(None, parts))
 
