@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -39,7 +40,7 @@ from eyechart.harness.cli.terminal import echo, show, tell, warn
 from eyechart.harness.cli.verbs import check_output
 from eyechart.harness.errors import COMPLETE, INCOMPLETE, JournalError, UsageError
 from eyechart.harness.face.trust import is_outside
-from eyechart.harness.journal.manifest import find_runs
+from eyechart.harness.journal.manifest import find_runs, read_manifest
 from eyechart.harness.report.readme import around, markdown, put_into
 from eyechart.harness.report.section import Section, sections
 from eyechart.harness.report.standings import (
@@ -94,6 +95,7 @@ def leaderboard(
         output = out / "leaderboard.csv"
         if is_outside(out, str(output)):  # a folder may come with such a link
             raise UsageError(f"{output} is a link to a file elsewhere; name that file with -o")
+        _check_named(folders, output)
     if output.suffix != ".csv":
         raise UsageError(f"-o {str(output)!r} is no .csv file; the page goes beside it")
     check_output("-o", output)
@@ -118,6 +120,24 @@ def leaderboard(
         if readme is not None:
             echo(str(readme))
     return INCOMPLETE if set(folders) - used else COMPLETE
+
+
+def _check_named(folders: Sequence[Path], output: Path) -> None:
+    """Raises `UsageError` where runs are named, `output` is not, and it has rows of other models or
+    tasks: the page would be made anew without them.
+    """
+    named = set()
+    for folder in folders:
+        with suppress(JournalError):  # a run that cannot be read is reported later
+            manifest = read_manifest(folder)
+            named.add((manifest.model, manifest.task))
+    others = [row for row in read_rows(output) if (row["model"], row["task"]) not in named]
+    if named and others:
+        count = f"{len(others):,} row{'s' * (len(others) > 1)}"
+        raise UsageError(
+            f"{output} has {count} of other models or tasks, which its page would lose; name "
+            "another file with -o, or this one to add to it all the same"
+        )
 
 
 def write(
