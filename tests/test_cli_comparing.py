@@ -125,14 +125,13 @@ class TestSeveral:
     def test_every_form_has_words_at_the_left_and_one_dash(self, lab: Lab) -> None:
         """Numbers are at the right; what is not known is a dash, and no minus sign."""
         folders = [run(lab, name, sees_to(99)).folder for name in "abc"]
-        command = ("compare", *folders)
-        in_terminal = cells_of(lab.bench(*command).out)
+        in_terminal = cells_of(lab.bench("compare", *folders).out)
         assert ["A, B", "–", "not limited", "1.000", "no difference found"] in in_terminal
-        markdown = lab.bench(*command, "--format", "markdown").out
+        markdown = lab.bench("compare", *folders, "--format", "markdown").out
         assert "| --- | --- | ---: | ---: | ---: | --- |" in markdown
         assert "| – | not limited | 1.000 | no difference found |" in markdown
         assert "| --- | ---: | ---: | --- |" in markdown
-        latex = lab.bench(*command, "--format", "latex").out
+        latex = lab.bench("compare", *folders, "--format", "latex").out
         assert r"\begin{tabular}{llrrrl}" in latex
         assert r"& -- & not limited & 1.000 & no difference found" in latex
 
