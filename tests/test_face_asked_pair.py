@@ -135,6 +135,19 @@ def test_runs_without_a_common_line_are_asked_one(pair: Pair) -> None:
     assert lengths_of(pair.asked["far"]) == {2, 4}
 
 
+def test_one_reply_to_a_sample_of_two_lines_is_one_sample(pair: Pair) -> None:
+    """The other line of the same length gets it too; so the price is not spent, and nothing is
+    without a reply.
+    """
+    pair.run("far", sees_to(8), "--lengths", "2,4,8,16", "--spread", "bands", "--samples", "9")
+    pair.run("near", sees_to(8), "--lengths", "2,4,8,16", "--spread", "none", "--samples", "9")
+    done = pair.ask("--max-requests", "30")
+    asked = pair.asked["far"] + pair.asked["near"]
+    assert "have no reply" not in done.err
+    assert f"asked {len(asked)} samples" in done.err
+    assert (done.code, len(asked)) == (0, 30)
+
+
 def test_missing_pairs_are_one_of_the_waves(pair: Pair) -> None:
     """So the comparison is looked at as often as where none is missing."""
     pair.run("far", sees_to(8), *LINES)

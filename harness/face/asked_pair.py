@@ -124,17 +124,19 @@ class Asking(ABC):
             wanted = self._next(self.runs)
             if isinstance(wanted, str):
                 return wanted
-            before = self._lacks(wanted)
+            before, left, unanswered = self._lacks(wanted), self._budget.requests or 0, 0
             self.waves += 1
             for one, counts, lack in zip(self._asked_runs, wanted, before, strict=True):
                 if lack:
-                    self._budget = one.ask(counts, self._budget, talk, loop)
-            lacks = sum(self._lacks(wanted))
-            self.asked += sum(before) - lacks
-            if lacks:
+                    self._budget, without = one.ask(counts, self._budget, talk, loop)
+                    unanswered += without
+            answered = sum(before) - self._lack(wanted)
+            # samples of the same length on two lines have one reply
+            self.asked += min(answered, left - (self._budget.requests or 0))
+            if unanswered:
                 limit = self._limit()
                 self.is_short = not limit
-                return limit or self._without_reply(lacks)
+                return limit or self._without_reply(unanswered)
 
     def _without_reply(self, count: int) -> str:
         failures = [one.last_failure for one in self._asked_runs if one.last_failure]
