@@ -161,6 +161,26 @@ class TestSeveral:
             "bench: --fail-if different: scripted/c is worse",
         ]
 
+    def test_runs_of_other_tasks_are_named(self, lab: Lab) -> None:
+        """As in a comparison of two."""
+        other = lab.ones.with_name("other.yaml")
+        other.write_bytes(lab.ones.read_bytes())
+        folders = [*(lab.folder / folder for folder in three(lab)[:2])]
+        assert lab.bench_run("--model", "tiny", "--task", str(other), "--samples", "2").code == 0
+        (last,) = (lab.out / "runs").glob("tiny/*/other@*")
+        lab.bench("compare", *folders, last).one_line(
+            2, "one is a run of lab/ones, the other of lab/other"
+        )
+
+    def test_the_folder_of_the_file_is_made(self, lab: Lab) -> None:
+        """Or one line says that it cannot be, before anything is asked."""
+        folders = three(lab)[:2]
+        table = lab.folder / "new" / "tables" / "c.csv"
+        assert lab.bench("compare", *folders, "-o", table).code == 0
+        assert table.exists()
+        done = lab.bench("compare", *folders, "--ask", "-o", table / "c.csv")
+        done.one_line(1, "cannot write")
+
     def test_no_file_unless_asked(self, lab: Lab, tmp_path: Path) -> None:
         """And with `-o` all pairs."""
         lab.monkeypatch.chdir(tmp_path)

@@ -308,8 +308,11 @@ def compare_conditions(
                 f"{', '.join(axes[axis].values)}"
             )
     if len(set(compared)) != 2 or len(compared) != 2:  # noqa: PLR2004  one against the other
-        given = ", ".join(map(repr, compared))
-        raise CompareError(f"{axis} needs exactly two different values to compare, not {given}")
+        of_run = f"; {run.folder} has {', '.join(run_values)}"
+        given = ", ".join(map(repr, values))
+        raise CompareError(
+            f"{axis} needs exactly two different values to compare, not {given}{of_run}"
+        )
     value, other_value = compared
     pairs = [
         (condition.without(axis), judged, run.conditions[other])

@@ -15,7 +15,13 @@ from eyechart.harness.analysis.family import Ranked, Ranking, corrected, is_defa
 from eyechart.harness.analysis.further import LengthDifference, Sides, sides_difference
 from eyechart.harness.analysis.interval import Sign
 from eyechart.harness.analysis.judged_run import JudgedCondition, JudgedRun, without_controls
-from eyechart.harness.analysis.not_known import listed, not_ranked, remedies_of, where_not_known
+from eyechart.harness.analysis.not_known import (
+    MOST_NAMES,
+    listed,
+    not_ranked,
+    remedies_of,
+    where_not_known,
+)
 from eyechart.harness.score.outcomes import NOT_SCORED
 from eyechart.harness.spec import Condition, varied_label
 
@@ -334,8 +340,10 @@ def not_by_length(ranking: Ranking, margin: float) -> str:
     ]
     if not said:
         return ""
+    runs = f"{len(said)} runs are worse or better than {reference}"
+    which = runs if len(said) > MOST_NAMES else listed(said, "")
     return (
-        f"{', '.join(said)} though no difference was found between their effective lengths: "
+        f"{which} though no difference was found between their effective lengths: "
         "“worse” and “better” are also about the areas and the accuracy at each length, and areas "
         "are not corrected for all pairs."
     )
