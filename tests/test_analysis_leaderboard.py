@@ -156,9 +156,11 @@ class TestCommand:
         )
 
     def test_a_file_without_markers(self, lab: Lab) -> None:
-        """Says what to put where."""
+        """Says what to put where; or that there is no file."""
         made(lab)
         readme = lab.folder / "README.md"
+        missing = made_by(lab, "--readme", readme).one_line(2, "README.md cannot be read: No such")
+        assert "Errno" not in missing
         readme.write_text("# Title\n")
         done = made_by(lab, "--readme", readme)
         assert done.code == 2

@@ -210,7 +210,7 @@ def correction(pairs: int, unpaired: int = 0) -> str:
     if unpaired:
         rows = "unpaired: other rows"
         rows += f" in {unpaired:,} of {pairs:,} pairs" if unpaired < pairs else ""
-    return rows if pairs == 1 else f"{rows}, Holm's correction for {pairs} pairs"
+    return rows if pairs == 1 else f"{rows}, Holm's correction for {pairs:,} pairs"
 
 
 def recorded_note(runs: Sequence[tuple[str, JudgedRun]]) -> str:

@@ -126,7 +126,7 @@ def print_ranking(ranking: Ranking, margin: float) -> None:
     apart = sum(not comparison.is_paired for _, comparison in pairs)
     title = "each pair on the same samples"
     if (tests := len(ranking.tested)) > 1:
-        title += f", Holm's correction for {tests} pairs"
+        title += f", Holm's correction for {tests:,} pairs"
     if apart:
         title = title.replace("on the same samples", f"({apart} unpaired, since the rows differ)")
     if len(ranking.conditions) > 1:

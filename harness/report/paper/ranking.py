@@ -75,7 +75,7 @@ def _pairs(ranking: Ranking) -> PaperTable:
     mean = f", mean of {count} conditions" if (count := len(ranking.conditions)) > 1 else ""
     return PaperTable(
         f"Factors between the effective lengths of each pair{mean}, with 95 % intervals and Holm's "
-        f"correction for {len(ranking.tested)} tests.",
+        f"correction for {len(ranking.tested):,} tests.",
         ("first", "second", "factor", "95 % interval", "p (Holm)", "found"),
         tuple(
             (
