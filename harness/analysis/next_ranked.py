@@ -124,12 +124,13 @@ def lines_of_all(ranking: Ranking, question: str, margin: float) -> dict[Path, C
 
 
 def _found(ranking: Ranking, question: str, margin: float) -> set[int]:
-    """The places of the runs whose order in each pair that is asked for is found."""
+    """The places of the runs that are in order, and of which each pair asked for is found."""
     ordered = _ordered(ranking)
     pairs = pairs_of(question, ordered) if ordered else []
-    still_open = [pair for pair in pairs if not is_found(ranking.comparisons[pair], margin)]
-    return {place for pair in pairs for place in pair} - {
-        place for pair in still_open for place in pair
+    return {
+        place
+        for place in ordered
+        if all(is_found(ranking.comparisons[pair], margin) for pair in pairs if place in pair)
     }
 
 
