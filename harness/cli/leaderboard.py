@@ -91,11 +91,8 @@ def leaderboard(
     """Merges runs into a leaderboard's file, table and page, and prints their ranks; in a `form` of
     `TABLE_FORMS` as tables for papers.
     """
-    if output is None:
-        output = out / "leaderboard.csv"
-        if is_outside(out, str(output)):  # a folder may come with such a link
-            raise UsageError(f"{output} is a link to a file elsewhere; name that file with -o")
-        _check_named(folders, output)
+    is_named = output is not None
+    output = output or _default_file(out)
     if output.suffix != ".csv":
         raise UsageError(f"-o {str(output)!r} is no .csv file; the page goes beside it")
     check_output("-o", output)
@@ -103,7 +100,9 @@ def leaderboard(
     run_folders = list(folders) or find_runs(out)
     if not run_folders:
         raise UsageError(f"no run under {out / 'runs'}; name folders of runs, or give --out")
-    read_rows(output)  # a faulty file is reported before runs are judged
+    rows = read_rows(output)  # a faulty file is reported before runs are judged
+    if not is_named:
+        _check_others(rows, folders, output)
     if readme is not None:
         around(readme)
     ranked, used = write(run_folders, output, readme, reading, at=at, ranks_only=ranks_only)
@@ -122,16 +121,24 @@ def leaderboard(
     return INCOMPLETE if set(folders) - used else COMPLETE
 
 
-def _check_named(folders: Sequence[Path], output: Path) -> None:
-    """Raises `UsageError` where runs are named, `output` is not, and it has rows of other models or
-    tasks: the page would be made anew without them.
+def _default_file(out: Path) -> Path:
+    """The file in the folder that holds the runs; raises `UsageError` if it is a link."""
+    output = out / "leaderboard.csv"
+    if is_outside(out, str(output)):  # a folder may come with such a link
+        raise UsageError(f"{output} is a link to a file elsewhere; name that file with -o")
+    return output
+
+
+def _check_others(rows: Sequence[Row], folders: Sequence[Path], output: Path) -> None:
+    """Raises `UsageError` where runs are named, and the `rows` of a file that is not are of other
+    models or tasks: the page would be made anew without them.
     """
     named = set()
     for folder in folders:
         with suppress(JournalError):  # a run that cannot be read is reported later
             manifest = read_manifest(folder)
             named.add((manifest.model, manifest.task))
-    others = [row for row in read_rows(output) if (row["model"], row["task"]) not in named]
+    others = [row for row in rows if (row["model"], row["task"]) not in named]
     if named and others:
         count = f"{len(others):,} row{'s' * (len(others) > 1)}"
         raise UsageError(
