@@ -84,6 +84,10 @@ class CompareError(UsageError):
     """Runs that cannot be compared."""
 
 
+class NoneSharedError(CompareError):
+    """Sides without a sample that is scored in both."""
+
+
 class LeaderboardError(UsageError):
     """A leaderboard's file that cannot be used as asked."""
 

@@ -287,6 +287,14 @@ class TestConditions:
         )
         return wanted.folder
 
+    def test_an_axis_with_one_value_has_nothing_to_compare(self, lab: Lab) -> None:
+        """Whatever was given, the message has what the run has."""
+        folder = run(lab, "scripted/a")
+        for given in ("all", "none"):
+            lab.bench("compare", folder, "--axis", f"separator={given}").one_line(
+                2, f"needs exactly two different values to compare, not '{given}'", "has none"
+            )
+
     def test_what_a_separator_does(self, lab: Lab) -> None:
         """The sentence names the model and both values, the better one first."""
         done = lab.bench(
@@ -306,7 +314,7 @@ class TestConditions:
             ("separator=none,dot", ("no separator=dot", "none, space, comma")),
             ("separator=none", ("two different values", "'none'")),
             ("separator=none,none", ("two different values", "'none', 'none'")),
-            ("separator=all", ("two different values", "'none', 'space', 'comma'")),
+            ("separator=all", ("two different values", "has none, space, comma")),
             ("hint=on,off", ("no axis 'hint'", "separator")),
             ("separator", ("--axis wants",)),
         ],

@@ -20,7 +20,7 @@ from eyechart.harness.analysis.interval import Bound
 from eyechart.harness.analysis.judged_run import JudgedRun, read_run
 from eyechart.harness.analysis.paired import holm
 from eyechart.harness.analysis.power import FROM, smallest_fall
-from eyechart.harness.analysis.run_text import ranking_finding, run_finding
+from eyechart.harness.analysis.run_text import correction, ranking_finding, run_finding
 from eyechart.harness.errors import CompareError
 from eyechart.harness.spec import Settings
 from eyechart.providers.base import BadRequestError, Request
@@ -383,3 +383,10 @@ def test_many_equal_runs_are_rarely_told_apart() -> None:
         false += any(difference.further for difference in differences)
         assert all(0 <= difference.p <= 1 for difference in differences if difference.p is not None)
     assert false <= 3
+
+
+def test_thousands_of_pairs_have_a_comma() -> None:
+    """As all numbers of sentences have."""
+    assert correction(7626, 7356) == (
+        "unpaired: other rows in 7,356 of 7,626 pairs, Holm's correction for 7,626 pairs"
+    )

@@ -67,6 +67,22 @@ def made_by(lab: Lab, *arguments: str | Path) -> Done:
 class TestCommand:
     """A row a model, task and condition."""
 
+    def test_a_page_of_others_is_not_lost_to_named_runs(self, lab: Lab) -> None:
+        """Unless the file is named; a run of the same models and tasks is added without a word."""
+        folders = [made(lab).folder, made(lab, "scripted/b").folder]
+        assert made_by(lab).code == 0
+        page = lab.out / "leaderboard.html"
+        before = page.read_bytes(), written(lab)
+        made_by(lab, folders[0]).one_line(
+            2, "leaderboard.csv has 2 rows of other models or tasks, which its page would lose; "
+        )
+        assert (page.read_bytes(), written(lab)) == before
+        assert made_by(lab, folders[0], "-o", lab.out / "leaderboard.csv").code == 0
+        assert page.read_bytes() != before[0]
+        assert len(written(lab)) == len(before[1])
+        assert made_by(lab, *folders).code == 0
+        assert made_by(lab, lab.folder).code == 1
+
     def test_rows_and_page(self, lab: Lab) -> None:
         """All runs under --out; the page beside the file."""
         made(lab)
@@ -140,9 +156,11 @@ class TestCommand:
         )
 
     def test_a_file_without_markers(self, lab: Lab) -> None:
-        """Says what to put where."""
+        """Says what to put where; or that there is no file."""
         made(lab)
         readme = lab.folder / "README.md"
+        missing = made_by(lab, "--readme", readme).one_line(2, "README.md cannot be read: No such")
+        assert "Errno" not in missing
         readme.write_text("# Title\n")
         done = made_by(lab, "--readme", readme)
         assert done.code == 2

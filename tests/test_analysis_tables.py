@@ -479,8 +479,8 @@ class TestTerminal:
         with pytest.raises(AuthError):
             lab.run(lab.wanted(samples=1), ScriptedProvider(script), max_connections=1)
         assert self.shown(lab, lab.wanted())[2:] == [
-            *(["3", "0 (0–79)  1", "-  0"], ["5", "0 (0–79)  1", "-  0"]),
-            *(["sees to (85 %)", "< 3", "-"], ["95 % interval", "< 3 to 5", ""]),
+            *(["3", "0 (0–79)  1", "–  0"], ["5", "0 (0–79)  1", "–  0"]),
+            *(["sees to (85 %)", "< 3", "–"], ["95 % interval", "< 3 to 5", ""]),
             ["rests on", "1 row only", ""],
             ["not scored", "0", "2"],
         ]

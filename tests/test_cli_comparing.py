@@ -101,7 +101,7 @@ class TestSeveral:
         assert max(map(cell_len, tables)) <= 80
 
     def test_better_without_a_longer_length_is_explained(self, lab: Lab) -> None:
-        """Two tables of one command must not seem to contradict each other."""
+        """Two tables of one command must not seem to contradict each other, in any form."""
 
         def half(request: Request) -> str:
             is_even = int(request.sample_id.rpartition("index=")[2]) % 2 == 0
@@ -111,12 +111,29 @@ class TestSeveral:
         folders = [run(lab, name, script).folder for name, script in scripts]
         said = " ".join(lab.bench("compare", *folders).out.split())
         assert "no difference found" in said
-        assert (
+        why = (
             "scripted/b is better than scripted/a though no difference was found between their "
-            "effective lengths: “found” is about effective lengths" in said
+            "effective lengths: “worse” and “better” are also about the areas"
         )
+        assert why in said
+        for form in ("markdown", "latex"):
+            done = lab.bench("compare", *folders, "--format", form)
+            assert why in " ".join(done.out.split())
         folders[1:] = [run(lab, name, sees_to(sees)).folder for name, sees in (("d", 16), ("e", 2))]
         assert "though no difference was found" not in lab.bench("compare", *folders).out
+
+    def test_every_form_has_words_at_the_left_and_one_dash(self, lab: Lab) -> None:
+        """Numbers are at the right; what is not known is a dash, and no minus sign."""
+        folders = [run(lab, name, sees_to(99)).folder for name in "abc"]
+        in_terminal = cells_of(lab.bench("compare", *folders).out)
+        assert ["A, B", "–", "not limited", "1.000", "no difference found"] in in_terminal
+        markdown = lab.bench("compare", *folders, "--format", "markdown").out
+        assert "| --- | --- | ---: | ---: | ---: | --- |" in markdown
+        assert "| – | not limited | 1.000 | no difference found |" in markdown
+        assert "| --- | ---: | ---: | --- |" in markdown
+        latex = lab.bench("compare", *folders, "--format", "latex").out
+        assert r"\begin{tabular}{llrrrl}" in latex
+        assert r"& -- & not limited & 1.000 & no difference found" in latex
 
     def test_several_conditions_are_columns(self, lab: Lab) -> None:
         """With how far each run sees under each of them; pairs go by the mean."""
@@ -143,6 +160,26 @@ class TestSeveral:
             "bench: --fail-if different: scripted/a is worse",
             "bench: --fail-if different: scripted/c is worse",
         ]
+
+    def test_runs_of_other_tasks_are_named(self, lab: Lab) -> None:
+        """As in a comparison of two."""
+        other = lab.ones.with_name("other.yaml")
+        other.write_bytes(lab.ones.read_bytes())
+        folders = [*(lab.folder / folder for folder in three(lab)[:2])]
+        assert lab.bench_run("--model", "tiny", "--task", str(other), "--samples", "2").code == 0
+        (last,) = (lab.out / "runs").glob("tiny/*/other@*")
+        lab.bench("compare", *folders, last).one_line(
+            2, "one is a run of lab/ones, the other of lab/other"
+        )
+
+    def test_the_folder_of_the_file_is_made(self, lab: Lab) -> None:
+        """Or one line says that it cannot be, before anything is asked."""
+        folders = three(lab)[:2]
+        table = lab.folder / "new" / "tables" / "c.csv"
+        assert lab.bench("compare", *folders, "-o", table).code == 0
+        assert table.exists()
+        done = lab.bench("compare", *folders, "--ask", "-o", table / "c.csv")
+        done.one_line(1, "cannot write")
 
     def test_no_file_unless_asked(self, lab: Lab, tmp_path: Path) -> None:
         """And with `-o` all pairs."""
@@ -180,7 +217,7 @@ class TestSeveral:
         ]
         for row, pair in zip(printed[6:9], document["pairs"], strict=True):
             middle, low, high = (pair[f"factor{end}"] for end in ("", "_ci_low", "_ci_high"))
-            assert row[1] == ("-" if middle is None else f"{middle:#.3g}".rstrip("."))
+            assert row[1] == ("–" if middle is None else f"{middle:#.3g}".rstrip("."))
             ends = [f"{one:#.3g}".rstrip(".") for one in (low, high) if one is not None]
             assert row[2] == (f"at least {ends[0]}" if high is None else " to ".join(ends))
             assert low == pytest.approx(2 ** pair["octaves_ci_low"], rel=0.005)

@@ -237,7 +237,7 @@ def test_a_run_is_not_ranked_on_a_part_of_its_conditions(lab: Lab) -> None:
         for line in done.out.splitlines()
         if "comparable" in line
     ]
-    assert [row[3:] for row in cells] == [["-", "not comparable"]] * 2
+    assert [row[3:] for row in cells] == [["–", "not comparable"]] * 2
 
 
 def test_two_runs_say_under_which_condition_one_is_limited(lab: Lab) -> None:
@@ -366,7 +366,7 @@ def test_pairs_without_a_single_threshold_are_no_part_of_the_family(
         assert p_values == {("scripted/far", "scripted/near"): alone}
         table = models_table(section, found)
         shown = [dict(zip(table.columns, row, strict=True)) for row in table.rows]
-        without = [row["shown"] for row in shown if row["Holm p"] is None]
+        without = [row["found"] for row in shown if row["Holm p"] is None]
         assert without == ["not comparable"] * (len(shown) - 1)
 
 

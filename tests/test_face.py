@@ -105,7 +105,7 @@ class TestRun:
         with pytest.warns(UserWarning, match="16 samples have no reply; the same call asks them"):
             run = ask(too_hot, keep_going=True)
         assert run.missing == 16
-        assert "-" in repr(run)
+        assert "–" in repr(run)
         assert "16 of 16 samples are not scored: error 16." in run._repr_html_()
         with pytest.raises(UsageError, match="nothing to draw"):
             run.plot()

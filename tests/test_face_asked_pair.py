@@ -12,10 +12,16 @@ from typing import Any
 import pytest
 
 import eyechart
+from eyechart.harness.analysis.curve import Threshold
 from eyechart.harness.analysis.judged_run import read_run
+from eyechart.harness.analysis.next_pairs import WAVES
+from eyechart.harness.cli.progress import LiveDisplay
 from eyechart.harness.errors import INCOMPLETE, UsageError
-from eyechart.harness.face.asked_run import _variant
+from eyechart.harness.face.asked_pair import AskedPair
+from eyechart.harness.face.asked_run import Limits, _variant
+from eyechart.harness.face.engine import Talk
 from eyechart.harness.journal.manifest import MANIFEST, read_manifest
+from eyechart.harness.run.event_loop import run_in_loop
 from eyechart.harness.spec import Settings
 from eyechart.providers.base import AuthError, BadRequestError, Request
 from eyechart.providers.scripted import ScriptedProvider
@@ -89,6 +95,67 @@ def test_missing_pairs_come_first(pair: Pair) -> None:
     cells = read_run(pair.folders[1]).manifest.cells
     assert [cell.samples for cell in cells] == [20, 20, 15, 15]
     assert read_run(pair.folders[1]).missing == 0  # the limit left out what nobody wants now
+
+
+@pytest.mark.parametrize(
+    ("sees", "options", "said"),
+    [
+        (2, ("--lengths", "2,4", "--samples", "9"), "decided: far/x sees further than near/x"),
+        (8, ("--lengths", "2,4,8,16", "--samples", "25"), "equivalent: far/x and near/x"),
+    ],
+)
+def test_missing_pairs_are_not_asked_where_the_answer_is_found(
+    pair: Pair, sees: int, options: tuple[str, ...], said: str
+) -> None:
+    """They would be paid for nothing."""
+    pair.run("far", sees_to(8), *LINES)
+    pair.run("near", sees_to(sees), *options)
+    done = pair.ask()
+    assert "no further samples are asked: the comparison is decided" in " ".join(done.err.split())
+    assert said in done.err
+    assert pair.asked == {"far": [], "near": []}
+
+
+def test_runs_with_other_lines_are_not_equivalent_yet(pair: Pair) -> None:
+    """Equal areas over the lines of both say nothing of the lines that one of them lacks, nor do
+    answers that are all wrong there.
+    """
+    pair.run("far", sees_to(8), *LINES)
+    pair.run("near", sees_to(2), "--lengths", "2", "--samples", "20")
+    pair.ask("--margin", "0.2")
+    assert lengths_of(pair.asked["near"]) == {4, 8, 16}
+
+
+def test_runs_without_a_common_line_are_asked_one(pair: Pair) -> None:
+    """Nothing can be compared before."""
+    pair.run("far", sees_to(8), "--lengths", "8,16", "--samples", "9")
+    pair.run("near", sees_to(2), "--lengths", "2,4", "--samples", "9")
+    done = pair.ask()
+    assert "decided: far/x sees further than near/x" in done.err
+    assert lengths_of(pair.asked["far"]) == {2, 4}
+
+
+def test_one_reply_to_a_sample_of_two_lines_is_one_sample(pair: Pair) -> None:
+    """The other line of the same length gets it too; so the price is not spent, and nothing is
+    without a reply.
+    """
+    pair.run("far", sees_to(8), "--lengths", "2,4,8,16", "--spread", "bands", "--samples", "9")
+    pair.run("near", sees_to(8), "--lengths", "2,4,8,16", "--spread", "none", "--samples", "9")
+    done = pair.ask("--max-requests", "30")
+    asked = pair.asked["far"] + pair.asked["near"]
+    assert "have no reply" not in done.err
+    assert f"asked {len(asked)} samples" in done.err
+    assert (done.code, len(asked)) == (0, 30)
+
+
+def test_missing_pairs_are_one_of_the_waves(pair: Pair) -> None:
+    """So the comparison is looked at as often as where none is missing."""
+    pair.run("far", sees_to(8), *LINES)
+    pair.run("near", sees_to(8), "--lengths", "2,4", "--samples", "20")
+    limits = Limits(requests=100, tasks=str(pair.lab.ones))
+    asking = AskedPair(pair.folders, limits, Threshold(), margin=1e-9, warn=print)
+    why = asking.ask(Talk(LiveDisplay(), print, print), run_in_loop)
+    assert (asking.waves, asking.asked) == (WAVES, 100), why
 
 
 def test_the_same_command_goes_on(pair: Pair) -> None:

@@ -172,7 +172,7 @@ class TestReadings:
 def test_what_pipelines_read(lab: Lab, before: Path) -> None:
     """JUnit, a summary that is appended, and JSON have the verdict of the terminal."""
     now = run(lab, "b", sees_to(2)).folder
-    xml, summary = lab.folder / "gate.xml", lab.folder / "summary.md"
+    xml, summary = lab.folder / "new" / "gate.xml", lab.folder / "summary.md"
     summary.write_text("# Mine\n")
     arguments = ("gate", before, now, "--junit", xml, "--summary", summary)
     document = json.loads(lab.bench(*arguments, "--json").out)

@@ -78,6 +78,27 @@ def test_lines_that_the_run_lacks_are_asked(gate: Gate) -> None:
     assert lengths_of(gate.asked) <= {4, 8, 16}
 
 
+def test_one_line_does_not_pass_a_gate(gate: Gate) -> None:
+    """Though the run is as good as the baseline there."""
+    gate.run(2, "--lengths", "2", "--samples", "20")
+    assert gate.ask("--margin", "0.2").code == 3
+    assert lengths_of(gate.asked) == {4, 8, 16}
+
+
+def test_a_run_that_is_surely_worse_is_not_asked_what_had_no_reply(gate: Gate) -> None:
+    """Nor anything else."""
+
+    def fails(request: Request) -> str:
+        if "length=16|" in request.sample_id and request.sample_id.endswith("index=9"):
+            raise BadRequestError("not now")
+        return sees_to(2)(request)
+
+    gate.pair.run("new", fails, "--lengths", "2,4,8,16", "--samples", "10", code=1)
+    gate.pair.asked["new"].clear()
+    assert gate.ask().code == 3
+    assert gate.asked == []
+
+
 def test_a_limit_leaves_the_run_incomplete(gate: Gate) -> None:
     """A gate that asked too little passes nothing, and its remedy asks on."""
     gate.run(8)

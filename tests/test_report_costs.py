@@ -165,13 +165,14 @@ def test_every_door_says_what_an_effective_length_cost(lab: Lab) -> None:
     assert float(details.samples["cost"].sum()) == pytest.approx(conditions * dollars)
 
 
+def longer(request: Request) -> Reply:
+    """A right reply whose tokens are a straight line over the length."""
+    length = int(re.findall(r"length=(\d+)", request.sample_id)[0])
+    return Reply(right(request), usage=Usage(1000 * length, 10))
+
+
 def test_every_door_says_what_a_reply_costs_at_a_length(lab: Lab) -> None:
     """By the straight line through the replies near it, so exactly where costs lie on one."""
-
-    def longer(request: Request) -> Reply:
-        length = int(re.findall(r"length=(\d+)", request.sample_id)[0])
-        return Reply(right(request), usage=Usage(1000 * length, 10))
-
     axes = {"separator": ["none"]}
     wanted = lab.wanted(model="openai/gpt-4o", lengths=[4, 8], samples=10, axes=axes)
     lab.run(wanted, ScriptedProvider(longer))
@@ -191,3 +192,31 @@ def test_every_door_says_what_a_reply_costs_at_a_length(lab: Lab) -> None:
     (row,) = read_rows(board)
     assert float(row[COST_A_REPLY]) == pytest.approx(dollars)
     assert row[COST_AT] == "6"
+
+
+def test_the_page_of_a_leaderboard_says_it_too(lab: Lab) -> None:
+    """A price for each length; where there is one, not that of the mean reply."""
+    folders = []
+    for model in ("openai/gpt-4o", "openai/gpt-4o-mini"):
+        wanted = lab.wanted(
+            model=model, lengths=[4, 8, 16], samples=10, axes={"separator": ["none"]}
+        )
+        lab.run(wanted, ScriptedProvider(longer))
+        folders.append(wanted.folder)
+    board = lab.folder / "board.csv"
+    prices = {
+        6: {"openai/gpt-4o": "$15.10", "openai/gpt-4o-mini": "$0.91"},
+        12: {"openai/gpt-4o": "$30.10", "openai/gpt-4o-mini": "$1.81"},
+    }
+    for runs in (folders, folders[:1]):
+        assert lab.bench("leaderboard", *runs, "--at", "6,12,90", "-o", board).code == 0
+        page = board.with_suffix(".html").read_text(encoding="utf-8")
+        found = re.findall(
+            r'cost" data-at="(\d+)"[^>]*data-head="1,000 replies at \d+">([^<]+)', page
+        )
+        assert sorted(found) == sorted(
+            (str(length), price)
+            for length, of_models in prices.items()
+            for price in list(of_models.values())[: len(runs)]
+        )
+        assert "1,000 replies<" not in page

@@ -184,7 +184,8 @@ def test_a_scorer_that_came_with_a_run_is_not_executed(place: str, lab: Lab) -> 
     assert (done.code, len(done.err.splitlines())) == (1, 1)
     assert "has a scorer of its own, and" in done.err
     others = ("compare", folder, folder), ("samples", folder), ("report", folder)
-    for command in (*others, ("leaderboard", folder), ("export", "every-eval-ever", folder)):
+    of_out = ("leaderboard", folder, "--out", out)
+    for command in (*others, of_out, ("export", "every-eval-ever", folder)):
         assert "has a scorer of its own, and" in lab.bench(*command).err
     assert not executed.exists()
     if place != "built in":

@@ -37,7 +37,7 @@ from eyechart.harness.analysis.paired import (
     paired,
 )
 from eyechart.harness.analysis.tokens_of_row import PairTokens, writes_rows
-from eyechart.harness.errors import CompareError
+from eyechart.harness.errors import CompareError, NoneSharedError
 from eyechart.harness.spec import Condition
 from eyechart.harness.spec.unit import TOKENS
 
@@ -70,6 +70,8 @@ class ConditionComparison:
     """Whether a sample has the same row of symbols at all lengths."""
     estimates: tuple[EffectiveLength | None, EffectiveLength | None] = (None, None)
     """Both effective lengths as the tables of the two runs have them."""
+    has_same_lines: bool = True
+    """Whether both sides have scored samples on the same lines."""
 
     @property
     def rows(self) -> int | None:
@@ -159,6 +161,11 @@ class Comparison:
     def is_paired(self) -> bool:
         """Whether the sides are compared on the same rows under every condition."""
         return all(compared.is_paired for compared in self.conditions)
+
+    @property
+    def has_same_lines(self) -> bool:
+        """Whether no side has a line that the other one lacks, under any condition."""
+        return all(compared.has_same_lines for compared in self.conditions)
 
     @property
     def lines(self) -> list[tuple[LineDifference, float]]:
@@ -301,8 +308,11 @@ def compare_conditions(
                 f"{', '.join(axes[axis].values)}"
             )
     if len(set(compared)) != 2 or len(compared) != 2:  # noqa: PLR2004  one against the other
-        given = ", ".join(map(repr, compared))
-        raise CompareError(f"{axis} needs exactly two different values to compare, not {given}")
+        of_run = f"; {run.folder} has {', '.join(run_values)}"
+        given = ", ".join(map(repr, values))
+        raise CompareError(
+            f"{axis} needs exactly two different values to compare, not {given}{of_run}"
+        )
     value, other_value = compared
     pairs = [
         (condition.without(axis), judged, run.conditions[other])
@@ -326,7 +336,7 @@ def _compare(
     unpaired: bool = False,
     in_tokens: bool = False,
 ) -> Comparison:
-    """`axis` is empty of two runs. Raises `CompareError` without a sample scored on both sides."""
+    """`axis` is empty of two runs. Raises `NoneSharedError` without a sample scored on both."""
     sides = Sides(threshold) if sides is None else sides
     matched = [
         (condition, result, first, second)
@@ -334,7 +344,7 @@ def _compare(
         if (result := _lines(first, second, sides, unpaired=unpaired)) is not None
     ]
     if not matched:
-        raise CompareError(f"{names[0]} and {names[1]} have no scored sample in common")
+        raise NoneSharedError(f"{names[0]} and {names[1]} have no scored sample in common")
     if in_tokens:
         for _, _, *both in matched:
             check_tokens(both)
@@ -358,6 +368,7 @@ def _compare(
                 first.adaptive or second.adaptive,
                 len(result.lengths) > 1 and not first.run.has_given_rows,
                 (estimates[0], estimates[1]),
+                len({side.curve and side.curve.lines for side in (first, second)}) == 1,
             )
         )
     manifest = run.manifest

@@ -50,7 +50,7 @@ def factor_cell(length: LengthDifference) -> str:
     if not length.one_threshold:
         return NO_SINGLE_THRESHOLD
     middle, span = factor_text(length), factor_span(length)
-    return f"factor {span}" if middle == "-" else f"{middle} times ({span})"
+    return f"factor {span}" if middle == "–" else f"{middle} times ({span})"
 
 
 def found_text(length: LengthDifference, first: str, second: str) -> str:
@@ -64,7 +64,7 @@ def found_text(length: LengthDifference, first: str, second: str) -> str:
 def factor_text(length: LengthDifference) -> str:
     """The factor between two lengths; a dash if it is not limited."""
     middle = length.factors[0]
-    return "-" if middle is None else number_text(middle)
+    return "–" if middle is None else number_text(middle)
 
 
 def factor_span(length: LengthDifference) -> str:

@@ -283,7 +283,7 @@ def _tests(comparison: Comparison) -> str:
     """For how many tests the p-values of lines are corrected."""
     count = len(comparison.lines) + comparison.other_tests
     return (
-        f"{count} test{'s' * (count > 1)}{' of all compared runs' * (comparison.other_tests > 0)}"
+        f"{count:,} test{'s' * (count > 1)}{' of all compared runs' * (comparison.other_tests > 0)}"
     )
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import combinations
 
-from eyechart.harness.analysis.comparability import names_of
+from eyechart.harness.analysis.comparability import check_same_task, names_of
 from eyechart.harness.analysis.comparison import Comparison, compare_runs
 from eyechart.harness.analysis.curve import Threshold
 from eyechart.harness.analysis.effective_length import EffectiveLength
@@ -165,6 +165,8 @@ def rank_runs(
         CompareError: two of them cannot be compared, or there is no condition that all have, or
             tokens a symbol are not known.
     """
+    for other in runs[1:]:
+        check_same_task(runs[0], other)
     common = [
         condition
         for condition in runs[0].conditions

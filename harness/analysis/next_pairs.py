@@ -1,8 +1,8 @@
 """Which samples two runs are asked next, so that the comparison of them is decided.
 
-First each run is asked what it lacks of the other. Then rows are added on the lines where the two
-differ most likely, or whose accuracy is near the threshold. `docs/simulations.md`
-shows how often a comparison that looks after each wave is wrong.
+First each run is asked what it lacks of the other, which is a wave of its own. Then rows are added
+on the lines where the two differ most likely, or whose accuracy is near the threshold.
+`docs/simulations.md` shows how often a comparison that looks before each wave is wrong.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from eyechart.harness.score.outcomes import Outcome
 from eyechart.harness.spec import CellKey, Line
 
 WAVES = 4
-"""Rows are added in this many waves, at most; a comparison is looked at after each."""
+"""Samples are asked in this many waves, at most; a comparison is looked at before each."""
 SURE = 0.02
 """Level at which a look ends the asking; the verdict goes by 5 %, as always. Each look may be wrong
 by chance, so they must be surer than a single one."""
@@ -39,16 +39,22 @@ Counts: TypeAlias = Mapping[CellKey, int]
 
 
 def is_decided(comparison: Comparison, margin: float) -> bool:
-    """Whether one side sees further, or both are equivalent, so surely that no more is asked; or
-    whether more samples do not help, because something else than sight limits a length, or because
-    nearly all answers of both are wrong.
+    """Whether the answer is found, see `is_found`, or more samples do not help, because something
+    else than sight limits a length, or because nearly all answers of both are wrong.
+    """
+    is_at_floor = comparison.has_same_lines and comparison.is_at_floor(margin)
+    return comparison.length.is_limited or is_at_floor or is_found(comparison, margin)
+
+
+def is_found(comparison: Comparison, margin: float) -> bool:
+    """Whether one side sees further, or both have the same lines and are equivalent, so surely that
+    no more is asked. Samples that one of them lacks would not change it.
     """
     length, area = comparison.length, comparison.area
-    if comparison.is_at_floor(margin):
+    if length.further and length.p is not None and length.p < SURE:
         return True
-    if length.is_limited or (length.further and length.p is not None and length.p < SURE):
-        return True
-    if area is None or comparison.change(margin) != "equivalent":
+    is_equivalent = comparison.has_same_lines and comparison.change(margin) == "equivalent"
+    if area is None or not is_equivalent:
         return False
     ends = (area.difference + _WIDER * (end - area.difference) for end in area.equivalence_ci)
     return all(abs(end) < margin for end in ends)
@@ -77,7 +83,7 @@ def planned(run: JudgedRun) -> Counts:
 def lacking(run: JudgedRun, wanted: Counts) -> int:
     """How many of the wanted samples have no reply."""
     replied = run.samples[run.samples["outcome"] != Outcome.ERROR.place]
-    most = np.array([wanted[cell.key] for cell in run.manifest.cells])
+    most = np.array([wanted.get(cell.key, 0) for cell in run.manifest.cells])
     answered = replied["index"].to_numpy() < most[replied["cell"].to_numpy()]
     return draws_of(run) * sum(wanted.values()) - int(answered.sum())
 

@@ -14,8 +14,14 @@ from pathlib import Path
 
 from eyechart.harness.analysis.adaptive import MOST_SAMPLES, around_crossing
 from eyechart.harness.analysis.family import Ranked, Ranking
-from eyechart.harness.analysis.judged_run import JudgedRun
-from eyechart.harness.analysis.next_pairs import Counts, by_line, draws_of, is_decided, planned
+from eyechart.harness.analysis.next_pairs import (
+    Counts,
+    by_line,
+    draws_of,
+    is_decided,
+    is_found,
+    planned,
+)
 from eyechart.harness.analysis.not_known import listed
 from eyechart.harness.spec import CellKey
 
@@ -100,27 +106,42 @@ def _are_outside(*both: Ranked) -> bool:
     return all(low.sign == ">" for low, _ in ends) or all(high.sign == "<" for _, high in ends)
 
 
-def lines_of_all(runs: Sequence[JudgedRun]) -> list[Counts]:
-    """Each run with the cells that it lacks of others, under the conditions that all have: with as
-    many samples as the run that has fewest there.
+def lines_of_all(ranking: Ranking, question: str, margin: float) -> dict[Path, Counts]:
+    """Folder -> what each run is to have before rows are added: the cells that it lacks of others,
+    with as many samples as the run that has fewest there. Left out are runs whose order is found.
     """
-    common = set.intersection(*(set(run.conditions) for run in runs))
     fewest: dict[CellKey, int] = {}
-    for run in runs:
-        for key, samples in planned(run).items():
-            if key[0] in common:
+    for one in ranking.runs:
+        for key, samples in planned(one.run).items():
+            if key[0] in ranking.conditions:
                 fewest[key] = min(samples, fewest.get(key, samples))
-    return [by_line({**fewest, **planned(run)}) for run in runs]
+    found = _found(ranking, question, margin)
+    return {
+        one.run.folder: by_line({**fewest, **planned(one.run)})
+        for place, one in enumerate(ranking.runs)
+        if place not in found
+    }
+
+
+def _found(ranking: Ranking, question: str, margin: float) -> set[int]:
+    """The places of the runs that are in order, and of which each pair asked for is found."""
+    ordered = _ordered(ranking)
+    pairs = pairs_of(question, ordered) if ordered else []
+    return {
+        place
+        for place in ordered
+        if all(is_found(ranking.comparisons[pair], margin) for pair in pairs if place in pair)
+    }
 
 
 def more_of_open(
     ranking: Ranking, pairs: Sequence[tuple[int, int]], requests: int
 ) -> Mapping[Path, Counts]:
-    """Folder -> what each run is to have, for at most so many requests more: as many for each run
-    in one of the open `pairs`, on the lines where its crossing may lie.
+    """Folder -> what each run in one of the open `pairs` is to have, for at most so many requests
+    more: as many for each, on the lines where its crossing may lie.
     """
     asked = {place for pair in pairs for place in pair}
-    wanted = {one.run.folder: planned(one.run) for one in ranking.runs}
+    wanted = {}
     for place in asked:
         ranked = ranking.runs[place]
         rows = requests // len(asked) // draws_of(ranked.run)

@@ -15,7 +15,13 @@ from eyechart.harness.analysis.family import Ranked, Ranking, corrected, is_defa
 from eyechart.harness.analysis.further import LengthDifference, Sides, sides_difference
 from eyechart.harness.analysis.interval import Sign
 from eyechart.harness.analysis.judged_run import JudgedCondition, JudgedRun, without_controls
-from eyechart.harness.analysis.not_known import listed, not_ranked, remedies_of, where_not_known
+from eyechart.harness.analysis.not_known import (
+    MOST_NAMES,
+    listed,
+    not_ranked,
+    remedies_of,
+    where_not_known,
+)
 from eyechart.harness.score.outcomes import NOT_SCORED
 from eyechart.harness.spec import Condition, varied_label
 from eyechart.providers.naming import named
@@ -195,7 +201,7 @@ def correction(pairs: int, unpaired: int = 0) -> str:
     if unpaired:
         rows = "unpaired: other rows"
         rows += f" in {unpaired:,} of {pairs:,} pairs" if unpaired < pairs else ""
-    return rows if pairs == 1 else f"{rows}, Holm's correction for {pairs} pairs"
+    return rows if pairs == 1 else f"{rows}, Holm's correction for {pairs:,} pairs"
 
 
 def recorded_note(runs: Sequence[tuple[str, JudgedRun]]) -> str:
@@ -331,6 +337,28 @@ def ranking_finding(ranking: Ranking) -> str:
             f"{what} ({how})."
         )
     return f"{subject} {has} the longest effective length on {task}{of}; {it} {what} ({how})."
+
+
+def not_by_length(ranking: Ranking, margin: float) -> str:
+    """Why a run can be worse or better where no difference in effective length was found; empty
+    where there is none.
+    """
+    reference = ranking.runs[ranking.reference].name
+    said = [
+        f"{ranking.runs[place].name} is {change} than {reference}"
+        for place, comparison in ranking.against_reference
+        if not comparison.length.further
+        if (change := comparison.change(margin)) in ("worse", "better")
+    ]
+    if not said:
+        return ""
+    runs = f"{len(said)} runs are worse or better than {reference}"
+    which = runs if len(said) > MOST_NAMES else listed(said, "")
+    return (
+        f"{which} though no difference was found between their effective lengths: "
+        "“worse” and “better” are also about the areas and the accuracy at each length, and areas "
+        "are not corrected for all pairs."
+    )
 
 
 def ranking_notes(ranking: Ranking) -> list[str]:

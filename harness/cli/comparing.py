@@ -37,6 +37,7 @@ from eyechart.harness.face.asked_pair import Asking
 from eyechart.harness.face.asked_ranks import asking_of
 from eyechart.harness.face.asked_run import Limits
 from eyechart.harness.face.engine import Talk
+from eyechart.harness.journal.files import make_folder_of
 from eyechart.harness.run.event_loop import run_in_loop
 from eyechart.harness.settings.run_settings import SETTINGS
 from eyechart.harness.spec.columns import COMPARISON, DIGITS
@@ -117,7 +118,7 @@ def compare(
 
 
 def _check_file(output: Path | None) -> None:
-    """Raises `UsageError` for a file that cannot be written, or would be lost."""
+    """Raises an `EyechartError` for a file that cannot be written, or would be lost."""
     check_output("-o", output)
     if output is not None and output.suffix != ".csv":
         raise UsageError(f"-o {str(output)!r} is no .csv file, the only kind that is written")
@@ -125,6 +126,8 @@ def _check_file(output: Path | None) -> None:
         raise UsageError(
             f"-o {str(output)!r} is no comparison, and would be lost; name another file"
         )
+    if output is not None:
+        make_folder_of(output)
 
 
 def ask_until_decided(asking: Asking) -> None:

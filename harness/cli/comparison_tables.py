@@ -26,7 +26,7 @@ from eyechart.harness.analysis.family import Ranking, ranks_text
 from eyechart.harness.analysis.further import LengthDifference
 from eyechart.harness.analysis.in_tokens import no_tokens
 from eyechart.harness.analysis.paired import LineDifference, PairedArea
-from eyechart.harness.analysis.run_text import ranking_finding, ranking_notes
+from eyechart.harness.analysis.run_text import not_by_length, ranking_finding, ranking_notes
 from eyechart.harness.analysis.signed import points_text
 from eyechart.harness.analysis.tokens_text import unit_note
 from eyechart.harness.cli.layout import Column, letters, show_blocks, show_title
@@ -79,7 +79,7 @@ def _pairs(rows: list[LineDifference]) -> int | None:
 def p_text(p: float | None) -> Text:
     """A corrected p-value, bold where it is significant; a dash without one."""
     if p is None:
-        return Text("-")
+        return Text("–")
     return Text(in_text(p), "bold" if p < SIGNIFICANT else "")
 
 
@@ -126,7 +126,7 @@ def print_ranking(ranking: Ranking, margin: float) -> None:
     apart = sum(not comparison.is_paired for _, comparison in pairs)
     title = "each pair on the same samples"
     if (tests := len(ranking.tested)) > 1:
-        title += f", Holm's correction for {tests} pairs"
+        title += f", Holm's correction for {tests:,} pairs"
     if apart:
         title = title.replace("on the same samples", f"({apart} unpaired, since the rows differ)")
     if len(ranking.conditions) > 1:
@@ -149,7 +149,7 @@ def print_ranking(ranking: Ranking, margin: float) -> None:
     ]
     show_blocks([Column([""], [names[place] for place, _ in others], "left")], columns)
     _tell_of_factors(comparison.length for comparison in ranking.comparisons.values())
-    if note := _not_by_length(ranking, margin):
+    if note := not_by_length(ranking, margin):
         tell(note)
     tell(ranking_finding(ranking))
     if pairs[0][1].in_tokens:
@@ -164,29 +164,9 @@ def print_ranking(ranking: Ranking, margin: float) -> None:
         tell(note)
 
 
-def _not_by_length(ranking: Ranking, margin: float) -> str:
-    """Why a run can be worse or better where no difference in effective length was found; empty
-    where there is none.
-    """
-    reference = ranking.runs[ranking.reference].name
-    said = [
-        f"{ranking.runs[place].name} is {change} than {reference}"
-        for place, comparison in ranking.against_reference
-        if not comparison.length.further
-        if (change := comparison.change(margin)) in ("worse", "better")
-    ]
-    if not said:
-        return ""
-    return (
-        f"{', '.join(said)} though no difference was found between their effective lengths: "
-        "“found” is about effective lengths, corrected for all pairs; “is” is also about the areas "
-        "and the accuracy at each length, and areas are not corrected."
-    )
-
-
 def _area_points(area: PairedArea | None) -> str:
     """The difference of two areas, with the interval that decides equivalence."""
-    return "-" if area is None else points_text(area.difference, area.equivalence_ci, 1)
+    return "–" if area is None else points_text(area.difference, area.equivalence_ci, 1)
 
 
 def _ranked(ranking: Ranking) -> Iterator[Column]:
@@ -200,7 +180,7 @@ def _ranked(ranking: Ranking) -> Iterator[Column]:
         column = [of_run[place] for of_run in estimates]
         yield Column(
             [*values, sees, INTERVAL],
-            ["-" if estimate is None else str(estimate) for estimate in column],
+            ["–" if estimate is None else str(estimate) for estimate in column],
         )
 
 

@@ -207,7 +207,11 @@ def leaderboard(
     output: Annotated[
         Path | None,
         typer.Option(
-            "--output", "-o", metavar="FILE", help="CSV file to add to; default: in --out."
+            "--output",
+            "-o",
+            metavar="FILE",
+            help="CSV file to add to; default: in --out, if it "
+            "has no rows of other models or tasks than the named runs.",
         ),
     ] = None,
     readme: Annotated[

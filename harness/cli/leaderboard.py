@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -39,7 +40,7 @@ from eyechart.harness.cli.terminal import echo, show, tell, warn
 from eyechart.harness.cli.verbs import check_output
 from eyechart.harness.errors import COMPLETE, INCOMPLETE, JournalError, UsageError
 from eyechart.harness.face.trust import is_outside
-from eyechart.harness.journal.manifest import find_runs
+from eyechart.harness.journal.manifest import find_runs, read_manifest
 from eyechart.harness.report.readme import around, markdown, put_into
 from eyechart.harness.report.section import Section, sections
 from eyechart.harness.report.standings import (
@@ -90,10 +91,8 @@ def leaderboard(
     """Merges runs into a leaderboard's file, table and page, and prints their ranks; in a `form` of
     `TABLE_FORMS` as tables for papers.
     """
-    if output is None:
-        output = out / "leaderboard.csv"
-        if is_outside(out, str(output)):  # a folder may come with such a link
-            raise UsageError(f"{output} is a link to a file elsewhere; name that file with -o")
+    is_named = output is not None
+    output = output or _default_file(out)
     if output.suffix != ".csv":
         raise UsageError(f"-o {str(output)!r} is no .csv file; the page goes beside it")
     check_output("-o", output)
@@ -101,7 +100,9 @@ def leaderboard(
     run_folders = list(folders) or find_runs(out)
     if not run_folders:
         raise UsageError(f"no run under {out / 'runs'}; name folders of runs, or give --out")
-    read_rows(output)  # a faulty file is reported before runs are judged
+    rows = read_rows(output)  # a faulty file is reported before runs are judged
+    if not is_named:
+        _check_others(rows, folders, output)
     if readme is not None:
         around(readme)
     ranked, used = write(run_folders, output, readme, reading, at=at, ranks_only=ranks_only)
@@ -118,6 +119,32 @@ def leaderboard(
         if readme is not None:
             echo(str(readme))
     return INCOMPLETE if set(folders) - used else COMPLETE
+
+
+def _default_file(out: Path) -> Path:
+    """The file in the folder that holds the runs; raises `UsageError` if it is a link."""
+    output = out / "leaderboard.csv"
+    if is_outside(out, str(output)):  # a folder may come with such a link
+        raise UsageError(f"{output} is a link to a file elsewhere; name that file with -o")
+    return output
+
+
+def _check_others(rows: Sequence[Row], folders: Sequence[Path], output: Path) -> None:
+    """Raises `UsageError` where runs are named, and the `rows` of a file that is not are of other
+    models or tasks: the page would be made anew without them.
+    """
+    named = set()
+    for folder in folders:
+        with suppress(JournalError):  # a run that cannot be read is reported later
+            manifest = read_manifest(folder)
+            named.add((manifest.model, manifest.task))
+    others = [row for row in rows if (row["model"], row["task"]) not in named]
+    if named and others:
+        count = f"{len(others):,} row{'s' * (len(others) > 1)}"
+        raise UsageError(
+            f"{output} has {count} of other models or tasks, which its page would lose; name "
+            "another file with -o, or this one to add to it all the same"
+        )
 
 
 def write(
@@ -278,7 +305,7 @@ def print_standings(
 
 def _known(tokens: TokensASymbol | str) -> str:
     """Tokens a symbol, or a dash."""
-    return "-" if isinstance(tokens, str) else str(tokens)
+    return "–" if isinstance(tokens, str) else str(tokens)
 
 
 def print_notes(alone: Sequence[Section]) -> None:
@@ -394,14 +421,14 @@ def _show_places(
 def _length(place: Place) -> str:
     """The effective length, with a star if there is no single threshold."""
     if place.estimate is None:
-        return "-"
+        return "–"
     return f"{place.estimate.length_text}{'' if place.estimate.one_threshold else ' *'}"
 
 
 def _interval(place: Place) -> str:
     """The interval, with a note if the replies are few."""
     if place.estimate is None:
-        return "-"
+        return "–"
     parts = span_text(place.estimate.length_ci), place.estimate.few
     return ", ".join(filter(None, parts))
 

@@ -136,9 +136,9 @@ def chart_title(threshold: Threshold) -> str:
 
 
 def length_text(estimate: EffectiveLength | None) -> str:
-    """`24 (10 to 40)`, with what limits the length and a star, see `STAR`; `-` for none."""
+    """`24 (10 to 40)`, with what limits the length and a star, see `STAR`; `–` for none."""
     if estimate is None:
-        return "-"
+        return "–"
     inside = filter(None, (span_text(estimate.length_ci), limited_by(estimate.limit.by)))
     star = "" if estimate.one_threshold else " *"
     return f"{estimate.length_text} ({', '.join(inside)}){star}"
@@ -147,7 +147,7 @@ def length_text(estimate: EffectiveLength | None) -> str:
 def accuracy_text(cell: Mapping[Any, Any]) -> Text:
     """The accuracy of a cell in percent with its interval; a dash if nothing was scored."""
     if not cell["n"]:
-        return Text("-", "dim")
+        return Text("–", "dim")
     percent = 100 * cell["accuracy"]
     style = "green" if percent >= GOOD else "yellow" if percent >= FAIR else "red"
     return Text(interval_text(cell["accuracy"], cell["ci_low"], cell["ci_high"]), style)
@@ -185,19 +185,19 @@ def _shown(
         judged, estimates, costs, prices, accuracies, tokens, strict=True
     ):
         summary: dict[str, CellText] = {
-            sees_text(threshold): "-" if estimate is None else estimate.length_text,
+            sees_text(threshold): "–" if estimate is None else estimate.length_text,
             INTERVAL: Text("" if estimate is None else span_text(estimate.length_ci), "dim"),
         }
         summary |= at_texts(estimate, at, threshold) | price
         if len(lines) > 1 and part.run.has_given_rows:  # others have the same total
             total = overall(part)
             summary["overall, %"] = (
-                "-" if total is None else interval_text(total.accuracy, total.low, total.high)
+                "–" if total is None else interval_text(total.accuracy, total.low, total.high)
             )
         summary |= of_tokens
         if STATISTIC in part.run.spec.statistics:
             found = capacity(part)
-            summary[STATISTIC] = "-" if found is None else str(found.length)
+            summary[STATISTIC] = "–" if found is None else str(found.length)
         if some_limited:
             is_limited = estimate is not None and not estimate.limit.is_ranked
             summary["limited by"] = estimate.limit.by if estimate and is_limited else ""
@@ -208,7 +208,7 @@ def _shown(
             few = estimate.few if estimate else ""
             summary["rests on"] = few.removeprefix("of ")
         for day in days:
-            summary[f"cost, prices of {day}"] = "-" if cost is None else str(cost)
+            summary[f"cost, prices of {day}"] = "–" if cost is None else str(cost)
         summary |= {name: _count(part.cells[[name]]) for name in unanswered}
         if any(adaptive) and not all(adaptive):
             summary["adaptive"] = "yes" if part.adaptive else ""
@@ -227,7 +227,7 @@ def _tokens(judged: Sequence[JudgedCondition]) -> list[dict[str, CellText]]:
     if not differ(tokens) and not any(one and one.is_merged for one in tokens):
         return [{} for _ in judged]
     name = f"tokens a {singular(judged[0].run.spec.unit)}"
-    return [{name: "-" if one is None else str(one)} for one in tokens]
+    return [{name: "–" if one is None else str(one)} for one in tokens]
 
 
 def _accuracies(

@@ -21,6 +21,7 @@ from eyechart.harness.analysis.next_pairs import (
     Counts,
     full_run,
     is_decided,
+    is_found,
     is_surely_worse,
     missing_pairs,
     more_of_baseline,
@@ -28,6 +29,7 @@ from eyechart.harness.analysis.next_pairs import (
     next_wave,
     planned,
 )
+from eyechart.harness.errors import NoneSharedError
 from eyechart.harness.face.asked_run import AskedRun, Limits
 from eyechart.harness.face.engine import Loop, Talk
 from eyechart.harness.journal.record import Warn
@@ -52,7 +54,6 @@ class Asking(ABC):
         self._budget = Budget(limit=limits.budget, requests=self.price)
         self.asked = 0
         self.waves = 0
-        self._rows_waves = 0
         self.is_decided = False
         """Whether asking ended because the comparison was decided."""
         self.is_short = False
@@ -68,15 +69,11 @@ class Asking(ABC):
         """Samples to ask, at most; `limit` is that of the user, if there is one."""
 
     @abstractmethod
-    def _lacked(self, runs: Sequence[JudgedRun]) -> Sequence[Counts]:
-        """What each run is to have before they are compared."""
-
-    @abstractmethod
-    def _more(self, runs: Sequence[JudgedRun]) -> Sequence[Counts] | None:
-        """The same with the rows of the next wave; `None` where the comparison is decided."""
+    def _wanted(self, runs: Sequence[JudgedRun]) -> Sequence[Counts] | None:
+        """What each run is to have after the next wave; `None` where the comparison is decided."""
 
     def _decided(self, runs: Sequence[JudgedRun]) -> str:
-        """Why asking ends where `_more` asks nothing."""
+        """Why asking ends where `_wanted` is nothing."""
         changes = {one.change(self._margin) for one in self._comparisons(runs)}
         if "undecided" in changes:
             return "more samples would not decide the comparison"
@@ -127,17 +124,19 @@ class Asking(ABC):
             wanted = self._next(self.runs)
             if isinstance(wanted, str):
                 return wanted
-            before = self._lacks(wanted)
+            before, left, unanswered = self._lacks(wanted), self._budget.requests or 0, 0
             self.waves += 1
             for one, counts, lack in zip(self._asked_runs, wanted, before, strict=True):
                 if lack:
-                    self._budget = one.ask(counts, self._budget, talk, loop)
-            lacks = sum(self._lacks(wanted))
-            self.asked += sum(before) - lacks
-            if lacks:
+                    self._budget, without = one.ask(counts, self._budget, talk, loop)
+                    unanswered += without
+            answered = sum(before) - self._lack(wanted)
+            # samples of the same length on two lines have one reply
+            self.asked += min(answered, left - (self._budget.requests or 0))
+            if unanswered:
                 limit = self._limit()
                 self.is_short = not limit
-                return limit or self._without_reply(lacks)
+                return limit or self._without_reply(unanswered)
 
     def _without_reply(self, count: int) -> str:
         failures = [one.last_failure for one in self._asked_runs if one.last_failure]
@@ -161,9 +160,8 @@ class Asking(ABC):
 
     def _over(self) -> str:
         """Why nothing more can be asked, though the comparison is not sure enough to end before."""
-        is_over = self._rows_waves > WAVES
         what = f"all {WAVES} waves are asked"
-        if not is_over:
+        if self.waves < WAVES:
             left = f"{self._budget.requests:,} samples left are"
             what = f"no line has more samples, or the {left} fewer than a wave asks"
         return f"{what}; the comparison is not so sure that it had ended before"
@@ -179,17 +177,22 @@ class Asking(ABC):
 
     def _next(self, runs: Sequence[JudgedRun]) -> Sequence[Counts] | str:
         """What the runs are to have next, or why nothing more is asked."""
-        wanted = self._lacked(runs)
-        if not sum(self._lacks(wanted)):
-            more = self._more(runs)
-            if more is None:
-                self.is_decided = True
-                return self._decided(runs)
-            wanted = more
-            self._rows_waves += 1
-            if not (self._limit() or sum(self._lacks(wanted))):
-                return self._over()
-        return self._limit() or wanted
+        wanted = self._wanted(runs)
+        if wanted is None:
+            self.is_decided = True
+            return self._decided(runs)
+        if limit := self._limit():
+            return limit
+        return wanted if self.waves < WAVES and self._lack(wanted) else self._over()
+
+    def _lack(self, wanted: Sequence[Counts]) -> int:
+        """How many of the wanted samples have no reply."""
+        return sum(self._lacks(wanted))
+
+    def _is_decided(self, comparison: Comparison, lacked: Sequence[Counts]) -> bool:
+        """Whether the samples that a run lacks, and others, are not needed."""
+        decided = is_found if self._lack(lacked) else is_decided
+        return decided(comparison, self._margin)
 
 
 class AskedPair(Asking):
@@ -219,7 +222,8 @@ class AskedPair(Asking):
         return max(map(full_run, self.runs)) if limit is None else limit
 
     def _first(self) -> str:
-        lacks = self._lacks(self._lacked(self.runs))
+        first, second = self.runs
+        lacks = self._lacks(missing_pairs(first, second))
         counts = [
             f"{lack:,} of {name}" for name, lack in zip(self._names, lacks, strict=True) if lack
         ]
@@ -229,20 +233,24 @@ class AskedPair(Asking):
             return f"only what the other run has ({' and '.join(counts)})"
         return f"first {' and '.join(counts)}, which the other run has; then those that tell most"
 
-    def _lacked(self, runs: Sequence[JudgedRun]) -> Sequence[Counts]:
-        first, second = runs
-        return missing_pairs(first, second)
-
     def _comparisons(self, runs: Sequence[JudgedRun]) -> Sequence[Comparison]:
         first, second = runs
         return [compare_runs(first, second, self._threshold)]
 
-    def _more(self, runs: Sequence[JudgedRun]) -> Sequence[Counts] | None:
+    def _wanted(self, runs: Sequence[JudgedRun]) -> Sequence[Counts] | None:
         first, second = runs
-        (comparison,) = self._comparisons(runs)
-        if is_decided(comparison, self._margin):
+        lacked = missing_pairs(first, second)
+        try:
+            (comparison,) = self._comparisons(runs)
+        except NoneSharedError:
+            if self._lack(lacked):
+                return lacked
+            raise
+        if self._is_decided(comparison, lacked):
             return None
-        wave = next_wave(self._budget.requests or 0, self._rows_waves)
+        if self._lack(lacked):
+            return lacked
+        wave = next_wave(self._budget.requests or 0, self.waves)
         return more_pairs(first, second, comparison, wave)
 
 
@@ -272,9 +280,6 @@ class AskedAgainstBaseline(Asking):
     def _over(self) -> str:
         return "all samples of the baseline are asked"
 
-    def _lacked(self, runs: Sequence[JudgedRun]) -> Sequence[Counts]:
-        return [planned(run) for run in runs]
-
     def _comparisons(self, runs: Sequence[JudgedRun]) -> Sequence[Comparison]:
         (now,) = runs
         names = BASELINE, now.manifest.model
@@ -289,9 +294,12 @@ class AskedAgainstBaseline(Asking):
         to = "to" if change == "equivalent" else "than"
         return f"{'decided' if self.is_decided else 'so far'}: {now} is {change} {to} {BASELINE}"
 
-    def _more(self, runs: Sequence[JudgedRun]) -> Sequence[Counts] | None:
+    def _wanted(self, runs: Sequence[JudgedRun]) -> Sequence[Counts] | None:
         (now,) = runs
         (comparison,) = self._comparisons(runs)
-        if is_decided(comparison, self._margin) or is_surely_worse(comparison):
+        lacked = [planned(now)]
+        if self._is_decided(comparison, lacked) or is_surely_worse(comparison):
             return None
-        return [more_of_baseline(self._baseline, now, max(0, WAVES - self._rows_waves))]
+        if self._lack(lacked):
+            return lacked
+        return [more_of_baseline(self._baseline, now, WAVES - self.waves)]

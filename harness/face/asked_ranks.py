@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from eyechart.harness.analysis.comparison import Comparison
 from eyechart.harness.analysis.curve import Threshold
-from eyechart.harness.analysis.family import rank_runs
+from eyechart.harness.analysis.family import Ranking, rank_runs
 from eyechart.harness.analysis.judged_run import JudgedRun
 from eyechart.harness.analysis.next_pairs import Counts, full_run, next_wave
 from eyechart.harness.analysis.next_ranked import (
@@ -60,12 +60,13 @@ class AskedRanks(Asking):
         return sum(map(full_run, self.runs)) // 2 if limit is None else limit
 
     def _first(self) -> str:
-        lacks = sum(self._lacks(self._lacked(self.runs)))
+        runs = self.runs
+        lacks = self._lack(self._lacked(runs, rank_runs(runs, self._threshold)))
         first = f"first {lacks:,} on lines that only other runs have; then " if lacks else ""
         return f"{first}{_OPEN[self._question]}"
 
-    def _lacked(self, runs: Sequence[JudgedRun]) -> Sequence[Counts]:
-        return lines_of_all(runs)
+    def _lacked(self, runs: Sequence[JudgedRun], ranking: Ranking) -> Sequence[Counts]:
+        return _of_each(runs, lines_of_all(ranking, self._question, self._margin))
 
     def _comparisons(self, runs: Sequence[JudgedRun]) -> Sequence[Comparison]:
         ranking = rank_runs(runs, self._threshold)
@@ -74,14 +75,21 @@ class AskedRanks(Asking):
     def _decided(self, runs: Sequence[JudgedRun]) -> str:
         return why_none_is_open(rank_runs(runs, self._threshold), self._question, self._margin)
 
-    def _more(self, runs: Sequence[JudgedRun]) -> Sequence[Counts] | None:
+    def _wanted(self, runs: Sequence[JudgedRun]) -> Sequence[Counts] | None:
         ranking = rank_runs(runs, self._threshold)
+        lacked = self._lacked(runs, ranking)
+        if self._lack(lacked):
+            return lacked
         pairs = open_pairs(ranking, self._question, self._margin)
         if not pairs:
             return None
-        wave = next_wave(self._budget.requests or 0, self._rows_waves)
-        wanted = more_of_open(ranking, pairs, wave)
-        return [wanted[run.folder] for run in runs]
+        wave = next_wave(self._budget.requests or 0, self.waves)
+        return _of_each(runs, more_of_open(ranking, pairs, wave))
+
+
+def _of_each(runs: Sequence[JudgedRun], wanted: Mapping[Path, Counts]) -> list[Counts]:
+    """What each run is to have; nothing for one that is not asked."""
+    return [wanted.get(run.folder, {}) for run in runs]
 
 
 def asking_of(

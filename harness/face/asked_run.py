@@ -82,9 +82,10 @@ class AskedRun:
             for (condition, line), size in counts.items()
         }
 
-    def ask(self, counts: Counts, budget: Budget, talk: Talk, loop: Loop) -> Budget:
+    def ask(self, counts: Counts, budget: Budget, talk: Talk, loop: Loop) -> tuple[Budget, int]:
         """Asks what the run lacks of so many samples a cell, and writes its tables; returns the
-        budget that is left. What the limit of requests leaves out is not planned.
+        budget that is left, and how many samples that were asked have no reply. What the limit of
+        requests leaves out is not planned.
 
         Raises:
             ProviderError: the model cannot be asked. What was answered is saved.
@@ -100,11 +101,11 @@ class AskedRun:
         for outcome in asked.outcomes:
             self.last_failure = outcome.progress.last_failure or self.last_failure
         try:
-            write_results(self.read())
+            write_results(run := self.read())
         finally:
             if asked.ended_by is not None:  # also where the tables cannot be written
                 raise asked.ended_by
-        return budget
+        return budget, lacking(run, paid)
 
     def _opened(self, run: JudgedRun) -> tuple[RunOptions, Task]:
         """How the model of a run is asked, and its task."""

@@ -58,6 +58,12 @@ def writing(path: Path) -> Iterator[None]:
         raise JournalError(f"cannot write {path}: {error.strerror}") from error
 
 
+def make_folder_of(path: Path) -> None:
+    """Makes the folder of a file that is to be written; raises `JournalError` if it cannot."""
+    with writing(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+
+
 def replace_file(path: Path, content: bytes, *, durable: bool = False) -> None:
     """Replaces the file at `path` atomically and keeps its permissions.
 

@@ -12,6 +12,7 @@ import pandas as pd
 
 from eyechart.harness.analysis import tables
 from eyechart.harness.analysis.capacity import STATISTIC, capacity
+from eyechart.harness.analysis.comparison_cells import found_text
 from eyechart.harness.analysis.in_tokens import seen
 from eyechart.harness.analysis.interval import Bound, Span, span_text
 from eyechart.harness.analysis.judged_run import JudgedRun
@@ -246,7 +247,6 @@ def models_table(section: Section, standing: Standing) -> ReportTable:
     for comparison in standing.ranking.comparisons.values():
         length = comparison.length
         factor, low, high = length.factors
-        seen = {1: comparison.first, -1: comparison.second}.get(length.further)
         rows.append(
             {
                 "first": comparison.first,
@@ -257,11 +257,7 @@ def models_table(section: Section, standing: Standing) -> ReportTable:
                 "factor low": low,
                 "factor high": high,
                 "Holm p": _p_value(length.p),
-                "shown": "not comparable"
-                if length.p is None
-                else "no difference"
-                if seen is None
-                else f"{seen} sees further",
+                "found": found_text(length, comparison.first, comparison.second),
             }
         )
     return report_table(

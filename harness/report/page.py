@@ -32,7 +32,7 @@ from eyechart.harness.report.paged import CHUNK, FIELDS, PackedSamples, pack_sam
 from eyechart.harness.report.panels import MOST_TALL, TALL, DrawMore
 from eyechart.harness.report.reported import Reported, read_reported
 from eyechart.harness.report.section import UNITS, Section
-from eyechart.harness.report.standings import first_of, scale_of
+from eyechart.harness.report.standings import first_of, priced, scale_of
 from eyechart.harness.score.outcomes import NOT_SCORED, OUTCOMES
 
 _ASSETS = Path(__file__).parent / "assets"
@@ -117,6 +117,7 @@ def _page(
             most_named=_MOST_NAMED,
             scale=scale_of(page_section.standing for page_section in page_sections),
             at=at,
+            priced=priced,
             first=first_of(at),
             page_sections=page_sections,
             highlights=_highlights(page_sections),

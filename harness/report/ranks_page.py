@@ -181,6 +181,7 @@ def _shown(group: Group, at: Sequence[int], first: int, units: Mapping[str, str]
         "threshold": _threshold(group.rows),
         "ranked": False,
         "tested": any(line.by_test and line.by_test[2] for line in lines),
+        "priced": [],
         "costs": any(line.cost for line in lines),
         "cost_at": _cost_at(group.rows),
         "medians": False,

@@ -154,8 +154,10 @@ def around(path: Path) -> tuple[str, str]:
     try:
         with path.open(encoding="utf-8", newline="") as file:
             text = file.read()
-    except (OSError, UnicodeDecodeError) as error:
-        raise LeaderboardError(f"{path} cannot be read ({error})") from None
+    except OSError as error:
+        raise LeaderboardError(f"{path} cannot be read: {error.strerror}") from None
+    except UnicodeDecodeError as error:
+        raise LeaderboardError(f"{path} is no text in UTF-8 ({error})") from None
     markers = list(_MARKER.finditer(text))
     begins = [place for place, marker in enumerate(markers) if marker[1] == BEGIN]
     if not begins or all(marker[1] != END for marker in markers):

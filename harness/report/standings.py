@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 from eyechart.harness.analysis.at_length import AtLength, at_length, probability_text, suited
-from eyechart.harness.analysis.cost_at import many_text
+from eyechart.harness.analysis.cost_at import cost_of_reply_at, many_text
 from eyechart.harness.analysis.curve import Threshold
 from eyechart.harness.analysis.interval import Bound, Span, span_text
 from eyechart.harness.analysis.not_known import not_ranked
@@ -115,6 +115,8 @@ class StandingLine:
     """Billions of parameters; empty where unknown."""
     cost_a_reply: float | None = None
     """Dollars; `None` where unknown."""
+    costs_at: Mapping[int, float | None] = field(default_factory=dict)
+    """The same at each length in `at`, see `cost_of_reply_at`."""
     source: str = ""
     collected: str = ""
 
@@ -131,6 +133,10 @@ class StandingLine:
     def cost(self) -> str:
         """Dollars of `MANY_REPLIES` replies, with two digits: `$13`; empty where unknown."""
         return many_text(self.cost_a_reply)
+
+    def cost_at(self, length: int) -> str:
+        """The same of replies to rows of a length in `at`."""
+        return many_text(self.costs_at.get(length))
 
     @property
     def furthest(self) -> str:
@@ -149,6 +155,11 @@ def first_of(at: Sequence[int], wanted: int | None = None) -> int:
     if wanted in at:
         return wanted or 0
     return at[len(at) // 2] if at else 0
+
+
+def priced(lines: Iterable[StandingLine], at: Iterable[int]) -> list[int]:
+    """The lengths in `at` at which the price of a line is known."""
+    return [length for length in at if any(line.cost_at(length) for line in lines)]
 
 
 def scale_of(standings: Iterable[Standing]) -> Scale:
@@ -202,6 +213,7 @@ def _line(place: Place, scale: Scale, at: Sequence[int]) -> StandingLine:
         place.conditions,
         place.left_out,
         cost_a_reply=None if cost is None else cost.a_reply,
+        costs_at={} if judged is None else {one: cost_of_reply_at(judged, one) for one in at},
     )
 
 

@@ -14,7 +14,7 @@ from eyechart.harness.analysis.comparison_text import p_text
 from eyechart.harness.analysis.effective_length import EffectiveLength
 from eyechart.harness.analysis.family import Ranking, ranks_text
 from eyechart.harness.analysis.paper_text import length_cell, notes, threshold_text
-from eyechart.harness.analysis.run_text import ranking_finding, ranking_notes
+from eyechart.harness.analysis.run_text import not_by_length, ranking_finding, ranking_notes
 from eyechart.harness.report.paper.tables import PaperTable, comparison_tables
 from eyechart.harness.spec import varied_axes, varied_label
 
@@ -59,7 +59,13 @@ def _runs(ranking: Ranking, margin: float) -> PaperTable:
         tuple(columns),
         tuple(zip(*columns.values(), strict=True)),
         1,
-        notes=(*notes(of_notes), ranking_finding(ranking), *ranking_notes(ranking)),
+        notes=(
+            *notes(of_notes),
+            *filter(None, [not_by_length(ranking, margin)]),
+            ranking_finding(ranking),
+            *ranking_notes(ranking),
+        ),
+        words=1,
     )
 
 
@@ -69,7 +75,7 @@ def _pairs(ranking: Ranking) -> PaperTable:
     mean = f", mean of {count} conditions" if (count := len(ranking.conditions)) > 1 else ""
     return PaperTable(
         f"Factors between the effective lengths of each pair{mean}, with 95 % intervals and Holm's "
-        f"correction for {len(ranking.tested)} tests.",
+        f"correction for {len(ranking.tested):,} tests.",
         ("first", "second", "factor", "95 % interval", "p (Holm)", "found"),
         tuple(
             (
@@ -84,4 +90,5 @@ def _pairs(ranking: Ranking) -> PaperTable:
         ),
         2,
         notes=() if all(length.is_the_ratio for length in lengths) else (OF_FACTORS,),
+        words=1,
     )

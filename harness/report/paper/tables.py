@@ -76,6 +76,13 @@ class PaperTable:
     last: int = 0
     """Rows at the end that stand below a line of their own."""
     notes: tuple[str, ...] = ()
+    words: int = 0
+    """Columns at the right that are no numbers, and so stand at the left like the keys."""
+
+    def _aligned(self, left: str, right: str) -> list[str]:
+        """For each column, `left` or `right`."""
+        numbers = len(self.header) - self.keys - self.words
+        return [left] * self.keys + [right] * numbers + [left] * self.words
 
     def latex(self) -> str:
         """A `table` with the lines of the package booktabs."""
@@ -83,14 +90,13 @@ class PaperTable:
         if self.last:
             lines.insert(len(lines) - self.last, r"\midrule")
         body = [r"\toprule", _latex_row(self.header), r"\midrule", *lines, r"\bottomrule"]
-        numbers = len(self.header) - self.keys
         return "\n".join(
             [
                 "% needs \\usepackage{booktabs}",
                 r"\begin{table}",
                 r"  \centering",
                 rf"  \caption{{{latex_text(self.caption)}}}",
-                rf"  \begin{{tabular}}{{{'l' * self.keys}{'r' * numbers}}}",
+                rf"  \begin{{tabular}}{{{''.join(self._aligned('l', 'r'))}}}",
                 *(f"    {line}" for line in body),
                 r"  \end{tabular}",
                 *(rf"  \par\footnotesize {latex_text(note)}" for note in self.notes),
@@ -100,12 +106,11 @@ class PaperTable:
 
     def markdown(self) -> str:
         """A table of Markdown, with its caption above and its notes below."""
-        numbers = len(self.header) - self.keys
         parts = [
             [markdown_text(self.caption)],
             [
                 _markdown_row(self.header),
-                f"| {' | '.join(['---'] * self.keys + ['---:'] * numbers)} |",
+                f"| {' | '.join(self._aligned('---', '---:'))} |",
                 *map(_markdown_row, self.rows),
             ],
             *([markdown_text(note)] for note in self.notes),

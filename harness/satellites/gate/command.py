@@ -17,7 +17,7 @@ from eyechart.harness.errors import COMPLETE, UsageError
 from eyechart.harness.face.arguments import read_threshold
 from eyechart.harness.face.asked_pair import AskedAgainstBaseline
 from eyechart.harness.face.asked_run import AskedRun, Limits
-from eyechart.harness.journal.files import replace_file
+from eyechart.harness.journal.files import make_folder_of, replace_file
 from eyechart.harness.journal.record import Warn
 from eyechart.harness.satellites.gate import outputs
 from eyechart.harness.satellites.gate.baseline import read_baseline, save_baseline
@@ -122,7 +122,7 @@ def _ask(
 
 
 def _check(wanted: Wanted) -> None:
-    """Raises `UsageError` for options that cannot be used."""
+    """Raises an `EyechartError` for options that cannot be used."""
     if wanted.save and wanted.asking is not None:
         raise UsageError("--save compares no runs, which --ask is for; leave out one of them")
     check_margin(wanted.margin)
@@ -131,6 +131,7 @@ def _check(wanted: Wanted) -> None:
     for option, path in (("--junit", wanted.junit), ("--summary", wanted.summary)):
         if path is not None:
             check_output(option, path)
+            make_folder_of(path)
 
 
 def _show(gated: Sequence[Gated], wanted: Wanted, code: int) -> None:
@@ -161,6 +162,7 @@ def _save(baseline: Path, runs: Sequence[JudgedRun], threshold: Threshold, margi
     a run with which none can be compared.
     """
     check_output("BASELINE", baseline)
+    make_folder_of(baseline)
     limits = [
         {
             estimate.limit.said
