@@ -46,7 +46,8 @@ def test_a_short_plan_is_added_up_sample_by_sample() -> None:
     samples = list(wanted)
     assert ahead.characters == sum(len(sample.prompt) for sample in samples)
     assert ahead.prompt_tokens == sum(estimate_tokens(sample.prompt) for sample in samples)
-    assert ahead.most_prompt_tokens == sum(len(sample.prompt.encode()) for sample in samples)
+    most = [one.most_prompt for one in ahead.samples]
+    assert most == [len(sample.prompt.encode()) for sample in samples]
     assert ahead.most_output_tokens == sum(map(output_budget, samples))
     assert 0 < ahead.output_tokens < ahead.most_output_tokens
     assert not ahead.exact
@@ -58,7 +59,8 @@ def test_a_system_prompt_is_sent_with_every_request() -> None:
     plain, more = (asyncio.run(forecast(wanted, system=system)) for system in (None, "Be brief."))
     of_system = estimate_tokens("Be brief.")
     assert more.prompt_tokens == plain.prompt_tokens + of_system * wanted.size
-    assert more.most_prompt_tokens == plain.most_prompt_tokens + len("Be brief.") * wanted.size
+    most = [one.most_prompt + len("Be brief.") for one in plain.samples]
+    assert [one.most_prompt for one in more.samples] == most
 
 
 def test_what_is_not_sent_costs_nothing() -> None:
@@ -76,7 +78,8 @@ def test_a_tokenizer_makes_it_exact() -> None:
     wanted = planned(samples=3, lengths=[5, 50])
     ahead = asyncio.run(forecast(wanted, max_tokens=10, counter=Counting()))
     assert ahead.exact
-    assert ahead.prompt_tokens == ahead.most_prompt_tokens == ahead.characters
+    most = sum(one.most_prompt for one in ahead.samples)
+    assert ahead.prompt_tokens == most == ahead.characters
     assert ahead.most_output_tokens == 10 * wanted.size
 
 
