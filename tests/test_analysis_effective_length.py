@@ -5,13 +5,13 @@ and simulations.
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
 
-from eyechart.harness.analysis.curve import Threshold, areas_under, curve
+from eyechart.harness.analysis.curve import RESAMPLES, Threshold, areas_under, curve
 from eyechart.harness.analysis.effective_length import (
     EffectiveLength,
     effective_length,
@@ -257,12 +257,22 @@ class TestInterval:
                 assert low.length <= bound.length <= high.length
             assert found.area_ci[0] <= found.area <= found.area_ci[1]
 
-    def test_a_million_samples_take_a_second_or_two(self) -> None:
-        """Drawing them is not part of it."""
-        samples = answers(rng().random((143_000, 7)) < falling(60, 3))
-        started = time.process_time()
+    def test_many_rows_draw_no_more_numbers_than_their_patterns(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """Of seven right or wrong answers there are 2**7, and two further ones for each length."""
+        drawn: list[int] = []
+
+        class Counting(np.random.Generator):
+            def standard_gamma(self, *given: Any) -> Any:
+                numbers = super().standard_gamma(*given)
+                drawn.append(numbers.size)
+                return numbers
+
+        monkeypatch.setattr(np.random, "default_rng", lambda seed: Counting(np.random.PCG64(seed)))
+        samples = answers(rng().random((14_300, 7)) < falling(60, 3))
         found = effective_length(samples)
-        assert time.process_time() - started < 5
+        assert 0 < sum(drawn) <= RESAMPLES * (2**7 + 2 * 7)
         assert 20 <= found.length_ci[0].length <= found.length_ci[1].length <= 50
 
     def test_the_same_samples_give_the_same_interval(self) -> None:

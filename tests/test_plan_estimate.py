@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from eyechart.harness.plan import context_fit
 from eyechart.harness.plan.context_fit import CellFit, ContextFit, context_fits
 from eyechart.harness.plan.cost import estimate_tokens
 from eyechart.harness.plan.estimate import Thinking, forecast
@@ -317,33 +318,42 @@ def test_a_batch_has_prices_of_its_own(tmp_path: Path, monkeypatch: pytest.Monke
     assert resolve_model("openai/gpt-4o", addresses=["http://127.0.0.1:9/v1"]).prices is None
 
 
+@pytest.fixture
+def parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Prompts are looked at in parts that the longest ones here fill."""
+    monkeypatch.setattr(context_fit, "_PART", 500_000)
+
+
 def amid_text(*contexts: str) -> Plan:
     """Rows of ten symbols amid texts of so many tokens, at all six depths."""
     axes = {"context": contexts, "depth": ["all"]}
     return planned("context/ones", axes=axes, lengths=[10], samples=4)
 
 
+@pytest.mark.usefixtures("parts")
 def test_two_samples_stand_for_a_cell_of_long_prompts() -> None:
     """A plan with such a cell is not counted whole, and what is counted is a part at a time."""
     counter = Counting()
     ahead = asyncio.run(forecast(amid_text("tokens_1k"), counter=counter))
     assert (ahead.exact, ahead.requests, len(counter.counted)) == (True, 24, 24)
     counter = Counting()
-    ahead = asyncio.run(forecast(amid_text("tokens_1k", "tokens_1m"), counter=counter))
+    ahead = asyncio.run(forecast(amid_text("tokens_1k", "tokens_32k"), counter=counter))
     assert (ahead.exact, ahead.requests, len(counter.counted)) == (False, 48, 6 * (3 + 2))
     assert ahead.counted
     long = sum(len(prompt) for prompt in counter.counted if len(prompt) > 100_000)
+    short = sum(map(len, counter.counted)) - long
     assert long > 2 * counter.most
-    assert ahead.prompt_tokens == pytest.approx(2 * long, rel=0.01)
+    assert ahead.prompt_tokens == pytest.approx(2 * long + 4 / 3 * short, rel=0.01)
 
 
+@pytest.mark.usefixtures("parts")
 def test_long_cells_are_looked_at_a_part_at_a_time() -> None:
     """Each cell has its fit all the same, counted or not."""
-    wanted, counter = amid_text("none", "tokens_1m"), Counting()
-    facts = {"max_model_len": 100_000}
+    wanted, counter = amid_text("none", "tokens_32k"), Counting()
+    facts = {"max_model_len": 5_000}
     fits = asyncio.run(context_fits(wanted, model_of(None), facts, counter))
     rough = asyncio.run(context_fits(wanted, model_of(None), facts, None))
-    long = [key for key in wanted.sizes if key[0]["context"] == "tokens_1m"]
+    long = [key for key in wanted.sizes if key[0]["context"] == "tokens_32k"]
     assert list(fits) == list(rough) == long
     assert not any(fit.longest.fits for fit in (*fits.values(), *rough.values()))
     assert 2 * counter.most < sum(map(len, counter.counted))
