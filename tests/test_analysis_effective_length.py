@@ -264,7 +264,7 @@ class TestInterval:
         drawn: list[int] = []
 
         class Counting(np.random.Generator):
-            def standard_gamma(self, *given: Any) -> Any:
+            def standard_gamma(self, *given: Any) -> Any:  # type: ignore[override]
                 numbers = super().standard_gamma(*given)
                 drawn.append(numbers.size)
                 return numbers

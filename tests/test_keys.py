@@ -12,9 +12,7 @@ from pathlib import Path
 import orjson
 import pytest
 
-from eyechart.harness.face import run_options
 from eyechart.harness.run.batch import engine
-from eyechart.harness.run.limits import RunLimits
 from tests.batch_server import BatchServer
 from tests.conftest import Lab, records
 from tests.fake_server import Asked, Response, chat, fake_server
@@ -67,8 +65,6 @@ def test_a_run_through_every_fault_shows_no_key(
     """In variables, in the address, in what servers say back."""
     for variable in VARIABLES:
         monkeypatch.setenv(variable, KEY)
-    patient = RunLimits(initial_backoff_s=0, max_backoff_s=0)
-    monkeypatch.setattr(run_options, "RunLimits", lambda **_given: patient)
     with fake_server(echoing) as server:
         address = server.base_url.replace("://", f"://user:{KEY}@")
         done = lab.bench_run("--model", model, "--base-url", address, "--samples", "3")
