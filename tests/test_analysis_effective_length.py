@@ -18,6 +18,7 @@ from eyechart.harness.analysis.effective_length import (
     few,
     passing_lengths,
 )
+from eyechart.harness.analysis.fit import fit
 from eyechart.harness.analysis.interval import Bound, at_most
 from tests.curves import LENGTHS, answers, banded, falling, hold_95_percent, shares
 
@@ -48,6 +49,14 @@ def length_of(found: EffectiveLength) -> Bound:
     """The length, which is known."""
     assert found.length is not None
     return found.length
+
+
+@pytest.fixture
+def without_fit(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No curve is fitted: tested length and area do not depend on it, and it takes most time."""
+    module, known = "eyechart.harness.analysis.effective_length", fit(shares(100, 50), Threshold())
+    monkeypatch.setattr(f"{module}.fit", lambda *_: known)
+    monkeypatch.setattr(f"{module}.has_single_threshold", lambda *_: True)
 
 
 class TestKnownShapes:
@@ -342,6 +351,7 @@ class TestTestedLength:
         found = effective_length(shares(*percent)).tested_length
         assert (str(found), found.at_least, found.at_most) == (said, at_least, at_most)
 
+    @pytest.mark.usefixtures("without_fit")
     @pytest.mark.parametrize(
         ("middle", "slope", "n"),
         [(20, 4, 25), (60, 2, 25), (60, 6, 25), (150, 1.5, 25), (60, 2, 100), (150, 1.5, 100)],
@@ -403,6 +413,7 @@ class TestArea:
         """There is no width to take it over."""
         assert effective_length(shares(40)).area == pytest.approx(0.4)
 
+    @pytest.mark.usefixtures("without_fit")
     @pytest.mark.parametrize(
         ("middle", "slope", "spare", "nested"),
         # in the steepest curve, cells have answers of one kind alone, so that the prior is seen
