@@ -25,6 +25,7 @@ from eyechart.harness.settings.figure import INCH, KINDS, WIDTH, FigureStyle
 from eyechart.harness.task.catalogue import built_in_files
 from eyechart.providers.base import BadRequestError, Request
 from tests.conftest import right
+from tests.vega_lite import check_valid
 
 if TYPE_CHECKING:
     from tests.conftest import Lab
@@ -224,7 +225,7 @@ class TestLooks:
         for kind in ("accuracy", "lengths", "readings"):
             for spec in charts(kind, *runs.values(), **style).values():
                 if not style:
-                    alt.LayerChart.validate(spec)
+                    check_valid(spec)
                 wide, high = _size(spec)
                 assert wide == pytest.approx(wanted.points_wide, abs=0.5)
                 if wanted.height:
@@ -242,7 +243,7 @@ class TestLooks:
         probe = next((lab.out / "probes" / "tiny" / "counting").iterdir())
         found = charts("probe", runs["tiny"], probe)
         assert "counting/words: tiny, Attention sinks" in found
-        alt.VConcatChart.validate(found["counting/words: tiny, Attention sinks"])
+        check_valid(found["counting/words: tiny, Attention sinks"])
         for spec in found.values():
             assert _size(spec)[0] == pytest.approx(WIDTH * INCH, abs=1.5)
             upper, lower = spec["vconcat"]
