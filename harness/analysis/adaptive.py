@@ -24,6 +24,7 @@ from eyechart.harness.analysis.effective_length import has_single_threshold
 from eyechart.harness.analysis.fit import Fit, Tails, fit
 from eyechart.harness.analysis.interval import at_most, span_text
 from eyechart.harness.analysis.judged_run import JudgedRun
+from eyechart.harness.plan.selection import MOST_SAMPLES
 from eyechart.harness.spec import CellKey, Condition, Line
 from eyechart.providers.naming import named
 
@@ -63,9 +64,6 @@ because looking after each wave favours moments at which it is too narrow by cha
 WIDEST = 2.0
 """Octaves: a run that aims at the interval of a full run goes on where that one is wider than this,
 because a run that ends after very few samples has intervals that hold too seldom."""
-
-MOST_SAMPLES = 400
-"""Samples of one line, at most, unless a run says otherwise."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,11 +12,12 @@ from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
 
-from eyechart.harness.analysis.adaptive import MOST_SAMPLES, around_crossing
+from eyechart.harness.analysis.adaptive import around_crossing
 from eyechart.harness.analysis.family import Ranked, Ranking
 from eyechart.harness.analysis.judged_run import JudgedRun
 from eyechart.harness.analysis.next_pairs import Counts, by_line, draws_of, is_decided, planned
 from eyechart.harness.analysis.not_known import listed
+from eyechart.harness.plan.selection import MOST_SAMPLES
 from eyechart.harness.spec import CellKey
 
 BEST, RANKS = "best", "ranks"
