@@ -29,11 +29,10 @@ class Halving:
         self,
         batch: Sequence[_Some],
         work: Callable[[Sequence[_Some]], None],
-        failed: Callable[[_Some, Exception, bool], None],
+        failed: Callable[[_Some, Exception], None],
     ) -> None:
         """Calls `work` with a batch. If it fails, each half is tried by itself, down to single
-        prompts; only those that fail alone go to `failed`, with the error and whether memory was
-        short.
+        prompts; only those that fail alone go to `failed`, with the error.
 
         Raises:
             StoppedError: `work` raised it.
@@ -44,15 +43,14 @@ class Halving:
         except StoppedError:
             raise
         except Exception as error:  # noqa: BLE001  of a model's library
-            short = is_out_of_memory(error)
             if len(batch) == 1:
-                failed(batch[0], error, short)
+                failed(batch[0], error)
                 return
+            if is_out_of_memory(error) and half < self.at_once:
+                self.at_once = half
+                self.notify(f"memory is short: batches of {half} prompts from now on")
         else:
             return
-        if short and half < self.at_once:
-            self.at_once = half
-            self.notify(f"memory is short: batches of {half} prompts from now on")
         _free_memory()
         self.settle(batch[:half], work, failed)
         self.settle(batch[half:], work, failed)

@@ -33,7 +33,7 @@ def test_errors_about_memory(error: Exception, is_memory: bool) -> None:
 def test_only_what_fails_alone_fails(words: str, is_short: bool) -> None:
     """And batches stay small where memory was short."""
     done: list[int] = []
-    failed: list[tuple[int, bool]] = []
+    failed: list[int] = []
     said: list[str] = []
 
     def work(batch: Sequence[int]) -> None:
@@ -42,8 +42,8 @@ def test_only_what_fails_alone_fails(words: str, is_short: bool) -> None:
         done.extend(batch)
 
     halving = Halving(said.append, 8)
-    halving.settle(range(5), work, lambda one, _error, short: failed.append((one, short)))
-    assert (done, failed) == ([0, 1, 2, 4], [(3, is_short)])
+    halving.settle(range(5), work, lambda one, _error: failed.append(one))
+    assert (done, failed) == ([0, 1, 2, 4], [3])
     assert halving.at_once == (1 if is_short else 8)
     assert len(said) == (2 if is_short else 0)
 

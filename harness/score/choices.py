@@ -23,11 +23,12 @@ from functools import lru_cache
 from itertools import islice
 from typing import NamedTuple
 
-from .integers import ANSWER_IS, BULLETS, MOST_FOUND, Found, is_denied
+from .integers import BULLETS, MOST_FOUND, Found, is_denied
 from .markup import BRACKETS, QUOTES, peel, split, without_markup
 
 NO_OPTION = "no option"
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+ANSWER_IS = re.compile(r"\banswer(?:\s++is\b|:):?", re.IGNORECASE)
 _WORD_ENDS = r"(?=[)\].:]|[\s\"']*$)"
 _COMMON = frozenset(
     split(

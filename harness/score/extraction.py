@@ -32,17 +32,8 @@ from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from . import lists
-from .integers import (
-    ANSWER_IS,
-    BULLETS,
-    LIST_ITEM,
-    MOST_FOUND,
-    SMALL,
-    WORDS,
-    Found,
-    in_a_row,
-    is_denied,
-)
+from .choices import ANSWER_IS
+from .integers import BULLETS, LIST_ITEM, MOST_FOUND, SMALL, WORDS, Found, in_a_row, is_denied
 from .markup import BRACKETS, QUOTES, SOLID, THIN, peel, without_markup
 
 if TYPE_CHECKING:

@@ -208,7 +208,6 @@ _DOUBT = re.compile(
     r"|alternatively|no|not|if|unless|with|without|includ\w*|exclud\w*|recount\w*)\b",
     re.IGNORECASE,
 )
-ANSWER_IS = re.compile(r"\banswer(?:\s++is\b|:):?", re.IGNORECASE)
 BULLETS = re.compile(r"(?:\s|[-+=\u2022\u00b7\u2023\u25e6|]++>?\s|[-=]>|\u2192)*+")
 _ARROW = re.compile(r"\s*+(?:[-=]>|\u2192)?")
 LIST_ITEM = re.compile(r"\(?\d{1,3}[.)]\s+\S")

@@ -17,7 +17,7 @@ from eyechart.providers.base import (
     Usage,
 )
 from eyechart.providers.documents import until_stop
-from eyechart.providers.halving import Halving, StoppedError
+from eyechart.providers.halving import Halving, StoppedError, is_out_of_memory
 from eyechart.providers.hf.computing import Computing
 from eyechart.providers.hf.generating import Generated, Wish, generate
 from eyechart.providers.hf.prompts import Prompts
@@ -149,13 +149,13 @@ class HfModel:
         """How many options of texts of this many tokens fit into one batch."""
         return min(self._computing.options_at_once(tokens, longest), self._halving.at_once)
 
-    def _failed(self, one: _Asked | _Chosen, error: Exception, short: bool) -> None:  # noqa: FBT001
-        """Settles a prompt that failed alone; `short` says that memory was short."""
+    def _failed(self, one: _Asked | _Chosen, error: Exception) -> None:
+        """Settles a prompt that failed alone."""
         if not isinstance(error, ProviderError):
             why = one_line(error)
             error = SampleError(
                 f"not enough memory for one prompt and its reply ({why}); ask for shorter lengths"
-                if short
+                if is_out_of_memory(error)
                 else f"{self._name} failed with {why}"
             )
         one.job.settle(error)

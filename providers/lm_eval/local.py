@@ -24,7 +24,7 @@ from eyechart.providers.base import (
     Usage,
 )
 from eyechart.providers.documents import as_document, opened, stops
-from eyechart.providers.halving import Halving, StoppedError
+from eyechart.providers.halving import Halving, StoppedError, is_out_of_memory
 from eyechart.providers.lm_eval.likelihood import Scoring
 from eyechart.providers.lm_eval.loading import AT_ONCE, one_line
 from eyechart.providers.naming import named
@@ -261,14 +261,14 @@ class LocalModel:
         for prompt, reply in zip(batch, self._generate(batch), strict=True):
             prompt.job.settle(reply)
 
-    def _failed(self, prompt: _Prompt, error: Exception, short: bool) -> None:  # noqa: FBT001
-        """Settles a prompt that failed alone; `short` says that memory was short."""
+    def _failed(self, prompt: _Prompt, error: Exception) -> None:
+        """Settles a prompt that failed alone."""
         tokens = f" of {len(prompt.ids)} tokens" if prompt.ids else ""
         prompt.job.settle(
             SampleError(
                 f"not enough memory for one prompt{tokens} and a reply of"
                 f" {prompt.request.max_tokens} ({one_line(error)}); ask for shorter lengths"
-                if short
+                if is_out_of_memory(error)
                 else f"lm-eval's {self._kind} failed with {one_line(error)}"
             )
         )
