@@ -18,6 +18,7 @@ import httpx2
 
 from eyechart.providers.anthropic_descriptor import ANTHROPIC, ANTHROPIC_BASE_URL, ANTHROPIC_KEY
 from eyechart.providers.base import (
+    TIMEOUT_S,
     BadReplyError,
     BadRequestError,
     BrokenConnectionError,
@@ -36,7 +37,7 @@ from eyechart.providers.catalog.endpoints import address_problem, int_of
 from eyechart.providers.catalog.model_facts import model_facts
 from eyechart.providers.contract import is_count
 from eyechart.providers.http.errors import error_of
-from eyechart.providers.http.sdk import broken, http_client
+from eyechart.providers.http.sdk import NO_KEY, broken, http_client
 from eyechart.providers.naming import named
 from eyechart.providers.openai.form import read_json, tier_of
 from eyechart.providers.secrets import keep_secret, redact_address
@@ -44,13 +45,10 @@ from eyechart.providers.secrets import keep_secret, redact_address
 if TYPE_CHECKING:
     import anthropic
 
-TIMEOUT_S = 600.0
-"""Seconds for one reply; long replies take minutes."""
 LEAST_THINK_TOKENS = 1024
 """The smallest budget that the API takes."""
 TIERS = {"default": "standard_only"}
 """Our word for a tier -> the vendor's."""
-_NO_KEY = "none"
 _FINISH: dict[str, FinishReason] = {
     "end_turn": "stop",
     "stop_sequence": "stop",
@@ -217,7 +215,7 @@ def open_provider(settings: ModelSettings) -> AnthropicProvider:
         raise SetupError(f"{ANTHROPIC_BASE_URL} {redact_address(address)!r} {problem}")
     client = anthropic.AsyncAnthropic(
         # otherwise the SDK looks for a key itself
-        api_key=_NO_KEY if settings.base_urls else _key(),
+        api_key=NO_KEY if settings.base_urls else _key(),
         base_url=address.rstrip("/").removesuffix("/v1"),  # the SDK adds it
         max_retries=0,
         timeout=TIMEOUT_S,

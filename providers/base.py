@@ -37,6 +37,8 @@ from eyechart.providers.secrets import keep_secret, redact
 FinishReason: TypeAlias = Literal["stop", "length", "content_filter", "other"]
 Api: TypeAlias = Literal["chat", "completions"]
 """How a prompt is sent: as a user's message, or as a text to continue (for base models)."""
+TIMEOUT_S = 600.0
+"""Longest wait for one reply, in seconds; long replies take minutes."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,13 +12,26 @@ import threading
 import time
 from collections.abc import Callable
 
-from eyechart.providers.base import ProviderError, Reply, Request, SetupError, StopRunError
+from eyechart.providers.base import (
+    BadRequestError,
+    ProviderError,
+    Reply,
+    Request,
+    SetupError,
+    StopRunError,
+)
 
 _MOST_AT_ONCE = 2048
 """Most requests taken at once: enough to fill batches, few enough to keep their prompts."""
 _STRAGGLERS_S = 0.005
 """An idle thread waits this long for more requests, and again while more arrive."""
 _MOST_WAITS = 10
+
+
+def check_limit(request: Request) -> None:
+    """Raises `BadRequestError` if the reply may have no token."""
+    if request.max_tokens < 1:
+        raise BadRequestError(f"max_tokens is {request.max_tokens!r}; it must be at least 1")
 
 
 class Job:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, cast
 
 from eyechart.providers.base import (
+    TIMEOUT_S,
     BadReplyError,
     Provider,
     ProviderError,
@@ -30,8 +31,6 @@ from eyechart.providers.contract import (
 )
 from eyechart.providers.foreign import ForeignError, result_of
 
-TIMEOUT_S = 600.0
-"""Seconds for a reply, for facts and for token counts; the same as for built-in providers."""
 CLOSE_TIMEOUT_S = 30.0
 """Seconds for `aclose`."""
 

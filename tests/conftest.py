@@ -16,7 +16,7 @@ import types
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -24,6 +24,7 @@ import orjson
 import pytest
 
 from eyechart.harness.cli import app
+from eyechart.harness.face import run_options
 from eyechart.harness.journal.manifest import MANIFEST
 from eyechart.harness.journal.record import SAMPLES, Record, encode
 from eyechart.harness.plan import own_tasks
@@ -435,6 +436,13 @@ def _no_wait_for_the_disk(monkeypatch: pytest.MonkeyPatch) -> None:
     the file is open. Processes that tests start, and kill, wait for the disk.
     """
     monkeypatch.setattr(os, "fsync", os.fstat)
+
+
+@pytest.fixture(autouse=True)
+def _no_wait_between_attempts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A command asks again at once what failed."""
+    limits = partial(RunLimits, initial_backoff_s=0, max_backoff_s=0)
+    monkeypatch.setattr(run_options, "RunLimits", limits)
 
 
 @pytest.fixture

@@ -5,19 +5,20 @@ and simulations.
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
 
-from eyechart.harness.analysis.curve import Threshold, areas_under, curve
+from eyechart.harness.analysis.curve import RESAMPLES, Threshold, areas_under, curve
 from eyechart.harness.analysis.effective_length import (
     EffectiveLength,
     effective_length,
     few,
     passing_lengths,
 )
+from eyechart.harness.analysis.fit import fit
 from eyechart.harness.analysis.interval import Bound, at_most
 from tests.curves import LENGTHS, answers, banded, falling, hold_95_percent, shares
 
@@ -48,6 +49,14 @@ def length_of(found: EffectiveLength) -> Bound:
     """The length, which is known."""
     assert found.length is not None
     return found.length
+
+
+@pytest.fixture
+def without_fit(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No curve is fitted: tested length and area do not depend on it, and it takes most time."""
+    module, known = "eyechart.harness.analysis.effective_length", fit(shares(100, 50), Threshold())
+    monkeypatch.setattr(f"{module}.fit", lambda *_: known)
+    monkeypatch.setattr(f"{module}.has_single_threshold", lambda *_: True)
 
 
 class TestKnownShapes:
@@ -257,12 +266,22 @@ class TestInterval:
                 assert low.length <= bound.length <= high.length
             assert found.area_ci[0] <= found.area <= found.area_ci[1]
 
-    def test_a_million_samples_take_a_second_or_two(self) -> None:
-        """Drawing them is not part of it."""
-        samples = answers(rng().random((143_000, 7)) < falling(60, 3))
-        started = time.process_time()
+    def test_many_rows_draw_no_more_numbers_than_their_patterns(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """Of seven right or wrong answers there are 2**7, and two further ones for each length."""
+        drawn: list[int] = []
+
+        class Counting(np.random.Generator):
+            def standard_gamma(self, *given: Any) -> Any:  # type: ignore[override]
+                numbers = super().standard_gamma(*given)
+                drawn.append(numbers.size)
+                return numbers
+
+        monkeypatch.setattr(np.random, "default_rng", lambda seed: Counting(np.random.PCG64(seed)))
+        samples = answers(rng().random((14_300, 7)) < falling(60, 3))
         found = effective_length(samples)
-        assert time.process_time() - started < 5
+        assert 0 < sum(drawn) <= RESAMPLES * (2**7 + 2 * 7)
         assert 20 <= found.length_ci[0].length <= found.length_ci[1].length <= 50
 
     def test_the_same_samples_give_the_same_interval(self) -> None:
@@ -332,6 +351,7 @@ class TestTestedLength:
         found = effective_length(shares(*percent)).tested_length
         assert (str(found), found.at_least, found.at_most) == (said, at_least, at_most)
 
+    @pytest.mark.usefixtures("without_fit")
     @pytest.mark.parametrize(
         ("middle", "slope", "n"),
         [(20, 4, 25), (60, 2, 25), (60, 6, 25), (150, 1.5, 25), (60, 2, 100), (150, 1.5, 100)],
@@ -393,6 +413,7 @@ class TestArea:
         """There is no width to take it over."""
         assert effective_length(shares(40)).area == pytest.approx(0.4)
 
+    @pytest.mark.usefixtures("without_fit")
     @pytest.mark.parametrize(
         ("middle", "slope", "spare", "nested"),
         # in the steepest curve, cells have answers of one kind alone, so that the prior is seen

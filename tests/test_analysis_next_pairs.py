@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from eyechart.harness.analysis.comparison import MARGIN
 from eyechart.harness.analysis.curve import Threshold
 from eyechart.harness.analysis.fit import fit
 from eyechart.harness.analysis.next_pairs import (
@@ -15,6 +14,7 @@ from eyechart.harness.analysis.next_pairs import (
     next_wave,
     rows_more,
 )
+from eyechart.harness.settings.judging import MARGIN
 from tests.benchmarks.simulation.equivalence import compare
 from tests.simulated import LINES, logistic, simulated
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from eyechart.harness.analysis.comparison import MARGIN, Comparison, compare_runs
+from eyechart.harness.analysis.comparison import Comparison, compare_runs
 from eyechart.harness.analysis.comparison_text import decisions, finding
 from eyechart.harness.analysis.judged_run import read_run
+from eyechart.harness.settings.judging import MARGIN
 from eyechart.providers.base import Request
 from tests.conftest import Lab, right
 from tests.test_analysis_comparison import run, wrong_from

@@ -10,12 +10,13 @@ import pytest
 from scipy.special import logit
 
 from eyechart.harness.analysis.adaptive import Aim
-from eyechart.harness.analysis.curve import THRESHOLD, Curve, Threshold, areas_under
+from eyechart.harness.analysis.curve import Curve, Threshold, areas_under
 from eyechart.harness.analysis.effective_length import effective_length
 from eyechart.harness.analysis.fit import fit
 from eyechart.harness.analysis.interval import Bound
 from eyechart.harness.analysis.next_ranked import RANKS
 from eyechart.harness.satellites.lab.seeds import smallest_pair_p
+from eyechart.harness.settings.judging import THRESHOLD
 from eyechart.harness.spec import Line
 from tests.benchmarks.every_length import Truth, exact_lengths, truth_of
 from tests.benchmarks.lab_pairs import sign_flip_p

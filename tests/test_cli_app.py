@@ -21,11 +21,9 @@ import pytest
 
 from eyechart.harness.analysis.results import TABLE
 from eyechart.harness.cli.readable import Reading
-from eyechart.harness.face import run_options
 from eyechart.harness.journal.manifest import MANIFEST
 from eyechart.harness.journal.record import SAMPLES
 from eyechart.harness.journal.writer import Journal
-from eyechart.harness.run.limits import RunLimits
 from eyechart.harness.run.run_request import SERVER_LOG
 from eyechart.harness.task import functions, generator
 from eyechart.providers.base import (
@@ -894,8 +892,6 @@ def test_a_provider_that_breaks_its_promise_keeps_what_was_answered(lab: Lab) ->
     """An error that is no `ProviderError` is a bug: it is tried again, then costs its sample, and
     many end the run.
     """
-    patient = RunLimits(max_connections=1, initial_backoff_s=0, max_backoff_s=0)
-    lab.monkeypatch.setattr(run_options, "RunLimits", lambda **_given: patient)
 
     class Broken(ScriptedProvider):
         async def complete(self, request: Request) -> Reply:
@@ -904,7 +900,8 @@ def test_a_provider_that_breaks_its_promise_keeps_what_was_answered(lab: Lab) ->
                 raise ZeroDivisionError
             return await super().complete(request)
 
-    done = lab.bench_run("--model", lab.fake(Broken(right)), "--samples", "40")
+    model = lab.fake(Broken(right))
+    done = lab.bench_run("--model", model, "--samples", "40", "--max-connections", "1")
     assert done.code == 1
     assert "ZeroDivisionError" in done.err
     assert "Traceback" not in done.err
@@ -965,8 +962,6 @@ class TestWhatIsShownAndKept:
 
     def test_an_address_with_a_password_is_not_kept(self, lab: Lab) -> None:
         """Nor is it in the folder, nor in what is said."""
-        patient = RunLimits(initial_backoff_s=0, max_backoff_s=0)
-        lab.monkeypatch.setattr(run_options, "RunLimits", lambda **_given: patient)
         address = "http://someone:planted@127.0.0.1:9/v1"
         done = lab.bench_run("--model", "m", "--base-url", address, "--samples", "1")
         kept = "".join(p.read_text() for p in lab.out.rglob("*") if p.is_file())

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import eyechart
-from eyechart.harness.analysis.comparison import MARGIN, compare_runs
+from eyechart.harness.analysis.comparison import compare_runs
 from eyechart.harness.analysis.family import rank_runs
 from eyechart.harness.analysis.judged_run import read_run
 from eyechart.harness.analysis.next_pairs import more_pairs, planned
@@ -22,6 +22,7 @@ from eyechart.harness.analysis.next_ranked import (
     why_none_is_open,
 )
 from eyechart.harness.errors import UsageError
+from eyechart.harness.settings.judging import MARGIN
 from eyechart.providers.base import Request
 from tests.conftest import Lab, right
 from tests.test_analysis_family import sees_to

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from eyechart.harness.errors import UsageError
+from eyechart.harness.face import run_options
 from eyechart.harness.face.run_options import RunOptions, models_of
 from eyechart.harness.run.limits import RunLimits
 from eyechart.harness.settings.run_settings import RunSettings
@@ -18,6 +19,12 @@ from eyechart.providers.base import SetupError
 def options(**given: Any) -> RunOptions:
     (found,) = models_of(RunSettings.read(**{"model": "gpt-4o", "out": "nowhere", **given}))
     return found
+
+
+@pytest.fixture(autouse=True)
+def _with_waits(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The limits as users have them."""
+    monkeypatch.setattr(run_options, "RunLimits", RunLimits)
 
 
 def test_what_is_given_is_what_is_asked() -> None:

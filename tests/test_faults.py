@@ -176,10 +176,8 @@ class TestFaults:
                 assert bed.run(server) == bed.undisturbed
         assert list(server.counters.answers.values()) == [1] * SIZE
 
-    def test_through_the_command(self, bed: Bed, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_through_the_command(self, bed: Bed) -> None:
         """`bench run` says how many samples were tried again, and nothing else of the faults."""
-        patient = partial(RunLimits, initial_backoff_s=0.0, max_backoff_s=0.01)
-        monkeypatch.setattr(run_options, "RunLimits", patient)
         with serving(FaultyServer(Faults(FAULTS, most=4))) as server:
             done = bed.lab.bench_run(
                 *("--model", f"{bed.provider}/fake", "--base-url", server.base_url),
@@ -302,12 +300,6 @@ class TestOtherRuns:
         Faults(["500", "reset", "502"], 3, most=2, share=0.5),
         Faults(["429"], 4, most=3),
     )
-
-    @pytest.fixture(autouse=True)
-    def impatient(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        """No waits between attempts."""
-        limits = partial(RunLimits, initial_backoff_s=0.0, max_backoff_s=0.01)
-        monkeypatch.setattr(run_options, "RunLimits", limits)
 
     def tables(
         self,

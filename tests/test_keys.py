@@ -4,17 +4,13 @@ from __future__ import annotations
 
 import base64
 import json
-import os
-import subprocess
 import sys
-from pathlib import Path
 
 import orjson
 import pytest
 
-from eyechart.harness.face import run_options
 from eyechart.harness.run.batch import engine
-from eyechart.harness.run.limits import RunLimits
+from eyechart.providers.base import AuthError
 from tests.batch_server import BatchServer
 from tests.conftest import Lab, records
 from tests.fake_server import Asked, Response, chat, fake_server
@@ -67,8 +63,6 @@ def test_a_run_through_every_fault_shows_no_key(
     """In variables, in the address, in what servers say back."""
     for variable in VARIABLES:
         monkeypatch.setenv(variable, KEY)
-    patient = RunLimits(initial_backoff_s=0, max_backoff_s=0)
-    monkeypatch.setattr(run_options, "RunLimits", lambda **_given: patient)
     with fake_server(echoing) as server:
         address = server.base_url.replace("://", f"://user:{KEY}@")
         done = lab.bench_run("--model", model, "--base-url", address, "--samples", "3")
@@ -240,25 +234,20 @@ def test_a_key_in_a_variable_of_any_name(lab: Lab, monkeypatch: pytest.MonkeyPat
 
 @pytest.mark.parametrize("model", ["m", "vllm/m", "anthropic/m"])
 def test_tracebacks_show_no_key(lab: Lab, model: str) -> None:
-    """A refused key, with `--debug`, in a process of its own."""
+    """A refused key, with `--debug`; Python itself shows such errors by `sys.excepthook`."""
+    for variable in VARIABLES:
+        lab.monkeypatch.setenv(variable, KEY)
+    lab.monkeypatch.setattr(sys, "excepthook", sys.__excepthook__)
     refusing = Response(401, {"error": {"message": f"Incorrect API key provided: {KEY}"}})
 
     def answer(asked: Asked, number: int) -> Response:
         return echoing(asked, number) if asked.path == "/v1/models" else refusing
 
-    with fake_server(answer) as server:
-        done = subprocess.run(
-            [
-                *(sys.executable, "-m", "eyechart.harness.cli", "--debug", "run", "--model", model),
-                *("--task", str(lab.ones), "--out", str(lab.out), "--base-url", server.base_url),
-            ],
-            env={**os.environ, **dict.fromkeys(VARIABLES, KEY)},
-            cwd=Path(__file__).parents[1],
-            capture_output=True,
-            text=True,
-            timeout=60,
-            check=False,
-        )
-    assert "Traceback" in done.stderr
-    assert "AuthError" in done.stderr
-    assert not traces(lab, done.stdout + done.stderr)
+    command = ("--debug", "run", "--model", model, "--task", lab.ones, "--out", lab.out)
+    with fake_server(answer) as server, pytest.raises(AuthError) as raised:
+        lab.bench(*command, "--base-url", server.base_url)
+    sys.excepthook(raised.type, raised.value, raised.tb)
+    said = lab.capture.readouterr()
+    assert "Traceback" in said.err
+    assert "AuthError" in said.err
+    assert not traces(lab, said.out + said.err)

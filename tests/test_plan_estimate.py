@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from eyechart.harness.plan import context_fit
 from eyechart.harness.plan.context_fit import CellFit, ContextFit, context_fits
 from eyechart.harness.plan.cost import estimate_tokens
 from eyechart.harness.plan.estimate import Thinking, forecast
@@ -46,7 +47,8 @@ def test_a_short_plan_is_added_up_sample_by_sample() -> None:
     samples = list(wanted)
     assert ahead.characters == sum(len(sample.prompt) for sample in samples)
     assert ahead.prompt_tokens == sum(estimate_tokens(sample.prompt) for sample in samples)
-    assert ahead.most_prompt_tokens == sum(len(sample.prompt.encode()) for sample in samples)
+    most = [one.most_prompt for one in ahead.samples]
+    assert most == [len(sample.prompt.encode()) for sample in samples]
     assert ahead.most_output_tokens == sum(map(output_budget, samples))
     assert 0 < ahead.output_tokens < ahead.most_output_tokens
     assert not ahead.exact
@@ -58,7 +60,8 @@ def test_a_system_prompt_is_sent_with_every_request() -> None:
     plain, more = (asyncio.run(forecast(wanted, system=system)) for system in (None, "Be brief."))
     of_system = estimate_tokens("Be brief.")
     assert more.prompt_tokens == plain.prompt_tokens + of_system * wanted.size
-    assert more.most_prompt_tokens == plain.most_prompt_tokens + len("Be brief.") * wanted.size
+    most = [one.most_prompt + len("Be brief.") for one in plain.samples]
+    assert [one.most_prompt for one in more.samples] == most
 
 
 def test_what_is_not_sent_costs_nothing() -> None:
@@ -76,7 +79,8 @@ def test_a_tokenizer_makes_it_exact() -> None:
     wanted = planned(samples=3, lengths=[5, 50])
     ahead = asyncio.run(forecast(wanted, max_tokens=10, counter=Counting()))
     assert ahead.exact
-    assert ahead.prompt_tokens == ahead.most_prompt_tokens == ahead.characters
+    most = sum(one.most_prompt for one in ahead.samples)
+    assert ahead.prompt_tokens == most == ahead.characters
     assert ahead.most_output_tokens == 10 * wanted.size
 
 
@@ -314,33 +318,42 @@ def test_a_batch_has_prices_of_its_own(tmp_path: Path, monkeypatch: pytest.Monke
     assert resolve_model("openai/gpt-4o", addresses=["http://127.0.0.1:9/v1"]).prices is None
 
 
+@pytest.fixture
+def parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Prompts are looked at in parts that the longest ones here fill."""
+    monkeypatch.setattr(context_fit, "_PART", 500_000)
+
+
 def amid_text(*contexts: str) -> Plan:
     """Rows of ten symbols amid texts of so many tokens, at all six depths."""
     axes = {"context": contexts, "depth": ["all"]}
     return planned("context/ones", axes=axes, lengths=[10], samples=4)
 
 
+@pytest.mark.usefixtures("parts")
 def test_two_samples_stand_for_a_cell_of_long_prompts() -> None:
     """A plan with such a cell is not counted whole, and what is counted is a part at a time."""
     counter = Counting()
     ahead = asyncio.run(forecast(amid_text("tokens_1k"), counter=counter))
     assert (ahead.exact, ahead.requests, len(counter.counted)) == (True, 24, 24)
     counter = Counting()
-    ahead = asyncio.run(forecast(amid_text("tokens_1k", "tokens_1m"), counter=counter))
+    ahead = asyncio.run(forecast(amid_text("tokens_1k", "tokens_32k"), counter=counter))
     assert (ahead.exact, ahead.requests, len(counter.counted)) == (False, 48, 6 * (3 + 2))
     assert ahead.counted
     long = sum(len(prompt) for prompt in counter.counted if len(prompt) > 100_000)
+    short = sum(map(len, counter.counted)) - long
     assert long > 2 * counter.most
-    assert ahead.prompt_tokens == pytest.approx(2 * long, rel=0.01)
+    assert ahead.prompt_tokens == pytest.approx(2 * long + 4 / 3 * short, rel=0.01)
 
 
+@pytest.mark.usefixtures("parts")
 def test_long_cells_are_looked_at_a_part_at_a_time() -> None:
     """Each cell has its fit all the same, counted or not."""
-    wanted, counter = amid_text("none", "tokens_1m"), Counting()
-    facts = {"max_model_len": 100_000}
+    wanted, counter = amid_text("none", "tokens_32k"), Counting()
+    facts = {"max_model_len": 5_000}
     fits = asyncio.run(context_fits(wanted, model_of(None), facts, counter))
     rough = asyncio.run(context_fits(wanted, model_of(None), facts, None))
-    long = [key for key in wanted.sizes if key[0]["context"] == "tokens_1m"]
+    long = [key for key in wanted.sizes if key[0]["context"] == "tokens_32k"]
     assert list(fits) == list(rough) == long
     assert not any(fit.longest.fits for fit in (*fits.values(), *rough.values()))
     assert 2 * counter.most < sum(map(len, counter.counted))

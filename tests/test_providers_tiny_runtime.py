@@ -12,8 +12,9 @@ import pytest
 from safetensors.numpy import load_file, save_file
 
 from eyechart.providers.base import SetupError
+from eyechart.providers.halving import StoppedError
 from eyechart.providers.tiny import runtime
-from eyechart.providers.tiny.runtime import Generated, StoppedError, TinyModel
+from eyechart.providers.tiny.runtime import Generated, TinyModel
 from tests.small_models import BASE, write_model
 
 if TYPE_CHECKING:

@@ -45,6 +45,7 @@ from eyechart.harness.report.section import Section, sections
 from eyechart.harness.score.outcomes import NOT_SCORED, OUTCOMES
 from eyechart.providers.base import Request
 from tests.conftest import right
+from tests.vega_lite import check_valid
 
 if TYPE_CHECKING:
     from tests.conftest import Lab
@@ -108,7 +109,7 @@ def test_every_chart_is_valid_vega_lite(counted: Section) -> None:
     for figure in all_figures(counted):
         for panel in figure.panels:
             spec = complete_spec("lab/ones", figure, panel)
-            alt.Chart.from_dict(spec, validate=True)
+            check_valid(spec)
             vl_convert.vegalite_to_svg(spec)
         kinds.append(figure.kind)
     assert kinds == ["accuracy", "outcomes", "answers", "common", "error", "effect-separator"]
@@ -351,7 +352,7 @@ def test_all_models_are_in_one_panel(lab: Lab, tmp_path: Path) -> None:
     assert len(panel.data["curve"]) == 8
     assert [panel.model for panel in apart.panels] == ["scripted/near", "scripted/far"]
     spec = complete_spec("lab/ones", together, panel)
-    alt.Chart.from_dict(spec, validate=True)
+    check_valid(spec)
     (svg,) = write_charts([("lab/ones", [together])], tmp_path, ["svg"])
     assert {"all models, separator none", "model", "scripted/far"} <= set(texts(svg.read_text()))
     assert svg == tmp_path / "lab-ones" / "all-models" / "together-separator-none.svg"

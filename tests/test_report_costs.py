@@ -9,7 +9,6 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import altair as alt
 import pytest
 import vl_convert
 
@@ -31,6 +30,7 @@ from eyechart.harness.spec.dollars import dollars_text
 from eyechart.providers.base import Reply, Request, Usage
 from eyechart.providers.scripted import ScriptedProvider
 from tests.conftest import right
+from tests.vega_lite import check_valid
 
 if TYPE_CHECKING:
     from tests.conftest import Lab
@@ -83,7 +83,7 @@ def test_a_model_is_a_point(three: Section, tmp_path: Path) -> None:
     assert re.fullmatch(r"at the prices of 20\d\d-\d\d-\d\d \(genai-prices.*\)", dollars.note)
     for figure in (tokens, dollars):
         spec = complete_spec("lab/ones", figure, figure.panels[0])
-        alt.Chart.from_dict(spec, validate=True)
+        check_valid(spec)
         drawn = vl_convert.vegalite_to_svg(spec)
         assert "openai/gpt-4o" in drawn
         assert "NaN" not in drawn

@@ -6,7 +6,6 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import altair as alt
 import pytest
 
 from eyechart.harness.analysis.curve import Threshold
@@ -20,6 +19,7 @@ from eyechart.harness.run.run_request import RunRequest
 from eyechart.harness.spec import Settings
 from eyechart.harness.task.catalogue import built_in_files, open_task
 from eyechart.providers.base import Request
+from tests.vega_lite import check_valid
 
 if TYPE_CHECKING:
     from tests.conftest import Lab
@@ -58,7 +58,7 @@ def test_each_cell_has_its_accuracy(copied: Path, tmp_path: Path) -> None:
     ]
     assert seen[0]["interval"] == "51.0 to 100.0 %"
     for panel in figure.panels:
-        alt.Chart.from_dict(complete_spec(TASK, figure, panel), validate=True)
+        check_valid(complete_spec(TASK, figure, panel))
     drawing = write_charts([(TASK, [figure])], tmp_path, ["svg"])[0].read_text()
     texts = re.findall(r"<text[^>]*>([^<]+)</text>", drawing)
     assert {"first", "last", "accuracy", "25%", "100"} <= set(texts)
@@ -85,7 +85,7 @@ def test_a_row_amid_text_has_one_by_depth(lab: Lab) -> None:
         "context none": [("start", "100"), ("middle", "100"), ("between", "100")],
         "context tokens_1k": [("start", "0"), ("middle", "0"), ("between", "100")],
     }
-    alt.Chart.from_dict(complete_spec(name, figure, figure.panels[0]), validate=True)
+    check_valid(complete_spec(name, figure, figure.panels[0]))
 
 
 def sees_what_is_near_the_end(request: Request) -> str:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-import altair as alt
 import pandas as pd
 import pytest
 import vl_convert
@@ -25,6 +24,7 @@ from eyechart.harness.spec import Settings
 from eyechart.harness.task.catalogue import Task, built_in_files, open_task
 from eyechart.providers.base import Request
 from eyechart.providers.scripted import ScriptedProvider
+from tests.vega_lite import check_valid
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -62,7 +62,7 @@ def drawn(figure: Figure) -> None:
     assert figure.source
     assert figure.source.partition("; ")[2] in figure.note
     spec = complete_spec("task", figure, figure.panels[0])
-    alt.Chart.from_dict(spec, validate=True)
+    check_valid(spec)
     svg = vl_convert.vegalite_to_svg(spec)
     assert "grey: " in svg
     assert "NaN" not in svg

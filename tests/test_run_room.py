@@ -53,11 +53,6 @@ def record(reply: str = "7", *, cut: bool = False, **fields: Any) -> Record:
     )
 
 
-async def no_sleep(_seconds: float, _sleep: Any = asyncio.sleep) -> None:
-    """Waits no longer than others need to go on."""
-    await _sleep(0)
-
-
 class Thinker:
     """Answers after so many tokens of thinking, which are beside the text, in tags, or in a text
     whose opening tag is in the prompt.
@@ -384,7 +379,6 @@ class TestFirstReplies:
         self, lab: Lab, error: Exception, requests: int, remedy: str
     ) -> None:
         """After the first samples of the first run; the same command asks them again."""
-        lab.monkeypatch.setattr(asyncio, "sleep", no_sleep)
         asked: list[str] = []
         works = False
 

@@ -300,9 +300,9 @@ class TestCounting:
         answer = likely_answer(sample)
         assert (ahead.requests, ahead.turns) == (1, 3)
         assert ahead.most_output_tokens == 60
-        assert ahead.most_prompt_tokens == sum(
+        assert [one.most_prompt for one in ahead.samples] == [
             len("".join(sample.messages[: turn + 1])) + 20 * turn for turn in range(3)
-        )
+        ]
         assert ahead.prompt_tokens == sum(said) + 3 * answer
 
     def test_replies_take_room_in_the_window(self, lab: Lab, sums: Path) -> None:

@@ -25,6 +25,7 @@ from eyechart.harness.analysis.fit import Fit, Tails, fit
 from eyechart.harness.analysis.interval import at_most, span_text
 from eyechart.harness.analysis.judged_run import JudgedRun
 from eyechart.harness.analysis.one_threshold import LEVEL_OF_CHOSEN
+from eyechart.harness.plan.selection import MOST_SAMPLES
 from eyechart.harness.spec import CellKey, Condition, Line
 from eyechart.providers.naming import named
 
@@ -65,9 +66,6 @@ because a run that ends after very few samples has intervals that hold too seldo
 CLEAR = 0.9
 """Between exact lengths that are far apart, the answers of the full run that a run is compared with
 have this quantile of the accuracy, so that it seldom ends with an interval one length wider."""
-
-MOST_SAMPLES = 400
-"""Samples of one line, at most, unless a run says otherwise."""
 
 
 @dataclass(frozen=True, slots=True)

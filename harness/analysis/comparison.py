@@ -41,8 +41,6 @@ from eyechart.harness.errors import CompareError, NoneSharedError
 from eyechart.harness.spec import Condition
 from eyechart.harness.spec.unit import TOKENS
 
-MARGIN = 0.05
-"""Difference of areas up to which two sides are equivalent, unless the user says otherwise."""
 Change: TypeAlias = Literal["worse", "better", "equivalent", "undecided"]
 
 

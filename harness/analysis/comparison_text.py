@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import Literal, TypeAlias
 
-from eyechart.harness.analysis.comparison import MARGIN, Comparison
+from eyechart.harness.analysis.comparison import Comparison
 from eyechart.harness.analysis.comparison_cells import number_text
 from eyechart.harness.analysis.effective_length import limited_by
 from eyechart.harness.analysis.further import LengthDifference
@@ -15,6 +15,7 @@ from eyechart.harness.analysis.paired import PairedArea
 from eyechart.harness.analysis.power import FROM, smallest_fall
 from eyechart.harness.analysis.signed import signed_end, with_ends
 from eyechart.harness.analysis.tokens_text import tokens_text
+from eyechart.harness.settings.judging import MARGIN
 from eyechart.harness.spec import varied_label
 
 Verdict: TypeAlias = Literal["limited", "further", "area", "equivalent", "lines", "open"]

@@ -16,11 +16,11 @@ import numpy.typing as npt
 
 from eyechart.harness.analysis.interval import at_most
 from eyechart.harness.errors import UsageError
+from eyechart.harness.settings.judging import THRESHOLD
 from eyechart.harness.spec import Line
 from eyechart.providers.naming import named
 
 Floats: TypeAlias = npt.NDArray[np.float64]
-THRESHOLD = 0.85
 LEAST_THRESHOLD, MOST_THRESHOLD = 0.02, 0.995
 """The smallest and the largest accuracy that a threshold may have."""
 RESAMPLES = 2000

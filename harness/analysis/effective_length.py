@@ -12,13 +12,14 @@ import numpy.typing as npt
 from eyechart.harness.analysis.curve import (
     NEARLY,
     RESAMPLES,
+    TAILS,
     Curve,
     Floats,
     Threshold,
     areas_under,
     drawn_accuracies,
 )
-from eyechart.harness.analysis.fit import TAILS, Fit, fit
+from eyechart.harness.analysis.fit import Fit, fit
 from eyechart.harness.analysis.interval import Bound, Span, at_most, span_text
 from eyechart.harness.analysis.limit import LENGTHS, Limit
 from eyechart.harness.analysis.one_threshold import LEVEL, LEVEL_OF_CHOSEN

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from eyechart.harness.analysis.bins import BINS_AN_OCTAVE, Bins
-from eyechart.harness.analysis.curve import Curve, Floats, Threshold
+from eyechart.harness.analysis.curve import TAILS, Curve, Floats, Threshold
 from eyechart.harness.analysis.dispersion import (
     between_lengths,
     between_rows,
@@ -32,7 +32,6 @@ from eyechart.harness.analysis.one_threshold import (
 from eyechart.harness.spec import Line
 
 Tails: TypeAlias = tuple[float, float]
-TAILS: Tails = (0.025, 0.975)
 _Rounding: TypeAlias = Callable[[float], int]
 MARGIN = 0.5 / BINS_AN_OCTAVE
 """Octaves that are added to both ends of an interval: half of a usual bin."""

@@ -11,13 +11,13 @@ from typing import TypeAlias
 
 import numpy as np
 
-from eyechart.harness.analysis.curve import SIGNIFICANT, Curve, Floats, Threshold
+from eyechart.harness.analysis.curve import SIGNIFICANT, TAILS, Curve, Floats, Threshold
 from eyechart.harness.analysis.effective_length import (
     certified_length,
     crossing,
     has_single_threshold,
 )
-from eyechart.harness.analysis.fit import MARGIN, TAILS, Fit, fit
+from eyechart.harness.analysis.fit import MARGIN, Fit, fit
 from eyechart.harness.analysis.interval import Bound
 from eyechart.harness.analysis.limit import Limit
 from eyechart.harness.analysis.tokens_of_row import TokensASymbol

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
 
-from eyechart.harness.analysis.adaptive import MOST_SAMPLES, around_crossing
+from eyechart.harness.analysis.adaptive import around_crossing
 from eyechart.harness.analysis.family import Ranked, Ranking
 from eyechart.harness.analysis.next_pairs import (
     Counts,
@@ -23,6 +23,7 @@ from eyechart.harness.analysis.next_pairs import (
     planned,
 )
 from eyechart.harness.analysis.not_known import listed
+from eyechart.harness.plan.selection import MOST_SAMPLES
 from eyechart.harness.spec import CellKey
 
 BEST, RANKS = "best", "ranks"

@@ -30,6 +30,7 @@ from eyechart.harness.cli.options import (
     takes,
 )
 from eyechart.harness.settings.figure import FONT, FONT_SIZE, KINDS, WIDTH, FigureStyle
+from eyechart.harness.settings.judging import MARGIN, THRESHOLD
 
 SCORE_EXAMPLES = examples(
     "bench run --task counting/ones --model tiny",
@@ -71,7 +72,7 @@ FIGURE_EXAMPLES = examples(
 def score(
     runs: RunsArgument,
     *,
-    threshold: ThresholdOption = 0.85,
+    threshold: ThresholdOption = THRESHOLD,
     relative: RelativeOption = False,
     by: Annotated[
         str | None,
@@ -111,10 +112,10 @@ def compare(
         Path | None,
         typer.Option("--output", "-o", metavar="FILE", help="CSV file to write, of all pairs."),
     ] = None,
-    threshold: ThresholdOption = 0.85,
+    threshold: ThresholdOption = THRESHOLD,
     relative: RelativeOption = False,
     unit: UnitOption = "task",
-    margin: MarginOption = 0.05,
+    margin: MarginOption = MARGIN,
     fail_if: Annotated[
         str | None,
         typer.Option(
@@ -219,7 +220,7 @@ def leaderboard(
     ] = None,
     tasks: OwnTasksOption = "",
     run_kept_code: RunKeptCodeOption = False,
-    threshold: ThresholdOption = 0.85,
+    threshold: ThresholdOption = THRESHOLD,
     relative: RelativeOption = False,
     unit: UnitOption = "task",
     at: AtOption = None,
@@ -280,7 +281,7 @@ def report(
     ] = ["html"],  # noqa: B006  typer copies it
     tasks: OwnTasksOption = "",
     run_kept_code: RunKeptCodeOption = False,
-    threshold: ThresholdOption = 0.85,
+    threshold: ThresholdOption = THRESHOLD,
     relative: RelativeOption = False,
     as_json: JsonOption = False,
 ) -> None:
@@ -322,24 +323,24 @@ def figure(
     width: Annotated[
         float,
         typer.Option(
-            metavar="INCHES", parser=number(), help="Width with all labels: a column of a paper."
+            metavar="INCHES", parser=number, help="Width with all labels: a column of a paper."
         ),
     ] = WIDTH,
     height: Annotated[
         float | None,
         typer.Option(
-            metavar="INCHES", parser=number(), help="Height; default: what the figure needs."
+            metavar="INCHES", parser=number, help="Height; default: what the figure needs."
         ),
     ] = None,
     font: Annotated[
         str, typer.Option(metavar="NAME[,NAME]", help="Fonts; the first that is there is used.")
     ] = FONT,
     font_size: Annotated[
-        float, typer.Option(metavar="POINTS", parser=number(), help="Size of all text.")
+        float, typer.Option(metavar="POINTS", parser=number, help="Size of all text.")
     ] = FONT_SIZE,
     tasks: OwnTasksOption = "",
     run_kept_code: RunKeptCodeOption = False,
-    threshold: ThresholdOption = 0.85,
+    threshold: ThresholdOption = THRESHOLD,
     relative: RelativeOption = False,
     as_json: JsonOption = False,
 ) -> None:

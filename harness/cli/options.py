@@ -194,18 +194,14 @@ def wholes(least: int) -> Callable[[str | int], tuple[int, ...]]:
     return parse
 
 
-def number() -> Callable[[str | float], float]:
-    """A parser for finite numbers."""
-
-    def parse(given: str | float) -> float:
-        value = math.nan
-        with suppress(ValueError):
-            value = float(given)
-        if not math.isfinite(value):
-            raise typer.BadParameter(f"it must be a number, not {shown(given)}")
-        return value
-
-    return parse
+def number(given: str | float) -> float:
+    """The parser of an option whose value is a finite number."""
+    value = math.nan
+    with suppress(ValueError):
+        value = float(given)
+    if not math.isfinite(value):
+        raise typer.BadParameter(f"it must be a number, not {shown(given)}")
+    return value
 
 
 TaskArgument = Annotated[
@@ -219,14 +215,14 @@ TaskArgument = Annotated[
 ThresholdOption = Annotated[
     float,
     typer.Option(
-        metavar="SHARE", parser=number(), help="Accuracy from which a length counts as seen."
+        metavar="SHARE", parser=number, help="Accuracy from which a length counts as seen."
     ),
 ]
 MarginOption = Annotated[
     float,
     typer.Option(
         metavar="SHARE",
-        parser=number(),
+        parser=number,
         help="Difference of areas up to which both are equivalent.",
     ),
 ]

@@ -12,7 +12,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from eyechart.harness.analysis.curve import THRESHOLD
 from eyechart.harness.analysis.judged_run import read_run
 from eyechart.harness.analysis.results import write_results
 from eyechart.harness.errors import UsageError
@@ -30,6 +29,7 @@ from eyechart.harness.run.event_loop import MAX_INTERRUPTS, loop_factory
 from eyechart.harness.run.run_request import RunRequest
 from eyechart.harness.run.writer import Judge
 from eyechart.harness.settings.checks import full_text, path, shown
+from eyechart.harness.settings.judging import THRESHOLD
 from eyechart.harness.settings.run_settings import SETTINGS, RunSettings
 from eyechart.harness.task.catalogue import Task
 from eyechart.providers.naming import in_python

@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import TypeAlias, TypedDict, Unpack, overload
 
-from eyechart.harness.analysis.comparison import MARGIN, compare_runs
+from eyechart.harness.analysis.comparison import compare_runs
 from eyechart.harness.analysis.family import rank_runs
 from eyechart.harness.analysis.in_tokens import OWN
 from eyechart.harness.errors import CompareError, UsageError
@@ -20,6 +20,7 @@ from eyechart.harness.face.ranking import RunRanking
 from eyechart.harness.face.result import Run, RunComparison, load_run
 from eyechart.harness.journal.record import Warn
 from eyechart.harness.settings.checks import path
+from eyechart.harness.settings.judging import MARGIN
 from eyechart.harness.settings.run_settings import SETTINGS, RunSettings
 
 OneRun: TypeAlias = Run | str | Path

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
-from eyechart.harness.analysis.comparison import MARGIN, Change, Comparison, compare_conditions
+from eyechart.harness.analysis.comparison import Change, Comparison, compare_conditions
 from eyechart.harness.analysis.comparison_table import comparison_table
 from eyechart.harness.analysis.comparison_text import finding
 from eyechart.harness.analysis.confidence_text import confidence_finding
-from eyechart.harness.analysis.curve import THRESHOLD, Threshold
+from eyechart.harness.analysis.curve import Threshold
 from eyechart.harness.analysis.details import Prompts, prompts_of
 from eyechart.harness.analysis.draws import Drawn
 from eyechart.harness.analysis.drift import Drift, drift
@@ -46,6 +46,7 @@ from eyechart.harness.face.run_options import as_warning
 from eyechart.harness.face.samples import Choice, choose, shown_samples
 from eyechart.harness.face.samples_frame import samples_frame
 from eyechart.harness.settings.checks import MAX_DRAWS, Bound, full_text, path, switch, texts
+from eyechart.harness.settings.judging import MARGIN, THRESHOLD
 from eyechart.harness.task.catalogue import Task
 
 if TYPE_CHECKING:

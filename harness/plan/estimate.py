@@ -73,6 +73,7 @@ class _Likely(NamedTuple):
     characters: int
     prompt: int
     most_prompt: int
+    """An upper bound: equal if a tokenizer counted, else the number of bytes."""
     answer: int
     output: int
     most_output: int
@@ -97,8 +98,6 @@ class Forecast:
     """Whether the model's tokenizer counted, and not the rule of `estimate_tokens`."""
     exact: bool
     """Whether it counted all prompts, and not some of each cell that stand for all."""
-    most_prompt_tokens: int
-    """An upper bound: equal if a tokenizer counted, else the number of bytes."""
     output_tokens: int
     """Expected tokens of replies."""
     thought_tokens: int
@@ -168,7 +167,6 @@ async def forecast(
         turns=total(lambda _one: 1),
         characters=total(lambda one: one.characters),
         prompt_tokens=total(lambda one: one.prompt),
-        most_prompt_tokens=total(lambda one: one.most_prompt),
         counted=sent.counted,
         exact=sent.counted and whole,
         output_tokens=total(lambda one: one.output),

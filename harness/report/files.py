@@ -13,8 +13,8 @@ from typing import Any
 from eyechart.harness.report.looks import LIGHT, Look, Spec, config, inked
 from eyechart.harness.report.panels import Figure, Panel
 from eyechart.harness.report.section import UNITS
+from eyechart.harness.settings.figure import FONT
 
-_FONT = "Liberation Sans, Arial, Helvetica, sans-serif"
 _LONGEST = 200
 """Bytes of a name; file systems take 255, with a number and an ending."""
 _SCALE = 3.0
@@ -116,7 +116,7 @@ def complete_spec(section: str, figure: Figure, panel: Panel) -> Spec:
         "anchor": "start",
         "offset": 12,
     }
-    spec["config"] = {**config(_FONT), "background": "white"}
+    spec["config"] = {**config(FONT), "background": "white"}
     spec["padding"] = {"left": 12, "top": 12, "bottom": 12, "right": 24}
     show_legends(spec, figure.look)
     return inked(spec, LIGHT)

@@ -9,7 +9,7 @@ import base64
 import hashlib
 import json
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
@@ -22,6 +22,7 @@ from eyechart.harness.analysis.curve import Threshold
 from eyechart.harness.analysis.details import RunDetails
 from eyechart.harness.errors import JournalError
 from eyechart.harness.journal.files import replace_file
+from eyechart.harness.journal.record import Warn
 from eyechart.harness.report import listed, looks
 from eyechart.harness.report.effects import Effect
 from eyechart.harness.report.files import write_charts
@@ -41,7 +42,6 @@ _SCRIPTS = ("page.js", "board.js", "narrow.js", "cards.js", "samples.js")
 _HIGHLIGHTS = 3
 _MOST_NAMED = 8
 """Models that the top of the page names outside the tables; more are folded."""
-Warn = Callable[[str], None]
 
 
 def write_report(

@@ -28,7 +28,7 @@ from .markup import BRACKETS, QUOTES, peel, split, without_markup
 
 NO_OPTION = "no option"
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
-_ANSWER_IS = re.compile(r"\banswer(?:\s++is\b|:):?", re.IGNORECASE)
+ANSWER_IS = re.compile(r"\banswer(?:\s++is\b|:):?", re.IGNORECASE)
 _WORD_ENDS = r"(?=[)\].:]|[\s\"']*$)"
 _COMMON = frozenset(
     split(
@@ -118,7 +118,7 @@ def _choices(options: tuple[str, ...], *, letters: bool) -> _Choices:
 
 def _alone(line: str, choices: _Choices) -> Found | str | None:
     """The option if the line is nothing else; `None` if it is more."""
-    leads = [lead.end() for lead in _ANSWER_IS.finditer(line)][-1:]
+    leads = [lead.end() for lead in ANSWER_IS.finditer(line)][-1:]
     bullets = BULLETS.match(line)
     for lead in (0, bullets.end() if bullets else 0, *leads):
         start, end = peel(line, lead, len(line), QUOTES | BRACKETS)

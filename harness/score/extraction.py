@@ -32,6 +32,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from . import lists
+from .choices import ANSWER_IS
 from .integers import BULLETS, LIST_ITEM, MOST_FOUND, SMALL, WORDS, Found, in_a_row, is_denied
 from .markup import BRACKETS, QUOTES, SOLID, THIN, peel, without_markup
 
@@ -66,7 +67,6 @@ FIRST = "first"
 NO_SYMBOL = "no symbol"
 TOKEN = re.compile(r"[^\s\"'`,;:()\[\].!?]+")
 _TOKEN_ALONE = re.compile(r"[^\s\"'`,;()\[\]]*[^\s\"'`,;()\[\].!?:=]|\S")
-_ANSWER_IS = re.compile(r"\banswer(?:\s++is\b|:):?", re.IGNORECASE)
 _QUOTED = re.compile(r"(?<!\w)([\"'\u00ab])([^\s\"'\u00ab\u00bb]++)[\"'\u00bb](?!\w)")
 _LETTER = re.compile(r"(?<![\w'.-])()([^\W_])(?![\w'-]|\.\w)")
 
@@ -93,7 +93,7 @@ class AnswerLine(NamedTuple):
 def symbol(answer: AnswerLine) -> Found | str:
     """The symbol on a line, or why there is none."""
     line, with_quotes = answer.bare, marked(answer.text, answer.bare)
-    leads = [0, *(lead.end() for lead in _ANSWER_IS.finditer(line))][-2:]
+    leads = [0, *(lead.end() for lead in ANSWER_IS.finditer(line))][-2:]
     bullets = BULLETS.match(line)
     for lead in (bullets.end() if bullets else 0, *leads):
         start, end = peel(line, lead, len(line), QUOTES | BRACKETS)

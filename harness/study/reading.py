@@ -42,9 +42,7 @@ class Study:
         return str(self.path.parent / task.task) if is_path else task.task
 
     def error_at(self, path: Sequence[str | int], message: str) -> StudyFileError:
-        error = file_error(self.path, [Problem(self.file.position(path), message)], StudyFileError)
-        assert isinstance(error, StudyFileError)
-        return error
+        return file_error(self.path, [Problem(self.file.position(path), message)], StudyFileError)
 
 
 def built_in() -> list[Path]:

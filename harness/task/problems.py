@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 from pydantic import ValidationError
 
@@ -16,6 +16,7 @@ from eyechart.providers.close_match import did_you_mean
 if TYPE_CHECKING:
     from pydantic_core import ErrorDetails
 
+_Error = TypeVar("_Error", bound=UsageError)
 FieldsAt: TypeAlias = Callable[[Sequence[str | int]], list[str]]
 
 
@@ -34,7 +35,7 @@ def read_text(path: Path, kind: type[UsageError]) -> str:
         raise file_error(path, [problem], kind) from None
 
 
-def file_error(path: Path, problems: Sequence[Problem], kind: type[UsageError]) -> UsageError:
+def file_error(path: Path, problems: Sequence[Problem], kind: type[_Error]) -> _Error:
     """An error that lists all mistakes by their place in the file."""
     by_place = sorted(dict.fromkeys(problems), key=lambda one: (one.file or "", one.position))
     return kind(

@@ -12,9 +12,9 @@ from typing import Any
 import torch
 
 from eyechart.providers.base import SetupError
+from eyechart.providers.free_memory import GIB
 
-_GIB = 1 << 30
-_CPU_BYTES = _GIB
+_CPU_BYTES = GIB
 """Bytes for keys and values of one batch on the CPU, and for its logits."""
 _GPU_SHARE = 0.5
 """The part of the free memory of a GPU that one batch takes."""

@@ -14,11 +14,8 @@ from typing import Any, Literal
 
 import torch
 
+from eyechart.providers.halving import StoppedError
 from eyechart.providers.hf.computing import Computing
-
-
-class StoppedError(Exception):
-    """Generation was stopped before it was complete."""
 
 
 @dataclass(slots=True)

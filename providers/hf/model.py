@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import gc
 import random
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeVar
-
-import torch
+from typing import Any
 
 from eyechart.providers.base import (
     ModelSettings,
@@ -20,16 +17,14 @@ from eyechart.providers.base import (
     Usage,
 )
 from eyechart.providers.documents import until_stop
+from eyechart.providers.halving import Halving, StoppedError, is_out_of_memory
 from eyechart.providers.hf.computing import Computing
-from eyechart.providers.hf.generating import Generated, StoppedError, Wish, generate
+from eyechart.providers.hf.generating import Generated, Wish, generate
 from eyechart.providers.hf.prompts import Prompts
 from eyechart.providers.hf.scoring import Choice, score
 from eyechart.providers.likelihood import scored_reply
 from eyechart.providers.model_files import check_ids, one_line
 from eyechart.providers.one_thread import Job
-
-_OUT_OF_MEMORY = ("out of memory", "can't allocate memory", "not enough memory")
-"""Parts of the messages of errors about memory."""
 
 
 @dataclass(slots=True)
@@ -47,9 +42,6 @@ class _Chosen:
 
     job: Job
     choice: Choice
-
-
-_Some = TypeVar("_Some", _Asked, _Chosen)
 
 
 class HfModel:
@@ -71,8 +63,7 @@ class HfModel:
         self._settings = settings
         self._ends = ends
         self._closed = closed
-        self._at_once: int | None = None
-        """Most rows of a batch, once a batch did not fit into memory."""
+        self._halving = Halving(settings.notify)
 
     def facts(self) -> dict[str, object]:
         """The window, size, number type and device of the model."""
@@ -103,14 +94,14 @@ class HfModel:
         while asked:
             tokens = max(len(one.ids) + one.room for one in asked)
             rows = self._computing.rows_at_once(tokens, len(asked[0].ids))
-            batch = asked[: min(rows, self._at_once or rows)]
+            batch = asked[: min(rows, self._halving.at_once)]
             del asked[: len(batch)]
-            self._in_halves(batch, self._generate)
+            self._halving.settle(batch, self._generate, self._failed)
         chosen.sort(key=lambda one: -one.choice.tokens)
         while chosen:
             batch_of_choices = self._fitting(chosen)
             del chosen[: len(batch_of_choices)]
-            self._in_halves(batch_of_choices, self._score)
+            self._halving.settle(batch_of_choices, self._score, self._failed)
 
     def _asked(self, job: Job) -> _Asked:
         """Raises `PromptOverflowError` if the prompt leaves no room for a token of reply."""
@@ -156,40 +147,18 @@ class HfModel:
 
     def _rows_of_options(self, tokens: int, longest: int) -> int:
         """How many options of texts of this many tokens fit into one batch."""
-        return min(self._computing.options_at_once(tokens, longest), self._at_once or 1 << 30)
+        return min(self._computing.options_at_once(tokens, longest), self._halving.at_once)
 
-    def _in_halves(self, batch: Sequence[_Some], work: Callable[[Sequence[_Some]], None]) -> None:
-        """Settles the jobs of a batch. If the batch fails, each half is tried by itself, down to
-        single prompts; only prompts that fail alone get an error.
-        """
-        try:
-            work(batch)
-        except StoppedError:
-            raise
-        except Exception as error:  # noqa: BLE001  of torch or transformers
-            short = _is_memory(error)
-            if len(batch) == 1:
-                batch[0].job.settle(self._failure(error, short=short))
-                return
-            half = (len(batch) + 1) // 2
-            if short and half < (self._at_once or len(batch)):
-                self._at_once = half
-                self._settings.notify(f"memory is short: batches of {half} prompts from now on")
-            del error
-            _free_memory()
-            self._in_halves(batch[:half], work)
-            self._in_halves(batch[half:], work)
-
-    def _failure(self, error: Exception, *, short: bool) -> ProviderError:
-        """The error of a prompt that failed alone; `short` says that memory was short."""
-        if isinstance(error, ProviderError):
-            return error
-        if short:
-            return SampleError(
-                f"not enough memory for one prompt and its reply ({one_line(error)}); ask for "
-                "shorter lengths"
+    def _failed(self, one: _Asked | _Chosen, error: Exception) -> None:
+        """Settles a prompt that failed alone."""
+        if not isinstance(error, ProviderError):
+            why = one_line(error)
+            error = SampleError(
+                f"not enough memory for one prompt and its reply ({why}); ask for shorter lengths"
+                if is_out_of_memory(error)
+                else f"{self._name} failed with {why}"
             )
-        return SampleError(f"{self._name} failed with {one_line(error)}")
+        one.job.settle(error)
 
     def _generate(self, batch: Sequence[_Asked]) -> None:
         settings = self._settings
@@ -278,16 +247,3 @@ def end_tokens(model: Any, tokenizer: Any) -> frozenset[int]:
 def _draw(request: Request) -> random.Random:
     """Draws the tokens of one reply: from the seed and the prompt, where there is a seed."""
     return random.Random(None if request.seed is None else f"{request.seed}|{request.prompt}")
-
-
-def _is_memory(error: BaseException) -> bool:
-    """Whether `error` says that memory was short."""
-    text = str(error).lower()
-    return isinstance(error, MemoryError) or any(part in text for part in _OUT_OF_MEMORY)
-
-
-def _free_memory() -> None:
-    """Frees the memory of a failed batch."""
-    gc.collect()
-    if torch.cuda.is_available():
-        torch.cuda.empty_cache()

@@ -13,7 +13,6 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from eyechart.providers.base import (
-    BadRequestError,
     ModelSettings,
     ProviderError,
     Reply,
@@ -25,7 +24,7 @@ from eyechart.providers.hf.descriptor import file_name, folder_name
 from eyechart.providers.hf.files import ModelFiles, file_at, files_in
 from eyechart.providers.model_files import one_line
 from eyechart.providers.naming import named
-from eyechart.providers.one_thread import Job, OneThread
+from eyechart.providers.one_thread import Job, OneThread, check_limit
 
 if TYPE_CHECKING:
     from eyechart.providers.hf.model import HfModel
@@ -69,8 +68,7 @@ class HfProvider:
         self._facts: dict[str, object] | None = None
 
     async def complete(self, request: Request) -> Reply:
-        if request.max_tokens < 1:
-            raise BadRequestError(f"max_tokens is {request.max_tokens!r}; it must be at least 1")
+        check_limit(request)
         return await self._thread.reply(request)
 
     async def score(self, request: Request) -> Reply:

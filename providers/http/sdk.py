@@ -22,6 +22,8 @@ from eyechart.providers.http.bodies import ACCEPTED, LIMITS, Limits, bounded
 from eyechart.providers.secrets import keep_address, redact_address
 
 _Client = TypeVar("_Client", bound=httpx2.AsyncClient)
+NO_KEY = "none"
+"""Sent to servers that need no key: the SDKs require one."""
 _PLAIN = "application/json"
 """Replaces the content type of the server, whose `charset` Python may not know."""
 

@@ -16,7 +16,6 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 from eyechart.providers.base import (
-    BadRequestError,
     ModelSettings,
     ProviderError,
     Reply,
@@ -28,7 +27,7 @@ from eyechart.providers.base import (
 from eyechart.providers.lm_eval.args import facts_of, read_args
 from eyechart.providers.lm_eval.loading import AT_ONCE, Quiet, load, one_line
 from eyechart.providers.naming import named, turned_on
-from eyechart.providers.one_thread import Job, OneThread
+from eyechart.providers.one_thread import Job, OneThread, check_limit
 
 if TYPE_CHECKING:
     from eyechart.providers.lm_eval.api import ApiModel
@@ -54,8 +53,7 @@ class LmEvalProvider:
     async def complete(self, request: Request) -> Reply:
         from eyechart.providers.lm_eval.api import ApiModel  # noqa: PLC0415  imports aiohttp
 
-        if request.max_tokens < 1:
-            raise BadRequestError(f"max_tokens is {request.max_tokens!r}; it must be at least 1")
+        check_limit(request)
         model = self._model or await asyncio.to_thread(self._load)
         if isinstance(model, ApiModel):
             return await model.complete(request)

@@ -7,7 +7,6 @@ tokens of a reply are recorded in `_model_generate`, before lm-eval converts the
 
 from __future__ import annotations
 
-import gc
 import sys
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -25,23 +24,16 @@ from eyechart.providers.base import (
     Usage,
 )
 from eyechart.providers.documents import as_document, opened, stops
+from eyechart.providers.halving import Halving, StoppedError, is_out_of_memory
 from eyechart.providers.lm_eval.likelihood import Scoring
 from eyechart.providers.lm_eval.loading import AT_ONCE, one_line
 from eyechart.providers.naming import named
 from eyechart.providers.one_thread import Job
 
-_OUT_OF_MEMORY = "out of memory"
-"""Part of the message of errors about memory."""
-
-
 _NEUTRAL = {"repetition_penalty": 1.0, "no_repeat_ngram_size": 0}
 """Against the `generation_config.json` of a model of transformers. lm-eval's other models in this
 process take nothing from it."""
 _NEUTRAL_SAMPLED = _NEUTRAL | {"top_k": 0, "top_p": 1.0}
-
-
-class StoppedError(Exception):
-    """Generation was stopped before it was complete."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,8 +75,8 @@ class LocalModel:
         self._kind = kind
         self._settings = settings
         size = str(getattr(lm, "batch_size", AT_ONCE))
-        self.at_once = int(size) if size.isdecimal() and int(size) else AT_ONCE
-        """Most prompts in one batch; it gets smaller when a batch does not fit into memory."""
+        first = int(size) if size.isdecimal() and int(size) else AT_ONCE
+        self._halving = Halving(settings.notify, first)
         self.window: int | None = self._window()
         self._padded = hasattr(lm, "tok_batch_encode") and _is_causal(lm)
         """Whether a batch has one token limit and one way to stop, as in transformers."""
@@ -94,6 +86,11 @@ class LocalModel:
         """What `_model_generate` gave in one batch, by the tokens of the prompt."""
         self._record_tokens(closed)
         self._text(Request("1", 1))  # fails at once if the template is missing
+
+    @property
+    def at_once(self) -> int:
+        """Most prompts in one batch."""
+        return self._halving.at_once
 
     def _window(self) -> int | None:
         """Most tokens of prompt and reply together: lm-eval cuts at this number."""
@@ -221,7 +218,7 @@ class LocalModel:
             while group:
                 batch = self._fitting(group[: self.at_once])
                 del group[: len(batch)]
-                self._answer(batch)
+                self._halving.settle(batch, self._answer, self._failed)
 
     def _prompt(self, job: Job) -> _Prompt:
         """The prompt of a job; raises `PromptOverflowError` if it does not fit into the window."""
@@ -260,40 +257,21 @@ class LocalModel:
                 return batch[:place]
         return batch
 
-    def _answer(self, batch: list[_Prompt]) -> None:
-        """Settles the jobs of `batch`. If the batch fails, each half is tried by itself, down to
-        single prompts; only prompts that fail alone get an error.
-        """
-        try:
-            replies = self._generate(batch)
-        except StoppedError:
-            raise
-        except Exception as error:  # noqa: BLE001  of a model's library
-            short = _is_memory(error)
-            if len(batch) == 1:
-                batch[0].job.settle(self._failure(error, batch[0], short=short))
-                return
-            half = (len(batch) + 1) // 2
-            if short and half < self.at_once:
-                self.at_once = half
-                self._settings.notify(f"memory is short: batches of {half} prompts from now on")
-            del error
-            _free_memory()
-            self._answer(batch[:half])
-            self._answer(batch[half:])
-        else:
-            for prompt, reply in zip(batch, replies, strict=True):
-                prompt.job.settle(reply)
+    def _answer(self, batch: Sequence[_Prompt]) -> None:
+        for prompt, reply in zip(batch, self._generate(batch), strict=True):
+            prompt.job.settle(reply)
 
-    def _failure(self, error: Exception, prompt: _Prompt, *, short: bool) -> ProviderError:
-        """The error of a prompt that failed alone; `short` says that memory was short."""
-        if short:
-            tokens = f" of {len(prompt.ids)} tokens" if prompt.ids else ""
-            return SampleError(
+    def _failed(self, prompt: _Prompt, error: Exception) -> None:
+        """Settles a prompt that failed alone."""
+        tokens = f" of {len(prompt.ids)} tokens" if prompt.ids else ""
+        prompt.job.settle(
+            SampleError(
                 f"not enough memory for one prompt{tokens} and a reply of"
                 f" {prompt.request.max_tokens} ({one_line(error)}); ask for shorter lengths"
+                if is_out_of_memory(error)
+                else f"lm-eval's {self._kind} failed with {one_line(error)}"
             )
-        return SampleError(f"lm-eval's {self._kind} failed with {one_line(error)}")
+        )
 
     def _generate(self, batch: Sequence[_Prompt]) -> list[Reply | ProviderError]:
         """The result of each prompt, from one call of `generate_until`."""
@@ -427,23 +405,6 @@ def _rows(
         else:
             finish, tokens = result.outputs[0].finish_reason, list(result.outputs[0].token_ids)
         yield list(ids), _Generated(tokens, "length" if finish == "length" else "stop")
-
-
-def _is_memory(error: BaseException) -> bool:
-    """Whether `error` says that memory was short."""
-    return (
-        isinstance(error, MemoryError)
-        or type(error).__name__ == "OutOfMemoryError"
-        or _OUT_OF_MEMORY in str(error).lower()
-    )
-
-
-def _free_memory() -> None:
-    """Frees the memory of a failed batch."""
-    gc.collect()
-    torch = sys.modules.get("torch")
-    if torch is not None and torch.cuda.is_available():
-        torch.cuda.empty_cache()
 
 
 def _seed(seed: int) -> None:

@@ -17,6 +17,7 @@ import httpx2
 import openai
 
 from eyechart.providers.base import (
+    TIMEOUT_S,
     BadReplyError,
     BadRequestError,
     BrokenConnectionError,
@@ -33,7 +34,7 @@ from eyechart.providers.catalog.endpoints import Endpoint, address_problem, endp
 from eyechart.providers.catalog.model_facts import ModelFacts, model_facts
 from eyechart.providers.http.errors import error_of
 from eyechart.providers.http.replicas import Replicas, check_replicas
-from eyechart.providers.http.sdk import broken, http_client
+from eyechart.providers.http.sdk import NO_KEY, broken, http_client
 from eyechart.providers.naming import named
 from eyechart.providers.openai.adapting import Adapting
 from eyechart.providers.openai.descriptor import AZURE_VARIABLES
@@ -50,12 +51,8 @@ from eyechart.providers.openai.remedies import Remedies
 from eyechart.providers.openai.scoring import OptionScores, echo_body, options_of
 from eyechart.providers.secrets import keep_secret, redact_address
 
-TIMEOUT_S = 600.0
-"""Longest wait for one reply, in seconds; long replies take minutes."""
 _FACTS_S = 30.0
 """Longest wait for the list of a server's models."""
-_NO_KEY = "none"
-"""Sent to servers that need no key: the SDK requires one."""
 _REJECTED = (openai.BadRequestError, openai.UnprocessableEntityError)
 
 
@@ -276,7 +273,7 @@ def open_provider(settings: ModelSettings) -> OpenAIProvider:
         )
     clients = [
         openai.AsyncOpenAI(
-            api_key=key or _NO_KEY,
+            api_key=key or NO_KEY,
             base_url=url,
             max_retries=0,
             timeout=TIMEOUT_S,

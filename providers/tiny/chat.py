@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from jinja2 import Template
 
 _WORD = re.compile(r"[^\W\d_]{2,}")
-_ROW_LETTERS = frozenset("abxy")
+ROW_LETTERS = frozenset("abxy")
 """A text of only these letters is a row, as in training."""
 
 
@@ -124,7 +124,7 @@ class Chat:
         return [
             word
             for word in words
-            if not (word in known or word.isupper() or _ROW_LETTERS.issuperset(word))
+            if not (word in known or word.isupper() or ROW_LETTERS.issuperset(word))
         ]
 
     def text(self, ids: Sequence[int]) -> str:

@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING
 from eyechart.providers.base import (
     Api,
     BadReplyError,
-    BadRequestError,
     ModelSettings,
     PromptOverflowError,
     ProviderError,
@@ -29,7 +28,7 @@ from eyechart.providers.documents import until_stop
 from eyechart.providers.intervention import Intervention, read_intervention
 from eyechart.providers.likelihood import scored_reply
 from eyechart.providers.model_files import check_ids
-from eyechart.providers.one_thread import Job, OneThread
+from eyechart.providers.one_thread import Job, OneThread, check_limit
 from eyechart.providers.tiny.chat import Chat
 from eyechart.providers.tiny.folder import model_folder
 
@@ -132,8 +131,7 @@ class TinyProvider:
         """The reply; raises a `ProviderError` and nothing else. At temperature 0 it is the greedy
         one, above it follows from the request's seed.
         """
-        if request.max_tokens < 1:
-            raise BadRequestError(f"max_tokens is {request.max_tokens!r}; it must be at least 1")
+        check_limit(request)
         return await self._thread.reply(request)
 
     async def score(self, request: Request) -> Reply:

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
 
+from eyechart.providers.halving import StoppedError
 from eyechart.providers.intervention import Intervention
 from eyechart.providers.tiny.weights import (
     Array,
@@ -72,10 +73,6 @@ class _Job(NamedTuple):
     """Most tokens of the reply."""
     choose: Callable[[Array], int] | None
     """The next token from logits of shape (V,); `None` takes the likeliest."""
-
-
-class StoppedError(Exception):
-    """Generation was stopped before it was complete."""
 
 
 class _Cache:

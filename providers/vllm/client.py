@@ -18,6 +18,7 @@ import aiohttp
 import orjson
 
 from eyechart.providers.base import (
+    TIMEOUT_S,
     AuthError,
     BadReplyError,
     BadRequestError,
@@ -65,8 +66,6 @@ from eyechart.providers.secrets import redact, redact_address
 from eyechart.providers.vllm.descriptor import VLLM_KEY
 from eyechart.providers.vllm.server import VllmServer
 
-TIMEOUT_S = 600.0
-"""Seconds for one reply."""
 _FACTS_S = 60.0
 """Seconds for requests about facts."""
 _FACTS = aiohttp.ClientTimeout(total=_FACTS_S)

@@ -29,6 +29,7 @@ from eyechart.harness.cli.options import (
 from eyechart.harness.cli.settings import AskingVerb
 from eyechart.harness.cli.terminal import echo, say, warn
 from eyechart.harness.errors import UsageError
+from eyechart.harness.settings.judging import THRESHOLD
 
 export_app = typer.Typer(
     help="Write tasks for other engines, and runs for where results are published.",
@@ -219,7 +220,7 @@ def every_eval_ever(
     ] = False,
     tasks: OwnTasksOption = "",
     run_kept_code: RunKeptCodeOption = False,
-    threshold: ThresholdOption = 0.85,
+    threshold: ThresholdOption = THRESHOLD,
     relative: RelativeOption = False,
     as_json: JsonOption = False,
 ) -> None:

@@ -24,6 +24,7 @@ from eyechart.harness.cli.options import (
     limits_of,
     takes,
 )
+from eyechart.harness.settings.judging import MARGIN, THRESHOLD
 
 gate_app = typer.Typer(rich_markup_mode=None)
 
@@ -48,9 +49,9 @@ def gate(
     save: Annotated[
         bool, typer.Option("--save", help="Write the verdicts of the runs to BASELINE.")
     ] = False,
-    threshold: ThresholdOption = 0.85,
+    threshold: ThresholdOption = THRESHOLD,
     relative: RelativeOption = False,
-    margin: MarginOption = 0.05,
+    margin: MarginOption = MARGIN,
     fail_if: Annotated[
         str | None,
         typer.Option(metavar="undecided", help="Fail also where it is open what became of a run."),

@@ -23,6 +23,7 @@ from eyechart.harness.satellites.lab.folders import Model
 from eyechart.harness.satellites.lab.order import Ended
 from eyechart.harness.satellites.lab.reading import Lab
 from eyechart.harness.settings.run_settings import RunSettings
+from eyechart.harness.spec.columns import LINE
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,9 +60,6 @@ class Cell:
     effective_length_ci_low: float | None = None
     effective_length_ci_high: float | None = None
     """The ends of its 95 % interval over the rows."""
-
-
-_LINE = ("length", "length_low", "length_high")
 
 
 def ask(lab: Lab, model: Model, keep: Callable[[], None], notify: Warn) -> tuple[list[Run], bool]:
@@ -216,5 +214,5 @@ def _cell(row: dict[str, str]) -> Cell:
             "effective_length_ci_high",
         )
     }
-    lines = {name: int(row[name]) if row[name] else None for name in _LINE}
+    lines = {name: int(row[name]) if row[name] else None for name in LINE}
     return Cell(**{**row, **whole, **numbers, **lines})  # type: ignore[arg-type]

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 from unittest import mock
 
+from eyechart.harness.cli.defaults import PREFIX
 from eyechart.harness.errors import COMPLETE, INTERRUPTED, JournalError
 from eyechart.harness.plan.plan import Plan
 from eyechart.harness.satellites.lab.folders import Model
@@ -21,8 +22,6 @@ from eyechart.harness.satellites.lab.study import Probe
 
 UNTRAINED, TRAINED = "untrained", "trained"
 """The states in which a model is measured."""
-_VARIABLES = "EYECHART_"
-"""Variables of the environment that give defaults, which a study has not."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,6 +120,6 @@ def _probe(plan: Plan, spread: str, wanted: Probe, folder: Path, out: Path) -> d
 @contextlib.contextmanager
 def _without_defaults(folder: Path) -> Iterator[None]:
     """A context without the defaults of files and of the environment."""
-    kept = {name: value for name, value in os.environ.items() if not name.startswith(_VARIABLES)}
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(PREFIX)}
     with contextlib.chdir(folder), mock.patch.dict(os.environ, kept, clear=True):
         yield

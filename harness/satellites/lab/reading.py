@@ -98,9 +98,7 @@ class Lab:
 
     def error_at(self, path: Sequence[str | int], message: str) -> StudyFileError:
         """An error at a part of the file."""
-        error = file_error(self.path, [Problem(self.file.position(path), message)], StudyFileError)
-        assert isinstance(error, StudyFileError)
-        return error
+        return file_error(self.path, [Problem(self.file.position(path), message)], StudyFileError)
 
 
 def most_tokens(plan: Plan) -> int:

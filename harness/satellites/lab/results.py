@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Literal, TypeAlias
 
-from eyechart.harness.analysis.curve import SIGNIFICANT, THRESHOLD
+from eyechart.harness.analysis.curve import SIGNIFICANT
 from eyechart.harness.analysis.interval import Bound, Sign, Span, span_text
 from eyechart.harness.analysis.paired import holm
 from eyechart.harness.satellites.lab.asking import Cell
@@ -24,6 +24,7 @@ from eyechart.harness.satellites.lab.seeds import (
     share_of,
     smallest_p,
 )
+from eyechart.harness.settings.judging import THRESHOLD
 
 LEARNT = 0.95
 """A model has learned a task if it is right so often at the lengths of its training."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from eyechart.harness.analysis.curve import SIGNIFICANT, THRESHOLD
+from eyechart.harness.analysis.curve import SIGNIFICANT
 from eyechart.harness.analysis.interval import span_text
 from eyechart.harness.satellites.lab.results import (
     LEARNT,
@@ -16,6 +16,7 @@ from eyechart.harness.satellites.lab.results import (
 )
 from eyechart.harness.satellites.lab.seeds import FEWEST, fewest_seeds, smallest_pair_p
 from eyechart.harness.satellites.lab.study import LabSpec
+from eyechart.harness.settings.judging import THRESHOLD
 
 
 def sentence(one: Result, reference: str) -> str:

@@ -12,6 +12,7 @@ from eyechart.harness.satellites.probe.change import AtLength, Change, change_wi
 from eyechart.harness.satellites.probe.measures.collapse import LINE
 from eyechart.harness.satellites.probe.passes import COUNTER
 from eyechart.harness.spec import Condition
+from eyechart.harness.spec.columns import LINE as OF_LINE
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,7 +235,7 @@ def shown_changes(rows: pd.DataFrame) -> pd.DataFrame:
     of lengths together; empty where nothing changes. `said` is the verdict in words.
     """
     frame = shown_rows(rows)
-    axes = [name for name in frame.columns if name not in (*_VALUES, *_OF_LINE, "shown")]
+    axes = [name for name in frame.columns if name not in (*_VALUES, *OF_LINE, "shown")]
     said = []
     for keys, of_condition in frame.groupby([*axes, "shown"], sort=False, dropna=False):
         shown = next(one for one in SHOWN if one.name == keys[-1])
@@ -248,7 +249,6 @@ def shown_changes(rows: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(said, columns=[*axes, *_CHANGES], dtype=object)
 
 
-_OF_LINE = ("length", "length_low", "length_high")
 _CHANGES = (
     *("measure", "quantity", "rows", "from_length", "to_length"),
     *("change", "change_low", "change_high", "is_ratio", "said"),

@@ -18,7 +18,6 @@ REASONS = {
         "start, end = _line_around(bare, len(bare.rstrip()) - 1, 0, len(bare))",
         "0",
     ): "the place after the last character is on the same line",
-    ("analysis/paired.py", "adjusted = [0.0] * count", "1.0"): "every item is replaced later",
     (
         "analysis/effective_length.py",
         "draws = drawn_accuracies([samples], resamples)[0]",
@@ -37,22 +36,12 @@ REASONS = {
     ),
     ("run/pool.py", "seed: int = 0,", "-1"): "every run gives its seed",
     ("journal/writer.py", "self._unsynced = False", "True"): "one sync more, of an empty file",
-    (
-        "journal/writer.py",
-        'flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | getattr(os, "O_BINARY", 0)',
-        "1",
-    ): "`O_WRONLY` is 1",
     ("run/batch/batch_run.py", "least = _MIN_SHARE * (context.budget.limit or 0.0)", "-1.0"): (
         "without a budget no file is too small"
     ),
     ("journal/manifest.py", "first = error.errors(include_url=False)[0]", "True"): (
         "the URL is not read"
     ),
-    (
-        "analysis/judged_run.py",
-        "cell_rows.extend([-1] * (index + 1 - len(cell_rows)))",
-        "(index + 1 + len(cell_rows))",
-    ): "the list has more items of -1 at its end",
     **{
         ("run/event_loop.py", "gc.set_threshold(50_000, 50, 50)", threshold): "only the speed"
         for threshold in ("49", "51", "49999", "50001")
@@ -72,11 +61,6 @@ REASONS = {
         for changed in ("(len(solid) + 3)", "2")
     },
     ("run/limiter.py", "_LATENCY_WEIGHT = 1 / 32", "33"): "a constant found by measuring",
-    (
-        "analysis/judged_run.py",
-        'table["accuracy"] = table["correct"] / table["n"].where(table["n"] > 0)',
-        "-1",
-    ): "0 / 0 is NaN as well",
     ("run/event_loop.py", "gc.set_threshold(50_000, 50, 50)", "pass"): "only the speed",
     ("run/pool.py", "notice.cancel()", "pass"): (
         "the notice says nothing where no request is in flight"
@@ -92,21 +76,6 @@ REASONS = {
     ("score/verdict.py", "if len(left) > len(right):", "(not len(left) > len(right))"): (
         "only the speed: the distance is the same both ways"
     ),
-    (
-        "analysis/effective_length.py",
-        "reached: npt.NDArray[np.int64] = np.cumprod(passes, axis=-1).sum(axis=-1)",
-        "1",
-    ): "the last axis of two is axis 1",
-    (
-        "analysis/one_threshold.py",
-        "(ratio - ratio[1:].mean()) / max(float(ratio[1:].std()), 1e-9) for ratio in ratios",
-        "0",
-    ): "one value more among 400",
-    (
-        "analysis/paired.py",
-        "for place, (line, n) in enumerate(zip(pair[0].lines, pair[0].n, strict=True)):",
-        "1",
-    ): "both sides of a pair have the same lines and samples",
     ("analysis/paired.py", "half = (resamples + 1) // 2", "0"): (
         "one draw less, where their number is odd"
     ),
@@ -114,11 +83,6 @@ REASONS = {
         "the bisection ends at most one step of a thousandth higher"
     ),
     ("run/limiter.py", "self._replies += 1", "2"): "the first latency counts after 16 replies",
-    (
-        "journal/manifest.py",
-        "is_complete = all(cell.samples <= completed.get(cell.key, 0) for cell in asked)",
-        "-1",
-    ): "every cell has a sample",
     ("analysis/judging.py", "_MOST_TEXT = 60", "59"): "nobody sees one character more or less",
     ("score/markup.py", "stops = 1", "2"): "the first full stop sets it to 0",
     (

@@ -9,7 +9,7 @@ from itertools import product
 
 import numpy as np
 
-from eyechart.harness.analysis.comparison import MARGIN, Comparison
+from eyechart.harness.analysis.comparison import Comparison
 from eyechart.harness.analysis.curve import Curve
 from eyechart.harness.analysis.fit import fit
 from eyechart.harness.analysis.next_pairs import (
@@ -19,6 +19,7 @@ from eyechart.harness.analysis.next_pairs import (
     next_wave,
     rows_more,
 )
+from eyechart.harness.settings.judging import MARGIN
 from tests.benchmarks.simulation.draws import CORRELATION, LINES
 from tests.benchmarks.simulation.equivalence import compare
 from tests.benchmarks.simulation.table import SETTING, Column, Row, Simulation, Spread

@@ -9,8 +9,8 @@ from itertools import product
 import numpy as np
 
 from eyechart.harness.analysis.at_length import at_length
-from eyechart.harness.analysis.curve import THRESHOLD
 from eyechart.harness.analysis.effective_length import effective_length
+from eyechart.harness.settings.judging import THRESHOLD
 from tests.benchmarks.simulation.draws import CORRELATION, Setting, simulate
 from tests.benchmarks.simulation.shapes import UNEVEN
 from tests.benchmarks.simulation.table import SETTING, Column, Row, Simulation, Spread

@@ -10,8 +10,9 @@ from itertools import product
 
 import numpy as np
 
-from eyechart.harness.analysis.curve import THRESHOLD, Curve, Floats, Threshold
+from eyechart.harness.analysis.curve import Curve, Floats, Threshold
 from eyechart.harness.analysis.fit import fit
+from eyechart.harness.settings.judging import THRESHOLD
 from tests.benchmarks.simulation.coverage import COVERED
 from tests.benchmarks.simulation.draws import (
     LINES,

@@ -7,13 +7,14 @@ from dataclasses import dataclass, replace
 from functools import partial
 from itertools import product
 
-from eyechart.harness.analysis.comparison import MARGIN, Comparison
+from eyechart.harness.analysis.comparison import Comparison
 from eyechart.harness.analysis.curve import Curve
 from eyechart.harness.analysis.next_pairs import (
     WAVES,
     is_decided,
     is_surely_worse,
 )
+from eyechart.harness.settings.judging import MARGIN
 from tests.benchmarks.simulation.asked import EQUAL, FACTORS, with_rows
 from tests.benchmarks.simulation.draws import CORRELATION, LINES
 from tests.benchmarks.simulation.equivalence import compare

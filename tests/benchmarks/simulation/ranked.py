@@ -10,8 +10,7 @@ from itertools import combinations, product
 
 import numpy as np
 
-from eyechart.harness.analysis.adaptive import MOST_SAMPLES, around_crossing
-from eyechart.harness.analysis.comparison import MARGIN
+from eyechart.harness.analysis.adaptive import around_crossing
 from eyechart.harness.analysis.curve import Curve, Threshold
 from eyechart.harness.analysis.family import rank_range
 from eyechart.harness.analysis.further import Side, fitted_side, joined
@@ -19,6 +18,8 @@ from eyechart.harness.analysis.next_pairs import SURE, WAVES, is_decided, next_w
 from eyechart.harness.analysis.next_ranked import BEST, RANKS, pairs_of
 from eyechart.harness.analysis.paired import paired
 from eyechart.harness.analysis.standing import LengthTest, Pair, tests_between
+from eyechart.harness.plan.selection import MOST_SAMPLES
+from eyechart.harness.settings.judging import MARGIN
 from tests.benchmarks.simulation.asked import EQUAL, with_rows
 from tests.benchmarks.simulation.draws import (
     CORRELATION,

@@ -12,7 +12,8 @@ import numpy as np
 from scipy.optimize import brentq
 from scipy.special import expit
 
-from eyechart.harness.analysis.curve import THRESHOLD, Floats
+from eyechart.harness.analysis.curve import Floats
+from eyechart.harness.settings.judging import THRESHOLD
 
 LONGEST = 500
 _ALL = np.arange(LONGEST + 1, dtype=float)

@@ -12,8 +12,9 @@ from itertools import product
 
 import numpy as np
 
-from eyechart.harness.analysis.curve import SIGNIFICANT, THRESHOLD, Curve, Floats, Threshold
+from eyechart.harness.analysis.curve import SIGNIFICANT, Curve, Floats, Threshold
 from eyechart.harness.analysis.paired import label_test
+from eyechart.harness.settings.judging import THRESHOLD
 from tests.benchmarks.simulation.draws import (
     CORRELATION,
     Setting,

@@ -18,10 +18,9 @@ from eyechart.harness.satellites.lab import tokens
 from eyechart.harness.satellites.lab.embedded.examples import LATER, example_of, tasks
 from eyechart.harness.spec import Condition
 from eyechart.harness.task.catalogue import Task
+from eyechart.providers.tiny.chat import ROW_LETTERS
 from eyechart.providers.tiny.tokenizer import PIECE
 
-ROW_LETTERS = frozenset("abxy")
-"""A text of only these letters is a row, not a word."""
 _DRAWS = 200
 """Examples from which the words of one condition are collected."""
 
