@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from eyechart.harness.analysis.adaptive import MOST_SAMPLES, Aim
+from eyechart.harness.analysis.adaptive import Aim
 from eyechart.harness.analysis.foreseen import foreseen, middle
+from eyechart.harness.plan.selection import MOST_SAMPLES
 from eyechart.harness.spec import Line
 from tests.simulated import LINES
 

@@ -8,8 +8,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from eyechart.harness.analysis.adaptive import MOST_SAMPLES, Aim, next_step
+from eyechart.harness.analysis.adaptive import Aim, next_step
 from eyechart.harness.analysis.curve import Curve
+from eyechart.harness.plan.selection import MOST_SAMPLES
 from eyechart.harness.spec import Line
 
 _SLOPE = 4.0
