@@ -218,7 +218,7 @@ async def _waves(
 def _bill(preview: Preview, prices: Prices | None, *, is_most: bool) -> Bill:
     ahead = preview.forecast
     prompts, replies = (
-        (sum(one.most_prompt for one in ahead.samples), ahead.most_output_tokens)
+        (ahead.most_prompt_tokens, ahead.most_output_tokens)
         if is_most
         else (ahead.prompt_tokens, ahead.output_tokens)
     )

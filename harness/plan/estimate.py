@@ -73,7 +73,6 @@ class _Likely(NamedTuple):
     characters: int
     prompt: int
     most_prompt: int
-    """An upper bound: equal if a tokenizer counted, else the number of bytes."""
     answer: int
     output: int
     most_output: int
@@ -94,6 +93,8 @@ class Forecast:
     """Requests: a sample in turns has several."""
     characters: int
     prompt_tokens: int
+    most_prompt_tokens: int
+    """An upper bound: equal if a tokenizer counted, else the number of bytes."""
     counted: bool
     """Whether the model's tokenizer counted, and not the rule of `estimate_tokens`."""
     exact: bool
@@ -167,6 +168,7 @@ async def forecast(
         turns=total(lambda _one: 1),
         characters=total(lambda one: one.characters),
         prompt_tokens=total(lambda one: one.prompt),
+        most_prompt_tokens=total(lambda one: one.most_prompt),
         counted=sent.counted,
         exact=sent.counted and whole,
         output_tokens=total(lambda one: one.output),
