@@ -228,4 +228,4 @@ def test_prices_are_updated_where_there_is_a_network(lab: Lab) -> None:
     done = lab.bench("models", "--update-prices")
     assert (done.code, "openai" in done.out) == (0, True)
     kept = lab.folder / "eyechart" / "prices.json"
-    assert done.err == f"today's prices, 1 models, are in {kept}; all commands use them\n"
+    assert done.err == f"today's prices of 1 models are in {kept}; all commands use them\n"

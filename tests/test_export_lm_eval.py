@@ -183,7 +183,7 @@ class TestFolder:
             (lab.plain.parent / f"{name}.yaml").write_text(lab.plain.read_text())
         both = ",".join(str(lab.plain.parent / f"{name}.yaml") for name in ("p.q", "p-q"))
         done = lab.bench("export", "lm-eval", "--task", both, "-o", lab.folder / "out")
-        done.one_line(2, "lab/p.q", "lab/p-q", "apart")
+        done.one_line(2, "lab/p.q", "lab/p-q", "two folders")
         assert not (lab.folder / "out").exists()
 
     def test_no_key_of_the_command_line_is_written(

@@ -13,7 +13,6 @@ from typing import Any
 
 import pytest
 
-from eyechart.providers import oracle, scripted
 from eyechart.providers.base import (
     AuthError,
     Known,
@@ -26,7 +25,7 @@ from eyechart.providers.base import (
     SetupError,
     Usage,
 )
-from eyechart.providers.tiny import provider as embedded
+from eyechart.providers.registry import open_model, parse_model
 from eyechart.testing import ProviderCheckError, check_provider
 from tests.plugged import EXAMPLES
 
@@ -314,6 +313,11 @@ def test_logprobs_that_do_not_come() -> None:
     assert check_provider(plain, ModelSettings("m"))
 
 
+def named(model: str) -> Callable[[ModelSettings], object]:
+    """Opens a built-in provider as commands do, which refuse what its descriptor does not have."""
+    return lambda settings: open_model(parse_model(model), settings)
+
+
 def test_an_error_in_passing() -> None:
     """A rate limit is waited for, and is no fault."""
     errors: list[ProviderError] = [RateLimitError("wait", retry_after_s=0.001) for _ in range(3)]
@@ -332,10 +336,10 @@ def test_an_error_in_passing() -> None:
     ("open_provider", "settings", "right"),
     [
         (refusing(Sound), ModelSettings("m"), lambda request: request.prompt),
-        (embedded.open_provider, ModelSettings("tiny"), None),
-        (scripted.open_provider, ModelSettings("replies.txt"), lambda _: "yes"),
+        (named("tiny"), ModelSettings("tiny"), None),
+        (named("scripted/replies.txt"), ModelSettings("replies.txt"), lambda _: "yes"),
         (
-            oracle.open_provider,
+            named("oracle:9"),
             ModelSettings("9", known=lambda _: Known(5, "right", "wrong")),
             lambda _: "right",
         ),

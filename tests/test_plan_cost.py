@@ -144,8 +144,9 @@ class TestUsage:
         meter.settle_nothing(Usage(HUGE, 0))
         (line,) = lines
         assert line == (
-            "the server's counts of tokens are ignored where they cannot be true; the first is "
-            "prompt_tokens 11 and output_tokens of about 401 digits for a reply of 6 characters"
+            "the server's counts of tokens are ignored where they cannot be true; the first "
+            "such count is prompt_tokens 11 and output_tokens of about 401 digits for a reply of "
+            "6 characters"
         )
 
     @pytest.mark.parametrize("usage", [None, Usage(0, 0), Usage(3, HUGE), Usage(-5, 7)])
