@@ -12,6 +12,7 @@ import signal
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import orjson
@@ -35,8 +36,6 @@ from tests.conftest import has_lines, records, wait_for
 from tests.test_plan_cost import priced
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from tests.conftest import Done, Lab
 
 SEES = 25
@@ -559,7 +558,7 @@ class TestDryRun:
         """Where no length is given, longer lines may follow; of ready items never."""
         done = adaptive(lab, lab.fake(sees(SEES)), "--dry-run")
         assert "and more on longer lines, if the server says that its window has room" in done.out
-        assert "without an upper bound, as longer lines may follow; --lengths names" in done.out
+        assert "without an upper bound, as longer lines may follow; --lengths limits" in done.out
         done = adaptive(lab, lab.fake(sees(SEES)), *LENGTHS, "--dry-run")
         assert "longer lines" not in done.out
 
@@ -592,7 +591,28 @@ class TestDryRun:
         if not limit:
             again = planned(*command)["adaptive"]
             assert again["expected"] is None
-            assert again["most"]["requests"] == 48
+            assert set(again["most"].values()) == {0}
+
+    def test_answers_on_other_lines_are_no_part_of_what_is_left(self, lab: Lab) -> None:
+        """The bound is of the lines that the command names, and holds."""
+        provider = ScriptedProvider(is_near_the_threshold)
+        one = ("--model", lab.fake(provider), "--axis", "separator=none")
+        assert lab.bench_run(*one, "--lengths", "5,7,15,30", "--samples", "9").code == 0
+        asked = len(provider.requests)
+        command = (*one, "--adaptive", "--lengths", "10,20,40", "--samples", "8")
+        done = lab.bench_run(*command, "--dry-run", "--json")
+        most = orjson.loads(done.out)["runs"][0]["adaptive"]["most"]
+        assert lab.bench_run(*command).code == 0
+        assert 0 < len(provider.requests) - asked <= most["requests"] == 24
+
+    def test_a_line_that_is_not_named_is_in_no_doubt(self, lab: Lab) -> None:
+        """Also where its answers are far from the curve."""
+        model = ("--model", "oracle:20/0.9")
+        words = Path("counting/words")
+        assert lab.bench_run(*model, "--samples", "5", task=words).code == 0
+        done = lab.bench_run(*model, "--adaptive", "--lengths", "10,20,40", task=words)
+        assert done.code == 0
+        assert "its effective length is known to" in done.err
 
     def test_the_longest_lines_that_fit_cost_most(self, lab: Lab) -> None:
         """Samples without room are not sent, and those that are planned stay."""
@@ -646,7 +666,7 @@ class TestDryRun:
         """And says so."""
         lab.monkeypatch.setenv("EYECHART_MODELS", priced(lab.folder))
         done = adaptive(lab, lab.fake(sees(SEES)), *LENGTHS, "--dry-run")
-        assert "cost of these requests, without later waves: about $" in done.out
+        assert "cost of the first waves: about $" in done.out
         (line,) = [one for one in done.out.splitlines() if one.startswith("cost of all waves: ")]
         assert re.fullmatch(r"cost of all waves: about \$[\d,]+, at most \$[\d,]+", line)
         budget = (*LENGTHS, "--dry-run", "--budget")

@@ -366,7 +366,9 @@ def _lines_in_doubt(
     misfits = {
         line: misfit
         for line, misfit in _misfits(samples, fitted)
-        if misfit >= UNCLEAR_MISFIT and planned[line] < min(UNCLEAR_SAMPLES, aim.most(line))
+        if misfit >= UNCLEAR_MISFIT
+        and line in planned
+        and planned[line] < min(UNCLEAR_SAMPLES, aim.most(line))
     }
     return [max(misfits, key=lambda line: misfits[line])] if misfits else []
 

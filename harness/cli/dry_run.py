@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 _BEGINNING, _END = 1000, 500
 """Characters of a long prompt that are shown, at its beginning and at its end."""
 _HALF_CENT = 0.005
-_NO_BOUND = f"without an upper bound, as longer lines may follow; {named('lengths')} names all"
+_NO_BOUND = f"without an upper bound, as longer lines may follow; {named('lengths')} limits them"
 _NEAR = 0.05
 """Accuracies whose distance to `FROM` is smaller are shown in tenths of a percent."""
 
@@ -118,7 +118,7 @@ def _show(preview: Preview, options: RunOptions) -> None:
         ("lengths", ", ".join(map(str, plan.lines))),
         ("requests", f"{plan.size:,} ({cells}{drawn}){_left(preview)}"),
         *(
-            [("adaptive", str(preview.waves)), *_all_waves(preview.waves, spec.unit)]
+            [("adaptive", str(preview.waves)), *_all_waves(preview, preview.waves, spec.unit)]
             if preview.waves
             else zip(("can show", "", ""), _can_show(can_show(plan)), strict=True)
         ),
@@ -142,16 +142,18 @@ def _show(preview: Preview, options: RunOptions) -> None:
     echo(*(f"    | {line}" for line in _shown(first).split("\n")), "")
 
 
-def _all_waves(waves: Waves, unit: str) -> Iterator[tuple[str, str]]:
-    """What all waves take: expected, and at most."""
+def _all_waves(preview: Preview, waves: Waves, unit: str) -> Iterator[tuple[str, str]]:
+    """What all waves take besides what is answered: expected, and at most."""
+    name = "still to ask" if preview.answered else "all waves"
     if waves.expected is not None:
         about = f"if the model sees to {waves.sees_to:,} {unit}, in the middle of the lines"
-        yield "all waves", f"about {_bill_text(waves.expected)}, {about}"
+        yield name, f"about {_bill_text(waves.expected)}, {about}"
     most = _NO_BOUND
     if waves.most is not None:
         bound = _bill_text(waves.most, at_most_text)
-        most = f"at most {bound}, all of them on the longest lines"
-    yield "" if waves.expected else "all waves", most
+        on = ", all of them on the longest lines" if waves.most.requests else ""
+        most = f"at most {bound}{on}"
+    yield "" if waves.expected else name, most
 
 
 def _bill_text(bill: Bill, price: Callable[[float], str] = dollars_text) -> str:
@@ -274,11 +276,15 @@ def _show_cost(options: RunOptions, previews: Sequence[Preview], *, is_adaptive:
     if (dollars := dollars_of(prices, previews)) is not None and prices is not None:
         expected, most = dollars
         assumed = "" if model.has_tier_price else f"; no {prices.tier} price is known"
-        what = "these requests, without later waves" if is_adaptive else "all"
+        begun = any(preview.answered for preview in previews)
+        what = "all" if not is_adaptive else "the first waves"
+        if is_adaptive and begun:
+            what = "all up to the next waves, with what is answered"
         echo(f"cost of {what}: {cost_text(expected, most)}, at {prices}{assumed}")
         whole = all_waves(previews) if is_adaptive else dollars
         if is_adaptive:
-            echo(f"cost of all waves: {_of_all_waves(*whole)}")
+            left = "what is still to ask" if begun else "all waves"
+            echo(f"cost of {left}: {_of_all_waves(*whole)}")
         if options.given.budget is not None:
             echo(_of_budget(options.given.budget, *whole))
     elif not options.name.descriptor.is_free and not options.given.base_url:

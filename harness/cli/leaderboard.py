@@ -239,6 +239,8 @@ def _write_leaderboard(
         warn(f"left out: {line}")
     chosen = set(map(id, merged.rows))
     here = [(run, rows) for run, rows in new if any(id(row) in chosen for row in rows)]
+    if not here and any(rows for _, rows in new):
+        raise UsageError(f"no row is added to {output}, so it stays as it is; name another with -o")
     ranked = sections([run for run, _ in here], threshold)
     enter_standings(
         merged.rows,

@@ -42,22 +42,34 @@ class Bill:
     dollars: float | None
     """`None` where no prices are known."""
 
+    def without(self, part: Bill) -> Bill:
+        """What is left of the plan without a part of it; nothing is below 0."""
+        dollars = None
+        if self.dollars is not None and part.dollars is not None:
+            dollars = max(0.0, self.dollars - part.dollars)
+        return Bill(
+            max(0, self.requests - part.requests),
+            max(0, self.prompt_tokens - part.prompt_tokens),
+            max(0, self.output_tokens - part.output_tokens),
+            dollars,
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class Waves:
-    """What all waves of an adaptive run may ask together, the answered ones included."""
+    """What all waves of an adaptive run may ask together."""
 
     precision: float | None
     """Octaves to which each effective length shall be known; `None` is as a full run knows it."""
     most_samples: int
-    """Most samples of the task on the lines that are known."""
+    """Most samples of the task on the lines that are known, the answered ones included."""
     longer_lines: bool
     """Whether longer lines may follow when the server has reported its window."""
     most_of_command: int | None
     """Most samples that the command may ask of all tasks, if it has a limit."""
     most: Bill | None
-    """An upper bound: all samples on the longest lines, with the longest replies. `None` where
-    lines beyond the task's may follow."""
+    """An upper bound of what is not answered yet: all samples on the longest lines, with the
+    longest replies. `None` where lines beyond the task's may follow."""
     expected: Bill | None
     """Of a model that sees to `sees_to`; `None` of a run that has begun."""
     sees_to: int
@@ -204,12 +216,16 @@ async def _waves(
             return None
         return _bill(await counting.preview(replace(request, plan=plan)), prices, is_most=is_most)
 
+    dearest = await bill(waves.dearest(most, fits), is_most=True)
+    if dearest is not None and waves.present:
+        begun = await bill(waves.plan.with_counts(waves.present), is_most=True)
+        dearest = None if begun is None else dearest.without(begun)
     return Waves(
         options.given.precision,
         waves.size,
         waves.may_grow,
         most,
-        await bill(waves.dearest(most, fits), is_most=True),
+        dearest,
         await bill(waves.expected(most), is_most=False),
         waves.sees_to,
     )

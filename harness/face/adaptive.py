@@ -52,7 +52,7 @@ class AllWaves:
     longer: Sequence[Line]
     """Lines that may follow, as far as the window is known."""
     present: Mapping[CellKey, int]
-    """The samples that are planned already."""
+    """The answered samples of cells of `plan`."""
     foreseen: Mapping[Line, int]
     """See `foreseen`; empty once something is planned."""
     limit: float
@@ -164,7 +164,7 @@ class AdaptiveChooser:
         return AllWaves(
             plan,
             self.lines(request, run)[len(plan.lines) :],
-            {cell.key: cell.samples for cell in cells if cell.condition in plan.conditions},
+            {} if run is None else dict(_answered(run, plan)),
             {} if cells else self._expected(plan, aim),
             math.inf if limit is None else limit,
             may_grow=self.further and plan.task.spec.items is None and not is_known,
@@ -289,6 +289,16 @@ def _present(request: RunRequest) -> JudgedRun | None:
         for place, cell in enumerate(manifest.cells)
     ]
     return replace(run, samples=samples, manifest=manifest)
+
+
+def _answered(run: JudgedRun, plan: Plan) -> Iterator[tuple[CellKey, int]]:
+    """The cells of a plan that have answers, each with the number of its answered samples."""
+    samples = run.samples[run.samples["outcome"] != Outcome.ERROR.place]
+    sizes = samples.groupby("cell").size()
+    for place, cell in enumerate(run.manifest.cells):
+        number = int(sizes.get(place, 0)) // plan.draws
+        if number and cell.condition in plan.conditions and cell.line in plan.lines:
+            yield cell.key, number
 
 
 def _further_lines(request: RunRequest, window: int) -> list[Line]:

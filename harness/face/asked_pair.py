@@ -291,8 +291,10 @@ class AskedAgainstBaseline(Asking):
         change, now = comparison.change(self._margin), comparison.second
         if change == "undecided":
             return f"open: whether {now} is worse than {BASELINE}"
+        if not self.is_decided:
+            return ""  # the verdict says what the samples so far are enough for
         to = "to" if change == "equivalent" else "than"
-        return f"{'decided' if self.is_decided else 'so far'}: {now} is {change} {to} {BASELINE}"
+        return f"decided: {now} is {change} {to} {BASELINE}"
 
     def _wanted(self, runs: Sequence[JudgedRun]) -> Sequence[Counts] | None:
         (now,) = runs
