@@ -57,7 +57,7 @@ def test_only_who_sees_further_is_decided(pairs: dict[str, Comparison]) -> None:
         "equivalent: scripted/near and scripted/same; "
         "open: scripted/none and scripted/half (scripted/half has the larger area), "
         "scripted/three and scripted/five (they differ at single lengths), "
-        "scripted/none and scripted/zero (nearly all answers of both are wrong)"
+        "scripted/none and scripted/zero (no area can fall by more than the margin)"
     )
 
 

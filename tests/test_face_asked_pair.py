@@ -218,7 +218,7 @@ def test_what_more_samples_do_not_show_is_not_decided(pair: Pair) -> None:
     said = " ".join(pair.ask().err.split())
     assert "no further samples are asked: more samples would not decide the comparison" in said
     assert said.endswith(
-        "open: which of one/x and two/x sees further (nearly all answers of both are wrong)"
+        "open: which of one/x and two/x sees further (no area can fall by more than the margin)"
     )
     assert pair.asked == {"one": [], "two": []}
 

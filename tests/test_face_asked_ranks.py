@@ -148,7 +148,7 @@ def test_lines_that_only_others_have_come_first(runs: Pair) -> None:
     wanted = lines_of_all(ranking, RANKS, MARGIN)[short]
     assert [wanted[key] for key in wanted] == [9, 9, 9, 5, 5, 5]
     said = " ".join(runs.ask("--max-requests", "15").err.split())
-    assert "first 15 on lines that only other runs have; then" in said
+    assert "only samples on lines that only other runs have (15)" in said
     assert count(runs) == {"far": 0, "mid": 0, "near": 0, "short": 15}
     assert lengths_of(runs.asked["short"]) == {16, 32, 64}
     assert {line.length for _, line in planned(read_run(short))} == {2, 4, 8, 16, 32, 64}

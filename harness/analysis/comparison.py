@@ -186,7 +186,7 @@ class Comparison:
         )
 
     def is_at_floor(self, margin: float) -> bool:
-        """Whether nearly all answers of both sides are wrong, so that no fall could be seen."""
+        """Whether the areas of both are so small that none can fall by more than the margin."""
         pairs = [compared.paired.pair for compared in self.conditions]
         return all(is_at_floor(side, margin) for side in zip(*pairs, strict=True))
 

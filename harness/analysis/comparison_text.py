@@ -17,6 +17,7 @@ from eyechart.harness.analysis.signed import signed_end, with_ends
 from eyechart.harness.analysis.tokens_text import tokens_text
 from eyechart.harness.settings.judging import MARGIN
 from eyechart.harness.spec import varied_label
+from eyechart.providers.naming import named
 
 Verdict: TypeAlias = Literal["limited", "further", "area", "equivalent", "lines", "open"]
 _LARGER = "has the larger area"
@@ -117,8 +118,9 @@ def _within(comparison: Comparison, margin: float) -> str:
         )
     if comparison.is_at_floor(margin):
         return (
-            "nearly all answers of both are wrong, so equal areas show nothing: ask shorter rows, "
-            "or an easier task"
+            f"the areas of both are at most {100 * margin:g} points above guessing, so none can "
+            "fall by more than the margin: ask shorter rows or an easier task, or give a smaller "
+            f"{named('margin')}"
         )
     low, high = (signed_end(100 * end, 1) for end in comparison.area.equivalence_ci)
     return (
@@ -341,4 +343,4 @@ def _shown(comparison: Comparison, margin: float) -> str:
         return f" ({ahead_behind(comparison)[0]} {_LARGER}{counts})"
     if verdict == "lines":
         return f" (they differ {_AT_LINES})"
-    return " (nearly all answers of both are wrong)" if comparison.is_at_floor(margin) else ""
+    return " (no area can fall by more than the margin)" if comparison.is_at_floor(margin) else ""

@@ -40,7 +40,7 @@ Counts: TypeAlias = Mapping[CellKey, int]
 
 def is_decided(comparison: Comparison, margin: float) -> bool:
     """Whether the answer is found, see `is_found`, or more samples do not help, because something
-    else than sight limits a length, or because nearly all answers of both are wrong.
+    else than sight limits a length, or because neither area can fall by more than the margin.
     """
     is_at_floor = comparison.has_same_lines and comparison.is_at_floor(margin)
     return comparison.length.is_limited or is_at_floor or is_found(comparison, margin)

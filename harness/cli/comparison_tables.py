@@ -48,7 +48,7 @@ def print_comparison(comparison: Comparison, margin: float) -> None:
         show_blocks([first], columns)
         pairs = sum(row.n for row, _ in compared.lines)
         if compared.is_paired and (note := few(pairs, compared.rows)):
-            tell(f"Each of the two effective lengths is {note}.")
+            tell(f"The pairs are {note}.")
     _tell_of_factors(compared.length for compared in comparison.conditions)
     tell(finding(comparison, margin))
 

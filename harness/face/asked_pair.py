@@ -96,12 +96,12 @@ class Asking(ABC):
         if not self.price:
             return "nothing is asked: the run has all samples of the baseline"
         dollars = self.price * max(float(run.samples["cost"].mean()) for run in self.runs)
-        limits = [f"{self.price:,} sample{'s' * (self.price > 1)}"]
+        cost = f" (about {dollars_text(dollars)})" if math.isfinite(dollars) else ""
+        limits = [f"{self.price:,} sample{'s' * (self.price > 1)}{cost}"]
         if self._limits.budget is not None:
             limits.append(dollars_text(self._limits.budget))
-        cost = f", which is about {dollars_text(dollars)}" if math.isfinite(dollars) else ""
         return (
-            f"asking at most {' and '.join(limits)}{cost}: {self._first()}, in "
+            f"asking at most {' and '.join(limits)}: {self._first()}, in "
             f"{WAVES} waves; {named('max_requests')} sets another limit"
         )
 
@@ -162,9 +162,10 @@ class Asking(ABC):
         """Why nothing more can be asked, though the comparison is not sure enough to end before."""
         what = f"all {WAVES} waves are asked"
         if self.waves < WAVES:
-            left = f"{self._budget.requests:,} samples left are"
-            what = f"no line has more samples, or the {left} fewer than a wave asks"
-        return f"{what}; the comparison is not so sure that it had ended before"
+            left = self._budget.requests or 0
+            are = "sample left is" if left == 1 else "samples left are"
+            what = f"no line has more samples, or the {left:,} {are} fewer than a wave asks"
+        return f"{what}; nothing was sure enough to end earlier"
 
     def _limit(self) -> str:
         """The limit that is reached; empty where none is."""

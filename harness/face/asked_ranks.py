@@ -62,7 +62,10 @@ class AskedRanks(Asking):
     def _first(self) -> str:
         runs = self.runs
         lacks = self._lack(self._lacked(runs, rank_runs(runs, self._threshold)))
-        first = f"first {lacks:,} on lines that only other runs have; then " if lacks else ""
+        on = "on lines that only other runs have"
+        if lacks >= self.price:
+            return f"only samples {on} ({lacks:,})"
+        first = f"first {lacks:,} {on}; then " if lacks else ""
         return f"{first}{_OPEN[self._question]}"
 
     def _lacked(self, runs: Sequence[JudgedRun], ranking: Ranking) -> Sequence[Counts]:

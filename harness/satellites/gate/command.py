@@ -181,8 +181,8 @@ def _save(baseline: Path, runs: Sequence[JudgedRun], threshold: Threshold, margi
         curves = [one.curve for one in run.conditions.values() if one.curve is not None]
         if curves and is_at_floor(curves, margin):
             warn(
-                f"{run.folder}: nearly all answers are wrong, so no run can be found worse; ask "
-                "shorter rows, or an easier task"
+                f"{run.folder}: its area cannot fall by more than the margin, so no run can be "
+                "found worse; ask shorter rows or an easier task, or give a smaller --margin"
             )
     kilobytes = max(1, round(baseline.stat().st_size / 1000))
     echo(f"{baseline}: {len(runs)} run{'s' * (len(runs) > 1)}, {kilobytes:,} kB")

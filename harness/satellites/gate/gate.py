@@ -23,7 +23,7 @@ WORSE, UNDECIDED = 3, 4
 """Exit codes of their own: a run is worse than the baseline; it is open whether one is."""
 INCOMPLETE, NOT_COMPARABLE = "incomplete", "not comparable"
 """Verdicts besides those of a comparison, which never pass: the run lacks samples of the baseline;
-something else than sight limits a length, or nearly all answers of both are wrong."""
+something else than sight limits a length, or neither area can fall by more than the margin."""
 MOST_WITHOUT = 0.05
 """Share of a baseline's samples that may lack a partner in a run."""
 
