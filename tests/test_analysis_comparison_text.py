@@ -53,7 +53,7 @@ def test_no_difference_says_what_could_have_been_found(lab: Lab) -> None:
         "It is open whether scripted/a and scripted/b differ on lab/ones: both effective lengths "
         "lie beyond the longest line; area 1.00 against 1.00"
     )
-    assert "4 pairs and 2 tests can show nothing" in sentence
+    assert "4 pairs and 2 tests can show no fall from 90 %" in sentence
 
 
 def test_a_larger_area_is_called_that(lab: Lab) -> None:
@@ -183,7 +183,7 @@ def test_one_condition_without_a_limit_is_counted(lab: Lab) -> None:
 
 
 def test_what_a_line_can_show_goes_by_the_line_with_most_pairs(lab: Lab) -> None:
-    """A line with two pairs can show nothing, and others can."""
+    """A line with two pairs can show no fall from 90 %, and others can."""
     first = read_run(run(lab, "scripted/a", samples=60))
     few = lab.wanted(model="scripted/b", samples=60, lengths=[5], axes={"separator": ["none"]})
     lab.asked(few)

@@ -267,7 +267,7 @@ def _of_lines(comparison: Comparison) -> str:
     least, most = (find(line.n for line, _ in tests) for find in (min, max))
     fall = smallest_fall(most, len(tests) + comparison.other_tests)
     shown = (
-        "nothing"
+        f"no fall from {100 * FROM:.0f} %"
         if fall is None
         else f"a fall from {100 * FROM:.0f} % to {100 * (FROM - fall):.0f} %"
     )
