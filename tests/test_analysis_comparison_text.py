@@ -183,7 +183,7 @@ def test_one_condition_without_a_limit_is_counted(lab: Lab) -> None:
 
 
 def test_what_a_line_can_show_goes_by_the_line_with_most_pairs(lab: Lab) -> None:
-    """A line with two pairs can show no fall from 90 %, and others can."""
+    """A line with two pairs can show nothing, and others can."""
     first = read_run(run(lab, "scripted/a", samples=60))
     few = lab.wanted(model="scripted/b", samples=60, lengths=[5], axes={"separator": ["none"]})
     lab.asked(few)
