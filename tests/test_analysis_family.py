@@ -157,6 +157,12 @@ class TestRanking:
             "it sees further than each of the 2 others (same rows, Holm's correction for 3 pairs)."
         )
 
+    def test_a_length_beyond_the_lines_may_be_longer(self, lab: Lab) -> None:
+        """So what is longest is not known where a run was asked short lines only."""
+        runs = [run(lab, "a", sees_to(16)), run(lab, "b", sees_to(99), lengths=LENGTHS[:2])]
+        ranking = rank_runs(runs)
+        assert "has the longest known effective length" in ranking_finding(ranking)
+
     def test_nothing_shown_is_said(self, lab: Lab) -> None:
         """Equal runs."""
         ranking = rank_runs([run(lab, name, sees_to(4)) for name in "abc"])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from itertools import combinations
 from math import comb
 from typing import TypeAlias
@@ -336,7 +336,8 @@ def ranking_finding(ranking: Ranking) -> str:
             f"{subject} cannot be ordered on {task}: their effective lengths lie {outside}; {it} "
             f"{what} ({how})."
         )
-    return f"{subject} {has} the longest effective length on {task}{of}; {it} {what} ({how})."
+    behind = [one for place, one in enumerate(ranking.runs) if place not in best]
+    return f"{subject} {has} {longest_of(behind)} on {task}{of}; {it} {what} ({how})."
 
 
 def not_by_length(ranking: Ranking, margin: float) -> str:
@@ -386,6 +387,15 @@ def _outside(ranked: Ranked) -> str:
     """
     estimates = ranked.estimates.values()
     return outside_text({one.length.sign for one in estimates if one and one.length})
+
+
+def longest_of(others: Iterable[Ranked]) -> str:
+    """`the longest effective length`, or `the longest known effective length` where that of another
+    run lies beyond its lines.
+    """
+    lengths = [one and one.length for ranked in others for one in ranked.estimates.values()]
+    known = " known" if any(length and length.sign == ">" for length in lengths) else ""
+    return f"the longest{known} effective length"
 
 
 def outside_text(signs: Collection[Sign]) -> str:

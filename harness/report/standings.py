@@ -11,7 +11,13 @@ from eyechart.harness.analysis.cost_at import cost_of_reply_at, many_text
 from eyechart.harness.analysis.curve import Threshold
 from eyechart.harness.analysis.interval import Bound, Span, span_text
 from eyechart.harness.analysis.not_known import not_ranked
-from eyechart.harness.analysis.run_text import correction, outside_text, ranking_finding, remedies
+from eyechart.harness.analysis.run_text import (
+    correction,
+    longest_of,
+    outside_text,
+    ranking_finding,
+    remedies,
+)
 from eyechart.harness.analysis.standing import Place, Standing
 from eyechart.harness.analysis.tokens_text import unit_note
 from eyechart.harness.report.section import Section
@@ -256,7 +262,8 @@ def standing_finding(standing: Standing) -> str:
         first = f"{best.name} {others_too} cannot be ordered: their effective lengths lie {outside}"
     else:
         has = f"{others_too} have" if tied else "has"
-        first = f"{best.name} {has} the longest effective length, {estimate}"
+        longest = longest_of(one for one in ranking.runs if one.rank_key != best.rank_key)
+        first = f"{best.name} {has} {longest}, {estimate}"
     return f"{first}; {shown} ({correction(tests, standing.unpaired)})."
 
 
