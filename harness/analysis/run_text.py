@@ -391,9 +391,10 @@ def _outside(ranked: Ranked) -> str:
 
 def longest_of(others: Iterable[Ranked]) -> str:
     """`the longest effective length`, or `the longest known effective length` where that of another
-    run lies beyond its lines.
+    run which is ranked lies beyond its lines.
     """
-    lengths = [one and one.length for ranked in others for one in ranked.estimates.values()]
+    ranked = [one for one in others if one.is_ranked]
+    lengths = [found and found.length for one in ranked for found in one.estimates.values()]
     known = " known" if any(length and length.sign == ">" for length in lengths) else ""
     return f"the longest{known} effective length"
 
