@@ -379,7 +379,7 @@ class TestFullRuns:
         assert sum(cell.samples for cell in read_manifest(folder).cells) == answers
 
     def test_answers_on_other_lines_are_taken_up(self, lab: Lab) -> None:
-        """Also where neither the full run nor the next adaptive one has them."""
+        """Answers count, also on lines that neither the full run nor the next adaptive one asks."""
         model = lab.fake(sees(SEES))
         adaptive(lab, model, *LENGTHS)
         folder = lab.the_run()
@@ -594,7 +594,7 @@ class TestDryRun:
             assert set(again["most"].values()) == {0}
 
     def test_answers_on_other_lines_are_no_part_of_what_is_left(self, lab: Lab) -> None:
-        """The bound is of the lines that the command names, and holds."""
+        """The bound counts only the lines that the command names, and the run stays below it."""
         provider = ScriptedProvider(is_near_the_threshold)
         one = ("--model", lab.fake(provider), "--axis", "separator=none")
         assert lab.bench_run(*one, "--lengths", "5,7,15,30", "--samples", "9").code == 0

@@ -87,3 +87,17 @@ def test_the_table_of_a_paper_has_the_numbers_of_the_terminal(
     lab.bench(*arguments, "--format", "latex", "--json").one_line(2, "--format does not go")
     alone = lab.bench("leaderboard", folders[0], "-o", path.with_name("one.csv"), "--format=latex")
     assert "task & condition & model & unit & effective length" in alone.out
+
+
+def test_a_file_to_which_no_row_is_added_stays(lab: Lab) -> None:
+    """Its ranks and its page too, where the runs of its rows are not here."""
+    board = lab.folder / "board.csv"
+    for model in ("oracle:9", "oracle:4"):
+        assert lab.bench_run("--model", model, "--lengths", "2,4,8").code == 0
+    assert lab.bench("leaderboard", "--out", lab.out, "-o", board).code == 0
+    other = lab.out / "other"
+    before = board.read_bytes(), board.with_suffix(".html").read_bytes()
+    assert lab.bench_run("--model", "tiny", "--lengths", "2,4", "--out", other).code == 0
+    done = lab.bench("leaderboard", "--out", other, "-o", board)
+    assert (done.code, "no row is added to" in done.err) == (2, True)
+    assert (board.read_bytes(), board.with_suffix(".html").read_bytes()) == before

@@ -113,6 +113,14 @@ def test_a_limit_leaves_the_run_incomplete(gate: Gate) -> None:
     assert len(gate.asked) == 10
 
 
+def test_what_is_incomplete_is_not_called_equivalent(gate: Gate) -> None:
+    """Although the samples that both have would say so: the verdict is below."""
+    gate.pair.run("new", right, "--lengths", "2,4,8,16", "--samples", "4")
+    done = gate.ask("--max-requests", "1", "--margin", "0.29")
+    assert (done.code, done.out.splitlines()[0].endswith("  incomplete")) == (4, True)
+    assert "equivalent" not in done.err
+
+
 def test_samples_without_a_reply_are_asked_first(gate: Gate) -> None:
     """Those of the run's own, however little they tell."""
 

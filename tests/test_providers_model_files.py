@@ -19,6 +19,7 @@ from safetensors.numpy import load_file, save_file
 from eyechart.harness.satellites.probe.tiny import open_inside as open_tiny
 from eyechart.providers import model_files
 from eyechart.providers.base import ModelSettings, Request, SetupError, StopRunError
+from eyechart.providers.hf.files import files_in
 from eyechart.providers.intervention import Intervention
 from eyechart.providers.tiny import provider as tiny_provider
 from eyechart.providers.tiny.chat import Chat
@@ -126,6 +127,18 @@ def test_files_that_are_none(folder: Path, name: str, change: Change) -> None:
     (folder / name).unlink(missing_ok=True)
     change(folder / name)
     refused(folder, name if change is not Path.mkdir else str(folder))
+
+
+def test_weights_that_cannot_be_read_say_why(folder: Path) -> None:
+    """Saving the model again would not help; damaged ones ask for that."""
+    weights = folder / "model.safetensors"
+    weights.write_bytes(b"damaged")
+    with pytest.raises(SetupError, match="is damaged .* save the model again"):
+        files_in(str(folder))
+    weights.unlink()
+    weights.mkdir()
+    with pytest.raises(SetupError, match=r"cannot be read: \w+ \w+"):
+        files_in(str(folder))
 
 
 def test_weights_larger_than_their_config_are_not_read(folder: Path) -> None:

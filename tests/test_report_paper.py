@@ -61,7 +61,7 @@ def figure(lab: Lab, *arguments: str | Path) -> list[Path]:
 
 
 def charts(kind: str, *named: Path, **style: Any) -> dict[str, Any]:
-    """The specs of the charts in Python, of which Altair makes no objects: that is slow."""
+    """The specs of the charts in Python. Altair makes no objects of them here, which is slow."""
     with pytest.MonkeyPatch.context() as patch:
         for made in (alt.LayerChart, alt.VConcatChart):
             patch.setattr(made, "from_dict", lambda spec, **_: spec)

@@ -1,4 +1,4 @@
-"""How many samples an adaptive run is expected to ask, before anything is known of its model."""
+"""How many samples an adaptive run is expected to ask when nothing is known about its model yet."""
 
 from __future__ import annotations
 

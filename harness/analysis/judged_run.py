@@ -454,16 +454,8 @@ def read_run(
     judge = judge_of_run(folder, manifest, tasks, run_kept_code=run_kept_code)
     model = model_of(manifest)
     judged = judged_samples(folder, manifest, spec, warn, judge=judge, model=model)
-    return JudgedRun(
-        folder,
-        manifest,
-        judged.table,
-        judged.answers,
-        judge,
-        judged.times,
-        model,
-        judged.not_counted,
-    )
+    found = judged.table, judged.answers, judge, judged.times, model, judged.not_counted
+    return JudgedRun(folder, manifest, *found)
 
 
 def part_of(run: JudgedRun, keeps: Callable[[Cell], bool]) -> JudgedRun:

@@ -50,11 +50,12 @@ class AllWaves:
     plan: Plan
     """The task's lines, each with as many samples as it may have."""
     longer: Sequence[Line]
-    """Lines that may follow, as far as the window is known."""
+    """Longer lines that may be asked after those of the task; empty where the window is not known.
+    """
     present: Mapping[CellKey, int]
-    """The answered samples of cells of `plan`."""
+    """The cells of `plan` that have answers, each with the number of its answered samples."""
     foreseen: Mapping[Line, int]
-    """See `foreseen`; empty once something is planned."""
+    """The samples of each line that `foreseen` expects; empty once something is planned."""
     limit: float
     """Most samples of a condition."""
     may_grow: bool

@@ -164,7 +164,7 @@ def first_of(at: Sequence[int], wanted: int | None = None) -> int:
 
 
 def priced(lines: Iterable[StandingLine], at: Iterable[int]) -> list[int]:
-    """The lengths in `at` at which the price of a line is known."""
+    """The lengths in `at` for which the cost of a reply is known."""
     return [length for length in at if any(line.cost_at(length) for line in lines)]
 
 

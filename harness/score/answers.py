@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from .verdict import Target
 
 _MOST_NAMED = 3
-"""A reply that names more numbers says nothing by naming the right one."""
+"""Among more numbers than this in a reply, the right one may stand by chance."""
 _ROUNDING = 1e-9
 """Share of a number by which floats may differ that stand for the same decimal number."""
 

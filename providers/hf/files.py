@@ -86,7 +86,7 @@ class ModelFiles:
                         name: (one.get_dtype(), one.get_shape()) for name, one in slices.items()
                     }
             except OSError as error:
-                raise SetupError(f"{str(path)!r} cannot be read: {error.strerror}") from error
+                raise SetupError(f"{str(path)!r} cannot be read: {one_line(error)}") from error
             except SafetensorError as error:
                 raise SetupError(
                     f"{str(path)!r} is damaged ({one_line(error)}); save the model again"
