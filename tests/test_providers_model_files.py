@@ -133,7 +133,7 @@ def test_weights_that_cannot_be_read_say_why(folder: Path) -> None:
     """Saving the model again would not help; damaged ones ask for that."""
     weights = folder / "model.safetensors"
     weights.write_bytes(b"damaged")
-    with pytest.raises(SetupError, match="is damaged .* save the model again"):
+    with pytest.raises(SetupError, match=r"is damaged .* save the model again"):
         files_in(str(folder))
     weights.unlink()
     weights.mkdir()
