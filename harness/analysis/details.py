@@ -71,25 +71,26 @@ class RunDetails:
         NaN where a value is unknown or not a number.
         """
         records = [detail.record for detail in self.details]
-        verdicts = [detail.verdict for detail in self.details]
-        places = {
-            "cell": [detail.cell for detail in self.details],
-            "length": [self.run.manifest.cells[detail.cell].length for detail in self.details],
-            "index": [record.index for record in records],
-            "outcome": [verdict.outcome.place for verdict in verdicts],
-        }
-        numbers = {
+        samples = self.run.samples
+        order = np.lexsort([samples[name].to_numpy() for name in ("draw", "cell", "index")])
+        cells, answers = (samples[name].to_numpy()[order] for name in ("cell", "answer"))
+        lengths = np.array([cell.length for cell in self.run.manifest.cells], int)
+        integers = np.array([*map(as_float, self.run.answers), math.nan])  # -1: none was read
+        of_records = {
             "target": [_exact_float(record.target) for record in records],
-            "answer": [as_float(verdict.answer) for verdict in verdicts],
-            "signed_error": [as_float(verdict.signed_error) for verdict in verdicts],
             "characters": [as_float(record.chars) for record in records],
             "prompt_tokens": [_taken(record, "prompt_tokens") for record in records],
             "output_tokens": [_taken(record, "output_tokens") for record in records],
-            "cost": [as_float(self.run.cost_of(record)) for record in records],
         }
         return pd.DataFrame(
-            {name: np.array(values, int) for name, values in places.items()}
-            | {name: np.array(values, float) for name, values in numbers.items()}
+            {
+                "cell": cells,
+                "length": lengths[cells],
+                **{name: samples[name].to_numpy()[order] for name in ("index", "outcome")},
+                "answer": integers[answers],
+                **{name: samples[name].to_numpy()[order] for name in ("signed_error", "cost")},
+                **{name: np.array(values, float) for name, values in of_records.items()},
+            }
         )
 
 

@@ -42,7 +42,7 @@ from eyechart.harness.journal.record import Record, Warn, read_records
 from eyechart.harness.journal.server import addresses
 from eyechart.harness.plan.cost import whole_cost
 from eyechart.harness.plan.resolved_model import ResolvedModel, resolve_model
-from eyechart.harness.score.outcomes import ANSWERED, NOT_SCORED, SCORED_PLACES, Cause, Outcome
+from eyechart.harness.score.outcomes import ANSWERED, OUTCOMES, SCORED_PLACES, Cause, Outcome
 from eyechart.harness.spec import Cell, Condition, TaskSpec, columns, counted
 from eyechart.harness.spec.dollars import dollars_text
 from eyechart.harness.spec.worked import number_of
@@ -126,9 +126,8 @@ class JudgedRun:
 
     def cost_at(self, places: Collection[int]) -> RunCost | None:
         """What the replies in the cells at `places` cost."""
-        cells, records, costs = (
-            self.samples[name].to_numpy() for name in ("cell", "record", "cost")
-        )
+        taken = "cell", "record", "cost"
+        cells, records, costs = (self.samples[name].to_numpy() for name in taken)
         in_cells = np.flatnonzero(np.isin(cells, list(places)))
         _, firsts = np.unique(records[in_cells], return_index=True)
         costs = costs[in_cells[np.sort(firsts)]]
@@ -189,6 +188,11 @@ class JudgedRun:
         return cell_table(self.manifest, self.samples)
 
     @cached_property
+    def outcomes(self) -> npt.NDArray[np.int64]:
+        """The number of samples with each of `OUTCOMES` in each cell; shape (cells, outcomes)."""
+        return self.cells[list(OUTCOMES)].to_numpy(np.int64)
+
+    @cached_property
     def diagnosis(self) -> pd.DataFrame:
         """One row for each cell, see `diagnosis.diagnosis` and `confidence.confidence`."""
         size = len(self.manifest.cells)
@@ -221,13 +225,12 @@ class JudgedRun:
     @property
     def missing(self) -> int:
         """Number of samples without a reply; for a shard, among its own rows."""
-        return int(self.cells[list(NOT_SCORED)].to_numpy().sum())
+        return int(np.delete(self.outcomes, SCORED_PLACES, axis=1).sum())
 
     @property
     def has_nothing_readable(self) -> bool:
         """Whether there are replies, and none can be read: the same command stops again."""
-        cells = self.cells
-        return bool(cells["n"].any()) and not cells[list(ANSWERED)].to_numpy().any()
+        return bool(self.cells["n"].any()) and not self.cells[list(ANSWERED)].any(axis=None)
 
 
 @dataclass(frozen=True, eq=False)
@@ -267,8 +270,7 @@ class JudgedCondition:
     @cached_property
     def scored_cells(self) -> pd.DataFrame:
         """The rows of `cells` with a scored sample: these have an accuracy."""
-        scored = self.run.cells["n"].to_numpy() > 0
-        return self.run.cells.iloc[[place for place in self.places if scored[place]]]
+        return self.cells[self.cells["n"].to_numpy() > 0]
 
     @property
     def lengths(self) -> list[int]:

@@ -29,10 +29,11 @@ from eyechart.harness.task.scorer import Scorer, is_loaded, load_scorer
 from eyechart.providers.naming import named, turned_on
 
 _OR_TRUST = f", or execute what the run names with {turned_on('run_kept_code')}"
-_SHORT = 64
-"""Characters of the longest reply whose verdict is cached."""
+_SHORT = 2048
+"""Characters of the longest reply whose verdict is cached: 8 MB in all, in Latin letters."""
 _judge_cached = lru_cache(maxsize=4096)(judge)
-"""`judge` with a cache for short replies, which repeat often: "Final answer: 7", target 7."""
+"""`judge` with a cache: short replies repeat ("Final answer: 7", target 7), and a report judges
+the replies of each run twice, for its numbers and for its texts."""
 
 
 @dataclass(frozen=True)

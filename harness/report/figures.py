@@ -41,7 +41,7 @@ def outcomes_figure(section: Section) -> Figure:
         rows: Rows = []
         # lines with the same nominal length, or in the same band, are one bar
         lengths = np.array([section.shown_as(int(length)) for length in series.cells["length"]])
-        table = series.cells[list(OUTCOMES)].to_numpy()
+        table = series.run_details.run.outcomes[list(series.judged.places)]
         for length in np.unique(lengths).tolist():
             counts = table[lengths == length].sum(axis=0).tolist()
             total = sum(counts)

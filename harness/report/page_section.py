@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
 
-import pandas as pd
+import numpy as np
 
 from eyechart.harness.analysis.confidence_text import confidence_finding
 from eyechart.harness.analysis.drift import drift_notes
@@ -141,8 +141,8 @@ class PageSection:
 
     @cached_property
     def outcomes(self) -> set[str]:
-        counts = pd.concat([details.run.cells[list(OUTCOMES)] for details in self.section.runs])
-        return set(counts.columns[counts.any()])
+        counts = np.concatenate([details.run.outcomes for details in self.section.runs])
+        return {OUTCOMES[place] for place in np.flatnonzero(counts.any(axis=0))}
 
     @property
     def anchor(self) -> str:
