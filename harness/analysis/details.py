@@ -73,22 +73,20 @@ class RunDetails:
         records = [detail.record for detail in self.details]
         samples = self.run.samples
         order = np.lexsort([samples[name].to_numpy() for name in ("draw", "cell", "index")])
-        cells, answers = (samples[name].to_numpy()[order] for name in ("cell", "answer"))
+        taken = ("cell", "index", "outcome", "signed_error", "cost")
+        of_samples = {name: samples[name].to_numpy()[order] for name in taken}
         lengths = np.array([cell.length for cell in self.run.manifest.cells], int)
-        integers = np.array([*map(as_float, self.run.answers), math.nan])  # -1: none was read
         of_records = {
             "target": [_exact_float(record.target) for record in records],
+            "answer": [as_float(detail.verdict.answer) for detail in self.details],
             "characters": [as_float(record.chars) for record in records],
             "prompt_tokens": [_taken(record, "prompt_tokens") for record in records],
             "output_tokens": [_taken(record, "output_tokens") for record in records],
         }
         return pd.DataFrame(
             {
-                "cell": cells,
-                "length": lengths[cells],
-                **{name: samples[name].to_numpy()[order] for name in ("index", "outcome")},
-                "answer": integers[answers],
-                **{name: samples[name].to_numpy()[order] for name in ("signed_error", "cost")},
+                **of_samples,
+                "length": lengths[of_samples["cell"]],
                 **{name: np.array(values, float) for name, values in of_records.items()},
             }
         )

@@ -40,7 +40,6 @@ from eyechart.harness.errors import JournalError
 from eyechart.harness.journal.manifest import Manifest, read_manifest
 from eyechart.harness.journal.record import Record, Warn, read_records
 from eyechart.harness.journal.server import addresses
-from eyechart.harness.plan.cost import whole_cost
 from eyechart.harness.plan.resolved_model import ResolvedModel, resolve_model
 from eyechart.harness.score.outcomes import ANSWERED, OUTCOMES, SCORED_PLACES, Cause, Outcome
 from eyechart.harness.spec import Cell, Condition, TaskSpec, columns, counted
@@ -113,11 +112,6 @@ class JudgedRun:
         """The date and the name of the price list used for `cost`; empty if there is none."""
         prices = None if self.model is None else self.model.prices
         return "" if prices is None else prices.of
-
-    def cost_of(self, record: Record) -> float | None:
-        """Dollars of a record's reply; `None` if its tokens or prices are not known."""
-        prices = None if self.model is None else self.model.prices
-        return None if prices is None else whole_cost(prices, record)
 
     @cached_property
     def cost(self) -> RunCost | None:
