@@ -61,8 +61,9 @@ def test_confidence_and_the_score_of_brier(
 
 def chosen(confidence: list[float], right: list[bool]) -> Chosen:
     n = len(right)
+    none = np.zeros(n)
     return Chosen(
-        np.zeros(n, np.int64), np.array(right), np.array(confidence), np.zeros(n), np.arange(n)
+        none.astype(int), np.array(right), np.array(confidence), none, none > 0, np.arange(n)
     )
 
 
@@ -186,6 +187,7 @@ def rows(path: Path) -> list[dict[str, str]]:
         return list(csv.DictReader(file))
 
 
+BELOW = "On 1 of 2 lines (5 symbols) it is right less often than by guessing (0 % "
 BLIND = (
     "It is sure where it is blind: at 5 symbols (10 choices) it is 93 % sure of its first choice "
     "on average, and right in 0 %."
@@ -275,10 +277,31 @@ def test_a_model_that_is_right_more_often_than_guesses_is_not_blind(
 
 def test_a_model_that_prefers_wrong_options_is_said_to(lab: Lab, asked: Callable[..., Any]) -> None:
     """Where it is right less often than guesses would be, it follows a rule of its own."""
+    asked(answers(0.99, 0.5), "--samples", "60", "--axis", "separator=none")
+    said = confidence_finding(read_run(lab.the_run()))
+    assert BELOW in said
+    assert "prefers wrong options by a rule of its own" in said
+    assert "the same probability" not in said
+
+
+def test_options_of_the_same_probability_are_no_rule(lab: Lab, asked: Callable[..., Any]) -> None:
+    """The sentence has their number: they are why guesses would be right more often."""
     asked(answers(0.99, 0.01), "--samples", "60", "--axis", "separator=none")
     said = confidence_finding(read_run(lab.the_run()))
-    assert "On 1 of 2 lines (5 symbols) it is right less often than by guessing (0 % " in said
-    assert "prefers wrong options by a rule of its own" in said
+    assert BELOW in said
+    assert "rule of its own" not in said
+    assert "In 60 of 120 choices the right option has the same probability as the best" in said
+    assert "options of the same probability, which count as not right, can explain that" in said
+
+
+def test_a_server_that_tells_no_options_apart_is_asked_no_more(
+    lab: Lab, asked: Callable[..., Any]
+) -> None:
+    """Whatever its log-probabilities are, all options have the same one."""
+    done = asked(lambda request: scored_reply(request, [[-1.0]] * len(request.options)))
+    assert done.code == 1
+    assert "in each of the first 6 forced choices all options have the same prob" in done.err
+    assert read_run(lab.the_run()).samples["tied"].sum() == 6
 
 
 def test_replies_have_no_confidence(lab: Lab) -> None:

@@ -19,6 +19,7 @@ from eyechart.harness.analysis.effective_length import (
     passing_lengths,
 )
 from eyechart.harness.analysis.fit import fit
+from eyechart.harness.analysis.further import fitted_side
 from eyechart.harness.analysis.interval import Bound, at_most
 from tests.curves import LENGTHS, answers, banded, falling, hold_95_percent, shares
 
@@ -442,6 +443,24 @@ def test_an_effective_length_of_few_replies_or_rows_says_so() -> None:
         "",
     ]
     assert [few(200, rows) for rows in (1, 19, 20)] == ["of 1 row only", "of 19 rows only", ""]
-    three, eight = (effective_length(answers([[1]] * n, (4,))) for n in (3, 8))
+    three, eight = (effective_length(answers([[0]] * n, (4,))) for n in (3, 8))
     assert (three.note, eight.note) == ("of 3 replies only", "")
-    assert str(three) == "> 4 (of 3 replies only)"
+    assert str(three) == "< 4 (of 3 replies only)"
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong", "said"),
+    [
+        (8, 0, "not known (< 4 to > 4)"),
+        (15, 0, "not known (< 4 to > 4)"),
+        (16, 0, "> 4"),
+        (19, 1, "not known (< 4 to > 4)"),
+        (12, 8, "< 4"),
+    ],
+)
+def test_one_line_says_no_more_than_its_accuracy(right: int, wrong: int, said: str) -> None:
+    """Eight right replies of eight are a chance of 10 % for a model that is right in 75 %."""
+    found = effective_length(answers([[1]] * right + [[0]] * wrong, (4,)))
+    assert str(found) == said
+    side = fitted_side(answers([[1]] * right + [[0]] * wrong, (4,)), Threshold())
+    assert side.length == found.length

@@ -17,7 +17,7 @@ from eyechart.harness.face.variant import refuse_variant, variant_of
 from eyechart.harness.journal.manifest import read_manifest
 from eyechart.harness.journal.record import SAMPLES, decode
 from eyechart.harness.score.answer_type import PlainAnswerForm
-from eyechart.harness.score.forced_choice import choice_verdict, ranked
+from eyechart.harness.score.forced_choice import belief, choice_verdict, ranked
 from eyechart.harness.settings.spelling import as_option
 from eyechart.harness.spec import Settings
 from eyechart.providers import descriptors
@@ -236,7 +236,9 @@ def test_the_rank_of_the_right_option() -> None:
     form = PlainAnswerForm("integer", "Final answer:")
     verdict = choice_verdict(equal, 7, (), form)
     assert (verdict.outcome, verdict.answer, verdict.signed_error) == ("incorrect", 8, 1)
-    assert verdict.why == "prefers '8' to '7': rank 2 of 3, margin 0.00"
+    tie = "'8' is as probable as '7', which counts as not right: rank 2 of 3, margin 0.00"
+    assert verdict.why == tie
+    assert [belief(one).tied for one in (options, equal)] == [False, True]
     assert choice_verdict(options, 7, (), form).outcome == "correct"
 
 

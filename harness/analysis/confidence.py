@@ -33,6 +33,7 @@ class Chosen(NamedTuple):
     right: npt.NDArray[np.bool_]
     confidence: Floats
     brier: Floats
+    tied: npt.NDArray[np.bool_]
     rows: npt.NDArray[np.int64]
     """The row of each: samples of one row go together."""
 
@@ -41,13 +42,13 @@ def chosen_of(samples: pd.DataFrame) -> Chosen:
     """The forced choices among `JudgedRun.samples`."""
     scored = np.isin(samples["outcome"].to_numpy(), SCORED_PLACES)
     scored &= samples["options"].to_numpy() > 0
-    cells, outcomes, confidence, brier, index = (
+    cells, outcomes, confidence, brier, tied, index = (
         samples[name].to_numpy()[scored]
-        for name in ("cell", "outcome", "confidence", "brier", "index")
+        for name in ("cell", "outcome", "confidence", "brier", "tied", "index")
     )
     right = outcomes == Outcome.CORRECT.place
     rows = index.astype(np.int64)
-    return Chosen(cells.astype(np.int64), right, confidence, brier, rows)
+    return Chosen(cells.astype(np.int64), right, confidence, brier, tied.astype(bool), rows)
 
 
 def confidence(chosen: Chosen, cells: int) -> dict[str, Floats]:

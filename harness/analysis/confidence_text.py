@@ -80,17 +80,22 @@ def confidence_finding(
     if not errors:
         return ""
     model = name or run.manifest.model
-    sure, right = (
-        np.concatenate([getattr(one, field) for one in chosen]).mean()
-        for field in ("confidence", "right")
+    sure, right, tied = (
+        np.concatenate([getattr(one, field) for one in chosen])
+        for field in ("confidence", "right", "tied")
     )
     span = " to ".join(dict.fromkeys(f"{one.error:.2f}" for one in (errors[0], errors[-1])))
     if len(errors) == 1:
         span += f", 95 % interval {errors[0].low:.2f} to {errors[0].high:.2f}"
     said = (
-        f"{model} is {100 * sure:.0f} % sure of its first choice on average, and right in "
-        f"{100 * right:.0f} % (expected calibration error {span})."
+        f"{model} is {100 * sure.mean():.0f} % sure of its first choice on average, and right in "
+        f"{100 * right.mean():.0f} % (expected calibration error {span})."
     )
+    if tied.any():
+        said += (
+            f" In {tied.sum():,} of {len(tied):,} choices the right option has the same "
+            "probability as the best wrong one, which counts as not right."
+        )
     found = [blind for one in judged if (blind := sure_and_blind(one, threshold))]
     if found:
         said += f" {_blind(found, judged, run.spec.unit)}"
@@ -113,6 +118,14 @@ def _below_chance(judged: Sequence[JudgedCondition], unit: str) -> str:
     right, guessed = (
         100 * float(share[places] @ n / n.sum()) for share in (curve.accuracies, curve.chance)
     )
+    cells = worst.run.manifest.cells
+    chosen = worst.chosen_at([place for place in worst.places if cells[place].line in lines])
+    why = "options of the same probability, which count as not right, can explain that"
+    if 100 * (chosen.right | chosen.tied).mean() < guessed:
+        why = (
+            "it prefers wrong options by a rule of its own, which can also make choices right "
+            "elsewhere"
+        )
     where = more = ""
     if len(judged) > 1:
         where = f" with {varied_label(worst.condition, [one.condition for one in judged])}"
@@ -120,8 +133,7 @@ def _below_chance(judged: Sequence[JudgedCondition], unit: str) -> str:
         more = f" It is so under {len(found)} of {len(judged)} conditions."
     return (
         f"On {len(lines)} of {len(curve.lines)} lines ({lengths}){where} it is right less often "
-        f"than by guessing ({right:.0f} % against {guessed:.0f} %): it prefers wrong options by a "
-        f"rule of its own, which can also make choices right elsewhere.{more}"
+        f"than by guessing ({right:.0f} % against {guessed:.0f} %): {why}.{more}"
     )
 
 

@@ -142,7 +142,7 @@ def effective_length(
     draws = drawn_accuracies([samples], resamples)[0]
     shortest = float(samples.lengths[0])
     tested, tested_ci = _tested(samples, draws, threshold, shortest)
-    length, interval = crossing(fitted), fitted.interval()
+    length, interval = crossing(samples, fitted, threshold, resamples=resamples)
     dips: tuple[tuple[int, int], ...] = ()
     if not (single := has_single_threshold(samples, fitted, threshold)):
         length, interval = certified_length(samples, threshold, resamples=resamples)
@@ -164,9 +164,24 @@ def effective_length(
     )
 
 
-def crossing(fitted: Fit) -> Bound | None:
-    """Where the fitted curve falls below the threshold; `None` where that may be anywhere."""
-    return None if _is_open(fitted.interval()) else fitted.median
+def crossing(
+    samples: Curve, fitted: Fit, threshold: Threshold, *, resamples: int = RESAMPLES
+) -> tuple[Bound | None, Span]:
+    """Where the fitted curve falls below the threshold, and the interval; `None` where that may be
+    anywhere.
+
+    A single line says little about how the accuracy falls. So its interval is open below unless
+    its accuracy is surely high enough, and open above unless it is surely too low.
+    """
+    low, high = fitted.interval()
+    if len(samples.lines) == 1:
+        draws = drawn_accuracies([samples], resamples)[0]
+        _, tested_ci = _tested(samples, draws, threshold, float(samples.lengths[0]))
+        if tested_ci[0].sign == "<":
+            low = Bound("<", fitted.bins.shortest)
+        if tested_ci[1].sign == ">":
+            high = Bound(">", fitted.bins.longest)
+    return None if _is_open((low, high)) else fitted.median, (low, high)
 
 
 def _is_open(interval: Span) -> bool:

@@ -150,7 +150,7 @@ class Side:
     @cached_property
     def length(self) -> Bound | None:
         """The effective length, or else the certified length; `None` where it is not known."""
-        length = crossing(self.fit)
+        length, _ = crossing(self.samples, self.fit, self.threshold)
         if not self.one_threshold:
             length, _ = certified_length(self.samples, self.threshold)
         return length if length is None or self.tokens is None else self.tokens.of(length)

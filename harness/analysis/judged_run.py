@@ -87,10 +87,10 @@ class JudgedRun:
     `target` (see `target_mark`), `answer` (place in `answers`; -1 where no integer was
     read), `signed_error` (of integers; infinite where too large for a float), `collapsed` (1, 0 or
     -1, see `diagnosis.collapsed`), `first_divergence` (of texts), `prompt_tokens`,
-    `output_tokens`, `thinking_tokens`, `options` (their number; 0 for a reply), `confidence`
-    and `brier` (see `forced_choice.Belief`), `cost` (dollars). NaN where a value is unknown. A row
-    for each `draw`, from 1; where there are several, `said` and `text` tell the answers that were
-    read and the replies apart."""
+    `output_tokens`, `thinking_tokens`, `options` (their number; 0 for a reply), `confidence`,
+    `brier` and `tied` (see `forced_choice.Belief`), `cost` (dollars). NaN where a value is unknown.
+    A row for each `draw`, from 1; where there are several, `said` and `text` tell the answers that
+    were read and the replies apart."""
     answers: Sequence[int]
     """The distinct integers that were read as answers, ascending."""
     judge: Judge

@@ -23,6 +23,11 @@ _REJECTED = (
 )
 _FAILS = f"look at the server and its log, and at the address ({named('base_url')})"
 """What the user can do where no sample has a reply."""
+_NO_DIFFERENCE = "in each of the first {} forced choices all options have the same probability"
+_READS_REPLIES = (
+    "such log-probabilities say nothing of the model: mend the server, or read its replies "
+    f"(without {named('reading')})"
+)
 
 
 def check_first(request: RunRequest, records: Sequence[Record]) -> FirstVerdict:
@@ -41,6 +46,8 @@ def check_first(request: RunRequest, records: Sequence[Record]) -> FirstVerdict:
     ]
     if not pairs:
         return _without_replies(records)
+    if all(_tells_nothing(record) for record, _ in pairs):
+        return FirstVerdict((_NO_DIFFERENCE.format(len(pairs)), _READS_REPLIES))
     usable = {record.condition for record, one in pairs if one.outcome.about.answered}
     if usable:
         without = dict.fromkeys(
@@ -65,6 +72,11 @@ def check_first(request: RunRequest, records: Sequence[Record]) -> FirstVerdict:
             *remedies.of([cause for cause, _ in causes.most_common(1)], records),
         )
     )
+
+
+def _tells_nothing(record: Record) -> bool:
+    """Whether all options of a forced choice have the same probability."""
+    return record.options is not None and len({one.logprob for one in record.options}) == 1
 
 
 def _reason(record: Record, outcome: Outcome, unread: str) -> str:

@@ -65,15 +65,19 @@ class Belief(NamedTuple):
     brier: float
     """Brier's score (1950): the sum over options of (probability - outcome) squared, where the
     outcome is 1 for the right one and else 0. From 0, sure and right, to 2, sure and wrong."""
+    tied: bool
+    """Whether the right option has the same probability as the best wrong one."""
 
 
 def belief(options: Sequence[Option]) -> Belief:
-    """The softmax of the log-probabilities, and its score; the first option is right."""
+    """The softmax of the log-probabilities, its score, and whether the first, right option is tied
+    with the best wrong one.
+    """
     largest = max(option.logprob for option in options)
     weights = [math.exp(option.logprob - largest) for option in options]
     right, *others = (weight / math.fsum(weights) for weight in weights)
     brier = (1 - right) ** 2 + math.fsum(other**2 for other in others)
-    return Belief(max(right, *others), brier)
+    return Belief(max(right, *others), brier, ranked(options).margin == 0)
 
 
 def choice_verdict(
@@ -88,6 +92,9 @@ def choice_verdict(
     except (ValueError, LookupError):
         return Verdict(Outcome.UNPARSED, why=f"the option {found.chosen!r} is no {form.type}")
     verdict = kind.compare(read, found.chosen, (target, *accept), form)
-    is_right = found.rank == 1
-    why = "" if is_right else f"prefers {found.chosen!r} to {options[0].text!r}: {found}"
+    is_right, right = found.rank == 1, options[0].text
+    preferred = f"prefers {found.chosen!r} to {right!r}"
+    if found.margin == 0:
+        preferred = f"{found.chosen!r} is as probable as {right!r}, which counts as not right"
+    why = "" if is_right else f"{preferred}: {found}"
     return replace(verdict, outcome=right_or_wrong(right=is_right), why=why)

@@ -72,7 +72,7 @@ def draw(
     of_right = (1 - sure) ** 2 + (OPTIONS - 1) * rest**2
     of_wrong = sure**2 + (1 - rest) ** 2 + (OPTIONS - 2) * rest**2
     brier = np.where(right, of_right, of_wrong)
-    return Chosen(np.zeros(n, np.int64), right, sure, brier, rows)
+    return Chosen(np.zeros(n, np.int64), right, sure, brier, np.zeros(n, bool), rows)
 
 
 def uncorrected(chosen: Chosen, bins: int = _BINS) -> float:

@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from eyechart.harness.analysis.curve import Curve, Threshold
+from eyechart.harness.analysis.effective_length import crossing
 from eyechart.harness.analysis.fit import fit
 from eyechart.harness.spec import Line, fifth_around, line_start, lines_of
 from tests.benchmarks.simulation.coverage import COVERED, SAMPLES
@@ -69,9 +70,9 @@ class Case:
         seed = self.setting.seed(run)
         rng = np.random.default_rng([seed, ZONES.index(zone)])
         family = self.setting.family
-        crossing = math.exp(rng.uniform(*np.log(self.crossings(zone))))
+        drawn = math.exp(rng.uniform(*np.log(self.crossings(zone))))
         truth = Truth(
-            family.accuracies(crossing, rng), crossing if family.fixed is None else family.fixed
+            family.accuracies(drawn, rng), drawn if family.fixed is None else family.fixed
         )
         start = line_start(run, "simulation")
         lengths: npt.NDArray[np.int64] = np.array(
@@ -101,7 +102,8 @@ def measure(case: Case, runs: int) -> Row:
         held = []
         for run in range(runs):
             truth, curve = case.draw(run, zone)
-            held.append(holds(fit(curve, Threshold()).interval(), truth.crossing, case.ends))
+            _, interval = crossing(curve, fit(curve, Threshold()), Threshold())
+            held.append(holds(interval, truth.crossing, case.ends))
         shares[zone] = float(np.mean(held))
     return {
         "shape": case.setting.shape,
