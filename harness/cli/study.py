@@ -18,6 +18,7 @@ from eyechart.harness.cli.failures import FAILURES, explain, lines_of
 from eyechart.harness.cli.layout import Column, table
 from eyechart.harness.cli.models import ModelResult, incomplete, judged, warn_of_unknown
 from eyechart.harness.cli.preview import (
+    Cap,
     Forecasts,
     Preview,
     all_waves,
@@ -81,7 +82,10 @@ def dry_run(runs: StudyRuns, *, asks_server: bool, as_json: bool) -> int:
     def found() -> Iterator[tuple[RunOptions, Sequence[Preview]]]:
         for options in runs.models:
             try:
-                previews = previews_of(runs.plans, options, chooser, made, asks_server=asks_server)
+                cap = Cap.of(options.given.max_requests)
+                previews = previews_of(
+                    runs.plans, options, chooser, made, cap, asks_server=asks_server
+                )
             except FAILURES as error:
                 failed.append(_failed(options, error))
             else:
