@@ -240,7 +240,8 @@ def leaderboard(
     by the tests. With --unit tokens the printed ranks are by tokens of the row; those of the page
     are always in the task's unit. The accuracies at the lengths of --at are in the file, in the
     table and on the page. Rows of the file stay where their runs are not among these. Runs that
-    cannot be compared with the others are left out, with the reason.
+    cannot be compared with the others are left out, with the reason. --format without -o prints
+    its tables, of these runs alone, and writes nothing.
     """
     from eyechart.harness.cli import leaderboard as board
     from eyechart.harness.cli import paper, results
