@@ -155,15 +155,9 @@ class Ranking:
         return rank_range(ahead, len(self.further_than(place)), len(ranked) - 1)
 
 
-def rank_runs(
-    runs: Sequence[JudgedRun], threshold: Threshold = Threshold(), *, in_tokens: bool = False
-) -> Ranking:
-    """Compares each pair of `runs` under the conditions that all of them have; with `in_tokens`
-    effective lengths are in tokens of the row.
-
-    Raises:
-        CompareError: two of them cannot be compared, or there is no condition that all have, or
-            tokens a symbol are not known.
+def conditions_of_all(runs: Sequence[JudgedRun]) -> list[Condition]:
+    """The conditions that all runs have; raises `CompareError` if there are none, or if the runs
+    are not of one task.
     """
     for other in runs[1:]:
         check_same_task(runs[0], other)
@@ -174,6 +168,20 @@ def rank_runs(
     ]
     if not common:
         raise CompareError(f"the {len(runs)} runs have no condition in common")
+    return common
+
+
+def rank_runs(
+    runs: Sequence[JudgedRun], threshold: Threshold = Threshold(), *, in_tokens: bool = False
+) -> Ranking:
+    """Compares each pair of `runs` under the conditions that all of them have; with `in_tokens`
+    effective lengths are in tokens of the row.
+
+    Raises:
+        CompareError: two of them cannot be compared, or there is no condition that all have, or
+            tokens a symbol are not known.
+    """
+    common = conditions_of_all(runs)
     if in_tokens:
         check_tokens(run.conditions[condition] for run in runs for condition in common)
     named = [
