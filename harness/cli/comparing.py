@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import partial
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +16,7 @@ from eyechart.harness.analysis.comparison import (
     compare_conditions,
     compare_runs,
 )
-from eyechart.harness.analysis.comparison_table import comparison_table
+from eyechart.harness.analysis.comparison_table import comparison_table, sized_table
 from eyechart.harness.analysis.comparison_text import finding
 from eyechart.harness.analysis.curve import Threshold
 from eyechart.harness.analysis.drift import drift_notes
@@ -28,7 +30,7 @@ from eyechart.harness.analysis.tables import estimate_columns, threshold_columns
 from eyechart.harness.cli.comparison_tables import print_comparison, print_ranking
 from eyechart.harness.cli.documents import print_document, rows_of
 from eyechart.harness.cli.following import page_next
-from eyechart.harness.cli.progress import LiveDisplay
+from eyechart.harness.cli.progress import LiveDisplay, counting
 from eyechart.harness.cli.readable import Reading
 from eyechart.harness.cli.terminal import echo, say, take_logs, tell, warn
 from eyechart.harness.cli.verbs import check_output
@@ -87,9 +89,11 @@ def compare(
         more = asking_of(folders, asking, threshold, margin, warn=warn, question=settle)
         ask_until_decided(more)
         is_short = more.is_short
-    runs = [*map(reading.run, folders)]
-    several = axis is None and len(runs) > _TWO
-    ranking = rank_runs(runs, threshold, in_tokens=in_tokens) if several else None
+    several = axis is None and len(folders) > _TWO
+    with counting() as counted:
+        runs = [*map(reading.run, counted("runs read", folders))]
+        of_pairs = partial(counted, "pairs compared")
+        ranking = rank_runs(runs, threshold, in_tokens=in_tokens, of=of_pairs) if several else None
     if ranking is not None:
         comparisons = list(ranking.comparisons.values())
         of_interest = [comparison for _, comparison in ranking.against_reference]
@@ -279,7 +283,7 @@ def _document(
             for place, ranked in enumerate(ranking.runs)
             for best, last in [ranking.ranks(place) or (None, None)]
         ]
-    document["pairs"] = [pair_document(comparison, margin) for comparison in comparisons]
+    document["pairs"] = pair_documents(comparisons, margin)
     return document
 
 
@@ -288,7 +292,18 @@ def _finite(octaves: float) -> float | None:
     return round(octaves, DIGITS) if math.isfinite(octaves) else None
 
 
-def pair_document(comparison: Comparison, margin: float) -> dict[str, Any]:
+def pair_documents(comparisons: Sequence[Comparison], margin: float) -> list[dict[str, Any]]:
+    """Each comparison as one of the `pairs`."""
+    table, sizes = sized_table(comparisons, margin)
+    rows = iter(rows_of(table))
+    return [
+        {**_pair(comparison, margin), "rows": list(islice(rows, size))}
+        for comparison, size in zip(comparisons, sizes, strict=True)
+    ]
+
+
+def _pair(comparison: Comparison, margin: float) -> dict[str, Any]:
+    """The verdicts of a pair, without its rows."""
     length = comparison.length
     octaves, low, high = length.shown
     factor, factor_low, factor_high = length.factors
@@ -313,7 +328,6 @@ def pair_document(comparison: Comparison, margin: float) -> dict[str, Any]:
         "finding": finding(comparison, margin),
         "paired": comparison.is_paired,
         "known_not_said": known_finding(comparison) or None,
-        "rows": rows_of(comparison_table([comparison], margin)),
     }
 
 
