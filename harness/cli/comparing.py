@@ -27,6 +27,7 @@ from eyechart.harness.analysis.known import known_finding
 from eyechart.harness.analysis.paired import PairedArea
 from eyechart.harness.analysis.run_text import reading_note, recorded_note, refused_notes
 from eyechart.harness.analysis.tables import estimate_columns, threshold_columns, to_csv
+from eyechart.harness.cli.asked_dry_run import show_asking
 from eyechart.harness.cli.comparison_tables import print_comparison, print_ranking
 from eyechart.harness.cli.documents import print_document, rows_of
 from eyechart.harness.cli.following import page_next
@@ -65,6 +66,7 @@ def compare(
     in_tokens: bool,
     asking: Limits | None,
     settle: str | None,
+    is_dry: bool,
     form: str | None,
 ) -> int:
     """Prints the differences between runs, or between two conditions of each run, and writes them
@@ -76,17 +78,13 @@ def compare(
     row. With `form` the tables are those of a paper, alone.
     """
     threshold = reading.threshold
-    _check_file(output)
-    _check(len(folders), axis, margin, fail_if)
-    if form is not None:
-        from eyechart.harness.cli.paper import check_form
-
-        check_form(form, {"--json": as_json})
+    _check_output(None if is_dry else output, form, as_json=as_json)
+    _check(len(folders), axis, margin, fail_if, asks=asking is not None)
     is_short = False
     if asking is not None:
-        if axis is not None:
-            raise UsageError("--ask compares runs, and --axis conditions; leave out one of them")
         more = asking_of(folders, asking, threshold, margin, warn=warn, question=settle)
+        if is_dry:
+            return show_asking([more], as_json=as_json)
         ask_until_decided(more)
         is_short = more.is_short
     several = axis is None and len(folders) > _TWO
@@ -121,8 +119,14 @@ def compare(
     return INCOMPLETE if failing or is_short else COMPLETE
 
 
-def _check_file(output: Path | None) -> None:
-    """Raises an `EyechartError` for a file that cannot be written, or would be lost."""
+def _check_output(output: Path | None, form: str | None, *, as_json: bool) -> None:
+    """Raises an `EyechartError` for a file that cannot be written, or would be lost, and for a
+    form that there is not.
+    """
+    if form is not None:
+        from eyechart.harness.cli.paper import check_form
+
+        check_form(form, {"--json": as_json})
     check_output("-o", output)
     if output is not None and output.suffix != ".csv":
         raise UsageError(f"-o {str(output)!r} is no .csv file, the only kind that is written")
@@ -163,13 +167,15 @@ def _is_comparison(path: Path) -> bool:
     return not header or f"{whole},".startswith(f"{header},")
 
 
-def _check(runs: int, axis: str | None, margin: float, fail_if: str | None) -> None:
+def _check(runs: int, axis: str | None, margin: float, fail_if: str | None, *, asks: bool) -> None:
     """Raises `UsageError` for options that contradict each other or the runs."""
     if axis is None and runs < _TWO:
         raise UsageError(
             f"compare needs two runs or more, not {runs}; "
             "--axis AXIS=VALUE,VALUE compares two conditions of each run"
         )
+    if axis is not None and asks:
+        raise UsageError("--ask compares runs, and --axis conditions; leave out one of them")
     check_margin(margin)
     if fail_if is not None and fail_if not in FAILURES:
         raise UsageError(f"--fail-if is one of {', '.join(FAILURES)}, not {fail_if!r}")

@@ -156,10 +156,10 @@ def _all_waves(preview: Preview, waves: Waves, unit: str) -> Iterator[tuple[str,
         yield name, f"about 0 samples, as {named('max_requests')} is probably reached before"
     elif waves.expected is not None:
         about = f"if the model sees to {waves.sees_to:,} {unit}, in the middle of the lines"
-        yield name, f"about {_bill_text(waves.expected)}, {about}"
+        yield name, f"about {bill_text(waves.expected)}, {about}"
     most = _NO_BOUND
     if waves.most is not None:
-        bound = _bill_text(waves.most, at_most_text)
+        bound = bill_text(waves.most, at_most_text)
         most = f"at most {bound}, all of them on the longest lines"
     yield "" if waves.expected else name, most
 
@@ -169,7 +169,7 @@ def _first(plan: Plan) -> Sample:
     return next(iter(plan), None) or plan.sample(plan.conditions[0], plan.lines[0], 0)
 
 
-def _bill_text(bill: Bill, price: Callable[[float], str] = dollars_text) -> str:
+def bill_text(bill: Bill, price: Callable[[float], str] = dollars_text) -> str:
     """`120 samples, 9,000 tokens of prompts, 800 of replies and $0.12`."""
     parts = [
         f"{bill.requests:,} samples",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Coroutine, Hashable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -41,6 +42,15 @@ class Bill:
     """0 where no reply is written."""
     dollars: float | None
     """`None` where no prices are known."""
+
+    def times(self, factor: float) -> Bill:
+        """As many times as much; whole numbers are rounded up."""
+        return Bill(
+            math.ceil(self.requests * factor),
+            math.ceil(self.prompt_tokens * factor),
+            math.ceil(self.output_tokens * factor),
+            None if self.dollars is None else self.dollars * factor,
+        )
 
     def without(self, part: Bill) -> Bill:
         """What is left of the plan without a part of it; nothing is below 0."""
@@ -216,6 +226,22 @@ def previews_of(
     return _result_of(counted) if counter is None else run_in_loop(counted)
 
 
+def preview_of(request: RunRequest, options: RunOptions, *, of_all: bool = False) -> Preview:
+    """The preview of one run; with `of_all` that of its whole plan, whatever is answered."""
+    counter = _counter(options, [request], asks_server=False)
+
+    async def counted() -> list[Preview]:
+        try:
+            counting = _Counting({}, counter, {}, is_fresh=False)
+            return [await counting.preview(request, of_all=of_all)]
+        finally:
+            if counter is not None:
+                await counter.aclose()
+
+    (found,) = _result_of(counted()) if counter is None else run_in_loop(counted())
+    return found
+
+
 def _result_of(coroutine: Coroutine[Any, Any, list[Preview]]) -> list[Preview]:
     """The result of a coroutine that never waits."""
     try:
@@ -259,7 +285,7 @@ async def _waves(
         if plan is None:
             return None
         whole = await counting.preview(replace(request, plan=plan), of_all=True)
-        return _bill(whole, prices, is_most=is_most)
+        return bill_of(whole, prices, is_most=is_most)
 
     dearest = await bill(waves.dearest(most, fits), is_most=True)
     if dearest is not None and waves.present:
@@ -278,7 +304,8 @@ async def _waves(
     )
 
 
-def _bill(preview: Preview, prices: Prices | None, *, is_most: bool) -> Bill:
+def bill_of(preview: Preview, prices: Prices | None, *, is_most: bool) -> Bill:
+    """What a preview's forecast takes: expected, or with `is_most` at most."""
     ahead = preview.forecast
     prompts, replies = (
         (ahead.most_prompt_tokens, ahead.most_output_tokens)
@@ -286,7 +313,7 @@ def _bill(preview: Preview, prices: Prices | None, *, is_most: bool) -> Bill:
         else (ahead.prompt_tokens, ahead.output_tokens)
     )
     return Bill(
-        ahead.requests,
+        ahead.left,
         prompts,
         replies if preview.writes_replies else 0,
         None if prices is None else ahead.dollars(prices)[is_most],
