@@ -644,6 +644,26 @@ class TestDryRun:
         assert run["adaptive"]["most"] == run["adaptive"]["expected"]
         assert set(run["adaptive"]["most"].values()) == {0}
 
+    def test_the_dearest_condition_is_asked_most(self, lab: Lab) -> None:
+        """Whatever its place: with a limit all samples may be those of the model that reasons."""
+        model = lab.fake(sees(SEES))
+        lab.monkeypatch.setenv("EYECHART_MODELS", priced(lab.folder))
+        found = []
+        for price in (True, False):
+            if not price:
+                lab.monkeypatch.delenv("EYECHART_MODELS")
+            for strategies in ("direct,cot_zero_shot", "cot_zero_shot,direct"):
+                command = ("--axis", f"strategy={strategies}", "--max-requests", "12")
+                done = lab.bench_run(
+                    *("--adaptive", "--model", model, *LENGTHS, "--axis", "separator=none"),
+                    *(*command, "--dry-run", "--json"),
+                    task=Path("counting/ones"),
+                )
+                (run,) = orjson.loads(done.out)["runs"]
+                assert run["most_output_tokens"] < run["adaptive"]["most"]["output_tokens"]
+                found.append(run["adaptive"]["most"]["output_tokens"])
+        assert len(set(found)) == 1
+
     def test_answers_on_other_lines_are_no_part_of_what_is_left(self, lab: Lab) -> None:
         """The bound counts only the lines that the command names, and the run stays below it."""
         provider = ScriptedProvider(is_near_the_threshold)
@@ -671,15 +691,17 @@ class TestDryRun:
         (condition,) = plan.conditions
         short, middle, long = ((condition, line) for line in plan.lines)
         waves = AllWaves(plan, [], {short: 2}, [], [condition], 12, may_grow=False)
-        assert waves.dearest(None, {}) == plan.with_counts({short: 2, middle: 1, long: 9})
-        assert waves.dearest(4, {}) == plan.with_counts({short: 2, long: 4})
+        cells = waves.cells
+        assert cells == [long, middle, short]
+        assert waves.dearest(None, {}, cells) == plan.with_counts({short: 2, middle: 1, long: 9})
+        assert waves.dearest(4, {}, cells) == plan.with_counts({short: 2, long: 4})
         too_long = ContextFit(9, 1, 5, exact=True)
         fits = {long: CellFit(long[1], too_long, too_long)}
-        assert waves.dearest(None, fits) == plan.with_counts({short: 3, middle: 9, long: 9})
-        assert replace(waves, longer=[Line.exact(40)]).dearest(None, {}) is None
-        assert replace(waves, may_grow=True).dearest(None, {}) is None
+        assert waves.dearest(None, fits, cells) == plan.with_counts({short: 3, middle: 9, long: 9})
+        assert replace(waves, longer=[Line.exact(40)]).dearest(None, {}, cells) is None
+        assert replace(waves, may_grow=True).dearest(None, {}, cells) is None
         done = replace(waves, unfinished=[], may_grow=True)
-        assert done.dearest(None, {}) == plan.with_counts({short: 2})
+        assert done.dearest(None, {}, []) == plan.with_counts({short: 2})
         assert done.expected(None) == plan.with_counts({})
 
     def test_the_next_wave_of_a_run_is_shown(self, lab: Lab) -> None:

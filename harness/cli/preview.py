@@ -23,7 +23,7 @@ from eyechart.harness.run.chooser import first_plan, next_plan
 from eyechart.harness.run.event_loop import run_in_loop
 from eyechart.harness.run.room import earlier_records, thinking_of
 from eyechart.harness.run.run_request import RunRequest
-from eyechart.harness.spec import CellKey, line_start
+from eyechart.harness.spec import CellKey, Line, line_start
 from eyechart.providers.base import Provider, SetupError
 from eyechart.providers.catalog.prices import Prices
 
@@ -287,7 +287,14 @@ async def _waves(
         whole = await counting.preview(replace(request, plan=plan), of_all=True)
         return bill_of(whole, prices, is_most=is_most)
 
-    dearest = await bill(waves.dearest(most, fits), is_most=True)
+    cells = waves.cells
+    if most is not None and waves.is_bounded:
+        costs = {}
+        for condition, line in cells:
+            one = waves.plan.with_counts({(condition, Line.exact(line.high)): 1})
+            costs[condition, line] = await bill(one, is_most=True)
+        cells.sort(key=lambda key: _dearness(costs[key]), reverse=True)
+    dearest = await bill(waves.dearest(most, fits, cells), is_most=True)
     if dearest is not None and waves.present:
         begun = await bill(waves.plan.with_counts(waves.present), is_most=True)
         dearest = None if begun is None else dearest.without(begun)
@@ -302,6 +309,14 @@ async def _waves(
         await bill(expected if is_known else None, is_most=False),
         waves.sees_to,
     )
+
+
+def _dearness(bill: Bill | None) -> float:
+    """What bills are compared by: dollars, or else tokens."""
+    if bill is None:
+        return 0.0
+    tokens = bill.prompt_tokens + bill.output_tokens
+    return tokens if bill.dollars is None else bill.dollars
 
 
 def bill_of(preview: Preview, prices: Prices | None, *, is_most: bool) -> Bill:

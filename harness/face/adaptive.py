@@ -71,19 +71,31 @@ class AllWaves:
         most = self.limit * len(plan.conditions) * plan.draws
         return int(min(plan.size, most))
 
-    def dearest(self, most: int | None, fits: Mapping[CellKey, CellFit]) -> Plan | None:
-        """The plan that costs most, with at most `most` new requests: on the longest lines. `fits`
-        has the cells whose samples may have no room in the window; such samples are not sent.
-        `None` where longer lines may follow.
+    @property
+    def is_bounded(self) -> bool:
+        """Whether no longer lines may follow those of the task."""
+        return not self.unfinished or not (self.may_grow or self.longer)
+
+    @property
+    def cells(self) -> list[CellKey]:
+        """The cells that may be asked more, those of the longest lines first."""
+        return list(product(self.unfinished, reversed(self.plan.lines)))
+
+    def dearest(
+        self, most: int | None, fits: Mapping[CellKey, CellFit], cells: Sequence[CellKey]
+    ) -> Plan | None:
+        """The plan that costs most, with at most `most` new requests: on the first of `cells`, of
+        which each costs at least as much as the next one. `fits` has the cells whose samples may
+        have no room in the window; such samples are not sent. `None` where longer lines may follow.
         """
-        if self.unfinished and (self.may_grow or self.longer):
+        if not self.is_bounded:
             return None
         plan, counts, left = self.plan, Counter(self.present), self._new(most)
         left_of = dict.fromkeys(plan.conditions, self.limit)
         for (condition, _), samples in self.present.items():
             left_of[condition] -= samples
-        for line, condition in product(reversed(plan.lines), self.unfinished):
-            key = condition, line
+        for key in cells:
+            condition, _ = key
             room = plan.cell_size(*key) - counts[key]
             more = int(max(0, min(room, left, left_of[condition])))
             counts[key] += more
