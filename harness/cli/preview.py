@@ -291,9 +291,10 @@ async def _waves(
     if most is not None and waves.is_bounded:
         costs = {}
         for condition, line in cells:
-            one = waves.plan.with_counts({(condition, Line.exact(line.high)): 1})
-            costs[condition, line] = await bill(one, is_most=True)
-        cells.sort(key=lambda key: _dearness(costs[key]), reverse=True)
+            ends = {Line.exact(line.low), Line.exact(line.high)}  # the longer one may not fit
+            each = [waves.plan.with_counts({(condition, end): 1}) for end in ends]
+            costs[condition, line] = max([_dearness(await bill(one, is_most=True)) for one in each])
+        cells.sort(key=costs.__getitem__, reverse=True)
     dearest = await bill(waves.dearest(most, fits, cells), is_most=True)
     if dearest is not None and waves.present:
         begun = await bill(waves.plan.with_counts(waves.present), is_most=True)
