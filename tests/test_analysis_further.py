@@ -16,8 +16,11 @@ from eyechart.harness.analysis.curve import SIGNIFICANT, Curve, Floats, Threshol
 from eyechart.harness.analysis.fit import Fit, fit
 from eyechart.harness.analysis.further import (
     LEAST_P,
+    Crossings,
+    Joined,
     LengthDifference,
     Side,
+    _lower_ends,
     fitted_side,
     joined,
     mean_difference,
@@ -265,3 +268,21 @@ def test_a_p_value_alone_is_that_of_the_difference(crossing: int, paired: bool) 
     assert 0.96 * p_of(found) < alone.least_p <= p_of(found)
     if p_of(found) < 1:
         assert alone.sign == (1 if found.octaves > 0 else -1)
+
+
+def crossings(middle: float, spread: float, below: int, above: int) -> Crossings:
+    """Quantiles of a crossing; so many of them have no limit below, and so many none above."""
+    low, high = (np.linspace(middle - spread, middle + spread, 181) for _ in range(2))
+    low[:below] = -math.inf
+    high[len(high) - above :] = math.inf
+    return low, high
+
+
+@pytest.mark.parametrize("unlimited", [(0, 0), (20, 0), (0, 60), (60, 100), (181, 0), (181, 181)])
+def test_values_above_the_median_change_no_end(unlimited: tuple[int, int]) -> None:
+    """They are not sorted; also where some crossings, or all, have no limit."""
+    for spread in (0.1, 1.0, 9.0):
+        first, second = crossings(5, spread, *unlimited), crossings(5.3, 0.7, 30, 10)
+        pair = Joined(first, second, 0.4)
+        whole = [_lower_ends(one, math.inf) for one in (pair, pair.swapped)]
+        assert np.array_equal(pair.ends, [whole[0], -whole[1]])

@@ -590,8 +590,79 @@ class TestDryRun:
         assert sum(len(one.prompt) for one in provider.requests) <= most["prompt_tokens"]
         if not limit:
             again = planned(*command)["adaptive"]
-            assert again["expected"] is None
-            assert set(again["most"].values()) == {0}
+            assert set(again["most"].values()) == {0} == set(again["expected"].values())
+
+    def test_the_tasks_and_models_of_a_command_share_its_limit(self, lab: Lab) -> None:
+        """The first task is expected to use it up, so that no other is asked; with more, the second
+        one has the rest.
+        """
+        lab.fake(sees(SEES))
+        two = ("--model", "oracle:25,oracle:24", *LENGTHS, "--axis", "separator=none")
+
+        def expected(limit: int) -> list[tuple[int, int]]:
+            command = (*two, "--adaptive", "--max-requests", str(limit), "--dry-run", "--json")
+            done = lab.bench_run(*command, task=lab.folder / "lab")
+            runs = orjson.loads(done.out)["runs"]
+            assert all(run["adaptive"]["most"]["requests"] <= limit for run in runs)
+            return [(run["requests"], run["adaptive"]["expected"]["requests"]) for run in runs]
+
+        one = expected(10**6)[0][1]
+        assert expected(9) == [(6, 9), (3, 0), *[(0, 0)] * 4]
+        assert [run[1] for run in expected(one + 5)] == [one, 5, *[0] * 4]
+        done = lab.bench_run(*two, "--adaptive", "--max-requests", "9", "--dry-run")
+        assert "about 0 samples, as --max-requests is probably reached before" in done.out
+
+    def test_what_a_run_leaves_is_not_known_once_it_has_begun(self, lab: Lab) -> None:
+        """Unless the limit is enough for all; a run that is complete takes nothing."""
+        model = lab.fake(is_near_the_threshold)
+        command = ("--model", model, *LENGTHS, "--axis", "separator=none", "--adaptive")
+        folder = lab.folder / "lab"
+
+        def second(limit: int) -> Any:
+            dry = (*command, "--max-requests", str(limit), "--dry-run", "--json")
+            return orjson.loads(lab.bench_run(*dry, task=folder).out)["runs"][1]["adaptive"]
+
+        asked = second(10**6)["expected"]
+        assert lab.bench_run(*command, "--max-requests", "6", task=folder).code == 1
+        assert second(20)["expected"] is None
+        assert second(10**6)["expected"] == asked
+        given = [one for one in command if one not in ("--axis", "separator=none")]
+        assert lab.bench_run(*given, task=folder / "echo.yaml").code == 0
+        assert second(10**6)["expected"] == asked
+        assert second(20)["expected"]["requests"] == 20 < asked["requests"]
+
+    def test_a_known_length_leaves_nothing_to_ask(self, lab: Lab) -> None:
+        """Although the run has fewer samples than it may have."""
+        lab.monkeypatch.setenv("EYECHART_MODELS", priced(lab.folder))
+        model = lab.fake(sees(SEES))
+        assert adaptive(lab, model, *LENGTHS).code == 0
+        done = adaptive(lab, model, *LENGTHS, "--dry-run")
+        assert "  still to ask nothing\n" in done.out
+        assert "cost of what is still to ask: about $0.00, at most $0.00\n" in done.out
+        done = lab.bench_run("--adaptive", "--model", model, *LENGTHS, "--dry-run", "--json")
+        (run,) = orjson.loads(done.out)["runs"]
+        assert run["adaptive"]["most"] == run["adaptive"]["expected"]
+        assert set(run["adaptive"]["most"].values()) == {0}
+
+    def test_the_dearest_condition_is_asked_most(self, lab: Lab) -> None:
+        """Whatever its place: with a limit all samples may be those of the model that reasons."""
+        model = lab.fake(sees(SEES))
+        lab.monkeypatch.setenv("EYECHART_MODELS", priced(lab.folder))
+        found = []
+        for price in (True, False):
+            if not price:
+                lab.monkeypatch.delenv("EYECHART_MODELS")
+            for strategies in ("direct,cot_zero_shot", "cot_zero_shot,direct"):
+                command = ("--axis", f"strategy={strategies}", "--max-requests", "12")
+                done = lab.bench_run(
+                    *("--adaptive", "--model", model, *LENGTHS, "--axis", "separator=none"),
+                    *(*command, "--dry-run", "--json"),
+                    task=Path("counting/ones"),
+                )
+                (run,) = orjson.loads(done.out)["runs"]
+                assert run["most_output_tokens"] < run["adaptive"]["most"]["output_tokens"]
+                found.append(run["adaptive"]["most"]["output_tokens"])
+        assert len(set(found)) == 1
 
     def test_answers_on_other_lines_are_no_part_of_what_is_left(self, lab: Lab) -> None:
         """The bound counts only the lines that the command names, and the run stays below it."""
@@ -619,14 +690,19 @@ class TestDryRun:
         (plan,) = plans(RunSettings.read(task=str(lab.plain), lengths=[5, 10, 20], samples=9))
         (condition,) = plan.conditions
         short, middle, long = ((condition, line) for line in plan.lines)
-        waves = AllWaves(plan, [], {short: 2}, {}, 12, may_grow=False)
-        assert waves.dearest(None, {}) == plan.with_counts({short: 2, middle: 1, long: 9})
-        assert waves.dearest(4, {}) == plan.with_counts({short: 2, long: 4})
+        waves = AllWaves(plan, [], {short: 2}, [], [condition], 12, may_grow=False)
+        cells = waves.cells
+        assert cells == [long, middle, short]
+        assert waves.dearest(None, {}, cells) == plan.with_counts({short: 2, middle: 1, long: 9})
+        assert waves.dearest(4, {}, cells) == plan.with_counts({short: 2, long: 4})
         too_long = ContextFit(9, 1, 5, exact=True)
         fits = {long: CellFit(long[1], too_long, too_long)}
-        assert waves.dearest(None, fits) == plan.with_counts({short: 3, middle: 9, long: 9})
-        assert replace(waves, longer=[Line.exact(40)]).dearest(None, {}) is None
-        assert replace(waves, may_grow=True).dearest(None, {}) is None
+        assert waves.dearest(None, fits, cells) == plan.with_counts({short: 3, middle: 9, long: 9})
+        assert replace(waves, longer=[Line.exact(40)]).dearest(None, {}, cells) is None
+        assert replace(waves, may_grow=True).dearest(None, {}, cells) is None
+        done = replace(waves, unfinished=[], may_grow=True)
+        assert done.dearest(None, {}, []) == plan.with_counts({short: 2})
+        assert done.expected(None) == plan.with_counts({})
 
     def test_the_next_wave_of_a_run_is_shown(self, lab: Lab) -> None:
         """Where a finer precision needs more; and that nothing is asked where none does."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import shlex
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -12,13 +13,17 @@ import orjson
 import pytest
 from rich.cells import cell_len
 
+from eyechart.harness.analysis.comparison_table import sized_table
+from eyechart.harness.analysis.family import rank_runs
+from eyechart.harness.analysis.further import LengthDifference
 from eyechart.harness.analysis.judged_run import read_run
+from eyechart.harness.cli import comparing
 from eyechart.harness.cli.following import followed as facts
 from eyechart.harness.journal.manifest import MANIFEST
 from eyechart.harness.spec.columns import COMPARISON
 from eyechart.harness.task.catalogue import built_in_files
 from eyechart.providers.base import AuthError, BadRequestError, Request
-from tests.conftest import Done, Lab, right
+from tests.conftest import Done, Lab, plain, right
 from tests.test_analysis_family import run, sees_to
 
 
@@ -40,6 +45,49 @@ def followed(lab: Lab, done: Done) -> Done:
     bench, *words = shlex.split(line.removeprefix("next: "))
     assert bench == "bench"
     return lab.bench(*words)
+
+
+class TestManyRuns:
+    """What does not grow faster than the number of pairs, and is shown meanwhile."""
+
+    def test_each_difference_is_asked_once_for_its_sign(self, lab: Lab) -> None:
+        """By the ranks of all runs together, and the rows of all pairs are one table."""
+        ranking = rank_runs([read_run(folder) for folder in three(lab)])
+        signs: list[int] = []
+        sign_of = vars(LengthDifference)["further"].fget
+
+        def counted(length: LengthDifference) -> int:
+            signs.append(sign_of(length))
+            return signs[-1]
+
+        lab.monkeypatch.setattr(LengthDifference, "further", property(counted))
+        assert [ranking.ranks(place) for place in range(3)] == [(1, 1), (2, 2), (3, 3)]
+        assert signs == [1, 1, 1]
+        tables: list[int] = []
+
+        def sized(*arguments: Any) -> Any:
+            tables.append(len(arguments[0]))
+            return sized_table(*arguments)
+
+        lab.monkeypatch.setattr(comparing, "sized_table", sized)
+        folders = sorted({path.parent for path in lab.out.rglob(MANIFEST)})
+        pairs = json.loads(lab.bench("compare", *folders, "--json").out)["pairs"]
+        assert tables == [3]
+        for pair in pairs:
+            sides = {(row["first"], row["second"]) for row in pair["rows"]}
+            assert sides == {(pair["first"], pair["second"])}
+            assert [row["condition"] for row in pair["rows"]].count("all") == 2
+
+    def test_a_terminal_sees_how_many_are_read_and_compared(self, lab: Lab) -> None:
+        """On stderr, and of a file nothing."""
+        folders = three(lab)
+        assert lab.bench("compare", *folders).err == ""
+        lab.monkeypatch.setenv("COLUMNS", "80")
+        lab.monkeypatch.setattr(type(sys.stderr), "isatty", lambda _: True)
+        shown = plain(lab.bench("compare", *folders).err)
+        assert "runs read" in shown
+        assert "pairs compared" in shown
+        assert "3/3" in shown
 
 
 class TestPair:

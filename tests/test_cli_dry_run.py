@@ -7,9 +7,13 @@ from typing import TYPE_CHECKING
 import orjson
 import pytest
 
+from tests.conftest import right
 from tests.test_cli_adaptive import Window
+from tests.test_plan_cost import priced
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from tests.conftest import Lab
 
 
@@ -60,6 +64,46 @@ def test_the_window_of_an_earlier_command_is_known(lab: Lab) -> None:
     assert "4 do not fit, so 0 will be asked" in lab.bench_run(*more, "5,9000", "--dry-run").out
     fresh = lab.bench_run(*more, "5,9000", "--dry-run", "--fresh")
     assert "do not fit" not in fresh.out
+
+
+@pytest.mark.parametrize("samples", ["9", "2600"], ids=["each", "some of each cell"])
+def test_only_what_has_no_answer_has_a_price(lab: Lab, samples: str) -> None:
+    """Of a complete run nothing; of another one what the same plan without those samples takes."""
+    lab.monkeypatch.setenv("EYECHART_MODELS", priced(lab.folder))
+    lines = ("--lengths", "5,20", "--model", lab.fake(right))
+    left = ("characters", "prompt_tokens", "output_tokens", "most_output_tokens", "dollars")
+
+    def dry(*command: str) -> list[float]:
+        done = lab.bench_run(*lines, *command, "--dry-run", "--json", task=lab.plain)
+        (run,) = orjson.loads(done.out)["runs"]
+        assert run["requests"] == run["fitting"] == run["turns"]
+        return [run[name] for name in (*left, "most_dollars")]
+
+    few, whole = dry("--samples", "4"), dry("--samples", samples)
+    assert lab.bench_run(*lines, "--samples", "4", task=lab.plain).code == 0
+    assert dry("--samples", "4") == [0] * len(few)
+    assert dry("--samples", "4", "--fresh") == few
+    rest = [one - part for one, part in zip(whole, few, strict=True)]
+    assert dry("--samples", samples) == pytest.approx(rest, rel=0.02)
+    done = lab.bench_run(*lines, "--samples", "4", "--dry-run", task=lab.plain)
+    assert "8 are answered, so 0 will be asked" in done.out
+    assert "tokens      0 of prompts" in done.out
+    assert "cost of what is still to ask: about $0.00, at most $0.00, at" in done.out
+
+
+def test_answered_draws_have_no_price(lab: Lab) -> None:
+    """The others of the same samples have theirs."""
+    lab.monkeypatch.setenv("EYECHART_MODELS", priced(lab.folder))
+    drawn = ("--model", lab.fake(right), "--lengths", "5", "--samples", "3")
+
+    def tokens(*command: str, task: Path) -> int:
+        done = lab.bench_run(*command, "--dry-run", "--json", task=task)
+        return int(orjson.loads(done.out)["runs"][0]["most_output_tokens"])
+
+    one = tokens(*drawn, task=lab.plain)
+    assert tokens(*drawn, "--draws", "4", task=lab.plain) == 4 * one
+    assert lab.bench_run(*drawn, task=lab.plain).code == 0
+    assert tokens(*drawn, "--draws", "4", task=lab.plain) == 3 * one
 
 
 def test_a_model_that_nobody_knows_is_told(lab: Lab) -> None:

@@ -9,7 +9,7 @@ import pytest
 from eyechart.harness.analysis.curve import Threshold
 from eyechart.harness.analysis.judged_run import read_run
 from eyechart.harness.analysis.leaderboard_file import read_rows
-from eyechart.harness.cli.leaderboard import print_chart
+from eyechart.harness.cli.standing_tables import print_chart
 from eyechart.harness.report.section import Section, sections
 from tests.conftest import Lab
 
@@ -87,6 +87,34 @@ def test_the_table_of_a_paper_has_the_numbers_of_the_terminal(
     lab.bench(*arguments, "--format", "latex", "--json").one_line(2, "--format does not go")
     alone = lab.bench("leaderboard", folders[0], "-o", path.with_name("one.csv"), "--format=latex")
     assert "task & condition & model & unit & effective length" in alone.out
+
+
+def test_the_table_of_a_paper_alone_writes_nothing(lab: Lab) -> None:
+    """Without -o: neither a file nor a page, whatever the file in --out has; options of these are
+    refused.
+    """
+    folders = [one.run.folder for one in sections_of(lab, ["scripted/a", "scripted/b"])[0].runs]
+    board = lab.out / "leaderboard.csv"
+    arguments: list[str | Path] = ["leaderboard", "--out", lab.out, *folders]
+    written = lab.bench(*arguments, "-o", board, "--format", "latex")
+    assert board.exists()
+    before = {path: path.read_bytes() for path in sorted(lab.folder.rglob("*")) if path.is_file()}
+    page = board.with_suffix(".html")
+    assert page in before
+    several = [[], folders[:1]]
+    for more in several:  # one run: the file has rows of others
+        named: list[str | Path] = ["leaderboard", "--out", lab.out, *more, "--format", "latex"]
+        done = lab.bench(*named)
+        assert done.code == 0
+        assert (done.out == written.out) is not bool(more)
+    after = {path: path.read_bytes() for path in sorted(lab.folder.rglob("*")) if path.is_file()}
+    assert after == before
+    options: list[list[str | Path]] = [["--readme", lab.folder / "README.md"], ["--ranks-only"]]
+    for option in options:
+        refused = lab.bench(*arguments, "--format", "latex", *option)
+        refused.one_line(2, f"{option[0]} is for files; add -o")
+    nothing = lab.bench("leaderboard", "--out", lab.folder / "none", "--format", "latex")
+    nothing.one_line(2, "no run under")
 
 
 def test_a_file_to_which_no_row_is_added_stays(lab: Lab) -> None:

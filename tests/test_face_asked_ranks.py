@@ -21,7 +21,7 @@ from eyechart.harness.analysis.next_ranked import (
     open_pairs,
     why_none_is_open,
 )
-from eyechart.harness.errors import UsageError
+from eyechart.harness.errors import CompareError, UsageError
 from eyechart.harness.settings.judging import MARGIN
 from eyechart.providers.base import Request
 from tests.conftest import Lab, right
@@ -152,6 +152,27 @@ def test_lines_that_only_others_have_come_first(runs: Pair) -> None:
     assert count(runs) == {"far": 0, "mid": 0, "near": 0, "short": 15}
     assert lengths_of(runs.asked["short"]) == {16, 32, 64}
     assert {line.length for _, line in planned(read_run(short))} == {2, 4, 8, 16, 32, 64}
+
+
+def test_runs_without_a_sample_in_common_are_asked_the_same_lines(lab: Lab) -> None:
+    """As two runs are; a limit that is too small leaves the same remedy."""
+    runs = Pair(lab)
+    for name, lines in {"far": "2,8,32", "mid": "2,8,32", "near": "4,16,64"}.items():
+        runs.run(name, sees_to(SEES[name]), "--lengths", lines, "--samples", "4")
+    refused = lab.bench("compare", *runs.folders)
+    remedy = "; ask both the same --lengths, or compare them with --ask"
+    refused.one_line(2, f"far/x and near/x have no scored sample in common{remedy}")
+    with pytest.raises(CompareError, match=r"ask both the same lengths, .* with ask=True"):
+        eyechart.compare(runs.folders, tasks=lab.ones)
+    few = runs.ask("--max-requests", "1")
+    assert few.code == 2
+    assert "only samples on lines that only other runs have (36), in 4 waves" in few.err
+    assert few.err.splitlines()[-1].endswith(f"no scored sample in common{remedy}")
+    done = runs.ask("--max-requests", "200", "--json")
+    assert done.code == 0
+    assert "first 29 on lines that only other runs have; then" in done.err
+    assert [one["name"] for one in json.loads(done.out)["runs"]] == ["far/x", "mid/x", "near/x"]
+    assert {line.length for _, line in planned(read_run(runs.folders[0]))} >= {4, 16, 64}
 
 
 def test_a_run_whose_order_is_found_does_not_get_the_lines_of_others(lab: Lab) -> None:

@@ -455,6 +455,10 @@ class TestDoors:
         document = json.loads(lab.bench_run(*model, "--dry-run", "--json", task=sums).out)
         (planned,) = document["runs"]
         assert (planned["turns"], planned["answered_turns"]) == (8, 5)
+        done = lab.bench_run(*model, "--dry-run", "--fresh", "--json", task=sums)
+        (whole,) = json.loads(done.out)["runs"]
+        left = planned["most_output_tokens"] / whole["most_output_tokens"]
+        assert left == pytest.approx(3 / 8, rel=0.001)
         fresh = lab.bench_run(*model, "--dry-run", "--fresh", task=sums)
         assert "8 requests in all; each turn is one" in " ".join(fresh.out.split())
 

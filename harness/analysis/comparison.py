@@ -40,6 +40,7 @@ from eyechart.harness.analysis.tokens_of_row import PairTokens, writes_rows
 from eyechart.harness.errors import CompareError, NoneSharedError
 from eyechart.harness.spec import Condition
 from eyechart.harness.spec.unit import TOKENS
+from eyechart.providers.naming import named, turned_on
 
 Change: TypeAlias = Literal["worse", "better", "equivalent", "undecided"]
 
@@ -342,7 +343,10 @@ def _compare(
         if (result := _lines(first, second, sides, unpaired=unpaired)) is not None
     ]
     if not matched:
-        raise NoneSharedError(f"{names[0]} and {names[1]} have no scored sample in common")
+        remedy = f"; ask both the same {named('lengths')}, or compare them with {turned_on('ask')}"
+        raise NoneSharedError(
+            f"{names[0]} and {names[1]} have no scored sample in common{'' if axis else remedy}"
+        )
     if in_tokens:
         for _, _, *both in matched:
             check_tokens(both)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import combinations
+from typing import TypeAlias
 
 from eyechart.harness.analysis.comparability import check_same_task, names_of
 from eyechart.harness.analysis.comparison import Comparison, compare_runs
@@ -20,6 +21,9 @@ from eyechart.harness.analysis.paired import holm
 from eyechart.harness.errors import CompareError
 from eyechart.harness.spec import Condition
 from eyechart.harness.spec.unit import TOKENS
+
+Places: TypeAlias = tuple[int, int]
+"""The places of two runs, the smaller one first."""
 
 
 def corrected(
@@ -111,8 +115,7 @@ class Ranking:
     """By effective length, the longest first."""
     reference: int
     """Place of the run that was named first."""
-    comparisons: dict[tuple[int, int], Comparison]
-    """Places of two runs, the smaller one first -> the comparison."""
+    comparisons: dict[Places, Comparison]
     unit: str
     """The unit of the effective lengths."""
 
@@ -137,13 +140,15 @@ class Ranking:
 
     def further_than(self, place: int) -> list[int]:
         """The places of all runs that see less far, by test, than the run at `place`."""
-        found = []
+        return self._further[place]
+
+    @cached_property
+    def _further(self) -> list[list[int]]:
+        """See `further_than`; of all places at once, as each rank asks for those of all others."""
+        found: list[list[int]] = [[] for _ in self.runs]
         for (left, right), comparison in self.comparisons.items():
-            further = comparison.length.further
-            if (left, further) == (place, 1):
-                found.append(right)
-            elif (right, further) == (place, -1):
-                found.append(left)
+            if further := comparison.length.further:
+                found[left if further > 0 else right].append(right if further > 0 else left)
         return found
 
     def ranks(self, place: int) -> tuple[int, int] | None:
@@ -155,15 +160,9 @@ class Ranking:
         return rank_range(ahead, len(self.further_than(place)), len(ranked) - 1)
 
 
-def rank_runs(
-    runs: Sequence[JudgedRun], threshold: Threshold = Threshold(), *, in_tokens: bool = False
-) -> Ranking:
-    """Compares each pair of `runs` under the conditions that all of them have; with `in_tokens`
-    effective lengths are in tokens of the row.
-
-    Raises:
-        CompareError: two of them cannot be compared, or there is no condition that all have, or
-            tokens a symbol are not known.
+def conditions_of_all(runs: Sequence[JudgedRun]) -> list[Condition]:
+    """The conditions that all runs have; raises `CompareError` if there are none, or if the runs
+    are not of one task.
     """
     for other in runs[1:]:
         check_same_task(runs[0], other)
@@ -174,6 +173,25 @@ def rank_runs(
     ]
     if not common:
         raise CompareError(f"the {len(runs)} runs have no condition in common")
+    return common
+
+
+def rank_runs(
+    runs: Sequence[JudgedRun],
+    threshold: Threshold = Threshold(),
+    *,
+    in_tokens: bool = False,
+    of: Callable[[Sequence[Places]], Iterable[Places]] = iter,
+) -> Ranking:
+    """Compares each pair of `runs` under the conditions that all of them have; with `in_tokens`
+    effective lengths are in tokens of the row. `of` is given the pairs, and may count them while
+    they are compared.
+
+    Raises:
+        CompareError: two of them cannot be compared, or there is no condition that all have, or
+            tokens a symbol are not known.
+    """
+    common = conditions_of_all(runs)
     if in_tokens:
         check_tokens(run.conditions[condition] for run in runs for condition in common)
     named = [
@@ -202,7 +220,7 @@ def rank_runs(
             unpaired=True,
             in_tokens=in_tokens,
         )
-        for left, right in pairs
+        for left, right in of(pairs)
     ]
     comparisons = dict(zip(pairs, in_family(compared), strict=True))
     unit = TOKENS if in_tokens else runs[0].spec.unit

@@ -23,9 +23,9 @@ def middle(lines: Sequence[Line]) -> int:
     return round(math.sqrt(max(1, lines[0].low) * lines[-1].high))
 
 
-def foreseen(lines: Sequence[Line], aim: Aim) -> Mapping[Line, int]:
-    """The samples of each line that a condition is asked if its model sees to the `middle` of the
-    lines. The answers are simulated, always with the same random numbers.
+def foreseen(lines: Sequence[Line], aim: Aim) -> Sequence[Mapping[Line, int]]:
+    """The samples that each wave adds to the lines of a condition if its model sees to the `middle`
+    of the lines. The answers are simulated, always with the same random numbers.
     """
     aim = replace(aim, most_samples=min(aim.most_samples, MOST_SAMPLES))
     required = aim.threshold.share
@@ -35,8 +35,10 @@ def foreseen(lines: Sequence[Line], aim: Aim) -> Mapping[Line, int]:
     lengths = np.array([[line.length_of(at, 0) for line in lines] for at in range(size[0])], float)
     right = rng.random(size) < 1 / (1 + (np.maximum(lengths, 1) / crossing) ** _SLOPE)
     counts = dict.fromkeys(lines, 0)
+    waves: list[Mapping[Line, int]] = []
     curve = None
     while more := next_step(curve, counts, _with_large_waves(aim, sum(counts.values()))).more:
+        waves.append(more)
         for line, samples in more.items():
             counts[line] += samples
         kept = [place for place, line in enumerate(lines) if counts[line]]
@@ -47,7 +49,7 @@ def foreseen(lines: Sequence[Line], aim: Aim) -> Mapping[Line, int]:
             asked.astype(float),
             np.where(asked, lengths[:, kept], np.nan),
         )
-    return counts
+    return waves
 
 
 def _with_large_waves(aim: Aim, asked: int) -> Aim:

@@ -38,6 +38,10 @@ _LEVELS = np.unique([*np.geomspace(1e-6 / _CAUTION, 0.5, 442), _TAIL, 0.5])
 leaves p-values that are significant after Holm's correction over the pairs of 200 models."""
 _ROWS = np.arange(len(_NORMAL))
 _SHARES = np.array([NormalDist().cdf(quantile) for quantile in _NORMAL])
+_HALF = float(_LEVELS[-1]) + 1e-6
+"""The highest level, with more than the error of sums of weights."""
+_HALVINGS = 8
+"""Halvings of the range of a difference, so that few values above the median are sorted."""
 _AT_INTERVAL = int(np.searchsorted(_LEVELS, _TAIL))
 _MOST_CORRELATION = 0.95
 _POWER_OVER_CONFIDENCE = 1 - NormalDist().inv_cdf(0.8) / NormalDist().inv_cdf(_TAIL)
@@ -315,7 +319,8 @@ class Joined:
     def ends(self) -> Floats:
         """Lower and upper end of the difference at each of `_LEVELS`, in octaves: shape (2, L)."""
         # by the same function, so that exchanging the sides changes the signs and nothing else
-        return np.array([_lower_ends(self), -_lower_ends(self.swapped)])
+        lower, upper = (_lower_ends(one, _above_median(one)) for one in (self, self.swapped))
+        return np.array([lower, -upper])
 
     @property
     def swapped(self) -> Joined:
@@ -355,10 +360,26 @@ class Joined:
         return _two_sided(_level(_lower_ends(one, reach)))
 
 
-def _lower_ends(pair: Joined, most: float = math.inf) -> Floats:
+def _above_median(pair: Joined) -> float:
+    """A value a little above the median of the difference, as low as it may be: no end lies beyond
+    it. Infinite where the values that have limits do not reach it.
+    """
+    first, second = (side[np.isfinite(side)] for side in (pair.first[0], pair.second[1]))
+    if not first.size or not second.size:
+        return math.inf
+    low, high = float(first[0] - second[-1]), float(first[-1] - second[0])
+    if _share_up_to(pair, high) <= _HALF:
+        return math.inf
+    for _ in range(_HALVINGS):
+        middle = (low + high) / 2
+        low, high = (low, middle) if _share_up_to(pair, middle) > _HALF else (middle, high)
+    return high
+
+
+def _lower_ends(pair: Joined, most: float) -> Floats:
     """The lower end of the difference at each of `_LEVELS`, where the first crossing is as low as
     it may be and the second one as high: weighted quantiles of all pairs of values. Only values up
-    to `most` are sorted; ends beyond it are infinite.
+    to `most` are sorted, which takes most of the time of a pair; ends beyond it are infinite.
     """
     values, weights = pair.first[0][:, None] - pair.second[1][None], _weights(pair.correlation)[0]
     near = values <= most

@@ -8,12 +8,13 @@ halving (Karnin, Koren & Somekh 2013, ICML). `docs/simulations.md` has what it f
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
 
 from eyechart.harness.analysis.adaptive import around_crossing
 from eyechart.harness.analysis.family import Ranked, Ranking
+from eyechart.harness.analysis.judged_run import JudgedRun
 from eyechart.harness.analysis.next_pairs import (
     Counts,
     by_line,
@@ -24,7 +25,7 @@ from eyechart.harness.analysis.next_pairs import (
 )
 from eyechart.harness.analysis.not_known import listed
 from eyechart.harness.plan.selection import MOST_SAMPLES
-from eyechart.harness.spec import CellKey
+from eyechart.harness.spec import CellKey, Condition
 
 BEST, RANKS = "best", "ranks"
 QUESTIONS = (RANKS, BEST)
@@ -108,20 +109,26 @@ def _are_outside(*both: Ranked) -> bool:
 
 
 def lines_of_all(ranking: Ranking, question: str, margin: float) -> dict[Path, Counts]:
-    """Folder -> what each run is to have before rows are added: the cells that it lacks of others,
-    with as many samples as the run that has fewest there. Left out are runs whose order is found.
+    """Folder -> what each run is to have before rows are added, see `with_lines_of_all`. Left out
+    are runs whose order is found.
+    """
+    found = {ranking.runs[place].run.folder for place in _found(ranking, question, margin)}
+    wanted = with_lines_of_all([one.run for one in ranking.runs], ranking.conditions)
+    return {folder: counts for folder, counts in wanted.items() if folder not in found}
+
+
+def with_lines_of_all(
+    runs: Sequence[JudgedRun], conditions: Collection[Condition]
+) -> dict[Path, Counts]:
+    """Folder -> the cells of a run, and those under these conditions that it lacks of others, with
+    as many samples as the run that has fewest there.
     """
     fewest: dict[CellKey, int] = {}
-    for one in ranking.runs:
-        for key, samples in planned(one.run).items():
-            if key[0] in ranking.conditions:
+    for run in runs:
+        for key, samples in planned(run).items():
+            if key[0] in conditions:
                 fewest[key] = min(samples, fewest.get(key, samples))
-    found = _found(ranking, question, margin)
-    return {
-        one.run.folder: by_line({**fewest, **planned(one.run)})
-        for place, one in enumerate(ranking.runs)
-        if place not in found
-    }
+    return {run.folder: by_line({**fewest, **planned(run)}) for run in runs}
 
 
 def _found(ranking: Ranking, question: str, margin: float) -> set[int]:

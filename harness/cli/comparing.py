@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import partial
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +16,7 @@ from eyechart.harness.analysis.comparison import (
     compare_conditions,
     compare_runs,
 )
-from eyechart.harness.analysis.comparison_table import comparison_table
+from eyechart.harness.analysis.comparison_table import comparison_table, sized_table
 from eyechart.harness.analysis.comparison_text import finding
 from eyechart.harness.analysis.curve import Threshold
 from eyechart.harness.analysis.drift import drift_notes
@@ -25,10 +27,11 @@ from eyechart.harness.analysis.known import known_finding
 from eyechart.harness.analysis.paired import PairedArea
 from eyechart.harness.analysis.run_text import reading_note, recorded_note, refused_notes
 from eyechart.harness.analysis.tables import estimate_columns, threshold_columns, to_csv
+from eyechart.harness.cli.asked_dry_run import show_asking
 from eyechart.harness.cli.comparison_tables import print_comparison, print_ranking
 from eyechart.harness.cli.documents import print_document, rows_of
 from eyechart.harness.cli.following import page_next
-from eyechart.harness.cli.progress import LiveDisplay
+from eyechart.harness.cli.progress import LiveDisplay, counting
 from eyechart.harness.cli.readable import Reading
 from eyechart.harness.cli.terminal import echo, say, take_logs, tell, warn
 from eyechart.harness.cli.verbs import check_output
@@ -63,6 +66,7 @@ def compare(
     in_tokens: bool,
     asking: Limits | None,
     settle: str | None,
+    is_dry: bool,
     form: str | None,
 ) -> int:
     """Prints the differences between runs, or between two conditions of each run, and writes them
@@ -74,22 +78,20 @@ def compare(
     row. With `form` the tables are those of a paper, alone.
     """
     threshold = reading.threshold
-    _check_file(output)
-    _check(len(folders), axis, margin, fail_if)
-    if form is not None:
-        from eyechart.harness.cli.paper import check_form
-
-        check_form(form, {"--json": as_json})
+    _check_output(None if is_dry else output, form, as_json=as_json)
+    _check(len(folders), axis, margin, fail_if, asks=asking is not None)
     is_short = False
     if asking is not None:
-        if axis is not None:
-            raise UsageError("--ask compares runs, and --axis conditions; leave out one of them")
         more = asking_of(folders, asking, threshold, margin, warn=warn, question=settle)
+        if is_dry:
+            return show_asking([more], as_json=as_json)
         ask_until_decided(more)
         is_short = more.is_short
-    runs = [*map(reading.run, folders)]
-    several = axis is None and len(runs) > _TWO
-    ranking = rank_runs(runs, threshold, in_tokens=in_tokens) if several else None
+    several = axis is None and len(folders) > _TWO
+    with counting() as counted:
+        runs = [*map(reading.run, counted("runs read", folders))]
+        of_pairs = partial(counted, "pairs compared")
+        ranking = rank_runs(runs, threshold, in_tokens=in_tokens, of=of_pairs) if several else None
     if ranking is not None:
         comparisons = list(ranking.comparisons.values())
         of_interest = [comparison for _, comparison in ranking.against_reference]
@@ -117,8 +119,14 @@ def compare(
     return INCOMPLETE if failing or is_short else COMPLETE
 
 
-def _check_file(output: Path | None) -> None:
-    """Raises an `EyechartError` for a file that cannot be written, or would be lost."""
+def _check_output(output: Path | None, form: str | None, *, as_json: bool) -> None:
+    """Raises an `EyechartError` for a file that cannot be written, or would be lost, and for a
+    form that there is not.
+    """
+    if form is not None:
+        from eyechart.harness.cli.paper import check_form
+
+        check_form(form, {"--json": as_json})
     check_output("-o", output)
     if output is not None and output.suffix != ".csv":
         raise UsageError(f"-o {str(output)!r} is no .csv file, the only kind that is written")
@@ -159,13 +167,15 @@ def _is_comparison(path: Path) -> bool:
     return not header or f"{whole},".startswith(f"{header},")
 
 
-def _check(runs: int, axis: str | None, margin: float, fail_if: str | None) -> None:
+def _check(runs: int, axis: str | None, margin: float, fail_if: str | None, *, asks: bool) -> None:
     """Raises `UsageError` for options that contradict each other or the runs."""
     if axis is None and runs < _TWO:
         raise UsageError(
             f"compare needs two runs or more, not {runs}; "
             "--axis AXIS=VALUE,VALUE compares two conditions of each run"
         )
+    if axis is not None and asks:
+        raise UsageError("--ask compares runs, and --axis conditions; leave out one of them")
     check_margin(margin)
     if fail_if is not None and fail_if not in FAILURES:
         raise UsageError(f"--fail-if is one of {', '.join(FAILURES)}, not {fail_if!r}")
@@ -279,7 +289,7 @@ def _document(
             for place, ranked in enumerate(ranking.runs)
             for best, last in [ranking.ranks(place) or (None, None)]
         ]
-    document["pairs"] = [pair_document(comparison, margin) for comparison in comparisons]
+    document["pairs"] = pair_documents(comparisons, margin)
     return document
 
 
@@ -288,7 +298,18 @@ def _finite(octaves: float) -> float | None:
     return round(octaves, DIGITS) if math.isfinite(octaves) else None
 
 
-def pair_document(comparison: Comparison, margin: float) -> dict[str, Any]:
+def pair_documents(comparisons: Sequence[Comparison], margin: float) -> list[dict[str, Any]]:
+    """Each comparison as one of the `pairs`."""
+    table, sizes = sized_table(comparisons, margin)
+    rows = iter(rows_of(table))
+    return [
+        {**_pair(comparison, margin), "rows": list(islice(rows, size))}
+        for comparison, size in zip(comparisons, sizes, strict=True)
+    ]
+
+
+def _pair(comparison: Comparison, margin: float) -> dict[str, Any]:
+    """The verdicts of a pair, without its rows."""
     length = comparison.length
     octaves, low, high = length.shown
     factor, factor_low, factor_high = length.factors
@@ -313,7 +334,6 @@ def pair_document(comparison: Comparison, margin: float) -> dict[str, Any]:
         "finding": finding(comparison, margin),
         "paired": comparison.is_paired,
         "known_not_said": known_finding(comparison) or None,
-        "rows": rows_of(comparison_table([comparison], margin)),
     }
 
 

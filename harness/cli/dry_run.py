@@ -14,6 +14,7 @@ from eyechart.harness.cli.documents import print_document
 from eyechart.harness.cli.preview import (
     Bill,
     CanShow,
+    Cap,
     Forecasts,
     Preview,
     Waves,
@@ -55,21 +56,22 @@ def dry_run(
     asks_server: bool = False,
     as_json: bool = False,
 ) -> int:
-    """Prints for each model the requests and the cost of the runs, and a prompt of each; sends
-    nothing, unless `asks_server`. With a `chooser`, the requests are those of all waves up to the
-    next one.
+    """Prints for each model the requests of the runs, the cost of what is not answered yet, and a
+    prompt of each; sends nothing, unless `asks_server`. With a `chooser`, the requests are those of
+    all waves up to the next one.
     """
     take_logs()
     made: Forecasts = {}
+    cap = Cap.of(models[0].given.max_requests)
     if as_json:
         found = (
-            (options, previews_of(plans, options, chooser, made, asks_server=asks_server))
+            (options, previews_of(plans, options, chooser, made, cap, asks_server=asks_server))
             for options in models
         )
         print_document(dry_run_document(found))
         return COMPLETE
     for options in models:
-        previews = previews_of(plans, options, chooser, made, asks_server=asks_server)
+        previews = previews_of(plans, options, chooser, made, cap, asks_server=asks_server)
         for preview in previews:
             _show(preview, options)
         if (where := options.destination) is not None:
@@ -90,16 +92,18 @@ def _show(preview: Preview, options: RunOptions) -> None:
         if run_forecast.counted
         else "estimated: one a digit or sign, one per five letters"
     )
-    first = next(iter(plan))
+    first = _first(plan)
     cells = (
         f"those of shard {plan.shard} of {plan.samples} a cell"
         if not plan.shard.is_whole
         else f"{plan.samples} a cell"
         if plan.counts is None
+        else f"no wave: {named('max_requests')} may be reached before"
+        if not plan.counts
         else "the first wave"
         if not preview.answered
         else "with the next wave"
-        if preview.answered < run_forecast.requests
+        if run_forecast.left
         else "all waves"
     )
     drawn = f", each asked {plan.draws:,} times" if plan.draws > 1 else ""
@@ -145,18 +149,27 @@ def _show(preview: Preview, options: RunOptions) -> None:
 def _all_waves(preview: Preview, waves: Waves, unit: str) -> Iterator[tuple[str, str]]:
     """What all waves take besides what is answered: expected, and at most."""
     name = "still to ask" if preview.answered else "all waves"
-    if waves.expected is not None:
+    if waves.most is not None and not waves.most.requests:
+        yield name, "nothing"
+        return
+    if waves.expected is not None and not waves.expected.requests:
+        yield name, f"about 0 samples, as {named('max_requests')} is probably reached before"
+    elif waves.expected is not None:
         about = f"if the model sees to {waves.sees_to:,} {unit}, in the middle of the lines"
-        yield name, f"about {_bill_text(waves.expected)}, {about}"
+        yield name, f"about {bill_text(waves.expected)}, {about}"
     most = _NO_BOUND
     if waves.most is not None:
-        bound = _bill_text(waves.most, at_most_text)
-        on = ", all of them on the longest lines" if waves.most.requests else ""
-        most = f"at most {bound}{on}"
+        bound = bill_text(waves.most, at_most_text)
+        most = f"at most {bound}, all of them on the longest lines"
     yield "" if waves.expected else name, most
 
 
-def _bill_text(bill: Bill, price: Callable[[float], str] = dollars_text) -> str:
+def _first(plan: Plan) -> Sample:
+    """The first sample of a plan; where no wave is asked, the first one of all that may be."""
+    return next(iter(plan), None) or plan.sample(plan.conditions[0], plan.lines[0], 0)
+
+
+def bill_text(bill: Bill, price: Callable[[float], str] = dollars_text) -> str:
     """`120 samples, 9,000 tokens of prompts, 800 of replies and $0.12`."""
     parts = [
         f"{bill.requests:,} samples",
@@ -259,15 +272,14 @@ def _percent(share: float) -> str:
 def _left(preview: Preview) -> str:
     """The note on how many samples have answers, do not fit, and will be asked; or empty."""
     request = preview.request
-    size, unsent = request.plan.size, request.plan.size - preview.forecast.requests
-    answered = preview.answered
+    answered, unsent = preview.answered, request.plan.size - preview.forecast.requests
     why = [
         *[f"{answered:,} {'is' if answered == 1 else 'are'} answered"] * bool(answered),
         *[f"{unsent:,} {'does' if unsent == 1 else 'do'} not fit"] * bool(unsent),
     ]
     if not why:
         return ""
-    return f"; {' and '.join(why)}, so {max(0, size - answered - unsent):,} will be asked"
+    return f"; {' and '.join(why)}, so {preview.forecast.left:,} will be asked"
 
 
 def _show_cost(options: RunOptions, previews: Sequence[Preview], *, is_adaptive: bool) -> None:
@@ -277,13 +289,12 @@ def _show_cost(options: RunOptions, previews: Sequence[Preview], *, is_adaptive:
         expected, most = dollars
         assumed = "" if model.has_tier_price else f"; no {prices.tier} price is known"
         begun = any(preview.answered for preview in previews)
-        what = "all" if not is_adaptive else "the first waves"
-        if is_adaptive and begun:
-            what = "all up to the next waves, with what is answered"
+        left = "what is still to ask" if begun else "all waves" if is_adaptive else "all"
+        waves = "the next waves" if begun else "the first waves"
+        what = waves if is_adaptive else left
         echo(f"cost of {what}: {cost_text(expected, most)}, at {prices}{assumed}")
         whole = all_waves(previews) if is_adaptive else dollars
         if is_adaptive:
-            left = "what is still to ask" if begun else "all waves"
             echo(f"cost of {left}: {_of_all_waves(*whole)}")
         if options.given.budget is not None:
             echo(_of_budget(options.given.budget, *whole))
@@ -321,7 +332,7 @@ def _model(options: RunOptions, previews: Sequence[Preview]) -> dict[str, Any]:
 def _run(preview: Preview) -> dict[str, Any]:
     request, forecast, waves = preview.request, preview.forecast, preview.waves
     plan, prices = request.plan, request.model.prices
-    sample, writes = next(iter(plan)), preview.writes_replies
+    sample, writes = _first(plan), preview.writes_replies
     dollars, most = (None, None) if prices is None else forecast.dollars(prices)
     return {
         "model": request.model.label,

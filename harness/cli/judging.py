@@ -12,6 +12,7 @@ from eyechart.harness.cli.completion import complete_runs, one_of
 from eyechart.harness.cli.options import (
     ASKING,
     AtOption,
+    DryAskOption,
     JsonOption,
     MarginOption,
     MostAskedOption,
@@ -136,6 +137,7 @@ def compare(
         ),
     ] = None,
     max_requests: MostAskedOption = None,
+    dry_run: DryAskOption = False,
     tasks: OwnTasksOption = "",
     run_kept_code: RunKeptCodeOption = False,
     form: TableFormOption = None,
@@ -153,11 +155,11 @@ def compare(
     Recorded replies to different rows are compared unpaired: by Fisher's exact test, and without
     areas.
 
-    --ask asks first what one run lacks of the other, then rows where the two differ most likely,
-    in up to four waves; of three or more, the runs whose order is open, on the lines where their
-    lengths may be. It says before what that may cost. Replies are added to the folders of the
-    runs, and the same command goes on after an interrupt. Models at a server need --base-url, one
-    for all runs.
+    --ask asks first what one run lacks of the other, then rows where the two differ most likely, in
+    up to four waves; of three or more, the runs whose order is open, on the lines where their
+    lengths may be. It says before what that may cost; --dry-run says only that, with the price of
+    the first wave. Replies are added to the folders of the runs, and the same command goes on after
+    an interrupt. Models at a server need --base-url, one for all runs.
 
     Of three or more: the runs by effective length; each pair of them, Holm's correction for all
     pairs; and whether each run is worse, better or equivalent, compared with the first one named.
@@ -172,6 +174,7 @@ def compare(
         tasks=tasks,
         run_kept_code=run_kept_code,
         settle=settle,
+        dry_run=dry_run,
     )
     reading = results.reading_of(
         threshold=threshold, relative=relative, tasks=tasks, run_kept_code=run_kept_code
@@ -188,6 +191,7 @@ def compare(
             in_tokens=read_unit(unit),
             asking=asking,
             settle=settle,
+            is_dry=dry_run,
             form=form,
         )
     )
@@ -240,7 +244,8 @@ def leaderboard(
     by the tests. With --unit tokens the printed ranks are by tokens of the row; those of the page
     are always in the task's unit. The accuracies at the lengths of --at are in the file, in the
     table and on the page. Rows of the file stay where their runs are not among these. Runs that
-    cannot be compared with the others are left out, with the reason.
+    cannot be compared with the others are left out, with the reason. --format without -o prints
+    its tables, of these runs alone, and writes nothing.
     """
     from eyechart.harness.cli import leaderboard as board
     from eyechart.harness.cli import paper, results

@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from eyechart.harness.analysis.at_length import at_length, probability_text
-from eyechart.harness.analysis.cost_at import cost_of_reply_at, cost_texts
+from eyechart.harness.analysis.at_length import at_length
+from eyechart.harness.analysis.cost_at import cost_of_reply_at
 from eyechart.harness.analysis.curve import Threshold
-from eyechart.harness.analysis.drift import drift_notes
 from eyechart.harness.analysis.in_tokens import token_columns
-from eyechart.harness.analysis.interval import span_text
 from eyechart.harness.analysis.judged_run import JudgedRun, part_of
 from eyechart.harness.analysis.leaderboard import enter_standings, merge, run_rows
 from eyechart.harness.analysis.leaderboard_file import (
+    Leaderboard,
     LeftOut,
     Row,
     left_out_lines,
@@ -26,32 +25,18 @@ from eyechart.harness.analysis.leaderboard_file import (
     right_at_length,
     write_leaderboard,
 )
-from eyechart.harness.analysis.paper_text import at_texts
-from eyechart.harness.analysis.run_text import reading_note, recorded_note
 from eyechart.harness.analysis.standing import Place, Standing
 from eyechart.harness.analysis.tables import estimate_columns
-from eyechart.harness.analysis.tokens_of_row import TokensASymbol
-from eyechart.harness.analysis.tokens_text import unit_note
 from eyechart.harness.cli.documents import print_document
-from eyechart.harness.cli.layout import Column, fits, show_blocks, show_title, table
 from eyechart.harness.cli.readable import Reading
-from eyechart.harness.cli.tables import INTERVAL, STAR, chart_title, length_text, sees_text
-from eyechart.harness.cli.terminal import echo, show, tell, warn
+from eyechart.harness.cli.standing_tables import print_standings
+from eyechart.harness.cli.terminal import echo, warn
 from eyechart.harness.cli.verbs import check_output
 from eyechart.harness.errors import COMPLETE, INCOMPLETE, JournalError, UsageError
 from eyechart.harness.face.trust import is_outside
 from eyechart.harness.journal.manifest import find_runs, read_manifest
 from eyechart.harness.report.readme import around, markdown, put_into
 from eyechart.harness.report.section import Section, sections
-from eyechart.harness.report.standings import (
-    FURTHEST,
-    TESTED_HEADS,
-    standing_finding,
-    standing_notes,
-    suited_at,
-    tested_counts,
-)
-from eyechart.harness.spec import Condition
 from eyechart.harness.spec.columns import (
     ACCURACY_AT,
     ASKED,
@@ -89,17 +74,18 @@ def leaderboard(
     as_json: bool,
 ) -> int:
     """Merges runs into a leaderboard's file, table and page, and prints their ranks; in a `form` of
-    `TABLE_FORMS` as tables for papers.
+    `TABLE_FORMS` as tables for papers, and without `output` alone.
     """
     is_named = output is not None
+    if form is not None and not is_named:
+        _check_files({"--readme": readme, "--ranks-only": ranks_only})
+        return _print_alone(folders or _all_runs(out), reading, at, form, in_tokens=in_tokens)
     output = output or _default_file(out)
     if output.suffix != ".csv":
         raise UsageError(f"-o {str(output)!r} is no .csv file; the page goes beside it")
     check_output("-o", output)
     check_output("--readme", readme)
-    run_folders = list(folders) or find_runs(out)
-    if not run_folders:
-        raise UsageError(f"no run under {out / 'runs'}; name folders of runs, or give --out")
+    run_folders = folders or _all_runs(out)
     rows = read_rows(output)  # a faulty file is reported before runs are judged
     if not is_named:
         _check_others(rows, folders, output)
@@ -109,16 +95,46 @@ def leaderboard(
     if as_json:
         print_document(document(output, ranked, at, in_tokens=in_tokens))
     elif form is not None:
-        from eyechart.harness.cli.paper import print_tables
-        from eyechart.harness.report.paper.tables import standing_tables
-
-        print_tables([standing_tables(ranked, at, in_tokens=in_tokens)], form)
+        _print_for_paper(ranked, at, form, in_tokens=in_tokens)
     elif used or not folders:
         print_standings(ranked, at, in_tokens=in_tokens)
         print_files(output, has_page=bool(ranked))
         if readme is not None:
             echo(str(readme))
     return INCOMPLETE if set(folders) - used else COMPLETE
+
+
+def _all_runs(out: Path) -> list[Path]:
+    """The runs under `out`; raises `UsageError` if there are none."""
+    found = find_runs(out)
+    if not found:
+        raise UsageError(f"no run under {out / 'runs'}; name folders of runs, or give --out")
+    return found
+
+
+def _check_files(options: Mapping[str, object]) -> None:
+    """Raises `UsageError` if an option is given that changes files."""
+    if wrong := next((option for option, value in options.items() if value), None):
+        raise UsageError(f"--format without -o writes no file, and {wrong} is for files; add -o")
+
+
+def _print_alone(
+    folders: Sequence[Path], reading: Reading, at: Sequence[int], form: str, *, in_tokens: bool
+) -> int:
+    """Prints the tables for papers of these runs, and writes nothing."""
+    new = _readable(folders, reading, at)
+    _, ranked = _entered(new, [], reading.threshold)
+    _print_for_paper(ranked, at, form, in_tokens=in_tokens)
+    return INCOMPLETE if set(folders) - {run.folder for run, _ in new} else COMPLETE
+
+
+def _print_for_paper(
+    ranked: Sequence[Section], at: Sequence[int], form: str, *, in_tokens: bool
+) -> None:
+    from eyechart.harness.cli.paper import print_tables
+    from eyechart.harness.report.paper.tables import standing_tables
+
+    print_tables([standing_tables(ranked, at, in_tokens=in_tokens)], form)
 
 
 def _default_file(out: Path) -> Path:
@@ -161,9 +177,7 @@ def write(
     Returns the sections of the page, and the folders whose runs could be read. Nothing is written
     where none could. Of a study the file is written anew, from the cells that the study asks.
     """
-    new, left_out = _rows(folders, reading, at, study)
-    for line in left_out:
-        warn(f"left out: {line}")
+    new = _readable(folders, reading, at, study)
     if not new and folders:
         return [], set()
     with only_writer(output, warn):
@@ -199,10 +213,10 @@ def print_files(output: Path, *, has_page: bool = True) -> None:
         echo(str(output.with_suffix(".html")))
 
 
-def _rows(
-    folders: Iterable[Path], reading: Reading, at: Sequence[int], study: StudyRuns | None
-) -> tuple[list[tuple[JudgedRun, list[Row]]], list[str]]:
-    """The readable runs, each with its rows, and the reasons for what is left out."""
+def _readable(
+    folders: Iterable[Path], reading: Reading, at: Sequence[int], study: StudyRuns | None = None
+) -> list[tuple[JudgedRun, list[Row]]]:
+    """The readable runs, each with its rows; says what is left out and why."""
     runs: list[tuple[JudgedRun, list[Row]]] = []
     left_out: list[str] = []
     incomplete: list[LeftOut] = []
@@ -217,7 +231,9 @@ def _rows(
         rows, reasons = run_rows(run, reading.threshold, at)
         runs.append((run, rows))
         incomplete += reasons
-    return runs, [*left_out, *left_out_lines(incomplete)]
+    for line in (*left_out, *left_out_lines(incomplete)):
+        warn(f"left out: {line}")
+    return runs
 
 
 def _write_leaderboard(
@@ -232,25 +248,14 @@ def _write_leaderboard(
     """Merges new rows with those `before` into the file and its table; returns the sections of the
     runs whose rows are in it.
     """
-    merged = merge([row for _, rows in new for row in rows], before)
-    for line in merged.ahead:
-        warn(line)
-    for line in left_out_lines(merged.left_out):
-        warn(f"left out: {line}")
-    chosen = set(map(id, merged.rows))
-    here = [(run, rows) for run, rows in new if any(id(row) in chosen for row in rows)]
-    if not here and any(rows for _, rows in new):
+    merged, ranked = _entered(new, before, threshold)
+    if not ranked and any(rows for _, rows in new):
         raise UsageError(f"no row is added to {output}, so it stays as it is; name another with -o")
-    ranked = sections([run for run, _ in here], threshold)
-    enter_standings(
-        merged.rows,
-        {run.folder: rows for run, rows in here},
-        [section.standing for section in ranked],
-    )
     write_leaderboard(output, merged)
     if readme is not None:
         put_into(readme, markdown(merged))
-    absent = len(chosen) - sum(id(row) in chosen for _, rows in here for row in rows)
+    chosen = set(map(id, merged.rows))
+    absent = len(chosen) - sum(id(row) in chosen for _, rows in new for row in rows)
     if absent:
         have, runs = ("have", "their runs are") if absent > 1 else ("has", "its run is")
         part = "" if ranks_only else " and no part of the page"
@@ -258,181 +263,26 @@ def _write_leaderboard(
     return ranked
 
 
-def print_standings(
-    of_tasks: Sequence[Section], at: Sequence[int] = (), *, in_tokens: bool = False
-) -> None:
-    """Prints the models of each task, sorted by effective length, with the ranks that each can have
-    by the tests and its accuracy at each length in `at`. Tasks with a single model share one table.
-    With `in_tokens` effective lengths are in tokens of the row; those in `at` are not.
+def _entered(
+    new: Sequence[tuple[JudgedRun, Sequence[Row]]], before: Sequence[Row], threshold: Threshold
+) -> tuple[Leaderboard, list[Section]]:
+    """New rows with those `before`, and the sections of the runs whose rows are among them, whose
+    ranks are in their rows; says which rows are left out.
     """
-    standings = {id(one): one.standing_in(in_tokens=in_tokens) for one in of_tasks}
-    alone = [section for section in of_tasks if len(section.standing.places) == 1]
-    for section in of_tasks:
-        standing = standings[id(section)]
-        places = standing.places
-        if section in alone:
-            continue
-        show_title([section.name, *_condition(section)])
-        tested = _by_test(places, ranked=standing.has_ranks)
-        keys = [*tested, _models(places)] if standing.has_ranks else [_models(places)]
-        more = [] if standing.has_ranks else tested
-        _show_places(section.threshold, places, keys, at, more, in_tokens=in_tokens)
-        for sentence in suited_at(standing, section.threshold, at):
-            tell(sentence)
-        if finding := standing_finding(standing):
-            tell(finding)
-        for note in standing_notes(standing):
-            tell(note)
-        _tell_of_origins(places)
-        echo("")
-    if alone:
-        places = tuple(standings[id(section)].places[0] for section in alone)
-        names = [
-            section.name
-            if section.standing.default
-            else " ".join([section.name, *_condition(section)])
-            for section in alone
-        ]
-        several = len({place.name for place in places}) > 1
-        show_title(["tasks with one model" if several else places[0].name])
-        models = [_models(places)] if several else []
-        keys = [Column(["task"], names, "left"), *models]
-        _show_places(alone[0].threshold, places, keys, at, in_tokens=in_tokens)
-        print_notes(alone)
-        if in_tokens:
-            tell(unit_note([place.tokens for place in places], places[0].run.spec.unit))
-        _tell_of_origins(places)
-        echo("")
-
-
-def _known(tokens: TokensASymbol | str) -> str:
-    """Tokens a symbol, or a dash."""
-    return "–" if isinstance(tokens, str) else str(tokens)
-
-
-def print_notes(alone: Sequence[Section]) -> None:
-    """Prints why the only model of each task is not ranked, and what helps."""
-    for section in alone:
-        for note in standing_notes(section.standing):
-            tell(f"{section.name}: {note}" if len(alone) > 1 else note)
-
-
-def print_chart(of_tasks: Sequence[Section]) -> None:
-    """Prints the effective length of each model under each condition, with its interval: a column
-    for each model where they fit beside each other, else a row.
-    """
-    models = list(dict.fromkeys(details.name for section in of_tasks for details in section.runs))
-    rows = [
-        (section, condition)
-        for section in of_tasks
-        for condition in dict.fromkeys(series.condition for series in section.series)
-    ]
-
-    def cell(section: Section, condition: Condition, model: str) -> str:
-        return length_text(section.estimates.get((model, condition.label)))
-
-    def keys(rows: Sequence[tuple[Section, Condition]]) -> list[Column]:
-        return [
-            Column(["task"], [section.name for section, _ in rows], "left"),
-            Column(["condition"], [of.only(section.varied).label for section, of in rows], "left"),
-        ]
-
-    columns = [Column([model], [cell(*row, model) for row in rows], "left") for model in models]
-    show_title([chart_title(of_tasks[0].threshold)])
-    if fits([*keys(rows), *columns]):
-        show(table([*keys(rows), *columns]))
-    else:
-        long = [(row, model) for row in rows for model in models]
-        columns = [
-            Column(["model"], [model for _, model in long], "left"),
-            Column(["sees to"], [cell(*row, model) for row, model in long], "left"),
-        ]
-        parts = range(len(models), len(long), len(models))
-        show(table([*keys([row for row, _ in long]), *columns], parts))
-    if any(not one.one_threshold for section in of_tasks for one in section.estimates.values()):
-        tell(STAR)
-    echo("")
-
-
-def _tell_of_origins(places: Sequence[Place]) -> None:
-    runs = [(place.name, place.run) for place in places]
-    for note in filter(None, (recorded_note(runs), reading_note(runs), *drift_notes(runs))):
-        tell(note)
-
-
-def _condition(section: Section) -> list[str]:
-    """The values of the condition of the standing, on the axes that vary."""
-    values = section.standing.condition.only(section.varied)
-    return [f"{axis}={value}" for axis, value in values.items()]
-
-
-def _by_test(places: Sequence[Place], *, ranked: bool) -> list[Column]:
-    """The ranks; or of many models how probably each sees furthest, and how many it is shown to see
-    further than, cannot be told from, and is shown to see less far than.
-    """
-    if ranked:
-        return [Column(["rank"], [place.ranks_text for place in places])]
-    counts = [tested_counts(place.by_test) or ("–",) * len(TESTED_HEADS) for place in places]
-    tested = [
-        Column([head], [str(one[at]) for one in counts]) for at, head in enumerate(TESTED_HEADS)
-    ]
-    return [Column([FURTHEST], [probability_text(place.p_furthest) for place in places]), *tested]
-
-
-def _models(places: Sequence[Place]) -> Column:
-    names = [
-        place.name
-        + ", adaptive" * place.adaptive
-        + ", recorded" * (place.run.manifest.recorded is not None)
-        for place in places
-    ]
-    return Column(["model"], names, "left")
-
-
-def _show_places(
-    threshold: Threshold,
-    places: Sequence[Place],
-    keys: Sequence[Column],
-    at: Sequence[int],
-    more: Sequence[Column] = (),
-    *,
-    in_tokens: bool,
-) -> None:
-    """A table of effective lengths, with the accuracy at each length `at`, and the meaning of its
-    star.
-    """
-    columns = [
-        Column([sees_text(threshold, in_tokens=in_tokens)], [*map(_length, places)]),
-        Column([INTERVAL], [*map(_interval, places)], "left"),
-    ]
-    if in_tokens:
-        columns.append(Column(["tokens a symbol"], [_known(place.tokens) for place in places]))
-    if any(place.estimate and not place.estimate.limit.is_ranked for place in places):
-        limits = [place.estimate.limit.by if place.estimate else "" for place in places]
-        columns.append(Column(["limited by"], limits, "left"))
-    texts = [at_texts(place.estimate, at, threshold) for place in places]
-    prices = cost_texts([place.run.conditions.get(place.condition) for place in places], at)
-    for one in (texts, prices):
-        columns += [Column([name], [of_place[name] for of_place in one]) for name in one[0]]
-    columns += more
-    show_blocks(keys, columns)
-    if any(place.estimate and not place.estimate.one_threshold for place in places):
-        tell(STAR)
-
-
-def _length(place: Place) -> str:
-    """The effective length, with a star if there is no single threshold."""
-    if place.estimate is None:
-        return "–"
-    return f"{place.estimate.length_text}{'' if place.estimate.one_threshold else ' *'}"
-
-
-def _interval(place: Place) -> str:
-    """The interval, with a note if the replies are few."""
-    if place.estimate is None:
-        return "–"
-    parts = span_text(place.estimate.length_ci), place.estimate.few
-    return ", ".join(filter(None, parts))
+    merged = merge([row for _, rows in new for row in rows], before)
+    for line in merged.ahead:
+        warn(line)
+    for line in left_out_lines(merged.left_out):
+        warn(f"left out: {line}")
+    chosen = set(map(id, merged.rows))
+    here = [(run, rows) for run, rows in new if any(id(row) in chosen for row in rows)]
+    ranked = sections([run for run, _ in here], threshold)
+    enter_standings(
+        merged.rows,
+        {run.folder: rows for run, rows in here},
+        [section.standing for section in ranked],
+    )
+    return merged, ranked
 
 
 def document(

@@ -149,6 +149,7 @@ def limits_of(
     tasks: str,
     run_kept_code: bool,
     settle: str | None = None,
+    dry_run: bool = False,
 ) -> Limits | None:
     """What asking may cost; `None` without `--ask`; raises `UsageError` if an option of asking
     stands without `--ask`, or a value is out of bounds.
@@ -156,7 +157,7 @@ def limits_of(
     from eyechart.harness.face.asked_run import Limits
 
     options = {SETTINGS[name].option: given[name] for name in ASKING}
-    options |= {"max-requests": requests, "settle": settle}
+    options |= {"max-requests": requests, "settle": settle, "dry-run": dry_run}
     if not ask and (named := [option for option, value in options.items() if value]):
         raise UsageError(f"--{named[0]} is for --ask; add it")
     settings = settings_of(given)
@@ -302,6 +303,12 @@ MostAskedOption = Annotated[
         metavar="N",
         parser=whole(1),
         help="With --ask: samples to ask, at most, each of several draws counted.",
+    ),
+]
+DryAskOption = Annotated[
+    bool,
+    typer.Option(
+        "--dry-run", help="With --ask: show what it would ask and what that costs; send nothing."
     ),
 ]
 JsonOption = Annotated[

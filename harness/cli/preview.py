@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Coroutine, Hashable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -22,7 +23,7 @@ from eyechart.harness.run.chooser import first_plan, next_plan
 from eyechart.harness.run.event_loop import run_in_loop
 from eyechart.harness.run.room import earlier_records, thinking_of
 from eyechart.harness.run.run_request import RunRequest
-from eyechart.harness.spec import CellKey, line_start
+from eyechart.harness.spec import CellKey, Line, line_start
 from eyechart.providers.base import Provider, SetupError
 from eyechart.providers.catalog.prices import Prices
 
@@ -41,6 +42,15 @@ class Bill:
     """0 where no reply is written."""
     dollars: float | None
     """`None` where no prices are known."""
+
+    def times(self, factor: float) -> Bill:
+        """As many times as much; whole numbers are rounded up."""
+        return Bill(
+            math.ceil(self.requests * factor),
+            math.ceil(self.prompt_tokens * factor),
+            math.ceil(self.output_tokens * factor),
+            None if self.dollars is None else self.dollars * factor,
+        )
 
     def without(self, part: Bill) -> Bill:
         """What is left of the plan without a part of it; nothing is below 0."""
@@ -71,7 +81,9 @@ class Waves:
     """An upper bound of what is not answered yet: all samples on the longest lines, with the
     longest replies. `None` where lines beyond the task's may follow."""
     expected: Bill | None
-    """Of a model that sees to `sees_to`; `None` of a run that has begun."""
+    """Of a model that sees to `sees_to`, with what `most_of_command` probably leaves after the runs
+    before; `None` of a run that has begun and goes on, and where it is not known what those leave.
+    """
     sees_to: int
     """The length in the middle of the lines."""
 
@@ -111,8 +123,9 @@ class Preview:
     forecast: Forecast
     fits: Mapping[CellKey, CellFit]
     thinking: Thinking
-    is_fresh: bool
-    """Whether the run starts over, so that no answer counts."""
+    answers: Answered | None
+    """The answers of the run's folder; `None` where there are none, and where the run starts over.
+    """
     waves: Waves | None = None
     """What follows the requests, in an adaptive run."""
 
@@ -124,10 +137,9 @@ class Preview:
     @property
     def answered(self) -> int:
         """How many planned samples have answers."""
-        if self.is_fresh:
+        plan, answers = self.request.plan, self.answers
+        if answers is None:
             return 0
-        plan = self.request.plan
-        answers = _answers(self.request.folder, plan)
         return sum(answers.count_in(cell, plan.shard) for cell in plan.cells)
 
     @property
@@ -135,9 +147,8 @@ class Preview:
         """How many requests of samples that are asked over turns are answered, also those of
         samples that a run left between two turns.
         """
-        plan = self.request.plan
-        answers = _answers(self.request.folder, plan)
-        if self.is_fresh or not (answers or answers.begun):
+        plan, answers = self.request.plan, self.answers
+        if answers is None:
             return 0
         return sum(
             len(sample.messages)
@@ -147,15 +158,48 @@ class Preview:
         )
 
 
-def _answers(folder: Path, plan: Plan) -> Answered:
-    """Which planned samples are answered in the run's folder."""
-    return answered(folder, warn, plan.lines, line_start(plan.seed, plan.task.name))
+def _answers(folder: Path, plan: Plan) -> Answered | None:
+    """Which planned samples are answered in the run's folder; `None` if none is, not even in its
+    first turns.
+    """
+    found = answered(folder, warn, plan.lines, line_start(plan.seed, plan.task.name))
+    return found if found or found.unsent or found.begun else None
 
 
 def _is_asked(folder: Path, plan: Plan) -> bool:
     """Whether nothing is left to ask: each sample is answered, or does not fit."""
     answers = _answers(folder, plan)
-    return all(answers.done_in(cell) == cell.samples * cell.draws for cell in plan.cells)
+    return answers is not None and all(
+        answers.done_in(cell) == cell.samples * cell.draws for cell in plan.cells
+    )
+
+
+@dataclass(slots=True)
+class Cap:
+    """What a command's limit of requests leaves for the runs that are not previewed yet, as its
+    runs are asked one after the other; `None` where it has no limit.
+    """
+
+    next: int | None
+    """After the next waves of the runs before."""
+    least: int | None
+    """After all their waves, at least."""
+    most: int | None
+    """After all their waves, at most. Equal to `least` if it is known what these ask."""
+
+    @classmethod
+    def of(cls, requests: int | None) -> Cap:
+        return cls(requests, requests, requests)
+
+    def take(self, preview: Preview) -> None:
+        """Counts the waves of one more run."""
+        if self.next is None or self.least is None or self.most is None or preview.waves is None:
+            return
+        most, expected = preview.waves.most, preview.waves.expected
+        self.next -= min(self.next, preview.forecast.left)
+        self.most -= 0 if expected is None else min(self.most, expected.requests)
+        sure = expected or most
+        self.least -= self.least if sure is None else min(self.least, sure.requests)
 
 
 Forecasts: TypeAlias = dict[Hashable, tuple[Mapping[CellKey, CellFit], Forecast]]
@@ -167,17 +211,35 @@ def previews_of(
     options: RunOptions,
     chooser: AdaptiveChooser | None,
     made: Forecasts,
+    cap: Cap,
     *,
     asks_server: bool = False,
 ) -> list[Preview]:
     """A preview of each run of a model; opens a connection only with `asks_server`. `made` caches
-    results for further models.
+    results for further models; `cap` is what the command has left for these runs, and then what it
+    has left for further ones.
     """
     requests = options.requests(plans)
     counter = _counter(options, requests, asks_server=asks_server)
-    counted = _counted(requests, options, chooser, counter, made)
+    counted = _counted(requests, options, chooser, counter, made, cap=cap)
     # a loop for each of thousands of models would take longer than their forecasts
     return _result_of(counted) if counter is None else run_in_loop(counted)
+
+
+def preview_of(request: RunRequest, options: RunOptions, *, of_all: bool = False) -> Preview:
+    """The preview of one run; with `of_all` that of its whole plan, whatever is answered."""
+    counter = _counter(options, [request], asks_server=False)
+
+    async def counted() -> list[Preview]:
+        try:
+            counting = _Counting({}, counter, {}, is_fresh=False)
+            return [await counting.preview(request, of_all=of_all)]
+        finally:
+            if counter is not None:
+                await counter.aclose()
+
+    (found,) = _result_of(counted()) if counter is None else run_in_loop(counted())
+    return found
 
 
 def _result_of(coroutine: Coroutine[Any, Any, list[Preview]]) -> list[Preview]:
@@ -191,13 +253,17 @@ def _result_of(coroutine: Coroutine[Any, Any, list[Preview]]) -> list[Preview]:
     raise AssertionError("without a counter there is nothing to wait for")
 
 
-def _plan_of_next(request: RunRequest, options: RunOptions, chooser: AdaptiveChooser) -> Plan:
-    """The waves of a run up to the one that is asked next; with `--fresh` the first wave of a run
-    that has nothing yet.
+def _plan_of_next(
+    request: RunRequest, options: RunOptions, chooser: AdaptiveChooser, most: int | None
+) -> Plan:
+    """The waves of a run up to the one that is asked next, with at most `most` new requests; with
+    `--fresh` the first wave of a run that has nothing yet.
     """
+    if most == 0 and (options.given.fresh or not (request.folder / MANIFEST).exists()):
+        return replace(request.plan, counts={})
     if options.given.fresh:
-        return request.plan.with_counts(chooser.of_new_run(request, options.given.max_requests))
-    budget = Budget(requests=options.given.max_requests)
+        return request.plan.with_counts(chooser.of_new_run(request, most))
+    budget = Budget(requests=most)
     begun = first_plan(request, chooser, budget)
     if not _is_asked(request.folder, begun):
         return begun
@@ -205,7 +271,11 @@ def _plan_of_next(request: RunRequest, options: RunOptions, chooser: AdaptiveCho
 
 
 async def _waves(
-    request: RunRequest, options: RunOptions, chooser: AdaptiveChooser, counting: _Counting
+    request: RunRequest,
+    options: RunOptions,
+    chooser: AdaptiveChooser,
+    counting: _Counting,
+    cap: Cap,
 ) -> Waves:
     most, prices = options.given.max_requests, options.model.prices
     waves = chooser.all_waves(request, is_fresh=options.given.fresh)
@@ -214,24 +284,44 @@ async def _waves(
     async def bill(plan: Plan | None, *, is_most: bool) -> Bill | None:
         if plan is None:
             return None
-        return _bill(await counting.preview(replace(request, plan=plan)), prices, is_most=is_most)
+        whole = await counting.preview(replace(request, plan=plan), of_all=True)
+        return bill_of(whole, prices, is_most=is_most)
 
-    dearest = await bill(waves.dearest(most, fits), is_most=True)
+    cells = waves.cells
+    if most is not None and waves.is_bounded:
+        costs = {}
+        for condition, line in cells:
+            ends = {Line.exact(line.low), Line.exact(line.high)}  # the longer one may not fit
+            each = [waves.plan.with_counts({(condition, end): 1}) for end in ends]
+            costs[condition, line] = max([_dearness(await bill(one, is_most=True)) for one in each])
+        cells.sort(key=costs.__getitem__, reverse=True)
+    dearest = await bill(waves.dearest(most, fits, cells), is_most=True)
     if dearest is not None and waves.present:
         begun = await bill(waves.plan.with_counts(waves.present), is_most=True)
         dearest = None if begun is None else dearest.without(begun)
+    expected = waves.expected(cap.most)
+    is_known = cap.least == cap.most or waves.expected(cap.least) == expected
     return Waves(
         options.given.precision,
         waves.size,
         waves.may_grow,
         most,
         dearest,
-        await bill(waves.expected(most), is_most=False),
+        await bill(expected if is_known else None, is_most=False),
         waves.sees_to,
     )
 
 
-def _bill(preview: Preview, prices: Prices | None, *, is_most: bool) -> Bill:
+def _dearness(bill: Bill | None) -> float:
+    """What bills are compared by: dollars, or else tokens."""
+    if bill is None:
+        return 0.0
+    tokens = bill.prompt_tokens + bill.output_tokens
+    return tokens if bill.dollars is None else bill.dollars
+
+
+def bill_of(preview: Preview, prices: Prices | None, *, is_most: bool) -> Bill:
+    """What a preview's forecast takes: expected, or with `is_most` at most."""
     ahead = preview.forecast
     prompts, replies = (
         (ahead.most_prompt_tokens, ahead.most_output_tokens)
@@ -239,7 +329,7 @@ def _bill(preview: Preview, prices: Prices | None, *, is_most: bool) -> Bill:
         else (ahead.prompt_tokens, ahead.output_tokens)
     )
     return Bill(
-        ahead.requests,
+        ahead.left,
         prompts,
         replies if preview.writes_replies else 0,
         None if prices is None else ahead.dollars(prices)[is_most],
@@ -287,6 +377,8 @@ async def _counted(
     chooser: AdaptiveChooser | None,
     counter: Provider | None,
     made: Forecasts,
+    *,
+    cap: Cap,
 ) -> list[Preview]:
     """A preview of each run; closes `counter`."""
     try:
@@ -294,15 +386,14 @@ async def _counted(
         counting = _Counting(now, counter, made, is_fresh=options.given.fresh)
         if chooser is None:
             return [await counting.preview(request) for request in requests]
-        return [
-            replace(
-                await counting.preview(
-                    replace(request, plan=_plan_of_next(request, options, chooser))
-                ),
-                waves=await _waves(request, options, chooser, counting),
-            )
-            for request in requests
-        ]
+        found: list[Preview] = []
+        for request in requests:
+            plan = _plan_of_next(request, options, chooser, cap.next)
+            preview = await counting.preview(replace(request, plan=plan))
+            waves = await _waves(request, options, chooser, counting, cap)
+            found.append(replace(preview, waves=waves))
+            cap.take(found[-1])
+        return found
     finally:
         if counter is not None:
             await counter.aclose()
@@ -332,18 +423,21 @@ class _Counting:
         reply = request.settings.reply_tokens
         return await context_fits(plan, model, server, self.counter, reply)
 
-    async def preview(self, request: RunRequest) -> Preview:
+    async def preview(self, request: RunRequest, *, of_all: bool = False) -> Preview:
+        """The forecast of the samples without an answer; with `of_all`, that of the whole plan."""
+        answers = None if of_all or self.is_fresh else _answers(request.folder, request.plan)
         plan, model, settings = request.plan, request.model, request.settings
         window = model.window(self._server(request))
         thinking = thinking_of(request, earlier_records(request), window)
         same = (
             *(id(plan.task), tuple(plan.conditions), tuple(plan.lines), plan.samples, plan.seed),
-            *(plan.counts and tuple(plan.counts.items()), plan.shard),
+            *(None if plan.counts is None else tuple(plan.counts.items()), plan.shard),
             *(settings.reply_tokens, settings.system, thinking, window, model.facts.max_reply),
         )
-        if self.counter is None and same in self.made:
+        is_kept = self.counter is None and answers is None
+        if is_kept and same in self.made:
             fits, run_forecast = self.made[same]
-            return Preview(request, run_forecast, fits, thinking, self.is_fresh)
+            return Preview(request, run_forecast, fits, thinking, None)
         fits = await self.fits(request)
         run_forecast = await forecast(
             plan,
@@ -352,10 +446,11 @@ class _Counting:
             counter=self.counter,
             system=settings.system,
             fits=fits,
+            answers=answers,
         )
-        if self.counter is None:
+        if is_kept:
             self.made[same] = fits, run_forecast
-        return Preview(request, run_forecast, fits, thinking, self.is_fresh)
+        return Preview(request, run_forecast, fits, thinking, answers)
 
 
 def dollars_of(prices: Prices | None, previews: Sequence[Preview]) -> tuple[float, float] | None:

@@ -1,15 +1,21 @@
-"""The progress of a run on stderr, if stderr is a terminal."""
+"""The progress of a run, or of other work, on stderr, if stderr is a terminal."""
 
 from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import timedelta
-from typing import Any
+from typing import Any, TypeVar
 
-from rich.progress import BarColumn, Progress, TextColumn
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    TextColumn,
+    TimeRemainingColumn,
+)
 from rich.table import Column
 
 from eyechart.harness.analysis.judging import judge_of_task
@@ -23,6 +29,42 @@ from eyechart.harness.score.outcomes import Outcome
 from eyechart.harness.spec.dollars import dollars_text
 
 _REFRESH_S = 0.2
+T = TypeVar("T")
+
+
+def counting_bar() -> Progress:
+    """A line on stderr for work of which the number of parts is known; nothing if stderr is no
+    terminal.
+    """
+    return Progress(
+        TextColumn("{task.description}", markup=False),
+        BarColumn(bar_width=10),
+        MofNCompleteColumn(),
+        TimeRemainingColumn(),
+        console=live_console(),
+        disable=not sys.stderr.isatty(),
+        transient=True,
+    )
+
+
+@contextmanager
+def counting() -> Iterator[Counted]:
+    """Shows work on one line of stderr until the context ends; nothing if stderr is no terminal."""
+    with counting_bar() as bar:
+        yield Counted(bar)
+
+
+class Counted:
+    """Counts the values that are taken on a line of a `bar`."""
+
+    def __init__(self, bar: Progress) -> None:
+        self._bar = bar
+
+    def __call__(self, name: str, values: Sequence[T]) -> Iterable[T]:
+        """The values; while they are taken, `name` is the work on them."""
+        if self._bar.disable:
+            return values
+        return self._bar.track(values, description=one_line(name))
 
 
 def new_bar() -> Progress:

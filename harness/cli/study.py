@@ -18,6 +18,7 @@ from eyechart.harness.cli.failures import FAILURES, explain, lines_of
 from eyechart.harness.cli.layout import Column, table
 from eyechart.harness.cli.models import ModelResult, incomplete, judged, warn_of_unknown
 from eyechart.harness.cli.preview import (
+    Cap,
     Forecasts,
     Preview,
     all_waves,
@@ -28,6 +29,7 @@ from eyechart.harness.cli.preview import (
 from eyechart.harness.cli.progress import TogetherDisplay
 from eyechart.harness.cli.readable import Reading
 from eyechart.harness.cli.run import RunsOfModel
+from eyechart.harness.cli.standing_tables import print_chart, print_notes, print_standings
 from eyechart.harness.cli.terminal import echo, say, show, take_logs, warn
 from eyechart.harness.errors import COMPLETE, INCOMPLETE, INTERRUPTED, USAGE, EyechartError
 from eyechart.harness.face.engine import Asked, Job, Talk, ask_together
@@ -81,7 +83,10 @@ def dry_run(runs: StudyRuns, *, asks_server: bool, as_json: bool) -> int:
     def found() -> Iterator[tuple[RunOptions, Sequence[Preview]]]:
         for options in runs.models:
             try:
-                previews = previews_of(runs.plans, options, chooser, made, asks_server=asks_server)
+                cap = Cap.of(options.given.max_requests)
+                previews = previews_of(
+                    runs.plans, options, chooser, made, cap, asks_server=asks_server
+                )
             except FAILURES as error:
                 failed.append(_failed(options, error))
             else:
@@ -206,9 +211,9 @@ def run(runs: StudyRuns, *, out: Path, as_json: bool, debug: bool) -> int:
     elif folders:
         echo(f"{runs.label}: {runs.study.spec.title}", "")
         if ranked:
-            ranks.print_chart(ranked)
-        ranks.print_standings([one for one in ranked if len(one.standing.places) > 1])
-        ranks.print_notes([one for one in ranked if len(one.standing.places) == 1])
+            print_chart(ranked)
+        print_standings([one for one in ranked if len(one.standing.places) > 1])
+        print_notes([one for one in ranked if len(one.standing.places) == 1])
         ranks.print_files(folder / LEADERBOARD, has_page=bool(ranked))
     if failed := [result for result in ordered if result.exit_code != COMPLETE]:
         say(

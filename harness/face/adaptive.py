@@ -54,8 +54,10 @@ class AllWaves:
     """
     present: Mapping[CellKey, int]
     """The cells of `plan` that have answers, each with the number of its answered samples."""
-    foreseen: Mapping[Line, int]
-    """The samples of each line that `foreseen` expects; empty once something is planned."""
+    foreseen: Sequence[Mapping[Line, int]]
+    """The waves of a condition that `foreseen` expects; none once something is planned."""
+    unfinished: Sequence[Condition]
+    """The conditions that are asked more."""
     limit: float
     """Most samples of a condition."""
     may_grow: bool
@@ -69,19 +71,31 @@ class AllWaves:
         most = self.limit * len(plan.conditions) * plan.draws
         return int(min(plan.size, most))
 
-    def dearest(self, most: int | None, fits: Mapping[CellKey, CellFit]) -> Plan | None:
-        """The plan that costs most, with at most `most` new requests: on the longest lines. `fits`
-        has the cells whose samples may have no room in the window; such samples are not sent.
-        `None` where longer lines may follow.
+    @property
+    def is_bounded(self) -> bool:
+        """Whether no longer lines may follow those of the task."""
+        return not self.unfinished or not (self.may_grow or self.longer)
+
+    @property
+    def cells(self) -> list[CellKey]:
+        """The cells that may be asked more, those of the longest lines first."""
+        return list(product(self.unfinished, reversed(self.plan.lines)))
+
+    def dearest(
+        self, most: int | None, fits: Mapping[CellKey, CellFit], cells: Sequence[CellKey]
+    ) -> Plan | None:
+        """The plan that costs most, with at most `most` new requests: on the first of `cells`, of
+        which each costs at least as much as the next one. `fits` has the cells whose samples may
+        have no room in the window; such samples are not sent. `None` where longer lines may follow.
         """
-        if self.may_grow or self.longer:
+        if not self.is_bounded:
             return None
         plan, counts, left = self.plan, Counter(self.present), self._new(most)
         left_of = dict.fromkeys(plan.conditions, self.limit)
         for (condition, _), samples in self.present.items():
             left_of[condition] -= samples
-        for line, condition in product(reversed(plan.lines), plan.conditions):
-            key = condition, line
+        for key in cells:
+            condition, _ = key
             room = plan.cell_size(*key) - counts[key]
             more = int(max(0, min(room, left, left_of[condition])))
             counts[key] += more
@@ -91,15 +105,17 @@ class AllWaves:
         return plan.with_counts(counts)
 
     def expected(self, most: int | None) -> Plan | None:
-        """The plan of a model that sees to `sees_to`, with at most `most` requests; `None` once
-        something is planned.
+        """The plan of a model that sees to `sees_to`, with at most `most` requests: wave by wave,
+        as `choose` limits them. `None` once something is planned, unless nothing more is asked.
         """
-        if not self.foreseen:
+        if self.unfinished and not self.foreseen:
             return None
-        plan, counts, left = self.plan, dict[CellKey, int](), self._new(most)
-        for line, condition in product(plan.lines, plan.conditions):
-            counts[condition, line] = int(min(self.foreseen[line], left))
-            left -= counts[condition, line]
+        plan, counts, left = self.plan, Counter[CellKey](), self._new(most)
+        for wave, condition in product(self.foreseen, plan.conditions):
+            for line, samples in wave.items():
+                allowed = int(min(samples, left))
+                counts[condition, line] += allowed
+                left -= allowed
         return plan.with_counts(counts)
 
     def _new(self, most: int | None) -> float:
@@ -124,7 +140,7 @@ class AdaptiveChooser:
     samples: int | None = None
     """Samples of a line in a full run, if not the task's own number."""
     _further: dict[tuple[object, int], list[Line]] = field(default_factory=dict)
-    _foreseen: dict[tuple[object, ...], Mapping[Line, int]] = field(default_factory=dict)
+    _foreseen: dict[tuple[object, ...], Sequence[Mapping[Line, int]]] = field(default_factory=dict)
 
     def __call__(self, request: RunRequest, most: int | None) -> Wave:
         choice = self._choice(request, most)
@@ -166,12 +182,24 @@ class AdaptiveChooser:
             plan,
             self.lines(request, run)[len(plan.lines) :],
             {} if run is None else dict(_answered(run, plan)),
-            {} if cells else self._expected(plan, aim),
+            [] if cells else self._expected(plan, aim),
+            plan.conditions if run is None else self._unfinished(request, run),
             math.inf if limit is None else limit,
             may_grow=self.further and plan.task.spec.items is None and not is_known,
         )
 
-    def _expected(self, plan: Plan, aim: Aim) -> Mapping[Line, int]:
+    def _unfinished(self, request: RunRequest, run: JudgedRun) -> list[Condition]:
+        """The conditions of a run whose last wave has no reply yet, or that are asked another."""
+        steps = self._chosen(request, run, None).steps
+        replied = dict(_replied(run))
+        waiting = {
+            cell.condition
+            for cell in run.manifest.cells
+            if cell.condition in steps and replied.get(cell.key, 0) < cell.samples * cell.draws
+        }
+        return [of for of, step in steps.items() if step.more or of in waiting]
+
+    def _expected(self, plan: Plan, aim: Aim) -> Sequence[Mapping[Line, int]]:
         """What the models of a command are expected to be asked; computed once."""
         key = plan.task.name, tuple(plan.lines), aim.full_samples, aim.most_samples
         if key not in self._foreseen:
@@ -294,12 +322,18 @@ def _present(request: RunRequest) -> JudgedRun | None:
 
 def _answered(run: JudgedRun, plan: Plan) -> Iterator[tuple[CellKey, int]]:
     """The cells of a plan that have answers, each with the number of its answered samples."""
+    for (condition, line), replies in _replied(run):
+        number = replies // plan.draws
+        if number and condition in plan.conditions and line in plan.lines:
+            yield (condition, line), number
+
+
+def _replied(run: JudgedRun) -> Iterator[tuple[CellKey, int]]:
+    """The cells of a run, each with the number of its replies; samples that do not fit count."""
     samples = run.samples[run.samples["outcome"] != Outcome.ERROR.place]
     sizes = samples.groupby("cell").size()
     for place, cell in enumerate(run.manifest.cells):
-        number = int(sizes.get(place, 0)) // plan.draws
-        if number and cell.condition in plan.conditions and cell.line in plan.lines:
-            yield cell.key, number
+        yield cell.key, int(sizes.get(place, 0))
 
 
 def _further_lines(request: RunRequest, window: int) -> list[Line]:

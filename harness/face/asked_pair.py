@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -30,7 +30,7 @@ from eyechart.harness.analysis.next_pairs import (
     planned,
 )
 from eyechart.harness.errors import NoneSharedError
-from eyechart.harness.face.asked_run import AskedRun, Limits
+from eyechart.harness.face.asked_run import AskedRequest, AskedRun, Limits
 from eyechart.harness.face.engine import Loop, Talk
 from eyechart.harness.journal.record import Warn
 from eyechart.harness.plan.cost import Budget
@@ -104,6 +104,39 @@ class Asking(ABC):
             f"asking at most {' and '.join(limits)}: {self._first()}, in "
             f"{WAVES} waves; {named('max_requests')} sets another limit"
         )
+
+    @property
+    def task(self) -> str:
+        """The task of all runs."""
+        return self.runs[0].manifest.task
+
+    def first_wave(self) -> list[AskedRequest] | str:
+        """What the runs would be asked next, or why nothing is asked; sends nothing."""
+        if not self.price:
+            return "the run has all samples of the baseline"
+        wanted = self._next(self.runs)
+        if isinstance(wanted, str):
+            return wanted
+        left, found = self.price, []
+        for one, counts, lack in zip(self._asked_runs, wanted, self._lacks(wanted), strict=True):
+            if lack and left:
+                found.append(one.to_ask(counts, left))
+                left -= min(lack, left)
+        return found
+
+    def longest_first(self) -> Iterator[Iterator[AskedRequest]]:
+        """For each run and condition all that may be asked, as if it were asked on one line: on
+        the longest one, and then on each shorter one.
+        """
+        for one in self._asked_runs:
+            cells = [key for run in self._with_lines() for key in planned(run)]
+            for condition in one.read().conditions:
+                lines = sorted({line for of, line in cells if of == condition}, reverse=True)
+                yield (one.on_line((condition, line), self.price) for line in lines)
+
+    def _with_lines(self) -> Sequence[JudgedRun]:
+        """The runs whose lines are asked."""
+        return self.runs
 
     def ask(self, talk: Talk, loop: Loop) -> str:
         """Asks wave after wave, and writes the tables of the runs; returns how many samples were
@@ -280,6 +313,9 @@ class AskedAgainstBaseline(Asking):
 
     def _over(self) -> str:
         return "all samples of the baseline are asked"
+
+    def _with_lines(self) -> Sequence[JudgedRun]:
+        return [self._baseline]
 
     def _comparisons(self, runs: Sequence[JudgedRun]) -> Sequence[Comparison]:
         (now,) = runs

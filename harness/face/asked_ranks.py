@@ -7,7 +7,7 @@ from pathlib import Path
 
 from eyechart.harness.analysis.comparison import Comparison
 from eyechart.harness.analysis.curve import Threshold
-from eyechart.harness.analysis.family import Ranking, rank_runs
+from eyechart.harness.analysis.family import Ranking, conditions_of_all, rank_runs
 from eyechart.harness.analysis.judged_run import JudgedRun
 from eyechart.harness.analysis.next_pairs import Counts, full_run, next_wave
 from eyechart.harness.analysis.next_ranked import (
@@ -19,8 +19,9 @@ from eyechart.harness.analysis.next_ranked import (
     more_of_open,
     open_pairs,
     why_none_is_open,
+    with_lines_of_all,
 )
-from eyechart.harness.errors import UsageError
+from eyechart.harness.errors import NoneSharedError, UsageError
 from eyechart.harness.face.asked_pair import AskedPair, Asking
 from eyechart.harness.face.asked_run import AskedRun, Limits
 from eyechart.harness.journal.record import Warn
@@ -52,36 +53,48 @@ class AskedRanks(Asking):
             SetupError: a model is not there.
         """
         asked = [AskedRun(folder, limits, warn) for folder in folders]
-        rank_runs([one.read() for one in asked], threshold)
         self._question = question
         super().__init__(asked, limits, threshold, margin)
+        self._ranking(self.runs)
 
     def _most(self, limit: int | None) -> int:
         return sum(map(full_run, self.runs)) // 2 if limit is None else limit
 
     def _first(self) -> str:
         runs = self.runs
-        lacks = self._lack(self._lacked(runs, rank_runs(runs, self._threshold)))
+        lacks = self._lack(self._lacked(runs, self._ranking(runs)))
         on = "on lines that only other runs have"
         if lacks >= self.price:
             return f"only samples {on} ({lacks:,})"
         first = f"first {lacks:,} {on}; then " if lacks else ""
         return f"{first}{_OPEN[self._question]}"
 
-    def _lacked(self, runs: Sequence[JudgedRun], ranking: Ranking) -> Sequence[Counts]:
+    def _ranking(self, runs: Sequence[JudgedRun]) -> Ranking | None:
+        """`None` where two runs have no scored sample in common, and can be asked the same ones."""
+        try:
+            return rank_runs(runs, self._threshold)
+        except NoneSharedError:
+            if self._lack(self._lacked(runs, None)):
+                return None
+            raise
+
+    def _lacked(self, runs: Sequence[JudgedRun], ranking: Ranking | None) -> Sequence[Counts]:
+        if ranking is None:
+            return _of_each(runs, with_lines_of_all(runs, conditions_of_all(runs)))
         return _of_each(runs, lines_of_all(ranking, self._question, self._margin))
 
     def _comparisons(self, runs: Sequence[JudgedRun]) -> Sequence[Comparison]:
-        ranking = rank_runs(runs, self._threshold)
+        if (ranking := self._ranking(runs)) is None:
+            return []
         return [ranking.comparisons[pair] for pair in asked_pairs(ranking, self._question)]
 
     def _decided(self, runs: Sequence[JudgedRun]) -> str:
         return why_none_is_open(rank_runs(runs, self._threshold), self._question, self._margin)
 
     def _wanted(self, runs: Sequence[JudgedRun]) -> Sequence[Counts] | None:
-        ranking = rank_runs(runs, self._threshold)
+        ranking = self._ranking(runs)
         lacked = self._lacked(runs, ranking)
-        if self._lack(lacked):
+        if ranking is None or self._lack(lacked):
             return lacked
         pairs = open_pairs(ranking, self._question, self._margin)
         if not pairs:

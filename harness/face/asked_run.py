@@ -5,9 +5,11 @@ All that was asked is in the folder of the run, as if `bench run` had asked it.
 
 from __future__ import annotations
 
+import math
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TypeAlias
 
 from eyechart.harness.analysis.judged_run import JudgedRun, read_run
 from eyechart.harness.analysis.next_pairs import Counts, draws_of, lacking, within
@@ -23,10 +25,13 @@ from eyechart.harness.plan.cost import Budget
 from eyechart.harness.plan.plan import Plan
 from eyechart.harness.run.run_request import RunRequest
 from eyechart.harness.settings.run_settings import RunSettings
-from eyechart.harness.spec import Settings
+from eyechart.harness.spec import CellKey, Settings
 from eyechart.harness.task.catalogue import Task
 from eyechart.providers.base import SetupError
 from eyechart.providers.registry import check_intervention, parse_model
+
+AskedRequest: TypeAlias = tuple[RunOptions, RunRequest]
+"""How a run is asked, and what."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -91,9 +96,8 @@ class AskedRun:
             ProviderError: the model cannot be asked. What was answered is saved.
         """
         budget = replace(budget, prices=self._options.model.prices, full=False)
-        run = self.read()
-        paid = within(run, self._there(counts), budget.requests)
-        request = _request(self._options, self._task, paid, draws_of(run))
+        paid = within(self.read(), self._there(counts), budget.requests)
+        _, request = self._to_ask(paid)
         if self._is_announced:
             talk = replace(talk, announce=unsaid)  # where the requests go was said
         asked = ask(Job([request], self._options, budget), talk, loop)
@@ -106,6 +110,19 @@ class AskedRun:
             if asked.ended_by is not None:  # also where the tables cannot be written
                 raise asked.ended_by
         return budget, lacking(run, paid)
+
+    def to_ask(self, counts: Counts, requests: int) -> AskedRequest:
+        """What `ask` asks for at most so many requests; nothing is sent."""
+        return self._to_ask(within(self.read(), self._there(counts), requests))
+
+    def on_line(self, key: CellKey, requests: int) -> AskedRequest:
+        """So many requests on one line, or as many as the task has there, for their price."""
+        rows = math.ceil(requests / draws_of(self.read()))
+        return self._to_ask(self._there({key: rows}))
+
+    def _to_ask(self, counts: Counts) -> AskedRequest:
+        draws = draws_of(self.read())
+        return self._options, _request(self._options, self._task, counts, draws)
 
     def _opened(self, run: JudgedRun) -> tuple[RunOptions, Task]:
         """How the model of a run is asked, and its task."""

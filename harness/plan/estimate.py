@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from time import time
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from eyechart.harness.plan.context_fit import in_parts
 from eyechart.harness.plan.cost import cost, estimate_tokens, likely_answer, most_cost, most_tokens
@@ -64,12 +64,34 @@ class Thinking:
         return 2 + (most // answer).bit_length(), most + self.cut
 
 
+class Answers(Protocol):
+    """Which samples have an answer already."""
+
+    def has(self, key: CellKey, index: int, draw: int = 1) -> bool:
+        """Whether the sample has one."""
+        ...
+
+    def go_on(self, sample: Sample) -> Sample:
+        """The sample with the turns that are answered already."""
+        ...
+
+
+class _Chosen(NamedTuple):
+    """A sample that stands for others."""
+
+    sample: Sample
+    planned: float
+    """How many of the plan."""
+    left: float
+    """How many of those without an answer."""
+
+
 class _Likely(NamedTuple):
     """One request, and how many it stands for."""
 
     weight: float
     is_first: bool
-    """Whether it is the only one of its sample, or that of its first turn."""
+    """Whether it is the only one of its sample, or the first one that is left."""
     characters: int
     prompt: int
     most_prompt: int
@@ -85,12 +107,16 @@ class _Likely(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Forecast:
-    """Tokens of a whole plan, without the samples that do not fit."""
+    """What a plan takes, without the samples that do not fit. Characters, tokens and dollars are
+    those of what has no answer yet.
+    """
 
     requests: int
-    """Samples."""
+    """Samples of the whole plan."""
     turns: int
-    """Requests: a sample in turns has several."""
+    """Their requests: a sample in turns has several."""
+    left: int
+    """Samples without an answer."""
     characters: int
     prompt_tokens: int
     most_prompt_tokens: int
@@ -137,35 +163,43 @@ async def forecast(
     counter: Provider | None = None,
     system: str | None = None,
     fits: Mapping[CellKey, CellFit] | None = None,
+    answers: Answers | None = None,
 ) -> Forecast:
-    """Adds up the plan without the cells that do not fit the window; in a long plan, and where
-    prompts are long, a few samples of each cell stand for all.
+    """Adds up the plan without the cells that do not fit the window, and without what `answers`
+    has; in a long plan, and where prompts are long, a few samples of each cell stand for all.
 
     `counter` is a provider that counts tokens without cost, if there is one; it adds the system
     prompt itself.
     """
     once = replace(plan, draws=1)
     whole = once.size <= _MAX_COUNTED and not any(_is_long(plan, *cell) for cell in plan.sizes)
-    chosen: Iterable[tuple[Sample, float]] = (
-        ((sample, float(plan.draws)) for sample in once) if whole else _some_of(plan)
-    )
+    chosen = _all_of(once, plan.draws, answers) if whole else _some_of(plan, answers)
     sent = _Sent(max_tokens, thinking, counter, system or "", counted=counter is not None)
     known = fits or {}
+    planned = planned_turns = 0.0
     likely: list[_Likely] = []
-    fitting = (
-        (sample, weight, fit)
-        for sample, weight in chosen
-        if (fit := _fit_of(sample, known)) is None or fit.fits
-    )
-    for part in in_parts(fitting, lambda one: len(one[0].prompt)):
+
+    def to_send() -> Iterator[tuple[Sample, float, ContextFit | None]]:
+        nonlocal planned, planned_turns
+        for one in chosen:
+            fit = _fit_of(one.sample, known)
+            if fit is not None and not fit.fits:
+                continue
+            planned += one.planned
+            planned_turns += one.planned * len(one.sample.messages)
+            if one.left:
+                yield one.sample, one.left, fit
+
+    for part in in_parts(to_send(), lambda one: len(one[0].prompt)):
         likely += await sent.likely(part)
 
     def total(measure: Callable[[_Likely], int]) -> int:
         return round(sum(measure(one) * one.weight for one in likely))
 
     return Forecast(
-        requests=total(lambda one: one.is_first),
-        turns=total(lambda _one: 1),
+        requests=round(planned),
+        turns=round(planned_turns),
+        left=total(lambda one: one.is_first),
         characters=total(lambda one: one.characters),
         prompt_tokens=total(lambda one: one.prompt),
         most_prompt_tokens=total(lambda one: one.most_prompt),
@@ -228,18 +262,44 @@ class _Sent:
             said += next(tokens)
             most_said += next(at_most)
             sent, most_sent = said + turn * answer, most_said + turn * budget
-            yield _Likely(weight, not turn, size, sent, most_sent, answer, output, most, requests)
+            if turn < (answered := len(sample.said)):
+                continue
+            is_first = turn == answered
+            yield _Likely(weight, is_first, size, sent, most_sent, answer, output, most, requests)
 
 
-def _some_of(plan: Plan) -> Iterator[tuple[Sample, float]]:
-    """The first samples of each cell, each with the number of samples that it stands for."""
-    for (condition, line), size in plan.sizes.items():
+def _all_of(once: Plan, draws: int, answers: Answers | None) -> Iterator[_Chosen]:
+    """Every sample, with all its draws."""
+    for sample in once:
+        if answers is None:
+            yield _Chosen(sample, draws, draws)
+        else:
+            left = _left(answers, sample.key, sample.index, draws)
+            yield _Chosen(answers.go_on(sample), draws, left)
+
+
+def _some_of(plan: Plan, answers: Answers | None) -> Iterator[_Chosen]:
+    """The first samples of each cell, and the first of those without an answer, if there are
+    other ones.
+    """
+    for key, size in plan.sizes.items():
         rows = plan.shard.rows(size)
-        most = _SAMPLES_OF_A_CELL if line.is_exact else _SAMPLES_OF_A_BAND
-        most = _SAMPLES_OF_A_LONG_CELL if _is_long(plan, condition, line) else most
-        first = rows[:most]
-        for index in first:
-            yield plan.sample(condition, line, index), plan.draws * len(rows) / len(first)
+        most = _SAMPLES_OF_A_CELL if key[1].is_exact else _SAMPLES_OF_A_BAND
+        most = _SAMPLES_OF_A_LONG_CELL if _is_long(plan, *key) else most
+        left_of = dict.fromkeys(rows, plan.draws)
+        if answers is not None:
+            left_of = {row: _left(answers, key, row, plan.draws) for row in rows}
+        first, asked = rows[:most], [row for row in rows if left_of[row]][:most]
+        planned = plan.draws * len(rows) / len(first)
+        left = sum(left_of.values()) / len(asked) if asked else 0.0
+        for row in sorted({*first, *asked}):
+            of_row = planned * (row in first), left * (row in asked)
+            yield _Chosen(plan.sample(*key, row), *of_row)
+
+
+def _left(answers: Answers, key: CellKey, index: int, draws: int) -> int:
+    """How many draws of a sample have no answer."""
+    return sum(not answers.has(key, index, draw) for draw in range(1, draws + 1))
 
 
 def _is_long(plan: Plan, condition: Condition, line: Line) -> bool:

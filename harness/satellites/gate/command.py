@@ -8,6 +8,7 @@ from pathlib import Path
 
 from eyechart.harness.analysis.curve import Threshold, is_at_floor
 from eyechart.harness.analysis.judged_run import JudgedRun, read_run
+from eyechart.harness.cli.asked_dry_run import show_asking
 from eyechart.harness.cli.comparing import ask_until_decided, check_margin
 from eyechart.harness.cli.documents import print_document
 from eyechart.harness.cli.failures import FAILURES, Failure, lines_of
@@ -15,7 +16,7 @@ from eyechart.harness.cli.terminal import echo, one_line, say, tell, warn
 from eyechart.harness.cli.verbs import check_output
 from eyechart.harness.errors import COMPLETE, UsageError
 from eyechart.harness.face.arguments import read_threshold
-from eyechart.harness.face.asked_pair import AskedAgainstBaseline
+from eyechart.harness.face.asked_pair import AskedAgainstBaseline, Asking
 from eyechart.harness.face.asked_run import AskedRun, Limits
 from eyechart.harness.journal.files import make_folder_of, replace_file
 from eyechart.harness.journal.record import Warn
@@ -45,6 +46,8 @@ class Wanted:
     as_json: bool
     asking: Limits | None
     """What asking the runs more may cost; `None`: they are not asked."""
+    is_dry: bool = False
+    """Whether it is only shown what would be asked."""
 
 
 def gate(baseline: Path, folders: Sequence[Path], wanted: Wanted) -> int:
@@ -54,6 +57,11 @@ def gate(baseline: Path, folders: Sequence[Path], wanted: Wanted) -> int:
     if wanted.save:
         return _save(baseline, _read(folders, wanted, warn), threshold, wanted.margin)
     before = read_baseline(baseline)
+    if wanted.is_dry and wanted.asking is not None:
+        runs = _read(folders, wanted, warn)
+        verdicts_of(before, runs, threshold, wanted.margin)  # raises where none is possible
+        several = _askings(before, runs, wanted.asking, threshold, wanted.margin)
+        return show_asking(several, as_json=wanted.as_json)
     try:
         gated, runs = _gated(before, folders, wanted, threshold)
     except (KeyboardInterrupt, *FAILURES) as error:
@@ -97,6 +105,18 @@ def _read(folders: Sequence[Path], wanted: Wanted, said: Warn | None) -> list[Ju
     ]
 
 
+def _askings(
+    before: Sequence[JudgedRun],
+    runs: Sequence[JudgedRun],
+    limits: Limits,
+    threshold: Threshold,
+    margin: float,
+) -> list[Asking]:
+    """How the run of each task is asked, each as if no other were."""
+    pairs = [(one, AskedRun(partner_of(one, runs).folder, limits, warn)) for one in before]
+    return [AskedAgainstBaseline(one, run, limits, threshold, margin) for one, run in pairs]
+
+
 def _ask(
     before: Sequence[JudgedRun],
     runs: Sequence[JudgedRun],
@@ -129,7 +149,7 @@ def _check(wanted: Wanted) -> None:
     if wanted.fail_if not in (None, FAIL_IF):
         raise UsageError(f"--fail-if is {FAIL_IF}, not {wanted.fail_if!r}")
     for option, path in (("--junit", wanted.junit), ("--summary", wanted.summary)):
-        if path is not None:
+        if path is not None and not wanted.is_dry:
             check_output(option, path)
             make_folder_of(path)
 

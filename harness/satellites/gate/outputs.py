@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 from xml.etree import ElementTree as ET
 
-from eyechart.harness.cli.comparing import pair_document
+from eyechart.harness.cli.comparing import pair_documents
 from eyechart.harness.satellites.gate.gate import INCOMPLETE, NOT_COMPARABLE, Gated
 
 ENDED = "no verdict"
@@ -74,6 +74,7 @@ def summary(tasks: Sequence[Shown]) -> str:
 
 def document(gated: Sequence[Gated], code: int) -> dict[str, Any]:
     """The verdicts, and each comparison as `bench compare --json` has it."""
+    pairs = [pair for one in gated for pair in pair_documents([one.comparison], one.margin)]
     return {
         "exit_code": code,
         "runs": [
@@ -83,8 +84,8 @@ def document(gated: Sequence[Gated], code: int) -> dict[str, Any]:
                 "verdict": one.verdict,
                 "without_partner": one.without,
                 "samples": one.samples,
-                "comparison": pair_document(one.comparison, one.margin),
+                "comparison": pair,
             }
-            for one in gated
+            for one, pair in zip(gated, pairs, strict=True)
         ],
     }

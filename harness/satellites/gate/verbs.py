@@ -12,6 +12,7 @@ import typer
 
 from eyechart.harness.cli.options import (
     ASKING,
+    DryAskOption,
     JsonOption,
     MarginOption,
     MostAskedOption,
@@ -70,6 +71,7 @@ def gate(
         ),
     ] = False,
     max_requests: MostAskedOption = None,
+    dry_run: DryAskOption = False,
     tasks: OwnTasksOption = "",
     run_kept_code: RunKeptCodeOption = False,
     as_json: JsonOption = False,
@@ -86,8 +88,8 @@ def gate(
     needs one run, which has the same rows: ask it with the same lengths, conditions and samples.
 
     --ask asks each run more samples of the baseline, as many on each line, in up to four waves,
-    with a look after each; it says before what that may cost. So a run of few samples is enough to
-    begin with. Models at a server need --base-url.
+    with a look after each; it says before what that may cost, and with --dry-run only that. So a
+    run of few samples is enough to begin with. Models at a server need --base-url.
     """
     from eyechart.harness.satellites.gate import command
 
@@ -107,8 +109,14 @@ def gate(
                 run_kept_code=run_kept_code,
                 as_json=as_json,
                 asking=limits_of(
-                    given, ask=ask, requests=max_requests, tasks=tasks, run_kept_code=run_kept_code
+                    given,
+                    ask=ask,
+                    requests=max_requests,
+                    tasks=tasks,
+                    run_kept_code=run_kept_code,
+                    dry_run=dry_run,
                 ),
+                is_dry=dry_run,
             ),
         )
     )

@@ -10,13 +10,11 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-
 from eyechart.harness.cli.documents import print_document, rows_of
 from eyechart.harness.cli.layout import Column, show_blocks, show_title
+from eyechart.harness.cli.progress import counting_bar
 from eyechart.harness.cli.terminal import (
     echo,
-    live_console,
     one_line,
     say,
     tell,
@@ -92,16 +90,7 @@ def _probe_one(
 ) -> int:
     """Probes one model on one task, prints what was left out, and returns the exit code."""
     name = planned.task.name
-    bar = Progress(
-        TextColumn("{task.description}", markup=False),
-        BarColumn(bar_width=10),
-        MofNCompleteColumn(),
-        TimeRemainingColumn(),
-        console=live_console(),
-        disable=not sys.stderr.isatty(),
-        transient=True,
-    )
-    with ProbeFolder(folder) as writer, bar:
+    with ProbeFolder(folder) as writer, counting_bar() as bar:
         writer.describe(manifest)
         probing = Probe(planned, inside, writer, measures)
         shown = bar.add_task(one_line(name), total=planned.size)
