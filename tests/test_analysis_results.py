@@ -13,7 +13,9 @@ import orjson
 import pytest
 
 from eyechart.harness.analysis.diagnosis import error_growth
-from eyechart.harness.analysis.results import DIAGNOSES, EFFECTIVE_LENGTHS, VERDICTS
+from eyechart.harness.analysis.results import DIAGNOSES, EFFECTIVE_LENGTHS, TABLE
+from eyechart.harness.errors import JournalError
+from eyechart.harness.journal.judged_before import VERDICTS
 from eyechart.harness.journal.record import SAMPLES
 from eyechart.harness.score.outcomes import Outcome
 from eyechart.harness.score.verdict import Verdict
@@ -114,6 +116,24 @@ class TestChanges:
         stricter = lambda **_: Verdict(Outcome.TRUNCATED, why="cut off")  # noqa: E731
         judge_by(stricter, monkeypatch)
         assert "16 samples are judged differently" in lab.bench("score", folder).err
+
+    def test_a_journal_that_lost_replies_is_neither_judged_nor_gone_on_with(self, lab: Lab) -> None:
+        """The tables stay, and nothing is paid for twice, until the user decides."""
+        folder = scored(lab)
+        table = (folder / TABLE).read_bytes()
+        whole = (folder / SAMPLES).read_bytes()
+        for kept in (whole.splitlines(keepends=True)[:5], []):
+            (folder / SAMPLES).write_bytes(b"".join(kept))
+            done = lab.bench("score", folder)
+            assert (done.code, f"lacks {16 - len(kept)} replies that it had" in done.err) == (
+                1,
+                True,
+            )
+            assert (folder / TABLE).read_bytes() == table
+            with pytest.raises(JournalError, match=r"restore it, or delete verdicts\.json"):
+                lab.asked(lab.wanted())
+        (folder / VERDICTS).unlink()
+        assert len(lab.asked(lab.wanted())) == 16
 
     def test_a_letter_a_sample(self, lab: Lab) -> None:
         """In the order of the index; a dot where nothing was asked."""

@@ -253,6 +253,7 @@ def test_what_counts_as_an_integer(said: str, value: int) -> None:
         "7 hundred",
         "a thousand",
         "half a dozen",
+        "7 in the first half",
         "two thirds",
         "twenty-first",
         "one two three",
@@ -279,6 +280,12 @@ def test_no_integer_is_guessed(said: str) -> None:
         assert found.value is None, reply
         assert found.why
         assert (found.start, found.end) == (0, 0)
+
+
+def test_words_for_a_part_are_no_number_beyond_a_hundred() -> None:
+    """The reason quotes them."""
+    found = extract("There are 13 ones in the first half of the row.", INTEGER)
+    assert found.why == "a part or place: 'first half' on the last line"
 
 
 @pytest.mark.parametrize(

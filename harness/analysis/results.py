@@ -9,12 +9,11 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 import orjson
-import pandas as pd
 
 from eyechart.harness.analysis.curve import Threshold
 from eyechart.harness.analysis.judged_run import JudgedRun, each_counted
+from eyechart.harness.analysis.judged_samples import slots
 from eyechart.harness.analysis.judging import reason
 from eyechart.harness.analysis.tables import (
     cells_table,
@@ -23,14 +22,14 @@ from eyechart.harness.analysis.tables import (
     to_csv,
 )
 from eyechart.harness.journal.files import replace_file
+from eyechart.harness.journal.judged_before import SCORED, VERDICTS, judged_before, name_of
 from eyechart.harness.journal.software import software
 from eyechart.harness.score.outcomes import Outcome
 
 TABLE, EFFECTIVE_LENGTHS = "table.csv", "effective_length.csv"
-DIAGNOSES, VERDICTS = "diagnosis.csv", "verdicts.json"
+DIAGNOSES = "diagnosis.csv"
 _CODES = np.array([ord(outcome.about.letter) for outcome in Outcome], np.uint8)
 """The letters of all outcomes in `verdicts.json`, as bytes."""
-_SCORED = {outcome.about.letter: outcome for outcome in Outcome if outcome.about.scored}
 _SHOWN = 10
 
 
@@ -70,13 +69,6 @@ def write_results(run: JudgedRun, threshold: Threshold = Threshold()) -> Path:
     return to_csv(cells_table(run, threshold), run.folder / TABLE)
 
 
-def slots(samples: pd.DataFrame, draws: int | npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    """The place of each of a cell's `samples`, from 0: by index, and then by draw."""
-    index, draw = (samples[name].to_numpy(np.int64) for name in ("index", "draw"))
-    places: npt.NDArray[np.int64] = index * draws + draw - 1
-    return places
-
-
 def _letters(run: JudgedRun) -> list[str]:
     """For each cell a letter for each draw of its samples, see `slots`."""
     planned = run.manifest.cells
@@ -98,21 +90,13 @@ def changes(run: JudgedRun) -> tuple[str, list[Change]]:
     Samples that had no answer then are left out. A run that was never judged, or whose verdicts
     cannot be read, has no changes.
     """
-    try:
-        verdicts = orjson.loads((run.folder / VERDICTS).read_bytes())
-        judged_by = str(verdicts["eyechart"])
-        before = {
-            (cell["condition"], tuple(cell["line"]), int(cell["draws"])): cell["outcomes"]
-            for cell in verdicts["cells"]
-        }
-    except (OSError, ValueError, KeyError, TypeError):
-        return "", []
+    judged_by, before = judged_before(run.folder)
     changed: dict[tuple[int, int], str] = {}
     cells = zip(run.manifest.cells, _letters(run), strict=True)
     for place, (cell, letters_now) in enumerate(cells):
-        key = cell.condition.label, astuple(cell.line), cell.draws
-        for slot, (old, new) in enumerate(zip(before.get(key, ""), letters_now, strict=False)):
-            if old != new and old in _SCORED:
+        old_letters = before.get(name_of(cell), "")
+        for slot, (old, new) in enumerate(zip(old_letters, letters_now, strict=False)):
+            if old != new and old in SCORED:
                 changed[place, slot] = old
     return judged_by, list(_explained(run, changed)) if changed else []
 
@@ -129,7 +113,7 @@ def _explained(run: JudgedRun, changed: dict[tuple[int, int], str]) -> Iterator[
     for place, record in each_counted(run, letters_before.keys()):
         verdict = run.judge.verdict(record)
         why = reason(verdict, record.target)
-        yield Change(record.id, _SCORED[letters_before[place]], verdict.outcome, why)
+        yield Change(record.id, SCORED[letters_before[place]], verdict.outcome, why)
 
 
 def change_lines(run: JudgedRun) -> list[str]:

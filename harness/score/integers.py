@@ -162,6 +162,8 @@ def _from_words(words: list[str], previous: str) -> int | str:
             return WORDS[word]
         case [tens, unit] if tens in _TENS and unit in SMALL[1:10]:
             return WORDS[tens] + WORDS[unit]
+    if _PARTS.issuperset(words):
+        return f"a part or place: '{' '.join(words)}'"
     return "a number in words beyond a hundred"
 
 

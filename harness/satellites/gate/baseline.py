@@ -19,8 +19,8 @@ import orjson
 import pandas as pd
 
 from eyechart.harness.analysis.judged_run import JudgedRun
+from eyechart.harness.analysis.judged_samples import slots
 from eyechart.harness.analysis.judging import Judge
-from eyechart.harness.analysis.results import slots
 from eyechart.harness.errors import JournalError, UsageError
 from eyechart.harness.journal.files import replace_file
 from eyechart.harness.journal.manifest import MANIFEST, manifest_of
