@@ -490,7 +490,7 @@ class TestTerminal:
         lab.asked(lab.wanted(lab.plain))
         assert self.shown(lab, lab.wanted(lab.plain)) == [
             *(["length", "accuracy, %"], ["4", "100 (44–100)"]),
-            *(["sees to (85 %)", "> 4"], ["95 % interval", "> 4"]),
+            *(["sees to (85 %)", "not known"], ["95 % interval", "< 4 to > 4"]),
             ["rests on", "3 replies only"],
         ]
 

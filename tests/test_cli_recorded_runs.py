@@ -91,7 +91,7 @@ def test_replies_to_other_rows_are_compared_unpaired(lab: Lab) -> None:
 
 def test_without_a_common_line_the_lengths_are_compared(lab: Lab) -> None:
     """And the same rows of recorded runs are pairs."""
-    far = recorded(lab, "far", 99, (64,))
+    far = recorded(lab, "far", 99, (64, 90))
     near = recorded(lab, "near", 20, (16, 32))
     same = recorded(lab, "same", 20, (16, 32))
     done = lab.bench("compare", far, near)

@@ -138,13 +138,15 @@ class TestRun:
         """Requests, answered ones and the folder are those of the shard."""
         model = lab.fake(right)
         asked = ("--model", model, "--samples", "20", "--shard", "3/16")
+        (before,) = orjson.loads(lab.bench_run(*asked, "--dry-run", "--json").out)["runs"]
         assert lab.bench_run(*asked, "--lengths", "3").code == 0
         done = lab.bench_run(*asked, "--dry-run", "--json")
         (run,) = orjson.loads(done.out)["runs"]
         assert (run["requests"], run["answered"], run["shard"]) == (8, 4, "3/16")
+        assert before["characters"] > run["characters"] > before["characters"] / 2
         whole = lab.bench_run("--model", model, "--samples", "20", "--dry-run", "--json")
         (of_all,) = orjson.loads(whole.out)["runs"]
-        assert of_all["characters"] == 10 * run["characters"]
+        assert of_all["characters"] == 10 * before["characters"]
         assert run["folder"] == f"{of_all['folder']}/shards/03-of-16"
 
     def test_a_long_plan_is_estimated_from_its_rows(self, lab: Lab) -> None:

@@ -117,6 +117,7 @@ class TestRun:
 
     def test_every_model_is_asked_every_task(self, lab: Lab) -> None:
         """With a leaderboard and a page of these runs alone; the second time asks nothing."""
+        lab.monkeypatch.setenv("COLUMNS", "120")
         first, second = two_models(lab)
         study = write(lab)
         assert lab.bench("run", "--task", lab.echo, "--model", "fake/a", "--out", lab.out).code == 0

@@ -31,7 +31,7 @@ from eyechart.harness.analysis.curve import Curve, Floats, Threshold, check_chan
 from eyechart.harness.analysis.diagnosis import diagnosis, error_growth
 from eyechart.harness.analysis.draws import Drawn, drawn, mean_pass_at, rows_of
 from eyechart.harness.analysis.effective_length import EffectiveLength
-from eyechart.harness.analysis.judged_samples import has_records, judged_samples, target_mark
+from eyechart.harness.analysis.judged_samples import judged_samples, target_mark
 from eyechart.harness.analysis.judging import Judge, judge_of_run
 from eyechart.harness.analysis.limits import Scored, scored_length
 from eyechart.harness.analysis.remedies import MOST_RECORDS, Remedies, context_of
@@ -438,6 +438,7 @@ def read_run(
             column.
     """
     manifest = read_manifest(folder)
+    check_journal(folder)
     spec = manifest.task_spec()
     for axis in spec.axes:
         if table := columns.table_of(axis, with_axes=True):
@@ -451,7 +452,6 @@ def read_run(
     judge = judge_of_run(folder, manifest, tasks, run_kept_code=run_kept_code)
     model = model_of(manifest)
     judged = judged_samples(folder, manifest, spec, warn, judge=judge, model=model)
-    check_journal(folder, has_records(manifest, judged.table))
     found = judged.table, judged.answers, judge, judged.times, model, judged.not_counted
     return JudgedRun(folder, manifest, *found)
 

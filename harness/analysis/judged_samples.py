@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import zlib
 from array import array
-from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from struct import Struct
@@ -26,7 +25,7 @@ from eyechart.harness.score.forced_choice import belief
 from eyechart.harness.score.outcomes import Outcome
 from eyechart.harness.score.readings import reading_of
 from eyechart.harness.score.verdict import Verdict
-from eyechart.harness.spec import Cell, TaskSpec, line_start
+from eyechart.harness.spec import TaskSpec, line_start
 
 _COLUMNS = {
     "cell": "i",
@@ -190,16 +189,6 @@ def slots(samples: pd.DataFrame, draws: int | npt.NDArray[np.int64]) -> npt.NDAr
     index, draw = (samples[name].to_numpy(np.int64) for name in ("index", "draw"))
     places: npt.NDArray[np.int64] = index * draws + draw - 1
     return places
-
-
-def has_records(
-    manifest: Manifest, samples: pd.DataFrame
-) -> Iterator[tuple[Cell, Callable[[int], bool]]]:
-    """Each planned cell, with what says whether there is a record in one of its `slots`."""
-    cells = samples["cell"].to_numpy()
-    places = slots(samples, np.array([cell.draws for cell in manifest.cells], np.int64)[cells])
-    for place, cell in enumerate(manifest.cells):
-        yield cell, set(places[cells == place].tolist()).__contains__
 
 
 def target_mark(target: object) -> int:

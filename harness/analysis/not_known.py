@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 
-from eyechart.harness.analysis.effective_length import EffectiveLength
+from eyechart.harness.analysis.effective_length import GROUP, EffectiveLength
 from eyechart.harness.analysis.interval import Bound, span_text
 from eyechart.harness.analysis.limit import Limit
 from eyechart.harness.score.outcomes import Cause
@@ -84,7 +84,7 @@ def _left_open(estimates: Sequence[EffectiveLength]) -> str:
     why = "with so few replies"
     if uneven:
         why = f"{uneven[0]}, and"
-    elif not any(one.few for one in estimates):
+    elif not any(one.few or one.scored < GROUP for one in estimates):
         why = "the accuracy is near the threshold at all lengths, and"
     return f"{why} the 95 % interval is {' or '.join(spans)}"
 

@@ -22,12 +22,13 @@ from eyechart.harness.analysis.tables import (
     to_csv,
 )
 from eyechart.harness.journal.files import replace_file
-from eyechart.harness.journal.judged_before import SCORED, VERDICTS, judged_before, name_of
+from eyechart.harness.journal.judged_before import LINES, VERDICTS, judged_before, line_count
 from eyechart.harness.journal.software import software
 from eyechart.harness.score.outcomes import Outcome
 
 TABLE, EFFECTIVE_LENGTHS = "table.csv", "effective_length.csv"
 DIAGNOSES = "diagnosis.csv"
+_SCORED = {outcome.about.letter: outcome for outcome in Outcome if outcome.about.scored}
 _CODES = np.array([ord(outcome.about.letter) for outcome in Outcome], np.uint8)
 """The letters of all outcomes in `verdicts.json`, as bytes."""
 _SHOWN = 10
@@ -55,6 +56,7 @@ def write_results(run: JudgedRun, threshold: Threshold = Threshold()) -> Path:
     to_csv(diagnosis_table(run), run.folder / DIAGNOSES)
     verdicts = {
         "eyechart": software()["eyechart"],
+        LINES: line_count(run.folder),
         "cells": [
             {
                 "condition": cell.condition.label,
@@ -94,9 +96,9 @@ def changes(run: JudgedRun) -> tuple[str, list[Change]]:
     changed: dict[tuple[int, int], str] = {}
     cells = zip(run.manifest.cells, _letters(run), strict=True)
     for place, (cell, letters_now) in enumerate(cells):
-        old_letters = before.get(name_of(cell), "")
-        for slot, (old, new) in enumerate(zip(old_letters, letters_now, strict=False)):
-            if old != new and old in SCORED:
+        key = cell.condition.label, astuple(cell.line), cell.draws
+        for slot, (old, new) in enumerate(zip(before.get(key, ""), letters_now, strict=False)):
+            if old != new and old in _SCORED:
                 changed[place, slot] = old
     return judged_by, list(_explained(run, changed)) if changed else []
 
@@ -113,7 +115,7 @@ def _explained(run: JudgedRun, changed: dict[tuple[int, int], str]) -> Iterator[
     for place, record in each_counted(run, letters_before.keys()):
         verdict = run.judge.verdict(record)
         why = reason(verdict, record.target)
-        yield Change(record.id, SCORED[letters_before[place]], verdict.outcome, why)
+        yield Change(record.id, _SCORED[letters_before[place]], verdict.outcome, why)
 
 
 def change_lines(run: JudgedRun) -> list[str]:

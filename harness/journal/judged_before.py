@@ -1,28 +1,23 @@
-"""The outcomes that the answers of a run had when it was judged last: `verdicts.json`."""
+"""What `verdicts.json` says of a run: how its replies were judged last, and how many there were."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import astuple
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import orjson
 
 from eyechart.harness.errors import JournalError
-from eyechart.harness.score.outcomes import Outcome
-from eyechart.harness.spec import Cell
+from eyechart.harness.journal.files import open_regular
+from eyechart.harness.journal.record import SAMPLES
 
 VERDICTS = "verdicts.json"
-SCORED = {outcome.about.letter: outcome for outcome in Outcome if outcome.about.scored}
-"""Letter in `verdicts.json` -> an outcome of a reply."""
+LINES = "journal_lines"
+"""Key of the number of lines that the journal had."""
 CellName: TypeAlias = tuple[str, tuple[int, ...], int]
 """A condition's label, the numbers of a line, and the draws of each sample."""
-
-
-def name_of(cell: Cell) -> CellName:
-    """The name of a cell in `verdicts.json`."""
-    return cell.condition.label, astuple(cell.line), cell.draws
+_CHUNK = 1 << 20
 
 
 def judged_before(folder: Path) -> tuple[str, Mapping[CellName, str]]:
@@ -30,7 +25,7 @@ def judged_before(folder: Path) -> tuple[str, Mapping[CellName, str]]:
     its samples. Both are empty where a run was never judged, or its verdicts cannot be read.
     """
     try:
-        verdicts = orjson.loads((folder / VERDICTS).read_bytes())
+        verdicts = _read(folder)
         return str(verdicts["eyechart"]), {
             (cell["condition"], tuple(cell["line"]), int(cell["draws"])): str(cell["outcomes"])
             for cell in verdicts["cells"]
@@ -39,18 +34,30 @@ def judged_before(folder: Path) -> tuple[str, Mapping[CellName, str]]:
         return "", {}
 
 
-def check_journal(folder: Path, cells: Iterable[tuple[Cell, Callable[[int], object]]]) -> None:
-    """Raises `JournalError` if the journal lacks replies that were judged before. Each cell comes
-    with what says whether there is a record of a draw of its samples, by place in the letters.
+def check_journal(folder: Path) -> None:
+    """Raises `JournalError` if the journal has fewer lines than when it was judged last: lines are
+    only ever added to it, so replies were lost.
     """
-    _, before = judged_before(folder)
-    lost = sum(
-        letter in SCORED and not has(place)
-        for cell, has in cells
-        for place, letter in enumerate(before.get(name_of(cell), "")[: cell.samples * cell.draws])
-    )
-    if lost:
+    try:
+        before = int(_read(folder)[LINES])
+    except (OSError, ValueError, KeyError, TypeError):
+        return
+    now = line_count(folder)
+    if now < before:
         raise JournalError(
-            f"{folder}: samples.jsonl lacks {lost:,} replies that it had when {VERDICTS} was "
-            f"written; restore it, or delete {VERDICTS} to go on without them"
+            f"{folder}: {SAMPLES} has {now:,} lines, and had {before:,} when {VERDICTS} was "
+            f"written; restore it, or delete {VERDICTS} to go on without the lost replies"
         )
+
+
+def line_count(folder: Path) -> int:
+    """The number of whole lines in the journal; 0 where it cannot be read."""
+    try:
+        with open_regular(folder / SAMPLES) as file:
+            return sum(chunk.count(b"\n") for chunk in iter(lambda: file.read(_CHUNK), b""))
+    except OSError:
+        return 0
+
+
+def _read(folder: Path) -> Any:
+    return orjson.loads((folder / VERDICTS).read_bytes())

@@ -38,7 +38,7 @@ from eyechart.harness.run.first_replies import first_count
 from eyechart.harness.run.progress import Progress
 from eyechart.harness.run.records import overflow
 from eyechart.harness.run.run_request import RunRequest
-from eyechart.harness.spec import Cell, CellKey, Condition, Sample, counted, exact_json, line_start
+from eyechart.harness.spec import CellKey, Condition, Sample, counted, exact_json, line_start
 from eyechart.providers.base import Facts, StopRunError, resampled
 from eyechart.providers.naming import named, turned_on
 from eyechart.providers.secrets import mask, masked, redact
@@ -64,8 +64,8 @@ class PlannedRun:
         self._measured: set[CellKey] = set()
         self.tried: set[str] = set()
         """Ids of samples that this command has asked before the others."""
+        check_journal(request.folder)
         self._read()
-        check_journal(request.folder, map(self._recorded, manifest.cells))
         self._check(request.known_facts)
         for cell in manifest.cells:
             if (index := self.answered.first(cell.key)) is not None:
@@ -81,15 +81,6 @@ class PlannedRun:
         self.tried.clear()
         self._read()
         self._plan()
-
-    def _recorded(self, cell: Cell) -> tuple[Cell, Callable[[int], bool]]:
-        """The cell, and what says whether a draw of its samples has a reply or is too long."""
-
-        def has(place: int) -> bool:
-            place_of = cell.key, place // cell.draws, place % cell.draws + 1
-            return self.answered.has(*place_of) or self.answered.unsent.has(*place_of)
-
-        return cell, has
 
     def _read(self) -> None:
         lines = (*(cell.line for cell in self.manifest.cells), *self.request.plan.lines)
