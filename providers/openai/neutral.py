@@ -72,11 +72,11 @@ class NeutralFields:
 
     def new_note(self, model: str) -> str:
         """A line for the user on the fields refused since the last one; empty if there are none."""
-        new = sorted(self.refused - self._said)
-        self._said |= self.refused
+        new = self.refused - self._said
         if not new:
             return ""
-        names = ", ".join(map(repr, new))
+        self._said |= new
+        names = ", ".join(map(repr, sorted(new)))
         return (
             f"{model} does not take {names}; it is asked without, so its server's own values hold"
         )
