@@ -11,10 +11,10 @@ import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import httpx2
+from msgspec.structs import replace
 
 from eyechart.providers.anthropic_descriptor import ANTHROPIC, ANTHROPIC_BASE_URL, ANTHROPIC_KEY
 from eyechart.providers.base import (

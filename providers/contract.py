@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from reprlib import repr as shown
 from typing import Any, TypeGuard, get_args
+
+from msgspec.structs import replace
 
 from eyechart.providers.base import FinishReason, Reply, Usage
 

@@ -6,9 +6,11 @@ import asyncio
 import re
 from collections import Counter, deque
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from time import time
 from typing import NamedTuple, Protocol
+
+from msgspec.structs import replace
 
 from eyechart.harness.spec import Sample
 from eyechart.harness.spec.counted import token_count

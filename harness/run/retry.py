@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TypeGuard
+
+from msgspec.structs import replace
 
 from eyechart.harness.journal.record import Record
 from eyechart.harness.plan.cost import UsageMeter

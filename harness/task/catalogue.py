@@ -128,9 +128,8 @@ class Task:
             names = {**self._params(), **self._shown(condition)}
             return self._generator.draw(rng, length, names, self.spec.answer)
         except (LookupError, ItemError) as error:
-            where = f"task {self.name!r} at length {length}, sample {index}"
             problem = "no such item" if isinstance(error, LookupError) else error
-            raise TaskError(f"{where}: {problem}") from error
+            raise TaskError(f"{self._place(length, index)}: {problem}") from error
 
     @cached_property
     def in_turns(self) -> bool:
@@ -202,17 +201,20 @@ class Task:
         """
         shown = self._shown(condition)
         names = prompt.names(self.spec.answer, item, length, shown)
-        where = f"task {self.name!r} at length {length}"
-        where += "" if index is None else f", sample {index}"
         try:
             text = prompt.render(self.spec.prompt, names, around=around)
         except Exception as error:  # a template's expressions may raise anything
-            line = prompt.failing_line(error)
-            raise TaskError(f"{where}, line {line} of the prompt: {describe(error)}") from error
+            where = f"{self._place(length, index)}, line {prompt.failing_line(error)} of the prompt"
+            raise TaskError(f"{where}: {describe(error)}") from error
         problem = prompt.utf8_problem("the prompt", text)
         if problem := problem or (prompt.empty_turn(text) if self.in_turns else None):
-            raise TaskError(f"{where}: {problem}")
+            raise TaskError(f"{self._place(length, index)}: {problem}")
         return text
+
+    def _place(self, length: int, index: int | None) -> str:
+        """Which sample a message is about."""
+        sample = "" if index is None else f", sample {index}"
+        return f"task {self.name!r} at length {length}{sample}"
 
     def _shown(self, condition: Condition) -> Mapping[str, object]:
         """Axis of the file -> value, which is the same for each sample."""

@@ -47,11 +47,6 @@ _FINISH: dict[str, FinishReason] = {
     "SAFETY": "content_filter",
     "repetition": "length",  # vLLM, where it was told to end such replies
 }
-_PROMPT, _COMPLETION, _TOTAL = (
-    (("prompt_tokens",),),
-    (("completion_tokens",),),
-    (("total_tokens",),),
-)
 _READ_FROM_CACHE = (
     ("prompt_tokens_details", "cached_tokens"),  # OpenAI, Gemini, OpenRouter, vLLM, xAI, Groq
     ("prompt_cache_hit_tokens",),  # DeepSeek
@@ -333,10 +328,11 @@ def _usage(usage: object, tier: object = None) -> Usage | None:
     """The billed tokens; some vendors count thinking only in the total."""
     if not isinstance(usage, dict):
         return None
-    prompt_tokens, completion_tokens = _count(usage, _PROMPT), _count(usage, _COMPLETION)
+    prompt_tokens = _whole(usage.get("prompt_tokens"))
+    completion_tokens = _whole(usage.get("completion_tokens"))
     if prompt_tokens is None or completion_tokens is None:
         return None
-    total = _count(usage, _TOTAL)
+    total = _whole(usage.get("total_tokens"))
     output_tokens = max(completion_tokens, 0 if total is None else total - prompt_tokens)
     thought = _count(usage, _THOUGHT)
     if not thought and output_tokens > completion_tokens:
@@ -362,8 +358,13 @@ def _count(usage: dict[str, Any], paths: Sequence[tuple[str, ...]]) -> int | Non
             continue
         for name in path[1:]:
             figure = figure.get(name) if isinstance(figure, dict) else None
-        # the parser reads integers of more than 64 bits as floats
-        whole = int(figure) if isinstance(figure, float) and figure.is_integer() else figure
-        if is_count(whole):
+        if (whole := _whole(figure)) is not None:
             return whole
     return None
+
+
+def _whole(figure: object) -> int | None:
+    """A number of tokens; the parser reads integers of more than 64 bits as floats."""
+    if isinstance(figure, float) and figure.is_integer():
+        figure = int(figure)
+    return figure if is_count(figure) else None
