@@ -150,7 +150,8 @@ class Reply:
 
     text: str
     """The text of the reply, without hidden reasoning; may be empty."""
-    finish_reason: FinishReason = "stop"
+    finish_reason: FinishReason | None = "stop"
+    """Why it ended; `None` if the server does not say."""
     usage: Usage | None = None
     model: str | None = None
     """The model's name in the reply."""
@@ -170,6 +171,10 @@ class Reply:
     one first; if requested."""
     options: tuple[ScoredOption, ...] | None = None
     """From `score`: the options in the order of the request; `text` is the most probable one."""
+    sure_stop: bool = field(default=False, compare=False)
+    """Whether a reply with the finish reason `stop` may have ended by itself at exactly the most
+    tokens that it may have. Where the provider has seen no end token, it was cut off there: some
+    servers say `stop` of every reply."""
 
     def __post_init__(self) -> None:
         """Replaces lone surrogates in the texts, so that each text can be stored and read back

@@ -114,6 +114,7 @@ def test_an_ordinary_exchange(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv("ANTHROPIC_BASE_URL", server.base_url)
         (reply,) = ask(server, ModelSettings("claude-haiku-4-5", system="Be brief."))
     assert reply == Reply("Final answer: 7", "stop", SEEN, NAME)
+    assert reply.sure_stop
     (asked,) = server.asked
     assert asked.path == "/v1/messages"
     assert KEY in " ".join(asked.headers.values())

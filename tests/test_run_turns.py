@@ -232,7 +232,7 @@ def in_turns() -> Iterator[tuple[Sample, int]]:
     """One sample of three messages."""
     prompt = NEXT_TURN.join("abc")
     none = Condition({"separator": "none"})
-    yield Sample("id", none, Line.exact(3), 3, 0, prompt, 1, in_turns=True), 1
+    yield Sample("id", none, Line.exact(3), 3, 0, prompt, 1, in_turns=True), 2
 
 
 def ask(

@@ -54,11 +54,11 @@ class Judge:
             return choice_verdict(record.options, record.target, accept, self.answer)
         whole = record.reply or ""
         text = before_question(whole, self.ends)
-        finish = (record.finish_reason if text == whole else None) or "stop"
+        finish = "length" if record.is_cut_off else record.finish_reason or "stop"
         give = _judge_cached if len(text) <= _SHORT and self.scorer is None else judge
         return give(
             text=text,
-            finish_reason=finish,
+            finish_reason=finish if text == whole else "stop",
             refusal=record.refusal,
             failure=None if record.failure is None else record.failure.kind,
             target=record.target,

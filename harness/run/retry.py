@@ -156,7 +156,7 @@ class RetryingClient:
 
     def _lacks_room(self, record: Record, prompt: str) -> bool:
         """Whether the reply was cut off, other than in a loop; tells the user what loops cost."""
-        if record.finish_reason != "length":
+        if not record.is_cut_off:
             return False
         if not self.room.loops(record, prompt):
             return True

@@ -246,11 +246,13 @@ def reply_of(read: Any, *, sent: Mapping[str, object] | None = None) -> Reply:
     choices, usage = read.get("choices"), _usage(read.get("usage"), read.get("service_tier"))
     if not isinstance(choices, list) or not choices or not isinstance(choices[0], dict):
         raise BadReplyError("the reply has no choices", usage=usage)
-    finish = _text(choices[0].get("finish_reason"))
+    ended = choices[0].get("finish_reason")
+    finish = _text(ended)
     if choices[0].get("error") or finish == "error":  # and some put the error into the choice
         raise _error_within(choices[0])
     message = choices[0].get("message")
-    if isinstance(choices[0].get("text"), str):  # a plain completion
+    is_plain = isinstance(choices[0].get("text"), str)
+    if is_plain:
         message = {"content": choices[0]["text"]}
     elif _FINISH.get(finish) == "length" and message is None:  # all of it went into thinking
         message = {}
@@ -259,7 +261,7 @@ def reply_of(read: Any, *, sent: Mapping[str, object] | None = None) -> Reply:
     reasoning = message.get("reasoning_content") or message.get("reasoning")
     return Reply(
         text=_text(message.get("content")),
-        finish_reason=_FINISH.get(finish, "other"),
+        finish_reason=None if ended is None else _FINISH.get(finish, "other"),
         usage=usage,
         model=read.get("model") if isinstance(read.get("model"), str) else None,
         refusal=message.get("refusal") if isinstance(message.get("refusal"), str) else None,
@@ -267,6 +269,7 @@ def reply_of(read: Any, *, sent: Mapping[str, object] | None = None) -> Reply:
         logprobs=_logprobs(choices[0].get("logprobs")),
         top_logprobs=_top_logprobs(choices[0].get("logprobs")),
         sent=sent,
+        sure_stop=is_plain,  # a stop sequence may have ended it
     )
 
 
