@@ -192,6 +192,8 @@ def test_unusual_replies_are_kept_as_they_are(body: object, reply: Reply) -> Non
         (Response(200, {"choices": []}), BadReplyError),
         (Response(200, [1]), BadReplyError),
         (Response(200, {"choices": [{}]}), BadReplyError),
+        (Response(200, chat(7)), BadReplyError),  # type: ignore[arg-type]
+        (Response(200, chat({"text": "7"})), BadReplyError),  # type: ignore[arg-type]
         (Response(200, chat("x" * 4000), cut=True), BrokenConnectionError),
     ],
 )

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from http import HTTPStatus
+from reprlib import repr as shown
 from typing import Any
 
 import orjson
@@ -258,9 +259,11 @@ def reply_of(read: Any, *, sent: Mapping[str, object] | None = None) -> Reply:
         message = {}
     if not isinstance(message, dict):
         raise BadReplyError("the reply's choice has no message", usage=usage)
+    if not isinstance(content := message.get("content"), str | list | None):
+        raise BadReplyError(f"the reply's content is no text: {shown(content)}", usage=usage)
     reasoning = message.get("reasoning_content") or message.get("reasoning")
     return Reply(
-        text=_text(message.get("content")),
+        text=_text(content),
         finish_reason=None if ended is None else _FINISH.get(finish, "other"),
         usage=usage,
         model=read.get("model") if isinstance(read.get("model"), str) else None,
