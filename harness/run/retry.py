@@ -421,7 +421,8 @@ class RetryState:
         else:
             self.failed += 1
         doublings = self.attempts - 1
-        if isinstance(error, RateLimitError) and error.retry_after_s:  # the server knows best
+        has_wish = error.retry_after_s is not None
+        if isinstance(error, RateLimitError) and has_wish:  # the server knows best
             doublings = max(0, doublings - _BELIEVED)
         doubled_s = limits.initial_backoff_s * 2.0 ** min(doublings, 30)
         wait_s = max(min(doubled_s, limits.max_backoff_s), error.retry_after_s or 0.0)
