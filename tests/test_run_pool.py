@@ -883,7 +883,8 @@ class TestDraining:
         script = [RateLimitError("429", retry_after_s=3600)]
         done = Asked(script, 3)
         assert isinstance(done.raised, StopRunError)
-        assert "3600 s" in str(done.raised)
+        said = "the server asks for a pause of 60 min; the same command goes on later (429)"
+        assert str(done.raised) == said
         assert done.waits_s == []
 
     def test_a_server_that_asks_for_as_much_as_a_sample_has_is_given_it(self) -> None:

@@ -11,7 +11,7 @@ from eyechart.harness.journal.record import Record
 from eyechart.harness.plan.cost import UsageMeter
 from eyechart.harness.run.conversation import Conversation
 from eyechart.harness.run.limiter import AdaptiveLimiter, Permit
-from eyechart.harness.run.limits import RunLimits
+from eyechart.harness.run.limits import RunLimits, too_long_a_pause
 from eyechart.harness.run.progress import Progress
 from eyechart.harness.run.records import after_cut, answered, failed
 from eyechart.harness.run.room import Room
@@ -335,9 +335,7 @@ class RetryingClient:
         state.answered = answered
         pause_s = error.retry_after_s or 0.0
         if pause_s > self.limits.max_elapsed_s:
-            raise StopRunError(
-                f"the server asks for a pause of {pause_s:.0f} s: {error}"
-            ) from error
+            raise too_long_a_pause("the server", error) from error
         if silent_s > self.limits.stall_timeout_s + pause_s:
             raise StopRunError(
                 f"nothing was answered for {silent_s / 60:.0f} minutes; the last failure: {error}"
