@@ -27,7 +27,7 @@ from eyechart.harness.analysis.leaderboard_file import (
     write_leaderboard,
 )
 from eyechart.harness.analysis.paper_text import at_texts
-from eyechart.harness.analysis.run_text import reading_note, recorded_note
+from eyechart.harness.analysis.run_text import reading_note, recorded_note, several_models_notes
 from eyechart.harness.analysis.standing import Place, Standing
 from eyechart.harness.analysis.tables import estimate_columns
 from eyechart.harness.analysis.tokens_of_row import TokensASymbol
@@ -356,7 +356,8 @@ def print_chart(of_tasks: Sequence[Section]) -> None:
 
 def _tell_of_origins(places: Sequence[Place]) -> None:
     runs = [(place.name, place.run) for place in places]
-    for note in filter(None, (recorded_note(runs), reading_note(runs), *drift_notes(runs))):
+    notes = (*several_models_notes(runs), *drift_notes(runs))
+    for note in filter(None, (recorded_note(runs), reading_note(runs), *notes)):
         tell(note)
 
 
