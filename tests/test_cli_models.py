@@ -165,7 +165,7 @@ def test_the_last_reply_may_spend_the_budget(lab: Lab) -> None:
     lab.monkeypatch.setenv("EYECHART_MODELS", str(lab.folder / "models.yaml"))
 
     def paid(request: Request) -> Reply:
-        return Reply(right(request), usage=Usage(1, 2))
+        return Reply(right(request), usage=Usage(1, 2), sure_stop=True)
 
     fakes(lab, a=paid)
     command = ("--model", "fake/a", "--max-tokens", "2", "--max-connections", "1")
@@ -179,7 +179,7 @@ def test_one_budget_is_for_all_models(lab: Lab) -> None:
     lab.monkeypatch.setenv("EYECHART_MODELS", str(lab.folder / "models.yaml"))
 
     def paid(request: Request) -> Reply:
-        return Reply(right(request), usage=Usage(1, 2))
+        return Reply(right(request), usage=Usage(1, 2), sure_stop=True)
 
     asked = fakes(lab, a=paid, b=paid)
     command = ("--model", "fake/a,fake/b", "--max-tokens", "2", "--max-connections", "1")
