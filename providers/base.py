@@ -172,9 +172,9 @@ class Reply:
     options: tuple[ScoredOption, ...] | None = None
     """From `score`: the options in the order of the request; `text` is the most probable one."""
     sure_stop: bool = field(default=False, compare=False)
-    """Whether a reply with the finish reason `stop` may have ended by itself at exactly the most
-    tokens that it may have. Where the provider has seen no end token, it was cut off there: some
-    servers say `stop` of every reply."""
+    """Whether the finish reason `stop` holds also for a reply with exactly the most tokens that it
+    may have, because the provider saw how it ended. Otherwise such a reply counts as cut off, since
+    some servers say `stop` of every reply."""
 
     def __post_init__(self) -> None:
         """Replaces lone surrogates in the texts, so that each text can be stored and read back

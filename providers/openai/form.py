@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from http import HTTPStatus
-from reprlib import repr as shown
 from typing import Any
 
 import orjson
@@ -31,7 +30,7 @@ from eyechart.providers.catalog.endpoints import (
 )
 from eyechart.providers.catalog.model_facts import ModelFacts
 from eyechart.providers.catalog.price_list import offer
-from eyechart.providers.contract import is_count
+from eyechart.providers.contract import is_count, kind
 from eyechart.providers.documents import as_document, stops
 from eyechart.providers.http.errors import as_text, error_of
 from eyechart.providers.openai.neutral import NeutralFields, neutral_of
@@ -260,7 +259,8 @@ def reply_of(read: Any, *, sent: Mapping[str, object] | None = None) -> Reply:
     if not isinstance(message, dict):
         raise BadReplyError("the reply's choice has no message", usage=usage)
     if not isinstance(content := message.get("content"), str | list | None):
-        raise BadReplyError(f"the reply's content is no text: {shown(content)}", usage=usage)
+        what = f"the reply's content is no text, but of the type {kind(content)}"
+        raise BadReplyError(what, usage=usage)
     reasoning = message.get("reasoning_content") or message.get("reasoning")
     return Reply(
         text=_text(content),
