@@ -91,7 +91,8 @@ class AnthropicProvider:
             try:
                 reply = await self._send(request.messages, body)
                 dropped = tuple(sorted(self._dropped))
-                return replace(reply, dropped_params=dropped, sent=sent_of(body))
+                # the limit sent may be above the request's, and the stop reasons can be believed
+                return replace(reply, dropped_params=dropped, sent=sent_of(body), sure_stop=True)
             except BadRequestError as error:
                 if not self._adapt(body, str(error)):
                     raise

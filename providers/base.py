@@ -152,7 +152,8 @@ class Reply(msgspec.Struct, frozen=True, gc=False):
 
     text: str
     """The text of the reply, without hidden reasoning; may be empty."""
-    finish_reason: FinishReason = "stop"
+    finish_reason: FinishReason | None = "stop"
+    """Why it ended; `None` if the server does not say."""
     usage: Usage | None = None
     model: str | None = None
     """The model's name in the reply."""
@@ -172,6 +173,10 @@ class Reply(msgspec.Struct, frozen=True, gc=False):
     one first; if requested."""
     options: tuple[ScoredOption, ...] | None = None
     """From `score`: the options in the order of the request; `text` is the most probable one."""
+    sure_stop: bool = False
+    """Whether the finish reason `stop` holds also for a reply with exactly the most tokens that it
+    may have, because the provider saw how it ended. Otherwise such a reply counts as cut off, since
+    some servers say `stop` of every reply."""
 
     def __post_init__(self) -> None:
         """Replaces lone surrogates in the texts, so that each text can be stored and read back

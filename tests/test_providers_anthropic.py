@@ -114,7 +114,7 @@ def test_an_ordinary_exchange(monkeypatch: pytest.MonkeyPatch) -> None:
     with fake_server(always(Response(body=message("Final answer: 7")))) as server:
         monkeypatch.setenv("ANTHROPIC_BASE_URL", server.base_url)
         (reply,) = ask(server, ModelSettings("claude-haiku-4-5", system="Be brief."))
-    assert reply == Reply("Final answer: 7", "stop", SEEN, NAME, sent=reply.sent)
+    assert reply == Reply("Final answer: 7", "stop", SEEN, NAME, sent=reply.sent, sure_stop=True)
     (asked,) = server.asked
     assert asked.path == "/v1/messages"
     assert KEY in " ".join(asked.headers.values())

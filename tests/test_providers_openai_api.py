@@ -31,6 +31,7 @@ from eyechart.providers.base import (
 )
 from eyechart.providers.catalog.endpoints import NEUTRAL
 from eyechart.providers.openai import api
+from eyechart.providers.openai.form import reply_of
 from eyechart.providers.registry import open_batch_form, open_model, parse_model
 from eyechart.providers.secrets import keep_secret
 from tests.fake_server import Asked, FakeServer, Response, chat, fake_server
@@ -148,8 +149,9 @@ def test_an_ordinary_exchange(monkeypatch: pytest.MonkeyPatch) -> None:
         ),
         (
             {"choices": [{"message": {"content": [{"type": "text", "text": "7"}]}}]},
-            Reply("7", "other"),
+            Reply("7", None),
         ),
+        (chat("7", "tool_calls"), Reply("7", "other", Usage(11, 3), "fake-model-1")),
         (  # thinking is paid for, and counted in the total alone
             chat("7") | {"usage": dict(zip(USED, (32, 9, 1041), strict=True))},
             Reply("7", "stop", Usage(32, 1009, thought_tokens=1000), "fake-model-1"),
@@ -192,6 +194,8 @@ def test_unusual_replies_are_kept_as_they_are(body: object, reply: Reply) -> Non
         (Response(200, {"choices": []}), BadReplyError),
         (Response(200, [1]), BadReplyError),
         (Response(200, {"choices": [{}]}), BadReplyError),
+        (Response(200, chat(7)), BadReplyError),  # type: ignore[arg-type]
+        (Response(200, chat({"text": "7"})), BadReplyError),  # type: ignore[arg-type]
         (Response(200, chat("x" * 4000), cut=True), BrokenConnectionError),
     ],
 )
@@ -360,6 +364,12 @@ def test_a_key_that_is_none_is_said_at_once_and_not_shown(
     with pytest.raises(SetupError, match=variable) as caught:
         open_model(parse_model(model), ModelSettings("m", base_urls=urls))
     assert "0123456789" not in str(caught.value)
+
+
+def test_only_a_text_to_continue_surely_stopped() -> None:
+    """A stop sequence may have ended it at its most tokens."""
+    text = {"choices": [{"text": " 7", "finish_reason": "stop"}]}
+    assert [reply_of(body).sure_stop for body in (text, chat("7"))] == [True, False]
 
 
 def test_half_a_character_does_not_spoil_a_reply() -> None:

@@ -169,6 +169,8 @@ class Budget:
     requests: int | None = None
     """Samples that may still be asked; `None` sets no limit. A sample counts once."""
     spent: float = 0.0
+    estimated: int = 0
+    """Replies whose cost is in `spent` by an estimate, since their tokens are not known."""
     full: bool = False
     """Whether the rest of the limit is too small for any further request."""
     prompt_scale: float = 1.0
@@ -326,6 +328,7 @@ class UsageMeter:
             max_usage = self.max_usage(prompt, max_tokens)
         if usage is None:
             usage = self._estimate(reply, prompt, max_usage.output)
+            self.budget.estimated += 1
         elif self.budget.limit is not None:
             self.budget.learn(usage.prompt_tokens, max_usage.prompt)
         self.budget.charge(usage)

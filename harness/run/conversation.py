@@ -67,7 +67,8 @@ def _can_be_followed(record: Record) -> bool:
     return (
         record.failure is None
         and record.refusal is None
-        and record.finish_reason not in ("length", "content_filter")
+        and not record.is_cut_off
+        and record.finish_reason != "content_filter"
         and bool((record.reply or "").strip())
     )
 

@@ -44,6 +44,10 @@ class Task:
     path: Path
     spec: TaskSpec
 
+    def __reduce__(self) -> tuple[type[Task], tuple[str, Path, TaskSpec]]:
+        """Without what is loaded from its files, which is loaded again when it is needed."""
+        return Task, (self.name, self.path, self.spec)
+
     @cached_property
     def _generator(self) -> Generator | None:
         if self.spec.generator is None:
