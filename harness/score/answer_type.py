@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, ClassVar, Protocol, TypeAlias
 from . import lists
 from .choices import has_words
 from .extraction import FIRST, Extracted, first_answer, short_answer
+from .normal_form import nfc
 from .outcomes import Outcome
 from .verdict import Verdict, right_or_wrong
 
@@ -120,7 +121,7 @@ class AnswerType:
         if not target.strip():
             return f"the {name} is empty text, which no reply can show"
         options = form.options
-        if options and target not in options:
+        if options and nfc(target) not in map(nfc, options):
             close = difflib.get_close_matches(target, options, n=1)
             known = ", ".join(map(repr, options))
             remedy = f"did you mean {close[0]!r}?" if close else f"they are {known}"
@@ -143,8 +144,13 @@ class AnswerType:
 
     def compare(self, read: Extracted, reply: str, targets: Targets, form: AnswerForm) -> Verdict:
         """The verdict on an answer that was read; errors are measured from the first target."""
-        right = any(str(one) in (read.value, reply[read.start : read.end]) for one in targets)
-        return Verdict(right_or_wrong(right=right), read.value, read.start, read.end)
+        right = {self.compared(one, form) for one in targets}
+        said = {self.compared(one, form) for one in (read.value, reply[read.start : read.end])}
+        return Verdict(right_or_wrong(right=bool(right & said)), read.value, read.start, read.end)
+
+    def compared(self, value: object, form: AnswerForm) -> str:
+        """A text as it is compared: texts are the same answer if this is the same."""
+        return nfc(str(value))
 
     def is_named(self, text: str, targets: Targets, form: AnswerForm) -> bool:
         """Whether an unread reply names a right answer, and next to nothing else of its kind."""
@@ -156,13 +162,13 @@ class AnswerType:
 
     def wrong(self, target: Target, form: AnswerForm, accept: Sequence[str]) -> Wrong:
         """Wrong answers, to try a task with."""
-        right = {str(target), *accept}
+        right = {self.compared(one, form) for one in (target, *accept)}
         if " " not in str(target):
             yield "other symbol", next(one for one in "7890123456" if one not in right), None
             return
         words = str(target).split()
         for name, parts in (("one word short", words[:-1]), ("one word long", [*words, words[-1]])):
-            if " ".join(parts) not in right:
+            if self.compared(" ".join(parts), form) not in right:
                 yield name, " ".join(parts), None
 
     def options(

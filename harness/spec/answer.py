@@ -98,7 +98,7 @@ class Answer(Part):
             return self
         names = [folded(option) for option in self.options]
         if len(set(names)) < len(names):
-            msg = "two options differ in nothing but case or spaces"
+            msg = "two options differ in nothing but case, spaces or Unicode normal form"
             raise ValueError(msg)
         if self.letters:
             if len(names) > len(LETTERS):
