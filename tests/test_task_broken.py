@@ -283,6 +283,17 @@ AXES = [
     good(VALUES, '{none: "", five: {every: 0}}', "10:38 every: must be at least 1, not 0"),
     good(VALUES, '{none: "", five: {inside: 5}}', "10:39 inside: must be text"),
     good("  separator:", "  colour:", "8:3 axis 'colour' changes nothing"),
+    rows(
+        "a row of the items' own",
+        "return Item([symbol] * length, length, {'sequence': 'zzz'})",
+        "8:3 axis 'separator' changes nothing: the items' variable 'sequence' stands in place",
+    ),
+    good(VALUES, '{none: "", off: ""}', "10:29 values 'none' and 'off' of axis"),
+    good(
+        VALUES,
+        "{two: {inside: x}, none: 1, on: true, three: {inside: x, every: null}}",
+        "10:58 values 'two' and 'three' of axis 'separator' are the same, so both ask the same",
+    ),
     good(
         "axes:\n  separator:\n    default: [none]\n",
         "axes:\n",

@@ -160,16 +160,19 @@ def _name_problems(
         place = file.name_position(["prompt"], name)
         yield Problem(place, f"undefined variable {name!r}; {remedy}")
     used = prompt.used_names(template) | (generator.keywords if generator else set())
-    used |= {"separator"} if "sequence" in used else set()
+    is_own_row = "sequence" in variables
+    used |= {"separator"} if "sequence" in used and not is_own_row else set()
     unused = () if undefined else sorted(axes - used)
     for axis in (name for name in unused if taken_by(name) is None):
         place = file.position(["axes", axis], of_key=True)
         reason = (
             "neither the prompt nor the generator uses it" if generator else "no prompt uses it"
         )
-        yield Problem(
-            place, f"axis {axis!r} changes nothing: {reason}; write {{{{ {axis} }}}} in the prompt"
-        )
+        remedy = f"write {{{{ {axis} }}}} in the prompt"
+        if axis == "separator" and "sequence" in used and is_own_row:
+            reason = "the items' variable 'sequence' stands in place of the row that it writes"
+            remedy = "give the variable another name"
+        yield Problem(place, f"axis {axis!r} changes nothing: {reason}; {remedy}")
 
 
 def _render_problem(file: YamlFile, spec: TaskSpec, item: Item, values: Values) -> Problem | None:
