@@ -637,6 +637,18 @@ ITEM_FILES = [
     items("bad JSON", f"{ITEM}\n{{'row': 1}}\n", "rows.jsonl:3:2 not JSON"),
     items("NaN", ITEM.replace(" 2,", " NaN,"), "rows.jsonl:1:40 not JSON"),
     items("a list as item", f"{ITEM}[1]\n", "rows.jsonl:2:1 an item is a JSON object"),
+    items(
+        "no variable in most",
+        ITEMS.replace('"row": "1', '"a": 1, "b": "1', 2).replace('"a": 1, ', "", 1),
+        "rows.jsonl:1:1 the item has no 'row', which the prompt shows (and 1 more line with",
+    ),
+    ready(
+        "{{ row }}",
+        "{{ rwo }}",
+        "5:27 undefined variable 'rwo'; did you mean 'row'?\n",
+        name="a misspelt name in the prompt and in an item",
+        lines=ITEMS.replace('"row": "10"', '"rov": "10"'),
+    ),
     items("no target", '{"variables": {}, "length": 2}\n', "rows.jsonl:1:1 no 'target'"),
     items(
         "unknown key",
@@ -700,7 +712,7 @@ ITEM_FILES = [
     items(
         "a variable of some items only",
         f"{ITEM}{ITEM.replace('row', 'rwo')}",
-        "5:27 undefined variable 'row'",
+        "rows.jsonl:2:1 the item has no 'row', which the prompt shows; it has 'rwo'\n",
     ),
     items(
         "a variable called length",

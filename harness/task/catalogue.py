@@ -25,7 +25,7 @@ from eyechart.harness.task.check import read_spec
 from eyechart.harness.task.examples import WorkedExamples
 from eyechart.harness.task.files import SUFFIXES, named_files
 from eyechart.harness.task.functions import ItemError, describe
-from eyechart.harness.task.generator import Generator, item_lengths, load_generator, load_items
+from eyechart.harness.task.generator import Generator, item_lines, load_generator, load_items
 from eyechart.harness.task.plugins import PluginTasks, files_of_group, plugin_of, tasks_of_plugins
 from eyechart.harness.task.scorer import Scorer, load_scorer
 from eyechart.providers.close_match import closest
@@ -107,7 +107,7 @@ class Task:
             return []
         numbers: Counter[int] = Counter()
         places = []
-        for length in item_lengths(self.path, self.spec.items):
+        for _, length in item_lines(self.path, self.spec.items):
             places.append((length, numbers[length]))
             numbers[length] += 1
         return places

@@ -122,10 +122,11 @@ def load_items(task_file: Path, file_name: str, answer: Answer) -> dict[int, lis
     return by_length
 
 
-def item_lengths(task_file: Path, file_name: str) -> list[int]:
-    """The length of each item of a valid items file, in the file's order."""
+def item_lines(task_file: Path, file_name: str) -> list[tuple[int, int]]:
+    """The line, from 1, and the length of each item of a valid items file, in the file's order."""
     text = (task_file.parent / file_name).read_text(encoding="utf-8")
-    return [exact_json.loads(line)["length"] for line in text.split("\n") if line.strip()]
+    lines = enumerate(text.split("\n"), start=1)
+    return [(number, exact_json.loads(line)["length"]) for number, line in lines if line.strip()]
 
 
 _ITEM_KEYS = ("variables", "target", "length")
