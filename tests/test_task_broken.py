@@ -288,10 +288,11 @@ AXES = [
         "return Item([symbol] * length, length, {'sequence': 'zzz'})",
         "8:3 axis 'separator' changes nothing: the items' variable 'sequence' stands in place",
     ),
+    good(VALUES, '{none: "", one: 1}', "10:29 the separator '1' is also a symbol, so rows show"),
     good(VALUES, '{none: "", off: ""}', "10:29 values 'none' and 'off' of axis"),
     good(
         VALUES,
-        "{two: {inside: x}, none: 1, on: true, three: {inside: x, every: null}}",
+        "{two: {inside: x}, none: 2, on: true, three: {inside: x, every: null}}",
         "10:58 values 'two' and 'three' of axis 'separator' are the same, so both ask the same",
     ),
     good(
@@ -321,7 +322,7 @@ AXES = [
     ),
     good(
         VALUES,
-        "\n      none: ''\n      shots: |\n        11: Say: 2\n        1: Say: 1",
+        "\n      none: ''\n      shots: |\n        33: Say: 2\n        3: Say: 2",
         "12:14 'shots' has the answer phrase 'Say:' more than once",
         name="own phrase twice in a few-shot text",
     ),

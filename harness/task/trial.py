@@ -20,6 +20,7 @@ from eyechart.harness.task.generator import (
     load_generator,
     load_items,
 )
+from eyechart.harness.task.row_marks import row_problems
 from eyechart.harness.task.scorer import load_scorer
 from eyechart.harness.task.source import Position, Problem, YamlFile
 from eyechart.providers.close_match import closest, did_you_mean
@@ -93,6 +94,7 @@ def _items_problems(
         if problem := _render_problem(file, spec, item, values):
             yield problem
             return
+    yield from row_problems(file, spec, items, [usual, *others])
 
 
 def _absent_names(
@@ -128,6 +130,7 @@ def _draw_problems(file: YamlFile, spec: TaskSpec, generator: Generator) -> Iter
     lengths = sorted({length for line in lines for length in (line.low, line.length, line.high)})
     usual, *others = _every_value(spec)
     variables: set[str] | None = None
+    drawn = []
     for length, values in [(n, usual) for n in lengths] + [
         (n, v) for n in lengths[:1] for v in others
     ]:
@@ -136,12 +139,14 @@ def _draw_problems(file: YamlFile, spec: TaskSpec, generator: Generator) -> Iter
         except ItemError as error:
             yield Problem(file.position(["generator"]), f"at length {length}: {error}")
             return
+        drawn.append(item)
         if variables is None:
             variables = set(item.variables)
             yield from _name_problems(file, spec, variables, generator)
         if problem := _render_problem(file, spec, item, values):
             yield problem
             return
+    yield from row_problems(file, spec, drawn, [usual, *others])
 
 
 def _draw(spec: TaskSpec, generator: Generator, length: int, values: Values) -> Item:
