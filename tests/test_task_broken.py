@@ -233,6 +233,23 @@ KEYS = [
     good("[2, 5]", "[2, 5, 2]", "5:17 length 2 is here twice"),
     good("[2, 5]", "[1, true]", "5:14 lengths: must be a whole number"),
     good("[2, 5]", "[]", "5:10 lengths: must not be empty"),
+    *(
+        good(
+            "answer: integer",
+            f"answer: {{type: choice, options: {options}}}",
+            *(f"15:{column} options: {message}" for column, message in mistakes.items()),
+            name=f"options {options}",
+        )
+        for options, mistakes in {
+            "[]": {33: "needs at least 2 options\n"},
+            "[red]": {33: "needs at least 2 options\n"},
+            '[red, ""]': {39: "must not be empty\n"},
+            '[""]': {33: "needs at least 2 options\n", 34: "must not be empty\n"},
+            "[1, 2, red]": {34: "must be text (quote it", 37: "must be text (quote it"},
+            "red": {33: "must be a list, not 'red'\n"},
+        }.items()
+    ),
+    ready("items: rows.jsonl", "items: rows.jsonl\nlengths: [x]", "4:11 lengths: must be a whole"),
     good(
         "[2, 5]",
         "[0, 2, 2, x, 1.5]",
