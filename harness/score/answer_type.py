@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 from dataclasses import dataclass
+from itertools import islice
 from typing import TYPE_CHECKING, ClassVar, Protocol, TypeAlias
 
 from . import lists
@@ -32,6 +33,8 @@ MOST_OPTIONS = 11
 """Options of a forced choice where a right answer has wrong ones without number."""
 _MOST_LISTED = 26
 """Options where a task has a list of them."""
+_MOST_TRIED = 1000
+"""Options that are looked at to say which ones are left out."""
 
 
 class AnswerForm(Protocol):
@@ -73,6 +76,11 @@ class PlainAnswerForm:
     ordered: bool | None = None
     case: bool | None = None
     read: str | None = None
+
+
+def _goes_on(one: str, other: str) -> bool:
+    """Whether one of two texts is the beginning of the other, or the same."""
+    return one.startswith(other) or other.startswith(one)
 
 
 class AnswerType:
@@ -191,20 +199,48 @@ class AnswerType:
         kept = [self.written(target, form)]
         values = [target, *accept]
         most = _MOST_LISTED if self.listed else MOST_OPTIONS
-        candidates = self.wrong_options(target, rng, form, accept, others)
-        if others and self.in_prompt:
-            candidates = rng.sample(others, len(others))
-        for text in candidates:
+        for text in self._candidates(target, form, accept, others, rng):
             if len(kept) == most:
                 break
-            if any(one.startswith(text) or text.startswith(one) for one in kept):
-                continue
-            read = Extracted(self.meant(text, form), 0, len(text))
-            verdicts = (self.compare(read, text, (value,), form) for value in values)
-            if all(verdict.outcome is not Outcome.CORRECT for verdict in verdicts):
+            if not any(_goes_on(one, text) for one in kept) and self._is_wrong(text, values, form):
                 kept.append(text)
                 values.append(self.meant(text, form))
         return tuple(kept)
+
+    def left_out(
+        self,
+        asked: Sequence[str],
+        target: Target,
+        form: AnswerForm,
+        accept: Sequence[str],
+        *,
+        others: Sequence[str] = (),
+        rng: Random,
+    ) -> list[str]:
+        """The wrong options that are not `asked`, since one of two goes on after the other; the
+        rest as in `options`.
+        """
+        tried = islice(self._candidates(target, form, accept, others, rng), _MOST_TRIED)
+        rivals = (text for text in tried if any(_goes_on(one, text) for one in asked))
+        right = [target, *accept]
+        return [one for one in rivals if one not in asked and self._is_wrong(one, right, form)]
+
+    def _candidates(
+        self,
+        target: Target,
+        form: AnswerForm,
+        accept: Sequence[str],
+        others: Sequence[str],
+        rng: Random,
+    ) -> Iterable[str]:
+        candidates = self.wrong_options(target, rng, form, accept, others)
+        return rng.sample(others, len(others)) if others and self.in_prompt else candidates
+
+    def _is_wrong(self, text: str, values: Targets, form: AnswerForm) -> bool:
+        """Whether an option is none of these answers."""
+        read = Extracted(self.meant(text, form), 0, len(text))
+        verdicts = (self.compare(read, text, (value,), form) for value in values)
+        return all(verdict.outcome is not Outcome.CORRECT for verdict in verdicts)
 
     def wrong_options(
         self,

@@ -12,7 +12,7 @@ from eyechart.harness.score.choices import LETTERS, folded
 from eyechart.harness.score.integers import is_too_long
 from eyechart.harness.score.verdict import Target
 
-__all__ = ["TYPES", "Answer", "Part", "Target", "folded", "is_too_long"]
+__all__ = ["LETTERS", "TYPES", "Answer", "Part", "Target", "folded", "is_too_long"]
 
 if TYPE_CHECKING:
     AnswerName: TypeAlias = str
