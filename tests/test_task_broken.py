@@ -686,6 +686,11 @@ ITEM_FILES = [
             (CHOICE, '"rde"', "the target 'rde' is none of the options; did you mean 'red'?"),
             (CHOICE, '"x"', "the target 'x' is none of the options; they are 'red', 'green'"),
             (CHOICE, '"red", "accept": ["x"]', "the accepted answer 'x' is none of the options"),
+            (
+                CHOICE,
+                '"red", "accept": ["green"]',
+                "the target and accept are all of the options, so every choice would be right\n",
+            ),
             ("text", '"a", "accept": "b"', "accept is a list of texts, not 'b'"),
             ("text", '"a", "accept": [" "]', "the accepted answer is empty text"),
             ("text", '"a", "accept": [5]', "the accepted answer 5 does not fit 'answer: text'"),

@@ -11,6 +11,7 @@ from operator import ne
 from eyechart.harness.errors import PlanError, TaskError
 from eyechart.harness.plan.forced_choice import ForcedChoice
 from eyechart.harness.plan.plan import Plan, item_of, plan
+from eyechart.harness.plan.repeated_items import repeated_items, shortened
 from eyechart.harness.spec import Condition, Item, Separator, write_row
 from eyechart.harness.spec.answer import Target
 from eyechart.harness.task import prompt
@@ -36,6 +37,9 @@ def warnings(task: Task) -> Iterator[str]:
     yield from _rows_not_nested(planned)
     yield from _one_target(planned)
     yield from _options_left_out(planned)
+    if task.spec.items is not None:
+        found = repeated_items(task)
+        yield from () if found.is_much else shortened(found.repeats)
 
 
 def _joined_symbols(planned: Plan) -> Iterator[str]:

@@ -112,6 +112,13 @@ class Task:
             numbers[length] += 1
         return places
 
+    @cached_property
+    def item_lines(self) -> list[int]:
+        """The line of each item in the items file, from 1; of the same order as `places`."""
+        if self.spec.items is None:
+            return []
+        return [line for line, _ in item_lines(self.path, self.spec.items)]
+
     def item_at(self, length: int, index: int) -> Item | None:
         """An item of the items file; `None` where items are generated."""
         return None if self.spec.items is None else self._items[length][index]

@@ -213,6 +213,7 @@ def _answer_problem(item: Item, answer: Answer) -> str | None:
     return (
         answer.kind.problem(item.target, answer)
         or _accept_problem(item.accept, answer)
+        or _all_right_problem(item, answer)
         or _metadata_problem(item.metadata)
         or _turns_problem(item.turn_targets, answer)
     )
@@ -225,6 +226,13 @@ def _accept_problem(accept: object, answer: Answer) -> str | None:
         return f"accept goes with {', '.join(_WITH_ACCEPT)}, not with 'answer: {answer.type}'"
     problems = (answer.kind.problem(text, answer, "accepted answer") for text in accept)
     return next(filter(None, problems), None)
+
+
+def _all_right_problem(item: Item, answer: Answer) -> str | None:
+    right = {answer.kind.compared(one, answer) for one in (item.target, *item.accept)}
+    if answer.options and right.issuperset(answer.kind.compared(o, answer) for o in answer.options):
+        return "the target and accept are all of the options, so every choice would be right"
+    return None
 
 
 def _turns_problem(targets: object, answer: Answer) -> str | None:
