@@ -394,10 +394,10 @@ def test_accepted_answers() -> None:
         ({"type": "integer", "tolerance": 1.0}, "'tolerance' goes with 'type: number'"),
         ({"type": "text", "options": ["a", "b"]}, "'options' goes with 'type: choice'"),
         ({"type": "choice"}, "'type: choice' needs 'options'"),
-        ({"type": "choice", "options": ["a", "A "]}, "two options differ in nothing but case"),
+        ({"type": "choice", "options": ["a", "A "]}, "options 'a' and 'A ' are the same but"),
         (
             {"type": "choice", "options": [E, COMBINED]},
-            "differ in nothing but case, spaces or Unicode",
+            "are the same but for case, spaces or Unicode normal form",
         ),
         ({"type": "choice", "options": ["B", "A"], "letters": True}, "the letter of another one"),
         ({"type": "choice", "options": [str(n) for n in range(27)], "letters": True}, "at most 26"),

@@ -249,6 +249,12 @@ KEYS = [
             "red": {33: "must be a list, not 'red'\n"},
         }.items()
     ),
+    good(
+        "answer: integer",
+        "answer: {type: choice, options: [red, Red]}",
+        "15:9 answer: options 'red' and 'Red' are the same but for case, spaces or Unicode normal "
+        "form\n",
+    ),
     ready("items: rows.jsonl", "items: rows.jsonl\nlengths: [x]", "4:11 lengths: must be a whole"),
     good(
         "[2, 5]",

@@ -72,6 +72,7 @@ def problems_of(file: YamlFile, error: ValidationError, fields_at: FieldsAt) -> 
             if "text" not in path[len(place) :]:
                 demand = _demand(detail)
             is_whole = detail["type"] in ("setting", "too_short") or demand.endswith("empty")
+            is_whole |= detail["type"] == "value_error" and isinstance(detail["input"], dict)
             shown = "" if is_whole else f", not {_show(detail['input'])}"
             problems[place] = Problem(file.position(place), f"{name}: {demand}{shown}")
     return list(problems.values())
