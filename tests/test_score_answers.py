@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
+from eyechart.harness.score.choices import LETTERS
 from eyechart.harness.score.judge import judge
 from eyechart.harness.score.normal_form import nfc
 from eyechart.harness.score.readings import Reading, reading_of
@@ -446,6 +447,21 @@ def test_normal_forms_of_a_sentence() -> None:
     assert (
         judged("Re\u0301ponse : 3 ou 4 ?\nRe\u0301ponse : 12\nVoil\u00e0.", phrase, 12).answer == 12
     )
+
+
+@pytest.mark.parametrize("sign", ["\u0131", "\u0130", "\u017f", "\u212a"])
+def test_letters_that_patterns_take_for_another(sign: str) -> None:
+    """The dotless i is no i, whatever a pattern without case says, and none of them raises."""
+    names = tuple(f"{letter}{letter} row" for letter in LETTERS)
+    for answer in (
+        Answer(type="choice", options=names, letters=True),
+        Answer(type="choice", options=("i", "k", "s")),
+    ):
+        for reply in (f"well, {sign}{sign} row it is", f"{sign}) ii row", f"well, ({sign}) it is"):
+            verdict = judged(f"Final answer: {reply}", answer, "none of them")
+            assert verdict.outcome in ("unparsed", "incorrect")
+            if sign in "\u0131\u0130":
+                assert verdict.outcome == "unparsed"
 
 
 def test_korean_and_stacked_marks() -> None:

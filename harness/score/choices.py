@@ -131,7 +131,7 @@ def _alone(line: str, choices: _Choices) -> Found | str | None:
             return Found(option, start, end)
         pair = choices.lettered.fullmatch(line, start, end) if choices.lettered else None
         if pair and (named := choices.names.get(folded(pair[2]))):
-            same = named == choices.names[pair[1].casefold()]
+            same = named == choices.names.get(folded(pair[1]))
             return Found(named, start, end) if same else "a letter and the text of another option"
     return None
 
@@ -171,8 +171,9 @@ def _all_named(text: str, choices: _Choices) -> tuple[list[Found], str]:
         if pattern is None:
             continue
         found += [
-            Found(choices.names[folded(match[0])], *match.span())
+            Found(choices.names[name], *match.span())
             for match in islice(pattern.finditer(rest), MOST_FOUND + 1)
+            if (name := folded(match[0])) in choices.names  # of i and the dotless i it is not
         ]
         rest = pattern.sub(lambda match: _NAMED * len(match[0]), rest)
     return found, rest
