@@ -25,7 +25,7 @@ from eyechart.harness.task.check import read_spec
 from eyechart.harness.task.examples import WorkedExamples
 from eyechart.harness.task.files import SUFFIXES, named_files
 from eyechart.harness.task.functions import ItemError, describe
-from eyechart.harness.task.generator import Generator, item_lengths, load_generator, load_items
+from eyechart.harness.task.generator import Generator, item_lines, load_generator, load_items
 from eyechart.harness.task.plugins import PluginTasks, files_of_group, plugin_of, tasks_of_plugins
 from eyechart.harness.task.scorer import Scorer, load_scorer
 from eyechart.providers.close_match import closest
@@ -111,10 +111,17 @@ class Task:
             return []
         numbers: Counter[int] = Counter()
         places = []
-        for length in item_lengths(self.path, self.spec.items):
+        for _, length in item_lines(self.path, self.spec.items):
             places.append((length, numbers[length]))
             numbers[length] += 1
         return places
+
+    @cached_property
+    def item_lines(self) -> list[int]:
+        """The line of each item in the items file, from 1; of the same order as `places`."""
+        if self.spec.items is None:
+            return []
+        return [line for line, _ in item_lines(self.path, self.spec.items)]
 
     def item_at(self, length: int, index: int) -> Item | None:
         """An item of the items file; `None` where items are generated."""
