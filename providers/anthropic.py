@@ -11,10 +11,10 @@ import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import httpx2
+from msgspec.structs import replace
 
 from eyechart.providers.anthropic_descriptor import ANTHROPIC, ANTHROPIC_BASE_URL, ANTHROPIC_KEY
 from eyechart.providers.base import (
@@ -91,7 +91,8 @@ class AnthropicProvider:
             try:
                 reply = await self._send(request.messages, body)
                 dropped = tuple(sorted(self._dropped))
-                return replace(reply, dropped_params=dropped, sent=sent_of(body))
+                # the limit sent may be above the request's, and the stop reasons can be believed
+                return replace(reply, dropped_params=dropped, sent=sent_of(body), sure_stop=True)
             except BadRequestError as error:
                 if not self._adapt(body, str(error)):
                     raise

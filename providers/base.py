@@ -31,6 +31,9 @@ from functools import lru_cache
 from pathlib import Path
 from typing import ClassVar, Literal, Protocol, TypeAlias, runtime_checkable
 
+import msgspec
+from msgspec.structs import force_setattr
+
 from eyechart.providers.naming import in_python, named
 from eyechart.providers.secrets import keep_secret, redact
 
@@ -41,9 +44,10 @@ TIMEOUT_S = 600.0
 """Longest wait for one reply, in seconds; long replies take minutes."""
 
 
-@dataclass(frozen=True, slots=True)
-class Request:
-    """One prompt for a model, with its limits."""
+class Request(msgspec.Struct, frozen=True, gc=False):
+    """One prompt for a model, with its limits. A frozen dataclass would take ten times as long to
+    make.
+    """
 
     prompt: str
     max_tokens: int
@@ -116,8 +120,7 @@ def sampling_of(names: Iterable[str]) -> list[str]:
     return sorted(filter(_SAMPLING.fullmatch, names))
 
 
-@dataclass(frozen=True, slots=True)
-class Usage:
+class Usage(msgspec.Struct, frozen=True, gc=False):
     """Tokens of one exchange, as the provider counts them; `None` if it does not report them."""
 
     prompt_tokens: int
@@ -144,13 +147,13 @@ class ScoredOption:
     tokens: int
 
 
-@dataclass(frozen=True, slots=True)
-class Reply:
+class Reply(msgspec.Struct, frozen=True, gc=False):
     """A model's reply."""
 
     text: str
     """The text of the reply, without hidden reasoning; may be empty."""
-    finish_reason: FinishReason = "stop"
+    finish_reason: FinishReason | None = "stop"
+    """Why it ended; `None` if the server does not say."""
     usage: Usage | None = None
     model: str | None = None
     """The model's name in the reply."""
@@ -160,7 +163,7 @@ class Reply:
     """Hidden reasoning, if the provider returns it; never scored."""
     dropped_params: tuple[str, ...] = ()
     """Parameters that were left out because the server does not accept them."""
-    sent: Mapping[str, object] | None = field(default=None, compare=False)
+    sent: Mapping[str, object] | None = None
     """The parameters of the request as they were sent: the body without model, prompt and limit of
     tokens. `None` if the provider does not say."""
     logprobs: tuple[tuple[str, float], ...] | None = None
@@ -170,6 +173,10 @@ class Reply:
     one first; if requested."""
     options: tuple[ScoredOption, ...] | None = None
     """From `score`: the options in the order of the request; `text` is the most probable one."""
+    sure_stop: bool = False
+    """Whether the finish reason `stop` holds also for a reply with exactly the most tokens that it
+    may have, because the provider saw how it ended. Otherwise such a reply counts as cut off, since
+    some servers say `stop` of every reply."""
 
     def __post_init__(self) -> None:
         """Replaces lone surrogates in the texts, so that each text can be stored and read back
@@ -178,18 +185,18 @@ class Reply:
         for name in ("text", "model", "refusal", "reasoning"):
             value = getattr(self, name)
             if isinstance(value, str) and not value.isascii():
-                object.__setattr__(self, name, storable(value))
+                force_setattr(self, name, storable(value))
         if self.logprobs is not None:
             with suppress(TypeError, ValueError, AttributeError):
                 logprobs = tuple((storable(token), logprob) for token, logprob in self.logprobs)
-                object.__setattr__(self, "logprobs", logprobs)
+                force_setattr(self, "logprobs", logprobs)
         if self.top_logprobs is not None:
             with suppress(TypeError, ValueError, AttributeError):
                 top = tuple(
                     tuple((storable(token), logprob) for token, logprob in place)
                     for place in self.top_logprobs
                 )
-                object.__setattr__(self, "top_logprobs", top)
+                force_setattr(self, "top_logprobs", top)
 
 
 class Facts(Protocol):

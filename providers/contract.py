@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from reprlib import repr as shown
 from typing import Any, TypeGuard, get_args
+
+from msgspec.structs import replace
 
 from eyechart.providers.base import FinishReason, Reply, Usage
 
@@ -48,7 +49,7 @@ def reply_problems(reply: object) -> dict[str, str]:
     problems = {}
     if not isinstance(reply.text, str):
         problems["text"] = f"the text {shown(reply.text)}; where there is none, it is empty"
-    if reply.finish_reason not in get_args(FinishReason):
+    if reply.finish_reason not in (None, *get_args(FinishReason)):
         known = ", ".join(get_args(FinishReason))
         problems["finish_reason"] = (
             f"the finish reason {shown(reply.finish_reason)}; there are {known}"

@@ -396,11 +396,13 @@ def pytest_configure() -> None:
 
 def pytest_collection_finish() -> None:
     """Spares the garbage collector the modules and the tests: what is collected while tests run is
-    their own.
+    their own. It looks after every ten thousand new objects, and rarely at the old ones: a command
+    makes few circles, and a look after every 700 objects takes a twelfth of the time of the tests.
     """
     gc.enable()
     gc.collect()
     gc.freeze()
+    gc.set_threshold(10_000, 20, 50)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

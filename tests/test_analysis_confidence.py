@@ -8,6 +8,7 @@ import math
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+import msgspec
 import numpy as np
 import pytest
 
@@ -266,7 +267,7 @@ def test_a_model_that_is_right_more_often_than_guesses_is_not_blind(
 
     def half(request: Request) -> Any:
         even = int(request.sample_id.rpartition("=")[2]) % 2 == 0
-        known = replace(request, sample_id="length=3") if even else request
+        known = msgspec.structs.replace(request, sample_id="length=3") if even else request
         return (right if even else wrong)(known)
 
     asked(half, "--samples", "20", "--axis", "separator=none")

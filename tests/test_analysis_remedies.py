@@ -80,6 +80,12 @@ def said(
             ENDLESS,
         ),
         (
+            [record("1 2 3", output_tokens=18_000, max_tokens=18_000, cut_off=3)],
+            {},
+            None,
+            ENDLESS,
+        ),
+        (
             [cut(18_000, 18_000, cut_off=3, reasoning="hm")],
             {},
             None,

@@ -500,7 +500,8 @@ class TestLimits:
     def test_the_budget_holds(self, lab: Lab) -> None:
         """A request costs ten dollars; the tasks that were not begun are incomplete as well."""
         lab.monkeypatch.setenv("EYECHART_MODELS", priced(lab.folder))
-        provider = ScriptedProvider(lambda request: Reply(sees(SEES)(request), usage=Usage(1, 10)))
+        reply = partial(Reply, usage=Usage(1, 10), sure_stop=True)
+        provider = ScriptedProvider(lambda request: reply(sees(SEES)(request)))
         command = (*LENGTHS, "--max-tokens", "10", "--max-connections", "1")
         task = f"{lab.ones},{lab.plain}"
         done = adaptive(lab, lab.fake(provider), *command, "--budget", "100", task=task)

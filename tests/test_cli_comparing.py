@@ -454,5 +454,10 @@ def test_a_pattern_finds_runs_of_models_with_a_slash(lab: Lab) -> None:
     for every in (pattern, f"{lab.out}/**"):
         done = lab.bench("leaderboard", every, "-o", lab.folder / "board.csv")
         assert ("board.csv: 4 rows" in done.out, "left out" in done.err) == (True, False)
+    (lab.out / "runs/tiny/up").symlink_to("../..")  # back to where it is
+    (lab.out / "runs/.old").symlink_to("tiny")
+    done = lab.bench("report", pattern, "-o", lab.folder / "page.html")
+    assert (done.code, "named" in done.err) == (0, False)
+    assert lab.bench("score", f"{lab.out}/runs/.o*/**/ones@*").out.count("sees to (85 %)") == 1
     done = lab.bench("score", f"{lab.out}/runs/**/twos@*")
     done.one_line(1, "no run in", "twos@*", "'bench runs' lists the runs")

@@ -80,6 +80,25 @@ def test_tasks_may_be_given_one_by_one(lab: Lab) -> None:
     assert [path.parent.name[:5] for path in sorted(lab.out.rglob(MANIFEST))] == ["ones@", "plain"]
 
 
+def test_several_models_behind_one_name_are_noted(lab: Lab) -> None:
+    """Where the run's result stands, and wherever it is shown again."""
+    names = iter(f"m{number % 5}" for number in range(99))
+    model = lab.fake(lambda request: Reply(right(request), model=next(names)))
+    done = lab.bench_run("--model", model)
+    note = (
+        f"{model}: its replies come from 5 models (m0, m1, m2 and 2 others), so its numbers are "
+        "those of no single one."
+    )
+    assert "replies now come from 'm1', and those before from 'm0'" in done.err
+    page = lab.folder / "page.html"
+    run = lab.the_run()
+    scored, compared = lab.bench("score", run), lab.bench("compare", run, "--axis", "separator=all")
+    ranked = lab.bench("leaderboard", run, "-o", lab.folder / "board.csv")
+    lab.bench("report", run, "-o", page)
+    for shown in (done.out, scored.out, compared.out, ranked.out, page.read_text()):
+        assert note in " ".join(shown.split())
+
+
 @pytest.mark.parametrize(
     ("script", "code", "why"),
     [
@@ -146,7 +165,7 @@ def test_the_last_reply_may_spend_the_budget(lab: Lab) -> None:
     lab.monkeypatch.setenv("EYECHART_MODELS", str(lab.folder / "models.yaml"))
 
     def paid(request: Request) -> Reply:
-        return Reply(right(request), usage=Usage(1, 2))
+        return Reply(right(request), usage=Usage(1, 2), sure_stop=True)
 
     fakes(lab, a=paid)
     command = ("--model", "fake/a", "--max-tokens", "2", "--max-connections", "1")
@@ -160,7 +179,7 @@ def test_one_budget_is_for_all_models(lab: Lab) -> None:
     lab.monkeypatch.setenv("EYECHART_MODELS", str(lab.folder / "models.yaml"))
 
     def paid(request: Request) -> Reply:
-        return Reply(right(request), usage=Usage(1, 2))
+        return Reply(right(request), usage=Usage(1, 2), sure_stop=True)
 
     asked = fakes(lab, a=paid, b=paid)
     command = ("--model", "fake/a,fake/b", "--max-tokens", "2", "--max-connections", "1")

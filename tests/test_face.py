@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import ast
 import asyncio
+import pickle
 import re
 from collections.abc import Callable
 from importlib import import_module
+from multiprocessing import get_context
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
@@ -18,11 +21,13 @@ import vl_convert
 import eyechart
 from eyechart.harness.errors import CompareError, EyechartError, JournalError, UsageError
 from eyechart.harness.journal.manifest import read_manifest
+from eyechart.harness.journal.record import read_records
 from eyechart.harness.score.outcomes import OUTCOMES
 from eyechart.providers.base import AuthError, BadRequestError, ProviderError, Request
 from tests.conftest import Lab, records, right
 from tests.test_cli_adaptive import sees
 from tests.test_imports import SAYS_LOADED, loaded
+from tests.test_task_scorer import opened
 
 ROOT = Path(__file__).parents[1]
 
@@ -54,6 +59,22 @@ def ask(lab: Lab) -> Callable[..., eyechart.Run]:
         return eyechart.run(options.pop("task", lab.ones), model, out=lab.out, **options)
 
     return run
+
+
+@pytest.mark.parametrize("task", ["ones", "near"])
+def test_a_run_goes_to_another_process(lab: Lab, ask: Callable[..., Any], task: str) -> None:
+    """With its judge and its task, also where these execute code beside the task file."""
+    opened(lab.folder)
+    run = ask(right, task=lab.ones if task == "ones" else lab.folder / "near.yaml")
+    again = eyechart.load_run(run.folder, run_kept_code=True)
+    with get_context("spawn").Pool(1) as pool:
+        for one in (run, again):
+            pd.testing.assert_frame_equal(pool.apply(attrgetter("samples"), (one,)), one.samples)
+            there = pool.apply(attrgetter("conditions"), (one,))
+            pd.testing.assert_frame_equal(there, one.conditions)
+    assert run.samples["prompt"].notna().all()
+    record = next(read_records(run.folder))
+    assert pickle.loads(pickle.dumps(run)).judged.judge.verdict(record)  # noqa: S301  it is ours
 
 
 class TestRun:

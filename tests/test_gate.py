@@ -110,7 +110,7 @@ def test_a_fall_is_found_beside_another_limit(lab: Lab) -> None:
     lab.bench("gate", "--save", only, run(lab, "c", sees_to(16), separators=("comma",)).folder)
     done = lab.bench("gate", only, fallen)
     assert (done.code, done.out.splitlines()[0].endswith("  not comparable")) == (4, True)
-    saved = lab.bench("gate", "--save", only, fallen)
+    saved = lab.bench("gate", "--save", lab.folder / "fallen.json", fallen)
     assert "is limited by refusal, so no run can be compared with it" in saved.err
 
 
@@ -229,6 +229,18 @@ def test_mistakes_have_other_codes(
     assert done.code == code
     assert said in done.err
     assert lab.ones.read_text().startswith("version")
+
+
+def test_only_a_baseline_of_the_same_model_and_task_is_replaced(lab: Lab, before: Path) -> None:
+    """So that a wrong name costs none; the same command renews one, whatever it is like."""
+    content = before.read_bytes()
+    done = lab.bench("gate", "--save", before, run(lab, "b", sees_to(8)).folder)
+    done.one_line(2, "is a baseline of scripted/a on lab/ones, of which no run is given; name")
+    assert before.read_bytes() == content
+    for damage in (0, 99):
+        before.write_bytes(content[: len(content) - damage])
+        assert lab.bench("gate", "--save", before, lab.out / "runs/scripted/a/lab/*").code == 0
+        assert len(read_baseline(before)) == 1
 
 
 def test_a_damaged_baseline_is_named(lab: Lab, before: Path) -> None:

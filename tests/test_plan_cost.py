@@ -159,6 +159,9 @@ class TestUsage:
         asked = estimate_tokens("Be brief.") + estimate_tokens("1111 a")
         assert used == Usage(asked, estimate_tokens("one, two 4 ones"))
         assert budget.spent == cost(PRICES, used)
+        assert budget.estimated == 1
+        meter.settle(Reply("4 ones", usage=Usage(7, 9)), "1111 a", 60)
+        assert budget.estimated == 1
 
     def test_an_estimate_is_within_the_maximum(self) -> None:
         """A long row of digits may be few tokens; one that was cut off is as long as it may be."""
@@ -512,12 +515,25 @@ class TestCommand:
     def test_the_tasks_of_a_command_share_a_budget(self, lab: Lab) -> None:
         """16 samples of one, then of the next: it is passed by less than one request may cost."""
         lab.monkeypatch.setenv("EYECHART_MODELS", priced(lab.folder))
-        model = lab.fake(lambda request: Reply(right(request), usage=Usage(1, 10)))
+        full = Usage(1, 10)
+        model = lab.fake(lambda request: Reply(right(request), usage=full, sure_stop=True))
         options = ("--max-tokens", "10", "--max-connections", "64", "--budget", "185")
         done = lab.bench_run("--model", model, *options, task=lab.folder / "lab")
         assert done.code == 1
         assert "cost about $190 at" in done.err
         assert "4 samples have no reply (the budget of $185 is spent)" in done.err
+
+    def test_a_cost_that_is_estimated_is_said_so(self, lab: Lab) -> None:
+        """The table has no cost where no tokens are counted."""
+        lab.monkeypatch.setenv("EYECHART_MODELS", priced(lab.folder))
+        model = lab.fake(lambda request: Reply(right(request)))
+        done = lab.bench_run("--model", model)
+        said = done.err.partition("cost about $")[2].splitlines()[0].partition(" ")[2]
+        assert said == (
+            "at the prices of 2025-10-01; for 16 replies this is an estimate, which the table "
+            "leaves out: the server gives no token counts that can be true"
+        )
+        assert "cost, prices of" not in done.out
 
     @pytest.mark.parametrize("budget", ["0.000001", "25"])
     def test_connections_are_no_excuse(self, lab: Lab, budget: str) -> None:

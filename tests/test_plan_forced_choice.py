@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from random import Random
 from typing import TYPE_CHECKING, Any
 
@@ -10,16 +11,18 @@ import pytest
 from eyechart.harness.errors import PlanError
 from eyechart.harness.plan.forced_choice import ForcedChoice
 from eyechart.harness.plan.plan import plan
+from eyechart.harness.plan.warnings import warnings
 from eyechart.harness.score.answer_type import MOST_OPTIONS, PlainAnswerForm
 from eyechart.harness.score.answers import TYPES
 from eyechart.harness.score.judge import judge
-from eyechart.harness.task.catalogue import built_in_files, open_task
+from eyechart.harness.task.catalogue import Task, built_in_files, open_task
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from eyechart.harness.score.answer_type import AnswerForm
     from eyechart.harness.score.verdict import Target
+    from tests.conftest import Lab
 
 
 def options(
@@ -182,3 +185,77 @@ def test_words_of_the_question_are_no_options() -> None:
         assert len(others) == MOST_OPTIONS - 1
         assert not set(others) & set(sample.prompt.split())
     assert asked
+
+
+BEGIN_ALIKE = """version: 1
+title: Colours
+items: i.jsonl
+prompt: 'Which colour is {{ thing }}? Write "{{ phrase }}" and then it.'
+answer: {type: choice, options: OPTIONS}
+"""
+
+
+def colours(folder: Path, options: list[str], *items: dict[str, object], letters: str = "") -> Task:
+    """A choice of these options, with a sample for each of the items."""
+    text = json.dumps(options) + letters
+    folder = folder / str(len(list(folder.iterdir())))  # an items file is read once
+    folder.mkdir()
+    (folder / "colours.yaml").write_text(BEGIN_ALIKE.replace("OPTIONS", text))
+    lines = [
+        json.dumps({"variables": {"thing": str(index)}, "length": 1} | item)
+        for index, item in enumerate(items)
+    ]
+    (folder / "i.jsonl").write_text("\n".join(lines))
+    return open_task("mine/colours", folder / "colours.yaml")
+
+
+def test_options_that_begin_with_the_right_one_are_named(tmp_path: Path) -> None:
+    """With the remedy; letters are all asked."""
+    alike = ["red", "redder", "red wine"]
+    task = colours(tmp_path, alike, {"target": "red"}, {"target": "redder"})
+    first, second = plan(task)
+    choice = ForcedChoice(task, 0)
+    with pytest.raises(PlanError) as caught:
+        choice.options(first)
+    said = (
+        "mine/colours@1|-|length=1|seed=0|index=0: a choice needs a wrong answer, and beside 'red' "
+        "none can be asked: 'redder', 'red wine' are left out, since a text is never more probable "
+        "than its own beginning; write 'letters: true' under 'answer'"
+    )
+    assert str(caught.value) == said
+    assert f"by likelihood it cannot be read: {said}" in list(warnings(task))
+    assert choice.options(second) == ("redder", "red wine")
+    assert choice.shortfall(second).startswith("2 of its 3 options (chance 50%): 'red' is left out")
+    task = colours(
+        tmp_path, alike, {"target": "red"}, {"target": "redder"}, letters=", letters: true"
+    )
+    assert ForcedChoice(task, 0).shortfall(first) == ""
+    assert list(warnings(task)) == []
+
+
+def test_a_check_and_a_dry_run_say_how_many_options_are_asked(tmp_path: Path, lab: Lab) -> None:
+    """Of the right answer that has the fewest, and which ones are left out."""
+    many = ["red", *(f"c{number}" for number in range(1, 200))]
+    task = colours(tmp_path, many, {"target": "c15"}, {"target": "red"})
+    said = (
+        "10 of its 200 options (chance 10%): 'c10', 'c11', 'c12' and 187 more are left out, since "
+        "a text is never more probable than its own beginning; give answers of which none is the "
+        "beginning of another"
+    )
+    (line,) = warnings(task)
+    assert line == f"mine/colours: read by likelihood, the target 'red' is one of {said}"
+    task = colours(tmp_path, many, {"target": "red"}, {"target": "c15"})
+    command = ("--task", task.path, "--model", "tiny", "--read", "likelihood", "--dry-run")
+    assert f"by likelihood, the first sample over {said}" in " ".join(
+        lab.bench_run(*command).out.split()
+    )
+
+
+def test_a_long_list_has_26_options(tmp_path: Path) -> None:
+    """Further right answers are none of them."""
+    many = [f"{first}{second}" for first in "abcdef" for second in "uvwxyz"]
+    task = colours(tmp_path, many, {"target": "au", "accept": ["av"]}, {"target": "fz"})
+    (line,) = warnings(task)
+    assert line.endswith("'au' is one of 26 of its 35 options (chance 4%): more are never asked")
+    few = colours(tmp_path, ["a", "b", "c"], {"target": "a", "accept": ["b"]}, {"target": "c"})
+    assert list(warnings(few)) == []

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import json
+from typing import TYPE_CHECKING, TypeAlias
 
 import pytest
 
 from eyechart.harness.plan import proof
 from eyechart.harness.plan.oracles import PERFECT, knower, right_replies
 from eyechart.harness.plan.plan import plan
+from eyechart.harness.plan.warnings import warnings
 from eyechart.harness.score.judge import judge
 from eyechart.harness.score.outcomes import Outcome
 from eyechart.harness.score.verdict import Verdict
@@ -193,14 +195,65 @@ def test_a_cell_of_equal_prompts_is_reported(tmp_path: Path) -> None:
     """Twenty samples that are one prompt are one sample; built-in tasks have none such."""
     task = opened(tmp_path, "integer", 3)
     many = Task(task.name, task.path, task.spec.model_copy(update={"samples": 20}))
-    assert "only 1 different" in str(proof.repetition(many))
-    assert proof.repetition(task) is None
+    (said,) = proof.repetitions(many)
+    assert "only 1 different" in said
+    assert list(proof.repetitions(task)) == []
 
 
 @pytest.mark.parametrize(("name", "path"), built_in_files().items())
 def test_samples_of_built_in_tasks_are_different_prompts(name: str, path: Path) -> None:
     """So that an interval over them says what it says."""
-    assert proof.repetition(open_task(name, path)) is None
+    assert list(proof.repetitions(open_task(name, path))) == []
+
+
+Ready: TypeAlias = tuple[str, str, list[str]]
+
+
+def ready(folder: Path, *answers: Ready) -> tuple[list[str], list[str]]:
+    """The problems and the warnings of items with a country, a target and `accept`, on every second
+    line of a file.
+    """
+    folder = folder / str(len(list(folder.iterdir())))  # an items file is read once
+    folder.mkdir()
+    (folder / "capitals.yaml").write_text(
+        "version: 1\ntitle: Capitals\nitems: c.jsonl\n"
+        "prompt: 'What is the capital of {{ country }}? Say \"{{ phrase }}\" and its name.'\n"
+        "answer: text\n"
+    )
+    items = (
+        {"variables": {"country": one}, "target": target, "accept": accept, "length": 1}
+        for one, target, accept in answers
+    )
+    (folder / "c.jsonl").write_text("\n\n".join(map(json.dumps, items)))
+    task = open_task("mine/capitals", folder / "capitals.yaml")
+    problems, warned = (
+        [one.removeprefix(f"{folder}/") for one in found]
+        for found in (proof.repetitions(task), warnings(task))
+    )
+    return problems, warned
+
+
+def test_ready_items_that_ask_the_same_are_named_by_their_lines(tmp_path: Path) -> None:
+    """Contradictions are always mistakes, and repeated items where they are many."""
+    peru: Ready = ("Peru", "Lima", [])
+    chile: Ready = ("Chile", "Santiago", [])
+    said = (
+        "c.jsonl:5:1: the same prompt as in line 1, where the target is 'Lima' and not 'Quito'; "
+        "keep one, or give the other as 'accept'"
+    )
+    assert ready(tmp_path, peru, chile, ("Peru", "Quito", [])) == ([said], [])
+    said = "c.jsonl:5:1: the same prompt as in line 1, and the same right answer; leave one out"
+    assert ready(tmp_path, peru, chile, peru) == ([said], [])
+    others: list[Ready] = [(f"land {number}", f"town {number}", []) for number in range(20)]
+    assert ready(tmp_path, peru, chile, peru, *others) == ([], [said])
+    both: list[Ready] = [("Peru", "Lima", ["Quito"]), ("Peru", "Quito", ["Lima"]), *others]
+    problems, warned = ready(tmp_path, *both)
+    assert (problems, len(warned)) == ([], 1)
+    half: list[Ready] = [("Peru", "Lima", ["Quito"]), ("Peru", "Quito", []), *others]
+    assert len(ready(tmp_path, *half)[0]) == 1
+    problems, _ = ready(tmp_path, *[peru] * 9)
+    assert len(problems) == 5
+    assert problems[-1].endswith("leave one out (and 3 more such lines)")
 
 
 def outcome(task: Task, sample: Sample, reply: str) -> str:

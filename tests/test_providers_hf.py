@@ -107,6 +107,7 @@ def test_greedy_replies_are_those_of_single_passes(tmp_path: Path, name: str) ->
         assert reply.usage is not None
         assert reply.usage.output_tokens == len(ids)
         assert reply.finish_reason == ("stop" if ids[-1] == 2 else "length")
+        assert reply.sure_stop
         assert [value for _, value in reply.logprobs or ()] == pytest.approx(values, abs=CLOSE)
 
 

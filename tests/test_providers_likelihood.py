@@ -5,11 +5,11 @@ from __future__ import annotations
 import asyncio
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
+from msgspec.structs import replace
 
 from eyechart.providers.base import (
     BadReplyError,
@@ -361,10 +361,15 @@ def only_generated(body: dict[str, Any]) -> None:
         choice["logprobs"] = {"tokens": ["!"], "token_logprobs": [-9.0]}
 
 
-def without_any(body: dict[str, Any]) -> None:
-    for choice in body["choices"]:
-        logprobs = choice["logprobs"]["token_logprobs"]
-        choice["logprobs"]["token_logprobs"] = [None for _ in logprobs]
+def with_all(value: float | None) -> Callable[[dict[str, Any]], object]:
+    """Gives all tokens this log-probability."""
+
+    def change(body: dict[str, Any]) -> None:
+        for choice in body["choices"]:
+            logprobs = choice["logprobs"]["token_logprobs"]
+            choice["logprobs"]["token_logprobs"] = [value for _ in logprobs]
+
+    return change
 
 
 def with_last(value: float | None) -> Callable[[dict[str, Any]], object]:
@@ -384,7 +389,9 @@ def shortened(body: dict[str, Any]) -> None:
 STRUCTURE = [
     (lambda body: body["choices"].pop(), "the reply has 2 of 3 prompts"),
     (lambda body: [one.pop("logprobs") for one in body["choices"]], "no logprobs"),
-    (without_any, "no token of an option has one"),
+    (with_all(None), r"each token of the options has no log-probability \(null or NaN\)"),
+    (with_all(math.nan), r"each token of the options has no log-probability \(null or NaN\)"),
+    (with_all(-math.inf), "each token of the options has the log-probability -inf"),
     (only_generated, "the repeated tokens are not those of the prompt"),
 ]
 VALUES = [

@@ -206,6 +206,7 @@ class TestBatches:
         monkeypatch.setattr(Engine, "script", lambda _prompt: ("", "stop"))
         (reply,) = use(ask("one"), "hf")
         assert (reply.text, reply.finish_reason, reply.usage) == ("", "stop", Usage(5, 1))
+        assert reply.sure_stop
 
 
 class TestFaults:

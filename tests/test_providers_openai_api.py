@@ -10,6 +10,7 @@ from pathlib import Path
 
 import openai
 import pytest
+from msgspec.structs import replace
 
 from eyechart.providers import base
 from eyechart.providers.base import (
@@ -30,6 +31,7 @@ from eyechart.providers.base import (
 )
 from eyechart.providers.catalog.endpoints import NEUTRAL
 from eyechart.providers.openai import api
+from eyechart.providers.openai.form import reply_of
 from eyechart.providers.registry import open_batch_form, open_model, parse_model
 from eyechart.providers.secrets import keep_secret
 from tests.fake_server import Asked, FakeServer, Response, chat, fake_server
@@ -116,7 +118,8 @@ def test_an_ordinary_exchange(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
     with fake_server(always(Response(body=chat("Final answer: 7")))) as server:
         (reply,) = ask(server)
-    assert reply == Reply("Final answer: 7", "stop", Usage(11, 3), "fake-model-1")
+    expected = Reply("Final answer: 7", "stop", Usage(11, 3), "fake-model-1", sent=reply.sent)
+    assert reply == expected
     (asked,) = server.asked
     assert asked.path == "/v1/chat/completions"
     assert asked.headers["authorization"] == f"Bearer {KEY}"
@@ -146,8 +149,9 @@ def test_an_ordinary_exchange(monkeypatch: pytest.MonkeyPatch) -> None:
         ),
         (
             {"choices": [{"message": {"content": [{"type": "text", "text": "7"}]}}]},
-            Reply("7", "other"),
+            Reply("7", None),
         ),
+        (chat("7", "tool_calls"), Reply("7", "other", Usage(11, 3), "fake-model-1")),
         (  # thinking is paid for, and counted in the total alone
             chat("7") | {"usage": dict(zip(USED, (32, 9, 1041), strict=True))},
             Reply("7", "stop", Usage(32, 1009, thought_tokens=1000), "fake-model-1"),
@@ -165,7 +169,7 @@ def test_an_ordinary_exchange(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_unusual_replies_are_kept_as_they_are(body: object, reply: Reply) -> None:
     """Cut off, filtered, refused, with reasoning, in parts: nothing becomes an empty answer."""
     with fake_server(always(Response(body=body))) as server:
-        assert ask(server) == [reply]
+        assert [replace(one, sent=None) for one in ask(server)] == [reply]
 
 
 @pytest.mark.parametrize(
@@ -190,6 +194,8 @@ def test_unusual_replies_are_kept_as_they_are(body: object, reply: Reply) -> Non
         (Response(200, {"choices": []}), BadReplyError),
         (Response(200, [1]), BadReplyError),
         (Response(200, {"choices": [{}]}), BadReplyError),
+        (Response(200, chat(7)), BadReplyError),  # type: ignore[arg-type]
+        (Response(200, chat({"text": "7"})), BadReplyError),  # type: ignore[arg-type]
         (Response(200, chat("x" * 4000), cut=True), BrokenConnectionError),
     ],
 )
@@ -358,6 +364,12 @@ def test_a_key_that_is_none_is_said_at_once_and_not_shown(
     with pytest.raises(SetupError, match=variable) as caught:
         open_model(parse_model(model), ModelSettings("m", base_urls=urls))
     assert "0123456789" not in str(caught.value)
+
+
+def test_only_a_text_to_continue_surely_stopped() -> None:
+    """A stop sequence may have ended it at its most tokens."""
+    text = {"choices": [{"text": " 7", "finish_reason": "stop"}]}
+    assert [reply_of(body).sure_stop for body in (text, chat("7"))] == [True, False]
 
 
 def test_half_a_character_does_not_spoil_a_reply() -> None:

@@ -237,10 +237,22 @@ def test_one_number_is_one_run() -> None:
     assert str(settings[0]) == str(settings[1])
 
 
-def test_python_knows_its_arguments() -> None:
-    """The option is called --param, and the argument params."""
-    with pytest.raises(TypeError, match="has no argument 'param'; did you mean 'params'"):
-        eyechart.run("counting/ones", "tiny", param={"top_p": 1})  # type: ignore[call-arg]
+@pytest.mark.parametrize(
+    ("option", "argument"),
+    [
+        ("param", "params"),
+        ("read", "reading"),
+        ("axis", "axes"),
+        ("vllm_arg", "server_args"),
+        ("intervene", "intervention"),
+        ("temprature", "temperature"),
+    ],
+)
+def test_python_knows_its_arguments(option: str, argument: str) -> None:
+    """Also by the names of the options on the command line."""
+    given: dict[str, Any] = {option: "x"}
+    with pytest.raises(TypeError, match=f"has no argument '{option}'; did you mean '{argument}'"):
+        eyechart.run("counting/ones", "tiny", **given)
 
 
 def test_of_several_unknown_arguments_the_first_is_named() -> None:

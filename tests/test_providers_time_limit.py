@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from unittest.mock import patch
 
 import pytest
@@ -11,16 +11,22 @@ import pytest
 from eyechart.providers.http.time_limit import TimeLimit
 
 
+async def within(limit: TimeLimit, request: Awaitable[object]) -> object:
+    """The result of a request with a limit."""
+    with limit.started():
+        return await request
+
+
 def test_what_takes_too_long_is_ended() -> None:
     """Each of them, with a `TimeoutError`; another one may follow."""
 
     async def main() -> None:
         limit, never = TimeLimit(0.0), asyncio.Event()
-        late = [limit.within(never.wait()) for _ in range(3)]
+        late = [within(limit, never.wait()) for _ in range(3)]
         ended = await asyncio.gather(*late, return_exceptions=True)
         assert [type(error) for error in ended] == [TimeoutError] * 3
         with pytest.raises(TimeoutError):
-            await limit.within(never.wait())
+            await within(limit, never.wait())
 
     asyncio.run(main())
 
@@ -40,7 +46,7 @@ def test_all_requests_share_one_timer() -> None:
         with patch.object(loop, "time", lambda: now_s), patch.object(loop, "call_at", call_at):
             requests = []
             for event in asked:
-                requests.append(asyncio.create_task(limit.within(event.wait())))
+                requests.append(asyncio.create_task(within(limit, event.wait())))
                 await asyncio.sleep(0)
                 now_s += 100.0
             asked[0].set()
@@ -70,11 +76,45 @@ def test_an_error_and_a_cancellation_stay_what_they_are() -> None:
             raise ConnectionError
 
         with pytest.raises(ConnectionError):
-            await limit.within(failing())
-        task = asyncio.create_task(limit.within(asyncio.Event().wait()))
+            await within(limit, failing())
+        task = asyncio.create_task(within(limit, asyncio.Event().wait()))
         await asyncio.sleep(0)
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
+
+    asyncio.run(main())
+
+
+def test_who_cancels_a_late_request_is_heard() -> None:
+    """A task that is cancelled by others as well ends as cancelled, and not by a timeout."""
+
+    async def main() -> None:
+        limit = TimeLimit(0.0)
+        task = asyncio.create_task(within(limit, asyncio.Event().wait()))
+        await asyncio.sleep(0)
+        asyncio.get_running_loop().call_soon(task.cancel)
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        assert task.cancelling() == 1
+
+    asyncio.run(main())
+
+
+def test_a_late_request_that_fails_by_itself_leaves_no_cancellation() -> None:
+    """Its own error is raised, and its task goes on."""
+
+    async def failing() -> None:
+        try:
+            await asyncio.Event().wait()
+        except asyncio.CancelledError:
+            raise ConnectionError from None
+
+    async def main() -> None:
+        with pytest.raises(ConnectionError):
+            await within(TimeLimit(0.0), failing())
+        task = asyncio.current_task()
+        assert task is not None
+        assert task.cancelling() == 0
 
     asyncio.run(main())

@@ -162,6 +162,7 @@ def test_end_token_counts_and_is_not_shown(folder: Path) -> None:
     assert ended.finish_reason == "stop"
     assert ended.usage is not None
     assert ended.usage.output_tokens == 1
+    assert ended.sure_stop
     assert ended.text == ""
 
 

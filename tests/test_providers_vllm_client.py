@@ -76,7 +76,8 @@ def test_an_ordinary_exchange(monkeypatch: pytest.MonkeyPatch) -> None:
     """What is sent is what was asked for, with the key where one is set."""
     monkeypatch.setenv("VLLM_API_KEY", KEY)
     reply, ((asked,),) = use(ask, Vllm())
-    assert reply == Reply("Final answer: 7", "stop", Usage(11, 3), "fake-model-1")
+    expected = Reply("Final answer: 7", "stop", Usage(11, 3), "fake-model-1", sent=reply.sent)
+    assert reply == expected
     assert asked.path == "/v1/chat/completions"
     assert asked.headers["authorization"] == f"Bearer {KEY}"
     assert asked.body == {

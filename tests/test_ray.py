@@ -498,6 +498,7 @@ class TestOfflineVllm:
         row = {"generated_tokens": tokens, "num_input_tokens": asked, "generated_text": "4"}
         reply = self.PLAN.reply(row, Request("p", 4))
         assert reply == Reply("4", end, Usage(asked, len(tokens)), model="m")
+        assert reply.sure_stop
 
     def test_probabilities_of_the_tokens(self) -> None:
         """Those that were chosen."""

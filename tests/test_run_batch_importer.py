@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import orjson
 import pytest
 
+from eyechart.harness.analysis.judged_run import read_run
 from eyechart.harness.cli import batch
 from eyechart.harness.cli.batch import import_replies
 from eyechart.harness.face.run_options import models_of
@@ -147,6 +148,19 @@ class TestRoundTrip:
         assert first.code == again.code == 1
         assert records(lab.the_run()) == before
         assert "0 new answers, 0 without a reply, 16 known before" in again.err
+
+    def test_a_reply_with_all_of_its_tokens_was_cut_off(self, lab: Lab) -> None:
+        """Whatever its server says of it."""
+        export(lab)
+
+        def full(line: dict[str, Any]) -> Reply:
+            said = chat("Final answer: 1")
+            most = line["body"]["max_completion_tokens"]
+            said["usage"] = {"prompt_tokens": 11, "completion_tokens": most}
+            return reply(line, status=200, body=said)
+
+        take(lab, answer_all(lab, full))
+        assert read_run(lab.the_run()).cells["truncated"].sum() == 16
 
     def test_a_newer_reason_is_kept(self, lab: Lab) -> None:
         """What a sample failed of last is what counts."""

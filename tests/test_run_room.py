@@ -8,6 +8,7 @@ import csv
 import gzip
 import json
 import re
+from dataclasses import replace
 from random import choices
 from typing import TYPE_CHECKING, Any
 
@@ -23,9 +24,18 @@ from eyechart.harness.report.cut import cut_detail
 from eyechart.harness.report.paged import FIELDS, pack_samples
 from eyechart.harness.run.engine import RunEngine
 from eyechart.harness.run.first_replies import FirstRepliesError
+from eyechart.harness.run.records import answered
 from eyechart.harness.run.room import FIRST_ROOM, MOST, Room
-from eyechart.harness.spec import Condition, Settings
-from eyechart.providers.base import BadRequestError, Reply, Request, ServerFaultError, Usage
+from eyechart.harness.spec import Condition, Line, Sample, Settings
+from eyechart.providers.base import (
+    BadRequestError,
+    FinishReason,
+    Reply,
+    Request,
+    ScoredOption,
+    ServerFaultError,
+    Usage,
+)
 from eyechart.providers.catalog.price_list import offer
 from eyechart.providers.scripted import ScriptedProvider
 from tests.conftest import asking_of, records, right
@@ -89,6 +99,65 @@ def engine(lab: Lab, thinker: Thinker, **wanted: Any) -> RunEngine:
     """A run of 40 samples of which the first six are asked before the others."""
     request = lab.wanted(samples=10, **wanted)
     return RunEngine(asking_of([request], said=lab.said.append), ScriptedProvider(thinker))
+
+
+@pytest.mark.parametrize("finish", ["stop", None])
+def test_a_server_that_does_not_say_length(lab: Lab, finish: FinishReason | None) -> None:
+    """A reply with exactly as many tokens as were asked for was cut off, and is asked again."""
+    thinker = Thinker("field")
+
+    def says(request: Request) -> Reply:
+        return replace(thinker(request), finish_reason=finish)
+
+    request = lab.wanted(samples=10)
+    provider = ScriptedProvider(says)
+    asyncio.run(RunEngine(asking_of([request], said=lab.said.append), provider).run())
+    judged = read_run(request.folder)
+    assert judged.cells["correct"].sum() == len(records(request.folder)) == 40
+    assert {one["finish_reason"] for one in records(request.folder)} == {finish}
+
+
+@pytest.mark.parametrize("finish", ["stop", None])
+def test_such_a_reply_is_judged_as_cut_off(lab: Lab, finish: FinishReason | None) -> None:
+    """Not by a number on the way, unless the answer is there and whole."""
+    texts = iter(["So far I have counted 1", "Final answer: 1", "Final answer: 1\nI counted"] * 6)
+
+    def says(request: Request) -> Reply:
+        return Reply(next(texts), finish, Usage(10, request.max_tokens))
+
+    request = lab.wanted(samples=6, lengths=[3], settings=Settings(max_tokens=17))
+    asyncio.run(RunEngine(asking_of([request]), ScriptedProvider(says)).run())
+    judged = read_run(request.folder)
+    assert [judged.cells[name].sum() for name in ("truncated", "unparsed")] == [8, 0]
+    assert {one["max_tokens"] for one in records(request.folder)} == {17}
+
+
+@pytest.mark.parametrize(
+    ("reply", "is_cut"),
+    [
+        (Reply("7", "stop", Usage(9, 17)), True),
+        (Reply("7", None, Usage(9, 17)), True),
+        (Reply("7", "length", Usage(9, 16)), True),
+        (Reply("7", "length"), True),
+        (Reply("7", "stop", Usage(9, 16)), False),
+        (Reply("7", "stop", Usage(9, 18)), False),  # the server counts otherwise
+        (Reply("7", "stop"), False),
+        (Reply("7", "content_filter", Usage(9, 17)), False),
+        (Reply("7", "other", Usage(9, 17)), False),
+        (Reply("7", "stop", Usage(9, 17), sure_stop=True), False),
+        (Reply("7", None, Usage(9, 17), sure_stop=True), True),
+        (Reply("7", "stop", Usage(9, 17), options=(ScoredOption("7", -1.0, 17),) * 2), False),
+    ],
+)
+def test_what_is_cut_off(reply: Reply, is_cut: bool) -> None:
+    """A reply with all of its tokens; only of such a one the limit is kept."""
+    line = Line.exact(3)
+    sample = Sample("a", Condition(), line, 3, 0, "How many?", 7)
+    made = answered(sample, reply, attempts=1, latency_s=None, max_tokens=17)
+    assert made.is_cut_off is is_cut
+    assert made.max_tokens == (17 if is_cut else None)
+    unlimited = answered(sample, reply, attempts=1, latency_s=None)
+    assert unlimited.is_cut_off is (reply.finish_reason == "length")
 
 
 @pytest.mark.parametrize("form", ["field", "tags", "closing tag"])

@@ -116,6 +116,7 @@ class TestConversation:
         ("reply", "outcome"),
         [
             (Reply("Final ans", "length"), "truncated"),
+            (Reply("Final ans", "stop", Usage(9, 50)), "truncated"),  # all of its tokens
             (Reply("", "content_filter"), "refused"),
             (Reply("", refusal="I will not"), "refused"),
             (Reply(" "), "unparsed"),
@@ -232,7 +233,7 @@ def in_turns() -> Iterator[tuple[Sample, int]]:
     """One sample of three messages."""
     prompt = NEXT_TURN.join("abc")
     none = Condition({"separator": "none"})
-    yield Sample("id", none, Line.exact(3), 3, 0, prompt, 1, in_turns=True), 1
+    yield Sample("id", none, Line.exact(3), 3, 0, prompt, 1, in_turns=True), 2
 
 
 def ask(
@@ -412,20 +413,23 @@ class TestDoors:
             "sum(map(int, row)), turn_targets=[sum(map(int, row[:n])) for n in range(1, length)])",
         )
         (sums.parent / "digits.py").write_text(with_targets)
-        wrong_in = iter([(1,), (0, 1, 2), (2,), ()])  # the replies that are off by one, by sample
+        # the replies that are off by one, by sample; the last reply of the last one is cut off
+        wrong_in = iter([(1,), (0, 1, 2), (2,), (), (9,)])
         off: dict[str, tuple[int, ...]] = {}
 
-        def script(request: Request) -> str:
+        def script(request: Request) -> str | Reply:
             ways = off.setdefault(request.sample_id, next(wrong_in) if not request.history else ())
+            if ways == (9,) and len(request.history) == 2:
+                return Reply("Final ans", "stop", Usage(9, 50))
             return so_far(request, off=len(request.history) in ways)
 
-        wanted = lab.wanted(sums, lengths=[3], samples=4)
+        wanted = lab.wanted(sums, lengths=[3], samples=5, settings=Settings(max_tokens=50))
         lab.run(wanted, ScriptedProvider(script), max_connections=1)
         asked = ("samples", lab.the_run(), "--task", sums, "--limit", "0")
         rows = [json.loads(line) for line in lab.bench(*asked, "--json").out.splitlines()]
-        assert [row["first_wrong_turn"] for row in rows] == [2, 1, 3, None]
+        assert [row["first_wrong_turn"] for row in rows] == [2, 1, 3, None, 3]
         shown = lab.bench(*asked).out
-        assert shown.count("is the first whose answer is not right") == 3
+        assert shown.count("is the first whose answer is not right") == 4
         assert "  turns    2 is the first whose answer is not right\n" in shown
 
     def test_turn_targets_are_checked(self, lab: Lab, sums: Path) -> None:

@@ -9,12 +9,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
+from eyechart.harness.score.choices import LETTERS
 from eyechart.harness.score.judge import judge
+from eyechart.harness.score.normal_form import nfc
+from eyechart.harness.score.readings import Reading, reading_of
 from eyechart.harness.score.verdict import Verdict
 from eyechart.harness.spec.answer import Answer
 
 NUMBER = Answer(type="number")
 COLORS = Answer(type="choice", options=("red", "green", "not sure", "sure thing"), letters=True)
+E, COMBINED = "caf\u00e9", "cafe\u0301"
+"""The same text, once with the character `é` and once with `e` and an accent."""
 TEXTS_ONLY = Answer(type="choice", options=("red", "green"))
 GRADES = Answer(type="choice", options=("A", "B", "C"))
 LIST, BAG = Answer(type="list"), Answer(type="list", ordered=False)
@@ -390,7 +395,11 @@ def test_accepted_answers() -> None:
         ({"type": "integer", "tolerance": 1.0}, "'tolerance' goes with 'type: number'"),
         ({"type": "text", "options": ["a", "b"]}, "'options' goes with 'type: choice'"),
         ({"type": "choice"}, "'type: choice' needs 'options'"),
-        ({"type": "choice", "options": ["a", "A "]}, "two options differ in nothing but case"),
+        ({"type": "choice", "options": ["a", "A "]}, "options 'a' and 'A ' are the same but"),
+        (
+            {"type": "choice", "options": [E, COMBINED]},
+            "are the same but for case, spaces or Unicode normal form",
+        ),
         ({"type": "choice", "options": ["B", "A"], "letters": True}, "the letter of another one"),
         ({"type": "choice", "options": [str(n) for n in range(27)], "letters": True}, "at most 26"),
         ({"type": "choice", "options": ["a", " "]}, "match pattern"),
@@ -403,6 +412,92 @@ def test_answers_that_cannot_be(fields: dict[str, object], message: str) -> None
     """A field of another type, and options that a reply could not tell apart."""
     with pytest.raises(ValidationError, match=message):
         Answer.model_validate(fields)
+
+
+@pytest.mark.parametrize(("said", "target"), [(E, COMBINED), (COMBINED, E), (COMBINED, COMBINED)])
+@pytest.mark.parametrize("kind", ["symbol", "text", "code", "list", "choice"])
+def test_normal_forms_of_unicode_are_the_same_text(kind: str, said: str, target: str) -> None:
+    """In replies, targets, further right answers and options; the place is that in the reply."""
+    options = (E, "cafe") if kind == "choice" else None
+    answer = Answer(type=kind, options=options)
+    reply = f"D\u2019accord e\u0301 : ...\n\nFinal answer: {said}"
+    other = "cafe" if options else "x"
+    cases = [(target, ())] if kind == "list" else [(target, ()), (other, (target,))]
+    for right, accept in cases:
+        verdict = judged(reply, answer, right, accept=accept)
+        assert (verdict.outcome, verdict.answer) == ("correct", E)
+        assert reply[verdict.start : verdict.end] == said
+    assert judged(reply, answer, "cafe").outcome == "incorrect"
+    assert answer.kind.problem(target, answer) is None
+
+
+def test_normal_forms_of_a_sentence() -> None:
+    """What is beside an accent that is combined with a letter is read as well."""
+    choice = Answer(type="choice", options=(COMBINED, "cafe", "the\u0301"), letters=True)
+    assert judged("Final answer: it is cafe\u0301, I think", choice, E).answer == COMBINED
+    assert judged("Final answer: B) cafe\u0301", choice, E).outcome == "unparsed"
+    assert choice.kind.written(E, choice) == "A"
+    symbol = Answer(type="symbol")
+    assert judged("Final answer: the letter e\u0301", symbol, "e").outcome == "incorrect"
+    assert judged("Final answer: the letter e\u0301", symbol, "\u00e9").outcome == "correct"
+    words = Answer(type="text")
+    verdict = judged(f"Final answer: un {COMBINED} noir", words, f"un {E} crème")
+    assert verdict.first_divergence == 2
+    phrase = Answer(type="integer", phrase="R\u00e9ponse :")
+    assert (
+        judged("Re\u0301ponse : 3 ou 4 ?\nRe\u0301ponse : 12\nVoil\u00e0.", phrase, 12).answer == 12
+    )
+
+
+@pytest.mark.parametrize("sign", ["\u0131", "\u0130", "\u017f", "\u212a"])
+def test_letters_that_patterns_take_for_another(sign: str) -> None:
+    """The dotless i is no i, whatever a pattern without case says, and none of them raises."""
+    names = tuple(f"{letter}{letter} row" for letter in LETTERS)
+    for answer in (
+        Answer(type="choice", options=names, letters=True),
+        Answer(type="choice", options=("i", "k", "s")),
+    ):
+        for reply in (f"well, {sign}{sign} row it is", f"{sign}) ii row", f"well, ({sign}) it is"):
+            verdict = judged(f"Final answer: {reply}", answer, "none of them")
+            assert verdict.outcome in ("unparsed", "incorrect")
+            if sign in "\u0131\u0130":
+                assert verdict.outcome == "unparsed"
+
+
+def test_korean_and_stacked_marks() -> None:
+    """Vowels and last consonants join their syllable, and marks that are one on another."""
+    written = "\u1112\u1161\u11ab\u1100\u1173\u11af"
+    verdict = judged(f'Final answer: "{written}"', Answer(type="symbol"), "\ud55c\uae00")
+    assert (verdict.outcome, verdict.start, verdict.end) == ("correct", 15, 21)
+    text = "a\u0323\u0301"
+    assert (
+        judged(f"Final answer: {text}", Answer(type="text"), "a\u0301\u0323").outcome == "correct"
+    )
+
+
+def test_more_marks_than_a_text_has_stay_as_they_are() -> None:
+    """To sort n marks takes the standard library n\u00b2 steps."""
+    wrong, sorted_ = "\u0301\u0323", "\u0323\u0301"
+    assert nfc("x" + wrong * 15) == "x" + "\u0323" * 15 + "\u0301" * 15
+    assert nfc("x" + wrong * 16) == "x" + wrong * 16
+    assert nfc(f"e\u0301{sorted_ * 16} e\u0301") == f"e\u0301{sorted_ * 16} \u00e9"
+
+
+def test_other_readings_of_normal_forms() -> None:
+    """A reply that cannot be read names the right answer, and a cut-off copy has not left it."""
+    text = Answer(type="text")
+    for answer in (text, Answer(type="symbol"), Answer(type="choice", options=(E, "red"))):
+        reply = f"Is it\n\n{COMBINED} ?"
+        verdict = judged(reply, answer, E)
+        assert verdict.outcome == "unparsed"
+        assert reading_of(reply, verdict, answer, (E,)) == Reading.MAY_BE_RIGHT
+    reply = f"Final answer: {COMBINED} noi"
+    verdict = judged(reply, text, f"{E} noir", "length")
+    assert reading_of(reply, verdict, text, (f"{E} noir",)) == Reading.LEFT_OUT
+    assert reading_of(reply, verdict, text, ("cafe noir",)) == Reading.AS_JUDGED
+    echo = f"{COMBINED} " * 400
+    verdict = judged(echo, text, "x", "length")
+    assert reading_of(echo, verdict, text, ("x",), E) == Reading.LEFT_OUT
 
 
 @pytest.mark.parametrize("answer", [NUMBER, COLORS, LIST, Answer(type="code")])

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from eyechart.harness.spec import MAX_LENGTH, Cell, Condition, Line, Sample, line_start, lines_of
 from eyechart.harness.spec.dollars import at_most_text, dollars_text
+from eyechart.harness.spec.duration import duration
 
 NAMES = st.from_regex(r"[a-z][a-z0-9_]{0,5}", fullmatch=True)
 VALUES = st.dictionaries(NAMES, NAMES, max_size=4)
@@ -149,3 +150,19 @@ def test_a_limit_in_dollars_is_rounded_up() -> None:
     assert [at_most_text(one) for one in (0.001, 0.011, 0.07, 3.0)] == [
         *("$0.01", "$0.02", "$0.07", "$3.00"),
     ]
+
+
+@pytest.mark.parametrize(
+    ("seconds", "said"),
+    [
+        (7.6, "8 s"),
+        (200, "3 min"),
+        (9_000, "2.5 h"),
+        (99_999, "27.8 h"),
+        (345_600, "4 days"),
+        (2_300_521_744, "73 years"),
+    ],
+)
+def test_durations_are_said_in_a_readable_unit(seconds: float, said: str) -> None:
+    """The unit in which the number is small."""
+    assert duration(seconds) == said

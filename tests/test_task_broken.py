@@ -233,6 +233,29 @@ KEYS = [
     good("[2, 5]", "[2, 5, 2]", "5:17 length 2 is here twice"),
     good("[2, 5]", "[1, true]", "5:14 lengths: must be a whole number"),
     good("[2, 5]", "[]", "5:10 lengths: must not be empty"),
+    *(
+        good(
+            "answer: integer",
+            f"answer: {{type: choice, options: {options}}}",
+            *(f"15:{column} options: {message}" for column, message in mistakes.items()),
+            name=f"options {options}",
+        )
+        for options, mistakes in {
+            "[]": {33: "needs at least 2 options\n"},
+            "[red]": {33: "needs at least 2 options\n"},
+            '[red, ""]': {39: "must not be empty\n"},
+            '[""]': {33: "needs at least 2 options\n", 34: "must not be empty\n"},
+            "[1, 2, red]": {34: "must be text (quote it", 37: "must be text (quote it"},
+            "red": {33: "must be a list, not 'red'\n"},
+        }.items()
+    ),
+    good(
+        "answer: integer",
+        "answer: {type: choice, options: [red, Red]}",
+        "15:9 answer: options 'red' and 'Red' are the same but for case, spaces or Unicode normal "
+        "form\n",
+    ),
+    ready("items: rows.jsonl", "items: rows.jsonl\nlengths: [x]", "4:11 lengths: must be a whole"),
     good(
         "[2, 5]",
         "[0, 2, 2, x, 1.5]",
@@ -283,6 +306,18 @@ AXES = [
     good(VALUES, '{none: "", five: {every: 0}}', "10:38 every: must be at least 1, not 0"),
     good(VALUES, '{none: "", five: {inside: 5}}', "10:39 inside: must be text"),
     good("  separator:", "  colour:", "8:3 axis 'colour' changes nothing"),
+    rows(
+        "a row of the items' own",
+        "return Item([symbol] * length, length, {'sequence': 'zzz'})",
+        "8:3 axis 'separator' changes nothing: the items' variable 'sequence' stands in place",
+    ),
+    good(VALUES, '{none: "", one: 1}', "10:29 the separator '1' is also a symbol, so rows show"),
+    good(VALUES, '{none: "", off: ""}', "10:29 values 'none' and 'off' of axis"),
+    good(
+        VALUES,
+        "{two: {inside: x}, none: 2, on: true, three: {inside: x, every: null}}",
+        "10:58 values 'two' and 'three' of axis 'separator' are the same, so both ask the same",
+    ),
     good(
         "axes:\n  separator:\n    default: [none]\n",
         "axes:\n",
@@ -310,7 +345,7 @@ AXES = [
     ),
     good(
         VALUES,
-        "\n      none: ''\n      shots: |\n        11: Say: 2\n        1: Say: 1",
+        "\n      none: ''\n      shots: |\n        33: Say: 2\n        3: Say: 2",
         "12:14 'shots' has the answer phrase 'Say:' more than once",
         name="own phrase twice in a few-shot text",
     ),
@@ -626,6 +661,18 @@ ITEM_FILES = [
     items("bad JSON", f"{ITEM}\n{{'row': 1}}\n", "rows.jsonl:3:2 not JSON"),
     items("NaN", ITEM.replace(" 2,", " NaN,"), "rows.jsonl:1:40 not JSON"),
     items("a list as item", f"{ITEM}[1]\n", "rows.jsonl:2:1 an item is a JSON object"),
+    items(
+        "no variable in most",
+        ITEMS.replace('"row": "1', '"a": 1, "b": "1', 2).replace('"a": 1, ', "", 1),
+        "rows.jsonl:1:1 the item has no 'row', which the prompt shows (and 1 more line with",
+    ),
+    ready(
+        "{{ row }}",
+        "{{ rwo }}",
+        "5:27 undefined variable 'rwo'; did you mean 'row'?\n",
+        name="a misspelt name in the prompt and in an item",
+        lines=ITEMS.replace('"row": "10"', '"rov": "10"'),
+    ),
     items("no target", '{"variables": {}, "length": 2}\n', "rows.jsonl:1:1 no 'target'"),
     items(
         "unknown key",
@@ -645,6 +692,11 @@ ITEM_FILES = [
             (CHOICE, '"rde"', "the target 'rde' is none of the options; did you mean 'red'?"),
             (CHOICE, '"x"', "the target 'x' is none of the options; they are 'red', 'green'"),
             (CHOICE, '"red", "accept": ["x"]', "the accepted answer 'x' is none of the options"),
+            (
+                CHOICE,
+                '"red", "accept": ["green"]',
+                "the target and accept are all of the options, so every choice would be right\n",
+            ),
             ("text", '"a", "accept": "b"', "accept is a list of texts, not 'b'"),
             ("text", '"a", "accept": [" "]', "the accepted answer is empty text"),
             ("text", '"a", "accept": [5]', "the accepted answer 5 does not fit 'answer: text'"),
@@ -689,7 +741,7 @@ ITEM_FILES = [
     items(
         "a variable of some items only",
         f"{ITEM}{ITEM.replace('row', 'rwo')}",
-        "5:27 undefined variable 'row'",
+        "rows.jsonl:2:1 the item has no 'row', which the prompt shows; it has 'rwo'\n",
     ),
     items(
         "a variable called length",

@@ -15,6 +15,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from eyechart.harness.analysis.cell_table import cell_means
+from eyechart.harness.score.normal_form import nfc
 from eyechart.harness.score.verdict import Verdict
 from eyechart.harness.spec.columns import DIGITS, SIGNS
 
@@ -35,7 +36,7 @@ def collapsed(verdict: Verdict, target: float | str, repeated: object) -> int:
         return -1 if len(set(target_words)) == 1 else int(len(set(words)) == 1)
     if not isinstance(repeated, str) or target == repeated:
         return -1
-    return int(verdict.answer == repeated)
+    return int(verdict.answer == nfc(repeated))
 
 
 def diagnosis(

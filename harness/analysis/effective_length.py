@@ -19,6 +19,7 @@ from eyechart.harness.analysis.curve import (
     areas_under,
     drawn_accuracies,
 )
+from eyechart.harness.analysis.equal_samples import kept_for_equal_samples
 from eyechart.harness.analysis.fit import Fit, fit
 from eyechart.harness.analysis.interval import Bound, Span, at_most, span_text
 from eyechart.harness.analysis.limit import LENGTHS, Limit
@@ -129,6 +130,7 @@ class EffectiveLength:
         return f"{self.length_text} ({inside})" if inside else self.length_text
 
 
+@kept_for_equal_samples
 def effective_length(
     samples: Curve, threshold: Threshold = Threshold(), *, resamples: int = RESAMPLES
 ) -> EffectiveLength:

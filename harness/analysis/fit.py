@@ -21,6 +21,7 @@ from eyechart.harness.analysis.dispersion import (
     row_correlation,
     row_residuals,
 )
+from eyechart.harness.analysis.equal_samples import kept_for_equal_samples
 from eyechart.harness.analysis.falling_curve import FallingCurve, accuracy_interval, falling_curve
 from eyechart.harness.analysis.interval import Bound, Span
 from eyechart.harness.analysis.one_threshold import (
@@ -256,6 +257,7 @@ class Fit:
         return Bound("=", min(max(length, self.bins.shortest), self.bins.longest))
 
 
+@kept_for_equal_samples
 def fit(samples: Curve, threshold: Threshold, *, longest: float = 0.0) -> Fit:
     """Fits a falling curve to the answers of `samples`, over the lengths asked and to `longest`.
 

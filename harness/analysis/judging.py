@@ -36,6 +36,10 @@ _judge_cached = lru_cache(maxsize=4096)(judge)
 the replies of each run twice, for its numbers and for its texts."""
 
 
+def _no_item(_: Record) -> None:
+    """Of a run whose task is not needed or not there."""
+
+
 @dataclass(frozen=True)
 class Judge:
     """What gives the verdict on the records of a run."""
@@ -45,7 +49,7 @@ class Judge:
     """Beginnings of lines at which a reply ends, because it begins a question of its own."""
     scorer: Scorer | None = None
     """The task's own scorer."""
-    item_of: Callable[[Record], Item | None] = lambda _: None
+    item_of: Callable[[Record], Item | None] = _no_item
     """The item of a record, for the scorer."""
 
     def verdict(self, record: Record) -> Verdict:
@@ -54,11 +58,11 @@ class Judge:
             return choice_verdict(record.options, record.target, accept, self.answer)
         whole = record.reply or ""
         text = before_question(whole, self.ends)
-        finish = (record.finish_reason if text == whole else None) or "stop"
+        finish = "length" if record.is_cut_off else record.finish_reason or "stop"
         give = _judge_cached if len(text) <= _SHORT and self.scorer is None else judge
         return give(
             text=text,
-            finish_reason=finish,
+            finish_reason=finish if text == whole else "stop",
             refusal=record.refusal,
             failure=None if record.failure is None else record.failure.kind,
             target=record.target,
@@ -76,7 +80,7 @@ class Judge:
 def judge_of_task(task: Task, seed: int, api: str) -> Judge:
     """The judge of replies that are asked now."""
     answer = answer_read(task.spec, api)
-    return Judge(answer, ends_of(task.spec, api), task.scorer, _items_of(task, seed))
+    return Judge(answer, ends_of(task.spec, api), task.scorer, _ItemsOf(task, seed))
 
 
 def judge_of_run(
@@ -91,7 +95,7 @@ def judge_of_run(
         return judge
     with suppress(NoTaskError, UsageError, TaskFileError):
         task = task_of(folder, manifest, others, run_kept_code=run_kept_code)
-        return replace(judge, item_of=_items_of(task, int(manifest.settings["seed"])))
+        return replace(judge, item_of=_ItemsOf(task, int(manifest.settings["seed"])))
     return judge
 
 
@@ -102,19 +106,21 @@ def ends_of(spec: TaskSpec, api: str) -> tuple[str, ...]:
     return question_starts(spec.prompt, spec.answer.phrase)
 
 
-def _items_of(task: Task, seed: int) -> Callable[[Record], Item | None]:
+@dataclass(frozen=True)
+class _ItemsOf:
     """Makes items again; there is none where the prompt is not the one that was sent."""
 
-    def item(record: Record) -> Item | None:
+    task: Task
+    seed: int
+
+    def __call__(self, record: Record) -> Item | None:
         condition, length, index = record.condition, record.length, record.index
         with suppress(TaskError):
-            made = item_of(task, condition, length, index, seed)
+            made = item_of(self.task, condition, length, index, self.seed)
             line = Line.exact(length)
-            sample = make_sample(task, condition, line, index, seed, drawn={length: made})
+            sample = make_sample(self.task, condition, line, index, self.seed, drawn={length: made})
             return made if sample.prompt_hash == record.prompt_hash else None
         return None
-
-    return item
 
 
 _MOST_TEXT = 60

@@ -55,7 +55,7 @@ class Remedies:
 
     def _of(self, cause: Cause, records: Sequence[Record]) -> str:
         if cause is Cause.ROOM:
-            return self._of_room([one for one in records if one.finish_reason == "length"])
+            return self._of_room([one for one in records if one.is_cut_off])
         if cause is Cause.FORM:
             if records and 2 * sum(not (one.reply or "").strip() for one in records) > len(records):
                 return "look at the server and its settings: most of these replies have no text"

@@ -287,6 +287,24 @@ def refused_notes(runs: Sequence[tuple[str, JudgedRun]]) -> list[str]:
     ]
 
 
+def several_models_notes(runs: Sequence[tuple[str, JudgedRun]]) -> list[str]:
+    """A sentence for each of the named runs whose replies come from several models."""
+    answered_by = [(name, run.manifest.answered_by) for name, run in runs]
+    return [
+        f"{name}: its replies come from {len(models)} models ({_some(models)}), so its numbers are "
+        "those of no single one."
+        for name, models in answered_by
+        if len(models) > 1
+    ]
+
+
+def _some(names: Sequence[str]) -> str:
+    """The first of many names, sorted: `m1, m2, m3 and 4 others`."""
+    shown, rest = sorted(names)[:MOST_NAMES], len(names) - MOST_NAMES
+    others = f" and {rest} other{'s' * (rest > 1)}"
+    return ", ".join(shown) + others * (rest > 0)
+
+
 def ranking_finding(ranking: Ranking) -> str:
     """Which runs see how far, and which of the others they are shown to see further than."""
     first = ranking.runs[0]

@@ -25,7 +25,12 @@ from eyechart.harness.analysis.in_tokens import token_columns
 from eyechart.harness.analysis.judged_run import JudgedRun
 from eyechart.harness.analysis.known import known_finding
 from eyechart.harness.analysis.paired import PairedArea
-from eyechart.harness.analysis.run_text import reading_note, recorded_note, refused_notes
+from eyechart.harness.analysis.run_text import (
+    reading_note,
+    recorded_note,
+    refused_notes,
+    several_models_notes,
+)
 from eyechart.harness.analysis.tables import estimate_columns, threshold_columns, to_csv
 from eyechart.harness.cli.asked_dry_run import show_asking
 from eyechart.harness.cli.comparison_tables import print_comparison, print_ranking
@@ -251,7 +256,8 @@ def _tell_notes(runs: Sequence[JudgedRun], axis: str | None) -> None:
     named_runs = list(zip(names, runs, strict=True))
     apart = _lines_apart(runs, names) if axis is None else ""
     notes = (recorded_note(named_runs), reading_note(named_runs), *drift_notes(named_runs))
-    for note in filter(None, (*notes, *refused_notes(named_runs), apart)):
+    served = (*several_models_notes(named_runs), *refused_notes(named_runs))
+    for note in filter(None, (*notes, *served, apart)):
         tell(note)
 
 

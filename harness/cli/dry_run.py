@@ -189,8 +189,9 @@ def _turns(preview: Preview) -> str:
 
 def _read(request: RunRequest, first: Sample) -> str:
     """Among how many options the first sample is read."""
-    options = ForcedChoice(request.plan.task, request.plan.seed).options(first)
-    return f"by likelihood, the first sample over {len(options)} options"
+    choice = ForcedChoice(request.plan.task, request.plan.seed)
+    asked = choice.shortfall(first) or f"{len(choice.options(first))} options"
+    return f"by likelihood, the first sample over {asked}"
 
 
 def _thinking(preview: Preview, options: RunOptions) -> str:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import inspect
 import math
+import re
 import shlex
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from glob import glob
+from fnmatch import fnmatch
 from inspect import Parameter
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
@@ -60,9 +61,24 @@ def _folders(pattern: Path) -> list[Path]:
         return []
     from eyechart.harness.journal.manifest import MANIFEST
 
-    names = sorted(glob(str(pattern), recursive=True))  # noqa: PTH207  pathlib raises for a**
-    folders = [folder for folder in map(Path, names) if folder.is_dir()]
+    folders = sorted((folder for folder in _found(pattern) if folder.is_dir()), key=str)
     return [folder for folder in folders if (folder / MANIFEST).exists()] or folders
+
+
+def _found(pattern: Path) -> set[Path]:
+    """What matches a pattern, but for hidden names that it does not name. `**` follows no links,
+    which may lead back to where they are.
+    """
+    above = Path(pattern.anchor)
+    parts = pattern.parts[bool(pattern.anchor) :]
+    # pathlib knows `**` only as a whole name
+    asked = [part if part == "**" else re.sub(r"\*+", "*", part) for part in parts]
+    hidden = [part for part in asked if part.startswith(".")]
+    return {
+        path
+        for path in above.glob("/".join(asked))
+        if all(any(fnmatch(part, one) for one in hidden) for part in path.parts if part[0] == ".")
+    }
 
 
 def command_of(context: typer.Context) -> str:

@@ -18,6 +18,7 @@ from eyechart.harness.analysis.run_text import (
     refused_notes,
     remedies,
     run_finding,
+    several_models_notes,
 )
 from eyechart.harness.analysis.tables import to_csv
 from eyechart.harness.analysis.tokens_text import table_notes
@@ -104,8 +105,8 @@ def show_run(
     for remedy in remedies(judged_run, threshold, conditions):
         tell(f"To know it, {remedy}.")
     named = [(judged_run.manifest.model, judged_run)]
-    notes = *missing_notes(named), *drift_notes(named), *refused_notes(named), reading_note(named)
-    for note in filter(None, notes):
+    notes = (*missing_notes(named), *several_models_notes(named), *drift_notes(named))
+    for note in filter(None, (*notes, *refused_notes(named), reading_note(named))):
         tell(note)
     if sure := confidence_finding(judged_run, threshold, conditions):
         tell(sure)

@@ -73,7 +73,7 @@ def show_asked(job: Job, asked: Asked, *, spent_before: float = 0.0, is_quiet: b
         ]
         _say_how_it_went(asked.outcomes)
         if budget.spent > spent_before:
-            say(f"cost about {dollars_text(budget.spent - spent_before)} at {budget.prices}")
+            _say_cost(budget, budget.spent - spent_before)
     except Exception:
         if asked.ended_by is not None and not interrupted:
             raise asked.ended_by from None  # this came first
@@ -95,6 +95,17 @@ def show_asked(job: Job, asked: Asked, *, spent_before: float = 0.0, is_quiet: b
         why.append(_missing_text(missing, asked.outcomes, budget, same_command))
         warn(why[-1])
     return RunsOfModel(INCOMPLETE if why else COMPLETE, runs, why="; ".join(why))
+
+
+def _say_cost(budget: Budget, dollars: float) -> None:
+    line = f"cost about {dollars_text(dollars)} at {budget.prices}"
+    if budget.estimated:
+        replies = "1 reply" if budget.estimated == 1 else f"{budget.estimated:,} replies"
+        line += (
+            f"; for {replies} this is an estimate, which the table leaves out: the server gives no "
+            "token counts that can be true"
+        )
+    say(line)
 
 
 def _say_how_it_went(outcomes: Sequence[RunOutcome]) -> None:

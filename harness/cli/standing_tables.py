@@ -10,7 +10,7 @@ from eyechart.harness.analysis.curve import Threshold
 from eyechart.harness.analysis.drift import drift_notes
 from eyechart.harness.analysis.interval import span_text
 from eyechart.harness.analysis.paper_text import at_texts
-from eyechart.harness.analysis.run_text import reading_note, recorded_note
+from eyechart.harness.analysis.run_text import reading_note, recorded_note, several_models_notes
 from eyechart.harness.analysis.standing import Place
 from eyechart.harness.analysis.tokens_of_row import TokensASymbol
 from eyechart.harness.analysis.tokens_text import unit_note
@@ -127,7 +127,8 @@ def print_chart(of_tasks: Sequence[Section]) -> None:
 
 def _tell_of_origins(places: Sequence[Place]) -> None:
     runs = [(place.name, place.run) for place in places]
-    for note in filter(None, (recorded_note(runs), reading_note(runs), *drift_notes(runs))):
+    notes = (*several_models_notes(runs), *drift_notes(runs))
+    for note in filter(None, (recorded_note(runs), reading_note(runs), *notes)):
         tell(note)
 
 

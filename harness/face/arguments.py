@@ -13,10 +13,13 @@ from eyechart.harness.analysis.curve import Threshold, threshold_problem
 from eyechart.harness.analysis.in_tokens import unit_problem
 from eyechart.harness.errors import UsageError
 from eyechart.harness.settings.checks import Check, Lengths, full_text, shown, switch
+from eyechart.harness.settings.run_settings import SETTINGS
 from eyechart.harness.spec.unit import TOKENS
 from eyechart.providers.close_match import did_you_mean
 from eyechart.providers.naming import named
 
+_BY_OPTION = {one.option.replace("-", "_"): one.name for one in SETTINGS.values()}
+"""Option of the command line, as Python can spell it -> the argument."""
 Given = ParamSpec("Given")
 Result = TypeVar("Result")
 
@@ -31,14 +34,15 @@ def argument(name: str, given: object, check: Check) -> Any:
 
 def knows_its_arguments(function: Callable[Given, Result]) -> Callable[Given, Result]:
     """The same function; where it is called with an unknown argument, the error says which one was
-    probably meant.
+    probably meant: the one of the option with that name, or one that is spelled like it.
     """
     known = signature(function).parameters
 
     @wraps(function)
     def checked(*values: Given.args, **named: Given.kwargs) -> Result:
         for name in (name for name in named if name not in known):
-            hint = did_you_mean(name, known, f"help(eyechart.{function.__name__}) lists them")
+            meant = _BY_OPTION.get(name, name)
+            hint = did_you_mean(meant, known, f"help(eyechart.{function.__name__}) lists them")
             raise TypeError(f"{function.__name__}() has no argument {name!r}; {hint}")
         return function(*values, **named)
 

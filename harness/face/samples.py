@@ -178,7 +178,7 @@ def first_wrong_turn(judge: Judge, detail: Detail, item: Item) -> int | None:
         return None
     for number, (turn, target) in enumerate(zip(turns, item.turn_targets, strict=False), start=1):
         asked = replace(record, reply=turn.reply, target=target, accept=None)
-        asked = replace(asked, failure=None, refusal=None, finish_reason="stop")
+        asked = replace(asked, failure=None, refusal=None, finish_reason="stop", max_tokens=None)
         if judge.verdict(asked).outcome is not Outcome.CORRECT:
             return number
     is_right = detail.verdict.outcome is Outcome.CORRECT

@@ -19,7 +19,7 @@ def shows_thinking(record: Record) -> bool:
         return False
     if record.reasoning or record.thought_tokens or without_thoughts(reply) != reply:
         return True
-    return record.finish_reason == "length" and not reply.strip()
+    return record.is_cut_off and not reply.strip()
 
 
 def thinking_characters(record: Record) -> int:

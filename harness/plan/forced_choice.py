@@ -4,18 +4,29 @@ from __future__ import annotations
 
 import random
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
+from typing import TypedDict
 
 from eyechart.harness.errors import PlanError
 from eyechart.harness.plan.plan import item_of
 from eyechart.harness.spec import Condition, Item, Sample
+from eyechart.harness.spec.answer import LETTERS, Answer, Target
 from eyechart.harness.task.catalogue import Task
 
 _WORD = re.compile(r"[^\s,;:.!?()\"']+")
 _DRAWN = 200
 """Items whose targets are the options of a task that has a list of them."""
+
+
+_NAMED = 3
+"""Options that a message names."""
+
+
+class _Beside(TypedDict):
+    others: tuple[str, ...]
+    rng: random.Random
 
 
 @dataclass(frozen=True)
@@ -30,17 +41,55 @@ class ForcedChoice:
         """The right answer first, and then wrong ones; see `AnswerType.options`; raises `PlanError`
         if there is no wrong answer.
         """
-        answer = self.task.spec.answer
-        found = answer.kind.options(
-            sample.target,
-            answer,
-            sample.accept,
-            others=self._others(sample.condition) if answer.kind.listed else _rivals(sample),
-            rng=random.Random(f"options|{sample.id}"),
-        )
+        kind = self.task.spec.answer.kind
+        found = kind.options(*self._given(sample), **self._beside(sample))
         if len(found) < 2:  # noqa: PLR2004  a choice
+            if left_out := kind.left_out(found, *self._given(sample), **self._beside(sample)):
+                raise PlanError(
+                    f"{sample.id}: a choice needs a wrong answer, and beside {found[0]!r} none can "
+                    f"be asked: {self._reason(left_out)}; {self._remedy}"
+                )
             raise PlanError(f"{sample.id}: no wrong answer is known, and a choice needs one")
         return found
+
+    def shortfall(self, sample: Sample) -> str:
+        """How many of the task's own options are asked, and why not all; "" if all are, or if the
+        task has no list of them. Raises `PlanError` as `options` does.
+        """
+        listed, kind = self.task.spec.answer.options or (), self.task.spec.answer.kind
+        found = self.options(sample)
+        known = len(listed) - len(set(sample.accept) - {sample.target})
+        if len(found) >= known:
+            return ""
+        left_out = kind.left_out(found, *self._given(sample), **self._beside(sample))
+        reason = f"{self._reason(left_out)}; {self._remedy}" if left_out else "more are never asked"
+        return f"{len(found)} of its {known} options (chance {1 / len(found):.0%}): {reason}"
+
+    @property
+    def _remedy(self) -> str:
+        if 0 < len(self.task.spec.answer.options or ()) <= len(LETTERS):
+            return "write 'letters: true' under 'answer'"
+        return "give answers of which none is the beginning of another"
+
+    @staticmethod
+    def _reason(left_out: Sequence[str]) -> str:
+        named = ", ".join(map(repr, left_out[:_NAMED]))
+        more = f" and {len(left_out) - _NAMED:,} more" if len(left_out) > _NAMED else ""
+        verb = "is" if len(left_out) == 1 else "are"
+        return (
+            f"{named}{more} {verb} left out, since a text is never more probable than its own "
+            "beginning"
+        )
+
+    def _given(self, sample: Sample) -> tuple[Target, Answer, tuple[str, ...]]:
+        return sample.target, self.task.spec.answer, sample.accept
+
+    def _beside(self, sample: Sample) -> _Beside:
+        is_listed = self.task.spec.answer.kind.listed
+        return {
+            "others": self._others(sample.condition) if is_listed else _rivals(sample),
+            "rng": random.Random(f"options|{sample.id}"),
+        }
 
     def opening(self, sample: Sample) -> str:
         """The answer phrase, unless the prompt ends with it."""

@@ -8,13 +8,13 @@ from dataclasses import dataclass, replace
 
 from eyechart.harness.plan.oracles import right_replies
 from eyechart.harness.plan.plan import item_of, plan
+from eyechart.harness.plan.repeated_items import FEWEST_DIFFERENT, repeated_items, shortened
 from eyechart.harness.score.judge import OwnScorer, judge
 from eyechart.harness.score.outcomes import Outcome
 from eyechart.harness.score.verdict import Verdict
 from eyechart.harness.spec import Sample, Settings
 from eyechart.harness.task.catalogue import Task
 
-_FEWEST_DIFFERENT = 0.9
 _REFUSAL = "I'm sorry, but I can't help with that."
 _CUT_OFF = "Let me count one by one: the first is 1, the second is 2, the third"
 
@@ -46,22 +46,26 @@ def failures(task: Task) -> Iterator[Failure]:
         yield from _failures(task, sample)
 
 
-def repetition(task: Task) -> str | None:
-    """The mistake if a cell repeats the same prompts, which makes its interval too narrow; `None`
-    if it does not.
+def repetitions(task: Task) -> Iterator[str]:
+    """The mistakes if a cell repeats the same prompts, which makes its interval too narrow, or if
+    ready items contradict one another.
 
-    Looks at the longest rows of the first default condition.
+    Looks at the longest rows of the first default condition, or at all ready items.
     """
+    if task.spec.items is not None:
+        found = repeated_items(task)
+        yield from shortened(found.contradictions)
+        yield from shortened(found.repeats) if found.is_much else ()
+        return
     usual = plan(task)
     condition, line = usual.conditions[0], usual.lines[-1]
     size = usual.cell_size(condition, line)
     different = len({usual.sample(condition, line, index).prompt for index in range(size)})
-    if different >= _FEWEST_DIFFERENT * size:
-        return None
-    return (
-        f"{task.name}: the {size} samples of length {line} are only {different} different "
-        "prompts; draw something that tells them apart, or ask for fewer samples"
-    )
+    if different < FEWEST_DIFFERENT * size:
+        yield (
+            f"{task.name}: the {size} samples of length {line} are only {different} different "
+            "prompts; draw something that tells them apart, or ask for fewer samples"
+        )
 
 
 def _failures(task: Task, sample: Sample) -> Iterator[Failure]:

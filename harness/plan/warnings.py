@@ -8,8 +8,10 @@ from contextlib import suppress
 from itertools import islice, pairwise
 from operator import ne
 
-from eyechart.harness.errors import TaskError
+from eyechart.harness.errors import PlanError, TaskError
+from eyechart.harness.plan.forced_choice import ForcedChoice
 from eyechart.harness.plan.plan import Plan, item_of, plan
+from eyechart.harness.plan.repeated_items import repeated_items, shortened
 from eyechart.harness.spec import Condition, Item, Separator, write_row
 from eyechart.harness.spec.answer import Target
 from eyechart.harness.task import prompt
@@ -34,6 +36,10 @@ def warnings(task: Task) -> Iterator[str]:
     yield from _joined_symbols(planned)
     yield from _rows_not_nested(planned)
     yield from _one_target(planned)
+    yield from _options_left_out(planned)
+    if task.spec.items is not None:
+        found = repeated_items(task)
+        yield from () if found.is_much else shortened(found.repeats)
 
 
 def _joined_symbols(planned: Plan) -> Iterator[str]:
@@ -102,6 +108,33 @@ def _one_target(planned: Plan) -> Iterator[str]:
         " so a model that always says so is always right; let the target depend on the row, unless "
         "that is what the task is for"
     )
+
+
+def _options_left_out(planned: Plan) -> Iterator[str]:
+    """Warns of options that `--read likelihood` does not ask: of the right answer with the fewest,
+    or of the first with none.
+    """
+    task = planned.task
+    if not task.spec.answer.options or task.spec.scorer is not None:
+        return
+    choice = ForcedChoice(task, planned.seed)
+    fewest: tuple[int, str] | None = None
+    seen = set()
+    for sample in islice(planned, _TARGETS):
+        right = (sample.target, sample.accept)
+        if right in seen:
+            continue
+        seen.add(right)
+        try:
+            shortfall, asked = choice.shortfall(sample), len(choice.options(sample))
+        except PlanError as error:
+            yield f"by likelihood it cannot be read: {error}"
+            return
+        if shortfall and (fewest is None or asked < fewest[0]):
+            text = f"read by likelihood, the target {str(sample.target)!r} is one of {shortfall}"
+            fewest = asked, f"{task.name}: {text}"
+    if fewest is not None:
+        yield fewest[1]
 
 
 def _targets(planned: Plan) -> Iterator[Target | Sequence[str]]:

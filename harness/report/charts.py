@@ -11,6 +11,7 @@ from typing import Any
 
 import altair as alt
 
+from eyechart.harness.report.kept_specs import kept
 from eyechart.harness.report.looks import KNOWN_COLOURS, LABEL, OUTCOME_COLOURS, Look, Spec
 
 WIDTH, HEIGHT = 300, 170
@@ -118,6 +119,7 @@ def _tips(*names: str, **more: str) -> list[alt.Tooltip]:
     ]
 
 
+@kept
 def accuracy_chart(look: Look, ticks: Sequence[int], rows: int, note: str, *, over: str) -> Spec:
     """Accuracy over length with its intervals and the fitted curve, and above it the effective
     length of each series.
@@ -197,6 +199,7 @@ def _stacked(
     return bars, x, alt.Y("share:Q", scale=scale, axis=axis)
 
 
+@kept
 def outcomes_chart(ticks: Sequence[int], over: str) -> Spec:
     """Shares of the outcomes, stacked, by length; `over` is the title of the x axis.
 
@@ -207,6 +210,7 @@ def outcomes_chart(ticks: Sequence[int], over: str) -> Spec:
     return spec_of(bars.encode(tooltip=tips).properties(width=WIDTH, height=110))
 
 
+@kept
 def known_chart(ticks: Sequence[int], over: str) -> Spec:
     """Which of two readings of a model is right, as stacked shares by length, with a tick at which
     the second bar would end if the likelihood guessed; `over` is the title of the x axis.
@@ -222,6 +226,7 @@ def known_chart(ticks: Sequence[int], over: str) -> Spec:
     )
 
 
+@kept
 def answers_chart(look: Look) -> Spec:
     """Answers against right ones.
 
@@ -247,6 +252,7 @@ _DECADES = sorted(
 )
 
 
+@kept
 def common_answers_chart() -> Spec:
     """How often the commonest answers were given, and how often each was the right one.
 
@@ -267,6 +273,7 @@ def common_answers_chart() -> Spec:
     )
 
 
+@kept
 def error_chart(look: Look, ticks: Sequence[int], over: str) -> Spec:
     """Median signed error over length and the middle 80 % of it; `over` is the title of the x axis.
 
@@ -292,6 +299,7 @@ def _symlog(field: str, title: str, channel: type[alt.X | alt.Y] = alt.Y) -> alt
     return channel(f"{field}:Q", scale=scale, axis=axis)
 
 
+@kept
 def published_chart(look: Look, ticks: Sequence[int], reach: Sequence[int], over: str) -> Spec:
     """Mean size of the error: our measurements in colour, published ones in grey behind them, out
     to `reach`. `over` is the title of the x axis.
@@ -322,6 +330,7 @@ def published_chart(look: Look, ticks: Sequence[int], reach: Sequence[int], over
     return {**spec, "padding": {"left": 5, "top": 5, "bottom": 5, "right": 48}}
 
 
+@kept
 def published_accuracy_chart(
     look: Look, ticks: Sequence[int], reach: Sequence[int], over: str
 ) -> Spec:
@@ -348,6 +357,7 @@ def published_accuracy_chart(
     )
 
 
+@kept
 def published_rows_chart(
     look: Look, rows: Sequence[str], title: str, *, measured: bool = True, truth: bool = True
 ) -> Spec:
@@ -384,6 +394,7 @@ def published_rows_chart(
     return layered(*layers, height=_ROW * len(rows))
 
 
+@kept
 def inside_chart(
     look: Look, ticks: Sequence[int], title: str, *, over: str, is_log: bool, is_share: bool
 ) -> Spec:
@@ -410,6 +421,7 @@ def inside_chart(
     )
 
 
+@kept
 def effects_chart(look: Look, ticks: Sequence[int], largest: float, over: str) -> Spec:
     """Paired differences from the first value of an axis, with intervals, at each length. The
     y axis is symmetric around 0 and shows `largest`, the farthest end of an interval. `over` is the

@@ -12,6 +12,7 @@ import pandas as pd
 
 from eyechart.harness.analysis.interval import Z95
 from eyechart.harness.report.charts import HEIGHT, dataset, layered, longest_first
+from eyechart.harness.report.kept_specs import kept
 from eyechart.harness.report.looks import LABEL, Spec
 from eyechart.harness.report.panels import Figure, Panel, Rows
 from eyechart.harness.report.section import Section, Series, key_of
@@ -119,6 +120,7 @@ def _spent(series: Series, measure: _Measure) -> dict[int, tuple[float, float, i
     return dict(zip(means.index, zip(means, variances, counts, strict=True), strict=True))
 
 
+@kept
 def _chart(measure: _Measure, lengths: Sequence[int], unit: str) -> Spec:
     """Data: `models` (model, x, y, their ends, label, cost, n, lengths), `names`: all or none."""
     models, names = dataset("models"), dataset("names")

@@ -6,6 +6,7 @@ import altair as alt
 
 from eyechart.harness.analysis.interval import wilson
 from eyechart.harness.report.charts import dataset, layered, longest_first
+from eyechart.harness.report.kept_specs import kept
 from eyechart.harness.report.looks import LABEL, Spec
 from eyechart.harness.report.panels import Figure, Panel, Rows
 from eyechart.harness.report.section import Section
@@ -54,6 +55,7 @@ def heat_map_figure(section: Section) -> Figure | None:
     return Figure("position", f"Accuracy by {axis} and length", spec, made, lengths=False)
 
 
+@kept
 def _heat_map(axis: str, places: list[str], lengths: list[int], over: str) -> Spec:
     """Data: `cells` (the axis's own name, length, y, percent, n, interval)."""
     cells = dataset("cells")

@@ -17,6 +17,7 @@ from eyechart.harness.analysis.run_text import (
     reading_note,
     refused_notes,
     run_finding,
+    several_models_notes,
 )
 from eyechart.harness.analysis.standing import Standing
 from eyechart.harness.analysis.tokens_text import notes_of_runs
@@ -98,6 +99,7 @@ class PageSection:
         notes = (
             *missing_notes(runs),
             *standing_notes(self.standing),
+            *several_models_notes(runs),
             *drift_notes(runs),
             *refused_notes(runs),
             *filter(None, (read, *sure, *several)),

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
+
+from msgspec.structs import replace
 
 from eyechart.harness.journal.record import Record
 from eyechart.harness.run.records import failed
@@ -65,7 +67,8 @@ def _can_be_followed(record: Record) -> bool:
     return (
         record.failure is None
         and record.refusal is None
-        and record.finish_reason not in ("length", "content_filter")
+        and not record.is_cut_off
+        and record.finish_reason != "content_filter"
         and bool((record.reply or "").strip())
     )
 

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from eyechart.harness.spec.duration import duration
+from eyechart.providers.base import StopRunError, TransientError
+
 
 @dataclass(frozen=True, slots=True)
 class RayOptions:
@@ -54,3 +57,11 @@ class RunLimits:
     """The run stops after this many seconds without any answer, if attempts fail meanwhile."""
     max_consecutive_failures: int = 20
     """The run stops after this many samples in a row without a reply."""
+
+
+def too_long_a_pause(who: str, error: TransientError) -> StopRunError:
+    """The error that ends a run because `who` asks for a longer pause than it waits."""
+    pause = duration(error.retry_after_s or 0.0)
+    return StopRunError(
+        f"{who} asks for a pause of {pause}; the same command goes on later ({error})"
+    )

@@ -29,7 +29,6 @@ def answered(
     record = _record(sample, attempts, reply=reply.text)
     usage = reply.usage
     record.finish_reason = reply.finish_reason
-    record.max_tokens = max_tokens if reply.finish_reason == "length" else None
     record.refusal = reply.refusal
     record.reasoning = reply.reasoning
     record.model = reply.model
@@ -38,6 +37,7 @@ def answered(
         record.cache_read_tokens = usage.cache_read_tokens
         record.cache_write_tokens = usage.cache_write_tokens
         record.thought_tokens, record.tier = usage.thought_tokens, usage.tier
+    _note_limit(record, reply, max_tokens)
     record.latency_s = None if latency_s is None else round(latency_s, 4)
     record.dropped_params = reply.dropped_params or None
     record.logprobs = reply.logprobs
@@ -48,6 +48,14 @@ def answered(
         )
     record.batch, record.seed = batch, seed
     return record
+
+
+def _note_limit(record: Record, reply: Reply, max_tokens: int | None) -> None:
+    """Keeps the most tokens that were asked for, if the reply was cut off there."""
+    ended = reply.options is not None or (reply.sure_stop and reply.finish_reason == "stop")
+    record.max_tokens = None if ended else max_tokens
+    if not record.is_cut_off:
+        record.max_tokens = None
 
 
 def after_cut(before: Record, record: Record) -> Record:

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TypeGuard
+
+from msgspec.structs import replace
 
 from eyechart.harness.journal.record import Record
 from eyechart.harness.plan.cost import UsageMeter
 from eyechart.harness.run.conversation import Conversation
 from eyechart.harness.run.limiter import AdaptiveLimiter, Permit
-from eyechart.harness.run.limits import RunLimits
+from eyechart.harness.run.limits import RunLimits, too_long_a_pause
 from eyechart.harness.run.progress import Progress
 from eyechart.harness.run.records import after_cut, answered, failed
 from eyechart.harness.run.room import Room
@@ -156,7 +158,7 @@ class RetryingClient:
 
     def _lacks_room(self, record: Record, prompt: str) -> bool:
         """Whether the reply was cut off, other than in a loop; tells the user what loops cost."""
-        if record.finish_reason != "length":
+        if not record.is_cut_off:
             return False
         if not self.room.loops(record, prompt):
             return True
@@ -335,9 +337,7 @@ class RetryingClient:
         state.answered = answered
         pause_s = error.retry_after_s or 0.0
         if pause_s > self.limits.max_elapsed_s:
-            raise StopRunError(
-                f"the server asks for a pause of {pause_s:.0f} s: {error}"
-            ) from error
+            raise too_long_a_pause("the server", error) from error
         if silent_s > self.limits.stall_timeout_s + pause_s:
             raise StopRunError(
                 f"nothing was answered for {silent_s / 60:.0f} minutes; the last failure: {error}"
@@ -421,7 +421,8 @@ class RetryState:
         else:
             self.failed += 1
         doublings = self.attempts - 1
-        if isinstance(error, RateLimitError) and error.retry_after_s:  # the server knows best
+        has_wish = error.retry_after_s is not None
+        if isinstance(error, RateLimitError) and has_wish:  # the server knows best
             doublings = max(0, doublings - _BELIEVED)
         doubled_s = limits.initial_backoff_s * 2.0 ** min(doublings, 30)
         wait_s = max(min(doubled_s, limits.max_backoff_s), error.retry_after_s or 0.0)

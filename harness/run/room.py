@@ -173,7 +173,7 @@ class Room:
 
     def _is_cut(self, record: Record) -> bool:
         """Whether a reply was cut off, and the user has set no limit; notes a sign of thinking."""
-        if self.fixed or record.finish_reason != "length":
+        if self.fixed or not record.is_cut_off:
             return False
         self._note_thinking(record)
         return True
@@ -193,7 +193,7 @@ class Room:
         """Learns from the last reply to a sample, which had `max_tokens`, if that is known."""
         self._note_thinking(record)
         self._taken = max(self._taken, max_tokens)
-        if self.fixed or record.failure is not None or record.finish_reason == "length":
+        if self.fixed or record.failure is not None or record.is_cut_off:
             return
         self.thinks |= bool(record.cut_off)  # it was whole only with more room
         if self.thinks:

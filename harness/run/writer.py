@@ -386,7 +386,8 @@ class RunWriter:
                 f"{turned_on('fresh')}"
             )
         if 0 < len(names) <= _SAID_NAMES:
-            self._warn(f"replies now come from {name!r} as well as {names}")
+            before = " and ".join(map(repr, names))
+            self._warn(f"replies now come from {name!r}, and those before from {before}")
         elif len(names) > _SAID_NAMES and not self._said_all:
             self._said_all = True
             self._warn("replies come from still more models; their names are in the journal")

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import difflib
 from dataclasses import dataclass
+from itertools import islice
 from typing import TYPE_CHECKING, ClassVar, Protocol, TypeAlias
 
 from . import lists
 from .choices import has_words
 from .extraction import FIRST, Extracted, first_answer, short_answer
+from .normal_form import nfc
 from .outcomes import Outcome
 from .verdict import Verdict, right_or_wrong
 
@@ -31,6 +33,8 @@ MOST_OPTIONS = 11
 """Options of a forced choice where a right answer has wrong ones without number."""
 _MOST_LISTED = 26
 """Options where a task has a list of them."""
+_MOST_TRIED = 1000
+"""Options that are looked at to say which ones are left out."""
 
 
 class AnswerForm(Protocol):
@@ -72,6 +76,11 @@ class PlainAnswerForm:
     ordered: bool | None = None
     case: bool | None = None
     read: str | None = None
+
+
+def _goes_on(one: str, other: str) -> bool:
+    """Whether one of two texts is the beginning of the other, or the same."""
+    return one.startswith(other) or other.startswith(one)
 
 
 class AnswerType:
@@ -120,7 +129,7 @@ class AnswerType:
         if not target.strip():
             return f"the {name} is empty text, which no reply can show"
         options = form.options
-        if options and target not in options:
+        if options and nfc(target) not in map(nfc, options):
             close = difflib.get_close_matches(target, options, n=1)
             known = ", ".join(map(repr, options))
             remedy = f"did you mean {close[0]!r}?" if close else f"they are {known}"
@@ -143,8 +152,13 @@ class AnswerType:
 
     def compare(self, read: Extracted, reply: str, targets: Targets, form: AnswerForm) -> Verdict:
         """The verdict on an answer that was read; errors are measured from the first target."""
-        right = any(str(one) in (read.value, reply[read.start : read.end]) for one in targets)
-        return Verdict(right_or_wrong(right=right), read.value, read.start, read.end)
+        right = {self.compared(one, form) for one in targets}
+        said = {self.compared(one, form) for one in (read.value, reply[read.start : read.end])}
+        return Verdict(right_or_wrong(right=bool(right & said)), read.value, read.start, read.end)
+
+    def compared(self, value: object, form: AnswerForm) -> str:
+        """A text as it is compared: texts are the same answer if this is the same."""
+        return nfc(str(value))
 
     def is_named(self, text: str, targets: Targets, form: AnswerForm) -> bool:
         """Whether an unread reply names a right answer, and next to nothing else of its kind."""
@@ -156,13 +170,13 @@ class AnswerType:
 
     def wrong(self, target: Target, form: AnswerForm, accept: Sequence[str]) -> Wrong:
         """Wrong answers, to try a task with."""
-        right = {str(target), *accept}
+        right = {self.compared(one, form) for one in (target, *accept)}
         if " " not in str(target):
             yield "other symbol", next(one for one in "7890123456" if one not in right), None
             return
         words = str(target).split()
         for name, parts in (("one word short", words[:-1]), ("one word long", [*words, words[-1]])):
-            if " ".join(parts) not in right:
+            if self.compared(" ".join(parts), form) not in right:
                 yield name, " ".join(parts), None
 
     def options(
@@ -185,20 +199,48 @@ class AnswerType:
         kept = [self.written(target, form)]
         values = [target, *accept]
         most = _MOST_LISTED if self.listed else MOST_OPTIONS
-        candidates = self.wrong_options(target, rng, form, accept, others)
-        if others and self.in_prompt:
-            candidates = rng.sample(others, len(others))
-        for text in candidates:
+        for text in self._candidates(target, form, accept, others, rng):
             if len(kept) == most:
                 break
-            if any(one.startswith(text) or text.startswith(one) for one in kept):
-                continue
-            read = Extracted(self.meant(text, form), 0, len(text))
-            verdicts = (self.compare(read, text, (value,), form) for value in values)
-            if all(verdict.outcome is not Outcome.CORRECT for verdict in verdicts):
+            if not any(_goes_on(one, text) for one in kept) and self._is_wrong(text, values, form):
                 kept.append(text)
                 values.append(self.meant(text, form))
         return tuple(kept)
+
+    def left_out(
+        self,
+        asked: Sequence[str],
+        target: Target,
+        form: AnswerForm,
+        accept: Sequence[str],
+        *,
+        others: Sequence[str] = (),
+        rng: Random,
+    ) -> list[str]:
+        """The wrong options that are not `asked`, since one of two goes on after the other; the
+        rest as in `options`.
+        """
+        tried = islice(self._candidates(target, form, accept, others, rng), _MOST_TRIED)
+        rivals = (text for text in tried if any(_goes_on(one, text) for one in asked))
+        right = [target, *accept]
+        return [one for one in rivals if one not in asked and self._is_wrong(one, right, form)]
+
+    def _candidates(
+        self,
+        target: Target,
+        form: AnswerForm,
+        accept: Sequence[str],
+        others: Sequence[str],
+        rng: Random,
+    ) -> Iterable[str]:
+        candidates = self.wrong_options(target, rng, form, accept, others)
+        return rng.sample(others, len(others)) if others and self.in_prompt else candidates
+
+    def _is_wrong(self, text: str, values: Targets, form: AnswerForm) -> bool:
+        """Whether an option is none of these answers."""
+        read = Extracted(self.meant(text, form), 0, len(text))
+        verdicts = (self.compare(read, text, (value,), form) for value in values)
+        return all(verdict.outcome is not Outcome.CORRECT for verdict in verdicts)
 
     def wrong_options(
         self,

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import re
+from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
@@ -37,6 +38,7 @@ from .extraction import (
 )
 from .integers import MOST_DIGITS, NO_NUMBER, decimal, integer, is_too_long, numbers_in
 from .markup import phrase_pattern, without_markup, without_thoughts
+from .normal_form import composed, nfc
 from .verdict import Verdict, compare_parts, ended, right_or_wrong
 
 if TYPE_CHECKING:
@@ -178,7 +180,7 @@ class Symbol(AnswerType):
         return symbol(line)
 
     def is_named(self, text: str, targets: Targets, form: AnswerForm) -> bool:
-        right = set(map(str, targets))
+        right = {self.compared(target, form) for target in targets}
         lengths = set(map(len, right))
         tokens = set(TOKEN.findall(text)) - {"a", "A", "I"}
         alike = {token for token in tokens if len(token) in lengths}
@@ -205,14 +207,9 @@ class Code(AnswerType):
     def read(self, line: AnswerLine, form: AnswerForm) -> Found | str:
         return code(line.bare, marked(line.text, line.bare))
 
-    def compare(self, read: Extracted, reply: str, targets: Targets, form: AnswerForm) -> Verdict:
-        right = {self._compared(one, form) for one in targets}
-        said = {self._compared(one, form) for one in (read.value, reply[read.start : read.end])}
-        return Verdict(right_or_wrong(right=bool(right & said)), read.value, read.start, read.end)
-
-    @staticmethod
-    def _compared(value: object, form: AnswerForm) -> str:
-        return str(value) if form.case is not False else str(value).casefold()
+    def compared(self, value: object, form: AnswerForm) -> str:
+        text = super().compared(value, form)
+        return text if form.case is not False else text.casefold()
 
     def right_forms(self, target: Target, form: AnswerForm) -> Iterator[tuple[str, str]]:
         if form.case is False:
@@ -220,14 +217,14 @@ class Code(AnswerType):
 
     def wrong(self, target: Target, form: AnswerForm, accept: Sequence[str]) -> Wrong:
         text = str(target)
-        right = {self._compared(one, form) for one in (text, *accept)}
+        right = {self.compared(one, form) for one in (text, *accept)}
         others = {
             "one character long": f"{text}{text[-1]}",
             "without its leading zeros": text.lstrip("0") or "0",
             "other case": text.swapcase(),
         }
         for name, other in others.items():
-            if self._compared(other, form) not in right:
+            if self.compared(other, form) not in right:
                 yield name, other, None
 
     def wrong_options(self, target: Target, rng: Random, *_given: object) -> Iterable[str]:
@@ -294,26 +291,25 @@ class Choice(AnswerType):
         letters, options = bool(form.letters), form.options or ()
         return choice(line.bare, options, letters=letters, own_line=not line.by_phrase)
 
-    def compare(self, read: Extracted, reply: str, targets: Targets, form: AnswerForm) -> Verdict:
-        right = read.value in targets
-        return Verdict(right_or_wrong(right=right), read.value, read.start, read.end)
+    def compared(self, value: object, form: AnswerForm) -> str:
+        return folded(str(value))
 
     def is_named(self, text: str, targets: Targets, form: AnswerForm) -> bool:
-        named = [option for option in form.options or () if has_words(text, option)]
-        return len(named) == 1 and named[0] in targets
+        named = [self.compared(one, form) for one in form.options or () if has_words(text, one)]
+        return len(named) == 1 and named[0] in {self.compared(one, form) for one in targets}
 
     def right_forms(self, target: Target, form: AnswerForm) -> Iterator[tuple[str, str]]:
         yield "in capitals", str(target).upper()
         if form.letters:
-            letter = LETTERS[(form.options or ()).index(str(target))]
+            letter = self.written(target, form)
             yield "letter", letter
             yield "letter in brackets", f"({letter})"
             yield "letter and text", f"{letter}) {target}"
 
     def wrong(self, target: Target, form: AnswerForm, accept: Sequence[str]) -> Wrong:
-        right = {folded(text) for text in (str(target), *accept)}
+        right = {self.compared(one, form) for one in (target, *accept)}
         for letter, option in zip(LETTERS, form.options or (), strict=False):
-            if folded(option) not in right:
+            if self.compared(option, form) not in right:
                 yield f"option {option!r}", option, None
                 if form.letters:
                     yield f"letter {letter}", letter, None
@@ -324,8 +320,9 @@ class Choice(AnswerType):
         return (self.written(option, form) for option in form.options or ())
 
     def written(self, target: Target, form: AnswerForm) -> str:
-        options = form.options or ()
-        return LETTERS[options.index(str(target))] if form.letters else str(target)
+        known = [self.compared(option, form) for option in form.options or ()]
+        place = known.index(self.compared(target, form))
+        return LETTERS[place] if form.letters else (form.options or ())[place]
 
     def meant(self, option: str, form: AnswerForm) -> Target:
         known = dict(zip(LETTERS, form.options or (), strict=False))
@@ -437,12 +434,18 @@ def extract(reply: str, answer: AnswerForm, *, first_line: bool = False) -> Extr
 
 def extract_any(reply: str, answer: AnswerForm, *, first_line: bool) -> Extracted:
     """`extract` without the fast path for plain replies."""
+    normal = composed(reply)
+    found = _extract_composed(normal.text, answer, first_line=first_line)
+    return replace(found, start=normal.place(found.start), end=normal.place(found.end))
+
+
+def _extract_composed(reply: str, answer: AnswerForm, *, first_line: bool) -> Extracted:
     text = without_thoughts(reply)
     bare = without_markup(text)
     if not bare.strip():
         only_thoughts = reply.strip() and not text.strip()
         why = "nothing but thinking" if only_thoughts else "the reply is empty"
         return Extracted(None, why=why)
-    pattern, for_bare = phrase_pattern(answer.phrase)
+    pattern, for_bare = phrase_pattern(nfc(answer.phrase))
     phrases = [match.span() for match in pattern.finditer(bare if for_bare else text)]
     return TYPES[answer.type].extract(answer, text, bare, phrases, first_line=first_line)

@@ -25,6 +25,7 @@ from typing import NamedTuple
 
 from .integers import BULLETS, MOST_FOUND, Found, is_denied
 from .markup import BRACKETS, QUOTES, peel, split, without_markup
+from .normal_form import nfc
 
 NO_OPTION = "no option"
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
@@ -72,8 +73,8 @@ class _Choices(NamedTuple):
 
 
 def folded(text: str) -> str:
-    """`text` without its case and its amounts of white space, as options are compared."""
-    return " ".join(text.casefold().split())
+    """`text` in NFC, without its case and its amounts of white space, as options are compared."""
+    return " ".join(nfc(nfc(text).casefold()).split())
 
 
 def has_words(text: str, words: str) -> bool:
@@ -82,8 +83,9 @@ def has_words(text: str, words: str) -> bool:
 
 
 def _plain(option: str) -> str:
-    """The option as it stands in a reply without markup."""
-    return " ".join(without_markup(option).split()) or option
+    """The option as it stands in a reply that is in NFC and without markup."""
+    written = nfc(option)
+    return " ".join(without_markup(written).split()) or written
 
 
 def _words(option: str) -> str:
@@ -99,7 +101,7 @@ def _choices(options: tuple[str, ...], *, letters: bool) -> _Choices:
     names = {folded(_plain(option)): option for option in options}
     names |= {letter.casefold(): option for letter, option in of_letter.items()}
     long = sorted((text for text in options if len(_plain(text)) > 1), key=len, reverse=True)
-    short = sorted({*of_letter, *(text for text in options if len(_plain(text)) == 1)})
+    short = sorted({*of_letter, *(one for one in map(_plain, options) if len(one) == 1)})
     single = [
         rf"{sign}{_WORD_ENDS}|(?<=ption ){sign}"
         if sign in ("A", "I", "a", "i")
@@ -129,7 +131,7 @@ def _alone(line: str, choices: _Choices) -> Found | str | None:
             return Found(option, start, end)
         pair = choices.lettered.fullmatch(line, start, end) if choices.lettered else None
         if pair and (named := choices.names.get(folded(pair[2]))):
-            same = named == choices.names[pair[1].casefold()]
+            same = named == choices.names.get(folded(pair[1]))
             return Found(named, start, end) if same else "a letter and the text of another option"
     return None
 
@@ -169,8 +171,9 @@ def _all_named(text: str, choices: _Choices) -> tuple[list[Found], str]:
         if pattern is None:
             continue
         found += [
-            Found(choices.names[folded(match[0])], *match.span())
+            Found(choices.names[name], *match.span())
             for match in islice(pattern.finditer(rest), MOST_FOUND + 1)
+            if (name := folded(match[0])) in choices.names  # of i and the dotless i it is not
         ]
         rest = pattern.sub(lambda match: _NAMED * len(match[0]), rest)
     return found, rest

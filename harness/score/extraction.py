@@ -20,7 +20,8 @@ stop at its end. Without the phrase it is the last line if that is entirely quot
 or a reply of one paragraph. Of a sentence that says what a list is, the list is what follows `is`
 or `are`.
 
-Markup is replaced by as many spaces, so that positions in the reply do not change. All of this
+The reply is read in NFC, see `normal_form`; the place of an answer is the one in the reply itself.
+Markup is replaced by as many spaces, so that positions do not change. All of this
 takes time linear in the length of the reply: no pattern here backtracks.
 """
 
@@ -35,6 +36,7 @@ from . import lists
 from .choices import ANSWER_IS
 from .integers import BULLETS, LIST_ITEM, MOST_FOUND, SMALL, WORDS, Found, in_a_row, is_denied
 from .markup import BRACKETS, QUOTES, SOLID, THIN, peel, without_markup
+from .normal_form import nfc
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -242,6 +244,7 @@ def from_start(phrases: list[tuple[int, int]]) -> list[tuple[int, int]]:
 
 def tidy(text: str) -> str:
     """A target text as `extract` would return it, for a fair comparison."""
+    text = nfc(text)
     return _tidied(text, without_markup(text), 0, len(text))[0]
 
 
@@ -253,6 +256,7 @@ def _tidied(text: str, bare: str, start: int, end: int) -> tuple[str, int, int]:
 
 def tidy_items(text: str) -> list[str]:
     """The items of a target list as `extract` would return them."""
+    text = nfc(text)
     return lists.items_of(text, without_markup(text), 0, len(text))
 
 

@@ -14,6 +14,7 @@ from .answers import TYPES
 from .extraction import TOKEN
 from .loops import loop_of
 from .markup import phrase_pattern, without_markup, without_thoughts
+from .normal_form import nfc
 from .outcomes import Cause
 
 if TYPE_CHECKING:
@@ -51,12 +52,12 @@ def reading_of(
     if cause in (None, Cause.SIGHT):
         return Reading.AS_JUDGED
     if cause is Cause.ROOM:
-        text = without_thoughts(reply).strip()
+        text = nfc(without_thoughts(reply)).strip()
         lost = _is_lost_loop(text, repeated) or _has_left(text, answer, targets)
         return Reading.AS_JUDGED if lost else Reading.LEFT_OUT
     if cause is not Cause.FORM:
         return Reading.LEFT_OUT
-    text = without_markup(without_thoughts(reply))
+    text = without_markup(nfc(without_thoughts(reply)))
     is_named = TYPES[answer.type].is_named(text, targets, answer)
     return Reading.MAY_BE_RIGHT if is_named else Reading.UNREAD
 
@@ -64,7 +65,7 @@ def reading_of(
 def _is_lost_loop(text: str, repeated: object) -> bool:
     """Whether a cut-off reply loops, other than in an echo of a row of `repeated` symbols."""
     unit = loop_of(text)
-    is_echo = isinstance(repeated, str) and set(TOKEN.findall(unit)) == {repeated}
+    is_echo = isinstance(repeated, str) and set(TOKEN.findall(unit)) == {nfc(repeated)}
     return bool(unit) and not is_echo
 
 
@@ -72,7 +73,7 @@ def _has_left(text: str, answer: AnswerForm, targets: Sequence[Target]) -> bool:
     """Whether a cut-off copy has already left its target: the words after the answer phrase."""
     if not TYPES[answer.type].free:
         return False
-    pattern, _ = phrase_pattern(answer.phrase)
+    pattern, _ = phrase_pattern(nfc(answer.phrase))
     phrases = list(pattern.finditer(text))
     if not phrases:
         return False
@@ -81,4 +82,4 @@ def _has_left(text: str, answer: AnswerForm, targets: Sequence[Target]) -> bool:
 
 
 def _bare(text: str) -> str:
-    return _FILLING.sub("", text.casefold())
+    return _FILLING.sub("", nfc(text).casefold())

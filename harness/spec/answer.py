@@ -12,7 +12,7 @@ from eyechart.harness.score.choices import LETTERS, folded
 from eyechart.harness.score.integers import is_too_long
 from eyechart.harness.score.verdict import Target
 
-__all__ = ["TYPES", "Answer", "Part", "Target", "folded", "is_too_long"]
+__all__ = ["LETTERS", "TYPES", "Answer", "Part", "Target", "folded", "is_too_long"]
 
 if TYPE_CHECKING:
     AnswerName: TypeAlias = str
@@ -94,12 +94,17 @@ class Answer(Part):
             if getattr(self, name) is None:
                 msg = f"'type: {self.type}' needs {name!r}, a list of texts"
                 raise ValueError(msg)
-        if self.options is None:
-            return self
-        names = [folded(option) for option in self.options]
-        if len(set(names)) < len(names):
-            msg = "two options differ in nothing but case or spaces"
-            raise ValueError(msg)
+        return self
+
+    @model_validator(mode="after")
+    def _options_can_be_told_apart(self) -> Answer:
+        options = self.options or ()
+        names = [folded(option) for option in options]
+        for place, name in enumerate(names):
+            if (first := names.index(name)) < place:
+                pair = f"{options[first]!r} and {options[place]!r}"
+                msg = f"options {pair} are the same but for case, spaces or Unicode normal form"
+                raise ValueError(msg)
         if self.letters:
             if len(names) > len(LETTERS):
                 msg = f"letters name at most {len(LETTERS)} options, not {len(names)}"

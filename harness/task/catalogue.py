@@ -25,7 +25,7 @@ from eyechart.harness.task.check import read_spec
 from eyechart.harness.task.examples import WorkedExamples
 from eyechart.harness.task.files import SUFFIXES, named_files
 from eyechart.harness.task.functions import ItemError, describe
-from eyechart.harness.task.generator import Generator, item_lengths, load_generator, load_items
+from eyechart.harness.task.generator import Generator, item_lines, load_generator, load_items
 from eyechart.harness.task.plugins import PluginTasks, files_of_group, plugin_of, tasks_of_plugins
 from eyechart.harness.task.scorer import Scorer, load_scorer
 from eyechart.providers.close_match import closest
@@ -43,6 +43,10 @@ class Task:
     """Its path under the tasks folder without the suffix: `counting/bernoulli`."""
     path: Path
     spec: TaskSpec
+
+    def __reduce__(self) -> tuple[type[Task], tuple[str, Path, TaskSpec]]:
+        """Without what is loaded from its files, which is loaded again when it is needed."""
+        return Task, (self.name, self.path, self.spec)
 
     @cached_property
     def _generator(self) -> Generator | None:
@@ -107,10 +111,17 @@ class Task:
             return []
         numbers: Counter[int] = Counter()
         places = []
-        for length in item_lengths(self.path, self.spec.items):
+        for _, length in item_lines(self.path, self.spec.items):
             places.append((length, numbers[length]))
             numbers[length] += 1
         return places
+
+    @cached_property
+    def item_lines(self) -> list[int]:
+        """The line of each item in the items file, from 1; of the same order as `places`."""
+        if self.spec.items is None:
+            return []
+        return [line for line, _ in item_lines(self.path, self.spec.items)]
 
     def item_at(self, length: int, index: int) -> Item | None:
         """An item of the items file; `None` where items are generated."""
@@ -128,9 +139,8 @@ class Task:
             names = {**self._params(), **self._shown(condition)}
             return self._generator.draw(rng, length, names, self.spec.answer)
         except (LookupError, ItemError) as error:
-            where = f"task {self.name!r} at length {length}, sample {index}"
             problem = "no such item" if isinstance(error, LookupError) else error
-            raise TaskError(f"{where}: {problem}") from error
+            raise TaskError(f"{self._place(length, index)}: {problem}") from error
 
     @cached_property
     def in_turns(self) -> bool:
@@ -202,17 +212,20 @@ class Task:
         """
         shown = self._shown(condition)
         names = prompt.names(self.spec.answer, item, length, shown)
-        where = f"task {self.name!r} at length {length}"
-        where += "" if index is None else f", sample {index}"
         try:
             text = prompt.render(self.spec.prompt, names, around=around)
         except Exception as error:  # a template's expressions may raise anything
-            line = prompt.failing_line(error)
-            raise TaskError(f"{where}, line {line} of the prompt: {describe(error)}") from error
+            where = f"{self._place(length, index)}, line {prompt.failing_line(error)} of the prompt"
+            raise TaskError(f"{where}: {describe(error)}") from error
         problem = prompt.utf8_problem("the prompt", text)
         if problem := problem or (prompt.empty_turn(text) if self.in_turns else None):
-            raise TaskError(f"{where}: {problem}")
+            raise TaskError(f"{self._place(length, index)}: {problem}")
         return text
+
+    def _place(self, length: int, index: int | None) -> str:
+        """Which sample a message is about."""
+        sample = "" if index is None else f", sample {index}"
+        return f"task {self.name!r} at length {length}{sample}"
 
     def _shown(self, condition: Condition) -> Mapping[str, object]:
         """Axis of the file -> value, which is the same for each sample."""

@@ -203,13 +203,17 @@ def _value_problems(
     file: YamlFile, data: Mapping[str, object], axis: str, values: Mapping[str, object]
 ) -> Iterator[Problem]:
     phrase = _phrase(data)
+    names: dict[str, str] = {}
     for value, text in values.items():
+        place = file.position(["axes", axis, "values", value])
+        if (first := names.setdefault(repr(_shown(text)), value)) != value:
+            same = f"values {first!r} and {value!r} of axis {axis!r} are the same"
+            yield Problem(place, f"{same}, so both ask the same; leave one out")
         if isinstance(value, str) and value.isdecimal() and len(value) == 1:
             place = file.position(["axes", axis, "values", value], of_key=True)
             yield Problem(place, f"name {value!r} must be {NAME_FORM}")
         if not isinstance(text, str):
             continue
-        place = file.position(["axes", axis, "values", value])
         if text.lower().count(phrase.lower()) > 1:
             yield Problem(
                 place,
@@ -221,6 +225,14 @@ def _value_problems(
                 place,
                 f"{value!r} has braces, but values are shown as they are; put them in the prompt",
             )
+
+
+def _shown(value: object) -> object:
+    """A value of an axis as prompts see it: a mapping with its defaults."""
+    try:
+        return Separator.model_validate(value) if isinstance(value, dict) else value
+    except ValidationError:
+        return value
 
 
 def _phrase(data: Mapping[str, object]) -> str:

@@ -122,10 +122,11 @@ def load_items(task_file: Path, file_name: str, answer: Answer) -> dict[int, lis
     return by_length
 
 
-def item_lengths(task_file: Path, file_name: str) -> list[int]:
-    """The length of each item of a valid items file, in the file's order."""
+def item_lines(task_file: Path, file_name: str) -> list[tuple[int, int]]:
+    """The line, from 1, and the length of each item of a valid items file, in the file's order."""
     text = (task_file.parent / file_name).read_text(encoding="utf-8")
-    return [exact_json.loads(line)["length"] for line in text.split("\n") if line.strip()]
+    lines = enumerate(text.split("\n"), start=1)
+    return [(number, exact_json.loads(line)["length"]) for number, line in lines if line.strip()]
 
 
 _ITEM_KEYS = ("variables", "target", "length")
@@ -212,6 +213,7 @@ def _answer_problem(item: Item, answer: Answer) -> str | None:
     return (
         answer.kind.problem(item.target, answer)
         or _accept_problem(item.accept, answer)
+        or _all_right_problem(item, answer)
         or _metadata_problem(item.metadata)
         or _turns_problem(item.turn_targets, answer)
     )
@@ -224,6 +226,13 @@ def _accept_problem(accept: object, answer: Answer) -> str | None:
         return f"accept goes with {', '.join(_WITH_ACCEPT)}, not with 'answer: {answer.type}'"
     problems = (answer.kind.problem(text, answer, "accepted answer") for text in accept)
     return next(filter(None, problems), None)
+
+
+def _all_right_problem(item: Item, answer: Answer) -> str | None:
+    right = {answer.kind.compared(one, answer) for one in (item.target, *item.accept)}
+    if answer.options and right.issuperset(answer.kind.compared(o, answer) for o in answer.options):
+        return "the target and accept are all of the options, so every choice would be right"
+    return None
 
 
 def _turns_problem(targets: object, answer: Answer) -> str | None:

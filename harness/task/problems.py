@@ -53,6 +53,8 @@ def problems_of(file: YamlFile, error: ValidationError, fields_at: FieldsAt) -> 
     problems: dict[tuple[str | int, ...], Problem] = {}
     for detail in error.errors(include_url=False):
         path = detail["loc"]
+        if detail["type"] == "too_short" and len(detail["input"]) >= _least(detail):
+            continue  # pydantic does not count the items that are wrong, which have errors too
         place = tuple(file.real_path(path))
         if detail["type"] == "extra_forbidden":
             remedy = did_you_mean(str(path[-1]), fields_at(path[:-1]))
@@ -69,7 +71,8 @@ def problems_of(file: YamlFile, error: ValidationError, fields_at: FieldsAt) -> 
             demand = "must be text, a number, true/false or a separator mapping"
             if "text" not in path[len(place) :]:
                 demand = _demand(detail)
-            is_whole = detail["type"] == "setting" or demand.endswith("empty")
+            is_whole = detail["type"] in ("setting", "too_short") or demand.endswith("empty")
+            is_whole |= detail["type"] == "value_error" and isinstance(detail["input"], dict)
             shown = "" if is_whole else f", not {_show(detail['input'])}"
             problems[place] = Problem(file.position(place), f"{name}: {demand}{shown}")
     return list(problems.values())
@@ -86,11 +89,24 @@ _DEMANDS = {
     "int_from_float": "must be a whole number",
     "string_type": "must be text (quote it if it looks like a number)",
     "list_type": "must be a list",
+    "tuple_type": "must be a list",
     "dict_type": "must be a mapping",
     "model_type": "must be a mapping",
-    "too_short": "must not be empty",
     "finite_number": "must be a finite number",
 }
+
+
+_BOUNDS = {
+    "greater_than": "must be greater than {gt}",
+    "greater_than_equal": "must be at least {ge}",
+    "less_than_equal": "must be at most {le:,}",
+}
+
+
+def _least(detail: ErrorDetails) -> int:
+    """The fewest items of a list that is too short."""
+    least: int = (detail.get("ctx") or {}).get("min_length", 1)
+    return least
 
 
 def _demand(detail: ErrorDetails) -> str:
@@ -106,12 +122,11 @@ def _demand(detail: ErrorDetails) -> str:
     }
     if kind in _DEMANDS:
         return _DEMANDS[kind]
-    if kind == "greater_than":
-        return f"must be greater than {context.get('gt')}"
-    if kind == "greater_than_equal":
-        return f"must be at least {context.get('ge')}"
-    if kind == "less_than_equal":
-        return f"must be at most {context.get('le'):,}"
+    if kind == "too_short":
+        least = _least(detail)
+        return f"needs at least {least} {name}" if least > 1 else "must not be empty"
+    if kind in _BOUNDS:
+        return _BOUNDS[kind].format(**context)
     if kind == "string_too_short" and detail["input"]:
         return f"must have at least {context.get('min_length')} characters"
     if kind == "literal_error":

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import TypeAlias
@@ -38,19 +39,34 @@ def load_scorer(task_file: Path, reference: str) -> Scorer:
     except TypeError:
         raise ItemError(f"{reference} must take (reply, item) and nothing else") from None
 
-    def score(reply: str, item: Item) -> tuple[Outcome, str]:
+    return _OwnScorer(task_file, reference, path, function)
+
+
+@dataclass(frozen=True)
+class _OwnScorer:
+    """The function of a task's author, whose results are checked. A pickle of it has no code: it is
+    loaded again from its file.
+    """
+
+    task_file: Path
+    reference: str
+    path: Path
+    function: Callable[..., object]
+
+    def __call__(self, reply: str, item: Item) -> tuple[Outcome, str]:
         try:
-            returned = function(reply=reply, item=item)
+            returned = self.function(reply=reply, item=item)
         except KeyboardInterrupt:
             raise
         except BaseException as error:  # code of the task's author, which may raise anything
             raise TaskError(
-                f"the scorer {reference} raised {describe(error, path)} for the target "
+                f"the scorer {self.reference} raised {describe(error, self.path)} for the target "
                 f"{item.target!r}"
             ) from error
-        return _checked(returned, reference)
+        return _checked(returned, self.reference)
 
-    return score
+    def __reduce__(self) -> tuple[Callable[..., Scorer], tuple[Path, str]]:
+        return load_scorer, (self.task_file, self.reference)
 
 
 def is_loaded(task_file: Path, reference: str) -> bool:

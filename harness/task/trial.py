@@ -13,10 +13,17 @@ from eyechart.harness.spec import Item, TaskSpec, lines_of, taken_by
 from eyechart.harness.spec.turns import NAME
 from eyechart.harness.task import prompt
 from eyechart.harness.task.functions import ItemError, describe
-from eyechart.harness.task.generator import Generator, ItemsFileError, load_generator, load_items
+from eyechart.harness.task.generator import (
+    Generator,
+    ItemsFileError,
+    item_lines,
+    load_generator,
+    load_items,
+)
+from eyechart.harness.task.row_marks import row_problems
 from eyechart.harness.task.scorer import load_scorer
 from eyechart.harness.task.source import Position, Problem, YamlFile
-from eyechart.providers.close_match import did_you_mean
+from eyechart.providers.close_match import closest, did_you_mean
 
 _SEED = "trial"
 
@@ -71,18 +78,35 @@ def _items_problems(
         if length not in by_length:
             place = file.position(["lengths", index])
             yield Problem(place, f"{file_name} has no item of length {length}")
-    items = [item for same_length in by_length.values() for item in same_length]
-    shared = set(items[0].variables).intersection(*(item.variables for item in items))
+    rest = {length: iter(items) for length, items in by_length.items()}
+    of_line = {line: next(rest[length]) for line, length in item_lines(path, file_name)}
+    items = list(of_line.values())
+    given = set[str]().union(*(item.variables for item in items))
     if not all(item.symbols for item in items):
-        for name in sorted({"sequence", "symbols"} & prompt.used_names(spec.prompt) - shared):
+        for name in sorted({"sequence", "symbols"} & prompt.used_names(spec.prompt) - given):
             place = file.name_position(["prompt"], name)
             yield Problem(place, f"{name!r} needs 'symbols' in the variables of every item")
-    yield from _name_problems(file, spec, shared, generator=None)
+    if absent := list(_absent_names(spec, of_line, given)):
+        yield from _item_mistakes(ItemsFileError(path.parent / file_name, absent))
+    yield from _name_problems(file, spec, given, generator=None)
     usual, *others = _every_value(spec)
     for item, values in [(item, usual) for item in items] + [(items[0], v) for v in others]:
         if problem := _render_problem(file, spec, item, values):
             yield problem
             return
+    yield from row_problems(file, spec, items, [usual, *others])
+
+
+def _absent_names(
+    spec: TaskSpec, of_line: Mapping[int, Item], given: set[str]
+) -> Iterator[tuple[int, int, str]]:
+    """Line and column of each item without a variable that the prompt shows and others have."""
+    shown = (prompt.used_names(spec.prompt) & given) - {*prompt.BUILT_IN_NAMES, *spec.axes}
+    for line, item in of_line.items():
+        for name in sorted(shown.difference(item.variables)):
+            close = closest(name, [one for one in item.variables if one not in shown])
+            has = "" if close is None else f"; it has {close!r}"
+            yield line, 1, f"the item has no {name!r}, which the prompt shows{has}"
 
 
 def _parameter_problems(file: YamlFile, spec: TaskSpec, generator: Generator) -> Iterator[Problem]:
@@ -106,6 +130,7 @@ def _draw_problems(file: YamlFile, spec: TaskSpec, generator: Generator) -> Iter
     lengths = sorted({length for line in lines for length in (line.low, line.length, line.high)})
     usual, *others = _every_value(spec)
     variables: set[str] | None = None
+    drawn = []
     for length, values in [(n, usual) for n in lengths] + [
         (n, v) for n in lengths[:1] for v in others
     ]:
@@ -114,12 +139,14 @@ def _draw_problems(file: YamlFile, spec: TaskSpec, generator: Generator) -> Iter
         except ItemError as error:
             yield Problem(file.position(["generator"]), f"at length {length}: {error}")
             return
+        drawn.append(item)
         if variables is None:
             variables = set(item.variables)
             yield from _name_problems(file, spec, variables, generator)
         if problem := _render_problem(file, spec, item, values):
             yield problem
             return
+    yield from row_problems(file, spec, drawn, [usual, *others])
 
 
 def _draw(spec: TaskSpec, generator: Generator, length: int, values: Values) -> Item:
@@ -160,16 +187,19 @@ def _name_problems(
         place = file.name_position(["prompt"], name)
         yield Problem(place, f"undefined variable {name!r}; {remedy}")
     used = prompt.used_names(template) | (generator.keywords if generator else set())
-    used |= {"separator"} if "sequence" in used else set()
+    is_own_row = "sequence" in variables
+    used |= {"separator"} if "sequence" in used and not is_own_row else set()
     unused = () if undefined else sorted(axes - used)
     for axis in (name for name in unused if taken_by(name) is None):
         place = file.position(["axes", axis], of_key=True)
         reason = (
             "neither the prompt nor the generator uses it" if generator else "no prompt uses it"
         )
-        yield Problem(
-            place, f"axis {axis!r} changes nothing: {reason}; write {{{{ {axis} }}}} in the prompt"
-        )
+        remedy = f"write {{{{ {axis} }}}} in the prompt"
+        if axis == "separator" and "sequence" in used and is_own_row:
+            reason = "the items' variable 'sequence' stands in place of the row that it writes"
+            remedy = "give the variable another name"
+        yield Problem(place, f"axis {axis!r} changes nothing: {reason}; {remedy}")
 
 
 def _render_problem(file: YamlFile, spec: TaskSpec, item: Item, values: Values) -> Problem | None:

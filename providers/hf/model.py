@@ -207,6 +207,7 @@ class HfModel:
             model=self._name,
             logprobs=logprobs,
             top_logprobs=top,
+            sure_stop=True,
         )
 
     def _with_texts(self, pairs: Iterable[tuple[int, float]]) -> tuple[tuple[str, float], ...]:

@@ -206,12 +206,12 @@ def retry_after_s(headers: Mapping[str, str], *, now_s: float | None = None) -> 
     lower_case = {name.lower(): value.strip() for name, value in headers.items()}
     now = time.time() if now_s is None else now_s
     if (milliseconds := _number(lower_case.get("retry-after-ms", ""))) is not None:
-        return _wait_s(milliseconds / 1000)
+        return _wish_s(milliseconds / 1000)
     if given := lower_case.get("retry-after"):
         if (seconds := _number(given)) is not None:
-            return _wait_s(seconds)
+            return _wish_s(seconds)
         try:
-            return _wait_s(email.utils.parsedate_to_datetime(given).timestamp() - now)
+            return _wish_s(email.utils.parsedate_to_datetime(given).timestamp() - now)
         except (ValueError, OverflowError, OSError):  # no date, or none that this system has
             return None
     waits = [
@@ -231,6 +231,11 @@ def _until_s(text: str, now_s: float) -> float | None:
         return _wait_s(datetime.fromisoformat(text).timestamp() - now_s)
     except (ValueError, OverflowError, OSError):
         return None
+
+
+def _wish_s(seconds: float) -> float | None:
+    """The wait that a server asks for: 0 is at once; a negative one, or a past date, is none."""
+    return None if seconds < 0 else _wait_s(seconds)
 
 
 def _wait_s(seconds: float) -> float:

@@ -10,10 +10,10 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import replace
 from typing import Any
 
 import aiohttp
+from msgspec.structs import replace
 
 from eyechart.providers import anthropic
 from eyechart.providers.base import (

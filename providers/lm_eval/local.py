@@ -345,13 +345,13 @@ class LocalModel:
             cut = str(self._lm.tok_decode(tokens[:limit]))
             if not any(stop in cut for stop in until):
                 return Reply(cut, "length", usage)
-            return Reply(text or "", "stop", usage)
+            return Reply(text or "", "stop", usage, sure_stop=True)
         finish = generated.finish_reason
         if finish is None:
             whole = str(self._lm.tok_decode(tokens))
             full = len(tokens) >= limit and not any(stop in whole for stop in until)
             finish = "length" if full else "stop"
-        return Reply(text or "", finish, usage)
+        return Reply(text or "", finish, usage, sure_stop=True)
 
     def _unrecorded_reply(self, prompt: _Prompt, text: str | None) -> Reply | ProviderError:
         """The reply of a model whose tokens are not recorded.

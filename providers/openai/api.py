@@ -9,12 +9,12 @@ import asyncio
 import os
 from collections.abc import Awaitable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from functools import partial
 from typing import Any
 
 import httpx2
 import openai
+from msgspec.structs import replace
 
 from eyechart.providers.base import (
     TIMEOUT_S,

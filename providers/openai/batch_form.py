@@ -7,9 +7,10 @@ of `vllm run-batch` have errors in other fields.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from http import HTTPStatus
 from typing import Any
+
+from msgspec.structs import replace
 
 from eyechart.providers.base import BatchExpiredError, ModelSettings, Reply, Request
 from eyechart.providers.catalog.endpoints import endpoint_of

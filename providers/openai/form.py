@@ -30,7 +30,7 @@ from eyechart.providers.catalog.endpoints import (
 )
 from eyechart.providers.catalog.model_facts import ModelFacts
 from eyechart.providers.catalog.price_list import offer
-from eyechart.providers.contract import is_count
+from eyechart.providers.contract import is_count, kind
 from eyechart.providers.documents import as_document, stops
 from eyechart.providers.http.errors import as_text, error_of
 from eyechart.providers.openai.neutral import NeutralFields, neutral_of
@@ -47,11 +47,6 @@ _FINISH: dict[str, FinishReason] = {
     "SAFETY": "content_filter",
     "repetition": "length",  # vLLM, where it was told to end such replies
 }
-_PROMPT, _COMPLETION, _TOTAL = (
-    (("prompt_tokens",),),
-    (("completion_tokens",),),
-    (("total_tokens",),),
-)
 _READ_FROM_CACHE = (
     ("prompt_tokens_details", "cached_tokens"),  # OpenAI, Gemini, OpenRouter, vLLM, xAI, Groq
     ("prompt_cache_hit_tokens",),  # DeepSeek
@@ -246,20 +241,25 @@ def reply_of(read: Any, *, sent: Mapping[str, object] | None = None) -> Reply:
     choices, usage = read.get("choices"), _usage(read.get("usage"), read.get("service_tier"))
     if not isinstance(choices, list) or not choices or not isinstance(choices[0], dict):
         raise BadReplyError("the reply has no choices", usage=usage)
-    finish = _text(choices[0].get("finish_reason"))
+    ended = choices[0].get("finish_reason")
+    finish = _text(ended)
     if choices[0].get("error") or finish == "error":  # and some put the error into the choice
         raise _error_within(choices[0])
     message = choices[0].get("message")
-    if isinstance(choices[0].get("text"), str):  # a plain completion
+    is_plain = isinstance(choices[0].get("text"), str)
+    if is_plain:
         message = {"content": choices[0]["text"]}
     elif _FINISH.get(finish) == "length" and message is None:  # all of it went into thinking
         message = {}
     if not isinstance(message, dict):
         raise BadReplyError("the reply's choice has no message", usage=usage)
+    if not isinstance(content := message.get("content"), str | list | None):
+        what = f"the reply's content is no text, but of the type {kind(content)}"
+        raise BadReplyError(what, usage=usage)
     reasoning = message.get("reasoning_content") or message.get("reasoning")
     return Reply(
-        text=_text(message.get("content")),
-        finish_reason=_FINISH.get(finish, "other"),
+        text=_text(content),
+        finish_reason=None if ended is None else _FINISH.get(finish, "other"),
         usage=usage,
         model=read.get("model") if isinstance(read.get("model"), str) else None,
         refusal=message.get("refusal") if isinstance(message.get("refusal"), str) else None,
@@ -267,6 +267,7 @@ def reply_of(read: Any, *, sent: Mapping[str, object] | None = None) -> Reply:
         logprobs=_logprobs(choices[0].get("logprobs")),
         top_logprobs=_top_logprobs(choices[0].get("logprobs")),
         sent=sent,
+        sure_stop=is_plain,  # a stop sequence may have ended it
     )
 
 
@@ -333,10 +334,11 @@ def _usage(usage: object, tier: object = None) -> Usage | None:
     """The billed tokens; some vendors count thinking only in the total."""
     if not isinstance(usage, dict):
         return None
-    prompt_tokens, completion_tokens = _count(usage, _PROMPT), _count(usage, _COMPLETION)
+    prompt_tokens = _whole(usage.get("prompt_tokens"))
+    completion_tokens = _whole(usage.get("completion_tokens"))
     if prompt_tokens is None or completion_tokens is None:
         return None
-    total = _count(usage, _TOTAL)
+    total = _whole(usage.get("total_tokens"))
     output_tokens = max(completion_tokens, 0 if total is None else total - prompt_tokens)
     thought = _count(usage, _THOUGHT)
     if not thought and output_tokens > completion_tokens:
@@ -362,8 +364,13 @@ def _count(usage: dict[str, Any], paths: Sequence[tuple[str, ...]]) -> int | Non
             continue
         for name in path[1:]:
             figure = figure.get(name) if isinstance(figure, dict) else None
-        # the parser reads integers of more than 64 bits as floats
-        whole = int(figure) if isinstance(figure, float) and figure.is_integer() else figure
-        if is_count(whole):
+        if (whole := _whole(figure)) is not None:
             return whole
     return None
+
+
+def _whole(figure: object) -> int | None:
+    """A number of tokens; the parser reads integers of more than 64 bits as floats."""
+    if isinstance(figure, float) and figure.is_integer():
+        figure = int(figure)
+    return figure if is_count(figure) else None

@@ -23,7 +23,9 @@ class NeutralFields:
     """The neutral fields for one server, without those that it has refused."""
 
     def __init__(self, neutral: Neutral) -> None:
-        self._values = {name: list(values) for name, values in neutral.items()}
+        self.fields: dict[str, object] = {name: values[0] for name, values in neutral.items()}
+        """Each field with its value."""
+        self._next = {name: list(values[1:]) for name, values in neutral.items()}
         self.refused: set[str] = set()
         """Fields that the server takes with none of their values."""
         self._said: set[str] = set()
@@ -32,21 +34,17 @@ class NeutralFields:
         self.is_cleared = False
         """Whether a request failed without them as it had failed with them."""
 
-    @property
-    def fields(self) -> dict[str, object]:
-        """Each field with its value."""
-        return {name: values[0] for name, values in self._values.items()}
-
     def refuse(self, name: str) -> None:
         """Later requests have the next value of the field; after the last value, no such field."""
-        self._values[name].pop(0)
-        if not self._values[name]:
+        if self._next[name]:
+            self.fields[name] = self._next[name].pop(0)
+        else:
             self.refuse_all((name,))
 
     def refuse_all(self, names: tuple[str, ...]) -> None:
         """Later requests are sent without these fields."""
         for name in names:
-            self._values.pop(name, None)
+            self.fields.pop(name, None)
             self.refused.add(name)
 
     def may_be_refused(self, error: ProviderError, text: str, sent: Mapping[str, object]) -> bool:
@@ -57,7 +55,7 @@ class NeutralFields:
         return (
             not (self.is_taken or self.is_cleared)
             and isinstance(error, BadRequestError)
-            and not self._values.keys().isdisjoint(sent)
+            and not self.fields.keys().isdisjoint(sent)
             and not any(re.search(rf"\b{re.escape(name)}\b", text) for name in sent)
         )
 
@@ -67,16 +65,16 @@ class NeutralFields:
         """
         if self.is_taken or not isinstance(error, BadRequestError):
             return None
-        names = (name for name in self._values if name in sent)
+        names = (name for name in self.fields if name in sent)
         return next((name for name in names if re.search(rf"\b{name}\b", text)), None)
 
     def new_note(self, model: str) -> str:
         """A line for the user on the fields refused since the last one; empty if there are none."""
-        new = sorted(self.refused - self._said)
-        self._said |= self.refused
+        new = self.refused - self._said
         if not new:
             return ""
-        names = ", ".join(map(repr, new))
+        self._said |= new
+        names = ", ".join(map(repr, sorted(new)))
         return (
             f"{model} does not take {names}; it is asked without, so its server's own values hold"
         )

@@ -154,15 +154,19 @@ def choices_of(read: Any, prompts: int) -> list[Any]:
 def _check(logprobs: Sequence[Sequence[float]]) -> None:
     values = [value for each in logprobs for value in each]
     if not any(map(math.isfinite, values)):
-        raise UnreadableError("no token of an option has one")
+        given = " or ".join(dict.fromkeys(map(_given, values)))
+        raise UnreadableError(f"each token of the options has {given or 'none'}")
     for value in values:
         if not math.isfinite(value) or value > _ROUNDING:
-            what = "no log-probability" if math.isnan(value) else f"the log-probability {value}"
-            raise BadReplyError(f"a token of an option has {what}")
-
+            raise BadReplyError(f"a token of an option has {_given(value)}")
     for each in logprobs:
         if not math.isfinite(sum(each)):
             raise BadReplyError("the sum of the log-probabilities of an option is not finite")
+
+
+def _given(logprob: float) -> str:
+    is_none = math.isnan(logprob)
+    return "no log-probability (null or NaN)" if is_none else f"the log-probability {logprob}"
 
 
 def _index(choice: Any) -> int:

@@ -203,6 +203,7 @@ class TinyProvider:
                     finish_reason=finish_reason,
                     usage=Usage(len(prompts[index]), len(generated.ids)),
                     model=self._name,
+                    sure_stop=True,
                 )
             )
 

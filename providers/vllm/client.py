@@ -8,11 +8,10 @@ from __future__ import annotations
 import asyncio
 import hashlib
 from collections.abc import Awaitable, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager
 from dataclasses import replace
 from functools import partial
 from http import HTTPStatus
-from typing import Any, TypeAlias
+from typing import Any
 
 import aiohttp
 import orjson
@@ -68,7 +67,6 @@ from eyechart.providers.vllm.server import VllmServer
 
 _FACTS_S = 60.0
 """Seconds for requests about facts."""
-_FACTS = aiohttp.ClientTimeout(total=_FACTS_S)
 _CLIENT_ERRORS = (TimeoutError, aiohttp.ClientError, OSError)
 """Exceptions of aiohttp."""
 _INVALID = (HTTPStatus.BAD_REQUEST, HTTPStatus.UNPROCESSABLE_ENTITY)
@@ -96,7 +94,7 @@ class VllmProvider:
         self._key = environment_key(VLLM_KEY)
         self._session: aiohttp.ClientSession | None = None
         self._opening = asyncio.Lock()
-        self._limit = TimeLimit(TIMEOUT_S)
+        self._limit, self._facts_limit = TimeLimit(TIMEOUT_S), TimeLimit(_FACTS_S)
 
     async def complete(self, request: Request) -> Reply:
         """The model's reply; what the server rejects is left out, see `Adapting`."""
@@ -187,7 +185,7 @@ class VllmProvider:
     async def _asked(self, url: str, path: str, body: Mapping[str, Any]) -> Any:
         """The JSON of a reply; a server of our own that has ended is an error of the run."""
         try:
-            return await self._post(await self._open(), url, path, body)
+            return await self._post(url, path, body)
         except (BrokenConnectionError, BadReplyError) as error:
             if self._server is not None and (end := await self._server.last_words()):
                 raise StopRunError(end) from error
@@ -238,7 +236,7 @@ class VllmProvider:
                 self._session = aiohttp.ClientSession(
                     connector=aiohttp.TCPConnector(limit=0),
                     cookie_jar=aiohttp.DummyCookieJar(),
-                    timeout=aiohttp.ClientTimeout(),  # `_limit` and `_FACTS` have the limits
+                    timeout=aiohttp.ClientTimeout(),  # `_limit` and `_facts_limit` have them
                     headers=_HEADERS | self._authorization(),
                     auto_decompress=False,
                 )
@@ -249,20 +247,19 @@ class VllmProvider:
         has_user = any("@" in url for url in self._replicas)
         return {"Authorization": f"Bearer {self._key}"} if self._key and not has_user else {}
 
-    async def _post(
-        self, session: aiohttp.ClientSession, url: str, path: str, body: Mapping[str, Any]
-    ) -> Any:
+    async def _post(self, url: str, path: str, body: Mapping[str, Any]) -> Any:
+        assert self._session is not None  # whoever asks has opened it
         try:
             sent = orjson.dumps(body)
         except orjson.JSONEncodeError as error:  # a lone surrogate
             raise BadRequestError(f"the prompt cannot be sent: {error}") from error
-        sending = session.post(f"{url}{path}", data=sent, allow_redirects=False)
-        return await _read(self._limit.within(_received(sending)), url, TIMEOUT_S)
+        sending = self._session.post(f"{url}{path}", data=sent, allow_redirects=False)
+        return await _read(sending, url, self._limit)
 
     async def _get(self, url: str, path: str) -> Any:
         session = await self._open()
-        sending = session.get(f"{url}{path}", timeout=_FACTS, allow_redirects=False)
-        return await _read(_received(sending), url, _FACTS_S)
+        sending = session.get(f"{url}{path}", allow_redirects=False)
+        return await _read(sending, url, self._facts_limit)
 
     async def _facts_of(self, url: str) -> dict[str, object]:
         model, where = self._settings.model, redact_address(url)
@@ -328,7 +325,7 @@ class VllmProvider:
     async def _tokenized(self, url: str, body: Mapping[str, Any]) -> dict[str, Any]:
         """The reply of `/tokenize` to `body` with the model; raises a `ProviderError`."""
         server, body = url.removesuffix("/v1"), {"model": self._settings.model, **body}
-        read = await self._post(await self._open(), server, "/tokenize", body)
+        read = await self._post(server, "/tokenize", body)
         if not isinstance(read, dict):
             raise BadReplyError("the reply of /tokenize is no JSON object")
         return read
@@ -344,25 +341,22 @@ def _refused(error: ProviderError) -> str | None:
     return str(cause) if isinstance(cause, _RefusalError) else None
 
 
-_Received: TypeAlias = tuple[aiohttp.ClientResponse, bytes]
-"""A reply, and its body."""
-
-
-async def _received(sending: AbstractAsyncContextManager[aiohttp.ClientResponse]) -> _Received:
-    async with sending as response:
-        return response, await read_body(response)
-
-
-async def _read(receiving: Awaitable[_Received], url: str, within_s: float) -> Any:
+async def _read(sending: Awaitable[aiohttp.ClientResponse], url: str, limit: TimeLimit) -> Any:
     """The JSON of a reply; raises a `ProviderError` and nothing else.
 
     Redirects are not followed: prompts are sent only to the address that the user gave, and most
     redirects would turn a request into a GET without one.
     """
     try:
-        response, content = await receiving
+        with limit.started():
+            response = await sending
+            try:
+                content = await read_body(response)
+            finally:
+                if not response.closed:  # as it is after its end
+                    response.release()
     except _CLIENT_ERRORS as error:
-        raise _as_ours(error, url, within_s) from error
+        raise _as_ours(error, url, limit.limit_s) from error
     if response.status != OK:
         text = content.decode(errors="replace")
         refusal = _RefusalError(text) if response.status in _INVALID else None

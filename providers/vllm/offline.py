@@ -211,6 +211,7 @@ class OfflinePlan:
             model=self.settings.model,
             logprobs=_logprobs(row.get("logprobs"), tokens) if self.settings.logprobs else None,
             top_logprobs=_top(row.get("logprobs"), self.settings.top_logprobs),
+            sure_stop=True,
         )
 
     def _finish(self, tokens: Sequence[int], asked: int, max_tokens: int) -> FinishReason:

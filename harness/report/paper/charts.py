@@ -18,6 +18,7 @@ from eyechart.harness.report.charts import (
     longest_first,
 )
 from eyechart.harness.report.files import in_task_unit, show_legends
+from eyechart.harness.report.kept_specs import kept
 from eyechart.harness.report.looks import Look, Spec, inked
 from eyechart.harness.report.panels import Rows
 from eyechart.harness.report.paper.style import INKS, config
@@ -69,6 +70,7 @@ def accuracy_spec(
     return _finished(spec, _curve_data(data, ticks), style)
 
 
+@kept
 def _curves(look: Look, ticks: Sequence[int], over: str | None) -> Spec:
     hidden: dict[str, Any] = {"labels": False, "ticks": False} if over is None else {}
     x = alt.X(

@@ -11,7 +11,8 @@ from typing import TypeVar
 from eyechart.harness.journal.record import Warn
 from eyechart.harness.plan.cost import Budget
 from eyechart.harness.run.batch.files import FileLimits
-from eyechart.providers.base import StopRunError, TransientError
+from eyechart.harness.run.limits import too_long_a_pause
+from eyechart.providers.base import TransientError
 from eyechart.providers.batches import BatchForm, BatchService
 
 FIRST_POLL_S, LONGEST_POLL_S = 1.0, 60.0
@@ -62,9 +63,7 @@ class BatchContext:
                     raise
                 pause_s = max(wait_s, error.retry_after_s or 0.0)
                 if pause_s > STALL_TIMEOUT_S:
-                    raise StopRunError(
-                        f"{self.service.address} asks for a pause of {pause_s:.0f} s: {error}"
-                    ) from error
+                    raise too_long_a_pause(self.service.address, error) from error
                 if wait_s == FIRST_POLL_S:
                     self.warn(f"{self.service.address} is asked again in {pause_s:.0f} s: {error}")
                 await self.clocks.sleep(pause_s)

@@ -147,11 +147,19 @@ class ReplyImporter:
             self._write(failed(sample, error, attempts=1, batch=batch))
             self._answered.failed.add(condition, sample.length, sample.index, reason, sample.draw)
             return "failed"
-        most = self._max_tokens or output_budget(sample)
-        most = self._room.tokens(sample.prompt, most)
+        least = self._max_tokens or output_budget(sample)
+        most = self._room.tokens(sample.prompt, least)
         reply, _ = self._meter.settle(reply, sample.prompt, most)
-        seed = seed_of(self._seed, sample.draw) if self._is_drawn else None
-        self._write(answered(sample, reply, attempts=1, latency_s=None, batch=batch, seed=seed))
+        record = answered(
+            sample,
+            reply,
+            attempts=1,
+            latency_s=None,
+            batch=batch,
+            max_tokens=most if most == least else None,  # else a request had less room, or as much
+            seed=seed_of(self._seed, sample.draw) if self._is_drawn else None,
+        )
+        self._write(record)
         self._answered.note(sample)
         return "answered"
 

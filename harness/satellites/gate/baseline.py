@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import astuple
 from datetime import UTC, datetime
 from pathlib import Path
@@ -52,11 +53,11 @@ def save_baseline(path: Path, runs: Sequence[JudgedRun]) -> None:
     """Writes a baseline: a file with the verdict on every sample of `runs`, without the replies.
 
     Raises:
-        UsageError: the file is there and is no baseline, or two runs are the same but for their
-            model.
+        UsageError: the file is there and is no baseline, or one of another model or task; or two
+            runs are the same but for their model.
     """
-    if path.exists() and not is_baseline(path):
-        raise UsageError(f"{str(path)!r} is no baseline; to keep it, name another file")
+    if path.exists():
+        _check_replaced(path, runs)
     asked = [(run.manifest.task, str(sorted(run.manifest.settings.items()))) for run in runs]
     for (task, _), count in Counter(asked).items():
         if count > 1:
@@ -65,6 +66,25 @@ def save_baseline(path: Path, runs: Sequence[JudgedRun]) -> None:
     content = ",\n".join(map(_saved, runs))
     text = f'{{"format": "{FORMAT}", "saved": "{saved}", "runs": [\n{content}\n]}}\n'
     replace_file(path, text.encode())
+
+
+def _check_replaced(path: Path, runs: Sequence[JudgedRun]) -> None:
+    """A baseline is renewed by runs of its models and tasks. One that cannot be read is made anew;
+    raises `UsageError` for any other file.
+    """
+    if not is_baseline(path):
+        raise UsageError(f"{str(path)!r} is no baseline; to keep it, name another file")
+    before: list[JudgedRun] = []
+    with suppress(JournalError):
+        before = read_baseline(path)
+    known = {(run.manifest.model, run.manifest.task) for run in runs}
+    for run in before:
+        model, task = run.manifest.model, run.manifest.task
+        if (model, task) not in known:
+            raise UsageError(
+                f"{str(path)!r} is a baseline of {model} on {task}, of which no run is given; name "
+                "another file, or delete this one to replace it"
+            )
 
 
 def is_baseline(path: Path) -> bool:

@@ -84,8 +84,9 @@ def gate(
     worse; 1, a run or the baseline cannot be read; 2, they cannot be compared, or the command line
     is wrong.
 
-    --save writes the file: the verdict on each sample, without replies. Each task of the baseline
-    needs one run, which has the same rows: ask it with the same lengths, conditions and samples.
+    --save writes the file: the verdict on each sample, without replies. It replaces a baseline of
+    the same models and tasks, and no other. Each task of the baseline needs one run, which has the
+    same rows: ask it with the same lengths, conditions and samples.
 
     --ask asks each run more samples of the baseline, as many on each line, in up to four waves,
     with a look after each; it says before what that may cost, and with --dry-run only that. So a

@@ -12,6 +12,7 @@ from typing import Self
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 
 from eyechart.harness.cli.terminal import live_console, one_line, say
+from eyechart.harness.spec.duration import duration
 
 _SPOKEN_S = 60.0
 """Seconds between lines about trainings under way where stderr is no terminal."""
@@ -78,11 +79,3 @@ class Display:
 
     def _count(self) -> str:
         return f"{len(self.ended):,} of {len(self._labels):,} done"
-
-
-def duration(seconds: float) -> str:
-    """`8 s`, `3 min`, `2.5 h`."""
-    if seconds < 60:  # noqa: PLR2004  a minute
-        return f"{seconds:.0f} s"
-    minutes = seconds / 60
-    return f"{minutes:.0f} min" if minutes < 90 else f"{minutes / 60:.1f} h"  # noqa: PLR2004

@@ -13,7 +13,6 @@ from eyechart.harness.satellites.lab.asking import unanswered
 from eyechart.harness.satellites.lab.folders import CSV, PAGE, VARIANTS, LabFolder
 from eyechart.harness.satellites.lab.memory import longest_tokens
 from eyechart.harness.satellites.lab.order import TRAINED, ended
-from eyechart.harness.satellites.lab.progress import duration
 from eyechart.harness.satellites.lab.results import (
     Comparison,
     Result,
@@ -28,6 +27,7 @@ from eyechart.harness.satellites.lab.seeds import FEWEST, fewest_seeds, mean, sm
 from eyechart.harness.satellites.lab.study import LabSpec
 from eyechart.harness.satellites.lab.words import method, sentence, shared_training
 from eyechart.harness.satellites.lab.worker import Slot
+from eyechart.harness.spec.duration import duration
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer

@@ -13,10 +13,11 @@ from eyechart.harness.satellites.lab.embedded.tokenizer import build, vocabulary
 from eyechart.harness.satellites.lab.folders import ROOT
 from eyechart.harness.satellites.lab.lab_command import Wanted, places_of, working
 from eyechart.harness.satellites.lab.order import ORDER, WEIGHTS, Order, ended
-from eyechart.harness.satellites.lab.progress import Display, duration
+from eyechart.harness.satellites.lab.progress import Display
 from eyechart.harness.satellites.lab.study import Training, digest_of
 from eyechart.harness.satellites.lab.variant import Variant
 from eyechart.harness.satellites.lab.worker import Slot, train_all
+from eyechart.harness.spec.duration import duration
 
 NAME = "embedded"
 """What stands in the place of a study's file."""
