@@ -436,7 +436,9 @@ def extract_any(reply: str, answer: AnswerForm, *, first_line: bool) -> Extracte
     """`extract` without the fast path for plain replies."""
     normal = composed(reply)
     found = _extract_composed(normal.text, answer, first_line=first_line)
-    return replace(found, start=normal.place(found.start), end=normal.place(found.end))
+    if normal.origin is None:
+        return found
+    return replace(found, start=normal.origin[found.start], end=normal.origin[found.end])
 
 
 def _extract_composed(reply: str, answer: AnswerForm, *, first_line: bool) -> Extracted:

@@ -29,10 +29,6 @@ class Composed:
     origin: Sequence[int] | None
     """Index of each character, and of the end, in the text as it was; `None` if it was the same."""
 
-    def place(self, index: int) -> int:
-        """Where a place of this text is in the text as it was."""
-        return index if self.origin is None else self.origin[index]
-
 
 def composed(text: str) -> Composed:
     """`text` in NFC, in time linear in its length."""
@@ -52,7 +48,7 @@ def composed(text: str) -> Composed:
 
 def nfc(text: str) -> str:
     """`text` in the form in which it is compared."""
-    return composed(text).text
+    return text if text.isascii() else composed(text).text
 
 
 def _starts(text: str) -> Iterator[int]:
