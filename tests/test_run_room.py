@@ -8,12 +8,12 @@ import csv
 import gzip
 import json
 import re
-from dataclasses import replace
 from random import choices
 from typing import TYPE_CHECKING, Any
 
 import orjson
 import pytest
+from msgspec.structs import replace
 
 from eyechart.harness.analysis.details import RunDetails, read_details
 from eyechart.harness.analysis.judged_run import read_run

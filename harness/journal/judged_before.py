@@ -17,7 +17,7 @@ LINES = "journal_lines"
 """Key of the number of lines that the journal had."""
 CellName: TypeAlias = tuple[str, tuple[int, ...], int]
 """A condition's label, the numbers of a line, and the draws of each sample."""
-_CHUNK = 1 << 20
+_CHUNK = 1 << 16
 
 
 def judged_before(folder: Path) -> tuple[str, Mapping[CellName, str]]:
