@@ -20,6 +20,7 @@ from eyechart.harness.analysis.run_text import (
     run_finding,
     several_models_notes,
 )
+from eyechart.harness.analysis.same_mistake import same_mistake_notes
 from eyechart.harness.analysis.tables import to_csv
 from eyechart.harness.analysis.tokens_text import table_notes
 from eyechart.harness.analysis.unread import unread_lines
@@ -105,7 +106,8 @@ def show_run(
     for remedy in remedies(judged_run, threshold, conditions):
         tell(f"To know it, {remedy}.")
     named = [(judged_run.manifest.model, judged_run)]
-    notes = (*missing_notes(named), *several_models_notes(named), *drift_notes(named))
+    served = (*several_models_notes(named), *drift_notes(named))
+    notes = (*missing_notes(named), *same_mistake_notes(named), *served)
     for note in filter(None, (*notes, *refused_notes(named), reading_note(named))):
         tell(note)
     if sure := confidence_finding(judged_run, threshold, conditions):

@@ -19,6 +19,7 @@ from eyechart.harness.analysis.run_text import (
     run_finding,
     several_models_notes,
 )
+from eyechart.harness.analysis.same_mistake import same_mistake_notes
 from eyechart.harness.analysis.standing import Standing
 from eyechart.harness.analysis.tokens_text import notes_of_runs
 from eyechart.harness.report import figures, listed
@@ -99,6 +100,7 @@ class PageSection:
         notes = (
             *missing_notes(runs),
             *standing_notes(self.standing),
+            *same_mistake_notes(runs),
             *several_models_notes(runs),
             *drift_notes(runs),
             *refused_notes(runs),

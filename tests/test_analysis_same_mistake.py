@@ -1,0 +1,68 @@
+"""Sentences about wrong answers that are nearly all alike."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from eyechart.harness.analysis.judged_run import read_run
+from eyechart.harness.analysis.same_mistake import same_mistake_notes
+from eyechart.providers.base import Request
+from tests.conftest import Lab, right
+
+
+def shifted(by: int, until: int = 100) -> Callable[[Request], Any]:
+    """Answers that are off by so much in the first samples."""
+
+    def reply(request: Request) -> str:
+        index = int(request.sample_id.rpartition("=")[2])
+        head, _, number = str(right(request)).rpartition(" ")
+        return f"{head} {int(number) + by * (index < until)}"
+
+    return reply
+
+
+def always(_request: Request) -> str:
+    return "Final answer: 70"
+
+
+@pytest.mark.parametrize(
+    ("script", "said"),
+    [
+        (shifted(1), ["x: 80 of its 80 wrong answers are 1 too large."]),
+        (shifted(-2), ["x: 80 of its 80 wrong answers are 2 too small."]),
+        (always, ["x: 80 of its 80 wrong answers are 70."]),
+        (shifted(1, until=4), []),
+        (right, []),
+    ],
+)
+def test_wrong_answers_that_are_alike(
+    lab: Lab, script: Callable[[Request], Any], said: list[str]
+) -> None:
+    """Fewer than twenty are not looked at."""
+    wanted = lab.wanted(samples=20)
+    lab.asked(wanted, script)
+    assert same_mistake_notes([("x", read_run(wanted.folder))]) == said
+
+
+def test_errors_of_many_sizes_are_no_single_mistake(lab: Lab) -> None:
+    """Neither are answers that differ."""
+
+    def uneven(request: Request) -> Any:
+        return shifted(int(request.sample_id.rpartition("=")[2]) % 9 + 1)(request)
+
+    wanted = lab.wanted(samples=20)
+    lab.asked(wanted, uneven)
+    assert same_mistake_notes([("x", read_run(wanted.folder))]) == []
+
+
+def test_every_door_says_it(lab: Lab) -> None:
+    """The terminal and the page."""
+    done = lab.bench_run("--model", lab.fake(shifted(1)), "--samples", "20")
+    said = "80 of its 80 wrong answers are 1 too large."
+    assert f"fake/model: {said}" in done.out
+    page = lab.folder / "page.html"
+    assert lab.bench("report", lab.the_run(), "-o", page).code == 0
+    assert said in page.read_text(encoding="utf-8")
