@@ -19,6 +19,7 @@ from eyechart.harness.analysis.leaderboard_file import read_rows
 from eyechart.harness.report.readme import BEGIN, END
 from eyechart.harness.spec import lines_of
 from tests.conftest import Lab
+from tests.curves import answers
 from tests.simulated import logistic, simulated
 
 
@@ -185,3 +186,10 @@ def test_a_wrong_length_is_one_line(lab: Lab) -> None:
     done = lab.bench("score", lab.folder, "--at", "20,x")
     assert done.code == 2
     assert "'--at': it must be a whole number" in done.err
+
+
+def test_one_line_that_leaves_the_length_open_has_no_numbers() -> None:
+    """The curve would say 99 % of eight right replies, and mean its assumptions."""
+    eight, twenty = (at_length(effective_length(answers([[1]] * n, (4,))), 4) for n in (8, 20))
+    assert (eight.accuracy, eight.accuracy_ci, eight.reaches) == (None, (None, None), None)
+    assert (twenty.verdict, eight.verdict) == ("yes", "")

@@ -133,6 +133,15 @@ class TestChanges:
         (folder / VERDICTS).unlink()
         assert len(lab.asked(lab.wanted())) == 16
 
+    def test_a_dry_run_refuses_it_as_the_run_does(self, lab: Lab) -> None:
+        """Before anything is asked and paid for."""
+        asked = ("--model", lab.fake(right))
+        assert lab.bench_run(*asked).code == 0
+        (lab.the_run() / SAMPLES).unlink()
+        runs = [lab.bench_run(*asked, *more) for more in ((), ("--dry-run",))]
+        assert [done.code for done in runs] == [1, 1]
+        assert all("samples.jsonl has 0 lines, and had" in done.err for done in runs)
+
     def test_a_letter_a_sample(self, lab: Lab) -> None:
         """In the order of the index; a dot where nothing was asked."""
         folder = scored(lab)

@@ -33,7 +33,8 @@ def always(_request: Request) -> str:
     [
         (shifted(1), ["x: 80 of its 80 wrong answers are 1 too large."]),
         (shifted(-2), ["x: 80 of its 80 wrong answers are 2 too small."]),
-        (always, ["x: 80 of its 80 wrong answers are 70."]),
+        (always, ["x: 80 of its 80 answers are 70."]),
+        (lambda _: "Final answer: 2", ["x: 80 of its 80 answers are 2."]),
         (shifted(1, until=4), []),
         (right, []),
     ],

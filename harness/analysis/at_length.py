@@ -31,8 +31,8 @@ class AtLength:
     length: int
     """Symbols, in the task's unit."""
     accuracy: float | None
-    """Mean of the posterior: 0 to 1. `None` outside the lengths asked, and beyond the length that
-    the lines certify where no falling curve fits."""
+    """Mean of the posterior: 0 to 1. `None` outside the lengths asked, beyond the length that the
+    lines certify where no falling curve fits, and where one line leaves the length open."""
     accuracy_ci: tuple[float | None, float | None]
     """The 95 % interval. Outside the lengths asked only one end is known: above them the accuracy
     is at most the upper end at the longest one, below them at least the lower end at the shortest
@@ -110,7 +110,8 @@ def at_length(estimate: EffectiveLength, length: int) -> AtLength:
 
     Replies that fail for another cause than sight count as failures here, as they do in all
     accuracies. Where the answers agree with no falling curve, only lengths that the lines certify
-    have numbers: the curve passes over a dip. Outside the lengths asked there are bounds.
+    have numbers: the curve passes over a dip. Neither has one line that leaves the length open.
+    Outside the lengths asked there are bounds.
     """
     fitted, limit = estimate.fit, estimate.limit
     by = "" if limit.is_ranked else limit.by
@@ -128,9 +129,12 @@ def at_length(estimate: EffectiveLength, length: int) -> AtLength:
 
 def is_described(estimate: EffectiveLength, length: float) -> bool:
     """Whether the fitted curve describes the accuracy at a length: with a single threshold at every
-    length, else up to the length that the lines certify.
+    length, else up to the length that the lines certify. A single line that leaves the effective
+    length open says nothing but its own accuracy: the curve there is an assumption.
     """
     certified = estimate.length
+    if estimate.lines == 1 and certified is None:
+        return False
     if estimate.one_threshold or certified is None:
         return estimate.one_threshold
     return certified.sign != "<" and length <= certified.length

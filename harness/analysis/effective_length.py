@@ -87,6 +87,8 @@ class EffectiveLength:
     area_ci: tuple[float, float]
     fit: Fit = field(compare=False, repr=False)
     """The fitted curve."""
+    lines: int
+    """Lines with a scored reply."""
     rows: int | None = None
     """Rows of symbols, each asked at several lengths; `None` if each length has its own."""
 
@@ -163,6 +165,7 @@ def effective_length(
         area=area,
         area_ci=_ends(areas_under(samples.lengths, draws), area),
         fit=fitted,
+        lines=len(samples.lines),
     )
 
 

@@ -2,42 +2,53 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 import numpy.typing as npt
 
 from eyechart.harness.analysis.judged_run import JudgedRun
 from eyechart.harness.score.outcomes import Outcome
+from eyechart.harness.spec import varied_label
 
 _FEWEST, _SHARE = 20, 0.8
-"""So many wrong answers are looked at, and the share of them that must be alike."""
+"""So many wrong answers are looked at, and the share that must be alike."""
+_FEWEST_ANSWERS = 3
+"""Distinct wrong answers at least: with two possible ones each error has the same size."""
 
 
 def same_mistake_notes(runs: Sequence[tuple[str, JudgedRun]]) -> list[str]:
-    """A sentence for each of the named runs whose wrong answers are nearly all alike. Such a model
-    may see the rows and fail otherwise: it counts something else too, or answers by a rule.
+    """A sentence for each of the named runs that answers nearly always the same number, or whose
+    wrong answers nearly all have the same error. Such a model may see the rows and fail otherwise:
+    it counts something else too, or answers by a rule.
     """
-    return [f"{name}: {said}" for name, run in runs for said in _said(run)]
+    return [f"{name}: {said}" for name, run in runs if (said := _said(run))]
 
 
-def _said(run: JudgedRun) -> Iterator[str]:
+def _said(run: JudgedRun) -> str:
     if run.options or run.spec.answer.kind.stored is not int:
-        return
-    samples = run.samples
-    wrong = samples["outcome"].to_numpy() == Outcome.INCORRECT.place
-    errors = samples["signed_error"].to_numpy()[wrong]
-    given = samples["answer"].to_numpy()[wrong]
-    if len(errors) < _FEWEST:
-        return
-    error, times = _commonest(errors)
-    if times >= _SHARE * len(errors):
-        size = f"{abs(error):,.0f} too {'large' if error > 0 else 'small'}"
-        yield f"{times:,} of its {len(errors):,} wrong answers are {size}."
-    answer, times = _commonest(given)
-    targets = len(np.unique(samples["target"].to_numpy()[wrong]))
-    if times >= _SHARE * len(given) and targets > 1:
-        yield f"{times:,} of its {len(given):,} wrong answers are {run.answers[int(answer)]:,}."
+        return ""
+    outcomes, answers, targets, errors = (
+        run.samples[name].to_numpy() for name in ("outcome", "answer", "target", "signed_error")
+    )
+    wrong = outcomes == Outcome.INCORRECT.place
+    read = wrong | (outcomes == Outcome.CORRECT.place)
+    if wrong.sum() < _FEWEST or len(np.unique(targets[read])) == 1:
+        return ""
+    answer, times = _commonest(answers[read])
+    if times >= _SHARE * read.sum():
+        return f"{times:,} of its {read.sum():,} answers are {run.answers[int(answer)]:,}."
+    error, times = _commonest(errors[wrong])
+    if times < _SHARE * wrong.sum() or len(np.unique(answers[wrong])) < _FEWEST_ANSWERS:
+        return ""
+    size = f"{abs(error):,.0f} too {'large' if error > 0 else 'small'}"
+    cells = run.samples["cell"].to_numpy()[wrong]
+    conditions = list(run.conditions)
+    failing = {run.manifest.cells[cell].condition for cell in np.unique(cells)}
+    where = ""
+    if len(conditions) > 1 and len(failing) == 1:
+        where = f" with {varied_label(failing.pop(), conditions)}"
+    return f"{times:,} of its {wrong.sum():,} wrong answers{where} are {size}."
 
 
 def _commonest(values: npt.NDArray[np.generic]) -> tuple[float, int]:

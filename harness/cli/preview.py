@@ -13,6 +13,7 @@ from eyechart.harness.analysis.power import smallest_factor, smallest_fall
 from eyechart.harness.cli.terminal import say, warn
 from eyechart.harness.face.run_options import RunOptions
 from eyechart.harness.journal.answers import Answered, answered
+from eyechart.harness.journal.judged_before import check_journal
 from eyechart.harness.journal.manifest import MANIFEST, read_manifest
 from eyechart.harness.plan.context_fit import CellFit, context_fits
 from eyechart.harness.plan.cost import Budget
@@ -160,8 +161,9 @@ class Preview:
 
 def _answers(folder: Path, plan: Plan) -> Answered | None:
     """Which planned samples are answered in the run's folder; `None` if none is, not even in its
-    first turns.
+    first turns. Raises `JournalError` where the run would, see `check_journal`.
     """
+    check_journal(folder)
     found = answered(folder, warn, plan.lines, line_start(plan.seed, plan.task.name))
     return found if found or found.unsent or found.begun else None
 
