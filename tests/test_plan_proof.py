@@ -298,3 +298,19 @@ def test_an_oracle_that_miscounts_is_off_by_one_and_never_below_none(tmp_path: P
     """A count of -1 would be no mistake that a model makes."""
     task = opened(tmp_path, "integer", 0)
     assert {knower([task])(sample.id).wrong for sample in plan(task)} == {"Final answer: 1"}
+
+
+def test_options_that_are_signs_come_with_a_remedy(tmp_path: Path) -> None:
+    """They look like marks of a list or of a quotation."""
+    items = [{"variables": {"a": 3, "b": 2}, "target": ">", "length": 1}]
+    (tmp_path / "signs.jsonl").write_text("\n".join(map(json.dumps, items)))
+    file = tmp_path / "signs.yaml"
+    lines = (
+        *("version: 1", "title: Signs", "items: signs.jsonl", "prompt: |"),
+        *("  Which sign belongs between {{ a }} and {{ b }}?", "  Write {{ phrase }} and then it."),
+        'answer: {type: choice, options: ["<", ">"]}',
+    )
+    file.write_text("\n".join(lines) + "\n")
+    *found, remedy = proof.failure_lines(open_task("x/signs", file))
+    assert found
+    assert remedy.endswith("as signs alone; write words in their place")

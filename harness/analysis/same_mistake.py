@@ -31,8 +31,9 @@ def _said(run: JudgedRun) -> str:
     outcomes, answers, targets, errors = (
         run.samples[name].to_numpy() for name in ("outcome", "answer", "target", "signed_error")
     )
-    wrong = outcomes == Outcome.INCORRECT.place
-    read = wrong | (outcomes == Outcome.CORRECT.place)
+    known = answers >= 0  # a task's own scorer reads none
+    wrong = known & (outcomes == Outcome.INCORRECT.place)
+    read = wrong | (known & (outcomes == Outcome.CORRECT.place))
     if wrong.sum() < _FEWEST or len(np.unique(targets[read])) == 1:
         return ""
     answer, times = _commonest(answers[read])

@@ -210,12 +210,12 @@ def _checked(name: str, path: Path) -> tuple[Task | None, list[str], list[str]]:
     """Checks a task file and proves the task: the task (`None` if the file cannot be opened), its
     problems, and what is unusual in it.
     """
-    from eyechart.harness.plan.proof import failures, repetitions
+    from eyechart.harness.plan.proof import failure_lines, repetitions
     from eyechart.harness.plan.warnings import warnings
 
     try:
         task = open_task(name, path)
-        problems = [*map(str, failures(task)), *repetitions(task)]
+        problems = [*failure_lines(task), *repetitions(task)]
         return task, problems, [*warnings(task)]
     except (TaskFileError, TaskError) as error:
         return None, [*error.lines], []

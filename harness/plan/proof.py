@@ -36,6 +36,17 @@ class Failure:
         )
 
 
+def failure_lines(task: Task) -> Iterator[str]:
+    """The `failures` in lines, and what helps where the options of a choice are not all read."""
+    found = [*map(str, failures(task))]
+    yield from found
+    if found and task.spec.answer.options:
+        yield (
+            f"{task.name}: not all of these options can be read in replies, as signs alone; write "
+            "words in their place"
+        )
+
+
 def failures(task: Task) -> Iterator[Failure]:
     """The failures on the first sample of each default condition and line.
 
