@@ -48,7 +48,7 @@ def followed(lab: Lab, done: Done) -> Done:
 
 
 class TestManyRuns:
-    """What does not grow faster than the number of pairs, and is shown meanwhile."""
+    """The work on many runs grows no faster than the number of pairs, and its progress is shown."""
 
     def test_each_difference_is_asked_once_for_its_sign(self, lab: Lab) -> None:
         """By the ranks of all runs together, and the rows of all pairs are one table."""

@@ -210,8 +210,8 @@ Ready: TypeAlias = tuple[str, str, list[str]]
 
 
 def ready(folder: Path, *answers: Ready) -> tuple[list[str], list[str]]:
-    """The problems and the warnings of items with a country, a target and `accept`, on every second
-    line of a file.
+    """What is said of ready items: the problems, and the warnings. Each of the `answers` is one
+    item, a country, its target and `accept`; an empty line follows each in the file.
     """
     folder = folder / str(len(list(folder.iterdir())))  # an items file is read once
     folder.mkdir()

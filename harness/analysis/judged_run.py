@@ -184,7 +184,7 @@ class JudgedRun:
 
     @cached_property
     def outcomes(self) -> npt.NDArray[np.int64]:
-        """The number of samples with each of `OUTCOMES` in each cell; shape (cells, outcomes)."""
+        """How many samples of each cell have each outcome: shape (cells, outcomes)."""
         return self.cells[list(OUTCOMES)].to_numpy(np.int64)
 
     @cached_property

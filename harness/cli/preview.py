@@ -183,11 +183,12 @@ class Cap:
     """
 
     next: int | None
-    """After the next waves of the runs before."""
+    """Requests that are left after the next wave of each run before."""
     least: int | None
-    """After all their waves, at least."""
+    """Requests that are left, at least, after all waves of the runs before."""
     most: int | None
-    """After all their waves, at most. Equal to `least` if it is known what these ask."""
+    """Requests that are left, at most, after all waves of the runs before. It equals `least` where
+    it is known how many requests these waves take."""
 
     @classmethod
     def of(cls, requests: int | None) -> Cap:

@@ -170,8 +170,8 @@ def _show_places(
     *,
     in_tokens: bool,
 ) -> None:
-    """A table of effective lengths, with the accuracy at each length `at`, and the meaning of its
-    star.
+    """Prints a table of effective lengths, with the accuracy at each length in `at`. Below it
+    stands what the star in the table means.
     """
     columns = [
         Column([sees_text(threshold, in_tokens=in_tokens)], [*map(_length, places)]),

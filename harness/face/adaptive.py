@@ -55,7 +55,7 @@ class AllWaves:
     present: Mapping[CellKey, int]
     """The cells of `plan` that have answers, each with the number of its answered samples."""
     foreseen: Sequence[Mapping[Line, int]]
-    """The waves of a condition that `foreseen` expects; none once something is planned."""
+    """The waves that a condition is expected to have; empty once the run has a plan."""
     unfinished: Sequence[Condition]
     """The conditions that are asked more."""
     limit: float

@@ -116,7 +116,7 @@ class AskedRun:
         return self._to_ask(within(self.read(), self._there(counts), requests))
 
     def on_line(self, key: CellKey, requests: int) -> AskedRequest:
-        """So many requests on one line, or as many as the task has there, for their price."""
+        """These requests on one line, at most as many as the task has there, to price them."""
         rows = math.ceil(requests / draws_of(self.read()))
         return self._to_ask(self._there({key: rows}))
 

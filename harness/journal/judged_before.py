@@ -51,7 +51,7 @@ def check_journal(folder: Path) -> None:
 
 
 def line_count(folder: Path) -> int:
-    """The number of whole lines in the journal; 0 where it cannot be read."""
+    """How many complete lines the journal has; 0 where it cannot be read."""
     try:
         with open_regular(folder / SAMPLES) as file:
             return sum(chunk.count(b"\n") for chunk in iter(lambda: file.read(_CHUNK), b""))

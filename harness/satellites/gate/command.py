@@ -113,8 +113,17 @@ def _askings(
     margin: float,
 ) -> list[Asking]:
     """How the run of each task is asked, each as if no other were."""
-    pairs = [(one, AskedRun(partner_of(one, runs).folder, limits, warn)) for one in before]
-    return [AskedAgainstBaseline(one, run, limits, threshold, margin) for one, run in pairs]
+    return [
+        AskedAgainstBaseline(one, run, limits, threshold, margin)
+        for one, run in _partners(before, runs, limits)
+    ]
+
+
+def _partners(
+    before: Sequence[JudgedRun], runs: Sequence[JudgedRun], limits: Limits
+) -> list[tuple[JudgedRun, AskedRun]]:
+    """Each run of the baseline with the run of its task, which can be asked."""
+    return [(one, AskedRun(partner_of(one, runs).folder, limits, warn)) for one in before]
 
 
 def _ask(
@@ -125,10 +134,9 @@ def _ask(
     margin: float,
 ) -> set[Path]:
     """Asks the run of each task until it is decided; returns the folders of those that are."""
-    pairs = [(one, AskedRun(partner_of(one, runs).folder, limits, warn)) for one in before]
     decided = set()
     spent = f"{named('max_requests')} or {named('budget')}"
-    for one, run in pairs:
+    for one, run in _partners(before, runs, limits):
         if limits.is_spent:
             say(f"{one.manifest.task}: not asked, because {spent} is used up")
             continue
