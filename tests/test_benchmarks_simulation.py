@@ -15,11 +15,9 @@ from eyechart.harness.analysis.effective_length import effective_length
 from eyechart.harness.analysis.fit import fit
 from eyechart.harness.analysis.interval import Bound
 from eyechart.harness.analysis.next_ranked import RANKS
-from eyechart.harness.satellites.lab.seeds import smallest_pair_p
 from eyechart.harness.settings.judging import THRESHOLD
 from eyechart.harness.spec import Line
 from tests.benchmarks.every_length import Truth, exact_lengths, truth_of
-from tests.benchmarks.lab_pairs import sign_flip_p
 from tests.benchmarks.simulation import (
     adaptive,
     asked,
@@ -394,9 +392,3 @@ def test_unpaired_sides_have_lines_and_answers_of_their_own() -> None:
     row = unpaired.measure(setting, 10)
     assert float(row["false"] or 0) <= 0.1
     assert {"power_1.25", "power_1.5", "power_2.0"} <= set(row)
-
-
-def test_the_smallest_p_of_changes_of_signs_is_that_of_all_of_them() -> None:
-    """Two of 64 for six pairs that agree; pairs that cancel show nothing."""
-    assert sign_flip_p(np.ones(6)) == pytest.approx(smallest_pair_p(6)) == 2 / 64
-    assert sign_flip_p(np.array([1.0, -1.0, 2.0, -2.0])) == 1.0

@@ -65,7 +65,7 @@ def test_a_broken_verb_takes_nothing_else_down(lab: Lab, site: Path) -> None:
     assert "it is a int, and should be a typer.Typer" in done.err
     assert "'run' is built in, and that one is used" in done.err
     assert "  gone  " not in done.out
-    assert "  probe " in done.out
+    assert "  gate " in done.out
     assert lab.bench("tasks").code == 0
     done = lab.bench("odd")
     assert (done.code, done.err.count("\n")) == (2, 1)
@@ -74,14 +74,14 @@ def test_a_broken_verb_takes_nothing_else_down(lab: Lab, site: Path) -> None:
 
 def test_ours_cannot_be_replaced(lab: Lab, site: Path) -> None:
     """A package with the name of one of our verbs is named, and ours is used."""
-    plug(site, "acme-rope", {VERBS: {"rope": "greeting:app"}}, files={"greeting.py": GREETS})
-    found = find(VERBS, "rope")
+    plug(site, "acme-gate", {VERBS: {"gate": "greeting:app"}}, files={"greeting.py": GREETS})
+    found = find(VERBS, "gate")
     assert found is not None
     assert found.distribution == "eyechart"
-    assert installed(VERBS, ()).usable["rope"].distribution == "eyechart"
+    assert installed(VERBS, ()).usable["gate"].distribution == "eyechart"
     done = lab.bench("--help")
-    assert "acme-rope 1.0" in done.err
-    assert "Answer questions about rotary positions." in done.out
+    assert "acme-gate 1.0" in done.err
+    assert "Compare runs with a saved baseline, for pipelines." in done.out
 
 
 def test_a_package_draws_on_the_page(lab: Lab, site: Path) -> None:

@@ -16,7 +16,7 @@ import pytest
 from eyechart.harness.spec import TaskSpec
 from eyechart.harness.task.catalogue import built_in_files
 from eyechart.harness.task.source import parse
-from eyechart.providers.plugins import ARCHITECTURES, ENGINES, INSIDES, PANELS, VERBS
+from eyechart.providers.plugins import ENGINES, TRACKERS, VERBS
 
 ROOT = Path(__file__).parents[1]
 FACE = "eyechart."
@@ -198,11 +198,22 @@ def test_a_satellite_is_imported_by_nothing_else() -> None:
     assert {package_of(name) for name in modules() if is_satellite(name)} > {SATELLITES}
 
 
+def test_the_laboratory_joins_by_entry_points_alone() -> None:
+    """It imports the core; nothing of the core, and no test of it, imports the laboratory."""
+    files = [path for folder in SOURCES for path in (ROOT / folder).rglob("*.py")]
+    theirs = {path for path in files if "eyechart_lab" in {*_tops(path)}}
+    assert theirs == set(), "move it to lab/"
+    assert any(
+        {name for name in imports(path) if name.startswith("eyechart_lab.")}
+        for path in (ROOT / "lab").rglob("*.py")
+    ), "the check finds what is there"
+
+
 def test_entry_points_name_what_is_there() -> None:
     """Each of ours names an object of a satellite."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    groups = {ARCHITECTURES, VERBS, ENGINES, PANELS, INSIDES}
-    assert groups <= set(project["entry-points"])
+    groups = {VERBS, ENGINES, TRACKERS}
+    assert groups < set(project["entry-points"])
     for group in groups:
         for name, value in project["entry-points"][group].items():
             module, _, attribute = value.removeprefix(FACE).partition(":")

@@ -24,7 +24,7 @@ from eyechart.providers.hf.descriptor import file_name, folder_name
 from eyechart.providers.registry import open_model, parse_model
 from eyechart.testing import check_provider
 from tests.conftest import Lab, records
-from tests.test_probe_hf import MODELS, edit, write
+from tests.hf_models import MODELS, edit, write
 
 pytestmark = [pytest.mark.torch, pytest.mark.filterwarnings("ignore")]  # theirs, not ours
 ROWS = ["1", "1 0 1", "0 0 1 1 0 1 1", "1 1 1 1 1 1 1 1 1 0"]

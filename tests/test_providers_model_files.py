@@ -16,7 +16,6 @@ import numpy as np
 import pytest
 from safetensors.numpy import load_file, save_file
 
-from eyechart.harness.satellites.probe.tiny import open_inside as open_tiny
 from eyechart.providers import model_files
 from eyechart.providers.base import ModelSettings, Request, SetupError, StopRunError
 from eyechart.providers.hf.files import files_in
@@ -43,9 +42,16 @@ def folder(tmp_path: Path) -> Path:
 
 
 def read(folder: Path, prompt: str) -> None:
-    """Loads the model and reads its inside on a prompt."""
-    inside = open_tiny(ModelSettings(str(folder)))
-    inside.forward(inside.tokens(prompt).ids)
+    """Loads the model, and computes a prompt."""
+
+    async def ask() -> None:
+        provider = tiny_provider.open_provider(ModelSettings(str(folder)))
+        try:
+            await provider.complete(Request(prompt, max_tokens=1))
+        finally:
+            await provider.aclose()
+
+    asyncio.run(ask())
 
 
 def edit(path: Path, **changes: Any) -> None:

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 import altair as alt
-import pandas as pd
 import pytest
 
 import eyechart
@@ -233,28 +232,6 @@ class TestLooks:
                 assert "title" not in spec
                 assert spec["config"]["font"] == wanted.font
 
-    def test_a_measure_of_a_probe_stands_below_the_curve(
-        self, lab: Lab, runs: dict[str, Path]
-    ) -> None:
-        """Over the same lengths, of the same width as other figures."""
-        asked = ("--task", "counting/words", "--lengths", "5,20", "--samples", "2")
-        measures = ("--measure", "attention", "--out", lab.out)
-        assert lab.bench("probe", *asked, *measures, "--model", "tiny").code == 0
-        probe = next((lab.out / "probes" / "tiny" / "counting").iterdir())
-        found = charts("probe", runs["tiny"], probe)
-        assert "counting/words: tiny, Attention sinks" in found
-        check_valid(found["counting/words: tiny, Attention sinks"])
-        for spec in found.values():
-            assert _size(spec)[0] == pytest.approx(WIDTH * INCH, abs=1.5)
-            upper, lower = spec["vconcat"]
-            assert upper["width"] == lower["width"]
-            assert {"curve", "inside"} <= set(spec["datasets"])
-            assert spec["usermeta"]["notes"]
-        written = figure(lab, "probe", runs["tiny"], probe, "-o", lab.folder / "p.pdf")
-        assert len(written) == len(found)
-        assert lab.folder / "p-tiny-attention-sinks.pdf" in written
-        lab.bench("figure", "probe", probe).one_line(2, "is a probe: name its run too")
-
 
 def _size(spec: dict[str, Any]) -> tuple[float, float]:
     """Width and height of the drawing in points."""
@@ -340,25 +317,6 @@ class TestNumbers:
             cells = eyechart.load_run(runs[name]).cells.query("strategy == 'direct'")
             shown = [row["y"] for row in spec["datasets"]["curve"] if row["colour"] == reading]
             assert shown == list(cells["accuracy"])
-
-    def test_what_a_probe_reads_is_beside_both_readings(self, lab: Lab) -> None:
-        """The share of counts that its table has, at the lengths of both readings."""
-        asked = ("--task", "counting/bernoulli", "--model", "tiny", "--lengths", "10,20,40")
-        few = ("--samples", "2", "--axis", "separator=none", "--out", lab.out)
-        for more in ((), ("--read", "likelihood")):
-            assert lab.bench("run", *asked, *few, *more).code == 0
-        assert lab.bench("probe", *asked, *few, "--measure", "counter").code == 0
-        (table,) = lab.out.rglob("probe.csv")
-        folders = [path.parent for path in (lab.out / "runs").rglob("manifest.json")]
-        (spec,) = charts("readings", *folders, table.parent).values()
-        frame = pd.read_csv(table).query("quantity == 'within_half'")
-        best = frame.groupby("length")["value"].max()
-        curve = [row for row in spec["datasets"]["curve"] if row["colour"] == "read off the states"]
-        assert [row["length"] for row in curve] == list(best.index)
-        assert len(curve) > 1
-        assert [row["y"] for row in curve] == pytest.approx(list(best))
-        (said,) = spec["usermeta"]["notes"]
-        assert said.startswith("read off the states: Share of the counts so far")
 
     def test_the_threshold_is_that_of_the_run(self, runs: dict[str, Path]) -> None:
         """And that of the command."""

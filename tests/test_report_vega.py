@@ -57,7 +57,3 @@ def test_without_the_extra_no_chart_becomes_a_file(lab: Lab, form: str) -> None:
     done = lab.bench("report", lab.the_run(), "-o", page, "--format", f"html,{form}")
     done.one_line(2, f"--format {form} needs the package vl-convert-python: ", "[charts]")
     assert not page.exists()
-    rope = lab.bench("rope", "-o", lab.folder / f"rope.{form}")
-    assert rope.code == 2
-    if form == "svg":
-        rope.one_line(2, "--output svg needs the package vl-convert-python: ")

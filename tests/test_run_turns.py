@@ -369,13 +369,10 @@ class TestDoors:
         out = ("--out", lab.out, "-o", file)
         lab.bench("export", "batch", "--task", sums, *gpt, *out).one_line(2, "a batch cannot")
 
-    @pytest.mark.parametrize(
-        "command", [["export", "lm-eval", "-o"], ["export", "verifiers", "-o"], ["probe", "--out"]]
-    )
-    def test_what_asks_once_says_so(self, lab: Lab, sums: Path, command: list[str]) -> None:
+    @pytest.mark.parametrize("form", ["lm-eval", "verifiers"])
+    def test_what_asks_once_says_so(self, lab: Lab, sums: Path, form: str) -> None:
         """And who does not."""
-        model = ["--model", "tiny"] if command[0] == "probe" else []
-        done = lab.bench(*command, lab.folder / "x", "--task", sums, *model)
+        done = lab.bench("export", form, "-o", lab.folder / "x", "--task", sums)
         done.one_line(2, "several turns", "'bench run' and Inspect do")
 
     def test_a_model_that_answers_one_message_says_so(self, lab: Lab, sums: Path) -> None:

@@ -33,7 +33,7 @@ def file_name(model: str) -> str:
 HF = Descriptor(
     name="hf",
     title="a model of Hugging Face in a folder, computed here",
-    needs=lambda _environ: f"its folder, {extra_needed('probe', 'torch')}",
+    needs=lambda _environ: f"its folder, {extra_needed('hf', 'torch')}",
     opens="eyechart.providers.hf.provider:open_folder",
     read_label=folder_name,
     models_are_files=True,

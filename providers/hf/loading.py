@@ -13,7 +13,7 @@ try:
     from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer
 except ImportError as error:
     raise SetupError(
-        f"models of hf/ and gguf/ need torch and transformers: {install('probe')}"
+        f"models of hf/ and gguf/ need torch and transformers: {install('hf')}"
     ) from error
 
 from eyechart.providers import plugins

@@ -2,7 +2,7 @@
 
     python -m tests.benchmarks.simulation
         coverage|ranges|further|furthest|equivalence|adaptive|early_line|unpaired|limits|drift|at_length|capped
-        |chance|changes|confidence|unequal|asked|ranked|gated|several_draws|dips
+        |chance|confidence|unequal|asked|ranked|gated|several_draws|dips
         [--runs 500] [--shape NAME,…] [--jobs 2] [--out results.csv] [--docs]
 
 `--docs` renews the table in `docs/simulations.md`, which says what its columns are. Each run has a
@@ -28,7 +28,6 @@ from tests.benchmarks.simulation import (
     at_length,
     capped,
     chance,
-    changes,
     confidence,
     coverage,
     dips,
@@ -58,7 +57,6 @@ from tests.benchmarks.simulation.table import (
 
 PAGE = Path(__file__).resolve().parents[3] / "docs" / "simulations.md"
 SIMULATIONS: Mapping[str, Simulation] = {
-    "changes": changes.SIMULATION,
     "capped": capped.SIMULATION,
     "coverage": coverage.SIMULATION,
     "ranges": ranges.SIMULATION,
@@ -92,13 +90,18 @@ def spread(jobs: int) -> Iterator[Spread]:
         yield pool.imap
 
 
-def main() -> None:
+def main(
+    simulations: Mapping[str, Simulation] = SIMULATIONS,
+    program: str = "python -m tests.benchmarks.simulation",
+    about: str | None = __doc__,
+) -> None:
+    """Runs the simulation that the command names."""
     parser = argparse.ArgumentParser(
-        prog="python -m tests.benchmarks.simulation",
-        description=__doc__,
+        prog=program,
+        description=about,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("simulation", choices=SIMULATIONS)
+    parser.add_argument("simulation", choices=simulations)
     parser.add_argument("--runs", type=int, default=500, help="of each row (500)")
     parser.add_argument("--shape", help="names with commas between; default: all")
     parser.add_argument("--jobs", type=int, default=2)
@@ -113,7 +116,7 @@ def main() -> None:
         parser.error("--docs needs all shapes")
     if given.docs and f"<!-- {given.simulation} -->" not in PAGE.read_text(encoding="utf-8"):
         parser.error(f"{PAGE.name} has no place for this table")
-    simulation = SIMULATIONS[given.simulation]
+    simulation = simulations[given.simulation]
     started = perf_counter()
     done: list[Row] = []
 
@@ -125,14 +128,14 @@ def main() -> None:
     with spread(given.jobs) as mapper:
         for line in lines(simulation.columns, noted(simulation.rows(shapes, given.runs, mapper))):
             print(line, flush=True)
-    command = f"python -m tests.benchmarks.simulation {given.simulation} --runs {given.runs}"
-    about = f"{simulation.about[0].upper()}{simulation.about[1:]}; {given.runs} runs a row."
+    command = f"{program} {given.simulation} --runs {given.runs}"
+    title = f"{simulation.about[0].upper()}{simulation.about[1:]}; {given.runs} runs a row."
     compact = "\n".join(folded(simulation.columns, done))
-    print(f"\n{about}\n\n{compact}\n\n{perf_counter() - started:.0f} s")
+    print(f"\n{title}\n\n{compact}\n\n{perf_counter() - started:.0f} s")
     if given.out:
         write_csv(given.out, simulation.columns, done)
     if given.docs:
-        renew(PAGE, given.simulation, f"{about}\n\n    {command}\n\n{compact}\n")
+        renew(PAGE, given.simulation, f"{title}\n\n    {command}\n\n{compact}\n")
 
 
 if __name__ == "__main__":

@@ -1,0 +1,197 @@
+"""The options of the verbs that look inside: `rope`, `probe`.
+
+Options are parsed before slow modules are imported, as in `harness.cli.app`.
+"""
+
+from __future__ import annotations
+
+from itertools import product
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from eyechart.harness.cli.options import (
+    PLANNED,
+    JsonOption,
+    TrustOption,
+    command_of,
+    examples,
+    listed,
+    settings_of,
+    takes,
+    warner_for_default_axes,
+    whole,
+)
+from eyechart.harness.cli.settings import AskingVerb, Verb
+from eyechart.harness.cli.terminal import warn
+
+ROPE_EXAMPLES = examples(
+    "bench rope --base 500000 --head-dim 128",
+    "bench rope --base 10000,500000,1000000 --context 8192,131072",
+    "bench rope --base 10000 --head-dim 32 --to 4096 -o rope.csv -o rope.svg",
+)
+_MOST_DISTANCE = 1 << 20
+
+
+rope_app = typer.Typer(rich_markup_mode=None)
+probe_app = typer.Typer(rich_markup_mode=None)
+
+
+@rope_app.command(
+    short_help="Answer questions about rotary positions.", epilog=ROPE_EXAMPLES, cls=Verb
+)
+def rope(
+    *,
+    base: Annotated[
+        list[str] | None,
+        typer.Option("--base", metavar="N[,N]", help="Base of the rotary frequencies."),
+    ] = None,
+    head_dim: Annotated[
+        int, typer.Option(metavar="N", parser=whole(2, 4096), help="Width of a head.")
+    ] = 128,
+    context: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--context", metavar="N[,N]", help="Tokens for which the least base is searched."
+        ),
+    ] = None,
+    to: Annotated[
+        int,
+        typer.Option(
+            metavar="N", parser=whole(1, _MOST_DISTANCE), help="Longest distance of the curves."
+        ),
+    ] = 65_536,
+    output: Annotated[
+        list[Path] | None,
+        typer.Option(
+            "--output", "-o", metavar="FILE", help="File of the curves, .csv or .svg; several may."
+        ),
+    ] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Answer questions about rotary positions without a model.
+
+    How similar a query and an equal key are at each distance, the first distance at which that is
+    negative, and the least base with which it never is in a context.
+    """
+    from eyechart_lab.probe.rope_command import rope as show_rope
+
+    raise typer.Exit(
+        show_rope(
+            listed(base or ["10000"]),
+            head_dim,
+            listed(context or ["1024,4096,16384"]),
+            to,
+            output or [],
+            as_json=as_json,
+        )
+    )
+
+
+PROBE_EXAMPLES = examples(
+    "bench probe --model tiny --task counting/ones --axis separator=all --lengths 5,50,500",
+    "bench probe --model tiny --task copying/first_last --measure collapse,attention",
+    "bench probe --model tiny --task counting --intervene none,window=64:4",
+    "bench probe --model hf/PATH --task counting/ones --device cuda",
+)
+
+
+def _measures(given: list[str] | None) -> list[str]:
+    """The measures that are named, all usual ones where none is."""
+    from eyechart_lab.probe.measures.catalogue import check_measures
+
+    return [*check_measures(listed(given or []))]
+
+
+@probe_app.command(
+    short_help="Measure the inside of a model.", epilog=PROBE_EXAMPLES, cls=AskingVerb
+)
+@takes("task", *PLANNED, "system", "intervention", "out", task=..., samples=3)
+def probe(
+    context: typer.Context,
+    *,
+    model: Annotated[
+        list[str],
+        typer.Option(
+            "--model",
+            "-m",
+            metavar="NAME[,NAME]",
+            help="tiny, tiny/FOLDER, hf/FOLDER with a model of Hugging Face, or gguf/FILE.",
+        ),
+    ],
+    measure: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--measure",
+            metavar="NAME[,NAME]",
+            callback=_measures,
+            help="Measures to take; default: all but lipschitz, which is slow.",
+        ),
+    ] = None,
+    device: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME", help="Where a model of hf/ or gguf/ runs: cpu, cuda, mps, cuda:1."
+        ),
+    ] = None,
+    trust_remote_code: Annotated[
+        bool,
+        typer.Option(
+            "--trust-remote-code", help="Execute Python code in the folder of a model of hf/."
+        ),
+    ] = False,
+    trust: TrustOption = False,  # noqa: ARG001  `Verb` reads it
+    as_json: JsonOption = False,
+    **given: Any,
+) -> None:
+    """Measure the inside of a model on the samples that 'bench run' asks.
+
+    The same command again continues where it stopped; more lengths, samples, conditions or measures
+    grow the same probe.
+    """
+    from eyechart.harness.face.run_options import shaping
+    from eyechart.harness.face.variant import variant_of
+    from eyechart.harness.plan import selection
+    from eyechart.harness.spec import VARIANT
+    from eyechart.providers.base import ModelSettings
+    from eyechart.providers.registry import check_intervention, parse_model
+    from eyechart_lab.probe.inside import insides
+    from eyechart_lab.probe.probe_command import ProbedModel
+    from eyechart_lab.probe.probe_command import probe as probe_models
+
+    asked = settings_of(given)
+    plans = selection.plans(asked, leave_out=warner_for_default_axes(context), notify=warn)
+    selection.refuse_turns(plans, "a probe")
+    settings = shaping(asked, selection.system_prompt(plans, asked.system))
+    models = []
+    for label, change in product(listed(model), asked.intervention or [None]):
+        name = parse_model(label)
+        intervention = check_intervention(name, change, insides())
+        variant = variant_of(None, None, intervention)
+        models.append(
+            ProbedModel(
+                name,
+                f"{name.label}{VARIANT}{variant}" if variant else name.label,
+                ModelSettings(
+                    name.model,
+                    api=settings.api,
+                    system=settings.system,
+                    intervention=intervention,
+                    device=device,
+                    trust_remote_code=trust_remote_code,
+                    notify=warn,
+                ),
+            )
+        )
+    raise typer.Exit(
+        probe_models(
+            plans,
+            models,
+            measure or [],
+            settings=settings,
+            out=asked.out,
+            command=command_of(context),
+            as_json=as_json,
+        )
+    )

@@ -1,0 +1,396 @@
+"""The model of the laboratory, as a model of transformers: one class for all variants.
+
+The parts that a variant does not change are those of Llama, under the same names: with rotary
+positions and softmax a folder has the weights of a `LlamaForCausalLM`.
+
+Letters in shape comments: B rows, S tokens of this pass, T tokens with those that are kept, H
+heads, D width of a head, C width, V vocabulary.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any, ClassVar
+
+import torch
+from torch import nn
+from transformers import AutoConfig, AutoModelForCausalLM, DynamicCache, PretrainedConfig
+from transformers.cache_utils import DynamicLayer
+from transformers.generation import GenerationMixin
+from transformers.modeling_outputs import BaseModelOutputWithPast, CausalLMOutputWithPast
+from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS, PreTrainedModel
+
+from eyechart_lab.variants.mechanisms.attention import (
+    Difference,
+    Pass,
+    Weigher,
+    beyond_sinks,
+    in_window,
+    is_plain,
+    times_of,
+)
+from eyechart_lab.variants.mechanisms.places import Move, Places
+from eyechart_lab.variants.mechanisms.positions import (
+    KerpleBias,
+    Rotary,
+    bias_of,
+    drawn,
+    gap_of,
+    is_added,
+    rotary_of,
+    sinusoids,
+    spread,
+    turned,
+)
+from eyechart_lab.variants.mechanisms.stretch import Chunks
+from eyechart_lab.variants.tokens import BOS, EOS
+from eyechart_lab.variants.variant import Randomised, Rope, Variant, Window, read_variant
+
+MODEL_TYPE = "eyechart_lab"
+_EPSILON = 1e-6
+_INNER = 8 / 3
+"""Width of the feed-forward block by the width of the model, as in Llama."""
+
+
+class LabConfig(PretrainedConfig):
+    """The `config.json` of a trained variant."""
+
+    model_type = MODEL_TYPE
+    keys_to_ignore_at_inference: ClassVar[list[str]] = ["past_key_values"]
+
+    def __init__(
+        self,
+        variant: dict[str, Any] | None = None,
+        vocab_size: int = 1,
+        trained_window: int = 2,
+        **others: Any,
+    ) -> None:
+        """`variant` is as in a study's file; `trained_window` is the number of tokens of the
+        longest text of the training.
+
+        Raises:
+            ValueError: the variant is none.
+        """
+        others.setdefault("tie_word_embeddings", True)
+        super().__init__(**others)
+        read = read_variant(variant or {})
+        self.variant = read.model_dump(mode="json")
+        self.vocab_size = vocab_size
+        self.trained_window = trained_window
+        self.hidden_size = read.width
+        self.num_hidden_layers = read.layers
+        self.num_attention_heads = read.heads
+        self.num_key_value_heads = read.heads
+        self.head_dim = read.width // read.heads
+        self.intermediate_size = read.inner or round(read.width * _INNER)
+        self.initializer_range = 0.02
+        self.use_cache = True
+        if isinstance(read.positions, Rope):
+            self.rope_theta = read.positions.base
+        if isinstance(read.positions, Randomised):
+            self.max_position_embeddings = read.positions.of
+
+    @property
+    def original_max_position_embeddings(self) -> int:
+        """`trained_window`, under the name that transformers has for it."""
+        return self.trained_window
+
+    @property
+    def read(self) -> Variant:
+        """The variant."""
+        return read_variant(self.variant)
+
+
+def config_of(variant: Variant, *, vocabulary: int, trained_window: int) -> LabConfig:
+    """The config of a variant; `trained_window` is the number of tokens of the longest text of the
+    training. A stretched variant has the weights of the one that was trained, and this config.
+
+    Raises:
+        ValueError: the texts have more tokens than there are positions.
+    """
+    if isinstance(variant.positions, Randomised):
+        variant.positions.check(trained_window)
+    return LabConfig(
+        variant.model_dump(mode="json"),
+        vocab_size=vocabulary,
+        trained_window=trained_window,
+        bos_token_id=BOS,
+        eos_token_id=EOS,
+        pad_token_id=EOS,
+        architectures=[LabForCausalLM.__name__],
+    )
+
+
+class LabAttention(nn.Module):
+    """Attention of one layer."""
+
+    is_causal = True
+
+    def __init__(self, config: LabConfig, layer_idx: int) -> None:
+        super().__init__()
+        self.config, self.layer_idx = config, layer_idx
+        self.head_dim = config.head_dim
+        self._is_plain = is_plain(config.read)
+        self.weigher = Weigher(config.read, layer_idx)
+        width, inner = config.hidden_size, config.num_attention_heads * self.head_dim
+        self.q_proj = nn.Linear(width, inner, bias=False)
+        self.k_proj = nn.Linear(width, inner, bias=False)
+        self.v_proj = nn.Linear(width, inner, bias=False)
+        self.o_proj = nn.Linear(inner, width, bias=False)
+
+    def forward(self, states: torch.Tensor, now: Pass) -> torch.Tensor:
+        """(B, S, C)."""
+        shape = (*states.shape[:-1], -1, self.head_dim)
+        query, key, value = (
+            project(states).view(shape).transpose(1, 2)
+            for project in (self.q_proj, self.k_proj, self.v_proj)
+        )
+        if now.angles is not None:
+            query, key = (turned(one, now.angles) for one in (query, key))
+        if now.times is not None:
+            query = query * now.times.to(query.dtype)
+        if now.past is not None:
+            key, value = now.past.update(key, value, self.layer_idx)
+        mixed = self.weigher.scaled(self._mixed(query, key, value, now))
+        output: torch.Tensor = self.o_proj(mixed.reshape(*states.shape[:-1], -1))
+        return output
+
+    def _mixed(self, query: Any, key: Any, value: Any, now: Pass) -> torch.Tensor:
+        """(B, S, H, D): weighted values. Weights that are no plain softmax are computed here, or by
+        an attention of others that takes `weigh` and watches them.
+        """
+        name = self.config._attn_implementation  # noqa: SLF001  transformers' own way
+        is_plain = self._is_plain and not now.farther
+        is_ours = name in (None, "eager") or (name == "sdpa" and not is_plain)
+        if is_ours or now.weights is not None:
+            weights = self.weigher(query, key, now)
+            if now.weights is not None:
+                now.weights.append(weights)
+            return (weights @ value).transpose(1, 2)
+        given: dict[str, Any] = {"scaling": self.weigher.scaling}
+        if not is_plain:
+            given["weigh"] = partial(self.weigher.forward, now=now)
+            given["shares"] = self.weigher.are_shares
+        mask = now.mask if is_plain else None
+        computed = ALL_ATTENTION_FUNCTIONS[name](self, query, key, value, mask, **given)
+        mixed: torch.Tensor = computed[0]
+        return mixed
+
+
+class LabMLP(nn.Module):
+    """The feed-forward block of Llama."""
+
+    def __init__(self, config: LabConfig) -> None:
+        super().__init__()
+        width, inner = config.hidden_size, config.intermediate_size
+        self.gate_proj = nn.Linear(width, inner, bias=False)
+        self.up_proj = nn.Linear(width, inner, bias=False)
+        self.down_proj = nn.Linear(inner, width, bias=False)
+
+    def forward(self, states: torch.Tensor) -> torch.Tensor:
+        """(B, S, C)."""
+        inner = nn.functional.silu(self.gate_proj(states)) * self.up_proj(states)
+        output: torch.Tensor = self.down_proj(inner)
+        return output
+
+
+class LabLayer(nn.Module):
+    """Attention and the feed-forward block, each after a norm."""
+
+    def __init__(self, config: LabConfig, layer_idx: int) -> None:
+        super().__init__()
+        self.self_attn = LabAttention(config, layer_idx)
+        self.mlp = LabMLP(config)
+        self.input_layernorm = nn.RMSNorm(config.hidden_size, eps=_EPSILON)
+        self.post_attention_layernorm = nn.RMSNorm(config.hidden_size, eps=_EPSILON)
+
+    def forward(self, hidden_states: torch.Tensor, now: Pass) -> torch.Tensor:
+        """(B, S, C)."""
+        hidden_states = hidden_states + self.self_attn(self.input_layernorm(hidden_states), now)
+        return hidden_states + self.mlp(self.post_attention_layernorm(hidden_states))
+
+
+class LabPreTrainedModel(PreTrainedModel):
+    """What transformers must know of these models."""
+
+    config_class = LabConfig
+    base_model_prefix = "model"
+    _supports_sdpa = True
+    _supports_attention_backend = True
+
+    @torch.no_grad()
+    def _init_weights(self, module: nn.Module) -> None:
+        super()._init_weights(module)
+        if isinstance(module, Rotary | KerpleBias | Difference):
+            module.reset()
+
+
+class LabModel(LabPreTrainedModel):
+    """The layers between the embeddings and the logits."""
+
+    def __init__(self, config: LabConfig) -> None:
+        super().__init__(config)
+        self._variant = config.read
+        self.embed_tokens = nn.Embedding(config.vocab_size, config.hidden_size)
+        self.layers = nn.ModuleList(
+            [LabLayer(config, number) for number in range(config.num_hidden_layers)]
+        )
+        self.norm = nn.RMSNorm(config.hidden_size, eps=_EPSILON)
+        self.rotary_emb = rotary_of(self._variant, config.trained_window)
+        self.bias = bias_of(self._variant)
+        self._chunks = Chunks.of(self._variant.stretch, config.trained_window)
+        self.post_init()
+
+    def forward(
+        self,
+        input_ids: torch.Tensor | None = None,
+        *,
+        attention_mask: torch.Tensor | None = None,
+        position_ids: torch.Tensor | None = None,
+        past_key_values: Any = None,
+        inputs_embeds: torch.Tensor | None = None,
+        use_cache: bool | None = None,
+        output_attentions: bool | None = None,
+        output_hidden_states: bool | None = None,
+        **_others: Any,
+    ) -> BaseModelOutputWithPast:
+        """`attention_mask` (B, T) is 1 for a token and 0 for padding, wherever it stands.
+        `position_ids` (B, S) are the places of tokens in their rows, from 0; those of the mask if
+        not given. With randomised positions in the training they are positions, drawn if not given.
+        """
+        states = self.embed_tokens(input_ids) if inputs_embeds is None else inputs_embeds
+        if use_cache and past_key_values is None:
+            past_key_values = DynamicCache()
+        kept = 0 if past_key_values is None else int(past_key_values.get_seq_length())
+        places = Places.of(states.shape[1], kept, attention_mask, states.device)
+        if is_added(self._variant):
+            positions = self._positions(states, position_ids, places, past_key_values)
+            waves = sinusoids(positions, states.shape[-1])
+            states = states * states.shape[-1] ** 0.5 + waves.to(states)
+        now = self._pass(position_ids, places)
+        now.past = past_key_values
+        now.weights = [] if output_attentions else None
+        every = [states]
+        for layer in self.layers:
+            states = layer(states, now)
+            every.append(states)
+        states = every[-1] = self.norm(states)
+        return BaseModelOutputWithPast(
+            last_hidden_state=states,
+            past_key_values=past_key_values,
+            hidden_states=tuple(every) if output_hidden_states else None,
+            attentions=None if now.weights is None else tuple(now.weights),
+        )
+
+    def _positions(
+        self, states: torch.Tensor, position_ids: torch.Tensor | None, places: Places, past: Any
+    ) -> torch.Tensor:
+        """(B, S): the sinusoidal positions of this pass. Those of a model that was trained on drawn
+        ones depend on the length of the prompt, which is kept with its keys and values.
+        """
+        positions = self._variant.positions
+        if not isinstance(positions, Randomised):
+            return places.queries if position_ids is None else position_ids
+        rows, count = states.shape[:2]
+        if self.training:
+            if position_ids is not None:
+                return position_ids
+            positions.check(count)
+            return drawn(places.tokens.expand(rows), count, positions.of)
+        gap = self._kept_gap(past)
+        if gap is None:
+            gap = gap_of(places.tokens.expand(rows), positions.of)
+        if past is not None:
+            of_tokens = gap[:, None, None, None].expand(-1, 1, count, 1)
+            past.update(of_tokens, of_tokens, self.config.num_hidden_layers)
+        return spread(places.queries if position_ids is None else position_ids, gap)
+
+    def _kept_gap(self, past: Any) -> torch.Tensor | None:
+        """(B,): the gap between positions of each row, kept behind the layers."""
+        if past is None:
+            return None
+        while len(past.layers) <= self.config.num_hidden_layers:
+            past.layers.append(DynamicLayer())
+        keys = past.layers[-1].keys
+        return None if keys is None else keys[:, 0, -1, 0]
+
+    def _pass(self, position_ids: torch.Tensor | None, places: Places) -> Pass:
+        """What the layers of this pass share."""
+        variant = self._variant
+        attention, seen = variant.attention, places.seen
+        moves: list[Move] = []
+        if isinstance(attention, Window):
+            seen = seen & in_window(attention, places.queries, places.keys)
+            moves = beyond_sinks(attention, places.queries, places.keys)
+        now = Pass(seen, places.is_causal and not isinstance(attention, Window))
+        if self.rotary_emb is not None:
+            own = places.queries if position_ids is None else position_ids
+            if self._chunks is not None:
+                own = self._chunks.own(own)
+                moves = self._chunks.beyond(places.queries, places.keys)
+            now.angles = self.rotary_emb(own)
+            now.farther = [(self.rotary_emb.angles(by), where) for by, where in moves]
+        if self.bias is not None:
+            distance = places.queries[:, :, None] - places.keys[:, None]
+            for by, where in moves:
+                distance = distance + by[:, :, None] * where[:, 0]
+            now.bias = self.bias(distance.clamp(min=0)).to(self.dtype)
+        now.times = times_of(variant, seen, self.config.trained_window)
+        return now
+
+
+class LabForCausalLM(LabPreTrainedModel, GenerationMixin):
+    """A model of the laboratory, ready to be trained, asked and probed."""
+
+    _tied_weights_keys: ClassVar[dict[str, str]] = {"lm_head.weight": "model.embed_tokens.weight"}
+
+    def __init__(self, config: LabConfig) -> None:
+        super().__init__(config)
+        self.model = LabModel(config)
+        self.lm_head = nn.Linear(config.hidden_size, config.vocab_size, bias=False)
+        self.post_init()
+
+    def forward(
+        self,
+        input_ids: torch.Tensor | None = None,
+        *,
+        attention_mask: torch.Tensor | None = None,
+        position_ids: torch.Tensor | None = None,
+        past_key_values: Any = None,
+        inputs_embeds: torch.Tensor | None = None,
+        labels: torch.Tensor | None = None,
+        use_cache: bool | None = None,
+        logits_to_keep: int = 0,
+        **others: Any,
+    ) -> CausalLMOutputWithPast:
+        """Logits (B, S, V), or of the last `logits_to_keep` tokens; with `labels` (B, S) the mean
+        loss of the next tokens, -100 left out.
+        """
+        output = self.model(
+            input_ids,
+            attention_mask=attention_mask,
+            position_ids=position_ids,
+            past_key_values=past_key_values,
+            inputs_embeds=inputs_embeds,
+            use_cache=use_cache,
+            **others,
+        )
+        logits = self.lm_head(output.last_hidden_state[:, -logits_to_keep:])
+        loss = None
+        if labels is not None:
+            loss = nn.functional.cross_entropy(
+                logits[:, :-1].flatten(0, 1), labels[:, 1:].flatten()
+            )
+        return CausalLMOutputWithPast(
+            loss=loss,
+            logits=logits,
+            past_key_values=output.past_key_values,
+            hidden_states=output.hidden_states,
+            attentions=output.attentions,
+        )
+
+
+def register() -> None:
+    """Makes transformers know the architecture."""
+    AutoConfig.register(MODEL_TYPE, LabConfig, exist_ok=True)
+    AutoModelForCausalLM.register(LabConfig, LabForCausalLM, exist_ok=True)

@@ -1,0 +1,116 @@
+"""Rotary positions: published bounds, distances that were computed independently, the command."""
+
+from __future__ import annotations
+
+import csv
+import json
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+
+from eyechart_lab.probe.rope import (
+    drawn_similarity,
+    first_negative,
+    frequencies,
+    least_base,
+    similarity,
+)
+
+if TYPE_CHECKING:
+    from tests.conftest import Lab
+
+
+@pytest.mark.parametrize(
+    ("base", "distance"),
+    [(1e4, 1_707), (5e5, 18_438), (1e6, 27_115), (16_000, 2_724), (17_000, 1_888)],
+)
+def test_the_first_negative_distance(base: float, distance: int) -> None:
+    """Also where a larger base is worse: 17,000 against 16,000."""
+    assert first_negative(base, 128) == distance
+    near = similarity(base, 128, [distance - 1, distance])
+    assert near[0] >= 0 > near[1]
+
+
+def test_no_distance_is_negative() -> None:
+    """Within those that are searched."""
+    assert first_negative(5e5, 128, 18_438) is None
+
+
+@pytest.mark.parametrize(("context", "published"), [(1_024, 4.3e3), (4_096, 2.7e4), (8_192, 8.4e4)])
+def test_the_least_base_is_that_of_men_et_al(context: int, published: float) -> None:
+    """Men et al. 2024, Table 2, two digits. A smaller base of the grid is too small."""
+    base = least_base(context, 128)
+    assert base is not None
+    assert float(f"{base:.1e}") == published
+    assert first_negative(base, 128, context) is None
+    assert first_negative(base / 1.001, 128, context) is not None
+
+
+def test_the_published_base_for_2048_tokens_is_not_the_least() -> None:
+    """They have 16,000, but 11,600 does it too."""
+    base = least_base(2_048, 128)
+    assert base is not None
+    assert base < 12_000
+    assert first_negative(base, 128, 2_048) is None
+
+
+def test_no_base_is_large_enough_for_two_pairs() -> None:
+    """The first pair turns by a radian a step whatever the base is."""
+    assert least_base(4_096, 4) is None
+
+
+def test_similarity_is_a_product_of_turned_vectors() -> None:
+    """Of ones, and of the drawn vectors, whose length does not change."""
+    angles = 700 * frequencies(1e4, 16)
+    ones = np.array([[np.cos(angles) - np.sin(angles)], [np.cos(angles) + np.sin(angles)]])
+    assert ones.sum() / 16 == pytest.approx(similarity(1e4, 16, [700])[0])
+    drawn = drawn_similarity(1e4, 512, np.arange(0, 200_000, 97))
+    early, late = np.abs(drawn[:200]).mean(), np.abs(drawn[-200:]).mean()
+    assert early < 3 * late, "it does not decay"
+    plain = np.abs(similarity(1e4, 512, np.arange(0, 200_000, 97)))
+    assert plain[:20].mean() > 5 * plain[-200:].mean(), "this does"
+
+
+def test_the_command(lab: Lab) -> None:
+    """Table, document and files have the same numbers."""
+    files = [lab.folder / "new" / "rope.csv", lab.folder / "new" / "rope.svg"]
+    arguments = ["rope", "--base", "10000,1e6", "--head-dim", "32", "--context", "64", "--to", "99"]
+    done = lab.bench(*arguments, "-o", files[0], "-o", files[1])
+    assert done.code == 0, done
+    document = json.loads(lab.bench(*arguments, "--json").out)
+    for base in document["bases"]:
+        assert f"{base['first_negative']:,} |" in done.out
+    assert f"{document['contexts'][0]['least_base']:,.0f} |" in done.out
+    with files[0].open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    curve = [point for base in document["bases"] for point in base["curve"]]
+    assert len(rows) == len(curve) == 200
+    for row, point in zip(rows, curve, strict=True):
+        assert {name: float(row[name]) for name in point} == pytest.approx(point, abs=1e-5)
+    assert files[1].read_text().startswith("<svg")
+
+
+def test_one_base_written_twice_is_one_curve(lab: Lab) -> None:
+    done = lab.bench("rope", "--base", "10000,1e4", "--context", "4", "--to", "9", "--json")
+    (base,) = json.loads(done.out)["bases"]
+    assert [point["distance"] for point in base["curve"]] == list(range(10))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--base", "1"], ["--base", "'1'"]),
+        (["--base", "1e4,many"], ["--base", "'many'"]),
+        (["--head-dim", "3"], ["--head-dim 3 is odd"]),
+        (["--context", "0"], ["--context", "'0'"]),
+        (["--context", "9" * 5000], ["--context", "1,048,576"]),
+        (["--base", ",".join(map(str, range(2, 103)))], ["--base has 101 numbers", "at most 100"]),
+        (["--context", ",".join(map(str, range(1, 102)))], ["--context has 101 numbers"]),
+        (["-o", "rope.pdf"], ["'rope.pdf'", ".csv or .svg"]),
+    ],
+    ids=str,
+)
+def test_a_mistake_is_one_line(lab: Lab, arguments: list[str], words: list[str]) -> None:
+    """That names the option."""
+    lab.bench("rope", *arguments).one_line(2, *words)

@@ -1,0 +1,70 @@
+"""The laboratory as a distribution of its own: types, imports, and what its wheel has."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import subprocess
+import sys
+import tomllib
+import zipfile
+from pathlib import Path
+
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
+from eyechart.providers.plugins import ARCHITECTURES, INSIDES, PANELS, VERBS, installed
+from tests.test_project import ROOT, _imported, _run
+
+LAB = ROOT / "lab"
+PROJECT = tomllib.loads((LAB / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+
+
+def test_types_are_strict() -> None:
+    """Mypy's strict mode has nothing to say."""
+    _run("-m", "mypy", "lab")
+
+
+def test_every_import_is_declared() -> None:
+    """It needs what the core needs, and what its extras name."""
+    extras = [one for group in PROJECT["optional-dependencies"].values() for one in group]
+    core = importlib.metadata.requires("eyechart") or ()
+    declared = {
+        canonicalize_name(Requirement(one).name)
+        for one in (*PROJECT["dependencies"], *extras, *core)
+    }
+    of_import = importlib.metadata.packages_distributions()
+    undeclared = {
+        name
+        for path in (LAB / "src").rglob("*.py")
+        for name in _imported(path)
+        if name in of_import and not {*map(canonicalize_name, of_import[name])} & declared
+    }
+    assert undeclared <= {
+        "eyechart_lab",
+        "markupsafe",
+        "pydantic_core",
+    }  # itself; with Jinja2; with pydantic
+
+
+def test_its_entry_points_are_found() -> None:
+    """By the core, as those of any other distribution."""
+    for group in (VERBS, PANELS, INSIDES, ARCHITECTURES):
+        names = PROJECT["entry-points"][group]
+        plugins = installed(group, ()).usable
+        found = {name for name in plugins if plugins[name].distribution == PROJECT["name"]}
+        assert found == {*names}
+
+
+def test_its_wheel_has_its_package_alone(tmp_path: Path) -> None:
+    """So that both distributions can be installed and removed apart."""
+    build = ("-m", "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation")
+    subprocess.run(
+        [sys.executable, *build, "--wheel-dir", str(tmp_path), str(LAB)],
+        check=True,
+        capture_output=True,
+    )
+    (wheel,) = tmp_path.glob("*.whl")
+    with zipfile.ZipFile(wheel) as archive:
+        names = [name for name in archive.namelist() if ".dist-info/" not in name]
+    assert {name.split("/")[0] for name in names} == {"eyechart_lab"}
+    assert {"eyechart_lab/probe/engine.py", "eyechart_lab/variants/model.py"} <= set(names)

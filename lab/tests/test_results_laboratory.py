@@ -1,0 +1,91 @@
+"""The published studies of the laboratory: pages, tables and text follow from the rows."""
+
+from __future__ import annotations
+
+import csv
+import re
+from pathlib import Path
+
+import pytest
+from markupsafe import Markup
+
+from eyechart_lab.variants import page
+from lab.pages import HERE, pages
+
+REPORTED = HERE.parent.parent.parent / "shared" / "reported" / "mtandhj2025_rope_base_sweep.csv"
+README = (HERE / "README.md").read_text(encoding="utf-8")
+
+
+def variants(study: str) -> list[dict[str, str]]:
+    """The rows of a table of variants."""
+    with (HERE / f"{study}_variants.csv").open(encoding="utf-8") as file:
+        return list(csv.DictReader(file))
+
+
+def test_pages_and_tables_are_those_of_the_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    """`python -m lab.pages` changes nothing, but for how charts are drawn."""
+    monkeypatch.setattr(page, "_svg", lambda _chart: Markup("<svg></svg>"))
+    drawn = re.compile(r"<svg.*?</svg>", re.DOTALL)
+    for path, text in pages():
+        assert drawn.sub("", path.read_text(encoding="utf-8")) == drawn.sub("", text), path.name
+
+
+def test_the_table_of_bases() -> None:
+    """Lengths and intervals of the text are those of the tables of variants."""
+    found: dict[str, list[str]] = {}
+    for study in ("base_sweep", "base_sweep_merged"):
+        for row in variants(study):
+            low, high = (float(row[f"effective_length_ci_{end}"]) for end in ("low", "high"))
+            length = f"{float(row['effective_length']):.3g} ({low:.3g} to {high:.3g})"
+            found.setdefault(row["variant"], []).append(length)
+    for variant, lengths in found.items():
+        base = f"{int(variant.removeprefix('base_')):,}"
+        assert f"| {base} | {' | '.join(lengths)} |" in README
+    assert len(found) == 10
+
+
+@pytest.mark.skipif(not REPORTED.exists(), reason="the reported figures are not beside the project")
+def test_the_authors_figures() -> None:
+    """The last column of the table."""
+    with REPORTED.open(encoding="utf-8") as file:
+        for row in csv.DictReader(file):
+            base, figure = f"{int(row['base']):,}", re.escape(row["case_1_accuracy_percent"])
+            assert re.search(rf"^\| {base} \|.*\| {figure} \|$", README, re.MULTILINE)
+
+
+@pytest.mark.parametrize(
+    ("study", "variant", "condition", "column", "p"),
+    [
+        ("positions", "randomised", "position=first", "p", "0.03"),
+        ("positions", "none", "separator=none,strategy", "p", "0.015"),
+        ("positions", "sinusoidal", "separator=none,strategy", "beyond_p", "0.019"),
+        ("positions", "randomised", "position=first", "beyond_p", "0.32"),
+        ("attention", "adaptive", "separator=none,strategy", "p", "0.04"),
+        ("attention", "relu", "position=first", "beyond_p", "0.079"),
+        ("base_sweep", "base_1", "separator=comma", "beyond_p", "0.019"),
+        ("stretch", "yarn_2", "position=first", "p", "0.045"),
+        ("stretch", "ntk_4", "position=first", "p", "0.071"),
+        ("stretch", "yarn_4", "position=first", "beyond_p", "0.015"),
+        ("stretch", "linear_4", "position=first", "beyond_p", "0.015"),
+        ("stretch", "yarn_4", "position=last", "beyond_p", "0.061"),
+    ],
+)
+def test_what_is_said_of_a_difference(
+    study: str, variant: str, condition: str, column: str, p: str
+) -> None:
+    """The text's p is that of a table."""
+    rows = [
+        row
+        for row in variants(study)
+        if row["variant"] == variant and row["condition"].startswith(condition)
+    ]
+    assert f"{float(rows[-1][column]):.2g}" == p
+    assert f"p = {p}" in README
+
+
+def test_every_study_has_its_rows() -> None:
+    """And none diverged."""
+    for study in HERE.glob("*.yaml"):
+        assert study.with_suffix(".csv").exists()
+        assert {row["diverged"] for row in variants(study.stem)} == {"0"}
+        assert Path(f"{study.stem}.html").name in README
