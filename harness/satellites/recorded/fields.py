@@ -18,7 +18,9 @@ Row: TypeAlias = Mapping[str, Any]
 
 MAX_DOCUMENT = 8 * MAX_LINE
 """Bytes of what is read at once besides lines: a JSON array, or a member of a log of Inspect."""
-SAMPLE_FIELDS = ("id", "item", "prompt", "target", "length", "line", "index")
+DRAW = "draw"
+"""The field that numbers several replies to one prompt."""
+SAMPLE_FIELDS = ("id", "item", "prompt", "target", "length", "line", "index", DRAW)
 """Fields that say which sample a reply belongs to."""
 REPLY_FIELDS = (
     "reply",
@@ -34,8 +36,6 @@ REPLY_FIELDS = (
     "verdict",
 )
 """Fields that say what was replied, and whether its author counted it as right."""
-DRAW = "draw"
-"""The field that numbers several replies to one prompt; it is read only where a column is named."""
 _FINISH = {
     **dict.fromkeys(("stop", "end_turn", "stop_sequence", "eos", "completed"), "stop"),
     **dict.fromkeys(("length", "max_tokens", "max_output_tokens", "model_length"), "length"),
@@ -116,6 +116,8 @@ class RecordedReply:
     line: int | None = None
     """Nominal length of the line."""
     index: int | None = None
+    draw: str | None = None
+    """What numbers the reply among those to its prompt."""
     axes: Mapping[str, str] = field(default_factory=dict)
     """Axis -> what the row gives as its value."""
 
@@ -137,7 +139,7 @@ class Columns:
             UsageError: an option has another form, or there is no such field.
         """
         axes = tuple(axes)
-        known = [*REPLY_FIELDS, *SAMPLE_FIELDS, DRAW, *axes]
+        known = [*REPLY_FIELDS, *SAMPLE_FIELDS, *axes]
         named: dict[str, str] = {}
         for part in (part for option in given for part in option.split(",")):
             name, equals, column = (text.strip() for text in part.partition("="))
@@ -227,6 +229,7 @@ def recorded_reply(values: Mapping[str, Any], axes: Iterable[str], mark: RowMark
         length=_whole(values, "length"),
         line=_whole(values, "line"),
         index=_whole(values, "index"),
+        draw=_optional(values, DRAW, _draw),
         axes={axis: _text(values[axis]) for axis in axes if axis in values},
     )
 
@@ -307,6 +310,14 @@ def _text(value: object) -> str:
     if isinstance(value, int | float):
         return str(value)
     return exact_json.dumps(value).decode()
+
+
+def _draw(value: object) -> str:
+    """The text of a draw; CSV files may write a whole number with a point."""
+    try:
+        return str(integer(value))
+    except ValueError:
+        return _text(value)
 
 
 def _no_reply(row: Row) -> str:

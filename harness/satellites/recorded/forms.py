@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from eyechart.harness.satellites.recorded.fields import Row, RowError, prompt_text
+from eyechart.harness.satellites.recorded.fields import DRAW, Row, RowError, prompt_text
 from eyechart.providers.base import ProviderError
 from eyechart.providers.batches import BatchForm
 
@@ -22,6 +22,17 @@ def prompt_of_request(row: Row) -> str | None:
         return None
     given = next((body[name] for name in ("messages", "prompt", "input") if name in body), None)
     return None if given is None else prompt_text(given)
+
+
+def one_reply_each(row: Row) -> Iterator[Row]:
+    """The row; of lm-eval's `repeats`, which are several replies to one prompt, a row for each."""
+    resps = row.get("resps") if "doc_id" in row else None
+    of_one = resps[0] if isinstance(resps, list) and len(resps) == 1 else None
+    if not isinstance(of_one, list) or len(of_one) < 2:  # noqa: PLR2004  one reply
+        yield row
+        return
+    for number, reply in enumerate(of_one, start=1):
+        yield {**row, "resps": [[reply]], DRAW: number}
 
 
 def fields_of(row: Row, batch_form: Callable[[], BatchForm], prompts: Mapping[str, str]) -> Row:
@@ -100,6 +111,7 @@ def _of_lm_eval(row: Row) -> Row:
         "item": row["doc_id"],
         "prompt": _lm_eval_prompt(row.get("arguments")),
         "target": row.get("target"),
+        DRAW: row.get(DRAW, 1),
     }
 
 
