@@ -32,6 +32,7 @@ REPLY_FIELDS = (
     "model",
     "prompt_tokens",
     "output_tokens",
+    "thought_tokens",
     "latency_s",
     "verdict",
 )
@@ -104,6 +105,7 @@ class RecordedReply:
     """The model that answered, by the row."""
     prompt_tokens: int | None = None
     output_tokens: int | None = None
+    thought_tokens: int | None = None
     latency_s: float | None = None
     verdict: Literal["correct", "incorrect"] | None = None
     """Whether the row says that the reply is right."""
@@ -220,6 +222,7 @@ def recorded_reply(values: Mapping[str, Any], axes: Iterable[str], mark: RowMark
         model=_optional(values, "model", _text),
         prompt_tokens=_if_sound(values, "prompt_tokens", _tokens),
         output_tokens=_if_sound(values, "output_tokens", _tokens),
+        thought_tokens=_if_sound(values, "thought_tokens", _tokens),
         latency_s=_if_sound(values, "latency_s", _number),
         verdict=_verdict(values),
         id=_optional(values, "id", _text),
@@ -360,13 +363,22 @@ def prompt_text(value: object) -> str:
             return value
     if isinstance(messages, list):
         texts = [
-            one.get("content")
+            _joined(one.get("content"))
             for one in messages
             if isinstance(one, dict) and one.get("role") == "user"
         ]
         if texts and isinstance(texts[-1], str):
             return _text(texts[-1])
     return _text(value)
+
+
+def _joined(content: object) -> object:
+    """The content of a message; of a list of parts, all of which are texts, the texts joined."""
+    if isinstance(content, list) and content:
+        texts = [part.get("text") if isinstance(part, dict) else None for part in content]
+        if all(isinstance(text, str) for text in texts):
+            return "".join(map(str, texts))
+    return content
 
 
 def integer(value: object) -> int:

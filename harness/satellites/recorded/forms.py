@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from eyechart.harness.satellites.recorded.fields import DRAW, Row, RowError, prompt_text
-from eyechart.providers.base import ProviderError
+from eyechart.providers.base import BadReplyError, ProviderError
 from eyechart.providers.batches import BatchForm
 
 
@@ -56,6 +56,11 @@ def _of_batch(row: Row, form: BatchForm, prompts: Mapping[str, str]) -> Row:
     sample = {"id": custom_id, "item": custom_id, "prompt": prompts.get(custom_id)}
     try:
         reply = form.reply(row)
+    except BadReplyError as error:
+        raise RowError(
+            "its response is not of /v1/chat/completions, /v1/completions or /v1/responses: "
+            f"{error}"
+        ) from None
     except ProviderError as error:
         return {**sample, "error": str(error) or type(error).__name__}
     usage = reply.usage
@@ -68,6 +73,7 @@ def _of_batch(row: Row, form: BatchForm, prompts: Mapping[str, str]) -> Row:
         "model": reply.model,
         "prompt_tokens": None if usage is None else usage.prompt_tokens,
         "output_tokens": None if usage is None else usage.output_tokens,
+        "thought_tokens": None if usage is None else usage.thought_tokens,
     }
 
 

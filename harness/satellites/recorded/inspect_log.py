@@ -122,6 +122,7 @@ def _row(sample: Any) -> dict[str, Any]:
         "model": output.model or None,
         "prompt_tokens": None if usage is None else usage.input_tokens,
         "output_tokens": None if usage is None else usage.output_tokens,
+        "thought_tokens": None if usage is None else usage.reasoning_tokens,
         "metadata": sample.metadata,
     }
 

@@ -449,6 +449,7 @@ def _replied(sample: Sample, reply: RecordedReply, origin: str) -> Record:
     record.refusal, record.reasoning = reply.refusal, reply.reasoning
     record.model = reply.model
     record.prompt_tokens, record.output_tokens = reply.prompt_tokens, reply.output_tokens
+    record.thought_tokens = reply.thought_tokens
     record.latency_s, record.recorded_verdict = reply.latency_s, reply.verdict
     return record
 
