@@ -43,6 +43,18 @@ def test_rows_that_name_no_model_are_said(lab: Lab) -> None:
     take(lab, path, task, "--where", "modle=", model="e").one_line(2, "'modle'", "'model'")
 
 
+def test_a_key_in_place_of_a_model_is_refused(lab: Lab) -> None:
+    """As an option or in a column, and no message shows it."""
+    task, key = letters(lab, [2]), "sk-proj-AbC0123456789defghij"
+    path = said(lab, [{"id": "q0", "reply": "2", "model": key}])
+    each = lab.bench("import", path, "-t", task, "--field", "model=model", "--out", lab.out)
+    for done in (take(lab, path, task, model=key), each, take(lab, path, task)):
+        assert done.code != 0
+        assert "has a key in it" in done.err
+        assert key not in done.err + done.out
+    assert not lab.out.exists()
+
+
 def test_many_models_are_read_once(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
     """A file is opened as often for twelve models as for one."""
     task, opened = letters(lab, [2]), []

@@ -27,6 +27,7 @@ from eyechart.providers.base import ModelSettings
 from eyechart.providers.batches import BatchForm
 from eyechart.providers.naming import named
 from eyechart.providers.registry import open_batch_form, parse_model
+from eyechart.providers.secrets import A_KEY, holds_key
 
 _SHOWN = 20
 """Most reasons that are printed one by one."""
@@ -72,6 +73,8 @@ def import_files(
         at=at,
         command=command,
     )
+    if holds_key(model):
+        raise UsageError(f"--model {A_KEY}")
     if not (model.strip() or request.columns.named.get("model")):
         raise UsageError("--model is empty; it is the name of the model that replied")
     told: set[str] = set()

@@ -13,6 +13,7 @@ from eyechart.harness.journal.files import MAX_LINE
 from eyechart.harness.spec import exact_json
 from eyechart.harness.spec.counted import token_count
 from eyechart.providers.close_match import did_you_mean
+from eyechart.providers.secrets import A_KEY, holds_key
 
 Row: TypeAlias = Mapping[str, Any]
 
@@ -219,7 +220,7 @@ def recorded_reply(values: Mapping[str, Any], axes: Iterable[str], mark: RowMark
         reasoning=_optional(values, "reasoning", _text),
         error=error,
         is_left_out=is_left_out,
-        model=_optional(values, "model", _text),
+        model=_optional(values, "model", _model),
         prompt_tokens=_if_sound(values, "prompt_tokens", _tokens),
         output_tokens=_if_sound(values, "output_tokens", _tokens),
         thought_tokens=_if_sound(values, "thought_tokens", _tokens),
@@ -313,6 +314,13 @@ def _text(value: object) -> str:
     if isinstance(value, int | float):
         return str(value)
     return exact_json.dumps(value).decode()
+
+
+def _model(value: object) -> str:
+    name = _text(value)
+    if holds_key(name):
+        raise RowError(f"its model {A_KEY}")
+    return name
 
 
 def _draw(value: object) -> str:

@@ -27,6 +27,7 @@ from eyechart.harness.satellites.recorded.forms import (
 )
 from eyechart.harness.satellites.recorded.sources import GivenFile
 from eyechart.providers.close_match import did_you_mean
+from eyechart.providers.secrets import A_KEY, holds_key
 
 _IN_MEMORY = 64 << 20
 """Bytes of rows that are kept in memory; more go to the disk."""
@@ -173,6 +174,9 @@ class Rows:
         if self._column and is_wanted and not (model := self._model(row)):
             self.problems.append(Problem(Place(self.files[file].path, number), self._nameless))
             return
+        if model not in self._at and holds_key(model):
+            place = Place(self.files[file].path, number)
+            raise UsageError(f"{place}: the model in the column {self._column!r} {A_KEY}")
         self._kept.seek(0, 2)
         self._at.setdefault(model, array("Q")).append(self._kept.tell())
         pickle.dump(KeptRow(file, number, mark, row, is_wanted, why), self._kept)
