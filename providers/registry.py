@@ -27,7 +27,7 @@ from eyechart.providers.descriptors import BUILT_IN, descriptor_of, plugin_descr
 from eyechart.providers.intervention import Intervention, read_intervention
 from eyechart.providers.naming import named, turned_on
 from eyechart.providers.plugins import INSIDES, PROVIDERS, Plugin, PluginError
-from eyechart.providers.secrets import redact_address
+from eyechart.providers.secrets import A_KEY, holds_key, redact_address
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,9 +82,11 @@ def parse_model(
     The detail of `lm-eval/TYPE` comes from `model_args`: see `providers.lm_eval.args.label_of`.
 
     Raises:
-        SetupError: the name is empty, there is no such provider, the name is a known one misspelt,
-            or the provider does not take model arguments.
+        SetupError: the name is empty or has a key in it, there is no such provider, the name is a
+            known one misspelt, or the provider does not take model arguments.
     """
+    if holds_key(given):
+        raise SetupError(f"{named('model')} {A_KEY}")
     own = vendors()[DEFAULT].base_url
     elsewhere = any(redact_address(url).rstrip("/") != own for url in base_urls)
     name = _parse(given.strip(), has_server=elsewhere)

@@ -62,7 +62,7 @@ def open_provider(settings: ModelSettings) -> ScriptedProvider:
     """
     path = Path(settings.model)
     try:
-        lines = path.read_text(encoding="utf-8").rstrip("\n").split("\n")
+        lines = path.read_text(encoding="utf-8-sig").rstrip("\n").split("\n")
     except (OSError, UnicodeDecodeError) as error:
         raise SetupError(f"scripted replies: cannot read {str(path)!r}: {error}") from error
     if lines == [""]:

@@ -21,6 +21,8 @@ from urllib.parse import unquote
 from eyechart.providers.quoting import any_quoting, within_base64
 
 HIDDEN = "***"
+A_KEY = "has a key in it, which would be written to files; a key goes into a variable"
+"""What is said of a name that `holds_key`."""
 _SHORTEST_SECRET = 4
 _SHORTEST_VARIABLE = 8
 """Shorter values of variables with such names may be words like `none`."""
@@ -37,6 +39,11 @@ _SCHEME = re.compile(r"\b(basic|bearer)(\s+|%20|\+)([\w.~+/-]{4,4000}={0,2})", r
 _NO_WORD = re.compile(r"\d|=$|[a-z][A-Z]")
 """Matches in a token after `Basic` or `Bearer`, but not in a word."""
 _RUN = re.compile(r"[A-Za-z0-9]+")
+_KEY = re.compile(
+    r"(?<![A-Za-z0-9])(?:sk-(?=[\w-]*[0-9A-Z])[\w-]{16,}|(?:csk|nvapi|pplx|xai)-[\w-]{20,}"
+    r"|(?:gsk|hf|ghp|github_pat|r8)_\w{20,}|AIza[\w-]{30,}|eyJ[\w-]{10,}\.[\w-]+\.)"
+)
+"""How keys of vendors begin."""
 
 
 def keep_secret(value: str) -> None:
@@ -103,6 +110,14 @@ def redact(text: str, secret: str = "") -> str:
 def has_secret(text: str) -> bool:
     """Whether `redact` would remove something from `text`."""
     return redact(text) != text
+
+
+def holds_key(name: str) -> bool:
+    """Whether a name, which is written to files and shown, has a key in it: one of the environment,
+    or what begins as keys of vendors do.
+    """
+    watch_environment()
+    return mask(name) != name or _KEY.search(name) is not None
 
 
 def _without_value(match: re.Match[str]) -> str:

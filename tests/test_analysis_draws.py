@@ -212,12 +212,13 @@ class TestTable:
         table = pd.DataFrame(draws_columns(both, [3, 1]))
         assert table["draws"].tolist() == [3, 1]
         assert table["pass_at_draws"].tolist()[0] == 0.5
+        assert table["pass_at_draws_rows"].tolist()[0] == 2
         assert table["majority"].tolist()[0] == pytest.approx(2 / 3, abs=1e-6)
         assert table.iloc[1, 1:].isna().all()
 
     def test_what_is_said(self) -> None:
         """Texts, verdicts, accuracy, majority, pass@k and the split."""
-        found = drawn(samples("cc1", "ccc", "111", "c12"), 3)
+        found = drawn(samples("cc1", "ccc", "111", "c12"))
         assert found is not None
         assert (found.prompts, found.same_text, found.same_verdict) == (4, 2, 2)
         assert found.accuracy == 0.5
@@ -231,10 +232,34 @@ class TestTable:
             "prompts and 56 % between the draws of a prompt."
         )
 
+    def test_unequal_draws_are_said(self) -> None:
+        """How often rows were asked, which got several replies, and of how many each pass@k is."""
+        found = drawn(samples("cccc", "11", "11", "1", "1", "1"))
+        assert found is not None
+        assert (found.prompts, found.several, found.fewest, found.draws) == (6, 3, 1, 4)
+        assert (found.pass_at, found.pass_at_rows) == (
+            {2: pytest.approx(1 / 3), 4: 1.0},
+            {2: 3, 4: 1},
+        )
+        assert str(found).startswith(
+            "Of 6 prompts, each asked 1 to 4 times, 3 got several replies: of these 3 got the same "
+            "text each time and 3 the same verdict. A reply is right in 36 %, the majority of a "
+            "prompt's replies in 17 %; pass@2 33 % (of the 3 prompts with 2 replies or more), "
+            "pass@4 100 % (of the 1 prompt with 4 replies or more)."
+        )
+
+    def test_a_failed_draw_was_asked(self) -> None:
+        """Its row is no part of pass@k for all draws, and this is said."""
+        found = drawn(samples("cce", "c11", "111"))
+        assert found is not None
+        assert (found.fewest, found.draws, found.pass_at_rows) == (3, 3, {2: 3, 3: 2})
+        assert "each asked 3 times, 2 got" in str(found)
+        assert "pass@3 50 % (of the 2 prompts with 3 replies or more)" in str(found)
+
     def test_nothing_is_said_of_single_replies(self) -> None:
         """Nor where no row has two."""
-        assert drawn(samples("c", "1"), 1) is None
-        assert drawn(samples("ce", "1."), 2) is None
+        assert drawn(samples("c", "1")) is None
+        assert drawn(samples("ce", "1.")) is None
 
     def test_rows_are_those_with_a_scored_reply(self) -> None:
         """An error is no reply."""

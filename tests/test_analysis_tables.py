@@ -44,7 +44,7 @@ MEANS = (
     *("mean_signed_error", "off_by_one", "prompt_tokens", "output_tokens", "thinking_tokens"),
 )
 DRAWS = (
-    *("draws", "pass_at_draws", "majority", "majority_ties"),
+    *("draws", "pass_at_draws", "pass_at_draws_rows", "majority", "majority_ties"),
     *("row_variance", "draw_variance"),
 )
 Said = str | Reply | ProviderError

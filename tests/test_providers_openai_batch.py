@@ -97,6 +97,55 @@ def test_a_reply_is_read_as_a_direct_one() -> None:
     assert (read.usage.prompt_tokens, read.usage.output_tokens) == (11, 3)
 
 
+def response(**fields: object) -> dict[str, Any]:
+    """A line with a body of the Responses API."""
+    parts = [
+        {"type": "output_text", "text": "Final "},
+        {"type": "output_text", "text": "answer: 7"},
+    ]
+    output = [
+        {"type": "reasoning", "summary": [{"type": "summary_text", "text": "hm"}]},
+        {"type": "message", "role": "assistant", "content": parts},
+    ]
+    usage: dict[str, object] = {"input_tokens": 11, "output_tokens": 9, "total_tokens": 20}
+    usage |= {"output_tokens_details": {"reasoning_tokens": 6}}
+    body = {"object": "response", "status": "completed", "model": "m", "output": output}
+    return {"response": {"status_code": 200, "body": {**body, "usage": usage, **fields}}}
+
+
+def test_a_reply_of_the_responses_api_is_read() -> None:
+    """Its text, thinking and usage, and why it ended."""
+    read = reply(response())
+    assert (read.text, read.reasoning, read.model) == ("Final answer: 7", "hm", "m")
+    assert (read.finish_reason, read.usage.output_tokens, read.usage.thought_tokens) == (
+        *("stop", 9, 6),
+    )
+    for details, word in (
+        ({"reason": "max_output_tokens"}, "length"),
+        ({"reason": "content_filter"}, "content_filter"),
+        (None, "length"),
+    ):
+        cut = reply(response(status="incomplete", incomplete_details=details, output=[]))
+        assert (cut.text, cut.finish_reason) == ("", word)
+    parts = [{"type": "refusal", "refusal": "no"}]
+    refused = reply(response(output=[{"type": "message", "content": parts}]))
+    assert (refused.text, refused.refusal) == ("", "no")
+
+
+@pytest.mark.parametrize(
+    ("fields", "said"),
+    [
+        ({"status": "failed", "error": {"code": "server_error", "message": "oops"}}, "oops"),
+        ({"status": "cancelled"}, "'cancelled'"),
+        ({"status": "in_progress"}, "'in_progress'"),
+    ],
+)
+def test_a_response_that_failed_is_no_reply(fields: dict[str, object], said: str) -> None:
+    """Its error is shown, or its status."""
+    with pytest.raises(ProviderError, match=said):
+        reply(response(**fields))
+
+
 def openai_error(status: int, message: str, code: str | None = None) -> dict[str, Any]:
     """An error as OpenAI writes it: in the body of the response."""
     error = {"message": message, "type": "invalid_request_error", "code": code}

@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 from eyechart.providers import secrets
 from eyechart.providers.quoting import any_quoting, within_base64
 from eyechart.providers.secrets import (
+    holds_key,
     keep_address,
     keep_secret,
     mask,
@@ -218,6 +219,25 @@ def test_the_environment_counts(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("MY_API_KEY")
     watch_environment()
     assert mask(KEY) == KEY
+
+
+@pytest.mark.parametrize(
+    ("name", "is_one"),
+    [
+        ("sk-proj-AbC0123456789defghij", True),
+        ("openai/sk-ant-api03-abcdefghijklmnop", True),
+        ("gsk_abcdefghijklmnopqrst0123", True),
+        ("tiny@planted.key.of.ours.1", True),
+        ("sk-learn-text-classifier", False),
+        ("vllm/meta-llama/Llama-3.1-8B-Instruct-AWQ-INT4-2024-10-22", False),
+        ("./hf_models/gpt2", False),
+        ("task-abcdefghijklmnopqrstuvw-0123456789", False),
+    ],
+)
+def test_a_name_that_has_a_key(name: str, is_one: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One of the environment, or what begins as vendors' keys do; names of models are none."""
+    monkeypatch.setenv("OUR_API_KEY", "planted.key.of.ours.1")
+    assert holds_key(name) == is_one
 
 
 def test_only_the_named_fields_are_touched() -> None:

@@ -436,6 +436,8 @@ def test_the_prompt_of_a_chat() -> None:
     messages = [{"role": "system", "content": "s"}, {"role": "user", "content": "u"}]
     assert prompt_text(messages) == prompt_text(json.dumps(messages)) == "u"
     assert prompt_text("[{no list") == "[{no list"
+    parts = [{"type": "input_text", "text": "u"}, {"type": "input_text", "text": "v"}]
+    assert prompt_text([{"role": "user", "content": parts}]) == "uv"
 
 
 def test_a_log_of_inspect_needs_its_package(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,7 +10,9 @@ from eyechart.harness.satellites.recorded.fields import RowError, RowMark, integ
 from eyechart.harness.satellites.recorded.forms import fields_of
 from eyechart.harness.satellites.recorded.samples import SampleFinder
 from eyechart.harness.task.catalogue import built_in_files, open_task
+from eyechart.providers.base import ModelSettings
 from eyechart.providers.batches import BatchForm
+from eyechart.providers.registry import open_batch_form, parse_model
 
 
 def _no_batch() -> BatchForm:
@@ -34,6 +36,14 @@ def test_results_of_messages_are_read_whole() -> None:
         assert recorded_reply(failed, (), RowMark(0, "", "")).error == why
     odd = {"content": "3", "usage": [3]}
     assert fields_of({"custom_id": "a", "result": {"message": odd}}, _no_batch, {})["reply"] == ""
+
+
+def test_a_batch_of_another_endpoint_is_refused_by_name() -> None:
+    """A row whose response has another form is no failed request."""
+    form = open_batch_form(parse_model("openai/x"), ModelSettings("x"))
+    row = {"custom_id": "a", "response": {"status_code": 200, "body": {"object": "list"}}}
+    with pytest.raises(RowError, match=r"is not of /v1/chat/completions.*has no choices"):
+        fields_of(row, lambda: form, {})
 
 
 @pytest.mark.parametrize(

@@ -15,6 +15,7 @@ from eyechart.harness.face import ask
 from eyechart.harness.journal.manifest import MANIFEST
 from eyechart.harness.settings.checks import Bound, shown
 from eyechart.harness.settings.run_settings import SETTINGS
+from eyechart.providers.base import SetupError
 from tests.conftest import ROWS, Lab
 
 MODEL = "openai/gpt-4o"
@@ -130,6 +131,31 @@ def test_every_door_has_the_same_bounds(home: Lab, door: str, name: str) -> None
         assert "must be" in said
         assert "Traceback" not in said
     assert not home.out.exists()
+
+
+KEYS = {"model": "model", "label": "label", "name": "called"}
+"""Setting that names a model -> its key in a study."""
+
+
+@pytest.mark.parametrize("name", KEYS)
+def test_a_key_is_no_name(lab: Lab, name: str) -> None:
+    """It is refused at every door, and no message shows it."""
+    key = "sk-proj-AbC0123456789defghij"
+    given: dict[str, Any] = {"model": "tiny", "base_url": "http://127.0.0.1:9/v1"} | {name: key}
+    options = [part for one in given.items() for part in (f"--{one[0].replace('_', '-')}", one[1])]
+    done = lab.bench("run", "--task", lab.plain, "--out", lab.out, *options)
+    done.one_line(2, "has a key in it, which would be written to files")
+    model = {"name": given["model"]} | ({} if name == "model" else {KEYS[name]: key})
+    study = {"name": "s", "title": "S", "models": [model], "tasks": [str(lab.plain)]}
+    (lab.folder / "s.yaml").write_text(json.dumps(study))
+    of_study = lab.bench("run", lab.folder / "s.yaml", "--trust", "--out", lab.out)
+    assert of_study.code != 0
+    assert "has a key in it" in of_study.err
+    errors = (eyechart.EyechartError, SetupError)
+    with pytest.raises(errors, match="has a key in it") as caught:
+        eyechart.run(lab.plain, given.pop("model"), out=lab.out, **given)
+    assert key not in done.err + done.out + of_study.err + of_study.out + str(caught.value)
+    assert not lab.out.exists()
 
 
 def test_what_is_tested_is_all_there_is() -> None:

@@ -105,11 +105,13 @@ def pass_at(k: int, right: Floats, replies: Floats) -> Floats:
     return np.where(replies >= k, 1 - left.prod(axis=1), np.nan)
 
 
-def mean_pass_at(k: int, rows: Rows) -> float | None:
-    """The mean of `pass_at` over the rows with at least `k` replies; `None` without any."""
+def mean_pass_at(k: int, rows: Rows) -> tuple[float, int] | None:
+    """The mean of `pass_at` over the rows with at least `k` replies, and their number; `None`
+    without any.
+    """
     passed = pass_at(k, rows.right, rows.replies)
     known = passed[~np.isnan(passed)]
-    return float(known.mean()) if len(known) else None
+    return (float(known.mean()), len(known)) if len(known) else None
 
 
 class Split(NamedTuple):
@@ -194,7 +196,7 @@ def _enter_several(
         passed = mean_pass_at(draws[cell], of_cell)
         majority, split = majority_of(by_cell[cell]), split_of(of_cell)
         table[cell, 1:] = [
-            np.nan if passed is None else passed,
+            *(passed or (np.nan, np.nan)),
             *(majority or (np.nan, np.nan)),
             *(split or (np.nan, np.nan)),
         ]
@@ -205,16 +207,22 @@ class Drawn:
     """What the draws of a run say, over all of its lengths."""
 
     prompts: int
-    """Rows that got at least two replies."""
+    """Rows that got a reply."""
     draws: int
-    """How often a sample is asked, at most."""
+    """How often a row was asked, at most."""
+    fewest: int
+    """How often a row was asked, at least."""
+    several: int
+    """Rows that got at least two replies."""
     same_text: int
-    """Rows whose replies are all the same text."""
+    """Rows with at least two replies, all of which are the same text."""
     same_verdict: int
-    """Rows whose replies all have the same outcome."""
+    """Rows with at least two replies, all of which have the same outcome."""
     accuracy: float
     pass_at: Mapping[int, float]
     """k -> mean probability that at least one of k replies is right, see `pass_at`."""
+    pass_at_rows: Mapping[int, int]
+    """k -> the rows with at least k scored replies, which alone are in `pass_at`."""
     majority: float
     ties: int
     """See `Majority`."""
@@ -223,16 +231,26 @@ class Drawn:
     """See `Split`: means over the lines, each with the weight of its rows."""
 
     def __str__(self) -> str:
-        passed = ", ".join(f"pass@{k} {100 * value:.0f} %" for k, value in self.pass_at.items())
+        passed = ", ".join(map(self._passed, self.pass_at))
         ties = f" ({self.ties:,} tie{'s' * (self.ties != 1)})" if self.ties else ""
+        times = f"{self.fewest:,} to {self.draws:,}" if self.fewest < self.draws else self.draws
+        of_these = ""
+        if self.several < self.prompts:
+            of_these = f"{self.several:,} got several replies: of these "
         said = (
-            f"Of {self.prompts:,} prompts, each asked {self.draws:,} times, "
+            f"Of {self.prompts:,} prompts, each asked {times} times, {of_these}"
             f"{self.same_text:,} got the same text each time and {self.same_verdict:,} the same "
             f"verdict. A reply is right in {100 * self.accuracy:.0f} %, the majority of a prompt's "
             "replies in "
             f"{100 * self.majority:.0f} %{ties}; {passed}."
         )
         return " ".join(filter(None, (said, self._split)))
+
+    def _passed(self, k: int) -> str:
+        rows, value = self.pass_at_rows[k], f"pass@{k} {100 * self.pass_at[k]:.0f} %"
+        if rows == self.prompts:
+            return value
+        return f"{value} (of the {rows:,} prompt{'s' * (rows != 1)} with {k} replies or more)"
 
     @property
     def _split(self) -> str:
@@ -248,8 +266,9 @@ class Drawn:
         )
 
 
-def drawn(samples: pd.DataFrame, draws: int) -> Drawn | None:
+def drawn(samples: pd.DataFrame) -> Drawn | None:
     """What the draws in `JudgedRun.samples` say; `None` where no row has two replies."""
+    asked = samples.groupby(["cell", "index"]).size()
     replied = samples[samples["outcome"].to_numpy() != Outcome.ERROR.place]
     by_row = replied.groupby(["cell", "index"])
     replies = by_row.size().to_numpy()
@@ -257,21 +276,24 @@ def drawn(samples: pd.DataFrame, draws: int) -> Drawn | None:
     several = replies > 1
     if not several.any() or majority is None:
         return None
+    draws = int(asked.max())
     splits = [
         (len(of_cell.cells), split)
         for cell in np.unique(rows.cells)
         if (split := split_of(of_cell := rows.at(rows.cells == cell))) is not None
     ]
     weight = sum(count for count, _ in splits)
+    passed = {k: found for k in _shown_draws(draws) if (found := mean_pass_at(k, rows)) is not None}
     return Drawn(
-        prompts=int(several.sum()),
+        prompts=len(replies),
         draws=draws,
+        fewest=int(asked.min()),
+        several=int(several.sum()),
         same_text=int((several & (by_row["text"].nunique().to_numpy() == 1)).sum()),
         same_verdict=int((several & (by_row["outcome"].nunique().to_numpy() == 1)).sum()),
         accuracy=rows.accuracy,
-        pass_at={
-            k: passed for k in _shown_draws(draws) if (passed := mean_pass_at(k, rows)) is not None
-        },
+        pass_at={k: value for k, (value, _) in passed.items()},
+        pass_at_rows={k: count for k, (_, count) in passed.items()},
         majority=majority.right,
         ties=majority.ties,
         row_variance=sum(n * split.row for n, split in splits) / weight if weight else None,

@@ -150,11 +150,12 @@ class JudgedRun:
     @cached_property
     def drawn(self) -> Drawn | None:
         """What several draws say, without controls; `None` where each prompt is asked once."""
-        return drawn(self._shown_samples, self.draws) if self.draws > 1 else None
+        return drawn(self._shown_samples) if self.draws > 1 else None
 
     def pass_at(self, k: int) -> float | None:
         """See `draws.mean_pass_at`; without controls."""
-        return mean_pass_at(k, rows_of(self._shown_samples))
+        passed = mean_pass_at(k, rows_of(self._shown_samples))
+        return None if passed is None else passed[0]
 
     @property
     def _shown_samples(self) -> pd.DataFrame:

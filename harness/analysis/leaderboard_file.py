@@ -136,7 +136,7 @@ def read_rows(path: Path) -> list[Row]:
     """
     csv.field_size_limit(MAX_LINE)  # a system prompt may be longer than the 131,072 characters
     try:
-        with path.open(newline="", encoding="utf-8") as file:
+        with path.open(newline="", encoding="utf-8-sig") as file:
             rows = [_renewed(row) for row in csv.DictReader(file)]
     except FileNotFoundError:
         return []

@@ -100,7 +100,7 @@ def read_defaults(
 
 def _text(path: Path) -> str:
     try:
-        return path.read_text(encoding="utf-8")
+        return path.read_text(encoding="utf-8-sig")
     except UnicodeDecodeError as error:
         raise UsageError(f"{path} is not UTF-8; write it in UTF-8") from error
     except OSError as error:

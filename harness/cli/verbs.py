@@ -124,7 +124,7 @@ def show_tasks(names: str, *, as_json: bool) -> None:
         return
     for task in tasks:
         echo(f"# {task.name}: {task.path}", "")
-        echo(*task.path.read_text(encoding="utf-8").split("\n"))
+        echo(*task.path.read_text(encoding="utf-8-sig").split("\n"))
         echo(f"# lines: {', '.join(map(str, plan(task).lines))}")
         if task.spec.answer.read == "first":
             echo("# read: first; the answer with which a reply begins")

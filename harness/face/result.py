@@ -173,7 +173,8 @@ class Run:
 
     def pass_at(self, k: int) -> float | None:
         """Mean probability that at least one of `k` replies to a prompt is right, over the prompts
-        with at least `k` replies, without controls; `None` if there are none.
+        with at least `k` replies, without controls; `None` if there are none. Where prompts have
+        different numbers of replies, `drawn.pass_at_rows` says how many prompts these are.
 
         Raises:
             UsageError: `k` is less than 1.

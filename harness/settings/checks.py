@@ -16,7 +16,7 @@ from numbers import Integral, Real
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from eyechart.providers.secrets import has_secret
+from eyechart.providers.secrets import A_KEY, has_secret, holds_key
 
 MAX_LENGTH = 1_000_000
 """Most symbols in a row."""
@@ -111,6 +111,13 @@ def full_text(given: Any) -> str:
     if not isinstance(given, str) or not given.strip():
         raise ValueError(f"must be a text that is not empty, not {shown(given)}")
     return text(given)
+
+
+def public_name(given: Any) -> str:
+    """Checks a name that is written to files."""
+    if holds_key(text(given)):
+        raise ValueError(A_KEY)
+    return full_text(given)
 
 
 def path(given: Any) -> Path:

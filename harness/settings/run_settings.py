@@ -29,6 +29,7 @@ from eyechart.harness.settings.checks import (
     names,
     params,
     path,
+    public_name,
     text,
     texts,
     thinking,
@@ -86,7 +87,7 @@ class RunSettings:
         repeats=True,
     )
     name: str | None = setting(
-        full_text,
+        public_name,
         f"Name of the model at {named('base_url')}, or in files, in tables, folders and pages, as "
         "lab/m8.",
         "NAME",
@@ -246,6 +247,7 @@ class RunSettings:
             r"[A-Za-z0-9][A-Za-z0-9._=+-]{0,39}",
             "must be of letters, digits and . _ = + -, at most 40, and begin with a letter or "
             "digit",
+            public_name,
         ),
         "Names how the model is served, as bf16-fp8kv: a variant of it.",
         "NAME",

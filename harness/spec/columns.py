@@ -29,7 +29,10 @@ MEASURES = (
 )
 LINE = ("length", "length_low", "length_high")
 """The line of a row: its nominal length, and the shortest and longest length of its band."""
-DRAWS = ("draws", "pass_at_draws", "majority", "majority_ties", "row_variance", "draw_variance")
+DRAWS = (
+    *("draws", "pass_at_draws", "pass_at_draws_rows", "majority", "majority_ties"),
+    *("row_variance", "draw_variance"),
+)
 """How often each sample is asked, and what its draws say; empty where that is once."""
 REACHES = "reaches"
 """Last column of `table.csv`: the probability that the accuracy reaches the threshold."""

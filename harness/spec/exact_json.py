@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import math
+from codecs import BOM_UTF8
 from collections.abc import Mapping
 from typing import Any
 
@@ -15,7 +16,7 @@ import orjson
 
 
 def loads(text: bytes | str) -> Any:
-    """The value of the JSON in `text`.
+    """The value of the JSON in `text`, which may begin with a byte order mark.
 
     Raises:
         json.JSONDecodeError: `text` is not JSON; the error has the place.
@@ -23,7 +24,9 @@ def loads(text: bytes | str) -> Any:
             nested deeper than Python reads.
     """
     try:
-        return _loads(text)
+        if isinstance(text, str):
+            return _loads(text.removeprefix("\ufeff"))
+        return _loads(text.removeprefix(BOM_UTF8))
     except RecursionError:
         raise ValueError("it is nested too deeply") from None
 

@@ -94,7 +94,7 @@ def load_items(task_file: Path, file_name: str, answer: Answer) -> dict[int, lis
     """
     path = task_file.parent / file_name
     try:
-        lines = path.read_text(encoding="utf-8").split("\n")
+        lines = path.read_text(encoding="utf-8-sig").split("\n")
     except UnicodeDecodeError:
         raise ItemsFileError(path, [(1, 1, "not UTF-8; save the file as UTF-8")]) from None
     except (OSError, ValueError):
@@ -124,7 +124,7 @@ def load_items(task_file: Path, file_name: str, answer: Answer) -> dict[int, lis
 
 def item_lines(task_file: Path, file_name: str) -> list[tuple[int, int]]:
     """The line, from 1, and the length of each item of a valid items file, in the file's order."""
-    text = (task_file.parent / file_name).read_text(encoding="utf-8")
+    text = (task_file.parent / file_name).read_text(encoding="utf-8-sig")
     lines = enumerate(text.split("\n"), start=1)
     return [(number, exact_json.loads(line)["length"]) for number, line in lines if line.strip()]
 

@@ -23,7 +23,7 @@ FieldsAt: TypeAlias = Callable[[Sequence[str | int]], list[str]]
 def read_text(path: Path, kind: type[UsageError]) -> str:
     """The text of a file; raises `kind` if it cannot be read."""
     try:
-        return path.read_text(encoding="utf-8")
+        return path.read_text(encoding="utf-8-sig")
     except UnicodeDecodeError as error:
         before = path.read_bytes()[: error.start]
         place = Position(before.count(b"\n") + 1, len(before) - before.rfind(b"\n"))

@@ -60,7 +60,7 @@ def _built_in(file_name: str, entry: type[Entry]) -> dict[str, Entry]:
 
 def _read(path: Path, entry: type[Entry]) -> dict[str, Entry]:
     try:
-        text = path.read_text(encoding="utf-8")
+        text = path.read_text(encoding="utf-8-sig")
     except OSError as error:
         raise SetupError(f"cannot read {str(path)!r}: {error.strerror}") from error
     except UnicodeDecodeError as error:

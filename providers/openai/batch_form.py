@@ -17,6 +17,7 @@ from eyechart.providers.catalog.endpoints import endpoint_of
 from eyechart.providers.catalog.model_facts import model_facts
 from eyechart.providers.http.errors import as_text, error_of
 from eyechart.providers.openai.form import OpenAIForm, path_of, reply_of, vllm_form, writes_cost
+from eyechart.providers.openai.responses import as_chat, is_response
 from eyechart.providers.secrets import redact
 
 _SHOWN = 300
@@ -49,7 +50,7 @@ class OpenAIBatchForm:
             raise BatchExpiredError(_reason(error))
         status, body = response.get("status_code"), response.get("body")
         if status == HTTPStatus.OK and not error:
-            reply = reply_of(body)
+            reply = reply_of(as_chat(body) if is_response(body) else body)
             usage = reply.usage and replace(reply.usage, tier="batch")
             return replace(reply, usage=usage)
         code = status if isinstance(status, int) else HTTPStatus.OK

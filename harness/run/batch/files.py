@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+from codecs import BOM_UTF8
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
@@ -198,7 +199,7 @@ def reply_lines(path: Path) -> Iterator[ReplyLine]:
     try:
         with path.open("rb") as file:
             for number, line in enumerate(file, start=1):
-                text = line.removeprefix(b"\xef\xbb\xbf") if number == 1 else line
+                text = line.removeprefix(BOM_UTF8) if number == 1 else line
                 if text.strip():
                     read = _read_object(text)
                     yield ReplyLine(number, read, torn=read is None and not line.endswith(b"\n"))

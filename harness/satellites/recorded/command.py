@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
@@ -16,22 +16,18 @@ from eyechart.harness.cli.terminal import say, warn
 from eyechart.harness.errors import COMPLETE, INCOMPLETE, UsageError
 from eyechart.harness.plan.selection import open_tasks
 from eyechart.harness.satellites.recorded.agreement import agreement, print_agreement
-from eyechart.harness.satellites.recorded.fields import DRAW, Columns
-from eyechart.harness.satellites.recorded.reader import (
-    Imported,
-    ImportRequest,
-    Problem,
-    Reader,
-    Where,
-)
+from eyechart.harness.satellites.recorded.fields import Columns
+from eyechart.harness.satellites.recorded.reader import Imported, ImportRequest
 from eyechart.harness.satellites.recorded.recorder import import_recorded
-from eyechart.harness.settings.checks import MAX_DRAWS
+from eyechart.harness.satellites.recorded.rows import Problem, Rows, Where
+from eyechart.harness.satellites.recorded.sources import given_files
 from eyechart.harness.spec import EXAMPLES
 from eyechart.harness.task.catalogue import Task
 from eyechart.providers.base import ModelSettings
 from eyechart.providers.batches import BatchForm
 from eyechart.providers.naming import named
 from eyechart.providers.registry import open_batch_form, parse_model
+from eyechart.providers.secrets import A_KEY, holds_key
 
 _SHOWN = 20
 """Most reasons that are printed one by one."""
@@ -77,55 +73,21 @@ def import_files(
         at=at,
         command=command,
     )
+    if holds_key(model):
+        raise UsageError(f"--model {A_KEY}")
     if not (model.strip() or request.columns.named.get("model")):
         raise UsageError("--model is empty; it is the name of the model that replied")
     told: set[str] = set()
-    requests = [request] if request.model else _each_model(request)
-    return max([_tell(of_model, _taken(of_model), told) for of_model in requests])
+    column = "" if request.model else request.columns.named["model"]
+    with Rows(given_files(files, warn), request.where, column) as rows:
+        models = [request.model] if request.model else rows.models
+        if not models:
+            raise UsageError(f"no row names a model in the column {column!r}")
+        return max([_take(replace(request, model=model), rows, told) for model in models])
 
 
-def _each_model(request: ImportRequest) -> Iterator[ImportRequest]:
-    """A request for each model that the rows name, sorted."""
-    column = request.columns.named["model"]
-    models = Reader(request, request.files, _batch_form).texts(column)
-    if not models:
-        raise UsageError(f"no row names a model in the column {column!r}")
-    for name in sorted(models):
-        yield replace(request, model=name, where=[*request.where, Where(column, name)])
-
-
-def _taken(request: ImportRequest) -> Imported:
-    """Imports the rows of a model, draw after draw; the sums of all draws."""
-    parts = [import_recorded(one, _batch_form, warn) for one in _each_draw(request)]
-    first, *more = parts
-    for one in more:
-        first.new, first.known = first.new + one.new, first.known + one.known
-        first.problems += [problem for problem in one.problems if problem not in first.problems]
-        first.left_out += [place for place in one.left_out if place not in first.left_out]
-        first.is_unproven |= one.is_unproven
-        first.gaps += one.gaps
-        first.others -= one.new + one.known + len(one.problems)  # no rows of the first draw
-    first.others = max(0, first.others)
-    return first
-
-
-def _each_draw(request: ImportRequest) -> Iterator[ImportRequest]:
-    """A request for each draw of a model, in order; without a named column all rows are one."""
-    column = request.columns.named.get(DRAW)
-    if not column:
-        yield request
-        return
-    draws = Reader(request, request.files, _batch_form).texts(column)
-    if not draws:
-        raise UsageError(f"no row has a draw in the column {column!r}")
-    if len(draws) > MAX_DRAWS:
-        raise UsageError(
-            f"the column {column!r} has {len(draws):,} values, and a prompt has at most "
-            f"{MAX_DRAWS:,} draws"
-        )
-    ordered = sorted(draws, key=int) if all(map(str.isdecimal, draws)) else draws
-    for number, text in enumerate(ordered, start=1):
-        yield replace(request, draw=number, where=[*request.where, Where(column, text)])
+def _take(request: ImportRequest, rows: Rows, told: set[str]) -> int:
+    return _tell(request, import_recorded(request, rows, _batch_form, warn), told)
 
 
 def _check_moment(at: str) -> None:
@@ -145,7 +107,7 @@ def _tell(request: ImportRequest, imported: Imported, told: set[str]) -> int:
     another model are not told again.
     """
     problems = imported.problems
-    reasons = [line for line in _told(problems) if line not in told]
+    reasons = [line for line in _told(problems, request.files) if line not in told]
     told.update(reasons)
     for line in reasons[:_SHOWN]:
         warn(line)
@@ -162,6 +124,12 @@ def _tell(request: ImportRequest, imported: Imported, told: set[str]) -> int:
         f"{imported.new:,} new {'reply' if imported.new == 1 else 'replies'}, "
         f"{imported.known:,} known before{others}, {_rows(len(problems))} that cannot be used"
     )
+    if imported.nameless:
+        warn(
+            f"{_rows(imported.nameless)} of these name no model, as the others do, and are taken "
+            f"as replies of {request.model!r}; to leave them out, import with --where "
+            f"{request.columns.of('model')}!= into another {named('out')}"
+        )
     if imported.is_unproven:
         warn(
             "rows name their items by number alone, and nothing shows that they belong to these "
@@ -186,10 +154,12 @@ def _tell(request: ImportRequest, imported: Imported, told: set[str]) -> int:
     return INCOMPLETE if problems or missing else COMPLETE
 
 
-def _told(problems: Iterable[Problem]) -> list[str]:
+def _told(problems: Iterable[Problem], files: Sequence[Path]) -> list[str]:
     """A line for each reason why rows of a file cannot be used, with the first row of each."""
     places: dict[tuple[Path, str], list[int]] = {}
-    for problem in problems:
+    for problem in sorted(
+        problems, key=lambda one: (files.index(one.place.path), one.place.number)
+    ):
         key = problem.place.path, problem.why
         places.setdefault(key, []).append(problem.place.number)
     return [

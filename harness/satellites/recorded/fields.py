@@ -13,12 +13,15 @@ from eyechart.harness.journal.files import MAX_LINE
 from eyechart.harness.spec import exact_json
 from eyechart.harness.spec.counted import token_count
 from eyechart.providers.close_match import did_you_mean
+from eyechart.providers.secrets import A_KEY, holds_key
 
 Row: TypeAlias = Mapping[str, Any]
 
 MAX_DOCUMENT = 8 * MAX_LINE
 """Bytes of what is read at once besides lines: a JSON array, or a member of a log of Inspect."""
-SAMPLE_FIELDS = ("id", "item", "prompt", "target", "length", "line", "index")
+DRAW = "draw"
+"""The field that numbers several replies to one prompt."""
+SAMPLE_FIELDS = ("id", "item", "prompt", "target", "length", "line", "index", DRAW)
 """Fields that say which sample a reply belongs to."""
 REPLY_FIELDS = (
     "reply",
@@ -30,12 +33,11 @@ REPLY_FIELDS = (
     "model",
     "prompt_tokens",
     "output_tokens",
+    "thought_tokens",
     "latency_s",
     "verdict",
 )
 """Fields that say what was replied, and whether its author counted it as right."""
-DRAW = "draw"
-"""The field that numbers several replies to one prompt; it is read only where a column is named."""
 _FINISH = {
     **dict.fromkeys(("stop", "end_turn", "stop_sequence", "eos", "completed"), "stop"),
     **dict.fromkeys(("length", "max_tokens", "max_output_tokens", "model_length"), "length"),
@@ -104,6 +106,7 @@ class RecordedReply:
     """The model that answered, by the row."""
     prompt_tokens: int | None = None
     output_tokens: int | None = None
+    thought_tokens: int | None = None
     latency_s: float | None = None
     verdict: Literal["correct", "incorrect"] | None = None
     """Whether the row says that the reply is right."""
@@ -116,6 +119,8 @@ class RecordedReply:
     line: int | None = None
     """Nominal length of the line."""
     index: int | None = None
+    draw: str | None = None
+    """What numbers the reply among those to its prompt."""
     axes: Mapping[str, str] = field(default_factory=dict)
     """Axis -> what the row gives as its value."""
 
@@ -137,7 +142,7 @@ class Columns:
             UsageError: an option has another form, or there is no such field.
         """
         axes = tuple(axes)
-        known = [*REPLY_FIELDS, *SAMPLE_FIELDS, DRAW, *axes]
+        known = [*REPLY_FIELDS, *SAMPLE_FIELDS, *axes]
         named: dict[str, str] = {}
         for part in (part for option in given for part in option.split(",")):
             name, equals, column = (text.strip() for text in part.partition("="))
@@ -215,9 +220,10 @@ def recorded_reply(values: Mapping[str, Any], axes: Iterable[str], mark: RowMark
         reasoning=_optional(values, "reasoning", _text),
         error=error,
         is_left_out=is_left_out,
-        model=_optional(values, "model", _text),
+        model=_optional(values, "model", _model),
         prompt_tokens=_if_sound(values, "prompt_tokens", _tokens),
         output_tokens=_if_sound(values, "output_tokens", _tokens),
+        thought_tokens=_if_sound(values, "thought_tokens", _tokens),
         latency_s=_if_sound(values, "latency_s", _number),
         verdict=_verdict(values),
         id=_optional(values, "id", _text),
@@ -227,6 +233,7 @@ def recorded_reply(values: Mapping[str, Any], axes: Iterable[str], mark: RowMark
         length=_whole(values, "length"),
         line=_whole(values, "line"),
         index=_whole(values, "index"),
+        draw=_optional(values, DRAW, _draw),
         axes={axis: _text(values[axis]) for axis in axes if axis in values},
     )
 
@@ -309,6 +316,21 @@ def _text(value: object) -> str:
     return exact_json.dumps(value).decode()
 
 
+def _model(value: object) -> str:
+    name = _text(value)
+    if holds_key(name):
+        raise RowError(f"its model {A_KEY}")
+    return name
+
+
+def _draw(value: object) -> str:
+    """The text of a draw; CSV files may write a whole number with a point."""
+    try:
+        return str(integer(value))
+    except ValueError:
+        return _text(value)
+
+
 def _no_reply(row: Row) -> str:
     if "reply" in row:
         return "it has no reply, and no error that says why"
@@ -349,13 +371,22 @@ def prompt_text(value: object) -> str:
             return value
     if isinstance(messages, list):
         texts = [
-            one.get("content")
+            _joined(one.get("content"))
             for one in messages
             if isinstance(one, dict) and one.get("role") == "user"
         ]
         if texts and isinstance(texts[-1], str):
             return _text(texts[-1])
     return _text(value)
+
+
+def _joined(content: object) -> object:
+    """The content of a message; of a list of parts, all of which are texts, the texts joined."""
+    if isinstance(content, list) and content:
+        texts = [part.get("text") if isinstance(part, dict) else None for part in content]
+        if all(isinstance(text, str) for text in texts):
+            return "".join(map(str, texts))
+    return content
 
 
 def integer(value: object) -> int:

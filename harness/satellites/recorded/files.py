@@ -7,6 +7,7 @@ import gzip
 import io
 import json
 import zlib
+from codecs import BOM_UTF8
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
@@ -20,7 +21,6 @@ from eyechart.harness.satellites.recorded.inspect_log import read_log
 from eyechart.harness.spec import exact_json
 
 _UTF_16 = ("UTF-16", "convert it: iconv -f UTF-16 -t UTF-8 FILE > NEW")
-_BOM = b"\xef\xbb\xbf"
 _NOT_READ = {
     b"\xff\xfe": _UTF_16,
     b"\xfe\xff": _UTF_16,
@@ -55,7 +55,7 @@ def read_rows(path: Path) -> Iterator[FileRow]:
     row = FileRow(0, None)
     try:
         with _opened(path) as file:
-            for row in _reader(path, suffix, file.peek(1).lstrip(_BOM + b" \t\r\n")[:1])(file):
+            for row in _reader(path, suffix, file.peek(1).lstrip(BOM_UTF8 + b" \t\r\n")[:1])(file):
                 yield row
     except (EOFError, gzip.BadGzipFile, zlib.error):
         yield FileRow(row.number + 1, None, "the compressed data break off; get the file anew")
@@ -95,7 +95,7 @@ def _array_rows(path: Path, file: BinaryIO) -> Iterator[FileRow]:
             "write its rows as JSON Lines"
         )
     try:
-        read = _loads(text.removeprefix(_BOM))
+        read = _loads(text.removeprefix(BOM_UTF8))
     except (ValueError, RecursionError):
         file.seek(0)
         yield from _json_rows(file)  # JSON Lines in a file of another name
@@ -112,7 +112,7 @@ def _json_rows(file: BinaryIO) -> Iterator[FileRow]:
         if line is None:
             yield FileRow(number, None, _TOO_LONG)
             continue
-        text = line.removeprefix(_BOM) if number == 1 else line
+        text = line.removeprefix(BOM_UTF8) if number == 1 else line
         if not text.strip():
             continue
         try:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from eyechart.harness.satellites.recorded.fields import Row, RowError, prompt_text
-from eyechart.providers.base import ProviderError
+from eyechart.harness.satellites.recorded.fields import DRAW, Row, RowError, prompt_text
+from eyechart.providers.base import BadReplyError, ProviderError
 from eyechart.providers.batches import BatchForm
 
 
@@ -22,6 +22,17 @@ def prompt_of_request(row: Row) -> str | None:
         return None
     given = next((body[name] for name in ("messages", "prompt", "input") if name in body), None)
     return None if given is None else prompt_text(given)
+
+
+def one_reply_each(row: Row) -> Iterator[Row]:
+    """The row; of lm-eval's `repeats`, which are several replies to one prompt, a row for each."""
+    resps = row.get("resps") if "doc_id" in row else None
+    of_one = resps[0] if isinstance(resps, list) and len(resps) == 1 else None
+    if not isinstance(of_one, list) or len(of_one) < 2:  # noqa: PLR2004  one reply
+        yield row
+        return
+    for number, reply in enumerate(of_one, start=1):
+        yield {**row, "resps": [[reply]], DRAW: number}
 
 
 def fields_of(row: Row, batch_form: Callable[[], BatchForm], prompts: Mapping[str, str]) -> Row:
@@ -45,6 +56,11 @@ def _of_batch(row: Row, form: BatchForm, prompts: Mapping[str, str]) -> Row:
     sample = {"id": custom_id, "item": custom_id, "prompt": prompts.get(custom_id)}
     try:
         reply = form.reply(row)
+    except BadReplyError as error:
+        raise RowError(
+            "its response is not of /v1/chat/completions, /v1/completions or /v1/responses: "
+            f"{error}"
+        ) from None
     except ProviderError as error:
         return {**sample, "error": str(error) or type(error).__name__}
     usage = reply.usage
@@ -57,6 +73,7 @@ def _of_batch(row: Row, form: BatchForm, prompts: Mapping[str, str]) -> Row:
         "model": reply.model,
         "prompt_tokens": None if usage is None else usage.prompt_tokens,
         "output_tokens": None if usage is None else usage.output_tokens,
+        "thought_tokens": None if usage is None else usage.thought_tokens,
     }
 
 
@@ -100,6 +117,7 @@ def _of_lm_eval(row: Row) -> Row:
         "item": row["doc_id"],
         "prompt": _lm_eval_prompt(row.get("arguments")),
         "target": row.get("target"),
+        DRAW: row.get(DRAW, 1),
     }
 
 

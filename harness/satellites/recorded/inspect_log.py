@@ -12,7 +12,7 @@ from typing import Any
 
 from eyechart.harness.errors import JournalError, UsageError
 from eyechart.harness.journal.files import open_regular
-from eyechart.harness.satellites.recorded.fields import MAX_DOCUMENT, FileRow
+from eyechart.harness.satellites.recorded.fields import DRAW, MAX_DOCUMENT, FileRow
 from eyechart.providers.base import install
 
 _NO_STOP = "unknown"
@@ -26,7 +26,7 @@ _DAMAGED = (zipfile.BadZipFile, zlib.error, EOFError, OSError, ValueError, Runti
 
 
 def read_log(path: Path) -> Iterator[FileRow]:
-    """The samples of a log. Samples of later epochs are left out, since a sample takes one reply.
+    """The samples of a log; epochs are draws.
 
     Raises:
         UsageError: inspect_ai is not installed.
@@ -43,10 +43,7 @@ def read_log(path: Path) -> Iterator[FileRow]:
         names = member_names(path)
         for sample in _samples(inspect, str(path), names):
             number += 1
-            if sample.epoch > 1:
-                yield FileRow(number, None, f"epoch {sample.epoch} of a sample, which takes one")
-            else:
-                yield FileRow(number, _row(sample))
+            yield FileRow(number, _row(sample))
     except Exception as error:  # a file from outside; the reader has no error class of its own
         if isinstance(error, JournalError):
             raise
@@ -116,6 +113,7 @@ def _row(sample: Any) -> dict[str, Any]:
     return {
         "id": str(sample.id),
         "item": str(sample.id),
+        DRAW: sample.epoch,
         "prompt": _prompt(sample.input),
         "target": target[0] if isinstance(target, list) and len(target) == 1 else target,
         "reply": None if failed else output.completion,
@@ -124,6 +122,7 @@ def _row(sample: Any) -> dict[str, Any]:
         "model": output.model or None,
         "prompt_tokens": None if usage is None else usage.input_tokens,
         "output_tokens": None if usage is None else usage.output_tokens,
+        "thought_tokens": None if usage is None else usage.reasoning_tokens,
         "metadata": sample.metadata,
     }
 

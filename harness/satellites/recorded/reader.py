@@ -1,44 +1,25 @@
-"""Reads the rows of the files of an import one by one, as replies."""
+"""Reads the rows of an import as replies."""
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from eyechart.harness.journal.manifest import run_folder
 from eyechart.harness.satellites.recorded.fields import (
     Columns,
-    FileRow,
     RecordedReply,
-    Row,
     RowError,
     RowMark,
-    cell_text,
     recorded_reply,
-    value_at,
     values_hash,
 )
-from eyechart.harness.satellites.recorded.files import read_rows
-from eyechart.harness.satellites.recorded.forms import fields_of, is_request, prompt_of_request
+from eyechart.harness.satellites.recorded.forms import fields_of
+from eyechart.harness.satellites.recorded.rows import Place, Problem, Rows, Where
 from eyechart.harness.spec import Settings
 from eyechart.harness.task.catalogue import Task
 from eyechart.providers.batches import BatchForm
-
-
-@dataclass(frozen=True, slots=True)
-class Where:
-    """A condition on a row: a column has this value, or has another one."""
-
-    column: str
-    value: str
-    is_equal: bool = True
-
-    def holds(self, row: Row) -> bool:
-        """Whether the condition holds for a row; raises `RowError` if the row lacks the column."""
-        return (cell_text(value_at(row, self.column)) == self.value) == self.is_equal
 
 
 @dataclass(frozen=True)
@@ -57,33 +38,12 @@ class ImportRequest:
     by: str = ""
     at: str = ""
     command: str = ""
-    draw: int = 1
-    """The draw that the rows are, from 1, where one prompt has several replies."""
 
     @property
     def folder(self) -> Path:
         """The folder of the run: that of a run asked with the default settings."""
         task = self.task
         return run_folder(self.out, self.model, task.spec, task.name, Settings())
-
-
-@dataclass(frozen=True, slots=True)
-class Place:
-    """A row of a file."""
-
-    path: Path
-    number: int
-
-    def __str__(self) -> str:
-        return f"{self.path}:{self.number}"
-
-
-@dataclass(frozen=True, slots=True)
-class Problem:
-    """A row that cannot be used."""
-
-    place: Place
-    why: str
 
 
 @dataclass(slots=True)
@@ -94,10 +54,12 @@ class Imported:
     known: int = 0
     """Rows that an earlier import has taken."""
     others: int = 0
-    """Rows that `where` leaves out."""
+    """Rows that `where` leaves out, or of other models."""
     problems: list[Problem] = field(default_factory=list)
     left_out: list[Place] = field(default_factory=list)
     """Rows with an error whose reply is left out."""
+    nameless: int = 0
+    """Rows with a reply that name no model, where others do."""
     is_unproven: bool = False
     """Whether a row names its item by number, and has neither a target nor a prompt to check."""
     gaps: int = 0
@@ -105,88 +67,54 @@ class Imported:
 
 
 class Reader:
-    """The replies in the files, and the problems of rows without one."""
+    """The replies in the rows of one model, and the problems of rows without one."""
 
     def __init__(
-        self, request: ImportRequest, files: Sequence[Path], batch_form: Callable[[], BatchForm]
+        self, request: ImportRequest, rows: Rows, batch_form: Callable[[], BatchForm]
     ) -> None:
         self._request = request
-        self._files = files
+        self._rows = rows
         self._batch_form = batch_form
-        self._prompts: dict[str, str] | None = None
         self.only_model: str | None = None
-        """The one model whose rows are imported, if the files have rows of several models."""
+        """The one model whose rows are imported, if the rows name several models."""
 
-    def texts(self, column: str) -> list[str]:
-        """The different texts in a column of the wanted rows, in their order; without empty ones,
-        and without rows that lack the column.
-        """
-        found: dict[str, None] = {}
-        for file in range(len(self._files)):
-            for _, row, _ in self._rows(file):
-                with suppress(RowError):
-                    if all(one.holds(row) for one in self._request.where):
-                        found[cell_text(value_at(row, column))] = None
-        return [text for text in found if text]
-
-    def hashes(self, file: int) -> Iterator[str]:
-        """The hashes of all rows of a file, by its place in the import."""
-        return (short for _, _, short in self._rows(file))
+    def marks(self, file: int) -> Iterator[str]:
+        """The marks of all rows of a file, by its place in the import."""
+        return (kept.mark for kept in self._rows.of(self._request.model, file))
 
     def replies(
         self, imported: Imported, only: int | None = None
-    ) -> Generator[tuple[Place, RecordedReply], None, None]:
+    ) -> Iterator[tuple[Place, RecordedReply]]:
         """Each reply of all files, or of one, with its place; counts the other rows."""
         columns, fixed = self._request.columns, dict(self._request.fixed)
-        prompts = self._asked()
-        for file in range(len(self._files)) if only is None else (only,):
-            for file_row, row, short in self._rows(file, imported):
-                try:
-                    if not all(one.holds(row) for one in self._request.where):
-                        imported.others += 1
-                        continue
-                    values = columns.values(row, fields_of(row, self._batch_form, prompts))
-                    mark = RowMark(file, short, values_hash({**values, "": fixed}))
-                    reply = recorded_reply(values, columns.axes, mark)
-                    if self.only_model is not None and reply.model not in (None, self.only_model):
-                        imported.others += 1
-                        continue
-                except RowError as error:
-                    place = Place(self._files[file], file_row.number)
-                    imported.problems.append(Problem(place, str(error)))
+        imported.problems += self._rows.problems
+        for kept in self._rows.of(self._request.model, only):
+            place = Place(self._rows.files[kept.file].path, kept.number)
+            try:
+                kept.check()
+                if not kept.is_wanted:
+                    imported.others += 1
                     continue
-                place = Place(self._files[file], file_row.number)
-                if reply.is_left_out:
-                    imported.left_out.append(place)
-                yield place, reply
+                form = fields_of(kept.row, self._batch_form, self._rows.prompts)
+                values = columns.values(kept.row, form)
+                mark = RowMark(kept.file, kept.mark, values_hash({**values, "": fixed}))
+                reply = recorded_reply(values, columns.axes, mark)
+                if self.only_model is not None and reply.model != self.only_model:
+                    self._check_model(reply)
+                    imported.others += 1
+                    continue
+            except RowError as error:
+                imported.problems.append(Problem(place, str(error)))
+                continue
+            if reply.is_left_out:
+                imported.left_out.append(place)
+            yield place, reply
 
-    def _rows(
-        self, file: int, imported: Imported | None = None
-    ) -> Iterator[tuple[FileRow, Row, str]]:
-        """Each row that can be read, with a hash of its own; requests of batches are no rows."""
-        path = self._files[file]
-        seen: Counter[str] = Counter()
-        for file_row in read_rows(path):
-            if file_row.row is None:
-                if imported is not None:
-                    place = Place(path, file_row.number)
-                    imported.problems.append(Problem(place, file_row.why))
-            elif not is_request(file_row.row):
-                short = values_hash(file_row.row)
-                seen[short] += 1
-                more = f"-{seen[short]}" if seen[short] > 1 else ""
-                yield file_row, file_row.row, f"{short}{more}"
-
-    def _asked(self) -> Mapping[str, str]:
-        """Prompt of each request among the rows, by its custom_id."""
-        if self._prompts is None:
-            rows = (
-                file_row.row
-                for path in self._files
-                if not {".eval", ".csv", ".tsv"} & {suffix.lower() for suffix in path.suffixes}
-                for file_row in read_rows(path)
-                if file_row.row is not None and is_request(file_row.row)
+    def _check_model(self, reply: RecordedReply) -> None:
+        """Raises `RowError` for a row that names no model, where others name several."""
+        if reply.model is None:
+            raise RowError(
+                "it names no model, and other rows name several; if the model of such rows is "
+                "known, import them with --model NAME --where "
+                f"{self._request.columns.of('model')}="
             )
-            prompts = ((str(row["custom_id"]), prompt_of_request(row)) for row in rows)
-            self._prompts = {name: prompt for name, prompt in prompts if prompt is not None}
-        return self._prompts

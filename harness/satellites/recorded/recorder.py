@@ -10,8 +10,8 @@ import shlex
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import closing, suppress
-from dataclasses import dataclass, replace
+from contextlib import suppress
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -23,7 +23,6 @@ from eyechart.harness.journal.manifest import (
     MANIFEST,
     Manifest,
     read_manifest,
-    together,
     write_manifest,
 )
 from eyechart.harness.journal.record import Failure, Record, Warn, read_records, record_of
@@ -38,10 +37,12 @@ from eyechart.harness.plan.plan import (
     make_sample,
     sample_hash,
 )
+from eyechart.harness.satellites.recorded.draws import Draws, Given, given_of
 from eyechart.harness.satellites.recorded.fields import DRAW, RecordedReply, RowError, RowMark
-from eyechart.harness.satellites.recorded.reader import Imported, ImportRequest, Problem, Reader
+from eyechart.harness.satellites.recorded.reader import Imported, ImportRequest, Reader
+from eyechart.harness.satellites.recorded.rows import Problem, Rows
 from eyechart.harness.satellites.recorded.samples import GivenSample, SampleFinder
-from eyechart.harness.satellites.recorded.sources import GivenFile, Sources, given_files
+from eyechart.harness.satellites.recorded.sources import GivenFile, Sources
 from eyechart.harness.spec import (
     Cell,
     CellKey,
@@ -63,27 +64,27 @@ _UNKNOWN = {"temperature": None, "max_tokens": None, "api": None, "system": None
 
 
 def import_recorded(
-    request: ImportRequest, batch_form: Callable[[], BatchForm], warn: Warn
+    request: ImportRequest, rows: Rows, batch_form: Callable[[], BatchForm], warn: Warn
 ) -> Imported:
-    """Writes the rows of the files into the run. `batch_form` reads lines of OpenAI's Batch form.
+    """Writes the rows of the request's model into its run. `batch_form` reads lines of OpenAI's
+    Batch form.
 
     Raises:
-        JournalError: the run was asked, or a file or the run's folder cannot be used.
+        JournalError: the run was asked, or its folder cannot be used.
         UsageError: the task has no such axis or value, or a package is missing.
     """
-    recorded = _recorded(request.folder)
+    _refuse_asked(request.folder)
     finder = SampleFinder(request.task, request.fixed)
-    files = given_files(request.files, recorded, warn)
-    reader = Reader(request, [file.path for file in files], batch_form)
+    reader = Reader(request, rows, batch_form)
     if unused := _nothing_usable(reader, finder):
         return unused
-    models, is_numbered = _survey(reader, finder)
-    reader.only_model = _only_model(request, models, warn)
-    imported = Imported()
+    found = _survey(reader, finder)
+    reader.only_model = _only_model(request, found.models, warn)
+    imported = Imported(nameless=0 if reader.only_model or not found.models else found.nameless)
     with Journal(request.folder, warn) as run_journal:
-        recorder = _Recorder(request, finder, run_journal, imported, numbers_all=is_numbered)
-        recorder.place(files, reader)
-        is_named = recorder.sources.name(files, request.by, request.at, warn)
+        recorder = _Recorder(request, finder, run_journal, imported, found)
+        recorder.place(rows.files, reader)
+        is_named = recorder.sources.name(rows.files, request.by, request.at, warn)
         if is_named:
             write_manifest(request.folder, recorder.manifest)
         for place, reply in reader.replies(imported):
@@ -96,46 +97,55 @@ def import_recorded(
     return imported
 
 
-def _recorded(folder: Path) -> Recorded:
-    """The files that a run has; raises `JournalError` if its replies were asked."""
-    if not (folder / MANIFEST).exists():
-        return Recorded()
-    if (recorded := read_manifest(folder).recorded) is None:
+def _refuse_asked(folder: Path) -> None:
+    """Raises `JournalError` if the replies of a run were asked."""
+    if (folder / MANIFEST).exists() and read_manifest(folder).recorded is None:
         raise JournalError(
             f"{folder} holds replies that were asked, which recorded ones never join; use another "
             f"{named('out')} or --model"
         )
-    return recorded
 
 
 def _nothing_usable(reader: Reader, finder: SampleFinder) -> Imported | None:
     """The result of an import without any usable row, which makes no folder; else `None`."""
     imported = Imported()
-    with closing(reader.replies(imported)) as replies:
-        for place, reply in replies:
-            try:
-                finder.of(reply)
-            except RowError as error:
-                imported.problems.append(Problem(place, str(error)))
-            else:
-                return None
+    for place, reply in reader.replies(imported):
+        try:
+            finder.of(reply)
+        except RowError as error:
+            imported.problems.append(Problem(place, str(error)))
+        else:
+            return None
     return imported
 
 
-def _survey(reader: Reader, finder: SampleFinder) -> tuple[list[str], bool]:
-    """The models that the rows of all files name, in their order, and whether at least one row says
-    its index.
-    """
-    models: dict[str, None] = {}
-    is_numbered = False
+@dataclass(slots=True)
+class _Found:
+    """What the rows of all files say."""
+
+    models: list[str] = field(default_factory=list)
+    """The models that they name, in their order."""
+    nameless: int = 0
+    """Rows with a reply that name none."""
+    is_numbered: bool = False
+    """Whether at least one row says its index."""
+    draws: Draws = field(default_factory=Draws)
+
+
+def _survey(reader: Reader, finder: SampleFinder) -> _Found:
+    found, models = _Found(), dict[str, None]()
     for _, reply in reader.replies(Imported()):
         if reply.model is not None:
             models[reply.model] = None
-        if not is_numbered:
-            with suppress(RowError):
-                sample = finder.of(reply)
-                is_numbered = isinstance(sample, GivenSample) and sample.index is not None
-    return list(models), is_numbered
+        elif reply.reply is not None:
+            found.nameless += 1
+        with suppress(RowError):
+            sample = finder.of(reply)
+            found.draws.note(sample, reply.draw)
+            found.is_numbered |= isinstance(sample, GivenSample) and sample.index is not None
+    found.models = [*models]
+    found.draws.begin()
+    return found
 
 
 def _only_model(request: ImportRequest, models: Sequence[str], warn: Warn) -> str | None:
@@ -185,11 +195,11 @@ class _Recorder:
         finder: SampleFinder,
         run_journal: Journal,
         imported: Imported,
-        *,
-        numbers_all: bool,
+        found: _Found,
     ) -> None:
-        """With `numbers_all`, every row needs a number of its own, since others have one."""
-        self._numbers_all = numbers_all
+        self._numbers_all = found.is_numbered
+        """Whether every row needs a number of its own, since others have one."""
+        self._draws = found.draws
         self._request = request
         self._finder = finder
         self._journal = run_journal
@@ -199,10 +209,14 @@ class _Recorder:
         self.sources = Sources(manifest.recorded)
         self._before: dict[str, _Taken] = {}
         """Id of each sample -> what the run has of it."""
-        self._own: list[tuple[Condition, int, int]] = []
-        """Condition, length and index of the task's own samples."""
+        self._own: dict[tuple[Condition, int, int], int] = {}
+        """Condition, length and index of the task's own samples -> their draws."""
         self._given: dict[CellKey, dict[int, int]] = {}
         """Cell -> index -> hash of the samples that rows gave."""
+        self._most: dict[CellKey, int] = {}
+        """Cell -> the most draws of a sample that rows gave."""
+        self._alike: dict[Given, list[int]] = {}
+        """Content of samples that rows gave -> their indexes."""
         self._next: Counter[CellKey] = Counter()
         """Cell -> the smallest index from which on all indexes are free."""
         for record in read_records(request.folder):
@@ -223,7 +237,7 @@ class _Recorder:
                     if isinstance(sample, GivenSample) and sample.index is None:
                         yield reply.mark
 
-        self.sources.find(files, reader.hashes)
+        self.sources.find(files, reader.marks)
         self.sources.refuse_doubtful(files, unnumbered)
 
     def take(self, reply: RecordedReply) -> None:
@@ -232,6 +246,8 @@ class _Recorder:
         Raises:
             RowError: its sample cannot be found, or has another reply.
         """
+        sample = self._finder.of(reply) if self._draws else None
+        draw, place = self._draws.number(sample, reply.draw) if sample else (1, 0)
         if (known := self.sources.known(reply.mark)) is not None:
             if known != reply.mark.values:
                 raise RowError(
@@ -240,15 +256,13 @@ class _Recorder:
                 )
             self._imported.known += 1
             return
-        sample = self._finder.of(reply)
-        if isinstance(sample, Sample):
-            sample = drawn_again(sample, self._request.draw)
+        sample = sample or self._finder.of(reply)
         if self._numbers_all and isinstance(sample, GivenSample) and sample.index is None:
             raise RowError(
                 "it has no index, and other rows have one; give all of them one, or number rows as "
                 "they come with --field index="
             )
-        record = self._record(sample, reply)
+        record = self._record(sample, reply, draw, place)
         if self._has(record):
             self._imported.known += 1
             return
@@ -282,50 +296,64 @@ class _Recorder:
             f"number them with --field {DRAW}=COLUMN"
         )
 
-    def _record(self, sample: Sample | GivenSample, reply: RecordedReply) -> Record:
-        """The record of a reply to one of the task's samples, or to one that its row gives."""
+    def _record(
+        self, sample: Sample | GivenSample, reply: RecordedReply, draw: int, place: int
+    ) -> Record:
+        """The record of a reply to one of the task's samples, or to one that its row gives; `place`
+        tells those that are alike apart.
+        """
         if isinstance(sample, Sample):
+            sample = drawn_again(sample, draw)
             record = _replied(sample, reply, self.sources.origin(reply.mark))
             if reply.prompt is not None and reply.prompt != sample.prompt:
                 record.prompt, record.chars = reply.prompt, len(reply.prompt)
             return record
-        record = _replied(self._made(sample), reply, self.sources.origin(reply.mark))
+        record = _replied(self._made(sample, draw, place), reply, self.sources.origin(reply.mark))
         record.line = sample.line.length
         record.prompt = sample.prompt
         record.chars = None if sample.prompt is None else len(sample.prompt)
         return record
 
-    def _made(self, given: GivenSample) -> Sample:
+    def _made(self, given: GivenSample, draw: int, place: int) -> Sample:
         """The sample that a row gives, with an index."""
-        key = given.condition, given.line
-        index = self._next[key] if given.index is None else given.index
+        key, index = (given.condition, given.line), given.index
+        if index is None and self._draws:
+            alike = self._alike.get(given_of(key, given.length, given.target, given.prompt), ())
+            index = alike[place] if place < len(alike) else None
+        if index is None:
+            index = self._next[key]
         task = self._request.task
         facts = (
             f"{task.name}@{task.spec.version}|{given.condition.label}|length={given.length}"
             f"|line={given.line.length}|index={index}"
         )
         return Sample(
-            id=id_of_draw(f"{facts}|recorded", self._request.draw),
+            id=id_of_draw(f"{facts}|recorded", draw),
             condition=given.condition,
             line=given.line,
             length=given.length,
             index=index,
             prompt=given.prompt if given.prompt is not None else f"{facts}|{given.target}",
             target=given.target,
-            draw=self._request.draw,
+            draw=draw,
         )
 
     def _note(self, record: Record) -> None:
         self.sources.note(record)
         mark = text_mark(record.reply or "")
         self._before[record.id] = _Taken(record.origin, record.is_error, mark)
-        if record.draw != self._request.draw:
-            return
         if record.line is None:
-            self._own.append((record.condition, record.length, record.index))
+            place = record.condition, record.length, record.index
+            self._own[place] = max(self._own.get(place, 1), record.draw)
             return
         key = record.condition, self._finder.line(record.length, record.line)
-        self._given.setdefault(key, {})[record.index] = _record_hash(record)
+        self._most[key] = max(self._most.get(key, 1), record.draw)
+        given = self._given.setdefault(key, {})
+        if record.index not in given:
+            given[record.index] = _record_hash(record)
+            if self._draws:
+                content = given_of(key, record.length, record.target, record.prompt)
+                self._alike.setdefault(content, []).append(record.index)
         self._next[key] = max(self._next[key], record.index + 1)
 
     def _note_model(self, reply: RecordedReply) -> None:
@@ -347,7 +375,6 @@ class _Recorder:
         manifest, request = self.manifest, self._request
         cells = [*self._given_cells(), *self._own_cells()]
         self._imported.gaps = sum(max(given) + 1 - len(given) for given in self._given.values())
-        cells = _with_other_draws(cells, manifest.cells, request.draw)
         if not is_named and set(cells) == set(manifest.cells):
             return
         command = redact(request.command) or shlex.join(map(redact, ["bench", *sys.argv[1:]]))
@@ -365,7 +392,7 @@ class _Recorder:
         for (condition, line), hashes in self._given.items():
             samples = max(hashes) + 1
             total = sum(hashes.values()) % 2**256 if len(hashes) == samples else None
-            yield Cell(condition, line, samples, total)
+            yield Cell(condition, line, samples, total, draws=self._most[condition, line])
 
     def _own_cells(self) -> Iterator[Cell]:
         """The cells of the task's own samples: on its lines, or on exact ones where one sample lies
@@ -374,36 +401,41 @@ class _Recorder:
         task, seed = self._request.task, self._finder.seed
         start = line_start(seed, task.name)
         lines = LineFinder(lines_of(task.lengths, task.spec.usual_spread), start)
-        indexes: dict[CellKey, set[int]] = {}
+        indexes: dict[CellKey, dict[int, int]] = {}
         found = [lines.find(length, index) for _, length, index in self._own]
         are_usual = all(found)
-        for (condition, length, index), usual in zip(self._own, found, strict=True):
+        for ((condition, length, index), draws), usual in zip(
+            self._own.items(), found, strict=True
+        ):
             line = usual[0] if are_usual else Line.exact(length)
-            indexes.setdefault((condition, line), set()).add(index)
+            indexes.setdefault((condition, line), {})[index] = draws
         if task.spec.items is not None:
             yield from self._item_cells(indexes)
             return
         for (condition, line), places in indexes.items():
             samples = max(places) + 1
-            yield self._cell(condition, line, samples, is_whole=len(places) == samples)
+            yield self._cell(condition, line, samples, places)
 
-    def _cell(self, condition: Condition, line: Line, samples: int, *, is_whole: bool) -> Cell:
-        """A cell whose rows the task makes. It has a fingerprint if all its samples are there."""
+    def _cell(
+        self, condition: Condition, line: Line, samples: int, asked: Mapping[int, int]
+    ) -> Cell:
+        """A cell whose rows the task makes; `asked` has the draws of each index. It has a
+        fingerprint if all its samples are there.
+        """
         total = None
-        if is_whole:
+        if len(asked) == samples:
             task, seed = self._request.task, self._finder.seed
             made = (make_sample(task, condition, line, index, seed) for index in range(samples))
             total = fingerprint(made)
-        return Cell(condition, line, samples, total)
+        return Cell(condition, line, samples, total, draws=max(asked.values(), default=1))
 
-    def _item_cells(self, indexes: Mapping[CellKey, set[int]]) -> Iterator[Cell]:
+    def _item_cells(self, indexes: Mapping[CellKey, Mapping[int, int]]) -> Iterator[Cell]:
         """All items of the task under each condition that has a reply."""
         task = self._request.task
         for condition in dict.fromkeys(condition for condition, _ in indexes):
             for length in sorted({*task.lengths, *(line.length for _, line in indexes)}):
                 line, samples = Line.exact(length), task.items_at(length) or 0
-                asked = indexes.get((condition, line), ())
-                yield self._cell(condition, line, samples, is_whole=len(asked) == samples)
+                yield self._cell(condition, line, samples, indexes.get((condition, line), {}))
 
 
 def _replied(sample: Sample, reply: RecordedReply, origin: str) -> Record:
@@ -417,23 +449,9 @@ def _replied(sample: Sample, reply: RecordedReply, origin: str) -> Record:
     record.refusal, record.reasoning = reply.refusal, reply.reasoning
     record.model = reply.model
     record.prompt_tokens, record.output_tokens = reply.prompt_tokens, reply.output_tokens
+    record.thought_tokens = reply.thought_tokens
     record.latency_s, record.recorded_verdict = reply.latency_s, reply.verdict
     return record
-
-
-def _with_other_draws(cells: Sequence[Cell], before: Sequence[Cell], draw: int) -> list[Cell]:
-    """The cells of a draw with those that the run had; the first draw has their fingerprints."""
-    old, found = {cell.key: cell for cell in before}, {}
-    for cell in cells:
-        known = old.pop(cell.key, None)
-        if known is None or (draw == known.draws == 1):
-            found[cell.key] = replace(cell, draws=draw)
-        elif draw == 1:
-            found[cell.key] = together(known, cell)
-        else:
-            found[cell.key] = together(known, replace(cell, draws=draw, fingerprint=None))
-    kept = {key: cell for key, cell in old.items() if draw > 1 or cell.draws > 1}
-    return [*found.values(), *kept.values()]
 
 
 def _is_copy(before: str | None, now: str | None) -> bool:
@@ -445,11 +463,11 @@ def _is_copy(before: str | None, now: str | None) -> bool:
 
 
 def _record_hash(record: Record) -> int:
-    """The hash of a given sample, made from its record."""
+    """The hash of a given sample, made from the record of any of its draws."""
     prompt = record.prompt if record.prompt is not None else record.prompt_hash
     return sample_hash(
         Sample(
-            id=record.id,
+            id=record.id.removesuffix(f"|draw={record.draw}"),
             condition=record.condition,
             line=Line.exact(record.length),
             length=record.length,

@@ -7,8 +7,9 @@ have equal rows that are different replies, so rows of different files are never
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+import sys
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 
@@ -29,26 +30,32 @@ class GivenFile:
     path: Path
     sha256: str
     size: int
-    beginnings: Mapping[int, str]
+    _beginnings: dict[int, str] = field(default_factory=dict)
     """Number of bytes -> hash of that many bytes at the beginning."""
 
     def begins_with(self, file: RecordedFile | GivenFile) -> bool:
-        """Whether the file begins with the whole of another file."""
-        return file.size > 0 and self.beginnings.get(file.size) == file.sha256
+        """Whether the file begins with the whole of another file.
+
+        Raises:
+            JournalError: the file cannot be read.
+        """
+        if not 0 < file.size <= self.size:
+            return False
+        if file.size not in self._beginnings:
+            self._beginnings[file.size] = _hashed(self.path, file.size)[0]
+        return self._beginnings[file.size] == file.sha256
 
 
-def given_files(paths: Iterable[Path], recorded: Recorded, warn: Warn) -> list[GivenFile]:
+def given_files(paths: Iterable[Path], warn: Warn) -> list[GivenFile]:
     """The files of an import, without those that are the beginning of another one.
 
     Raises:
         JournalError: a file cannot be read.
     """
-    known = {file.size for file in recorded.files}
-    try:
-        sizes = known | {path.stat().st_size for path in paths}
-        given = [_given(path, sizes) for path in {path.resolve(): path for path in paths}.values()]
-    except OSError as error:
-        raise JournalError(f"cannot read {error.filename}: {error.strerror}") from error
+    given = []
+    for path in {path.resolve(): path for path in paths}.values():
+        sha256, size = _hashed(path)
+        given.append(GivenFile(path, sha256, size, {size: sha256}))
     kept: list[GivenFile] = []
     for file in sorted(given, key=lambda file: -file.size):  # the sort is stable
         whole = next((other for other in kept if other.begins_with(file)), None)
@@ -64,19 +71,17 @@ def given_files(paths: Iterable[Path], recorded: Recorded, warn: Warn) -> list[G
     return [file for file in given if file in kept]
 
 
-def _given(path: Path, sizes: Collection[int]) -> GivenFile:
-    digest, read, beginnings = hashlib.sha256(), 0, {}
-    with open_regular(path) as file:
-        for size in sorted(sizes):
-            while read < size and (chunk := file.read(min(_CHUNK, size - read))):
+def _hashed(path: Path, most: int = sys.maxsize) -> tuple[str, int]:
+    """SHA-256 and number of the bytes of a file, of at most so many."""
+    digest, read = hashlib.sha256(), 0
+    try:
+        with open_regular(path) as file:
+            while chunk := file.read(min(_CHUNK, most - read)):
                 digest.update(chunk)
                 read += len(chunk)
-            if read == size:
-                beginnings[size] = digest.hexdigest()
-        while chunk := file.read(_CHUNK):
-            digest.update(chunk)
-            read += len(chunk)
-    return GivenFile(path, digest.hexdigest(), read, beginnings)
+    except OSError as error:
+        raise JournalError(f"cannot read {path}: {error.strerror}") from error
+    return digest.hexdigest(), read
 
 
 class Sources:
