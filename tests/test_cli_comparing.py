@@ -112,7 +112,7 @@ class TestPair:
         folders = three(lab)[:2]
         log = lab.folder / "log.csv"
         log.write_text("mine\n1\n")
-        lab.bench("compare", *folders, "-o", log).one_line(2, "is no comparison")
+        lab.bench("compare", *folders, "-o", log).one_line(2, "would be lost")
         assert log.read_text() == "mine\n1\n"
         log.unlink()
         for _ in range(2):

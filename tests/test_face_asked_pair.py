@@ -16,13 +16,12 @@ from eyechart.harness.analysis.curve import Threshold
 from eyechart.harness.analysis.judged_run import read_run
 from eyechart.harness.analysis.next_pairs import WAVES
 from eyechart.harness.cli.progress import LiveDisplay
-from eyechart.harness.errors import INCOMPLETE, UsageError
+from eyechart.harness.errors import INCOMPLETE, JournalError, UsageError
 from eyechart.harness.face.asked_pair import AskedPair
-from eyechart.harness.face.asked_run import Limits, _variant
+from eyechart.harness.face.asked_run import AskedRun, Limits
 from eyechart.harness.face.engine import Talk
-from eyechart.harness.journal.manifest import MANIFEST, read_manifest
+from eyechart.harness.journal.manifest import MANIFEST, read_manifest, write_manifest
 from eyechart.harness.run.event_loop import run_in_loop
-from eyechart.harness.spec import Settings
 from eyechart.providers.base import AuthError, BadRequestError, Request
 from eyechart.providers.scripted import ScriptedProvider
 from tests.conftest import Done, Lab, records
@@ -271,14 +270,59 @@ def test_a_folder_that_was_renamed_is_not_asked_into_another(pair: Pair) -> None
     pair.ask().one_line(2, "mine cannot be asked again: it would be asked as", "the command that")
 
 
-def test_the_parts_of_a_variant() -> None:
-    """A label, and changes of attention that the embedded model takes."""
-    settings = Settings(effort="low")
-    assert _variant("fp8+low", "tiny", settings, ()) == ("fp8", None)
-    assert _variant("window=64:4", "tiny", Settings(), ()) == (None, "window=64:4")
-    change = "rope_scaling=yarn:2+window=64:4"
-    assert _variant(f"mine+{change}", "tiny", Settings(), ()) == ("mine", change)
-    assert _variant("low", "tiny", settings, ()) == (None, None)
+def test_a_run_is_asked_with_what_it_was_asked_with(pair: Pair) -> None:
+    """Its manifest keeps that; an option of the command goes over it."""
+    given = ("--logprobs", "--top-logprobs", "3", "--rpm", "60000", "--label", "fp8+x")
+    pair.run("far", sees_to(8), *LINES, *given, "--max-connections", "3")
+    manifest = read_manifest(pair.folders[0])
+    assert manifest.given == {
+        "label": "fp8+x",
+        "logprobs": True,
+        "top_logprobs": 3,
+        "max_connections": 3,
+        "rpm": 60000.0,
+    }
+    settings = AskedRun(pair.folders[0], Limits(tasks=str(pair.lab.ones)), print)._options.given
+    assert settings.kept == manifest.given
+    limits = Limits(tasks=str(pair.lab.ones), max_connections=7)
+    settings = AskedRun(pair.folders[0], limits, print)._options.given
+    assert settings.kept == manifest.given | {"max_connections": 7}
+
+
+def test_a_run_of_batches_is_asked_one_by_one(pair: Pair) -> None:
+    """A wave cannot wait for a day; a line says so."""
+    pair.run("far", sees_to(8), *LINES)
+    manifest = read_manifest(pair.folders[0])
+    for given in ({"batch": True}, {"tier": "batch"}):
+        manifest.given = given
+        write_manifest(pair.folders[0], manifest)
+        said: list[str] = []
+        one = AskedRun(pair.folders[0], Limits(tasks=str(pair.lab.ones)), said.append)
+        assert not one._options.given.is_batch
+        assert [line.partition("was asked")[2] for line in said] == [
+            " by the vendor's Batch API, and is now asked one by one, at the price of that"
+        ]
+
+
+@pytest.mark.parametrize(
+    ("given", "problem"),
+    [
+        ({"base_url": ["http://127.0.0.1:9"]}, "'base_url' is no setting that a manifest keeps"),
+        ({"model_args": ["x=y"]}, "'model_args' is no setting that a manifest keeps"),
+        ({"out": "/"}, "'out' is no setting that a manifest keeps"),
+        ({"seed": 1}, "'seed' is no setting that a manifest keeps"),
+        ({"rpm": "x" * 9}, "rpm must be"),
+    ],
+)
+def test_a_folder_says_nothing_of_addresses(
+    pair: Pair, given: dict[str, Any], problem: str
+) -> None:
+    """It may be a stranger's; what it gives is checked as an option is."""
+    pair.run("far", sees_to(8), *LINES)
+    file = pair.folders[0] / MANIFEST
+    file.write_text(json.dumps(json.loads(file.read_text()) | {"given": given}))
+    with pytest.raises(JournalError, match=problem):
+        read_manifest(pair.folders[0])
 
 
 def test_the_embedded_model(lab: Lab) -> None:

@@ -15,6 +15,7 @@ from eyechart.harness.analysis.comparison import compare_runs
 from eyechart.harness.analysis.curve import Threshold
 from eyechart.harness.analysis.judged_run import read_run
 from eyechart.harness.satellites.gate.baseline import read_baseline
+from eyechart.harness.satellites.gate.outputs import Shown, summary
 from eyechart.providers.base import Request
 from tests.conftest import DEFAULTS, Lab, right
 from tests.test_analysis_family import LENGTHS, run, sees_to
@@ -190,6 +191,37 @@ def test_what_pipelines_read(lab: Lab, before: Path) -> None:
     assert summary.read_text() == text + text.removeprefix("# Mine\n")
 
 
+def test_what_pipelines_read_takes_no_other_file_away(lab: Lab, before: Path) -> None:
+    """JUnit replaces JUnit, and a summary is appended to Markdown; the baseline is neither."""
+    now = run(lab, "b", sees_to(8)).folder
+    mine = lab.folder / "mine.xml"
+    mine.write_text("<letter/>")
+    bare = before.rename(before.with_name("baseline"))
+    files = [bare, mine, now / "manifest.json", now / "samples.jsonl"]
+    kept = [path.read_bytes() for path in files]
+    for path in files:
+        done = lab.bench("gate", bare, now, "--junit", path)
+        done.one_line(2, f"--junit {str(path)!r} is there and was not written by this option")
+    for path in (now / "manifest.json", now / "samples.jsonl", now / "table.csv"):
+        lab.bench("gate", bare, now, "--summary", path).one_line(2, "Markdown", ".md or .txt")
+    again = bare.parent / "x" / ".." / bare.name
+    (bare.parent / "x").mkdir()
+    lab.bench("gate", bare, now, "--summary", again).one_line(2, "is the baseline, and would be")
+    assert [path.read_bytes() for path in files] == kept
+    xml, step = lab.folder / "gate.xml", lab.folder / "step"
+    for path in (xml, step):
+        path.write_text("")
+    assert lab.bench("gate", bare, now, "--junit", xml, "--summary", step).code == 0
+
+
+def test_names_are_no_markdown() -> None:
+    """A task or a model can have any name."""
+    name = "a|b`c`[d](http://e)<img src=x>"
+    text = summary([Shown(name, name, "worse", [f"{name} is worse."])])
+    assert text.splitlines()[2].count(" | ") == 2
+    assert not any(one in text for one in ("a|b", "`c`", "[d](", "<img", " http://"))
+
+
 def test_a_gate_without_a_verdict_says_so_to_pipelines(lab: Lab, before: Path) -> None:
     """Both files, though it ended with an error; no task passes or fails there."""
     xml, summary = lab.folder / "gate.xml", lab.folder / "summary.md"
@@ -243,14 +275,26 @@ def test_only_a_baseline_of_the_same_model_and_task_is_replaced(lab: Lab, before
         assert len(read_baseline(before)) == 1
 
 
+def test_a_baseline_tells_nothing_of_the_machine(lab: Lab) -> None:
+    """Only the system prompt, which shapes the answers; that is said."""
+    path = lab.folder / "baseline.json"
+    done = lab.bench(
+        "gate",
+        "--save",
+        path,
+        run(lab, "a", sees_to(8), settings=replace(DEFAULTS, system="Be s.")).folder,
+    )
+    assert (done.code, "has the text of the system prompt" in done.err) == (0, True)
+    assert str(lab.folder) not in path.read_text()
+    assert lab.bench("gate", "--save", path, run(lab, "a", sees_to(8)).folder).err == ""
+
+
 def test_a_damaged_baseline_is_named(lab: Lab, before: Path) -> None:
-    """In one line, with the remedy."""
-    now = run(lab, "a", sees_to(8)).folder
-    before.write_text(before.read_text().replace('"readings":"', '"readings":"x', 1))
-    done = lab.bench("gate", before, now)
-    assert done.code == 1
-    assert "is damaged" in done.err
-    assert done.err.count("\n") == 1
+    """In one line, with the remedy; also a number that no column can hold."""
+    now, text = run(lab, "a", sees_to(8)).folder, before.read_text()
+    for old, new in (('"readings":"', '"readings":"x'), ('"targets":[', f'"targets":[{2**63},')):
+        before.write_text(text.replace(old, new, 1))
+        lab.bench("gate", before, now).one_line(1, "is damaged")
 
 
 def test_the_action_names_options_that_exist() -> None:

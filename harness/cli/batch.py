@@ -41,7 +41,7 @@ def export(
     """Writes a request in OpenAI's Batch form for each sample without an answer."""
     refuse_turns(plans, "a batch")
     form = open_batch_form(options.name, options.model_settings())
-    check_output("-o", output)
+    check_output("-o", output, b'{"custom_id":')
     if form.caution is not None:
         warn(form.caution)
     with writing(output):

@@ -132,13 +132,9 @@ def _check_output(output: Path | None, form: str | None, *, as_json: bool) -> No
         from eyechart.harness.cli.paper import check_form
 
         check_form(form, {"--json": as_json})
-    check_output("-o", output)
+    check_output("-o", output, ",".join(COMPARISON[:5]).encode())
     if output is not None and output.suffix != ".csv":
         raise UsageError(f"-o {str(output)!r} is no .csv file, the only kind that is written")
-    if output is not None and output.exists() and not _is_comparison(output):
-        raise UsageError(
-            f"-o {str(output)!r} is no comparison, and would be lost; name another file"
-        )
     if output is not None:
         make_folder_of(output)
 
@@ -159,17 +155,6 @@ def ask_until_decided(asking: Asking) -> None:
     say(done)
     if after := asking.after():
         say(after)
-
-
-def _is_comparison(path: Path) -> bool:
-    """Whether a file is one that this verb wrote, or an older version of it; or is empty."""
-    try:
-        with path.open(encoding="utf-8", errors="replace") as file:
-            header = file.readline().strip()
-    except OSError:
-        return True  # said when it is written
-    whole = ",".join(COMPARISON)
-    return not header or f"{whole},".startswith(f"{header},")
 
 
 def _check(runs: int, axis: str | None, margin: float, fail_if: str | None, *, asks: bool) -> None:

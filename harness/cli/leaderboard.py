@@ -31,7 +31,7 @@ from eyechart.harness.cli.documents import print_document
 from eyechart.harness.cli.readable import Reading
 from eyechart.harness.cli.standing_tables import print_standings
 from eyechart.harness.cli.terminal import echo, warn
-from eyechart.harness.cli.verbs import check_output
+from eyechart.harness.cli.verbs import PAGE, check_output
 from eyechart.harness.errors import COMPLETE, INCOMPLETE, JournalError, UsageError
 from eyechart.harness.face.trust import is_outside
 from eyechart.harness.journal.manifest import find_runs, read_manifest
@@ -84,6 +84,7 @@ def leaderboard(
     if output.suffix != ".csv":
         raise UsageError(f"-o {str(output)!r} is no .csv file; the page goes beside it")
     check_output("-o", output)
+    check_output("-o", output.with_suffix(".html"), PAGE)
     check_output("--readme", readme)
     run_folders = folders or _all_runs(out)
     rows = read_rows(output)  # a faulty file is reported before runs are judged

@@ -181,7 +181,7 @@ def limits_of(
         requests=requests,
         budget=settings.budget,
         base_url=settings.base_url,
-        max_connections=settings.max_connections,
+        max_connections=None if given["max_connections"] is None else settings.max_connections,
         tasks=tasks,
         run_kept_code=run_kept_code,
     )

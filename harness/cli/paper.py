@@ -9,12 +9,12 @@ from eyechart.harness.analysis.results import change_lines, write_results
 from eyechart.harness.cli.options import listed
 from eyechart.harness.cli.readable import Reading
 from eyechart.harness.cli.terminal import echo, say, warn
-from eyechart.harness.cli.verbs import DRAWN, check_drawing
+from eyechart.harness.cli.verbs import check_drawing
 from eyechart.harness.errors import COMPLETE, INCOMPLETE, UsageError
 from eyechart.harness.face.panels import sorted_out
 from eyechart.harness.report.paper.tables import PaperTable, paper_tables
 from eyechart.harness.report.section import sections
-from eyechart.harness.settings.figure import TABLE_FORMS, FigureStyle
+from eyechart.harness.settings.figure import DRAWN, TABLE_FORMS, FigureStyle
 
 
 def figure(

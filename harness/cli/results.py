@@ -29,9 +29,10 @@ from eyechart.harness.cli.following import Followed, after_runs, followed
 from eyechart.harness.cli.readable import Reading
 from eyechart.harness.cli.tables import print_groups, print_table
 from eyechart.harness.cli.terminal import echo, say, tell, warn
-from eyechart.harness.cli.verbs import DRAWN, check_drawing, check_output
+from eyechart.harness.cli.verbs import PAGE, check_drawing, check_output
 from eyechart.harness.errors import COMPLETE, INCOMPLETE, UsageError
 from eyechart.harness.face.arguments import read_threshold
+from eyechart.harness.settings.figure import DRAWN
 from eyechart.harness.spec import Condition
 
 FORMATS = ("html", *DRAWN)
@@ -154,7 +155,7 @@ def report(folders: Sequence[Path], output: Path, formats: Sequence[str], readin
     for kind in kinds:
         if kind not in FORMATS:
             raise UsageError(f"--format is one of {', '.join(FORMATS)}, not {kind!r}")
-    check_output("-o", output)
+    check_output("-o", output, PAGE)
     named, beside = sorted_out(folders, warn)
     unread: list[str] = []
     runs = [*reading.runs(named, unread)]

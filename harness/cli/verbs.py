@@ -18,8 +18,10 @@ from eyechart.harness.errors import (
     TaskFileError,
     UsageError,
 )
+from eyechart.harness.journal.files import is_another
 from eyechart.harness.plan.plan import plan
 from eyechart.harness.plan.selection import open_tasks
+from eyechart.harness.settings.figure import DRAWN
 from eyechart.harness.spec import Sample
 from eyechart.harness.task.catalogue import Task, built_in_files, find, open_task, plugin_tasks
 from eyechart.harness.task.functions import ItemError
@@ -27,18 +29,25 @@ from eyechart.harness.task.generator import ItemsFileError
 from eyechart.providers.base import install
 from eyechart.providers.plugins import BUILT_IN
 
-DRAWN = ("pdf", "png", "svg")
-"""Forms of charts that an extra draws."""
+PAGE = b"Eyechart</title>"
+"""What every page has at its beginning."""
 
 
-def check_output(option: str, path: Path | None) -> None:
-    """Raises `UsageError` if `path` is a folder or a device, which no file may replace."""
+def check_output(option: str, path: Path | None, mark: bytes = b"") -> None:
+    """Raises `UsageError` if `path` is a folder or a device, which no file may replace, or a file
+    without the `mark` that every output of its kind has, such as a baseline or a file of a run.
+    """
     if path is None:
         return
     if path.is_dir():
         raise UsageError(f"{option} {str(path)!r} is a folder; name a file")
     if path.exists() and not path.is_file():
         raise UsageError(f"{option} {str(path)!r} is no file that can be replaced; name another")
+    if is_another(path, mark):
+        raise UsageError(
+            f"{option} {str(path)!r} is there and was not written by this option, so it would be "
+            "lost; name another file"
+        )
 
 
 def check_drawing(option: str, form: str) -> None:

@@ -6,7 +6,6 @@ All that was asked is in the folder of the run, as if `bench run` had asked it.
 from __future__ import annotations
 
 import math
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeAlias
@@ -18,17 +17,14 @@ from eyechart.harness.analysis.task_of_run import NoTaskError, task_of
 from eyechart.harness.errors import UsageError
 from eyechart.harness.face.engine import Job, Loop, Talk, ask
 from eyechart.harness.face.run_options import RunOptions, models_of
-from eyechart.harness.face.variant import variant_of
 from eyechart.harness.journal.manifest import folder_of
 from eyechart.harness.journal.record import Warn, unsaid
 from eyechart.harness.plan.cost import Budget
 from eyechart.harness.plan.plan import Plan
 from eyechart.harness.run.run_request import RunRequest
 from eyechart.harness.settings.run_settings import RunSettings
-from eyechart.harness.spec import CellKey, Settings
+from eyechart.harness.spec import CellKey
 from eyechart.harness.task.catalogue import Task
-from eyechart.providers.base import SetupError
-from eyechart.providers.registry import check_intervention, parse_model
 
 AskedRequest: TypeAlias = tuple[RunOptions, RunRequest]
 """How a run is asked, and what."""
@@ -44,7 +40,8 @@ class Limits:
     budget: float | None = None
     """Dollars to spend, at most."""
     base_url: tuple[str, ...] = ()
-    max_connections: int = 64
+    max_connections: int | None = None
+    """Requests in flight, at most; `None`: as many as the run was asked with."""
     tasks: str = ""
     run_kept_code: bool = False
 
@@ -152,40 +149,32 @@ class AskedRun:
         return options, task
 
     def _settings(self, run: JudgedRun) -> RunSettings:
-        """The settings with which the run was asked, and those of the command."""
+        """The settings with which the run was asked, and those of the command. What a batch was
+        asked is asked one by one, since each wave is chosen by the replies of the one before.
+        """
         manifest, limits = run.manifest, self._limits
-        settings = Settings(**manifest.settings)
-        label, change = _variant(manifest.variant, manifest.asked_as, settings, limits.base_url)
         depth = len(folder_of(Path(), manifest).parts)
-        given = {name: one for name, one in manifest.settings.items() if name != "read"} | {
-            "model": [manifest.asked_as],
-            "name": manifest.model_name if manifest.served_as else None,
-            "reading": settings.read,
-            "label": label,
-            "intervention": change,
-            "base_url": limits.base_url,
-            "max_connections": limits.max_connections,
-            "budget": limits.budget,
-            "out": run.folder.absolute().parents[depth - 1],
-        }
+        asked = {name: one for name, one in manifest.settings.items() if name != "read"}
+        given = (
+            asked
+            | manifest.given
+            | {
+                "model": [manifest.asked_as],
+                "reading": manifest.settings.get("read", "reply"),
+                "base_url": limits.base_url,
+                "budget": limits.budget,
+                "out": run.folder.absolute().parents[depth - 1],
+            }
+        )
+        if limits.max_connections is not None:
+            given["max_connections"] = limits.max_connections
+        if given.pop("batch", False) or given.get("tier") == "batch":
+            self._warn(
+                f"{run.folder} was asked by the vendor's Batch API, and is now asked one by one, "
+                "at the price of that"
+            )
+            given |= {"tier": None}
         return RunSettings.read(**{name: value for name, value in given.items() if value})
-
-
-def _variant(
-    variant: str, model: str, settings: Settings, base_url: tuple[str, ...]
-) -> tuple[str | None, str | None]:
-    """The label and the intervention in a variant."""
-    asked = variant_of(None, None, settings.effort, settings.thinking, settings.read)
-    rest = variant.removesuffix(asked).removesuffix("+")
-    if not rest:
-        return None, None
-    parts = rest.split("+")
-    for place in range(len(parts)):
-        label, change = "+".join(parts[:place]), "+".join(parts[place:])
-        with suppress(UsageError, SetupError):
-            check_intervention(parse_model(model, (), base_url), change)
-            return label or None, change
-    return rest, None
 
 
 def _request(options: RunOptions, task: Task, counts: Counts, draws: int) -> RunRequest:

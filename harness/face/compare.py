@@ -38,7 +38,7 @@ class Comparing(TypedDict, total=False):
     max_requests: int | None
     budget: float | None
     base_url: str | Sequence[str]
-    max_connections: int
+    max_connections: int | None
     tasks: str | Path
     run_kept_code: bool
     warn: Warn | None
@@ -62,7 +62,7 @@ def compare(
     max_requests: int | None = None,
     budget: float | None = None,
     base_url: str | Sequence[str] = (),
-    max_connections: int = 64,
+    max_connections: int | None = None,
     tasks: str | Path = "",
     run_kept_code: bool = False,
     warn: Warn | None = None,
@@ -93,14 +93,13 @@ def compare(
         raise CompareError(f"{left.folder} is both runs; Run.compare compares its conditions")
     in_tokens = read_unit(unit)
     if ask:
-        settings = RunSettings.read(
-            budget=budget, base_url=base_url, max_connections=max_connections
-        )
+        most = {} if max_connections is None else {"max_connections": max_connections}
+        settings = RunSettings.read(budget=budget, base_url=base_url, **most)
         limits = Limits(
             requests=SETTINGS["max_requests"].read(max_requests),
             budget=settings.budget,
             base_url=settings.base_url,
-            max_connections=settings.max_connections,
+            max_connections=settings.max_connections if most else None,
             tasks=str(tasks),
             run_kept_code=run_kept_code,
         )

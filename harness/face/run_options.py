@@ -93,9 +93,18 @@ class RunOptions:
                 plugin=self.name.plugin,
                 accept_server=given.accept_server,
                 command=self.command,
+                given=self._kept,
             )
             for plan in self._in_shard(plans)
         ]
+
+    @property
+    def _kept(self) -> dict[str, object]:
+        """The settings of the command that the manifest keeps; of several changes of attention the
+        one of this model.
+        """
+        change = () if self.intervention is None else (self.intervention,)
+        return replace(self.given, intervention=change).kept
 
     def _in_shard(self, plans: Sequence[Plan]) -> list[Plan]:
         """The plans that have a row in the shard; says which have none."""

@@ -16,6 +16,7 @@ from eyechart.harness.errors import JournalError
 
 MAX_LINE = 32 << 20
 """Bytes of the longest line that is read."""
+_BEGINNING = 4096
 
 
 def open_regular(path: Path) -> BinaryIO:
@@ -47,6 +48,18 @@ def bounded_lines(file: BinaryIO) -> Iterator[bytes | None]:
         while line and not line.endswith(b"\n"):
             line = file.readline(MAX_LINE)
         yield None
+
+
+def is_another(path: Path, mark: bytes) -> bool:
+    """Whether there is a file with content, and without `mark` near its beginning, which every file
+    of a kind has: so it is none of that kind, and would be lost.
+    """
+    try:
+        with path.open("rb") as file:
+            beginning = file.read(_BEGINNING)
+    except OSError:  # there is none, or writing it says what is wrong
+        return False
+    return bool(beginning.strip()) and mark not in beginning
 
 
 @contextlib.contextmanager

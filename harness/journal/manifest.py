@@ -46,6 +46,8 @@ class Manifest:
     task_digest: str
     spec: dict[str, Any]
     settings: dict[str, Any]
+    given: dict[str, Any] = field(default_factory=dict)
+    """How the latest command asked, besides `settings`: see `RunSettings.kept`."""
     variant: str = ""
     """How the model was served or asked: the last part of `model`."""
     served_as: str = ""

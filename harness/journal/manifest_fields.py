@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Annotated, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import (
     AfterValidator,
@@ -15,8 +15,10 @@ from pydantic import (
     model_validator,
 )
 
+from eyechart.harness.errors import UsageError
 from eyechart.harness.journal.recorded import Recorded, RecordedFile
 from eyechart.harness.settings.checks import MAX_DRAWS, MAX_LENGTH, MAX_SAMPLES
+from eyechart.harness.settings.run_settings import SETTINGS, RunSettings
 from eyechart.harness.settings.shard import Shard
 from eyechart.harness.spec import Cell, Condition, Line, ReadBy
 from eyechart.harness.spec.counted import PATTERN
@@ -38,6 +40,16 @@ def _is_shard(text: str) -> str:
         except ValueError:
             raise ValueError("it is no shard, such as 3/16") from None
     return text
+
+
+def _is_given(values: dict[str, Any]) -> dict[str, Any]:
+    for name in values:
+        if name not in SETTINGS or not SETTINGS[name].is_kept:
+            raise ValueError(f"{name!r} is no setting that a manifest keeps")
+    try:
+        return RunSettings.read(**values).kept
+    except UsageError as error:
+        raise ValueError(error.lines[0]) from None
 
 
 class _InFile(BaseModel):
@@ -105,6 +117,7 @@ class ManifestFields(_InFile):
     task_digest: str
     spec: dict[str, JsonValue]
     settings: _SettingsInFile
+    given: Annotated[dict[str, JsonValue], AfterValidator(_is_given)] = {}
     variant: str = ""
     served_as: str = ""
     shard: Annotated[str, AfterValidator(_is_shard)] = ""

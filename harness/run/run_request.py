@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 from eyechart.harness.journal.manifest import run_folder, shard_folder
 from eyechart.harness.plan.plan import Plan
@@ -33,6 +34,8 @@ class RunRequest:
     """Whether the user accepts a server that does not say whether it has the run's model."""
     command: str = ""
     """The call that asked for the run; "" for the command line of this process."""
+    given: Mapping[str, Any] = field(default_factory=dict)
+    """How it is asked, besides `settings`: see `RunSettings.kept`."""
 
     @cached_property
     def run(self) -> Path:

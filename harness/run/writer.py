@@ -455,6 +455,7 @@ def _manifest(request: RunRequest) -> Manifest:
             created=datetime.now(UTC).isoformat(timespec="seconds"),
         )
     manifest.file = "" if task.is_installed else str(task.path)
+    manifest.given = dict(request.given)
     manifest.software = software(request.plugin, task.plugin)
     command_line = shlex.join(map(redact, ["bench", *sys.argv[1:]]))
     command = redact(request.command) or command_line

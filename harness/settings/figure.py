@@ -15,6 +15,8 @@ KINDS = {
     "probe": "each measure of a probe below the curve of its run",
 }
 """Kind -> what it shows."""
+DRAWN = {"pdf": b"%PDF", "png": b"\x89PNG", "svg": b"<svg"}
+"""Forms of charts that an extra draws -> what such a file has at its beginning."""
 TABLE_FORMS = ("latex", "markdown")
 """The languages of tables for papers."""
 INCH = 72

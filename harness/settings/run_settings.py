@@ -401,6 +401,12 @@ class RunSettings:
         return cls(**values)
 
     @property
+    def kept(self) -> dict[str, Any]:
+        """What a manifest keeps of the settings: those of `Setting.is_kept` that were given."""
+        values = {name: getattr(self, name) for name, one in SETTINGS.items() if one.is_kept}
+        return {name: one for name, one in values.items() if one != SETTINGS[name].default}
+
+    @property
     def chooses_lines(self) -> bool:
         """Whether the lengths are not those of the tasks."""
         return self.lengths is not None or self.preset is not None

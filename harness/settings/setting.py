@@ -52,6 +52,14 @@ class Setting:
     """The heading of the options in `bench run --help` of which this one is the first."""
 
     @property
+    def is_kept(self) -> bool:
+        """Whether a run's manifest has it among what was given, so that the run can be asked again.
+        The settings that shape replies stand there by themselves, and a folder may be a
+        stranger's, so that nothing doubtful is taken from it.
+        """
+        return "model" in self.parts and not (self.identity == "settings" or self.doubt)
+
+    @property
     def bound(self) -> Bound | None:
         """The numbers that it can have, if it has some."""
         bound = getattr(self.check, "bound", self.check)

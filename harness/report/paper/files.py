@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from eyechart.harness.errors import JournalError, UsageError
-from eyechart.harness.journal.files import replace_file
+from eyechart.harness.journal.files import is_another, replace_file
 from eyechart.harness.report.files import Names, drawn
 from eyechart.harness.report.looks import Spec
 from eyechart.harness.report.paper.figures import PaperFigure
-from eyechart.harness.settings.figure import INCH
+from eyechart.harness.settings.figure import DRAWN, INCH
 
 DOTS = 300
 """Pixels of a PNG in an inch."""
@@ -40,6 +40,8 @@ def write_figures(figures: Sequence[PaperFigure], out: Path, formats: Sequence[s
             path = stem.with_name(f"{stem.name}.{kind}")
             if path.is_dir():
                 raise UsageError(f"{path} is a folder; name another file")
+            if is_another(path, DRAWN[kind]):
+                raise UsageError(f"{path} is no {kind} file, and would be lost; name another file")
             replace_file(path, _file(figure.spec, kind))
             written.append(path)
     return written

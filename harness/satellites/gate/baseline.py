@@ -23,7 +23,7 @@ from eyechart.harness.analysis.judged_run import JudgedRun
 from eyechart.harness.analysis.judged_samples import slots
 from eyechart.harness.analysis.judging import Judge
 from eyechart.harness.errors import JournalError, UsageError
-from eyechart.harness.journal.files import replace_file
+from eyechart.harness.journal.files import is_another, replace_file
 from eyechart.harness.journal.manifest import MANIFEST, manifest_of
 from eyechart.harness.score.outcomes import Outcome
 from eyechart.harness.spec import exact_json
@@ -40,8 +40,11 @@ _LEFT_OUT = (
     "answered_by",
     "software",
     "completed",
+    "file",
+    "given",
 )
-"""Fields of a manifest that no comparison needs, some with addresses of servers."""
+"""Fields of a manifest that no comparison needs, some with addresses of servers or paths of this
+machine."""
 _LISTS = {"lengths": "true_length", "targets": "target", "options": "options"}
 """Name of a list in the file -> the column of `JudgedRun.samples` that it holds."""
 _BY_LETTER = {outcome.about.letter: outcome.place for outcome in Outcome}
@@ -72,7 +75,7 @@ def _check_replaced(path: Path, runs: Sequence[JudgedRun]) -> None:
     """A baseline is renewed by runs of its models and tasks. One that cannot be read is made anew;
     raises `UsageError` for any other file.
     """
-    if not is_baseline(path):
+    if is_another(path, FORMAT.encode()):
         raise UsageError(f"{str(path)!r} is no baseline; to keep it, name another file")
     before: list[JudgedRun] = []
     with suppress(JournalError):
@@ -85,13 +88,6 @@ def _check_replaced(path: Path, runs: Sequence[JudgedRun]) -> None:
                 f"{str(path)!r} is a baseline of {model} on {task}, of which no run is given; name "
                 "another file, or delete this one to replace it"
             )
-
-
-def is_baseline(path: Path) -> bool:
-    """Whether a file begins as a baseline does, or is empty."""
-    with path.open("rb") as file:
-        begin = file.read(len(FORMAT) + 32)
-    return not begin.strip() or FORMAT.encode() in begin
 
 
 def read_baseline(path: Path) -> list[JudgedRun]:
@@ -110,7 +106,7 @@ def read_baseline(path: Path) -> list[JudgedRun]:
         raise JournalError(f"{path} is no baseline of this version; --save makes one")
     try:
         runs = [_read(path, run) for run in document["runs"]]
-    except (ValueError, KeyError, TypeError, IndexError, AttributeError) as error:
+    except (ValueError, LookupError, TypeError, AttributeError, OverflowError) as error:
         raise JournalError(f"{path} is damaged; --save makes it anew") from error
     if not runs:
         raise JournalError(f"{path} has no run; --save makes it anew")

@@ -28,6 +28,8 @@ from eyechart.providers.naming import named
 from eyechart.providers.secrets import redact
 
 FAIL_IF = "undecided"
+_MARKDOWN = ("", ".md", ".markdown", ".txt")
+"""Endings of files to which a summary is appended."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,7 +55,7 @@ class Wanted:
 def gate(baseline: Path, folders: Sequence[Path], wanted: Wanted) -> int:
     """Saves a baseline, or compares runs with one; returns the exit code."""
     threshold = read_threshold(wanted.threshold, relative=wanted.relative)
-    _check(wanted)
+    _check(baseline, wanted)
     if wanted.save:
         return _save(baseline, _read(folders, wanted, warn), threshold, wanted.margin)
     before = read_baseline(baseline)
@@ -149,16 +151,28 @@ def _ask(
     return decided
 
 
-def _check(wanted: Wanted) -> None:
+def _check(baseline: Path, wanted: Wanted) -> None:
     """Raises an `EyechartError` for options that cannot be used."""
     if wanted.save and wanted.asking is not None:
         raise UsageError("--save compares no runs, which --ask is for; leave out one of them")
     check_margin(wanted.margin)
     if wanted.fail_if not in (None, FAIL_IF):
         raise UsageError(f"--fail-if is {FAIL_IF}, not {wanted.fail_if!r}")
-    for option, path in (("--junit", wanted.junit), ("--summary", wanted.summary)):
-        if path is not None and not wanted.is_dry:
-            check_output(option, path)
+    if not wanted.is_dry:
+        check_output("--junit", wanted.junit, b"<testsuites")
+        check_output("--summary", wanted.summary)
+        if wanted.summary is not None and wanted.summary.suffix.lower() not in _MARKDOWN:
+            raise UsageError(
+                f"--summary {str(wanted.summary)!r} is Markdown, which is appended: its name must "
+                "end in .md or .txt, or have no ending"
+            )
+        files = [path for path in (wanted.junit, wanted.summary) if path is not None]
+        if baseline.resolve() in [path.resolve() for path in files]:
+            raise UsageError(
+                f"{str(baseline)!r} is the baseline, and would be lost; name another file for "
+                "--junit and --summary"
+            )
+        for path in files:
             make_folder_of(path)
 
 
@@ -200,6 +214,8 @@ def _save(baseline: Path, runs: Sequence[JudgedRun], threshold: Threshold, margi
         for run in runs
     ]
     save_baseline(baseline, runs)
+    if any(run.manifest.settings["system"] for run in runs):
+        warn(f"{baseline} has the text of the system prompt; keep it where others may read that")
     for run, by in zip(runs, limits, strict=True):
         if run.missing:
             warn(f"{run.folder}: {run.missing:,} samples have no reply, and are not compared")

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 from xml.etree import ElementTree as ET
 
+from eyechart.harness.analysis.cells import markdown_text
 from eyechart.harness.cli.comparing import pair_documents
 from eyechart.harness.satellites.gate.gate import INCOMPLETE, NOT_COMPARABLE, Gated
 
@@ -65,9 +66,14 @@ def junit(tasks: Sequence[Shown], *, fails_undecided: bool) -> bytes:
 
 
 def summary(tasks: Sequence[Shown]) -> str:
-    """A table and a paragraph for each task, in Markdown."""
-    rows = [f"| {one.task} | **{one.verdict}** | {one.run or '–'} |" for one in tasks]
-    said = [f"**{one.task}**: {' '.join(one.sentences)}" for one in tasks]
+    """A table and a paragraph for each task, in Markdown; texts from outside are escaped."""
+    rows = [
+        f"| {markdown_text(one.task)} | **{one.verdict}** | {markdown_text(one.run) or '–'} |"
+        for one in tasks
+    ]
+    said = [
+        f"**{markdown_text(one.task)}**: {markdown_text(' '.join(one.sentences))}" for one in tasks
+    ]
     table = ["| task | compared with the baseline | model |", "| --- | --- | --- |", *rows]
     return "\n".join([*table, "", "\n\n".join(said), ""])
 

@@ -24,13 +24,14 @@ from eyechart_lab.probe.rope import (
     least_base,
     similarity,
 )
+from eyechart.harness.settings.figure import DRAWN
 
 _SHOWN = 4
 """Ratio of neighbouring distances in the printed curve."""
 _LARGEST = 1e12
 _MOST = 100
 """Bases and contexts of one command; one context can take a minute."""
-_ENDINGS = (".csv", ".svg")
+_ENDINGS = {".csv": b"base,head_dim,", ".svg": DRAWN["svg"]}
 _WIDTH, _HEIGHT = 560, 300
 """Of the chart, in pixels."""
 _NAMES = {"similarity": "equal", "gaussian": "Gaussian, drawn once"}
@@ -57,9 +58,9 @@ def rope(
     read_bases = list(dict.fromkeys(map(_read_base, bases)))
     read_contexts = [_read_context(given) for given in contexts]
     for path in outputs:
-        check_output("--output", path)
         if path.suffix not in _ENDINGS:
             raise UsageError(f"--output {str(path)!r}: its name must end in .csv or .svg")
+        check_output("--output", path, _ENDINGS[path.suffix])
         check_drawing("--output", path.suffix.removeprefix("."))
     curves = _curves(read_bases, head_dim, longest)
     negative = {base: first_negative(base, head_dim) for base in read_bases}
