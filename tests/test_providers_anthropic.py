@@ -161,7 +161,7 @@ CACHED = {"cache_creation_input_tokens": 100, "cache_read_input_tokens": 1000}
             Reply("", "content_filter", SEEN, NAME, "No."),
         ),
         (message("7", stop="pause_turn"), Reply("7", "other", SEEN, NAME)),
-        (message("7", stop=None), Reply("7", "other", SEEN, NAME)),
+        (message("7", stop=None), Reply("7", None, SEEN, NAME)),
         (
             message(THOUGHT, {"type": "redacted_thinking", "data": "x"}, "7", " eggs", 3),
             Reply("7 eggs", "stop", SEEN, NAME, None, "hm"),
@@ -172,7 +172,7 @@ CACHED = {"cache_creation_input_tokens": 100, "cache_read_input_tokens": 1000}
             Reply("7", "stop", SEEN, NAME),
         ),
         (message("7", usage={"input_tokens": 11}), Reply("7", "stop", None, NAME)),
-        ({"content": []}, Reply("", "other")),
+        ({"content": []}, Reply("", None)),
     ],
 )
 def test_unusual_replies_are_kept_as_they_are(body: object, reply: Reply) -> None:

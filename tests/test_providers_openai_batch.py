@@ -134,6 +134,11 @@ def vllm_error(message: str) -> dict[str, Any]:
         ({}, BatchExpiredError, "no response"),
         ({"response": {"status_code": 200, "body": None}}, BadReplyError, "no JSON object"),
         ({"response": {"status_code": 200, "body": {}}}, BadReplyError, "no choices"),
+        (
+            {"response": {"status_code": 200, "body": chat("The row has", "abort")}},
+            ServerFaultError,
+            "broke the reply off: 'abort'",
+        ),
         ({"response": {}}, ProviderError, "200"),
         ({"response": {"status_code": "x", "body": 3}}, ProviderError, "200"),
     ],

@@ -32,21 +32,11 @@ from eyechart.providers.catalog.model_facts import ModelFacts
 from eyechart.providers.catalog.price_list import offer
 from eyechart.providers.contract import is_count, kind
 from eyechart.providers.documents import as_document, stops
+from eyechart.providers.finish import finish_of
 from eyechart.providers.http.errors import as_text, error_of
 from eyechart.providers.openai.neutral import NeutralFields, neutral_of
 from eyechart.providers.secrets import redact
 
-_FINISH: dict[str, FinishReason] = {
-    "stop": "stop",
-    "eos": "stop",
-    "end_turn": "stop",
-    "length": "length",
-    "max_tokens": "length",
-    "model_length": "length",
-    "content_filter": "content_filter",
-    "SAFETY": "content_filter",
-    "repetition": "length",  # vLLM, where it was told to end such replies
-}
 _READ_FROM_CACHE = (
     ("prompt_tokens_details", "cached_tokens"),  # OpenAI, Gemini, OpenRouter, vLLM, xAI, Groq
     ("prompt_cache_hit_tokens",),  # DeepSeek
@@ -241,15 +231,14 @@ def reply_of(read: Any, *, sent: Mapping[str, object] | None = None) -> Reply:
     choices, usage = read.get("choices"), _usage(read.get("usage"), read.get("service_tier"))
     if not isinstance(choices, list) or not choices or not isinstance(choices[0], dict):
         raise BadReplyError("the reply has no choices", usage=usage)
-    ended = choices[0].get("finish_reason")
-    finish = _text(ended)
-    if choices[0].get("error") or finish == "error":  # and some put the error into the choice
+    if choices[0].get("error"):  # and some put the error into the choice
         raise _error_within(choices[0])
+    finish = _finish(choices[0], usage)
     message = choices[0].get("message")
     is_plain = isinstance(choices[0].get("text"), str)
     if is_plain:
         message = {"content": choices[0]["text"]}
-    elif _FINISH.get(finish) == "length" and message is None:  # all of it went into thinking
+    elif finish in ("length", "content_filter") and message is None:  # all of it was thinking
         message = {}
     if not isinstance(message, dict):
         raise BadReplyError("the reply's choice has no message", usage=usage)
@@ -259,7 +248,7 @@ def reply_of(read: Any, *, sent: Mapping[str, object] | None = None) -> Reply:
     reasoning = message.get("reasoning_content") or message.get("reasoning")
     return Reply(
         text=_text(content),
-        finish_reason=None if ended is None else _FINISH.get(finish, "other"),
+        finish_reason=finish,
         usage=usage,
         model=read.get("model") if isinstance(read.get("model"), str) else None,
         refusal=message.get("refusal") if isinstance(message.get("refusal"), str) else None,
@@ -269,6 +258,21 @@ def reply_of(read: Any, *, sent: Mapping[str, object] | None = None) -> Reply:
         sent=sent,
         sure_stop=is_plain,  # a stop sequence may have ended it
     )
+
+
+def _finish(choice: dict[str, Any], usage: Usage | None) -> FinishReason | None:
+    """Why the choice ended. A router may translate the word of the server behind it to `stop`, so
+    its own word counts where it says more.
+
+    Raises:
+        ServerFaultError: the reply was broken off.
+    """
+    more = choice.get("provider_specific_fields")
+    own = choice.get("native_finish_reason") or (  # OpenRouter, LiteLLM
+        more.get("native_finish_reason") if isinstance(more, dict) else None
+    )
+    said, meant = finish_of(choice.get("finish_reason"), usage), finish_of(own, usage)
+    return said if meant in (None, "other") or said not in (None, "other", "stop") else meant
 
 
 def _error_within(read: dict[str, Any]) -> ProviderError:
