@@ -50,6 +50,8 @@ _TIERS = {"auto": None, "standard": "default", "on_demand": "default", "fast": "
 _LONGEST_TIER = 32
 _OTHER_NAMES = {"max_tokens": "max_completion_tokens"}
 """Parameter -> its name for newer models."""
+_ABOVE_0 = 0.01
+"""The temperature for servers that take no 0: the most probable token is then chosen as well."""
 _READ, _SHOWN = 4096, 80
 """Bytes of a non-JSON body that are searched for keys, and characters that are shown."""
 
@@ -96,6 +98,10 @@ class OpenAIForm:
         """Parameters that the server has rejected, or cannot be told."""
         self.neutral = NeutralFields(neutral_of(endpoint.neutral, settings.params))
         self._renamed: dict[str, str] = {}
+        self._least = 0.0
+        """The temperature that is sent for 0."""
+        self._notes: dict[str, str] = {}
+        """Parameter -> a line for the user on what is not sent as it was asked for."""
         asked_for = () if settings.effort is None else ("reasoning_effort",)
         self._kept = {*_OTHER_NAMES, *_OTHER_NAMES.values(), "service_tier", *asked_for}
         self._kept |= wanted.keys()
@@ -110,7 +116,7 @@ class OpenAIForm:
         if self._facts.effort is not None:
             body["reasoning_effort"] = self._facts.effort
         if request.temperature is not None:
-            body["temperature"] = request.temperature
+            body["temperature"] = request.temperature or self._least
         if request.seed is not None:
             body["seed"] = request.seed
         body |= self._more
@@ -120,42 +126,48 @@ class OpenAIForm:
             body.pop(name, None)
         return body
 
-    def refuse_neutral(self, *names: str) -> None:
-        """From now on leaves out these neutral fields; without names all of them."""
-        self.neutral.refuse_all(names or tuple(self.neutral.fields))
+    def refuse_neutral(self) -> None:
+        """From now on leaves out all neutral fields."""
+        for name in tuple(self.neutral.fields):
+            self._refuse(name, whole=True)
+
+    def _refuse(self, name: str, *, whole: bool) -> None:
+        self.neutral.refuse(name, whole=whole)
         self.dropped |= self.neutral.refused
 
-    def next_value(self, name: str, sent: Mapping[str, object]) -> None:
-        """From now on sends a neutral field with another value than in `sent`, or not at all."""
-        if self.neutral.fields.get(name) == sent[name]:  # no other request has changed it meanwhile
-            self.neutral.refuse(name)
-            self.dropped |= self.neutral.refused
-
-    def adapt(self, name: str, message: str) -> bool:
-        """From now on leaves out the parameter `name`, or sends it under the other name in the
-        server's `message`.
+    def adapt(self, name: str, message: str, *, whole: bool = True) -> bool:
+        """From now on sends the parameter `name` with another value, or under the other name in the
+        server's `message`, or not at all. `whole`: whether the server takes none of its values.
 
         Returns false for the limit of tokens and the tier, which are never left out because the
-        cost depends on them, and for what the user asked for: an effort, thinking, a parameter.
+        cost depends on them, and for what the user asked for: an effort, thinking, a parameter, and
+        a temperature above 0 whose value is refused.
         """
-        if name in self.dropped or name in self._renamed:
-            return True  # the reply to another request has changed it meanwhile
         if name in self.neutral.fields:
-            self.refuse_neutral(name)
+            self._refuse(name, whole=whole)
             return True
         other = next(
             (new for old, new in _OTHER_NAMES.items() if old == name and new in message), None
         )
-        model = self._settings.model
+        model, is_value = self._settings.model, name == "temperature" and not whole
         if other is not None:
             self._renamed[name] = other
-            self._settings.notify(f"{model} takes {other!r} instead of {name!r}")
-        elif name in self._kept:
+            self._notes[name] = f"{model} takes {other!r} instead of {name!r}"
+        elif name in self._kept or (is_value and self._settings.temperature):
             return False
+        elif is_value and not self._least:
+            self._least = _ABOVE_0
+            self._notes[name] = f"{model} takes no {name!r} of 0; it is asked with {_ABOVE_0}"
         else:
             self.dropped.add(name)
-            self._settings.notify(f"{model} does not take {name!r}; it is asked without")
+            self._notes[name] = f"{model} does not take {name!r}; it is asked without"
         return True
+
+    def new_notes(self) -> list[str]:
+        """Lines for the user on what was adapted since the last time."""
+        notes = [*self._notes.values(), self.neutral.new_note(self._settings.model)]
+        self._notes.clear()
+        return [note for note in notes if note]
 
 
 def writes_cost(settings: ModelSettings, endpoint: Endpoint) -> bool:
