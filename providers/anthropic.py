@@ -50,7 +50,8 @@ LEAST_THINK_TOKENS = 1024
 TIERS = {"default": "standard_only"}
 """Our word for a tier -> the vendor's."""
 _REJECTED = (
-    r"\b{0}\b.{{0,60}}(?:deprecated|not supported|unsupported|not permitted|may only be set)"
+    r"\b{0}\b.{{0,60}}(?:deprecated|not supported|unsupported|not permitted|may only be set"
+    r"|cannot both)"
     r"|not support.{{0,60}}\b{0}\b"
 )
 
@@ -87,8 +88,12 @@ class AnthropicProvider:
                 # the limit sent may be above the request's, and the stop reasons can be believed
                 return replace(reply, dropped_params=dropped, sent=sent_of(body), sure_stop=True)
             except BadRequestError as error:
-                if not self._adapt(body, str(error)):
-                    raise
+                if self._adapt(body, str(error)):
+                    continue
+                if "temperature" in body and "temperature" in str(error):
+                    none = named("temperature", "none")
+                    raise BadRequestError(f"{error}; {none} sends none") from error
+                raise
 
     async def _send(self, messages: Any, body: dict[str, Any]) -> Reply:
         with self._errors():

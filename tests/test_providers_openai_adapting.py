@@ -124,6 +124,11 @@ def test_a_server_that_refuses_everything_comes_to_an_end() -> None:
         ({"effort": "low"}, "reasoning_effort is unknown", "leave out effort='low'"),
         ({"thinking": "off"}, "unknown chat_template_kwargs", "leave out thinking='off'"),
         ({"temperature": 3.0}, "temperature must be at most 2", "temperature='none' sends none"),
+        (
+            {"temperature": 0.5, "params": {"top_p": 0.9}},
+            "top_p and temperature cannot both be given",
+            "temperature='none' sends none",
+        ),
     ],
 )
 def test_what_the_user_asked_for_is_not_left_out(

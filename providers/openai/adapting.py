@@ -102,7 +102,8 @@ class Adapting:
         if is_choice := len(names) > 1 and bool(_NOT_BOTH.search(text)):
             neutral = self._form.neutral.fields
             names.sort(key=lambda name: (name not in neutral, name != "temperature"))
-        if self._form.adapt(names[0], text, whole=is_unknown or is_choice):
+        whole = is_unknown or (is_choice and not self._settings.temperature)
+        if self._form.adapt(names[0], text, whole=whole):
             return True
         raise self._remedies.of_parameter(error, names[0]) from error.__cause__
 
