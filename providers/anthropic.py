@@ -22,7 +22,6 @@ from eyechart.providers.base import (
     BadReplyError,
     BadRequestError,
     BrokenConnectionError,
-    FinishReason,
     ModelSettings,
     Reply,
     ReplyTimeoutError,
@@ -36,6 +35,7 @@ from eyechart.providers.base import (
 from eyechart.providers.catalog.endpoints import address_problem, int_of
 from eyechart.providers.catalog.model_facts import model_facts
 from eyechart.providers.contract import is_count
+from eyechart.providers.finish import finish_of
 from eyechart.providers.http.errors import error_of
 from eyechart.providers.http.sdk import NO_KEY, broken, http_client
 from eyechart.providers.naming import named
@@ -49,15 +49,9 @@ LEAST_THINK_TOKENS = 1024
 """The smallest budget that the API takes."""
 TIERS = {"default": "standard_only"}
 """Our word for a tier -> the vendor's."""
-_FINISH: dict[str, FinishReason] = {
-    "end_turn": "stop",
-    "stop_sequence": "stop",
-    "max_tokens": "length",
-    "model_context_window_exceeded": "length",
-    "refusal": "content_filter",
-}
 _REJECTED = (
-    r"\b{0}\b.{{0,60}}(?:deprecated|not supported|unsupported|not permitted|may only be set)"
+    r"\b{0}\b.{{0,60}}(?:deprecated|not supported|unsupported|not permitted|may only be set"
+    r"|cannot both)"
     r"|not support.{{0,60}}\b{0}\b"
 )
 
@@ -94,8 +88,12 @@ class AnthropicProvider:
                 # the limit sent may be above the request's, and the stop reasons can be believed
                 return replace(reply, dropped_params=dropped, sent=sent_of(body), sure_stop=True)
             except BadRequestError as error:
-                if not self._adapt(body, str(error)):
-                    raise
+                if self._adapt(body, str(error)):
+                    continue
+                if "temperature" in body and "temperature" in str(error):
+                    none = named("temperature", "none")
+                    raise BadRequestError(f"{error}; {none} sends none") from error
+                raise
 
     async def _send(self, messages: Any, body: dict[str, Any]) -> Reply:
         with self._errors():
@@ -239,14 +237,16 @@ def reply_of(read: Any) -> Reply:
 
     Raises:
         BadReplyError: it is no message.
+        ServerFaultError: the reply was broken off.
     """
     if not isinstance(read, dict) or not isinstance(read.get("content"), list):
         raise BadReplyError("the reply is no message: it has no content")
     details, usage = read.get("stop_details"), read.get("usage")
+    used = _usage(usage) if isinstance(usage, dict) else None
     return Reply(
         text=_joined(read["content"], "text"),
-        finish_reason=_FINISH.get(_text(read.get("stop_reason")) or "", "other"),
-        usage=_usage(usage) if isinstance(usage, dict) else None,
+        finish_reason=finish_of(read.get("stop_reason"), used),
+        usage=used,
         model=_text(read.get("model")),
         refusal=_text(details.get("explanation")) if isinstance(details, dict) else None,
         reasoning=_joined(read["content"], "thinking") or None,

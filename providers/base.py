@@ -53,7 +53,7 @@ class Request(msgspec.Struct, frozen=True, gc=False):
     max_tokens: int
     """Most tokens of the reply, with its thinking."""
     temperature: float | None = 0.0
-    """`None`: none is sent, because the model takes none."""
+    """`None`: none is sent."""
     seed: int | None = None
     """Seed of the provider's sampling, if it supports one."""
     sample_id: str = ""

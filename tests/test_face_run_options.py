@@ -13,6 +13,7 @@ from eyechart.harness.face.run_options import RunOptions, models_of
 from eyechart.harness.run.limits import RunLimits
 from eyechart.harness.settings.run_settings import RunSettings
 from eyechart.harness.spec import Settings
+from eyechart.harness.study.spec import STUDY
 from eyechart.providers.base import SetupError
 
 
@@ -44,6 +45,16 @@ def test_what_is_given_is_what_is_asked() -> None:
     assert read.model.prices is not None
     assert read.given.budget == 2.5
     assert read.model_settings().api == "completions"
+
+
+def test_no_temperature_may_be_sent() -> None:
+    """By its word at every door, also in a study's file, and by Python's `None`."""
+    study = {"name": "s", "title": "s", "tasks": ["counting"], "temperature": "none"}
+    of_study = STUDY.model_validate(study).settings
+    for given in ({"temperature": "none"}, {"temperature": None}, of_study):
+        read = options(**given)
+        assert read.settings == Settings(temperature=None)
+        assert read.model_settings().temperature is None
 
 
 def test_the_default_is_that_of_the_limits() -> None:

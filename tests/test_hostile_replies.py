@@ -21,7 +21,7 @@ from eyechart.providers.base import (
     SetupError,
     Usage,
 )
-from eyechart.providers.http.errors import error_of, rejected_parameter, retry_after_s
+from eyechart.providers.http.errors import error_of, refused_parameters, retry_after_s
 from eyechart.providers.openai import batch, form
 from eyechart.providers.registry import open_batch_form, parse_model
 
@@ -215,7 +215,7 @@ def test_errors(status: int, body: str, headers: dict[str, str]) -> None:
     assert isinstance(error, ProviderError)
     assert len(str(error)) < 1000
     orjson.dumps(str(error))
-    rejected_parameter(body, ["seed", "max_tokens", "(["])
+    refused_parameters(body, ["seed", "max_tokens", "(["])
 
 
 @MANY

@@ -161,7 +161,7 @@ CACHED = {"cache_creation_input_tokens": 100, "cache_read_input_tokens": 1000}
             Reply("", "content_filter", SEEN, NAME, "No."),
         ),
         (message("7", stop="pause_turn"), Reply("7", "other", SEEN, NAME)),
-        (message("7", stop=None), Reply("7", "other", SEEN, NAME)),
+        (message("7", stop=None), Reply("7", None, SEEN, NAME)),
         (
             message(THOUGHT, {"type": "redacted_thinking", "data": "x"}, "7", " eggs", 3),
             Reply("7 eggs", "stop", SEEN, NAME, None, "hm"),
@@ -172,7 +172,7 @@ CACHED = {"cache_creation_input_tokens": 100, "cache_read_input_tokens": 1000}
             Reply("7", "stop", SEEN, NAME),
         ),
         (message("7", usage={"input_tokens": 11}), Reply("7", "stop", None, NAME)),
-        ({"content": []}, Reply("", "other")),
+        ({"content": []}, Reply("", None)),
     ],
 )
 def test_unusual_replies_are_kept_as_they_are(body: object, reply: Reply) -> None:
@@ -248,6 +248,7 @@ def test_no_server_is_a_broken_connection() -> None:
         "temperature: Extra inputs are not permitted",
         "`temperature` may only be set to 1 when thinking is enabled.",
         "this model does not support the parameter temperature",
+        "`temperature` and `top_p` cannot both be specified for this model.",
     ],
 )
 def test_a_rejected_parameter_is_dropped_once_and_for_all(said: str) -> None:
@@ -263,6 +264,16 @@ def test_a_rejected_parameter_is_dropped_once_and_for_all(said: str) -> None:
     assert len(server.asked) == 4
     assert told == ["claude-haiku-4-5 does not take 'temperature'; it is asked without"]
     assert [reply.dropped_params for reply in replies] == [("temperature",)] * 3
+
+
+def test_a_temperature_out_of_range_names_what_helps() -> None:
+    """It is the user's, so it is not left out."""
+    with (
+        fake_server(always(rejected("temperature: range: 0..1"))) as server,
+        pytest.raises(BadRequestError, match=r"0\.\.1; temperature='none' sends none"),
+    ):
+        ask(server, own(server, temperature=3.0))
+    assert len(server.asked) == 1
 
 
 def test_a_reply_to_a_whole_request_has_no_dropped_parameter() -> None:

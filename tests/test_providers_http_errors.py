@@ -20,7 +20,7 @@ from eyechart.providers.base import (
     TransientError,
     UnknownModelError,
 )
-from eyechart.providers.http.errors import error_of, rejected_parameter, retry_after_s
+from eyechart.providers.http.errors import error_of, refused_parameters, retry_after_s
 
 
 def body(message: str, **more: str) -> str:
@@ -166,26 +166,60 @@ def test_the_wait_travels_with_the_error() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "name"),
+    ("text", "names", "is_unknown"),
     [
         (
             body("Unsupported parameter: 'temperature' is not supported", param="temperature"),
-            "temperature",
+            ["temperature"],
+            True,
+        ),
+        (body("Unsupported parameter: 'max_tokens' is not supported."), ["max_tokens"], True),
+        (body("Unrecognized request argument supplied", param="seed"), ["seed"], True),
+        (body("Unrecognized request arguments supplied: seed, top_p"), ["seed", "top_p"], True),
+        (body("'top_k' is unknown", param="top_k"), [], True),
+        (body("'temperature' must be at most 2"), ["temperature"], False),
+        (body("`temperature` is deprecated for this model."), ["temperature"], True),
+        (body("invalid temperature: only 1 is allowed for this model"), ["temperature"], False),
+        (
+            body("gpt-5 models don't support temperature=0.0. Only temperature=1 is supported"),
+            ["temperature"],
+            True,
+        ),
+        (body("`temperature` must be strictly positive"), ["temperature"], False),
+        (body("temperature must be in (0,1]"), ["temperature"], False),
+        (body("temperature参数非法。请检查文档。"), ["temperature"], False),
+        (
+            body("`temperature` and `top_p` cannot both be specified"),
+            ["temperature", "top_p"],
+            False,
         ),
         (
-            body("Unsupported parameter: 'max_tokens' is not supported with this model."),
-            "max_tokens",
+            json.dumps({"detail": "body -> top_p\n  Extra inputs are not permitted"}),
+            ["top_p"],
+            True,
         ),
-        (body("Unrecognized request argument supplied", param="seed"), "seed"),
-        (body("'top_k' is unknown", param="top_k"), None),
-        (body("'temperature' must be at most 2"), None),
-        ("not json", None),
-        ("[]", None),
+        (body("the seed of the trouble is elsewhere"), [], False),
+        (body("invalid request", param="messages") + " temperature", [], False),
+        (json.dumps({"error": "no: {'messages': [], 'temperature': 0}"}), [], False),
+        (body("the context window is exceeded at temperature 0"), [], False),
+        ("not json", [], False),
+        ("[]", [], False),
     ],
 )
-def test_a_rejected_parameter_is_named(text: str, name: str | None) -> None:
-    """Only a parameter that we sent and that the server does not know at all."""
-    assert rejected_parameter(text, {"temperature": 0, "max_tokens": 5, "seed": 1}) == name
+def test_a_refused_parameter_is_named(text: str, names: list[str], is_unknown: bool) -> None:
+    """Only a parameter that we sent, in the words of any vendor or gateway."""
+    sent = ("temperature", "max_tokens", "seed", "top_p")
+    assert refused_parameters(text, sent) == (names, is_unknown)
+
+
+def test_a_parameter_that_was_taken_is_refused_by_its_name_in_quotes_alone() -> None:
+    """A router may ask another server; an error of sampling is none of the parameter."""
+    for said, names in (
+        ("'top_p' is not supported", ["top_p"]),
+        ("'top_p' must be 1", []),
+        ("unknown error while sampling with top_p", []),
+    ):
+        assert refused_parameters(body(said), ["top_p"], ["top_p"])[0] == names
 
 
 def test_a_wait_may_stand_in_the_body() -> None:
@@ -247,5 +281,5 @@ def test_long_bodies_take_no_time(status: int, piece: str) -> None:
     text = piece * (2**20 // len(piece))
     began_s = time.process_time()
     error_of(status, text, {})
-    rejected_parameter(f"unknown {text}", ["seed"])
+    refused_parameters(f"unknown {text}", ["seed"])
     assert time.process_time() - began_s < 2

@@ -164,6 +164,11 @@ def vllm_error(message: str) -> dict[str, Any]:
         (openai_error(400, "bad", "context_length_exceeded"), PromptOverflowError, "400: bad"),
         (openai_error(400, "filtered", "content_filter"), RefusedError, "filtered"),
         (openai_error(400, "no such thing"), BadRequestError, "no such thing"),
+        (
+            openai_error(400, "`temperature` is deprecated for this model."),
+            BadRequestError,
+            "temperature='none' sends none",
+        ),
         (openai_error(429, "slow down"), RateLimitError, "slow down"),
         (openai_error(500, "oops"), ServerFaultError, "oops"),
         (openai_error(401, "who?"), AuthError, "who?"),
@@ -183,6 +188,11 @@ def vllm_error(message: str) -> dict[str, Any]:
         ({}, BatchExpiredError, "no response"),
         ({"response": {"status_code": 200, "body": None}}, BadReplyError, "no JSON object"),
         ({"response": {"status_code": 200, "body": {}}}, BadReplyError, "no choices"),
+        (
+            {"response": {"status_code": 200, "body": chat("The row has", "abort")}},
+            ServerFaultError,
+            "broke the reply off: 'abort'",
+        ),
         ({"response": {}}, ProviderError, "200"),
         ({"response": {"status_code": "x", "body": 3}}, ProviderError, "200"),
     ],

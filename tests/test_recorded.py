@@ -58,7 +58,7 @@ def take(lab: Lab, file: Path, task: Path, *arguments: str, model: str = "them")
 def outcomes(lab: Lab) -> dict[str, int]:
     """Outcome -> its number in the only run; without those that are not there."""
     cells = read_run(lab.the_run()).cells
-    names = ("correct", "incorrect", "unparsed", "truncated", "error", "not_run")
+    names = ("correct", "incorrect", "unparsed", "refused", "truncated", "error", "not_run")
     return {name: int(cells[name].sum()) for name in names if cells[name].sum()}
 
 
@@ -325,6 +325,17 @@ def test_an_error_beside_a_reply_is_named(lab: Lab) -> None:
     done = take(lab, path, lab.plain)
     assert f"{path}:1: with a reply and an error, 2 rows in all; they count as failed" in done.err
     assert outcomes(lab) == {"error": 3}
+
+
+def test_why_a_reply_ended_is_read_in_any_words(lab: Lab) -> None:
+    """A reply that the server broke off is no reply, and others have the outcome of live ones."""
+    words = ("STOP", "MAX_TOKENS", "FinishReason.SAFETY", "network_error", {"type": "length"})
+    row = {"reply": "the row has 5, so", "target": 5, "length": 5}
+    rows = [{**row, "index": i, "finish_reason": word} for i, word in enumerate(words)]
+    path = lines(lab.folder / "them.jsonl", rows)
+    done = take(lab, path, lab.plain)
+    assert f"{path}:4: with a reply and an error, 1 row in all" in done.err
+    assert outcomes(lab) == {"correct": 1, "truncated": 2, "refused": 1, "error": 1}
 
 
 def test_a_figure_that_cannot_be_true_costs_only_itself(lab: Lab) -> None:

@@ -143,7 +143,9 @@ def test_such_a_reply_is_judged_as_cut_off(lab: Lab, finish: FinishReason | None
         (Reply("7", "stop", Usage(9, 18)), False),  # the server counts otherwise
         (Reply("7", "stop"), False),
         (Reply("7", "content_filter", Usage(9, 17)), False),
-        (Reply("7", "other", Usage(9, 17)), False),
+        (Reply("7", "other", Usage(9, 17)), True),
+        (Reply("7", "other", Usage(9, 17), sure_stop=True), True),
+        (Reply("7", "other", Usage(9, 16)), False),
         (Reply("7", "stop", Usage(9, 17), sure_stop=True), False),
         (Reply("7", None, Usage(9, 17), sure_stop=True), True),
         (Reply("7", "stop", Usage(9, 17), options=(ScoredOption("7", -1.0, 17),) * 2), False),

@@ -74,7 +74,7 @@ def run(
     adaptive: bool = False,
     precision: float | None = None,
     max_requests: int | None = None,
-    temperature: float = 0.0,
+    temperature: float | None = 0.0,
     max_tokens: int | None = None,
     api: str = "chat",
     reading: str = "reply",

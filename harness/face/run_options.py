@@ -263,7 +263,7 @@ def _sent(
 ) -> Settings:
     """The settings without a temperature that the model does not take."""
     if takes_temperature(name, model.facts, given.base_url):
-        if given.draws > 1 and not given.temperature:
+        if given.draws > 1 and given.temperature == 0:
             notify(
                 f"{model.label}: at {named('temperature', '0')} draws differ by the noise of a "
                 "server alone; above 0 they show how sure the model is"

@@ -157,13 +157,13 @@ class Record(msgspec.Struct, kw_only=True, omit_defaults=True, gc=False):
 
     @property
     def is_cut_off(self) -> bool:
-        """Whether the reply was cut off at its most tokens. The server says so; or it says that the
-        reply ended, or nothing, but the reply has exactly as many tokens as were asked for. One
-        with more shows that the server counts otherwise, which says nothing.
+        """Whether the reply was cut off at its most tokens. The server says so; or it says anything
+        else, or nothing, but the reply has exactly as many tokens as were asked for. One with more
+        shows that the server counts otherwise, which says nothing.
         """
-        if self.finish_reason in ("stop", None):
-            return self.max_tokens is not None and self.output_tokens == self.max_tokens
-        return self.finish_reason == "length"
+        if self.finish_reason in ("length", "content_filter"):
+            return self.finish_reason == "length"
+        return self.max_tokens is not None and self.output_tokens == self.max_tokens
 
     @property
     def has_servers_limit(self) -> bool:

@@ -183,18 +183,19 @@ def number_of(given: Any) -> Any:
 
 
 @dataclass(frozen=True, slots=True)
-class MaxTokens:
-    """The check of a limit of tokens."""
+class OrWord:
+    """The check of a number that can be left open with a word."""
 
-    bound: Bound = Bound(1, 999_999_999)
+    word: str
+    bound: Bound
 
-    def __call__(self, given: Any) -> int | None:
-        """The limit; `None` for `auto`."""
-        if given is None or given == "auto":
+    def __call__(self, given: Any) -> float | None:
+        """The number; `None` for the word."""
+        if given is None or given == self.word:
             return None
         if not self.bound.allows(given):
-            raise ValueError(f"must be 'auto' or {self.bound.demand}, not {shown(given)}")
-        return int(given)
+            raise ValueError(f"must be {self.word!r} or {self.bound.demand}, not {shown(given)}")
+        return int(given) if self.bound.is_whole else float(given)
 
 
 def axes(given: Any) -> dict[str, tuple[str, ...]]:

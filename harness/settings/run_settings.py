@@ -21,8 +21,8 @@ from eyechart.harness.settings.checks import (
     MAX_SAMPLES,
     Bound,
     Lengths,
-    MaxTokens,
     OneOf,
+    OrWord,
     axes,
     full_text,
     matching,
@@ -167,16 +167,17 @@ class RunSettings:
         identity="settings",
         begins="How it is asked",
     )
-    temperature: float = setting(
-        Bound(0, is_whole=False),
-        "Temperature of the model.",
-        "T",
+    temperature: float | None = setting(
+        OrWord("none", Bound(0, is_whole=False)),
+        "Temperature of the model; none: none is sent, so that of its server holds.",
+        "T|none",
         0.0,
         parts=("study",),
         identity="settings",
     )
+    """`None` is `none`."""
     max_tokens: int | None = setting(
-        MaxTokens(),
+        OrWord("auto", Bound(1, 999_999_999)),
         "Tokens a reply may have, with its thinking; auto: what the task and the model need.",
         "auto|N",
         says_default="auto",

@@ -133,7 +133,7 @@ class Settings:
 
     seed: int = 0
     temperature: float | None = 0.0
-    """`None`: none is sent, because the model takes none."""
+    """`None`: none is sent."""
     max_tokens: int | None = None
     """Most tokens of a reply, with its thinking. `None` is `auto`: enough for the target and the
     strategy, and what thinking turns out to need."""

@@ -114,9 +114,10 @@ def _with_settings(base: type[_P], **own: Any) -> type[_P]:
 def _checked(setting: Setting) -> Any:
     def check(given: Any) -> Any:
         try:
-            return None if given is None else setting.check(given)
+            read = None if given is None else setting.check(given)
         except ValueError as error:
             raise PydanticCustomError("setting", "{problem}", {"problem": str(error)}) from None
+        return given if read is None else read  # a word that leaves it open is no missing key
 
     return check
 

@@ -77,9 +77,13 @@ _RETRY_IN = re.compile(
     r"retry(?:Delay\"?\s*:\s*\"?| in | after )(\d+(?:\.\d+)?)\s?s", re.IGNORECASE
 )
 _UNKNOWN_NAME = re.compile(
-    r"unsupported|unrecognized|not support|unknown|unexpected|extra.?(?:inputs?|fields?|forbidden)",
+    r"unsupported|unrecogni[sz]ed|n[o'’]t support|unknown|unexpected|deprecated|not permitted"
+    r"|extra.?(?:inputs?|fields?|forbidden)",
     re.IGNORECASE,
 )
+_OUR_PROMPT = re.compile(r"[\"'](?:messages|prompt)[\"']")
+"""In a refusal: it repeats the whole body, or is about the prompt."""
+_PARAM = re.compile(r"[\"'](?:param|loc)[\"']\s*:\s*(\"[^\"]{0,99}\"|\[[^\]]{0,999}\])")
 _TRANSIENT = (HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.CONFLICT, HTTPStatus.TOO_EARLY)
 _REDIRECTS = range(300, 400)
 _NO_CAPACITY = 498
@@ -179,22 +183,37 @@ def as_text(value: object) -> str:
         return ""
 
 
-def rejected_parameter(body: str, sent: Collection[str]) -> str | None:
-    """The parameter of `sent` that a 400 or 422 reports as unknown or unsupported.
+def refused_parameters(
+    body: str, sent: Collection[str], taken: Collection[str] = ()
+) -> tuple[list[str], bool]:
+    """The parameters of `sent` that the body of a 400 or 422 is about, in its order, and whether it
+    says that the server does not take them at all, whatever their value.
 
-    `None` if it rejects something else, such as a value out of range.
+    It names one in a field of its own, in quotes, or as a word; one that is also a usual word
+    (`seed`, `stop`) only in quotes, or where something is not supported. One that the server has
+    `taken` before is refused only by its name in quotes, as by another server behind a router.
     """
     body = body[:_LOOKED_AT]
     code, message = _message(body)
-    if _OVERFLOW.search(f"{code} {message}") or not _UNKNOWN_NAME.search(f"{code} {message}"):
-        return None
-    field = re.search(r"[\"'](?:param|loc)[\"']\s*:\s*(\"[^\"]{0,99}\"|\[[^\]]{0,999}\])", body)
+    is_unknown = bool(_UNKNOWN_NAME.search(f"{code} {message}"))
+    sent = [name for name in sent if is_unknown or name not in taken]
+    if _OVERFLOW.search(f"{code} {message}"):
+        return [], is_unknown
+    if field := _PARAM.search(body):
+        names = [name for name in sent if f'"{name}"' in field[1]]
+        if names or _OUR_PROMPT.search(field[1]):
+            return names, is_unknown
+    if _OUR_PROMPT.search(message):
+        return [], is_unknown
+    places = {}
     for name in sent:
-        if field and f'"{name}"' in field[1]:
-            return name
-        if re.search(rf"['\"`]{re.escape(name)}['\"`]", message):
-            return name
-    return None
+        quoted = rf"['\"`]{re.escape(name)}['\"`]"
+        word = rf"(?<![a-z0-9_]){re.escape(name)}(?![a-z0-9_])"
+        is_usual = name.isalpha() and name != "temperature" and not is_unknown
+        in_quotes = is_usual or name in taken
+        if place := re.search(quoted if in_quotes else word, message, re.IGNORECASE):
+            places[name] = place.start()
+    return sorted(places, key=places.__getitem__), is_unknown
 
 
 def retry_after_s(headers: Mapping[str, str], *, now_s: float | None = None) -> float | None:

@@ -292,13 +292,7 @@ def _of_sglang(read: Mapping[str, Any]) -> dict[str, Any]:
     """A reply in SGLang's own form, converted to OpenAI's."""
     meta_info = read.get("meta_info")
     meta_info = meta_info if isinstance(meta_info, dict) else {}
-    finish = meta_info.get("finish_reason")
     return {
-        "choices": [
-            {
-                "text": read["text"],
-                "finish_reason": finish.get("type") if isinstance(finish, dict) else None,
-            }
-        ],
+        "choices": [{"text": read["text"], "finish_reason": meta_info.get("finish_reason")}],
         "usage": meta_info,
     }

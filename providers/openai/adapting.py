@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, TypeAlias
 
 from msgspec.structs import replace
 
 from eyechart.providers.base import (
+    BadRequestError,
     ModelSettings,
     ProviderError,
     Reply,
@@ -15,7 +17,7 @@ from eyechart.providers.base import (
     SetupError,
     sent_of,
 )
-from eyechart.providers.http.errors import rejected_parameter
+from eyechart.providers.http.errors import refused_parameters
 from eyechart.providers.naming import named
 from eyechart.providers.openai.form import OpenAIForm
 from eyechart.providers.openai.remedies import Remedies
@@ -25,6 +27,10 @@ Send: TypeAlias = Callable[[dict[str, Any], Mapping[str, object]], Awaitable[Rep
 
 _PROMPTS = {"messages", "prompt"}
 """Fields that every server takes."""
+_NOT_BOTH = re.compile(
+    r"\b(?:both|together|simultaneous\w*|same time|only one of|either)\b", re.IGNORECASE
+)
+"""What a server says of two parameters of which it takes one."""
 
 
 class Adapting:
@@ -44,6 +50,8 @@ class Adapting:
         self._settings = settings
         self._refused = refused
         self._remedies = remedies
+        self._taken: set[str] = set()
+        """Parameters of requests that were answered."""
 
     async def complete(self, request: Request, send: Send) -> Reply:
         """The reply to the request, whose body `send` sends. Where a refusal does not say which
@@ -61,6 +69,9 @@ class Adapting:
             except ProviderError as error:
                 text = self._refused(error)
                 fields = {name: body[name] for name in body.keys() - _PROMPTS}
+                is_bare = refusal is not None
+                if text is not None and body != self._form.body(request, bare=is_bare):
+                    continue  # the refusal of another request has changed it meanwhile
                 if text is not None and self._adapted(error, text, fields):
                     continue
                 if refusal is not None:
@@ -70,7 +81,7 @@ class Adapting:
                     raise self._remedies.of(error) from error.__cause__
                 refusal = error
             else:
-                self._note_taken(is_bare=refusal is not None)
+                self._note_taken(body, is_bare=refusal is not None)
                 dropped = tuple(sorted(self._form.dropped))
                 return replace(reply, dropped_params=dropped) if dropped else reply
 
@@ -78,24 +89,30 @@ class Adapting:
         """Whether the next body is another one, after the server refused this one with `text`;
         raises `SetupError` where the model does not have the tier.
         """
-        name = rejected_parameter(text, body)
         if "service_tier" in body and "service_tier" in text:
             raise SetupError(
                 f"{self._settings.model} has no tier {self._settings.tier!r}; leave out "
                 f"{named('tier')} ({error})"
             ) from error
-        if name is not None:
-            return self._form.adapt(name, text)
-        if (name := self._form.neutral.named_in(error, text, body)) is None:
+        names, is_unknown = refused_parameters(text, body, self._taken)
+        if not is_unknown and not isinstance(error, BadRequestError):
             return False
-        self._form.next_value(name, body)
-        return True
+        if not names:
+            return False
+        if is_choice := len(names) > 1 and bool(_NOT_BOTH.search(text)):
+            neutral = self._form.neutral.fields
+            names.sort(key=lambda name: (name not in neutral, name != "temperature"))
+        whole = is_unknown or (is_choice and not self._settings.temperature)
+        if self._form.adapt(names[0], text, whole=whole):
+            return True
+        raise self._remedies.of_parameter(error, names[0]) from error.__cause__
 
-    def _note_taken(self, *, is_bare: bool) -> None:
+    def _note_taken(self, body: Mapping[str, Any], *, is_bare: bool) -> None:
         """Notes that a request was answered; a bare one shows which fields the server refuses."""
         neutral = self._form.neutral
         if is_bare and not neutral.is_taken:
             self._form.refuse_neutral()
         neutral.is_taken = True
-        if note := neutral.new_note(self._settings.model):
+        self._taken |= body.keys()
+        for note in self._form.new_notes():
             self._settings.notify(note)

@@ -12,11 +12,18 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from eyechart.providers.base import BatchExpiredError, ModelSettings, Reply, Request
+from eyechart.providers.base import (
+    BadRequestError,
+    BatchExpiredError,
+    ModelSettings,
+    Reply,
+    Request,
+)
 from eyechart.providers.catalog.endpoints import endpoint_of
 from eyechart.providers.catalog.model_facts import model_facts
-from eyechart.providers.http.errors import as_text, error_of
+from eyechart.providers.http.errors import as_text, error_of, refused_parameters
 from eyechart.providers.openai.form import OpenAIForm, path_of, reply_of, vllm_form, writes_cost
+from eyechart.providers.openai.remedies import Remedies
 from eyechart.providers.openai.responses import as_chat, is_response
 from eyechart.providers.secrets import redact
 
@@ -32,11 +39,11 @@ class OpenAIBatchForm:
     ) -> None:
         self.url = f"/v1{path_of(settings)}"
         self.caution = caution
-        self._model, self._form = settings.model, form
+        self._settings, self._form = settings, form
 
     def body(self, request: Request) -> Mapping[str, object]:
         """The body of a request, with the model."""
-        return {"model": self._model, **self._form.body(request)}
+        return {"model": self._settings.model, **self._form.body(request)}
 
     def reply(self, line: Mapping[str, Any]) -> Reply:
         """The reply on a line of replies or errors.
@@ -53,8 +60,12 @@ class OpenAIBatchForm:
             reply = reply_of(as_chat(body) if is_response(body) else body)
             usage = reply.usage and replace(reply.usage, tier="batch")
             return replace(reply, usage=usage)
-        code = status if isinstance(status, int) else HTTPStatus.OK
-        raise error_of(code, as_text(body or error), {})
+        code, text = status if isinstance(status, int) else HTTPStatus.OK, as_text(body or error)
+        failure = error_of(code, text, {})
+        names, _ = refused_parameters(text, self._form.body(Request("", 1)))
+        if names and isinstance(failure, BadRequestError):
+            failure = Remedies(self._settings, None).of_parameter(failure, names[0])
+        raise failure
 
 
 def _reason(error: object) -> str:

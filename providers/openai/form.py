@@ -32,21 +32,11 @@ from eyechart.providers.catalog.model_facts import ModelFacts
 from eyechart.providers.catalog.price_list import offer
 from eyechart.providers.contract import is_count, kind
 from eyechart.providers.documents import as_document, stops
+from eyechart.providers.finish import finish_of
 from eyechart.providers.http.errors import as_text, error_of
 from eyechart.providers.openai.neutral import NeutralFields, neutral_of
 from eyechart.providers.secrets import redact
 
-_FINISH: dict[str, FinishReason] = {
-    "stop": "stop",
-    "eos": "stop",
-    "end_turn": "stop",
-    "length": "length",
-    "max_tokens": "length",
-    "model_length": "length",
-    "content_filter": "content_filter",
-    "SAFETY": "content_filter",
-    "repetition": "length",  # vLLM, where it was told to end such replies
-}
 _READ_FROM_CACHE = (
     ("prompt_tokens_details", "cached_tokens"),  # OpenAI, Gemini, OpenRouter, vLLM, xAI, Groq
     ("prompt_cache_hit_tokens",),  # DeepSeek
@@ -60,6 +50,8 @@ _TIERS = {"auto": None, "standard": "default", "on_demand": "default", "fast": "
 _LONGEST_TIER = 32
 _OTHER_NAMES = {"max_tokens": "max_completion_tokens"}
 """Parameter -> its name for newer models."""
+_ABOVE_0 = 0.01
+"""The temperature for servers that take no 0: the most probable token is then chosen as well."""
 _READ, _SHOWN = 4096, 80
 """Bytes of a non-JSON body that are searched for keys, and characters that are shown."""
 
@@ -106,6 +98,10 @@ class OpenAIForm:
         """Parameters that the server has rejected, or cannot be told."""
         self.neutral = NeutralFields(neutral_of(endpoint.neutral, settings.params))
         self._renamed: dict[str, str] = {}
+        self._least = 0.0
+        """The temperature that is sent for 0."""
+        self._notes: dict[str, str] = {}
+        """Parameter -> a line for the user on what is not sent as it was asked for."""
         asked_for = () if settings.effort is None else ("reasoning_effort",)
         self._kept = {*_OTHER_NAMES, *_OTHER_NAMES.values(), "service_tier", *asked_for}
         self._kept |= wanted.keys()
@@ -120,7 +116,7 @@ class OpenAIForm:
         if self._facts.effort is not None:
             body["reasoning_effort"] = self._facts.effort
         if request.temperature is not None:
-            body["temperature"] = request.temperature
+            body["temperature"] = request.temperature or self._least
         if request.seed is not None:
             body["seed"] = request.seed
         body |= self._more
@@ -130,42 +126,48 @@ class OpenAIForm:
             body.pop(name, None)
         return body
 
-    def refuse_neutral(self, *names: str) -> None:
-        """From now on leaves out these neutral fields; without names all of them."""
-        self.neutral.refuse_all(names or tuple(self.neutral.fields))
+    def refuse_neutral(self) -> None:
+        """From now on leaves out all neutral fields."""
+        for name in tuple(self.neutral.fields):
+            self._refuse(name, whole=True)
+
+    def _refuse(self, name: str, *, whole: bool) -> None:
+        self.neutral.refuse(name, whole=whole)
         self.dropped |= self.neutral.refused
 
-    def next_value(self, name: str, sent: Mapping[str, object]) -> None:
-        """From now on sends a neutral field with another value than in `sent`, or not at all."""
-        if self.neutral.fields.get(name) == sent[name]:  # no other request has changed it meanwhile
-            self.neutral.refuse(name)
-            self.dropped |= self.neutral.refused
-
-    def adapt(self, name: str, message: str) -> bool:
-        """From now on leaves out the parameter `name`, or sends it under the other name in the
-        server's `message`.
+    def adapt(self, name: str, message: str, *, whole: bool = True) -> bool:
+        """From now on sends the parameter `name` with another value, or under the other name in the
+        server's `message`, or not at all. `whole`: whether the server takes none of its values.
 
         Returns false for the limit of tokens and the tier, which are never left out because the
-        cost depends on them, and for what the user asked for: an effort, thinking, a parameter.
+        cost depends on them, and for what the user asked for: an effort, thinking, a parameter, and
+        a temperature above 0 whose value is refused.
         """
-        if name in self.dropped or name in self._renamed:
-            return True  # the reply to another request has changed it meanwhile
         if name in self.neutral.fields:
-            self.refuse_neutral(name)
+            self._refuse(name, whole=whole)
             return True
         other = next(
             (new for old, new in _OTHER_NAMES.items() if old == name and new in message), None
         )
-        model = self._settings.model
+        model, is_value = self._settings.model, name == "temperature" and not whole
         if other is not None:
             self._renamed[name] = other
-            self._settings.notify(f"{model} takes {other!r} instead of {name!r}")
-        elif name in self._kept:
+            self._notes[name] = f"{model} takes {other!r} instead of {name!r}"
+        elif name in self._kept or (is_value and self._settings.temperature):
             return False
+        elif is_value and not self._least:
+            self._least = _ABOVE_0
+            self._notes[name] = f"{model} takes no {name!r} of 0; it is asked with {_ABOVE_0}"
         else:
             self.dropped.add(name)
-            self._settings.notify(f"{model} does not take {name!r}; it is asked without")
+            self._notes[name] = f"{model} does not take {name!r}; it is asked without"
         return True
+
+    def new_notes(self) -> list[str]:
+        """Lines for the user on what was adapted since the last time."""
+        notes = [*self._notes.values(), self.neutral.new_note(self._settings.model)]
+        self._notes.clear()
+        return [note for note in notes if note]
 
 
 def writes_cost(settings: ModelSettings, endpoint: Endpoint) -> bool:
@@ -241,15 +243,14 @@ def reply_of(read: Any, *, sent: Mapping[str, object] | None = None) -> Reply:
     choices, usage = read.get("choices"), _usage(read.get("usage"), read.get("service_tier"))
     if not isinstance(choices, list) or not choices or not isinstance(choices[0], dict):
         raise BadReplyError("the reply has no choices", usage=usage)
-    ended = choices[0].get("finish_reason")
-    finish = _text(ended)
-    if choices[0].get("error") or finish == "error":  # and some put the error into the choice
+    if choices[0].get("error"):  # and some put the error into the choice
         raise _error_within(choices[0])
+    finish = _finish(choices[0], usage)
     message = choices[0].get("message")
     is_plain = isinstance(choices[0].get("text"), str)
     if is_plain:
         message = {"content": choices[0]["text"]}
-    elif _FINISH.get(finish) == "length" and message is None:  # all of it went into thinking
+    elif finish in ("length", "content_filter") and message is None:  # all of it was thinking
         message = {}
     if not isinstance(message, dict):
         raise BadReplyError("the reply's choice has no message", usage=usage)
@@ -259,7 +260,7 @@ def reply_of(read: Any, *, sent: Mapping[str, object] | None = None) -> Reply:
     reasoning = message.get("reasoning_content") or message.get("reasoning")
     return Reply(
         text=_text(content),
-        finish_reason=None if ended is None else _FINISH.get(finish, "other"),
+        finish_reason=finish,
         usage=usage,
         model=read.get("model") if isinstance(read.get("model"), str) else None,
         refusal=message.get("refusal") if isinstance(message.get("refusal"), str) else None,
@@ -269,6 +270,21 @@ def reply_of(read: Any, *, sent: Mapping[str, object] | None = None) -> Reply:
         sent=sent,
         sure_stop=is_plain,  # a stop sequence may have ended it
     )
+
+
+def _finish(choice: dict[str, Any], usage: Usage | None) -> FinishReason | None:
+    """Why the choice ended. A router may translate the word of the server behind it to `stop`, so
+    its own word counts where it says more.
+
+    Raises:
+        ServerFaultError: the reply was broken off.
+    """
+    more = choice.get("provider_specific_fields")
+    own = choice.get("native_finish_reason") or (  # OpenRouter, LiteLLM
+        more.get("native_finish_reason") if isinstance(more, dict) else None
+    )
+    said, meant = finish_of(choice.get("finish_reason"), usage), finish_of(own, usage)
+    return said if meant in (None, "other") or said not in (None, "other", "stop") else meant
 
 
 def _error_within(read: dict[str, Any]) -> ProviderError:

@@ -34,17 +34,14 @@ class NeutralFields:
         self.is_cleared = False
         """Whether a request failed without them as it had failed with them."""
 
-    def refuse(self, name: str) -> None:
-        """Later requests have the next value of the field; after the last value, no such field."""
-        if self._next[name]:
+    def refuse(self, name: str, *, whole: bool = False) -> None:
+        """Later requests have the next value of the field; after the last value, or where none of
+        them is taken (`whole`), no such field.
+        """
+        if self._next[name] and not whole:
             self.fields[name] = self._next[name].pop(0)
         else:
-            self.refuse_all((name,))
-
-    def refuse_all(self, names: tuple[str, ...]) -> None:
-        """Later requests are sent without these fields."""
-        for name in names:
-            self.fields.pop(name, None)
+            del self.fields[name]
             self.refused.add(name)
 
     def may_be_refused(self, error: ProviderError, text: str, sent: Mapping[str, object]) -> bool:
@@ -58,15 +55,6 @@ class NeutralFields:
             and not self.fields.keys().isdisjoint(sent)
             and not any(re.search(rf"\b{re.escape(name)}\b", text) for name in sent)
         )
-
-    def named_in(self, error: ProviderError, text: str, sent: Mapping[str, object]) -> str | None:
-        """The field of the body `sent` whose value the server refuses in the `text` of its reply;
-        `None` where it has taken the fields before, or refuses something else.
-        """
-        if self.is_taken or not isinstance(error, BadRequestError):
-            return None
-        names = (name for name in self.fields if name in sent)
-        return next((name for name in names if re.search(rf"\b{name}\b", text)), None)
 
     def new_note(self, model: str) -> str:
         """A line for the user on the fields refused since the last one; empty if there are none."""

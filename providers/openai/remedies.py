@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from eyechart.providers.base import (
     AuthError,
+    BadRequestError,
     ModelSettings,
     ProviderError,
     Reply,
@@ -34,6 +35,21 @@ class Remedies:
         if isinstance(error, UnknownModelError) and (instead := self._instead(is_score=is_score)):
             return UnknownModelError(f"{error}; a server without /completions needs {instead}")
         return error
+
+    def of_parameter(self, error: ProviderError, name: str) -> ProviderError:
+        """The error about a parameter that is not left out, with the setting that it is of."""
+        given = self.settings
+        if name in given.params:
+            what = named("params", name)
+        elif name == "temperature":
+            return BadRequestError(f"{error}; {named('temperature', 'none')} sends none")
+        elif name == "reasoning_effort" and given.effort:
+            what = named("effort", given.effort)
+        elif given.thinking and not name.startswith("max_"):
+            what = named("thinking", given.thinking)
+        else:
+            return error
+        return BadRequestError(f"{error}; leave out {what}")
 
     async def scored(self, scoring: Awaitable[Reply]) -> Reply:
         """The reply with the options, or its error with what helps."""

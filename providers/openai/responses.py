@@ -5,9 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-_UNFINISHED = "length"
-_REASONS = {"max_output_tokens": _UNFINISHED}
-"""Why a response is incomplete -> the word of the chat API."""
 _USAGE = {
     "prompt_tokens": "input_tokens",
     "completion_tokens": "output_tokens",
@@ -55,12 +52,11 @@ def as_chat(body: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _finish(status: str | None, body: Mapping[str, Any]) -> str | None:
-    if status != "incomplete":
-        return status and "stop"
+def _finish(status: object, body: Mapping[str, Any]) -> object:
+    """The word of `providers.finish` for why it ended: the reason of an incomplete one."""
     details = body.get("incomplete_details")
     reason = details.get("reason") if isinstance(details, dict) else None
-    return _REASONS.get(reason, reason) if isinstance(reason, str) else _UNFINISHED
+    return reason if status == "incomplete" and isinstance(reason, str) else status
 
 
 def _texts(item: Mapping[str, Any], name: str, kind: str) -> str:

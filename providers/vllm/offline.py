@@ -189,9 +189,10 @@ class OfflinePlan:
             **self.defaults,
             **NeutralFields(neutral_of(VLLM_NEUTRAL, self.settings.params)).fields,
             "max_tokens": request.max_tokens,
-            "temperature": request.temperature,
             "seed": request.seed,
         }
+        if request.temperature is not None:
+            parameters["temperature"] = request.temperature
         if self.settings.api == "completions":
             parameters["stop"] = stops(request.prompt)
         if self.settings.logprobs:

@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 from eyechart.harness.cli.defaults import DEFAULTS, variable
-from eyechart.harness.settings.checks import MaxTokens
+from eyechart.harness.settings.checks import OrWord
 from eyechart.harness.settings.setting import Setting
 
 _PAGE = Path(__file__).parents[2] / "docs" / "settings.md"
@@ -36,7 +36,7 @@ def _form(setting: Setting) -> str:
     if setting.is_switch:
         return "`1` or `0`; in the file `true` or `false`"
     if setting.bound is not None:
-        word = "`auto` or " if isinstance(setting.check, MaxTokens) else ""
+        word = f"`{setting.check.word}` or " if isinstance(setting.check, OrWord) else ""
         return word + setting.bound.demand
     *first, last = (f"`{word}`" for word in setting.words)
     return f"{', '.join(first)} or {last}" if first else last

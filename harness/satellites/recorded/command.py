@@ -116,8 +116,8 @@ def _tell(request: ImportRequest, imported: Imported, told: set[str]) -> int:
     if left_out := imported.left_out:
         warn(
             f"{left_out[0]}: with a reply and an error, {_rows(len(left_out))} in all; they count "
-            "as failed; to score such replies, import with --field error= into another "
-            f"{named('out')}"
+            "as failed; to score such replies, import with --field error=,finish_reason= into "
+            f"another {named('out')}"
         )
     others = f", {imported.others:,} of other rows" if imported.others else ""
     say(

@@ -12,7 +12,9 @@ from eyechart.harness.errors import UsageError
 from eyechart.harness.journal.files import MAX_LINE
 from eyechart.harness.spec import exact_json
 from eyechart.harness.spec.counted import token_count
+from eyechart.providers.base import ServerFaultError
 from eyechart.providers.close_match import did_you_mean
+from eyechart.providers.finish import finish_of
 from eyechart.providers.secrets import A_KEY, holds_key
 
 Row: TypeAlias = Mapping[str, Any]
@@ -38,12 +40,6 @@ REPLY_FIELDS = (
     "verdict",
 )
 """Fields that say what was replied, and whether its author counted it as right."""
-_FINISH = {
-    **dict.fromkeys(("stop", "end_turn", "stop_sequence", "eos", "completed"), "stop"),
-    **dict.fromkeys(("length", "max_tokens", "max_output_tokens", "model_length"), "length"),
-    **dict.fromkeys(("content_filter", "refusal", "safety"), "content_filter"),
-}
-"""Other names of the three finish reasons that a verdict depends on -> our name."""
 _REPLY_NAMES = (
     *("answer", "completion", "content", "generated_text", "generation", "model_output", "output"),
     *("prediction", "response", "said", "text"),
@@ -101,7 +97,7 @@ class RecordedReply:
     error: str | None = None
     """Why there is no reply."""
     is_left_out: bool = False
-    """Whether the row has a reply beside its error."""
+    """Whether the row has a reply beside its error, or one that its server broke off."""
     model: str | None = None
     """The model that answered, by the row."""
     prompt_tokens: int | None = None
@@ -207,6 +203,10 @@ def recorded_reply(values: Mapping[str, Any], axes: Iterable[str], mark: RowMark
         RowError: there is neither a reply nor an error, or a value cannot be read.
     """
     error, reply = _error(values), values.get("reply")
+    try:
+        finish = _finish(values)
+    except ServerFaultError as broken_off:
+        finish, error = None, error or str(broken_off)
     is_left_out = error is not None and reply not in (None, "")
     if error is not None:
         reply = None
@@ -215,7 +215,7 @@ def recorded_reply(values: Mapping[str, Any], axes: Iterable[str], mark: RowMark
     return RecordedReply(
         mark=mark,
         reply=None if reply is None else _reply_text(reply),
-        finish_reason=_finish(values),
+        finish_reason=finish,
         refusal=_optional(values, "refusal", _text),
         reasoning=_optional(values, "reasoning", _text),
         error=error,
@@ -282,6 +282,7 @@ def _first(given: dict[str, Any]) -> str:
 
 
 def _finish(values: Mapping[str, Any]) -> str | None:
+    """Why the reply ended; raises `ServerFaultError` where the server broke it off."""
     if "cut_off" in values:
         said = str(values["cut_off"]).strip().lower()
         if said not in (*_TRUE, *_FALSE):
@@ -290,8 +291,9 @@ def _finish(values: Mapping[str, Any]) -> str | None:
             return "length"
     if "finish_reason" not in values:
         return None
-    given = _text(values["finish_reason"])
-    return _FINISH.get(given.lower(), given)
+    given = values["finish_reason"]
+    finish = finish_of(given)
+    return _text(given) if finish == "other" else finish
 
 
 def _verdict(values: Mapping[str, Any]) -> Literal["correct", "incorrect"] | None:

@@ -34,6 +34,7 @@ from eyechart.harness.score.outcomes import RECORDED, Outcome
 from eyechart.harness.score.verdict import Verdict
 from eyechart.harness.spec import Condition, Line
 from eyechart.harness.spec.answer import Answer
+from eyechart.providers.finish import finish_of
 
 PACKAGE = "eyechart"
 """The first part of all registered names, and the name of the entry point."""
@@ -41,8 +42,6 @@ FACTS = "eyechart"
 """Key in a sample's metadata of everything that is no axis, so that no axis can overwrite it."""
 OUTCOME = "outcome"
 """The name under which Inspect has the scores of the scorer `outcome`."""
-_FINISH = {"max_tokens": "length", "model_length": "length", "content_filter": "content_filter"}
-"""Inspect's stop reason -> ours; all others are `stop`."""
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 _Number: TypeAlias = Callable[[list[SampleScore]], float]
 
@@ -81,7 +80,7 @@ def verdict_of(output: ModelOutput, facts: Mapping[str, Any]) -> Verdict:
     refused = [part.text for part in parts if isinstance(part, ContentText) and part.refusal]
     return judge(
         text=output.completion,
-        finish_reason=_FINISH.get(stop, "stop"),
+        finish_reason=finish_of(stop) or "stop",
         refusal=output.error or " ".join(refused) or None,
         failure="overflow" if stop == "model_length" and not tokens else None,
         **answer_key,

@@ -16,6 +16,7 @@ from eyechart.harness.cli.terminal import echo, show
 from eyechart.harness.cli.verbs import check_drawing, check_output
 from eyechart.harness.errors import COMPLETE, UsageError
 from eyechart.harness.journal.files import replace_file
+from eyechart.harness.settings.figure import DRAWN
 from eyechart_lab.probe.rope import (
     SEARCHED,
     drawn_distances,
@@ -24,7 +25,6 @@ from eyechart_lab.probe.rope import (
     least_base,
     similarity,
 )
-from eyechart.harness.settings.figure import DRAWN
 
 _SHOWN = 4
 """Ratio of neighbouring distances in the printed curve."""
