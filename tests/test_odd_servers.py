@@ -46,3 +46,21 @@ def test_first_prompts_that_are_all_too_long_are_said_as_that(lab: Lab) -> None:
     assert "none of the first 6 prompts fits the window of the model (400: This model's" in done.err
     assert "can be read" not in done.err
     assert "0 (0" not in done.out
+
+
+def test_a_fault_of_the_server_about_a_long_prompt_is_asked_three_times(lab: Lab) -> None:
+    """By its words the prompt is too long, so the sample ends as that, and not as an error that
+    each later command asks again.
+    """
+
+    def answering(asked: Asked, _number: int) -> Response:
+        if asked.body and len(asked.body["messages"][-1]["content"]) > 300:
+            return Response(500, {"error": "Prompt length 300 is greater than max_seq_len 200"})
+        return Response(body=chat("Final answer: 2"))
+
+    with fake_server(answering) as server:
+        done = asked(lab, server.base_url, "--lengths", "2,500", "--samples", "3")
+        sent = [one.body["messages"] for one in server.asked if one.body]
+    assert done.code == 0
+    assert sum(len(messages[-1]["content"]) > 300 for messages in sent) == 3 * 3
+    assert "overflow" in done.out

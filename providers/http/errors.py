@@ -24,24 +24,9 @@ from eyechart.providers.base import (
     StopRunError,
     UnknownModelError,
 )
+from eyechart.providers.http.overflow import is_other_limit, is_too_long
 from eyechart.providers.secrets import redact, redact_address
 
-_OVERFLOW = re.compile(
-    r"context[_ ](?:length|window|size|limit)|maximum context|prompt is too long|too many tokens"
-    r"|exceeds? the (?:model'?s? )?(?:maximum|context|available context)|input is too long"
-    r"|max_model_len|(?:prompt|input).{0,40}(?:longer than|exceeds)|maximum prompt length"
-    r"|`inputs` (?:tokens \+ `max_new_tokens` must be <=|must have less than)"
-    r"|exceeded model token limit|range of input length"
-    r"|reduce the length of the (?:messages|prompt|input)",
-    re.IGNORECASE,
-)
-_BUDGET = re.compile(
-    r"(?<!\+ `)max_(?:\w{1,20}_)?tokens\W.{0,60}"
-    r"(?:too (?:large|big|high)|must be (?:less|at most)|exceeds?\b(?! context))",
-    re.IGNORECASE,
-)
-"""The reply's limit is too large, not the prompt."""
-_PER_MINUTE = re.compile(r"per min|\bTPM\b", re.IGNORECASE)
 _NO_KEY = re.compile(
     r"api[ _-]?key.{0,30}(?:not valid|invalid|incorrect|expired)"
     r"|(?:invalid|incorrect|expired).{0,20}api[ _-]?key",
@@ -115,9 +100,9 @@ def error_of(
         return RateLimitError(shown, retry_after_s=_body_wait_s(body) if wait_s is None else wait_s)
     if status in (*_TRANSIENT, _NO_CAPACITY) or status >= HTTPStatus.INTERNAL_SERVER_ERROR:
         wait_s = retry_after_s(headers)
-        if status in _TOO_MUCH or wait_s is not None:
-            return OverloadedError(shown, retry_after_s=wait_s)
-        return ServerFaultError(shown)
+        kind = OverloadedError if status in _TOO_MUCH or wait_s is not None else ServerFaultError
+        means = PromptOverflowError(shown) if is_too_long(f"{code} {message}") else None
+        return kind(shown, retry_after_s=wait_s, means=means)
     return _refusal(status, code, message, shown)
 
 
@@ -135,9 +120,7 @@ def _refusal(status: int, code: str, message: str, shown: str) -> ProviderError:
     if _NO_KEY.search(code_and_message):
         return AuthError(f"no access ({shown})")
     too_large = status == HTTPStatus.REQUEST_ENTITY_TOO_LARGE
-    if _BUDGET.search(message) or (too_large and _PER_MINUTE.search(message)):
-        return BadRequestError(shown)
-    if too_large or _OVERFLOW.search(code_and_message):
+    if is_too_long(code_and_message) or (too_large and not is_other_limit(message)):
         return PromptOverflowError(shown)
     if status == HTTPStatus.NOT_FOUND or _NO_MODEL.search(code_and_message):
         return UnknownModelError(
@@ -186,7 +169,8 @@ def rejected_parameter(body: str, sent: Collection[str]) -> str | None:
     """
     body = body[:_LOOKED_AT]
     code, message = _message(body)
-    if _OVERFLOW.search(f"{code} {message}") or not _UNKNOWN_NAME.search(f"{code} {message}"):
+    said = f"{code} {message}"
+    if is_other_limit(said) or is_too_long(said) or not _UNKNOWN_NAME.search(said):
         return None
     field = re.search(r"[\"'](?:param|loc)[\"']\s*:\s*(\"[^\"]{0,99}\"|\[[^\]]{0,999}\])", body)
     for name in sent:
