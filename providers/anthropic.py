@@ -36,7 +36,7 @@ from eyechart.providers.base import (
 from eyechart.providers.catalog.endpoints import address_problem, int_of
 from eyechart.providers.catalog.model_facts import model_facts
 from eyechart.providers.contract import is_count
-from eyechart.providers.http.errors import error_of
+from eyechart.providers.http.errors import error_of, error_within
 from eyechart.providers.http.sdk import NO_KEY, broken, http_client
 from eyechart.providers.naming import named
 from eyechart.providers.openai.form import read_json, tier_of
@@ -241,7 +241,7 @@ def reply_of(read: Any) -> Reply:
         BadReplyError: it is no message.
     """
     if not isinstance(read, dict) or not isinstance(read.get("content"), list):
-        raise BadReplyError("the reply is no message: it has no content")
+        raise error_within(read, "the reply is no message: it has no content")
     details, usage = read.get("stop_details"), read.get("usage")
     return Reply(
         text=_joined(read["content"], "text"),

@@ -23,7 +23,9 @@ from eyechart.providers.base import (
     ServerFaultError,
     StopRunError,
     UnknownModelError,
+    Usage,
 )
+from eyechart.providers.http.error_body import as_text, said_in, status_in
 from eyechart.providers.http.overflow import is_other_limit, is_too_long
 from eyechart.providers.secrets import redact, redact_address
 
@@ -70,7 +72,7 @@ _REDIRECTS = range(300, 400)
 _NO_CAPACITY = 498
 """Groq's, of its tier `flex`."""
 _TOO_MUCH = (HTTPStatus.SERVICE_UNAVAILABLE, 529, _NO_CAPACITY)
-_SHOWN = 300
+_SHOWN, _BEGINNING = 300, 200
 _LOOKED_AT = 64 * 2**10
 """Most characters of a body that are searched, which limits the time of the expressions."""
 _LONGEST_S = 1e10
@@ -130,36 +132,29 @@ def _refusal(status: int, code: str, message: str, shown: str) -> ProviderError:
         return RefusedError(shown)
     if status >= HTTPStatus.BAD_REQUEST:
         return BadRequestError(shown)
-    return BadReplyError(f"an unexpected status ({shown})")
+    return BadReplyError(f"an error in place of a reply ({shown})")
+
+
+def error_within(read: Any, problem: str, usage: Usage | None = None) -> ProviderError:
+    """The error that a server sent in place of a reply, with status 200; `problem` says what a body
+    lacks that is no error in any known form.
+    """
+    status, (_, message) = status_in(read), said_in(read)
+    if not message and status == HTTPStatus.OK:
+        begins = redact(as_text(read)[:_LOOKED_AT])[:_BEGINNING]
+        return BadReplyError(f"{problem}; it begins {begins!r}", usage=usage)
+    return error_of(status, as_text(read), {})
 
 
 def _message(body: str) -> tuple[str, str]:
-    """Code and message of an error body, in any of the vendors' forms."""
+    """Code and message of an error body; the code is empty where the body is no JSON."""
     text = " ".join(body.split())
     try:
         content: Any = json.loads(body)
     except (ValueError, RecursionError):
         return "", text
-    if isinstance(content, list) and content:
-        content = content[0]
-    if not isinstance(content, dict):
-        return "", text
-    error = content.get("error", content)
-    if isinstance(error, str):
-        return f"{as_text(content.get('code') or '')} ", " ".join(error.split())
-    if not isinstance(error, dict):
-        return "", text
-    code = " ".join(as_text(error.get(name) or "") for name in ("code", "type", "status"))
-    message = error.get("message") or error.get("detail") or error.get("error") or ""
-    return code, " ".join(as_text(message).split()) or text
-
-
-def as_text(value: object) -> str:
-    """A text as it is, any other value as JSON; empty if it is nested too deeply."""
-    try:
-        return value if isinstance(value, str) else json.dumps(value)
-    except (RecursionError, TypeError, ValueError):
-        return ""
+    code, message = said_in(content)
+    return f"{code} ", message or text
 
 
 def rejected_parameter(body: str, sent: Collection[str]) -> str | None:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from http import HTTPStatus
 from typing import Any
 
 import orjson
@@ -16,7 +15,6 @@ from eyechart.providers.base import (
     BadReplyError,
     FinishReason,
     ModelSettings,
-    ProviderError,
     Reply,
     Request,
     Usage,
@@ -32,7 +30,7 @@ from eyechart.providers.catalog.model_facts import ModelFacts
 from eyechart.providers.catalog.price_list import offer
 from eyechart.providers.contract import is_count, kind
 from eyechart.providers.documents import as_document, stops
-from eyechart.providers.http.errors import as_text, error_of
+from eyechart.providers.http.errors import error_within
 from eyechart.providers.openai.neutral import NeutralFields, neutral_of
 from eyechart.providers.secrets import redact
 
@@ -60,7 +58,7 @@ _TIERS = {"auto": None, "standard": "default", "on_demand": "default", "fast": "
 _LONGEST_TIER = 32
 _OTHER_NAMES = {"max_tokens": "max_completion_tokens"}
 """Parameter -> its name for newer models."""
-_READ, _SHOWN = 4096, 80
+_READ, _SHOWN = 4096, 200
 """Bytes of a non-JSON body that are searched for keys, and characters that are shown."""
 
 
@@ -235,16 +233,16 @@ def reply_of(read: Any, *, sent: Mapping[str, object] | None = None) -> Reply:
         ProviderError: it contains an error.
     """
     if not isinstance(read, dict):
-        raise BadReplyError("the reply is no JSON object")
+        raise error_within(read, "the reply is no JSON object")
     if read.get("error"):  # some routers forward an error with status 200
-        raise _error_within(read)
+        raise error_within(read, "the reply is an error")
     choices, usage = read.get("choices"), _usage(read.get("usage"), read.get("service_tier"))
     if not isinstance(choices, list) or not choices or not isinstance(choices[0], dict):
-        raise BadReplyError("the reply has no choices", usage=usage)
+        raise error_within(read, "the reply has no choices", usage)
     ended = choices[0].get("finish_reason")
     finish = _text(ended)
     if choices[0].get("error") or finish == "error":  # and some put the error into the choice
-        raise _error_within(choices[0])
+        raise error_within(choices[0], "the reply's choice is an error")
     message = choices[0].get("message")
     is_plain = isinstance(choices[0].get("text"), str)
     if is_plain:
@@ -269,13 +267,6 @@ def reply_of(read: Any, *, sent: Mapping[str, object] | None = None) -> Reply:
         sent=sent,
         sure_stop=is_plain,  # a stop sequence may have ended it
     )
-
-
-def _error_within(read: dict[str, Any]) -> ProviderError:
-    error = read.get("error")
-    code = error.get("code") if isinstance(error, dict) else None
-    status = code if isinstance(code, int) and code >= HTTPStatus.BAD_REQUEST else HTTPStatus.OK
-    return error_of(status, as_text(read), {})
 
 
 def _text(content: object) -> str:
