@@ -36,7 +36,7 @@ from eyechart.providers.catalog.endpoints import address_problem, int_of
 from eyechart.providers.catalog.model_facts import model_facts
 from eyechart.providers.contract import is_count
 from eyechart.providers.finish import finish_of
-from eyechart.providers.http.errors import error_of
+from eyechart.providers.http.errors import error_of, error_within
 from eyechart.providers.http.sdk import NO_KEY, broken, http_client
 from eyechart.providers.naming import named
 from eyechart.providers.openai.form import read_json, tier_of
@@ -240,7 +240,7 @@ def reply_of(read: Any) -> Reply:
         ServerFaultError: the reply was broken off.
     """
     if not isinstance(read, dict) or not isinstance(read.get("content"), list):
-        raise BadReplyError("the reply is no message: it has no content")
+        raise error_within(read, "the reply is no message: it has no content")
     details, usage = read.get("stop_details"), read.get("usage")
     used = _usage(usage) if isinstance(usage, dict) else None
     return Reply(

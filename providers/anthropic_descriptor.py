@@ -28,8 +28,9 @@ def _destination(
     """A server at an address of the user's is not Anthropic and gets no key."""
     if addresses:
         return at(addresses, "")
-    own = environ.get(ANTHROPIC_BASE_URL) or ANTHROPIC
-    return Destination((own,), key_in(ANTHROPIC_KEY, environ))
+    own = environ.get(ANTHROPIC_BASE_URL)
+    variable = ANTHROPIC_BASE_URL if own else ""
+    return Destination((own or ANTHROPIC,), key_in(ANTHROPIC_KEY, environ), variable)
 
 
 DESCRIPTOR = Descriptor(

@@ -380,10 +380,18 @@ class TransientError(ProviderError):
     """Another try may succeed."""
 
     def __init__(
-        self, message: str, *, retry_after_s: float | None = None, usage: Usage | None = None
+        self,
+        message: str,
+        *,
+        retry_after_s: float | None = None,
+        usage: Usage | None = None,
+        means: SampleError | None = None,
     ) -> None:
         super().__init__(message)
         self.retry_after_s = retry_after_s
+        self.means = means
+        """What it is if another try ends alike: by its status the server is at fault, and by its
+        words the request."""
         self.usage = usage
         """Tokens that were billed although there is no reply."""
 

@@ -30,11 +30,14 @@ class Destination:
     addresses: tuple[str, ...]
     key: str = ""
     """What goes along: `the key in OPENAI_API_KEY`; "" where no key does."""
+    variable: str = ""
+    """The environment variable that names the address in place of the vendor's own."""
 
     def __str__(self) -> str:
         """`https://api.openai.com/v1, with the key in OPENAI_API_KEY`; never with a password."""
         where = " and ".join(map(redact_address, self.addresses))
-        return f"{where}, {f'with {self.key}' if self.key else 'without a key'}"
+        source = f", from {self.variable}" if self.variable else ""
+        return f"{where}{source}, {f'with {self.key}' if self.key else 'without a key'}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,6 +152,9 @@ class Descriptor:
     )
     """Where requests go, from the addresses of the user and `model_args`; `None` where a model
     computes here, or where the provider alone knows."""
+    moved: Callable[[Environment], tuple[str, str]] = lambda _environ: ("", "")
+    """The environment variable that names another address than its own, and that address, which is
+    asked as one of the user's; two empty texts where none does."""
     prices: str | None = None
     """Its name in the list of prices; `None` if the list does not have it."""
     base_url: str = ""

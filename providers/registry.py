@@ -99,6 +99,25 @@ def parse_model(
     return name
 
 
+def address_in_environment(given: str, model_args: Sequence[str] = ()) -> tuple[str, str]:
+    """The environment variable that says where a model is asked in place of its vendor's address,
+    and that address; two empty texts where none does. The variable of OpenAI is for every name that
+    no other provider has, as `base_urls` of `parse_model` are.
+
+    Raises:
+        SetupError: the variable has no address.
+    """
+    known = vendors()
+    try:
+        descriptor = parse_model(given, model_args).descriptor
+    except SetupError:
+        descriptor = known[DEFAULT]
+    variable, url = descriptor.moved(os.environ)
+    if variable and (problem := address_problem(url)):
+        raise SetupError(f"{variable} {redact_address(url)!r} {problem}")
+    return variable, url
+
+
 def _takers(takes: Callable[[Descriptor], bool]) -> str:
     """The built-in providers that take an option."""
     return " and ".join(f"{one.name}/" for one in BUILT_IN.values() if takes(one))

@@ -205,6 +205,13 @@ LLAMA = {"id": "/w/m8.gguf", "owned_by": "llamacpp", "meta": {"n_params": 8, "n_
         ([{"id": 7}], {}),
         ([{"id": "m8", "root": ["x"], "max_model_len": -1, "meta": 3}], {"model": "m8"}),
         ([{"id": "m8", "root": "x" * 10_000}], {"model": "m8", "root": "x" * 300}),
+        (
+            [{"id": "m8", "max_context_length": 9000, "loaded_context_length": 4096}],
+            {"model": "m8", "max_model_len": 4096},
+        ),
+        ([{"id": "m8", "context_window": 70}], {"model": "m8", "max_model_len": 70}),
+        ([{"id": "m8", "top": {"context_length": 9}}], {"model": "m8", "max_model_len": 9}),
+        ([{"id": "m8", "context_length": 0, "size": 7, "length": 7}], {"model": "m8"}),
         ([None], {}),
         ("m8", {}),
         (None, {}),

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from eyechart.harness.plan import context_fit
-from eyechart.harness.plan.context_fit import CellFit, ContextFit, context_fits
+from eyechart.harness.plan.context_fit import CellFit, ContextFit, context_fits, least_tokens
 from eyechart.harness.plan.cost import estimate_tokens
 from eyechart.harness.plan.estimate import Thinking, forecast
 from eyechart.harness.plan.plan import Plan, output_budget, plan
@@ -148,6 +148,14 @@ def test_the_servers_window_goes_before_the_catalogs() -> None:
     assert fit.longest.window == 600
 
 
+@pytest.mark.parametrize(
+    ("text", "least"), [("1" * 64, 4), ("1 + 1 + 1 + 1", 3), ("a, " * 40, 40), ("word " * 32, 16)]
+)
+def test_least_tokens_of_a_prompt_without_a_tokenizer(text: str, least: int) -> None:
+    """A token has at most 16 characters, and at most two runs of letters, digits or signs."""
+    assert least_tokens(text) == least
+
+
 def test_only_cells_that_may_be_too_long_are_looked_at() -> None:
     """A prompt has no more tokens than bytes."""
     counter = Counting()
@@ -195,8 +203,7 @@ def test_the_room_for_a_reply_is_counted_as_the_prompt_is() -> None:
     assert counted.longest.answer == 8 + 300
     assert counted.longest.fits
     (estimated,) = asyncio.run(context_fits(wanted, model_of(250), {}, None)).values()
-    characters = len(str(next(iter(wanted)).target))
-    assert estimated.longest.answer == 8 + characters // 16
+    assert estimated.longest.answer == 8 + 300 // 2
     assert not estimated.longest.fits
     assert str(estimated) == (
         f"at least {estimated.longest.tokens:,} tokens of the prompt and at least "
@@ -249,9 +256,10 @@ def test_a_reply_is_asked_to_be_no_longer_than_the_model_gives(
         "that the model gives"
     )
     assert str(longest) == (
-        f"at least {8 + (500 * 37 - 1) // 16:,} tokens of a right reply are more than the 500 that "
+        f"at least {longest.longest.answer:,} tokens of a right reply are more than the 500 that "
         "the model gives; not sent"
     )
+    assert longest.longest.answer > 500 * 37 // 16  # a token may have 16 characters
     ahead = asyncio.run(forecast(wanted, fits=fits))
     assert ahead.requests == 4
     assert ahead.most_output_tokens == 4 * 500

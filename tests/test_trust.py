@@ -21,8 +21,9 @@ if TYPE_CHECKING:
 
     from tests.conftest import Lab
 
+OPENAI_KEY = "sk-of-openai-0123456789"
 KEYS = {
-    "OPENAI_API_KEY": "sk-of-openai-0123456789",
+    "OPENAI_API_KEY": OPENAI_KEY,
     "GROQ_API_KEY": "gsk-of-groq-0123456789",
     "VLLM_API_KEY": "of-vllm-0123456789",
 }
@@ -315,12 +316,40 @@ def test_where_models_are_asked() -> None:
     assert str(destination("azure", environ=environ)) == "https://a.example, without a key"
     environ = {"ANTHROPIC_BASE_URL": "https://b.example", "ANTHROPIC_API_KEY": "k"}
     assert str(destination("anthropic", environ=environ)) == (
-        "https://b.example, with the key in ANTHROPIC_API_KEY"
+        "https://b.example, from ANTHROPIC_BASE_URL, with the key in ANTHROPIC_API_KEY"
     )
     named = destination("lm-eval", model_args=["base_url=http://c.example"])
     assert str(named) == "http://c.example, with the key that lm-eval reads"
     for name in ("tiny", "oracle", "scripted", "hf", "gguf", "vllm", "lm-eval"):
         assert destination(name, environ={}) is None
+
+
+def test_the_vendors_variable_of_the_address_is_obeyed(home: Lab, server: FakeServer) -> None:
+    """As its SDK does: the gateway gets key and prompts, a line says why, and the run is one at a
+    server of the user's; an address in the command goes before it.
+    """
+    home.monkeypatch.setenv("OPENAI_BASE_URL", server.base_url)
+    home.monkeypatch.setenv("GROQ_BASE_URL", server.base_url.removesuffix("/v1"))
+    asked = ("run", "-t", "x.yaml", "-m")
+    where = f"{server.base_url}, from OPENAI_BASE_URL, with the key in OPENAI_API_KEY"
+    for model, label in (
+        ("gpt-4o", "local/gpt-4o"),
+        ("openai/m", "openai/m"),
+        ("a/b", "local/a/b"),
+    ):
+        assert f"asked at: {where}" in home.bench(*asked, model, "--dry-run").out
+        done = home.bench(*asked, model)
+        assert done.code == 0
+        assert f"{label} is asked at {where}\n" in done.err
+        assert (home.folder / "results" / "runs" / label).is_dir()
+    assert {one.headers["authorization"] for one in server.asked} == {f"Bearer {OPENAI_KEY}"}
+    groq = f"{server.base_url.removesuffix('/v1')}/openai/v1, from GROQ_BASE_URL"
+    assert groq in home.bench(*asked, "groq/m", "--dry-run").out
+    own = home.bench(*asked, "gpt-4o", "--base-url", "https://api.openai.com/v1", "--dry-run").out
+    assert "asked at: https://api.openai.com/v1, with the key" in own
+    assert "OPENAI" not in home.bench(*asked, "oracle:5", "--dry-run").out
+    home.monkeypatch.setenv("OPENAI_BASE_URL", "gateway:80")
+    home.bench(*asked, "gpt-4o").one_line(2, "OPENAI_BASE_URL 'gateway:80' does not begin with")
 
 
 def test_the_kept_file_of_a_study_has_no_password(home: Lab, server: FakeServer) -> None:

@@ -20,7 +20,7 @@ _MOST_LINES = 12
 """Lines up to which each is shown, however few rows it has."""
 _FEW = 5
 """Rows of a line below which lines are shown together, in the mean of all lines."""
-_SHOWN = ("length", "n", "accuracy", "ci_low", "ci_high")
+_SHOWN = ("length", "n", "overflow", "accuracy", "ci_low", "ci_high")
 Shown: TypeAlias = Mapping[str, Any]
 """The columns `_SHOWN` of a line."""
 
@@ -69,15 +69,15 @@ def _own(part: JudgedCondition) -> dict[Line, Shown]:
 
 def _bands(part: JudgedCondition) -> dict[Line, Shown]:
     counts: dict[Line, list[int]] = {}
-    for cell, n, correct in zip(part.planned, part.cells["n"], part.cells["correct"], strict=True):
+    columns = (part.cells[name] for name in ("n", "overflow", "correct"))
+    for cell, *row in zip(part.planned, *columns, strict=True):
         line = band_of(cell.length) if cell.line.is_exact else cell.line
-        sums = counts.setdefault(line, [0, 0])
-        sums[0] += int(n)
-        sums[1] += int(correct)
+        sums = counts.setdefault(line, [0, 0, 0])
+        counts[line] = [total + int(one) for total, one in zip(sums, row, strict=True)]
     return {line: _shown(line, *sums) for line, sums in sorted(counts.items())}
 
 
-def _shown(line: Line, n: int, correct: int) -> Shown:
+def _shown(line: Line, n: int, overflow: int, correct: int) -> Shown:
     low, high = wilson(correct, n) or (math.nan, math.nan)
     accuracy = correct / n if n else math.nan
-    return dict(zip(_SHOWN, (line.length, n, accuracy, low, high), strict=True))
+    return dict(zip(_SHOWN, (line.length, n, overflow, accuracy, low, high), strict=True))

@@ -34,7 +34,7 @@ from eyechart.harness.cli.layout import (
     table,
 )
 from eyechart.harness.cli.terminal import show, tell
-from eyechart.harness.score.outcomes import NOT_SCORED, UNANSWERED
+from eyechart.harness.score.outcomes import NOT_SCORED, UNANSWERED, Outcome
 from eyechart.harness.spec import Condition, Line, varied_axes
 from eyechart.harness.spec.unit import singular
 
@@ -145,8 +145,10 @@ def length_text(estimate: EffectiveLength | None) -> str:
 
 
 def accuracy_text(cell: Mapping[Any, Any]) -> Text:
-    """The accuracy of a cell in percent with its interval; a dash if nothing was scored."""
-    if not cell["n"]:
+    """The accuracy of a cell in percent with its interval; a dash if no prompt had room in the
+    window, or nothing was scored.
+    """
+    if cell["n"] == cell[Outcome.OVERFLOW]:
         return Text("–", "dim")
     percent = 100 * cell["accuracy"]
     style = "green" if percent >= GOOD else "yellow" if percent >= FAIR else "red"

@@ -65,9 +65,13 @@ def check_first(request: RunRequest, records: Sequence[Record]) -> FirstVerdict:
     server = read_manifest(request.folder).server or request.known_facts
     context = context_of(request.plan.task.spec, pairs[0][0].condition)
     remedies = Remedies(request.model, request.settings.given(), server, context)
+    said = f"{first} answer that can be read: {said}"
+    if {one.outcome for _, one in pairs} == {Outcome.OVERFLOW}:
+        why = next(record.failure.message for record in records if record.failure is not None)
+        said = f"none of the first {len(pairs)} prompts fits the window of the model ({why})"
     return FirstVerdict(
         (
-            f"{first} answer that can be read: {said}",
+            said,
             *map(reply_line, replies[:SHOWN]),
             *remedies.of([cause for cause, _ in causes.most_common(1)], records),
         )

@@ -30,6 +30,7 @@ from eyechart.providers.descriptor import Destination
 from eyechart.providers.naming import in_python, named, turned_on
 from eyechart.providers.registry import (
     ModelName,
+    address_in_environment,
     asked_thinking,
     check_intervention,
     check_params,
@@ -52,7 +53,7 @@ class RunOptions:
     """One model to ask, with the settings of its runs."""
 
     given: RunSettings
-    """The settings of the command."""
+    """The settings of the command; an address of the environment is one of `base_url`."""
     name: ModelName
     model: ResolvedModel
     settings: Settings
@@ -67,6 +68,8 @@ class RunOptions:
     """Where the results of its runs are logged too."""
     command: str = ""
     """The call that asked for the run; "" for the command line of this process."""
+    address_from: str = ""
+    """The environment variable that has its address, if one has."""
 
     @property
     def limits(self) -> RunLimits:
@@ -76,7 +79,10 @@ class RunOptions:
     @property
     def destination(self) -> Destination | None:
         """Where requests go, and which key is sent; `None` if the model runs on this machine."""
-        return self.name.destination(self.given.base_url, self.given.model_args)
+        where = self.name.destination(self.given.base_url, self.given.model_args)
+        if where is None or not self.address_from:
+            return where
+        return replace(where, variable=self.address_from)
 
     def requests(self, plans: Sequence[Plan]) -> list[RunRequest]:
         """One run for each plan; a plan without a row in the shard is left out; raises `UsageError`
@@ -173,29 +179,30 @@ def models_of(
     trackers = open_trackers(given.log_to)
     settings = shaping(given, system_prompt(plans, given.system))
     found = {}
-    for name, effort, thinking, intervention in product(
-        [_name_of(given, model) for model in given.model],
+    for (at, variable, name), effort, thinking, intervention in product(
+        [_located(given, model) for model in given.model],
         given.effort or [None],
         given.thinking or [None],
         given.intervention or [None],
     ):
-        _check_read(given, name, plans)
-        _check_turns(given, name, plans)
+        _check_read(at, name, plans)
+        _check_turns(at, name, plans)
         changed = check_intervention(name, intervention)
-        words = asked_thinking(name, effort, thinking, given.base_url)
+        words = asked_thinking(name, effort, thinking, at.base_url)
         asked = replace(settings, effort=words[0], thinking=words[1])
-        model = _look_up(given, name, asked, changed)
+        model = _look_up(at, name, asked, changed)
         if model.label not in found:
             one = found[model.label] = RunOptions(
-                given=given,
+                given=at,
                 name=name,
                 model=model,
-                settings=_sent(given, name, model, asked, notify),
-                known_facts=name.descriptor.known_facts(given.model_args),
+                settings=_sent(at, name, model, asked, notify),
+                known_facts=name.descriptor.known_facts(at.model_args),
                 intervention=changed,
                 notify=notify,
                 trackers=trackers,
                 command=command,
+                address_from=variable,
             )
             checked(name, one.model_settings())
     return list(found.values())
@@ -272,6 +279,17 @@ def _sent(
     if given.temperature:
         notify(f"{model.label} takes no {named('temperature')}, so none is sent")
     return replace(asked, temperature=None)
+
+
+def _located(given: RunSettings, model: str) -> tuple[RunSettings, str, ModelName]:
+    """The settings of a model with its address, the environment variable that has the address if
+    the user gave none, and its name.
+    """
+    variable = ""
+    if not given.base_url:
+        variable, url = address_in_environment(model, given.model_args)
+        given = replace(given, base_url=(url,)) if variable else given
+    return given, variable, _name_of(given, model)
 
 
 def _name_of(given: RunSettings, model: str) -> ModelName:

@@ -6,6 +6,7 @@ longest one are measured, and those between are interpolated.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypeVar
@@ -23,6 +24,9 @@ _TOLERANCE = 0.05
 """Tokens by which samples of one length may differ."""
 _MAX_TOKEN_CHARACTERS = 16
 """Most characters of one token, where no tokenizer counts."""
+_RUN = re.compile(r"[^\W\d_]+|\d+|(?:[^\w\s]|_)+")
+_MAX_TOKEN_RUNS = 2
+"""Most runs of letters, digits or signs in one token, as in `x,`: tokenizers split between them."""
 _PART = 16_000_000
 """Characters of prompts that are measured together."""
 _T = TypeVar("_T")
@@ -235,10 +239,13 @@ async def _count(samples: Sequence[Sample], provider: Facts) -> list[tuple[int, 
 
 def _at_least(sample: Sample) -> tuple[int, int]:
     """Lower bounds of both numbers, where no tokenizer counts."""
-    return (
-        len(sample.prompt) // _MAX_TOKEN_CHARACTERS,
-        PHRASE_TOKENS + len(str(sample.target)) // _MAX_TOKEN_CHARACTERS,
-    )
+    return least_tokens(sample.prompt), PHRASE_TOKENS + least_tokens(str(sample.target))
+
+
+def least_tokens(text: str) -> int:
+    """A lower bound of the tokens of `text`, which holds for any usual tokenizer."""
+    runs = sum(1 for _ in _RUN.finditer(text))
+    return max(len(text) // _MAX_TOKEN_CHARACTERS, runs // _MAX_TOKEN_RUNS)
 
 
 def _first(plan: Plan, condition: Condition, length: int) -> Sample:

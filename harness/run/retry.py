@@ -40,6 +40,8 @@ _BELIEVED = 7
 """Rate limits of one sample after which its waits double; before, `Retry-After` holds."""
 _TOO_MUCH = (BadRequestError.__name__, PromptOverflowError.__name__)
 """What servers answer to a request for more tokens than they give."""
+_MOST_OF_A_MEANING = 3
+"""Attempts after which an error by whose words the request is at fault is taken at its word."""
 _LONG_WAIT_S = 10.0
 """Shortest wait, in seconds, that the user is told about."""
 _SILENT_S = 20.0
@@ -196,7 +198,7 @@ class RetryingClient:
             if self.stopped is not None:
                 return None
             if not await self._is_worth_trying(sample, result.error, state):
-                return failed(sample, result.error, attempts=state.attempts)
+                return failed(sample, _meaning(result.error), attempts=state.attempts)
             self.progress.retries += 1
             self.progress.retried += state.attempts == 1
             await self._wait(self.sleep(result.wait_s))
@@ -271,7 +273,7 @@ class RetryingClient:
                 return _Again(wait_s, error)
             if sample.id == self.scout:
                 self.scouted.set()
-            return failed(sample, error, attempts=state.attempts)
+            return failed(sample, _meaning(error), attempts=state.attempts)
         except SampleError as error:
             self.is_heard = True
             permit.settle(0)
@@ -376,6 +378,11 @@ class RetryingClient:
         return left_s
 
 
+def _meaning(error: TransientError) -> ProviderError:
+    """What an error is that is not tried again."""
+    return error if error.means is None else error.means
+
+
 def _is_refused(record: Record | None) -> TypeGuard[Record]:
     """Whether the server refused the request, perhaps because of its tokens."""
     return record is not None and record.failure is not None and record.failure.type in _TOO_MUCH
@@ -429,6 +436,7 @@ class RetryState:
         self.elapsed_s += latency_s + wait_s
         is_last = (
             self.failed >= limits.max_attempts
+            or (error.means is not None and self.failed >= _MOST_OF_A_MEANING)
             or self.rate_limited >= limits.max_rate_limited
             or self.elapsed_s > limits.max_elapsed_s
         )

@@ -110,6 +110,9 @@ class Endpoint(BaseModel):
     base_url: str
     key: str | None = None
     """Name of the environment variable with the key; `None` if no key is needed."""
+    address: str | None = None
+    """Name of the environment variable in which the vendor's own SDK finds another address, with
+    the path that the SDK appends to it; `None` if there is none."""
     drop: tuple[str, ...] = ()
     """Request parameters that the server does not accept."""
     rename: Mapping[str, str] = {}
@@ -157,6 +160,23 @@ class Endpoint(BaseModel):
         if key is not None and not re.fullmatch(r"[A-Z_][A-Z0-9_]*", key):
             raise ValueError("name the environment variable of the key, in capitals, not the key")
         return key
+
+    @field_validator("address")
+    @classmethod
+    def _begins_with_a_variable(cls, address: str | None) -> str | None:
+        if address is not None and not re.fullmatch(r"[A-Z_][A-Z0-9_]*(/[\w./-]+)?", address):
+            raise ValueError("name the environment variable of the address, and /path after it")
+        return address
+
+    def moved(self, environ: Mapping[str, str]) -> tuple[str, str]:
+        """The variable that names another address than the vendor's, and that address; two empty
+        texts where none does.
+        """
+        variable, slash, path = (self.address or "").partition("/")
+        url = environ.get(variable, "").strip().rstrip("/")
+        if url and not url.endswith(slash + path):
+            url += slash + path
+        return ("", "") if url in ("", self.base_url) else (variable, url)
 
 
 def address_problem(url: str) -> str | None:

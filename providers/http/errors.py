@@ -23,25 +23,12 @@ from eyechart.providers.base import (
     ServerFaultError,
     StopRunError,
     UnknownModelError,
+    Usage,
 )
+from eyechart.providers.http.error_body import as_text, said_in, status_in
+from eyechart.providers.http.overflow import is_other_limit, is_too_long
 from eyechart.providers.secrets import redact, redact_address
 
-_OVERFLOW = re.compile(
-    r"context[_ ](?:length|window|size|limit)|maximum context|prompt is too long|too many tokens"
-    r"|exceeds? the (?:model'?s? )?(?:maximum|context|available context)|input is too long"
-    r"|max_model_len|(?:prompt|input).{0,40}(?:longer than|exceeds)|maximum prompt length"
-    r"|`inputs` (?:tokens \+ `max_new_tokens` must be <=|must have less than)"
-    r"|exceeded model token limit|range of input length"
-    r"|reduce the length of the (?:messages|prompt|input)",
-    re.IGNORECASE,
-)
-_BUDGET = re.compile(
-    r"(?<!\+ `)max_(?:\w{1,20}_)?tokens\W.{0,60}"
-    r"(?:too (?:large|big|high)|must be (?:less|at most)|exceeds?\b(?! context))",
-    re.IGNORECASE,
-)
-"""The reply's limit is too large, not the prompt."""
-_PER_MINUTE = re.compile(r"per min|\bTPM\b", re.IGNORECASE)
 _NO_KEY = re.compile(
     r"api[ _-]?key.{0,30}(?:not valid|invalid|incorrect|expired)"
     r"|(?:invalid|incorrect|expired).{0,20}api[ _-]?key",
@@ -89,7 +76,7 @@ _REDIRECTS = range(300, 400)
 _NO_CAPACITY = 498
 """Groq's, of its tier `flex`."""
 _TOO_MUCH = (HTTPStatus.SERVICE_UNAVAILABLE, 529, _NO_CAPACITY)
-_SHOWN = 300
+_SHOWN, _BEGINNING = 300, 200
 _LOOKED_AT = 64 * 2**10
 """Most characters of a body that are searched, which limits the time of the expressions."""
 _LONGEST_S = 1e10
@@ -119,9 +106,9 @@ def error_of(
         return RateLimitError(shown, retry_after_s=_body_wait_s(body) if wait_s is None else wait_s)
     if status in (*_TRANSIENT, _NO_CAPACITY) or status >= HTTPStatus.INTERNAL_SERVER_ERROR:
         wait_s = retry_after_s(headers)
-        if status in _TOO_MUCH or wait_s is not None:
-            return OverloadedError(shown, retry_after_s=wait_s)
-        return ServerFaultError(shown)
+        kind = OverloadedError if status in _TOO_MUCH or wait_s is not None else ServerFaultError
+        means = PromptOverflowError(shown) if is_too_long(f"{code} {message}") else None
+        return kind(shown, retry_after_s=wait_s, means=means)
     return _refusal(status, code, message, shown)
 
 
@@ -139,9 +126,7 @@ def _refusal(status: int, code: str, message: str, shown: str) -> ProviderError:
     if _NO_KEY.search(code_and_message):
         return AuthError(f"no access ({shown})")
     too_large = status == HTTPStatus.REQUEST_ENTITY_TOO_LARGE
-    if _BUDGET.search(message) or (too_large and _PER_MINUTE.search(message)):
-        return BadRequestError(shown)
-    if too_large or _OVERFLOW.search(code_and_message):
+    if is_too_long(code_and_message) or (too_large and not is_other_limit(message)):
         return PromptOverflowError(shown)
     if status == HTTPStatus.NOT_FOUND or _NO_MODEL.search(code_and_message):
         return UnknownModelError(
@@ -151,36 +136,29 @@ def _refusal(status: int, code: str, message: str, shown: str) -> ProviderError:
         return RefusedError(shown)
     if status >= HTTPStatus.BAD_REQUEST:
         return BadRequestError(shown)
-    return BadReplyError(f"an unexpected status ({shown})")
+    return BadReplyError(f"an error in place of a reply ({shown})")
+
+
+def error_within(read: Any, problem: str, usage: Usage | None = None) -> ProviderError:
+    """The error that a server sent in place of a reply, with status 200; `problem` says what a body
+    lacks that is no error in any known form.
+    """
+    status, (_, message) = status_in(read), said_in(read)
+    if not message and status == HTTPStatus.OK:
+        begins = redact(as_text(read)[:_LOOKED_AT])[:_BEGINNING]
+        return BadReplyError(f"{problem}; it begins {begins!r}", usage=usage)
+    return error_of(status, as_text(read), {})
 
 
 def _message(body: str) -> tuple[str, str]:
-    """Code and message of an error body, in any of the vendors' forms."""
+    """Code and message of an error body; the code is empty where the body is no JSON."""
     text = " ".join(body.split())
     try:
         content: Any = json.loads(body)
     except (ValueError, RecursionError):
         return "", text
-    if isinstance(content, list) and content:
-        content = content[0]
-    if not isinstance(content, dict):
-        return "", text
-    error = content.get("error", content)
-    if isinstance(error, str):
-        return f"{as_text(content.get('code') or '')} ", " ".join(error.split())
-    if not isinstance(error, dict):
-        return "", text
-    code = " ".join(as_text(error.get(name) or "") for name in ("code", "type", "status"))
-    message = error.get("message") or error.get("detail") or error.get("error") or ""
-    return code, " ".join(as_text(message).split()) or text
-
-
-def as_text(value: object) -> str:
-    """A text as it is, any other value as JSON; empty if it is nested too deeply."""
-    try:
-        return value if isinstance(value, str) else json.dumps(value)
-    except (RecursionError, TypeError, ValueError):
-        return ""
+    code, message = said_in(content)
+    return f"{code} ", message or text
 
 
 def refused_parameters(
@@ -195,9 +173,10 @@ def refused_parameters(
     """
     body = body[:_LOOKED_AT]
     code, message = _message(body)
-    is_unknown = bool(_UNKNOWN_NAME.search(f"{code} {message}"))
+    said = f"{code} {message}"
+    is_unknown = bool(_UNKNOWN_NAME.search(said))
     sent = [name for name in sent if is_unknown or name not in taken]
-    if _OVERFLOW.search(f"{code} {message}"):
+    if is_other_limit(said) or is_too_long(said):
         return [], is_unknown
     if field := _PARAM.search(body):
         names = [name for name in sent if f'"{name}"' in field[1]]

@@ -17,7 +17,7 @@ from eyechart.providers.base import BadReplyError, ModelSettings, SetupError, Un
 from eyechart.providers.batches import BatchState
 from eyechart.providers.contract import is_count
 from eyechart.providers.http.bodies import Limits
-from eyechart.providers.http.errors import as_text
+from eyechart.providers.http.error_body import as_text
 from eyechart.providers.http.sdk import http_client
 from eyechart.providers.naming import named, turned_on
 from eyechart.providers.openai.api import OpenAIProvider, json_of, open_provider, sdk_errors

@@ -64,7 +64,9 @@ def vendor(name: str, endpoint: Endpoint) -> Descriptor:
     def needs(environ: Environment) -> str:
         if endpoint.key is None:
             return redact_address(endpoint.base_url)
-        return key_needed(endpoint.key, environ)
+        variable, _ = endpoint.moved(environ)
+        moved = f", {variable} (set)" if variable else ""
+        return f"{key_needed(endpoint.key, environ)}{moved}"
 
     is_local = endpoint.prices is None
     return replace(
@@ -78,6 +80,7 @@ def vendor(name: str, endpoint: Endpoint) -> Descriptor:
         thinking=lambda addresses: OPEN_SERVER if addresses else endpoint.thinking,
         tiers=lambda addresses: () if addresses else tuple(endpoint.tiers),
         destination=destination,
+        moved=endpoint.moved,
         prices=endpoint.prices,
         base_url=endpoint.base_url,
         service=Service(

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from http import HTTPStatus
 from typing import Any
 
 import orjson
@@ -16,7 +15,6 @@ from eyechart.providers.base import (
     BadReplyError,
     FinishReason,
     ModelSettings,
-    ProviderError,
     Reply,
     Request,
     Usage,
@@ -33,7 +31,7 @@ from eyechart.providers.catalog.price_list import offer
 from eyechart.providers.contract import is_count, kind
 from eyechart.providers.documents import as_document, stops
 from eyechart.providers.finish import finish_of
-from eyechart.providers.http.errors import as_text, error_of
+from eyechart.providers.http.errors import error_within
 from eyechart.providers.openai.neutral import NeutralFields, neutral_of
 from eyechart.providers.secrets import redact
 
@@ -52,7 +50,7 @@ _OTHER_NAMES = {"max_tokens": "max_completion_tokens"}
 """Parameter -> its name for newer models."""
 _ABOVE_0 = 0.01
 """The temperature for servers that take no 0: the most probable token is then chosen as well."""
-_READ, _SHOWN = 4096, 80
+_READ, _SHOWN = 4096, 200
 """Bytes of a non-JSON body that are searched for keys, and characters that are shown."""
 
 
@@ -237,14 +235,14 @@ def reply_of(read: Any, *, sent: Mapping[str, object] | None = None) -> Reply:
         ProviderError: it contains an error.
     """
     if not isinstance(read, dict):
-        raise BadReplyError("the reply is no JSON object")
+        raise error_within(read, "the reply is no JSON object")
     if read.get("error"):  # some routers forward an error with status 200
-        raise _error_within(read)
+        raise error_within(read, "the reply is an error")
     choices, usage = read.get("choices"), _usage(read.get("usage"), read.get("service_tier"))
     if not isinstance(choices, list) or not choices or not isinstance(choices[0], dict):
-        raise BadReplyError("the reply has no choices", usage=usage)
+        raise error_within(read, "the reply has no choices", usage)
     if choices[0].get("error"):  # and some put the error into the choice
-        raise _error_within(choices[0])
+        raise error_within(choices[0], "the reply's choice is an error")
     finish = _finish(choices[0], usage)
     message = choices[0].get("message")
     is_plain = isinstance(choices[0].get("text"), str)
@@ -285,13 +283,6 @@ def _finish(choice: dict[str, Any], usage: Usage | None) -> FinishReason | None:
     )
     said, meant = finish_of(choice.get("finish_reason"), usage), finish_of(own, usage)
     return said if meant in (None, "other") or said not in (None, "other", "stop") else meant
-
-
-def _error_within(read: dict[str, Any]) -> ProviderError:
-    error = read.get("error")
-    code = error.get("code") if isinstance(error, dict) else None
-    status = code if isinstance(code, int) and code >= HTTPStatus.BAD_REQUEST else HTTPStatus.OK
-    return error_of(status, as_text(read), {})
 
 
 def _text(content: object) -> str:

@@ -1,19 +1,27 @@
 """The list of models, `GET /models`, of servers with OpenAI's API.
 
 What identifies a model there: its `id`, `root` (vLLM, SGLang: where its weights are from),
-`max_model_len`, `owned_by` (mostly the software of the server), and `meta` (llama.cpp: sizes of the
-model, its quantisation, and `n_ctx`, the window). `created` does not: for most servers it is the
-time of the request or of their start.
+the window (vLLM's `max_model_len`, `context_length`, `context_window` and the like, or `n_ctx` in
+`meta`), `owned_by` (mostly the software of the server), and `meta` (llama.cpp: sizes of the model
+and its quantisation). `created` does not: for most servers it is the time of the request or of
+their start.
 """
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from eyechart.providers.contract import is_count
 
 _SIZES = ("n_params", "size", "n_vocab", "n_embd", "n_ctx_train")
 _QUANTISED = "ftype"
+_WINDOW = re.compile(
+    r"n_ctx|max_model_len|max_(?:context|prompt|input)(?:_window)?_tokens"
+    r"|(?:max_|loaded_)?(?:context|ctx|seq|sequence)_?(?:len|length|size|window)"
+)
+"""The names of a window. Of several the smallest holds: LM Studio has `max_context_length`, of the
+model, and `loaded_context_length`, of the server."""
 _MOST_CHARACTERS = 300
 _MOST = 2**63
 """A larger number is ignored as an error."""
@@ -36,15 +44,22 @@ def said_of_model(read: Any, model: str) -> dict[str, object]:
     meta = meta if isinstance(meta, dict) else {}
     sizes: dict[str, object] = {size: _count(meta.get(size)) for size in _SIZES}
     sizes[_QUANTISED] = _text(meta.get(_QUANTISED))
-    window = _count(meta.get("n_ctx"))  # of each slot
     facts = {
         "model": name,
         "root": _text(entry.get("root")),
-        "max_model_len": _count(entry.get("max_model_len")) or window,
+        "max_model_len": _window(entry),
         "owned_by": _text(entry.get("owned_by")),
         "meta": {size: value for size, value in sizes.items() if value is not None},
     }
     return {fact: value for fact, value in facts.items() if value}
+
+
+def _window(entry: dict[str, Any]) -> int | None:
+    """The smallest window that the entry names itself or in a mapping in it."""
+    inner = (value for value in entry.values() if isinstance(value, dict))
+    named = (pair for one in (entry, *inner) for pair in one.items())
+    counts = (_count(value) for name, value in named if _WINDOW.fullmatch(name.lower()))
+    return min(filter(None, counts), default=None)
 
 
 def _text(given: object) -> str | None:

@@ -1,0 +1,66 @@
+"""What a run makes of servers that answer in ways that people reported."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tests.fake_server import Asked, Response, chat, fake_server
+
+if TYPE_CHECKING:
+    from tests.conftest import Done, Lab
+
+TOO_LONG = "This model's maximum context length is 4096 tokens. However, you requested 9000 tokens"
+
+
+def asked(lab: Lab, url: str, *more: str) -> Done:
+    """One task of an own server; the limits of the first replies are those of any run."""
+    lab.monkeypatch.chdir(lab.folder)
+    return lab.bench("run", "-t", "counting/sum", "-m", "m", "--base-url", url, *more)
+
+
+def test_a_window_that_the_list_of_models_names_keeps_long_prompts_back(lab: Lab) -> None:
+    """Also where no tokenizer counts, and under another name than vLLM's: nothing is sent, and a
+    cell in which no prompt had room has no accuracy.
+    """
+
+    def answering(asked: Asked, _number: int) -> Response:
+        if asked.path == "/v1/models":
+            return Response(body={"data": [{"id": "m", "limits": {"context_length": 32768}}]})
+        return Response(body=chat("Final answer: 2"))
+
+    with fake_server(answering) as server:
+        done = asked(lab, server.base_url, "--lengths", "2,131072", "--samples", "3")
+    assert done.code == 0
+    assert [len(one.body["messages"]) for one in server.asked if one.body] == [1] * 3
+    assert "have no room in the window of 32,768; not sent" in done.err
+    row = next(line for line in done.out.splitlines() if "131072" in line)
+    assert "–" in row
+    assert "0 (0" not in row
+
+
+def test_first_prompts_that_are_all_too_long_are_said_as_that(lab: Lab) -> None:
+    """The run stops by the server's word on the window, not as unreadable."""
+    with fake_server(lambda _asked, _number: Response(400, {"message": TOO_LONG})) as server:
+        done = asked(lab, server.base_url, "--lengths", "2", "--samples", "10")
+    assert done.code == 1
+    assert "none of the first 6 prompts fits the window of the model (400: This model's" in done.err
+    assert "can be read" not in done.err
+    assert "0 (0" not in done.out
+
+
+def test_a_fault_of_the_server_about_a_long_prompt_is_asked_three_times(lab: Lab) -> None:
+    """By its words the prompt is too long, so the sample ends as that, and not as an error that
+    each later command asks again.
+    """
+
+    def answering(asked: Asked, _number: int) -> Response:
+        if asked.body and len(asked.body["messages"][-1]["content"]) > 300:
+            return Response(500, {"error": "Prompt length 300 is greater than max_seq_len 200"})
+        return Response(body=chat("Final answer: 2"))
+
+    with fake_server(answering) as server:
+        done = asked(lab, server.base_url, "--lengths", "2,500", "--samples", "3")
+        sent = [one.body["messages"] for one in server.asked if one.body]
+    assert done.code == 0
+    assert sum(len(messages[-1]["content"]) > 300 for messages in sent) == 3 * 3
+    assert "overflow" in done.out
