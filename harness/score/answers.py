@@ -369,8 +369,9 @@ class List(AnswerType):
     in_prompt = True
 
     def value(self, given: Target | Sequence[str], form: AnswerForm) -> Target:
-        is_list = not isinstance(given, int | float | str)
-        return lists.joint(_separator(form)).join(given) if is_list else given
+        if isinstance(given, int | float | str):
+            return given
+        return lists.joint(_separator(form)).join(given)
 
     def problem(self, target: object, form: AnswerForm, name: str = "target") -> str | None:
         separator = _separator(form)
@@ -506,6 +507,12 @@ def extract_any(reply: str, answer: AnswerForm, *, first_line: bool) -> Extracte
     )
 
 
+def phrases_in(text: str, bare: str, answer: AnswerForm) -> Phrases:
+    """Where the answer phrases are in `text`, which is `bare` without markup."""
+    pattern, for_bare = phrase_pattern(nfc(answer.phrase))
+    return [match.span() for match in pattern.finditer(bare if for_bare else text)]
+
+
 def _extract_composed(reply: str, answer: AnswerForm, *, first_line: bool) -> Extracted:
     text = without_thoughts(reply)
     bare = without_markup(text)
@@ -513,6 +520,5 @@ def _extract_composed(reply: str, answer: AnswerForm, *, first_line: bool) -> Ex
         only_thoughts = reply.strip() and not text.strip()
         why = "nothing but thinking" if only_thoughts else "the reply is empty"
         return Extracted(None, why=why)
-    pattern, for_bare = phrase_pattern(nfc(answer.phrase))
-    phrases = [match.span() for match in pattern.finditer(bare if for_bare else text)]
+    phrases = phrases_in(text, bare, answer)
     return TYPES[answer.type].extract(answer, text, bare, phrases, first_line=first_line)

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 _BULLET = re.compile(r"\s*+(?:[-+*\u2022\u00b7\u2023\u25e6]\s++|\(?\d{1,4}[.)]\s++)")
 _LAST = re.compile(r"\A\s*+(?:and|or)\s++(?=\S)", re.IGNORECASE)
 _DIGITS = re.compile(r"([-+]?)(\d++)(?:\.(\d++))?")
+_PLAIN = re.compile(r"[^\W_](?:[\w ]*+(?<=[^\W_]))?")
 SEPARATOR = ","
 """Between the items of a list, unless a task names another."""
 
@@ -68,6 +69,8 @@ def items_of(text: str, start: int, end: int, separator: str) -> list[str]:
 
 def plain(item: str, known: Collection[str] = ()) -> str:
     """An item without quotes and markup around it, or as one of `known` has it."""
+    if not item or item in known or _PLAIN.fullmatch(item):
+        return item
     words = [words for words, *_ in readings(item, undress(item, 0, len(item)))]
     return next((one for one in words if one in known), words[-1] if words else item)
 

@@ -145,7 +145,8 @@ def peel(bare: str, start: int, end: int, pairs: dict[str, str]) -> tuple[int, i
 
 
 _FILL = "\u200b\u2060\ufeff"
-_BEGIN = re.compile(rf"(?:[\s{_FILL}]|<\|[^|<>\n]{{1,40}}\|>)*+")
+_SPACE = re.compile(rf"[\s{_FILL}]*+")
+_TOKENS = re.compile(rf"(?:[\s{_FILL}]|<\|[^|<>\n]{{1,40}}\|>)*+")
 _TOKEN_AT_END = re.compile(r"<\|[^|<>\n]{1,40}\|>\Z")
 _LONGEST_TOKEN = 44
 _RUN = re.compile(r"\*{1,3}|_{1,3}|~~|`+|\${1,2}|[\"'\u00ab\u2018\u201c\u201e\u300c\u300e]")
@@ -180,6 +181,9 @@ def undress(text: str, start: int, end: int, opened: str = "") -> list[tuple[int
     """
     start, end = _trimmed(text, start, end)
     layers = [(start, end)]
+    inner = _without_tokens(text, start, end)
+    if inner[0] < inner[1]:
+        layers.append(inner)
     stopped = False
     for close in _closing(text, start, opened):
         start, end = layers[-1]
@@ -218,18 +222,20 @@ def readings(text: str, layers: list[tuple[int, int]]) -> list[tuple[str, int, i
 
 
 def _trimmed(text: str, start: int, end: int) -> tuple[int, int]:
-    """Start and end without white space and special tokens around."""
-    begin = _BEGIN.match(text, start, end)
+    """Start and end without white space around."""
+    begin = _SPACE.match(text, start, end)
     start = begin.end() if begin else start
-    while end > start:
-        if text[end - 1].isspace() or text[end - 1] in _FILL:
-            end -= 1
-        elif text[end - 1] == ">" and (
-            token := _TOKEN_AT_END.search(text, max(start, end - _LONGEST_TOKEN), end)
-        ):
-            end = token.start()
-        else:
-            break
+    while end > start and (text[end - 1].isspace() or text[end - 1] in _FILL):
+        end -= 1
+    return start, end
+
+
+def _without_tokens(text: str, start: int, end: int) -> tuple[int, int]:
+    """Start and end without special tokens and white space around."""
+    begin = _TOKENS.match(text, start, end)
+    start, end = _trimmed(text, begin.end() if begin else start, end)
+    while token := _TOKEN_AT_END.search(text, max(start, end - _LONGEST_TOKEN), end):
+        start, end = _trimmed(text, start, token.start())
     return start, end
 
 
