@@ -8,9 +8,24 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from eyechart.harness.score.answers import extract, extract_any
-from eyechart.harness.score.extraction import tidy
+from eyechart.harness.score.judge import judge
 from eyechart.harness.score.markup import without_thoughts
+from eyechart.harness.score.normal_form import tidy
+from eyechart.harness.score.verdict import Verdict
 from eyechart.harness.spec.answer import Answer
+
+
+def judged(text: str, answer: Answer, target: int | str, finish_reason: str = "stop") -> Verdict:
+    """The verdict on a reply that the server gave."""
+    return judge(
+        text=text,
+        finish_reason=finish_reason,
+        refusal=None,
+        failure=None,
+        target=target,
+        answer=answer,
+    )
+
 
 INTEGER, SYMBOL, TEXT = Answer(type="integer"), Answer(type="symbol"), Answer(type="text")
 
@@ -403,7 +418,7 @@ def test_what_counts_as_a_symbol(said: str, value: str | None) -> None:
         ("Sure!\n\n'kiwi pear'", "kiwi pear"),
         ("Sure!\n\n**kiwi pear**", "kiwi pear"),
         ("Sure!\n\n```\nkiwi\npear\n```", "kiwi pear"),
-        ("Sure!\n```text\n```", ""),
+        ("Sure!\n```text\n```", None),
         ("Here it is:\nkiwi pear", None),
         ("Sure!\n\nkiwi pear", None),
         ("Sure!\n\n**Note** that it ends **here**", None),
@@ -456,7 +471,6 @@ def test_thinking_is_no_answer(reply: str, kept: str) -> None:
     [
         ("", "the reply is empty"),
         (" \n\t", "the reply is empty"),
-        ("****", "the reply is empty"),
         ("<think>12", "nothing but thinking"),
     ],
 )
@@ -669,3 +683,111 @@ def test_time_is_linear(piece: str) -> None:
             begun = time.process_time()
             extract(reply, answer)
             assert time.process_time() - begun < 1.0, (frame, size)
+
+
+SIGNS = (*")]}>*_`\"'#$~|=-<([{", "> ) )", ") ] } >", "* *", "_ _", "_soup_", "*a* b", "[x]", '""')
+
+
+@pytest.mark.parametrize("target", SIGNS)
+@pytest.mark.parametrize(
+    "shape",
+    [
+        *("{}", "Final answer: {}", "Final answer: {}.", "So it is.\nFinal answer:\n{}\n"),
+        *(
+            "**Final answer:** {}",
+            "Final answer: `{}`",
+            "Final answer: **{}**",
+            "### Final answer: {}",
+        ),
+        *(
+            'Final answer: "{}"',
+            "Final answer:\n```\n{}\n```",
+            "**Final answer: {}**",
+            "{}<|im_end|>",
+        ),
+    ],
+)
+def test_a_text_of_signs_is_right_in_every_shape(shape: str, target: str) -> None:
+    """Markup, brackets and quotes are part of the answer where the target has them."""
+    if target[0] in shape.replace("Final", "") and target[0] in "*`\"'":
+        return  # the shape itself uses the sign
+    assert judged(shape.format(target), TEXT, target).outcome == "correct"
+
+
+@pytest.mark.parametrize(
+    ("target", "said"),
+    [
+        *(("> ) )", "} ) )"), ("> ) )", ") )"), (") )", "> ) )"), (") )", "( ) )"), (">", "}")),
+        *(("_soup_", "soup"), ("soup", "_soup"), ("soup", "soup_"), ("*", "**a"), (")", "( ) )")),
+        *(
+            (") ) ]", "[ ) ) ]"),
+            ("<a>", "a"),
+            ("[a]", "a"),
+            ("a", "}a"),
+            ("a", "> a"),
+            ("$a$", "a"),
+        ),
+        *(("]", "["), ("} ]", "]"), ("kiwi", "kiwi**"), ("kiwi", "`kiwi"), (") >", ")")),
+    ],
+)
+def test_a_text_loses_no_sign_that_is_not_around_it_in_a_pair(target: str, said: str) -> None:
+    """Another bracket is another answer, and so is one less."""
+    for shape in (
+        "{}",
+        "Final answer: {}",
+        "The stack is ( { [ <.\nFinal answer: {}.",
+        "**Final answer:** {}",
+    ):
+        verdict = judged(shape.replace("{}", said), TEXT, target)
+        assert verdict.outcome == "incorrect", shape
+        assert verdict.answer != target
+
+
+@pytest.mark.parametrize("sign", [*")]}>*_`\"'#$~|=-<([{+", "k"])
+def test_a_symbol_can_be_a_sign(sign: str) -> None:
+    """Also one that is markup elsewhere."""
+    for reply in (
+        sign,
+        f"Final answer: {sign}",
+        f"Final answer:\n{sign}\n",
+        f"**Final answer:** {sign}",
+    ):
+        assert judged(reply, SYMBOL, sign).outcome == "correct", reply
+        assert judged(reply, SYMBOL, "x").outcome == "incorrect", reply
+
+
+@pytest.mark.parametrize(
+    ("target", "said", "outcome"),
+    [
+        *(
+            ("law, _soup_, weary", "law, _soup_, weary", "correct"),
+            ("law, _soup_", "law, soup", "incorrect"),
+        ),
+        *(("law, soup", "law, _soup_", "correct"), ("law, soup", "**law**, `soup`.", "correct")),
+        *(
+            (">, ), ]", ">, ), ]", "correct"),
+            (">, ), ]", "}, ), ]", "incorrect"),
+            ("*, _", "*, _", "correct"),
+        ),
+        *(
+            ("a, b", "[(a), (b)]", "correct"),
+            ("(a), (b)", "[(a), (b)]", "correct"),
+            ("[a, b]", "[a, b]", "correct"),
+        ),
+        *(
+            ("1, 2, 3", "[1,2,3]", "correct"),
+            ("1, 2, 3", "1, 2.0, 03", "correct"),
+            ("1, 2", "one, two", "correct"),
+        ),
+        *(
+            ("1, 2", "1, 2.5", "incorrect"),
+            ("007, 8", "7, 8", "correct"),
+            ("x7, 2.0", "x7, 2", "incorrect"),
+        ),
+    ],
+)
+def test_items_of_a_list_keep_what_the_target_has(target: str, said: str, outcome: str) -> None:
+    """Markup, quotes and brackets go only in pairs; where all items are numbers, numbers."""
+    answer = Answer(type="list")
+    for shape in ("Final answer: {}", "Final answer:\n{}\nThat is it.", "**Final answer:** {}"):
+        assert judged(shape.format(said), answer, target).outcome == outcome, shape

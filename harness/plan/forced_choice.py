@@ -102,8 +102,9 @@ class ForcedChoice:
         """
         if condition not in self._listed:
             found: set[str] = set()
+            answer = self.task.spec.answer
             for item in islice(self._items(condition), _DRAWN):
-                target = str(self.task.spec.answer.kind.value(item.target))
+                target = str(answer.kind.value(item.target, answer))
                 found |= {target, *item.accept}
                 found |= set(item.symbols) if target in item.symbols else set()
             self._listed[condition] = tuple(sorted(found))

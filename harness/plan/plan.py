@@ -247,7 +247,8 @@ def make_sample(
         item = item_of(task, condition, length, index, seed)
         if drawn is not None:
             drawn[length] = item
-    before, cue, phrase = "", "", task.spec.answer.phrase
+    answer = task.spec.answer
+    before, cue, phrase = "", "", answer.phrase
     prompt = task.prompt(item, condition, length, index)
     if has_examples(task.spec):
         before = task.examples.before(item, condition, index, seed)
@@ -259,12 +260,12 @@ def make_sample(
         length=length,
         index=index,
         prompt=f"{before}{prompt}",
-        target=task.spec.answer.kind.value(item.target),
+        target=answer.kind.value(item.target, answer),
         accept=tuple(item.accept),
         before=len(before),
         cue=cue,
         in_turns=task.in_turns,
-        turn_targets=tuple(map(task.spec.answer.kind.value, item.turn_targets)),
+        turn_targets=tuple(answer.kind.value(one, answer) for one in item.turn_targets),
     )
 
 

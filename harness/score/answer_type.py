@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING, ClassVar, Protocol, TypeAlias
 
-from . import lists
 from .choices import has_words
 from .extraction import FIRST, Extracted, first_answer, short_answer
 from .normal_form import nfc
@@ -55,6 +54,8 @@ class AnswerForm(Protocol):
     @property
     def ordered(self) -> bool | None: ...
     @property
+    def item_separator(self) -> str | None: ...
+    @property
     def case(self) -> bool | None: ...
     @property
     def read(self) -> str | None: ...
@@ -74,6 +75,7 @@ class PlainAnswerForm:
     options: tuple[str, ...] | None = None
     letters: bool | None = None
     ordered: bool | None = None
+    item_separator: str | None = None
     case: bool | None = None
     read: str | None = None
 
@@ -108,15 +110,17 @@ class AnswerType:
     free: ClassVar[bool] = False
     """Whether an answer can be any words, so that a refusal could be one."""
 
+    signs: ClassVar[bool] = False
+    """Whether an answer can be signs that are markup around other answers, such as `>`."""
     listed: ClassVar[bool] = False
     """Whether the wrong answers are those of a list: the task's, or the targets of its samples."""
     in_prompt: ClassVar[bool] = False
     """Whether a right answer that is a word of the prompt stands among others that look like it, if
     there are any. Beside words that it has not seen, a model would know the right one by that."""
 
-    def value(self, given: Target | Sequence[str]) -> Target:
-        """The target of a sample, from an item: a list's items joined by commas."""
-        return given if isinstance(given, int | float | str) else lists.SEPARATOR.join(given)
+    def value(self, given: Target | Sequence[str], form: AnswerForm) -> Target:
+        """The target of a sample, from an item: a list's items joined by its separator."""
+        return given if isinstance(given, int | float | str) else ", ".join(given)
 
     def fits(self, target: object) -> bool:
         """Whether a target of a journal has the type of the answer."""

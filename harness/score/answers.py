@@ -31,14 +31,14 @@ from .extraction import (
     from_start,
     list_answer,
     marked,
+    sign_alone,
     symbol,
     text_answer,
-    tidy,
-    tidy_items,
 )
-from .integers import MOST_DIGITS, NO_NUMBER, decimal, integer, is_too_long, numbers_in
-from .markup import phrase_pattern, without_markup, without_thoughts
-from .normal_form import composed, nfc
+from .integers import MOST_DIGITS, NO_NUMBER, Found, decimal, integer, is_too_long, numbers_in
+from .markup import QUOTES, phrase_pattern, without_markup, without_thoughts
+from .normal_form import composed, nfc, tidy
+from .outcomes import Outcome
 from .verdict import Verdict, compare_parts, ended, right_or_wrong
 
 if TYPE_CHECKING:
@@ -47,7 +47,6 @@ if TYPE_CHECKING:
 
     from .answer_type import AnswerForm, Phrases, Targets, Wrong
     from .extraction import AnswerLine
-    from .integers import Found
     from .verdict import Target
 
 _MOST_NAMED = 3
@@ -106,8 +105,8 @@ class Number(AnswerType):
     nothing = NO_NUMBER
     fields = ("tolerance", "relative_tolerance")
 
-    def value(self, given: Target | Sequence[str]) -> Target:
-        return float(given) if isinstance(given, int) else super().value(given)
+    def value(self, given: Target | Sequence[str], form: AnswerForm) -> Target:
+        return float(given) if isinstance(given, int) else super().value(given, form)
 
     def fits(self, target: object) -> bool:
         return isinstance(target, float | int)
@@ -175,6 +174,14 @@ class Symbol(AnswerType):
     nothing = NO_SYMBOL
     plain = r"[A-Za-z0-9]"
     accepts = True
+    signs = True
+
+    def extract(
+        self, form: AnswerForm, text: str, bare: str, phrases: Phrases, *, first_line: bool
+    ) -> Extracted:
+        read = super().extract(form, text, bare, phrases, first_line=first_line)
+        places = from_start(phrases)[:1] if form.read == FIRST else phrases
+        return read if read.value is not None else sign_alone(text, places) or read
 
     def read(self, line: AnswerLine, form: AnswerForm) -> Found | str:
         return symbol(line)
@@ -240,6 +247,7 @@ class Text(AnswerType):
     right = "is the same words in the same order"
     accepts = True
     free = True
+    signs = True
     in_prompt = True
 
     def extract(
@@ -250,17 +258,36 @@ class Text(AnswerType):
         return text_answer(text, bare, phrases, first_line=first_line)
 
     def compare(self, read: Extracted, reply: str, targets: Targets, form: AnswerForm) -> Verdict:
-        text, verdicts = str(read.value), []
+        said = (*read.dressed, Found(str(read.value), read.start, read.end))
         for target in targets:
-            words = tidy(str(target)).split()
-            verdicts.append(compare_parts(text, text.split(), words, read.start, read.end))
-        return next((one for one in verdicts if one.outcome == "correct"), verdicts[0])
+            right = {self.compared(one, form) for one in _without_frame(tidy(str(target)))}
+            for one in said:
+                if self.compared(one.value, form) in right:
+                    return Verdict(Outcome.CORRECT, *one, similarity=1.0)
+        words = self.compared(tidy(str(targets[0])), form).split()
+        wrong = {self.compared(one.value, form): one for one in said}
+        verdicts = [
+            compare_parts(str(one.value), text.split(), words, one.start, one.end)
+            for text, one in reversed(wrong.items())
+        ]
+        return max(verdicts, key=lambda verdict: verdict.similarity or 0)
 
     def wrong_options(self, target: Target, rng: Random, *_given: object) -> Iterable[str]:
         return changed_texts(str(target), rng)
 
     def meant(self, option: str, form: AnswerForm) -> Target:
         return tidy(option)
+
+
+def _without_frame(target: str) -> Iterator[str]:
+    """A target, also without a full stop at its end and the quotes around it."""
+    yield target
+    if len(target) > 1 and target.endswith(".") and not target.endswith(".."):
+        target = target[:-1]
+        yield target
+    inner, quote = target[1:-1], QUOTES.get(target[0])
+    if inner.strip() and quote and target.endswith(quote) and quote not in inner:
+        yield inner.strip()
 
 
 class Choice(AnswerType):
@@ -336,66 +363,97 @@ class List(AnswerType):
     meaning = "items between commas"
     target = "list of texts"
     right = "has the same items"
-    fields = ("ordered",)
+    fields = ("ordered", "item_separator")
     free = True
+    signs = True
     in_prompt = True
 
+    def value(self, given: Target | Sequence[str], form: AnswerForm) -> Target:
+        if isinstance(given, int | float | str):
+            return given
+        return lists.joint(_separator(form)).join(given)
+
     def problem(self, target: object, form: AnswerForm, name: str = "target") -> str | None:
-        items = target.split(",") if isinstance(target, str) else target
+        separator = _separator(form)
+        mark = "a comma" if separator == lists.SEPARATOR else f"the separator {separator!r}"
+        items = _items(target, form) if isinstance(target, str) else target
         if not isinstance(items, list | tuple) or not all(isinstance(item, str) for item in items):
-            return self.unfit(target, "a list of texts, or one text with commas", name)
+            return self.unfit(target, f"a list of texts, or one text with {mark} between", name)
         for item in items:
             if not item.strip():
                 return f"an item of the {name} is empty text, which no reply can show"
-            if "," in item or "\n" in item:
-                return f"the item {item!r} has a comma or a line break, which separates items"
+            if "\n" in item or (separator if separator.strip() else " ") in item:
+                return f"the item {item!r} has {mark} or a line break, which separates items"
         return None if items else f"the {name} is an empty list, which no reply can show"
 
     def extract(
         self, form: AnswerForm, text: str, bare: str, phrases: Phrases, *, first_line: bool
     ) -> Extracted:
-        return list_answer(text, bare, from_start(phrases) if form.read == FIRST else phrases)
+        places = from_start(phrases) if form.read == FIRST else phrases
+        return list_answer(text, bare, places, _separator(form))
 
     def compare(self, read: Extracted, reply: str, targets: Targets, form: AnswerForm) -> Verdict:
-        text, start, end = str(read.value), read.start, read.end
-        items, target = text.split(lists.SEPARATOR), tidy_items(str(targets[0]))
-        if form.ordered is not False:
-            return compare_parts(text, items, target, start, end)
-        both, longer = lists.shared(items, target), max(len(items), len(target))
-        return Verdict(
-            right_or_wrong(right=both == longer),
-            text,
-            start,
-            end,
-            similarity=both / longer,
-            ended=ended(items, target),
-        )
+        target = _items(str(targets[0]), form)
+        said = (Found(str(read.value), read.start, read.end), *reversed(read.dressed))
+        verdicts = [_verdict_on_items(one, target, form) for one in said]
+        return max(verdicts, key=lambda verdict: verdict.similarity or 0)
 
     def right_forms(self, target: Target, form: AnswerForm) -> Iterator[tuple[str, str]]:
-        items = str(target).split(lists.SEPARATOR)
-        quoted = ", ".join(f'"{item}"' for item in items)
-        yield "brackets and quotes", f"[{quoted}]"
+        items, joint = _items(str(target), form), lists.joint(_separator(form))
+        if not any('"' in item for item in items):
+            quoted = joint.join(f'"{item}"' for item in items)
+            yield "brackets and quotes", f"[{quoted}]"
         yield "bullets", "".join(f"\n- {item}" for item in items)
         if form.ordered is False:
-            yield "other order", ", ".join(reversed(items))
+            yield "other order", joint.join(reversed(items))
 
     def wrong(self, target: Target, form: AnswerForm, accept: Sequence[str]) -> Wrong:
-        items = str(target).split(lists.SEPARATOR)
+        items, joint = _items(str(target), form), lists.joint(_separator(form))
         if len(items) > 1:
-            yield "one item short", ", ".join(items[:-1]), None
-        yield "one item long", ", ".join([*items, items[-1]]), None
+            yield "one item short", joint.join(items[:-1]), None
+        yield "one item long", joint.join([*items, items[-1]]), None
         turned = items[::-1]
         if form.ordered is not False and turned != items:
-            yield "other order", ", ".join(turned), None
+            yield "other order", joint.join(turned), None
 
-    def wrong_options(self, target: Target, rng: Random, *_given: object) -> Iterable[str]:
-        items = str(target).split(lists.SEPARATOR)
+    def wrong_options(
+        self, target: Target, rng: Random, form: AnswerForm, *_given: object
+    ) -> Iterable[str]:
+        items = _items(str(target), form)
         if len(set(items)) == 1:
             return changed_characters(str(target), rng)
-        return map(lists.SEPARATOR.join, changed_items(items, rng))
+        return map(lists.joint(_separator(form)).join, changed_items(items, rng))
 
     def meant(self, option: str, form: AnswerForm) -> Target:
-        return lists.SEPARATOR.join(tidy_items(option))
+        return lists.joint(_separator(form)).join(_items(option, form))
+
+
+def _separator(form: AnswerForm) -> str:
+    return form.item_separator or lists.SEPARATOR
+
+
+def _items(text: str, form: AnswerForm) -> list[str]:
+    """The items of a target, as they are written."""
+    separator = _separator(form)
+    return list(map(tidy, text.split(separator if separator.strip() else None)))
+
+
+def _verdict_on_items(said: Found, target: Sequence[str], form: AnswerForm) -> Verdict:
+    text = str(said.value)
+    known = set(target)
+    written = [lists.plain(item, known) for item in text.split(lists.joint(_separator(form)))]
+    items, right = lists.as_numbers(written, list(target))
+    if form.ordered is not False:
+        return compare_parts(text, items, right, said.start, said.end)
+    both, longer = lists.shared(items, right), max(len(items), len(right))
+    return Verdict(
+        right_or_wrong(right=both == longer),
+        text,
+        said.start,
+        said.end,
+        similarity=both / longer,
+        ended=ended(items, right),
+    )
 
 
 TYPES: Mapping[str, AnswerType] = {kind.name: kind() for kind in AnswerType.__subclasses__()}
@@ -438,16 +496,29 @@ def extract_any(reply: str, answer: AnswerForm, *, first_line: bool) -> Extracte
     found = _extract_composed(normal.text, answer, first_line=first_line)
     if normal.origin is None:
         return found
-    return replace(found, start=normal.origin[found.start], end=normal.origin[found.end])
+    origin = normal.origin
+    return replace(
+        found,
+        start=origin[found.start],
+        end=origin[found.end],
+        dressed=tuple(
+            Found(words, origin[start], origin[end]) for words, start, end in found.dressed
+        ),
+    )
+
+
+def phrases_in(text: str, bare: str, answer: AnswerForm) -> Phrases:
+    """Where the answer phrases are in `text`, which is `bare` without markup."""
+    pattern, for_bare = phrase_pattern(nfc(answer.phrase))
+    return [match.span() for match in pattern.finditer(bare if for_bare else text)]
 
 
 def _extract_composed(reply: str, answer: AnswerForm, *, first_line: bool) -> Extracted:
     text = without_thoughts(reply)
     bare = without_markup(text)
-    if not bare.strip():
+    if not (text if TYPES[answer.type].signs else bare).strip():
         only_thoughts = reply.strip() and not text.strip()
         why = "nothing but thinking" if only_thoughts else "the reply is empty"
         return Extracted(None, why=why)
-    pattern, for_bare = phrase_pattern(nfc(answer.phrase))
-    phrases = [match.span() for match in pattern.finditer(bare if for_bare else text)]
+    phrases = phrases_in(text, bare, answer)
     return TYPES[answer.type].extract(answer, text, bare, phrases, first_line=first_line)

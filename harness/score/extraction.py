@@ -28,15 +28,14 @@ takes time linear in the length of the reply: no pattern here backtracks.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from . import lists
 from .choices import ANSWER_IS
 from .integers import BULLETS, LIST_ITEM, MOST_FOUND, SMALL, WORDS, Found, in_a_row, is_denied
-from .markup import BRACKETS, QUOTES, SOLID, THIN, peel, without_markup
-from .normal_form import nfc
+from .markup import BRACKETS, QUOTES, SOLID, THIN, peel, readings, undress
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -62,6 +61,8 @@ class Extracted:
     For a `text` or `list` answer: whether its first line is complete."""
     why: str = ""
     """The reason, if the answer is unparsed."""
+    dressed: tuple[Found, ...] = ()
+    """The answer with quotes and markup around it, which may belong to it; the outermost first."""
 
 
 FIRST = "first"
@@ -242,42 +243,56 @@ def from_start(phrases: list[tuple[int, int]]) -> list[tuple[int, int]]:
     return [(0, 0), *phrases[:1]]
 
 
-def tidy(text: str) -> str:
-    """A target text as `extract` would return it, for a fair comparison."""
-    text = nfc(text)
-    return _tidied(text, without_markup(text), 0, len(text))[0]
+def _found(text: str, layers: list[tuple[int, int]]) -> list[Found]:
+    return [Found(*one) for one in readings(text, layers)]
 
 
-def _tidied(text: str, bare: str, start: int, end: int) -> tuple[str, int, int]:
-    start, end = peel(bare, start, end, QUOTES)
-    words = text[start:end].split()
-    return " ".join(word.strip("*`") or word for word in words), start, end
+def _all_of(text: str, layers: list[tuple[int, int]]) -> Extracted:
+    """The text within all its `layers`, of which some may belong to it."""
+    *dressed, answer = _found(text, layers)
+    return Extracted(*answer, dressed=tuple(dressed))
 
 
-def tidy_items(text: str) -> list[str]:
-    """The items of a target list as `extract` would return them."""
-    text = nfc(text)
-    return lists.items_of(text, without_markup(text), 0, len(text))
+def sign_alone(text: str, phrases: list[tuple[int, int]]) -> Extracted | None:
+    """The one sign on the line after the last phrase, or in the whole reply; such as `*`, which is
+    markup elsewhere.
+    """
+    begin, end = phrases[-1][1] if phrases else 0, len(text)
+    if phrases and (solid := SOLID.search(text, begin)):
+        end = _line_around(text, solid.start(), begin, end)[1]
+    layers = undress(text, begin, end, text[:begin])
+    if not layers or layers[-1][1] - layers[-1][0] != 1:
+        return None
+    start, end = layers[-1]
+    whole = _is_whole(text, text, end)
+    return Extracted(text[start:end], start, end, by_phrase=bool(phrases), whole=whole)
 
 
 def text_answer(
     text: str, bare: str, phrases: list[tuple[int, int]], *, first_line: bool
 ) -> Extracted:
     """The text after the phrase; with `first_line` only its first line."""
-    end = len(bare)
+    end = len(text)
     for phrase_start, phrase_end in reversed(phrases):
-        if solid := SOLID.search(bare, phrase_end, end):
-            newline = bare.find("\n", solid.start(), end)
-            until = newline if first_line and newline >= 0 else end
-            answer = _tidied(text, bare, phrase_end, until)
-            return Extracted(*answer, by_phrase=True, whole=newline >= 0)
+        opened = text[:phrase_end]
+        if layers := undress(text, phrase_end, end, opened):
+            solid = SOLID.search(bare, layers[-1][0], end)
+            newline = bare.find("\n", solid.start() if solid else layers[-1][0], end)
+            if first_line and newline >= 0:
+                layers = undress(text, phrase_end, newline, opened) or layers
+            return replace(_all_of(text, layers), by_phrase=True, whole=newline >= 0)
         end = phrase_start
     if phrases:
         return Extracted(None, why="nothing after the answer phrase")
-    start, end = _text_alone(text, bare)
+    start, end = _text_alone(text)
     if start == end:
         return Extracted(None, why="no answer phrase, and more than the text")
-    return Extracted(*_tidied(text, bare, start, end))
+    if not (layers := undress(text, start, end)):
+        return Extracted(None, why="an empty block")
+    found = _all_of(text, layers)
+    if (stated := _SAID.match(text, start, end)) and (layers := undress(text, *stated.span(1))):
+        found = replace(found, dressed=(*found.dressed, *_found(text, layers)))
+    return found
 
 
 _STATED = re.compile(
@@ -288,48 +303,63 @@ _STATED = re.compile(
 """A sentence that states a list, such as "The value of key AB is 12.". An item may hold `is`."""
 
 
-def list_answer(text: str, bare: str, phrases: list[tuple[int, int]]) -> Extracted:
-    """The list after the phrase."""
+_SAID = re.compile(
+    r"\s*+(?:the|its|it|this)\b(?>[^\n]*\b(?:is|are|was|were)\b)\s*+:?\s*+([^\s:][^\n]*+)\s*+\Z",
+    re.IGNORECASE,
+)
+"""A sentence that states a text, such as "The first topic was tea"."""
+
+
+def list_answer(text: str, bare: str, phrases: list[tuple[int, int]], separator: str) -> Extracted:
+    """The list after the phrase; `separator` is between its items."""
     for _, phrase_end in reversed(phrases):
         start, end, whole = lists.place_of(text, bare, phrase_end, len(bare))
         if start < end:
             start += len(text[start:end]) - len(text[start:end].lstrip())
-            if (stated := _STATED.match(bare, start, end)) and "\n" not in bare[start:end]:
+            if (stated := _STATED.match(text, start, end)) and "\n" not in bare[start:end]:
                 start, end = stated.span("list")
-            items = lists.items_of(text, bare, start, end)
-            return Extracted(lists.SEPARATOR.join(items), start, end, by_phrase=True, whole=whole)
+            found = _list_of(text, (start, end), text[:phrase_end], separator)
+            if found.value:
+                return replace(found, by_phrase=True, whole=whole)
     if phrases:
         return Extracted(None, why="nothing after the answer phrase")
-    start, end = _text_alone(text, bare)
-    if stated := _STATED.match(bare, start, end):
+    start, end = _text_alone(text)
+    if stated := _STATED.match(text, start, end):
         is_one = not _SENTENCE_END.search(bare.rstrip(), start, end)
         start, end = stated.span("list") if is_one else (end, end)
     elif bare[start:end].rstrip().endswith(":"):
         start = end
     if start == end:
         return Extracted(None, why="no answer phrase, and more than the list")
-    return Extracted(lists.SEPARATOR.join(lists.items_of(text, bare, start, end)), start, end)
+    return _list_of(text, (start, end), "", separator)
 
 
-def _text_alone(text: str, bare: str) -> tuple[int, int]:
+def _list_of(text: str, place: tuple[int, int], opened: str, separator: str) -> Extracted:
+    """The list at a place of `text`, and what it is with the markup around it and its items."""
+    layers = undress(text, *place, opened)
+    if not layers:
+        return Extracted(None, why="nothing after the answer phrase")
+    as_written = [lists.items_of(text, *layer, separator) for layer in layers]
+    joint = lists.joint(separator)
+    dressed = tuple(map(Found, map(joint.join, as_written), *zip(*layers, strict=True)))
+    return Extracted(joint.join(map(lists.plain, as_written[-1])), *layers[-1], dressed=dressed)
+
+
+def _text_alone(text: str) -> tuple[int, int]:
     """Start and end of a text without an answer phrase; equal if the text is ambiguous."""
     solid = text.rstrip()
     if solid.endswith("```") and (opening := solid.rfind("```", 0, -3)) >= 0:
         line_end = solid.find("\n", opening, len(solid) - 3)
-        return (line_end if line_end >= 0 else opening), len(solid)
-    start, end = _line_around(bare, len(bare.rstrip()) - 1, 0, len(bare))
-    inner_start, inner_end = peel(bare, start, end, QUOTES)
-    outer = text[start:end].strip()
-    wrapped = outer[0] in "\"'\u201c\u2018*`$\\_" and inner_start > start + text[start:end].find(
-        outer
-    )
-    if wrapped and inner_end < start + len(text[start:end].rstrip()):
-        inner = text[inner_start:inner_end]
-        if not any(mark in inner for mark in "*`$"):
-            return start, end
+        return (line_end if line_end >= 0 else opening + 3), len(solid) - 3
+    start, end = _line_around(text, len(solid) - 1, 0, len(text))
+    layers = undress(text, start, end)
+    (outer, outer_end), (inner, inner_end) = layers[0], layers[-1]
+    is_wrapped = text[outer] in "\"'\u201c\u2018*`$\\_" and inner > outer
+    if is_wrapped and inner_end < outer_end and not re.search(r"[*`$]", text[inner:inner_end]):
+        return start, end
     lines = solid.lstrip().split("\n")
     if all(line.strip() for line in lines) and (
         len(lines) == 1 or not lines[0].rstrip().endswith(":")
     ):
-        return 0, len(bare)
+        return 0, len(text)
     return 0, 0

@@ -14,6 +14,7 @@ from .extraction import FIRST
 from .loops import loop_of
 from .markup import without_thoughts
 from .outcomes import FAILURES, Outcome
+from .turns import own_turn
 from .verdict import Verdict
 
 if TYPE_CHECKING:
@@ -67,7 +68,9 @@ def judge(
         return Verdict(Outcome.REFUSED, why=refusal)
     if finish_reason == "content_filter":
         return Verdict(Outcome.REFUSED, why="a content filter")
-    cut_off = finish_reason == "length"
+    turn = own_turn(text, answer, (target, *accept))
+    cut_off = finish_reason == "length" and turn == text
+    text = turn
     if scorer is not None:
         return _judge_by(scorer, text, cut_off=cut_off)
     extracted = extract(text, answer, first_line=cut_off)

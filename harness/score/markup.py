@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 
 def split(text: str) -> list[str]:
@@ -138,3 +142,158 @@ def peel(bare: str, start: int, end: int, pairs: dict[str, str]) -> tuple[int, i
         else:
             return start, end
     return start, start
+
+
+_FILL = "\u200b\u2060\ufeff"
+_SPACE = re.compile(rf"[\s{_FILL}]*+")
+_TOKENS = re.compile(rf"(?:[\s{_FILL}]|<\|[^|<>\n]{{1,40}}\|>)*+")
+_TOKEN_AT_END = re.compile(r"<\|[^|<>\n]{1,40}\|>\Z")
+_LONGEST_TOKEN = 44
+_RUN = re.compile(r"\*{1,3}|_{1,3}|~~|`+|\${1,2}|[\"'\u00ab\u2018\u201c\u201e\u300c\u300e]")
+_AROUND = {
+    **QUOTES,
+    **BRACKETS,
+    **dict(zip("\u2018\u201c\u201e\u300c\u300e", "\u2019\u201d\u201c\u300d\u300f", strict=True)),
+    "\\(": "\\)",
+    "\\[": "\\]",
+}
+_TAG = re.compile(r"<([a-z]{1,10})>", re.IGNORECASE)
+_COMMAND = re.compile(r"\\[A-Za-z]{2,12}\s*\{")
+_OPEN_COMMAND = re.compile(r"\\[A-Za-z]{2,12}\s*\{[^{}]*\Z")
+_BRACE = re.compile(r"\\.|[{}]", re.DOTALL)
+_INFO = re.compile(r"[a-z+-]{0,12}[ ]*+\n", re.IGNORECASE)
+_HEADING = re.compile(r"#{2,6}[ ]+(?=\w)")
+_QUOTED_LINE = re.compile(r"(?:\A|\n)[ ]{0,3}>[^\n]*\Z")
+_TAIL = 400
+"""Characters before an answer in which a mark may open that its end closes."""
+_OPENED = ("***", "**", "*", "___", "__", "_", "~~", "``", "`", "$$", "$", "\\(", "\\[", '"')
+_MOST_LAYERS = 12
+_EMPHASIS = re.compile(r"(?<![\w*`])(\*{1,3}|`{1,3})(?=[^\s*`])([^*`\n]+)(?<=\S)\1(?![\w*`])")
+_ESCAPED = re.compile(r"\\([^\w\s])")
+
+
+def undress(text: str, start: int, end: int, opened: str = "") -> list[tuple[int, int]]:
+    """Start and end of what stands between `start` and `end`: with all that is around it, then
+    without one layer of it after the other. Empty if nothing stands there.
+
+    A layer is a pair of quotes, brackets or marks, of which none is inside; a full stop; or the end
+    of a mark that `opened`, the text before, begins. Nothing is left only of such an end.
+    """
+    start, end = _trimmed(text, start, end)
+    layers = [(start, end)]
+    inner = _without_tokens(text, start, end)
+    if inner[0] < inner[1]:
+        layers.append(inner)
+    stopped = False
+    for close in _closing(text, start, opened):
+        start, end = layers[-1]
+        if end - start <= len(close) and (len(close) == 1 and text[start - 1].isspace()):
+            continue
+        if text.startswith(close, start, end):
+            layers.append(_trimmed(text, start + len(close), end))
+        elif text.endswith((close, f"{close}."), start, end):
+            stop = text[end - 1] == "." and not close.endswith(".")
+            layers.append(_trimmed(text, start, end - len(close) - stop))
+    if layers[-1][0] >= layers[-1][1]:
+        return []
+    while len(layers) < _MOST_LAYERS:
+        start, end = layers[-1]
+        if not stopped and end - start > 1 and text[end - 1] in ".\u3002" and text[end - 2] != ".":
+            stopped, inner = True, (start, end - 1)
+        else:
+            inner = _inside(text, start, end)
+        inner = _trimmed(text, *inner)
+        if inner[0] >= inner[1] or inner == (start, end):
+            break
+        layers.append(inner)
+    return layers
+
+
+def readings(text: str, layers: list[tuple[int, int]]) -> list[tuple[str, int, int]]:
+    """What the layers of `undress` may say, each with its place: the words of each, and those of
+    the last without pairs of marks around some of them, and without escapes.
+    """
+    found = [(" ".join(text[start:end].split()), start, end) for start, end in layers]
+    for pattern, kept in ((_EMPHASIS, r"\2"), (_ESCAPED, r"\1")):
+        if found:
+            words, start, end = found[-1]
+            found.append((pattern.sub(kept, words), start, end))
+    return list(dict.fromkeys(found))
+
+
+def _trimmed(text: str, start: int, end: int) -> tuple[int, int]:
+    """Start and end without white space around."""
+    begin = _SPACE.match(text, start, end)
+    start = begin.end() if begin else start
+    while end > start and (text[end - 1].isspace() or text[end - 1] in _FILL):
+        end -= 1
+    return start, end
+
+
+def _without_tokens(text: str, start: int, end: int) -> tuple[int, int]:
+    """Start and end without special tokens and white space around."""
+    begin = _TOKENS.match(text, start, end)
+    start, end = _trimmed(text, begin.end() if begin else start, end)
+    while token := _TOKEN_AT_END.search(text, max(start, end - _LONGEST_TOKEN), end):
+        start, end = _trimmed(text, start, token.start())
+    return start, end
+
+
+def _closing(text: str, start: int, opened: str) -> Iterator[str]:
+    """The ends of marks that begin in the text before, and are open where an answer starts."""
+    if not opened:
+        return
+    tail = opened[-_TAIL:].rpartition("\n\n")[2]
+    yield from (tag for name in _TAG.findall(tail) if (tag := f"</{name}>") not in tail)
+    if opened.count("```") % 2:
+        yield "```"
+    for mark in _OPENED:
+        close = _AROUND.get(mark, mark) if mark[0] == "\\" else mark
+        if tail.count(mark) % 2 and (close == mark or close not in tail):
+            yield close
+    if _OPEN_COMMAND.search(tail):
+        yield "}"
+    if "\n" in text[start - 1 : start] and _QUOTED_LINE.search(tail.rstrip("\n")):
+        yield ">"
+
+
+def _inside(text: str, start: int, end: int) -> tuple[int, int]:
+    """Start and end within the pair around a text; the same if there is none."""
+    if command := _COMMAND.match(text, start, end):
+        return (command.end(), end - 1) if _closes(text, command.end(), end) else (start, end)
+    if heading := _HEADING.match(text, start, end):
+        return heading.end(), end
+    if (tag := _TAG.match(text, start, end)) and text.endswith(f"</{tag[1]}>", tag.end(), end):
+        return tag.end(), end - len(tag[1]) - 3
+    mark = run[0] if (run := _RUN.match(text, start, end)) else text[start : start + 2]
+    if mark not in _AROUND:
+        mark = mark if run else mark[:1]
+    closing = _AROUND.get(mark, mark if run else "")
+    first, last = start + len(mark), end - len(closing)
+    if not closing or first >= last or not text.endswith(closing, first, end):
+        return start, end
+    inner = text[first:last]
+    if mark in BRACKETS:
+        is_pair = mark not in inner and closing not in inner and _is_balanced(inner)
+    else:
+        is_pair = mark not in inner and closing not in inner
+    if mark[0] in "*_~":
+        is_pair = is_pair and not (inner[0].isspace() or inner[-1].isspace())
+    if is_pair and mark.startswith("```") and (info := _INFO.match(text, first, last)):
+        first = info.end()
+    return (first, last) if is_pair else (start, end)
+
+
+def _is_balanced(text: str) -> bool:
+    """Whether a text closes as many brackets of each kind as it opens."""
+    return all(text.count(one) == text.count(other) for one, other in ("()", "[]", "{}", "<>"))
+
+
+def _closes(text: str, start: int, end: int) -> bool:
+    """Whether the brace at the end closes the one before `start`."""
+    depth = 1
+    for brace in _BRACE.finditer(text, start, end):
+        depth += {"{": 1, "}": -1}.get(brace[0], 0)
+        if not depth:
+            return brace.end() == end
+    return False

@@ -51,6 +51,11 @@ def nfc(text: str) -> str:
     return text if text.isascii() else composed(text).text
 
 
+def tidy(text: str) -> str:
+    """`text` in NFC, with one space between words."""
+    return " ".join(nfc(text).split())
+
+
 def _starts(text: str) -> Iterator[int]:
     """Where a character begins to which the following marks or letters belong, and the end."""
     yield 0

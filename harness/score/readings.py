@@ -16,6 +16,7 @@ from .loops import loop_of
 from .markup import phrase_pattern, without_markup, without_thoughts
 from .normal_form import nfc
 from .outcomes import Cause
+from .turns import own_turn
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -57,7 +58,7 @@ def reading_of(
         return Reading.AS_JUDGED if lost else Reading.LEFT_OUT
     if cause is not Cause.FORM:
         return Reading.LEFT_OUT
-    text = without_markup(nfc(without_thoughts(reply)))
+    text = without_markup(nfc(without_thoughts(own_turn(reply, answer, targets))))
     is_named = TYPES[answer.type].is_named(text, targets, answer)
     return Reading.MAY_BE_RIGHT if is_named else Reading.UNREAD
 

@@ -81,6 +81,12 @@ class Answer(Part):
     """
     ordered: bool | None = Field(default=None, examples=[False])
     """For `list`: whether the order of the items counts. Default: `true`."""
+    item_separator: Annotated[str, Field(min_length=1, max_length=10)] | None = Field(
+        default=None, examples=[";"]
+    )
+    """For `list`: what stands between the items, in targets and in replies; a space is any white
+    space. Default: a comma.
+    """
     case: bool | None = Field(default=None, examples=[False])
     """For `code`: whether upper and lower case differ. Default: `true`."""
 

@@ -180,8 +180,9 @@ class WorkedExamples:
         return found
 
     def _add(self, rows: dict[object, _Row], item: Item, length: int) -> None:
-        answer = str(self._task.spec.answer.kind.value(item.target))
-        rows.setdefault(_shown(item), _Row(item, length, answer))
+        answer = self._task.spec.answer
+        target = str(answer.kind.value(item.target, answer))
+        rows.setdefault(_shown(item), _Row(item, length, target))
 
     @cached_property
     def _hidden(self) -> list[str]:

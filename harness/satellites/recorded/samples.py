@@ -265,12 +265,13 @@ class SampleFinder:
         target and length. The shortest samples show most.
         """
         targets = []
+        answer = self._task.spec.answer
         condition = self._conditions[0]
         with suppress(TaskError):
             for length in self._task.lengths[:_LINES_TRIED]:
                 for index in range(_SAMPLES_TRIED):
                     item = item_of(self._task, condition, length, index, self.seed)
-                    target = float(self._task.spec.answer.kind.value(item.target))
+                    target = float(answer.kind.value(item.target, answer))
                     targets.append((target, target - length))
         if not targets:
             return -math.inf, math.inf
@@ -338,7 +339,7 @@ def _of_type(given: object, answer: Answer) -> object:
     except ValueError:
         return None
     if isinstance(value, list) and all(isinstance(one, str) for one in value):
-        value = answer.kind.value(value)
+        value = answer.kind.value(value, answer)
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
