@@ -61,6 +61,7 @@ def if_sent(name: str, said: str) -> Callable[[Body], str]:
         "Unsupported value: 'temperature' does not support 0 with this model.",
         "Unrecognized request arguments supplied: temperature, top_k",
         "Temperature is not permitted",
+        "with max_tokens=40, temperature is an unexpected field",
         "openrouter does not support parameters: ['temperature'], for model=m",
     ],
 )
