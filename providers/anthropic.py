@@ -40,6 +40,7 @@ from eyechart.providers.http.errors import error_of, error_within
 from eyechart.providers.http.sdk import NO_KEY, broken, http_client
 from eyechart.providers.naming import named
 from eyechart.providers.openai.form import read_json, tier_of
+from eyechart.providers.openai.remedies import NO_TEMPERATURE
 from eyechart.providers.secrets import keep_secret, redact_address
 
 if TYPE_CHECKING:
@@ -91,8 +92,7 @@ class AnthropicProvider:
                 if self._adapt(body, str(error)):
                     continue
                 if "temperature" in body and "temperature" in str(error):
-                    none = named("temperature", "none")
-                    raise BadRequestError(f"{error}; {none} sends none") from error
+                    raise BadRequestError(f"{error}; {NO_TEMPERATURE}") from error
                 raise
 
     async def _send(self, messages: Any, body: dict[str, Any]) -> Reply:

@@ -270,7 +270,7 @@ def test_a_temperature_out_of_range_names_what_helps() -> None:
     """It is the user's, so it is not left out."""
     with (
         fake_server(always(rejected("temperature: range: 0..1"))) as server,
-        pytest.raises(BadRequestError, match=r"0\.\.1; temperature='none' sends none"),
+        pytest.raises(BadRequestError, match=r"0\.\.1; with the temperature 'none'"),
     ):
         ask(server, own(server, temperature=3.0))
     assert len(server.asked) == 1

@@ -247,6 +247,13 @@ def test_a_rejected_parameter_is_dropped_once_and_for_all() -> None:
     assert "'temperature'" in told[0]
 
 
+def test_a_refusal_that_a_router_forwards_is_one() -> None:
+    """With status 200, and the server's own in the body."""
+    said = {"code": 400, "message": "`temperature` is deprecated for this model."}
+    with fake_server(refusing(Response(200, {"error": said}), "temperature")) as server:
+        assert [reply.dropped_params for reply in ask(server)] == [("temperature",)]
+
+
 def refusing(error: Response, *names: str) -> Callable[[Asked, int], Response]:
     """A server that answers with `error` whatever has one of `names`."""
 

@@ -167,7 +167,7 @@ def vllm_error(message: str) -> dict[str, Any]:
         (
             openai_error(400, "`temperature` is deprecated for this model."),
             BadRequestError,
-            "temperature='none' sends none",
+            "with the temperature 'none'",
         ),
         (openai_error(429, "slow down"), RateLimitError, "slow down"),
         (openai_error(500, "oops"), ServerFaultError, "oops"),

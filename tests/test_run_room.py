@@ -443,6 +443,8 @@ class TestFirstReplies:
         ("error", "requests", "remedy"),
         [
             (BadRequestError("400: no template"), 6, "--param"),
+            (BadRequestError("400: temperature: 0 to 1"), 6, "such as --temperature none, "),
+            (BadRequestError("400: bad top_p"), 6, "such as --param top_p=…, "),
             (ServerFaultError("500: oops"), 8, "--base-url"),
         ],
     )

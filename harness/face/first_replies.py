@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from eyechart.harness.analysis.judging import judge_of_task
 from eyechart.harness.analysis.remedies import Remedies, context_of
@@ -14,13 +15,9 @@ from eyechart.harness.journal.record import Record
 from eyechart.harness.run.first_replies import FirstVerdict
 from eyechart.harness.run.run_request import RunRequest
 from eyechart.harness.score.outcomes import Cause, Outcome
-from eyechart.providers.base import BadRequestError
+from eyechart.providers.base import BadRequestError, sampling_of
 from eyechart.providers.naming import named
 
-_REJECTED = (
-    f"leave out or correct what the server rejects (such as {named('params')}, "
-    f"{named('max_tokens')}, {named('api')} or {named('system')}), or change the server"
-)
 _FAILS = f"look at the server and its log, and at the address ({named('base_url')})"
 """What the user can do where no sample has a reply."""
 _NO_DIFFERENCE = "in each of the first {} forced choices all options have the same probability"
@@ -101,7 +98,22 @@ def _without_replies(records: Sequence[Record]) -> FirstVerdict:
         (
             f"{first} got a reply",
             *(f"  {times} time{'s' * (times > 1)}: {message}" for message, times in reasons),
-            _REJECTED if rejected else _FAILS,
+            _rejected(messages) if rejected else _FAILS,
         ),
         asks_again=True,
+    )
+
+
+def _rejected(messages: Iterable[str]) -> str:
+    """What the user can do where a server rejects all requests, by the parameters that it names."""
+    words = {word for message in messages for word in re.findall(r"[a-z_]+", message)}
+    none = named("temperature", "none")
+    options = [
+        none if name == "temperature" else named("params", f"{name}=…")
+        for name in sampling_of(words)
+    ]
+    such = ", ".join(options or [named("params"), none])
+    return (
+        f"leave out or correct what the server rejects (such as {such}, {named('max_tokens')}, "
+        f"{named('api')} or {named('system')}), or change the server"
     )

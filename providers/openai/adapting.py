@@ -68,6 +68,8 @@ class Adapting:
                 reply = await send(dict(body), sent)
             except ProviderError as error:
                 text = self._refused(error)
+                if isinstance(error, BadRequestError) and error.__cause__ is None:
+                    text = str(error)  # a router's, with status 200
                 fields = {name: body[name] for name in body.keys() - _PROMPTS}
                 is_bare = refusal is not None
                 if text is not None and body != self._form.body(request, bare=is_bare):
@@ -82,7 +84,7 @@ class Adapting:
                 refusal = error
             else:
                 self._note_taken(body, is_bare=refusal is not None)
-                dropped = tuple(sorted(self._form.dropped))
+                dropped = tuple(sorted(self._form.dropped - body.keys()))
                 return replace(reply, dropped_params=dropped) if dropped else reply
 
     def _adapted(self, error: ProviderError, text: str, body: Mapping[str, Any]) -> bool:
@@ -103,7 +105,8 @@ class Adapting:
             neutral = self._form.neutral.fields
             names.sort(key=lambda name: (name not in neutral, name != "temperature"))
         whole = is_unknown or (is_choice and not self._settings.temperature)
-        if self._form.adapt(names[0], text, whole=whole):
+        tried = names if is_unknown else names[:1]
+        if any(self._form.adapt(name, text, whole=whole) for name in tried):
             return True
         raise self._remedies.of_parameter(error, names[0]) from error.__cause__
 

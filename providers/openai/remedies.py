@@ -16,6 +16,8 @@ from eyechart.providers.base import (
 )
 from eyechart.providers.naming import named
 
+NO_TEMPERATURE = "with the temperature 'none' none is sent"
+
 
 @dataclass(frozen=True, slots=True)
 class Remedies:
@@ -37,19 +39,19 @@ class Remedies:
         return error
 
     def of_parameter(self, error: ProviderError, name: str) -> ProviderError:
-        """The error about a parameter that is not left out, with the setting that it is of."""
+        """The error about a parameter that is not left out, with what the user gave it by. It is
+        the error of a sample, which is kept and shown at every door, so it names no option.
+        """
         given = self.settings
         if name in given.params:
-            what = named("params", name)
-        elif name == "temperature":
-            return BadRequestError(f"{error}; {named('temperature', 'none')} sends none")
-        elif name == "reasoning_effort" and given.effort:
-            what = named("effort", given.effort)
-        elif given.thinking and not name.startswith("max_"):
-            what = named("thinking", given.thinking)
-        else:
-            return error
-        return BadRequestError(f"{error}; leave out {what}")
+            return BadRequestError(f"{error}; leave out the param {name!r}")
+        if name == "temperature":
+            return BadRequestError(f"{error}; {NO_TEMPERATURE}")
+        if name == "reasoning_effort" and given.effort:
+            return BadRequestError(f"{error}; leave out the effort {given.effort!r}")
+        if given.thinking and not name.startswith("max_"):
+            return BadRequestError(f"{error}; leave out thinking {given.thinking!r}")
+        return error
 
     async def scored(self, scoring: Awaitable[Reply]) -> Reply:
         """The reply with the options, or its error with what helps."""
