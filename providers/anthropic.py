@@ -36,8 +36,8 @@ from eyechart.providers.catalog.endpoints import address_problem, int_of
 from eyechart.providers.catalog.model_facts import model_facts
 from eyechart.providers.contract import is_count
 from eyechart.providers.finish import finish_of
-from eyechart.providers.http.errors import error_of, error_within
-from eyechart.providers.http.sdk import NO_KEY, broken, http_client
+from eyechart.providers.http.errors import error_within
+from eyechart.providers.http.sdk import NO_KEY, broken, http_client, status_error
 from eyechart.providers.naming import named
 from eyechart.providers.openai.form import read_json, tier_of
 from eyechart.providers.openai.remedies import NO_TEMPERATURE
@@ -160,8 +160,7 @@ class AnthropicProvider:
         try:
             yield
         except anthropic.APIStatusError as error:
-            read = error.response
-            raise error_of(read.status_code, read.text, read.headers) from error
+            raise status_error(error.response, str(self._client.base_url)) from error
         except (anthropic.APITimeoutError, TimeoutError) as error:
             raise ReplyTimeoutError(f"no reply within {TIMEOUT_S:.0f} s") from error
         except anthropic.APIConnectionError as error:

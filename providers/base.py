@@ -35,7 +35,7 @@ import msgspec
 from msgspec.structs import force_setattr
 
 from eyechart.providers.naming import in_python, named
-from eyechart.providers.secrets import keep_secret, redact
+from eyechart.providers.secrets import keep_key, redact
 
 FinishReason: TypeAlias = Literal["stop", "length", "content_filter", "other"]
 Api: TypeAlias = Literal["chat", "completions"]
@@ -449,7 +449,7 @@ def environment_key(variable: str) -> str:
     key = os.environ.get(variable, "").strip()
     if not (key.isascii() and key.isprintable()):
         raise SetupError(f"{variable} holds characters that no key has; set it anew")
-    keep_secret(key)
+    keep_key(key)
     return key
 
 

@@ -26,6 +26,9 @@ A_KEY = "has a key in it, which would be written to files; a key goes into a var
 _SHORTEST_SECRET = 4
 _SHORTEST_VARIABLE = 8
 """Shorter values of variables with such names may be words like `none`."""
+_WORD = re.compile(r"(?=.{1,12}$)(?:[a-z]+(?:[-_][a-z]+)*|[A-Z]+|[A-Z][a-z]+)")
+"""A key of this form is none, but a word for a server that needs none: `local`, `EMPTY`,
+`not-needed`. Hiding it would make messages unreadable."""
 _SHORTEST_CORE = 8
 """Fewest base64 characters that are treated as a secret."""
 _SECRET_VARIABLE = re.compile(r"KEY|TOKEN|SECRET|PASSWORD|CREDENTIAL", re.IGNORECASE)
@@ -56,6 +59,12 @@ def keep_secret(value: str) -> None:
             _keep_user_info(_from_base64(rest))
     else:
         _KNOWN.keep(value)
+
+
+def keep_key(value: str) -> None:
+    """Does the same for a key, unless it is an ordinary word."""
+    if not _WORD.fullmatch(value.strip()):
+        keep_secret(value)
 
 
 def keep_address(url: str) -> None:
@@ -306,7 +315,11 @@ class _Known:
             return
         self._environ = environ
         named = {value.strip() for name, value in environ.items() if _SECRET_VARIABLE.search(name)}
-        self._variables = frozenset(value for value in named if len(value) >= _SHORTEST_VARIABLE)
+        self._variables = frozenset(
+            value
+            for value in named
+            if len(value) >= _SHORTEST_VARIABLE and not _WORD.fullmatch(value)
+        )
         for value in environ.values():
             if match := _USER_INFO.search(value):  # of a proxy
                 _keep_user_info(match[1])

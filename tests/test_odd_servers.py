@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import pytest
+
 from tests.fake_server import Asked, Response, chat, fake_server
 
 if TYPE_CHECKING:
@@ -15,7 +17,8 @@ TOO_LONG = "This model's maximum context length is 4096 tokens. However, you req
 def asked(lab: Lab, url: str, *more: str) -> Done:
     """One task of an own server; the limits of the first replies are those of any run."""
     lab.monkeypatch.chdir(lab.folder)
-    return lab.bench("run", "-t", "counting/sum", "-m", "m", "--base-url", url, *more)
+    model = () if "-m" in more else ("-m", "m")
+    return lab.bench("run", "-t", "counting/sum", "--base-url", url, *model, *more)
 
 
 def test_a_window_that_the_list_of_models_names_keeps_long_prompts_back(lab: Lab) -> None:
@@ -64,3 +67,42 @@ def test_a_fault_of_the_server_about_a_long_prompt_is_asked_three_times(lab: Lab
     assert done.code == 0
     assert sum(len(messages[-1]["content"]) > 300 for messages in sent) == 3 * 3
     assert "overflow" in done.out
+
+
+@pytest.mark.parametrize("answers", [True, False])
+@pytest.mark.parametrize("model", ["m", "anthropic/m"])
+def test_a_proxy_of_the_environment_is_named(lab: Lab, model: str, *, answers: bool) -> None:
+    """Where a request that failed went to it, as with curl also one to this machine; then the key
+    is not to blame. What NO_PROXY names is asked itself.
+    """
+    for name in ("no_proxy", "NO_PROXY", "all_proxy", "ALL_PROXY", "HTTP_PROXY"):
+        lab.monkeypatch.delenv(name, raising=False)
+    with (
+        fake_server(lambda _asked, _number: Response(403, "<html>Forbidden</html>")) as proxy,
+        fake_server(lambda _asked, _number: Response(body=chat("Final answer: 2"))) as server,
+    ):
+        address = proxy.base_url.removesuffix("/v1") if answers else "http://127.0.0.1:9"
+        lab.monkeypatch.setenv("http_proxy", address.replace("://", "://user:pa55word@"))
+        more = ("-m", model, "--lengths", "2", "--samples", "1")
+        done = asked(lab, server.base_url, *more)
+        assert done.code == 1
+        assert f"proxy {address.replace('://', '://***@')} of http_proxy: NO_PROXY=127" in done.err
+        assert "_API_KEY" not in done.err
+        assert "pa55word" not in done.err
+        assert not server.asked
+        lab.monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+        asked(lab, server.base_url, *more)
+        assert server.asked
+
+
+@pytest.mark.parametrize("model", ["m", "vllm/m", "anthropic/m"])
+def test_no_password_of_a_netrc_file_is_sent(lab: Lab, model: str) -> None:
+    """What it has for the host of a server is of other programs."""
+    (lab.folder / ".netrc").write_text("machine 127.0.0.1 login me password pa55word\n")
+    lab.monkeypatch.setenv("HOME", str(lab.folder))
+    lab.monkeypatch.setenv("NETRC", str(lab.folder / ".netrc"))
+    listed = {"data": [{"id": "m"}], **chat("Final answer: 2")}
+    with fake_server(lambda _asked, _number: Response(body=listed)) as server:
+        asked(lab, server.base_url, "-m", model, "--lengths", "2", "--samples", "1")
+    assert server.asked
+    assert not any("basic" in one.headers.get("authorization", "").lower() for one in server.asked)

@@ -17,6 +17,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from eyechart.providers import secrets
+from eyechart.providers.base import environment_key
 from eyechart.providers.quoting import any_quoting, within_base64
 from eyechart.providers.secrets import (
     holds_key,
@@ -129,6 +130,25 @@ def test_what_may_be_an_answer_stays_in_replies(secret: str, stays: bool) -> Non
     keep_secret(secret)
     assert (mask(f"Final answer: {secret}") == f"Final answer: {secret}") == stays
     assert redact(f"bad key: {secret}") == "bad key: ***"
+
+
+@pytest.mark.parametrize(
+    "word", ["local", "none", "EMPTY", "Test", "placeholder", "lm-studio", "not-needed", "no_key"]
+)
+def test_a_key_that_is_an_ordinary_word_hides_nothing(
+    monkeypatch: pytest.MonkeyPatch, word: str
+) -> None:
+    """Servers that need no key are given one; the same word as a password is still hidden."""
+    fresh()
+    monkeypatch.setenv("OPENAI_API_KEY", word)
+    assert environment_key("OPENAI_API_KEY") == word
+    said = f"{word}/m is asked; {word}-{word}: 3 of 5 replies"
+    assert redact(said) == mask(said) == said
+    keep_address(f"http://me:{word}@host")
+    assert redact(f"a {word} b") == "a *** b"
+    monkeypatch.setenv("OPENAI_API_KEY", "tea4two-and-two4tea")
+    environment_key("OPENAI_API_KEY")
+    assert "tea4two" not in redact("tea4two-and-two4tea is asked")
 
 
 def test_a_short_key_is_none_within_a_word() -> None:

@@ -55,11 +55,18 @@ _NO_MODEL = re.compile(
     r"|unknown model|model_not_found|no such model",
     re.IGNORECASE,
 )
-_NO_MONEY = re.compile(
-    r"insufficient_quota|exceeded your current quota|billing|credit balance", re.IGNORECASE
+_BROKE = re.compile(
+    r"insufficient[_ ](?:quota|balance|funds?|credits?)|exceeded your current quota"
+    r"|payment required|balance is too low"
+    r"|(?:no|out of|run out of|used all)(?: \w+){0,3} credits?\b"
+    r"|arrear|(?:credits?|balance)(?: \w+){0,3} exhausted|余额不足|欠费",
+    re.IGNORECASE,
 )
+"""What is said of an account without money, and of no limit of rates unless there is a wait."""
+_NO_MONEY = re.compile(rf"{_BROKE.pattern}|billing|credit balance", re.IGNORECASE)
 _EMPTY_ACCOUNT = re.compile(r"insufficient_quota|billing|credit", re.IGNORECASE)
 """In a 429's code. Its prose mentions quota and billing for a rate limit too."""
+_PER_TIME = re.compile(r"\bper[ _-](?:min|hour|day|second)|\brate\b|try again|retry", re.IGNORECASE)
 _RETRY_IN = re.compile(
     r"retry(?:Delay\"?\s*:\s*\"?| in | after )(\d+(?:\.\d+)?)\s?s", re.IGNORECASE
 )
@@ -103,7 +110,9 @@ def error_of(
         )
     if status == HTTPStatus.TOO_MANY_REQUESTS and not _EMPTY_ACCOUNT.search(code):
         wait_s = retry_after_s(headers)
-        return RateLimitError(shown, retry_after_s=_body_wait_s(body) if wait_s is None else wait_s)
+        wait_s = _body_wait_s(body) if wait_s is None else wait_s
+        if wait_s is not None or not _BROKE.search(message) or _PER_TIME.search(message):
+            return RateLimitError(shown, retry_after_s=wait_s)
     if status in (*_TRANSIENT, _NO_CAPACITY) or status >= HTTPStatus.INTERNAL_SERVER_ERROR:
         wait_s = retry_after_s(headers)
         kind = OverloadedError if status in _TOO_MUCH or wait_s is not None else ServerFaultError

@@ -4,21 +4,26 @@ from __future__ import annotations
 
 import os
 import ssl
+import urllib.request
 from collections.abc import AsyncIterator, Callable
 from functools import lru_cache
 from http.cookiejar import CookieJar, DefaultCookiePolicy
 from typing import TypeVar
+from urllib.parse import urlsplit
 
 import httpx2
 
 from eyechart.providers.base import (
+    AuthError,
     BadReplyError,
     BrokenConnectionError,
     ConnectError,
     ProviderError,
     SetupError,
+    StopRunError,
 )
 from eyechart.providers.http.bodies import ACCEPTED, LIMITS, Limits, bounded
+from eyechart.providers.http.errors import error_of
 from eyechart.providers.secrets import keep_address, redact_address
 
 _Client = TypeVar("_Client", bound=httpx2.AsyncClient)
@@ -99,4 +104,34 @@ def broken(error: BaseException, address: str) -> ProviderError:
     if isinstance(cause, BadReplyError):  # of `bounded`
         return cause
     kind = ConnectError if isinstance(cause, httpx2.ConnectError) else BrokenConnectionError
-    return kind(f"no connection to {redact_address(address)}: {cause}")
+    why = " ".join(str(cause).split()) or type(cause).__name__
+    return _proxied(kind(f"no connection to {redact_address(address)}: {why}"), address)
+
+
+def status_error(response: httpx2.Response, address: str) -> ProviderError:
+    """The error for a response that is no reply. One without JSON may be of a proxy, not of the
+    server.
+    """
+    error = error_of(response.status_code, response.text, response.headers)
+    is_json = response.text.lstrip().startswith(("{", "["))
+    return error if is_json else _proxied(error, address)
+
+
+def _proxied(error: ProviderError, address: str) -> ProviderError:
+    """The error with the proxy through which the request went; itself where there was none. No
+    access may then be the proxy's word: no key is to blame.
+    """
+    parts, proxies = urlsplit(address), urllib.request.getproxies()
+    names = (f"{parts.scheme}_proxy", "all_proxy")
+    host = parts.hostname or ""
+    name = next((name for name in names if proxies.get(name.removesuffix("_proxy"))), None)
+    if name is None or urllib.request.proxy_bypass(host):
+        return error
+    variable = next((one for one in (name, name.upper()) if os.environ.get(one)), "this system")
+    noted = (StopRunError if isinstance(error, AuthError) else type(error))(
+        f"{error}; the request went to the proxy "
+        f"{redact_address(proxies[name.removesuffix('_proxy')])} of {variable}: "
+        f"NO_PROXY={host} asks the server itself"
+    )
+    vars(noted).update({one: value for one, value in vars(error).items() if one != "lines"})
+    return noted

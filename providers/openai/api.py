@@ -32,9 +32,8 @@ from eyechart.providers.base import (
 )
 from eyechart.providers.catalog.endpoints import Endpoint, address_problem, endpoint_of
 from eyechart.providers.catalog.model_facts import ModelFacts, model_facts
-from eyechart.providers.http.errors import error_of
 from eyechart.providers.http.replicas import Replicas, check_replicas
-from eyechart.providers.http.sdk import NO_KEY, broken, http_client
+from eyechart.providers.http.sdk import NO_KEY, broken, http_client, status_error
 from eyechart.providers.naming import named
 from eyechart.providers.openai.adapting import Adapting
 from eyechart.providers.openai.descriptor import AZURE_VARIABLES
@@ -248,7 +247,7 @@ def sdk_errors(client: openai.AsyncOpenAI, within_s: float = TIMEOUT_S) -> Itera
 def mapped(error: openai.OpenAIError, client: openai.AsyncOpenAI) -> ProviderError:
     """The error of `providers.base` for an error of the SDK."""
     if isinstance(error, openai.APIStatusError):
-        return error_of(error.response.status_code, error.response.text, error.response.headers)
+        return status_error(error.response, str(client.base_url))
     if isinstance(error, openai.APITimeoutError):
         return ReplyTimeoutError(f"no reply within {TIMEOUT_S:.0f} s")
     if isinstance(error, openai.APIConnectionError):

@@ -21,7 +21,8 @@ from eyechart.providers.base import (
 )
 from eyechart.providers.catalog.endpoints import endpoint_of
 from eyechart.providers.catalog.model_facts import model_facts
-from eyechart.providers.http.errors import as_text, error_of, refused_parameters
+from eyechart.providers.http.error_body import as_text
+from eyechart.providers.http.errors import error_of, refused_parameters
 from eyechart.providers.openai.form import OpenAIForm, path_of, reply_of, vllm_form, writes_cost
 from eyechart.providers.openai.remedies import Remedies
 from eyechart.providers.openai.responses import as_chat, is_response
