@@ -791,3 +791,126 @@ def test_items_of_a_list_keep_what_the_target_has(target: str, said: str, outcom
     answer = Answer(type="list")
     for shape in ("Final answer: {}", "Final answer:\n{}\nThat is it.", "**Final answer:** {}"):
         assert judged(shape.format(said), answer, target).outcome == outcome, shape
+
+
+@pytest.mark.parametrize(
+    ("reply", "value"),
+    [
+        ("What a nice one! I find 6 ones in the row.", 6),
+        ("That is an easy one, the row has 6 of them.", 6),
+        ("In this one there are 6 letters.", 6),
+        ("This one has 6.", 6),
+        ("Going one by one I get 6 in all.", 6),
+        ("Read one at a time, it makes 6", 6),
+        ("With the last one it is 6.", 6),
+        ("Each one counted, that gives 6.", 6),
+        ("I zero in on the b's: 6", 6),
+        ("A two-step check gives 6.", 6),
+        ("I see one a and 6 b's.", None),
+        ("One or 6, who knows", None),
+        ("There is a single one and 6 zeros.", None),
+        ("The answer is one, or is it 6", None),
+        ("The answer is one.", 1),
+        ("Final answer: one", 1),
+        ("The content of the line red-hat is <6102>.", 6102),
+        ("The <CONTENT> of it is <-7>.", -7),
+        ("I found < 6 of them.", None),
+        ("It is 3 < 6 > 4.", None),
+        ("analysisThe row has 3 a and 4 b.assistantfinalThere are 6 letters.", 6),
+        ("analysisMaybe 5.assistantfinal6", 6),
+        ("We sum up to 5. Done.assistantfinalFinal answer: 6", 6),
+        ("analysisThe row has 6", None),
+        ("The analysis gives 6", 6),
+    ],
+)
+def test_numbers_in_words_of_a_sentence(reply: str, value: int | None) -> None:
+    """A word such as one is no second number where it counts nothing; nor is thinking an answer."""
+    assert extract(reply, INTEGER).value == value
+
+
+@pytest.mark.parametrize(
+    ("reply", "value"),
+    [
+        *(
+            ("\u67095\u4e2a", 5),
+            ("5\u4e2a\u3002", 5),
+            ("5\u500b\u3067\u3059", 5),
+            ("\u7b54\u6848\u662f12", 12),
+        ),
+        *(
+            ("\u4e00\u5171\u6709\uff15\u4e2a\u5b57\u6bcd\u3002", 5),
+            ("5\uac1c\uc785\ub2c8\ub2e4", 5),
+            ("\u0e21\u0e355\u0e15\u0e31\u0e27", 5),
+        ),
+        *(
+            ("\u7b2c5\u4e2a", None),
+            ("5\u756a\u76ee", None),
+            ("\u81f3\u5c115\u4e2a", None),
+            ("5\u500b\u4ee5\u4e0a", None),
+        ),
+        *(
+            ("5\u4e07", None),
+            ("\u4e947", None),
+            ("5\u4e2a\u62166\u4e2a", None),
+            ("5\u4e2a\uff1f", None),
+        ),
+        *(("\u7b2c3\u884c\u67095\u4e2a", 5), ("3\u70b97", None), ("\u4e0d\u662f5\u4e2a", None)),
+    ],
+)
+def test_numbers_beside_letters_of_scripts_without_spaces(reply: str, value: int | None) -> None:
+    """Chinese, Japanese, Korean and Thai set no space around digits."""
+    for text in (reply, f"Final answer: {reply}", f"Hm.\nFinal answer:\n{reply}"):
+        assert extract(text, INTEGER).value == value, text
+
+
+def test_other_types_beside_letters_of_scripts_without_spaces() -> None:
+    """Options, symbols, codes and answer phrases need no space there either."""
+    fruit = Answer(type="choice", options=("\u82f9\u679c", "\u9999\u8549"))
+    assert judged("\u6211\u9009\u82f9\u679c\u3002", fruit, "\u82f9\u679c").outcome == "correct"
+    assert judged("\u6211\u9009\u9999\u8549\u3002", fruit, "\u82f9\u679c").outcome == "incorrect"
+    assert judged("\u4e0d\u662f\u82f9\u679c\u3002", fruit, "\u82f9\u679c").outcome == "unparsed"
+    assert (
+        judged("\u82f9\u679c\u3067\u306f\u306a\u3044", fruit, "\u82f9\u679c").outcome == "unparsed"
+    )
+    assert judged("\u82f9\u679c\u548c\u9999\u8549", fruit, "\u82f9\u679c").outcome == "unparsed"
+    numerals = Answer(type="choice", options=("\u4e09\u5341", "\u4e8c\u5341"))
+    assert judged("\u5171\u4e8c\u5341\u4e09\u4e2a", numerals, "\u4e8c\u5341").outcome == "unparsed"
+    assert judged("\u6700\u540e\u4e00\u4e2a\u662fk\u3002", SYMBOL, "k").outcome == "correct"
+    assert judged("\u7b54\u6848\u662f\u300ckiwi\u300d\u3002", SYMBOL, "kiwi").outcome == "correct"
+    code = Answer(type="code")
+    assert judged("\u5bc6\u7801\u662fAB12\u3002", code, "AB12").outcome == "correct"
+    phrase = Answer(type="text", phrase="\u7b54\u6848\u662f")
+    assert (
+        judged("\u6240\u4ee5\u7b54\u6848\u662f\u84dd\u8272\u3002", phrase, "\u84dd\u8272").outcome
+        == "correct"
+    )
+    letters = Answer(type="choice", options=("red", "green"), letters=True)
+    assert judged("Final answer: \u9009B\u3002", letters, "green").outcome == "correct"
+
+
+@pytest.mark.parametrize(
+    ("reply", "value"),
+    [
+        ('The <CONTENT> of "wild-cat" is <60217>.', "60217"),
+        ("The code of 'wild-cat' is 60217, I think", "60217"),
+        ('In "wild-cat" it is "60217".', "60217"),
+        ('Of 60217 and 60218 it is "wild-cat".', "wild-cat"),
+    ],
+)
+def test_the_only_token_with_a_digit_is_the_code(reply: str, value: str) -> None:
+    """Also where another token is in quotes."""
+    assert extract(reply, Answer(type="code")).value == value
+
+
+def test_a_sentence_without_the_phrase_may_state_a_text() -> None:
+    """Its last words, or those in quotes, are compared as well."""
+    for reply in (
+        'The first topic was "Old boats".',
+        "The first topic that we had is Old boats",
+        "It was **Old boats**.",
+        "Sortie : Old boats",
+        "**Topic:** Old boats",
+    ):
+        assert judged(reply, TEXT, "Old boats").outcome == "correct"
+        assert judged(reply, TEXT, "New boats").outcome == "incorrect"
+    assert judged("The first topic was not Old boats.", TEXT, "Old boats").outcome == "incorrect"

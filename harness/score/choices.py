@@ -24,7 +24,7 @@ from itertools import islice
 from typing import NamedTuple
 
 from .integers import BULLETS, MOST_FOUND, Found, is_denied
-from .markup import BRACKETS, QUOTES, peel, split, without_markup
+from .markup import BRACKETS, QUOTES, UNSPACED, edges, peel, split, without_markup
 from .normal_form import nfc
 
 NO_OPTION = "no option"
@@ -46,17 +46,24 @@ _DOUBT = re.compile(
 )
 _NEGATION = re.compile(
     r"\b(?:no|not|never|none|neither|nor|without|except|unlike|wrong|incorrect|false|unlikely"
-    r"|impossible|(?:rather|other)\s+than|instead\s+of)\b|n't\b",
+    r"|impossible|(?:rather|other)\s+than|instead\s+of)\b|n't\b"
+    r"|\u4e0d\u662f|[\u5e76\u4e26]\u975e|[\u6ca1\u6c92]\u6709|\u4e0d\u5728",
     re.IGNORECASE,
 )
 _SENTENCE = re.compile(r"(?:[^.!?\n]|[.!?](?=\S))++[.!?]*+")
 _LIST_ITEM = re.compile(r"\W*+(?:[A-Za-z]|\d{1,3})[.)]\s")
+_DENIED_AFTER = re.compile(
+    r"\s*+(?:(?:\u3067\u306f|\u3058\u3083)\u306a|[\uc774\uac00]?\s*+\uc544\ub2c8)"
+)
+"""Japanese and Korean deny after the word."""
 _CLAUSE_END = re.compile(r"[.,:;!?(]")
 _CLAUSE = 60
 _CUE = re.compile(r"\b(?:option|choice|answer|letter)(?:\s+is)?[\s\"'(\[:]*\Z", re.IGNORECASE)
 _CUE_WINDOW = 20
 _OPENING = re.compile(r"\W*+(?:(?:the\s++)?(?:answer|response)(?:\s++is)?\W*+)?", re.IGNORECASE)
 _SET_APART = re.compile(r"[ \"')\]]*+(?:[.,:;!\n\u2013\u2014]|\Z)")
+_APART = (rf"(?<![^\W{UNSPACED}])(?<!['-])", rf"(?![^\W{UNSPACED}]|['-])")
+"""What is around a single character that stands for itself."""
 _NAMED = "\x1f"
 """Stands for each character of an option that was found."""
 
@@ -79,7 +86,9 @@ def folded(text: str) -> str:
 
 def has_words(text: str, words: str) -> bool:
     """Whether `text` has these words, neither within longer ones nor with their case."""
-    return re.search(rf"(?<!\w){re.escape(folded(words))}(?!\w)", folded(text)) is not None
+    wanted = folded(words)
+    before, after = edges(wanted)
+    return re.search(f"{before}{re.escape(wanted)}{after}", folded(text)) is not None
 
 
 def _plain(option: str) -> str:
@@ -90,8 +99,7 @@ def _plain(option: str) -> str:
 
 def _words(option: str) -> str:
     parts = r"\s++".join(map(re.escape, _plain(option).split()))
-    before = r"(?<!\w)" if re.match(r"\w", _plain(option)) else ""
-    after = r"(?!\w)" if re.search(r"\w\Z", _plain(option)) else ""
+    before, after = edges(_plain(option))
     return f"{before}{parts}{after}"
 
 
@@ -111,7 +119,7 @@ def _choices(options: tuple[str, ...], *, letters: bool) -> _Choices:
     return _Choices(
         names,
         re.compile("|".join(map(_words, long)), re.IGNORECASE) if long else None,
-        re.compile(rf"(?<![\w'-])(?:{'|'.join(single)})(?![\w'-])") if single else None,
+        re.compile(f"{_APART[0]}(?:{'|'.join(single)}){_APART[1]}") if single else None,
         re.compile(rf"([{''.join(of_letter)}])\s*+[).:\]-]\s*+(.++)", re.IGNORECASE | re.DOTALL)
         if of_letter
         else None,
@@ -151,7 +159,7 @@ def choice(line: str, options: tuple[str, ...], *, letters: bool, own_line: bool
     problems = (
         (not found, NO_OPTION),
         (len({option.value for option in found}) > 1, "two different options"),
-        (any(is_negated(rest, option.start) for option in found), "not the option that it is"),
+        (any(_is_denied(rest, option) for option in found), "not the option that it is"),
         (line.rstrip().endswith("?"), "a question"),
     )
     return next((why for holds, why in problems if holds), "") or found[0]
@@ -161,6 +169,10 @@ def is_negated(rest: str, start: int) -> bool:
     """Whether the clause before an answer has a negation; `rest` is the line without options."""
     clause = _CLAUSE_END.split(rest[max(0, start - _CLAUSE) : start])[-1]
     return is_denied(rest, start) or bool(_NEGATION.search(clause))
+
+
+def _is_denied(rest: str, option: Found) -> bool:
+    return is_negated(rest, option.start) or bool(_DENIED_AFTER.match(rest, option.end))
 
 
 def _all_named(text: str, choices: _Choices) -> tuple[list[Found], str]:
@@ -198,6 +210,7 @@ def only_choice(reply: str, options: tuple[str, ...], *, letters: bool) -> Found
         (any(_LIST_ITEM.match(line) and _NAMED in line for line in rest.split("\n")), "a list"),
         (any(_DOUBT.search(part) for part in sentences), "a doubt"),
         (not is_common and any(_NEGATION.search(part) for part in sentences), "a negation"),
+        (any(_DENIED_AFTER.match(rest, option.end) for option in found), "a negation"),
         (any(part.endswith("?") for part in sentences), "a question"),
     )
     return next((why for holds, why in problems if holds), "") or (clear or found)[0]

@@ -35,7 +35,17 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 from . import lists
 from .choices import ANSWER_IS
 from .integers import BULLETS, LIST_ITEM, MOST_FOUND, SMALL, WORDS, Found, in_a_row, is_denied
-from .markup import BRACKETS, QUOTES, SOLID, THIN, peel, readings, undress
+from .markup import (
+    BRACKETS,
+    IN_WORD,
+    QUOTES,
+    SOLID,
+    THIN,
+    is_unspaced_sentence,
+    peel,
+    readings,
+    undress,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -70,8 +80,12 @@ FIRST = "first"
 NO_SYMBOL = "no symbol"
 TOKEN = re.compile(r"[^\s\"'`,;:()\[\].!?]+")
 _TOKEN_ALONE = re.compile(r"[^\s\"'`,;()\[\]]*[^\s\"'`,;()\[\].!?:=]|\S")
-_QUOTED = re.compile(r"(?<!\w)([\"'\u00ab])([^\s\"'\u00ab\u00bb]++)[\"'\u00bb](?!\w)")
-_LETTER = re.compile(r"(?<![\w'.-])()([^\W_])(?![\w'-]|\.\w)")
+_QUOTED = re.compile(
+    rf"(?<!{IN_WORD})([\"'\u00ab])([^\s\"'\u00ab\u00bb]++)[\"'\u00bb](?!{IN_WORD})"
+)
+_LETTER = re.compile(
+    rf"(?<!{IN_WORD})(?<!['.-])()((?!_){IN_WORD}|(?<!\w)\w(?!\w))(?!{IN_WORD}|['-]|\.\w)"
+)
 
 
 _VOID = " \n:=-\u2013\u2014.>|\u2026_" + THIN
@@ -98,7 +112,8 @@ def symbol(answer: AnswerLine) -> Found | str:
     line, with_quotes = answer.bare, marked(answer.text, answer.bare)
     leads = [0, *(lead.end() for lead in ANSWER_IS.finditer(line))][-2:]
     bullets = BULLETS.match(line)
-    for lead in (bullets.end() if bullets else 0, *leads):
+    is_sentence = is_unspaced_sentence(line)
+    for lead in () if is_sentence else (bullets.end() if bullets else 0, *leads):
         start, end = peel(line, lead, len(line), QUOTES | BRACKETS)
         if _TOKEN_ALONE.fullmatch(line, start, end):
             token = line[start:end]
@@ -290,8 +305,10 @@ def text_answer(
     if not (layers := undress(text, start, end)):
         return Extracted(None, why="an empty block")
     found = _all_of(text, layers)
-    if (stated := _SAID.match(text, start, end)) and (layers := undress(text, *stated.span(1))):
-        found = replace(found, dressed=(*found.dressed, *_found(text, layers)))
+    for pattern in (_SAID, _LABELLED):
+        if stated := pattern.match(text, start, end):
+            said = _found(text, undress(text, *stated.span(1)))
+            found = replace(found, dressed=(*found.dressed, *said))
     return found
 
 
@@ -308,6 +325,10 @@ _SAID = re.compile(
     re.IGNORECASE,
 )
 """A sentence that states a text, such as "The first topic was tea"."""
+
+
+_LABELLED = re.compile(r"\W*+[^\W\d][^\n:\uff1a]{0,30}[:\uff1a]\**+\s++(\S[^\n]*+)\s*+\Z")
+"""A line that begins with a label, such as the answer phrase in another language."""
 
 
 def list_answer(text: str, bare: str, phrases: list[tuple[int, int]], separator: str) -> Extracted:

@@ -13,7 +13,9 @@ Integers, in digits of any script or in words from zero to a hundred:
   1e3, 50%, 3-4, 1,2,3, 007, a sum without a result, "two hundred", more than 4,000 digits, a
   bound ("at least 7"), a label ("step 7", "Sentence 2: she sings"), "not 7", "7?", "- 7", and
   "7. text" on a line of its own, which may be an item of a list. "One" is the answer only where it
-  cannot be a pronoun.
+  cannot be a pronoun, and no second number in "this one", "an easy one" and "one by one".
+- Beside Chinese, Japanese, Korean and Thai letters no space is needed around digits. A place in a
+  row, a bound and a part of a longer number are no answer there as well.
 
 Decimal numbers by the same rules, but:
 
@@ -28,7 +30,7 @@ import re
 from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
-from .markup import THIN, peel, split
+from .markup import IN_WORD, NUMERALS, THIN, UNSPACED, peel, split
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -57,7 +59,9 @@ _PARTS = frozenset(
         "quarter quarters fourths fifths sixths sevenths eighths ninths tenths hundredth point"
     )
 )
-_NAMED = re.compile(r"(?<![\w.])-?\d+(?:,\d{3})*(?:\.\d+)?(?!\w|\.\d)|[^\W\d_]+")
+_NAMED = re.compile(
+    rf"(?<!{IN_WORD})(?<!\.)-?\d+(?:,\d{{3}})*(?:\.\d+)?(?!{IN_WORD}|\.\d)|[^\W\d_{UNSPACED}]+"
+)
 """A number in digits, or a word, which may be one."""
 _NUMBER_WORDS = _PARTS.union(WORDS) | frozenset(
     split("hundred hundreds thousand thousands million millions billion dozen dozens")
@@ -67,9 +71,26 @@ MOST_DIGITS = 4_000
 _MOST_BITS = MOST_DIGITS * 3
 MOST_FOUND = 100
 _UNREADABLE = "more than a plain number"
-_WORD_OR_NUMBER = rf"\w++(?:(?<=\d)(?:[.,']|{THIN}{{1,3}})(?=\d)\w++)*+"
+_WORD_OR_NUMBER = (
+    rf"[{UNSPACED}]++|{IN_WORD}++(?:(?<=\d)(?:[.,']|{THIN}{{1,3}})(?=\d){IN_WORD}++)*+"
+)
 _WHOLE = re.compile(rf"(\d{{1,3}}([,_']|{THIN}{{1,3}})\d{{3}}(?:\2\d{{3}})*+|\d++)(?:\.0{{1,2}})?")
 _NAME = re.compile(r"\d+(?:st|nd|rd|th|s)", re.IGNORECASE)
+_NUMERAL_SIGNS = frozenset(NUMERALS)
+_RANK = "\u7b2c"
+"""Before a number, this makes it a place in a row."""
+_ENDING = re.compile(
+    rf"(\u756a\u76ee|\ubc88\uc9f8|\u865f|\u53f7)|[{NUMERALS}]|\u70b9|\u9ede|\u5206\u4e4b"
+    r"|.?(?:\u4ee5\u4e0a|\u4ee5\u4e0b|\u672a\u6e80|\u4ee5[\u5185\u5167]|\u591a)"
+    r"|.{0,2}?(?:\uc774\uc0c1|\uc774\ud558)"
+)
+"""After a number, this makes it a place in a row (group 1), a part of another one, or a bound."""
+_LEAST = re.compile(
+    r"(?:[\u81f3\u6700]\u5c11|[\u6700\u81f3]\u591a|\u4e0d\u5230|\u8d85[\u8fc7\u904e]"
+    r"|[\u5927\u5c0f\u591a\u5c11][\u4e8e\u65bc]|\u4e0d\u662f|\ucd5c[\uc18c\ub300]|\uc801\uc5b4\ub3c4)"
+    r"(?:\u6709|\u662f)?\Z"
+)
+"""`at least`, `not` and the like in Chinese and Korean."""
 _SPOILS_NEXT = re.compile(r"(?:[+/\u00f7\u00d7^<\u2264\u2265\u2260\u00b1#%\u2026]|(?<![-=])>)\Z")
 _SPOILS_LAST = re.compile(r"\?|\s*+(?:[/\u00f7\u00d7^%\u00b0<>\u2264\u2265\u00b1+\u2026]|\.\.\.)")
 
@@ -85,6 +106,12 @@ def _spoilt(before: str, after: str, previous: str, following: str) -> str | Non
     for gap, word in ((before, previous), (after, following)):
         if gap == "-" and word:
             return _UNREADABLE if _is_number(word) else None
+    if before.endswith("<") and after.startswith(">"):
+        before, after = before[:-1], after[1:]
+    if not (previous.isascii() and following.isascii()):
+        beside = "" if before.strip() else previous, "" if after else following
+        if (spoilt := _spoilt_beside(*beside)) != "":
+            return spoilt
     left = before.rstrip()
     dash = left.endswith(("-", "\u2013")) and (
         not previous or _is_number(previous) or not before[-1].isspace()
@@ -92,6 +119,15 @@ def _spoilt(before: str, after: str, previous: str, following: str) -> str | Non
     sides = _SPOILS_NEXT.search(left[-2:]) or before.endswith(".") or _SPOILS_LAST.match(after)
     clock = after == ":" and _is_number(following)
     return _UNREADABLE if dash or sides or clock else ""
+
+
+def _spoilt_beside(previous: str, following: str) -> str | None:
+    """`_spoilt` by words of scripts without spaces, directly before and after a number."""
+    ending = _ENDING.match(following)
+    if previous.endswith(_RANK) or (ending and ending[1]):
+        return None
+    is_part = previous[-1:] in _NUMERAL_SIGNS and previous
+    return _UNREADABLE if ending or is_part or _LEAST.search(previous) else ""
 
 
 def _is_number(word: str) -> bool:
@@ -223,6 +259,20 @@ _OUT_OF = re.compile(
 _FIRST_NUMBER = re.compile(rf"\d|\b(?:{'|'.join(WORDS)})\b", re.IGNORECASE)
 _INEQUALITY = re.compile(r"[<>!~\u2248=]=|.?=>")
 _TWO_RESULTS = re.compile(r";|,(?!\d{3})|(?<!\d),|\b(?:and|or)\b", re.IGNORECASE)
+_BESIDE_ONE = re.compile(
+    r"\b(?:th(?:is|at|ese|ose|e)|each|every|any|no|which|another|either|neither|some|one\s+by)\s+\Z"
+    r"|\b(?:the|this|that|my|your)\s+(?:last|first|second|third|next|previous|other|same|only|right"
+    r"|correct|wrong|new|old|big|long|short|hard|tricky|simple|easy)\s+\Z"
+    r"|\ban?\s+(?:(?:very|really|pretty|quite|rather|fairly|super)\s+)?"
+    r"(?!(?:single|lone|total|count|sum)\b)[^\W\d]+\s+\Z",
+    re.IGNORECASE,
+)
+_AFTER_ONE = re.compile(
+    r"\s+(?:by\s+one|at\s+a\s+time|after\s+(?:the\s+other|another)|another|of\s+(?:the|these|those|them)"
+    r"|thing|moment|sec|more\s+time|should|must|can|could|would|might|may|needs?|has\s+to)\b",
+    re.IGNORECASE,
+)
+_ZERO_IN = re.compile(r"\s+in\s+on\b", re.IGNORECASE)
 _LINKS = frozenset(("and", "or", "plus", "minus", "times", "x", "to", "then"))
 _NOT_EXACTLY = re.compile(
     r"(?:\b(?:not|than|least|most|over|under|below|above|minus|negative|plus|step|group|line|case"
@@ -261,6 +311,17 @@ def _is_pronoun(line: str, number: Found) -> bool:
     introduced = _INTRODUCES.search(line, max(0, number.start - _WINDOW), number.start)
     leads = introduced or not _WORD.search(line, 0, number.start)
     return not leads or bool(_WORD.search(line, number.end))
+
+
+def _is_idiom(line: str, number: Found) -> bool:
+    """Whether a number in words counts nothing: `this one`, `an easy one`, `one by one`."""
+    word = line[number.start : number.end].lower()
+    if word == "zero":
+        return bool(_ZERO_IN.match(line, number.end))
+    window = max(0, number.start - _WINDOW)
+    return word == "one" and bool(
+        _BESIDE_ONE.search(line, window, number.start) or _AFTER_ONE.match(line, number.end)
+    )
 
 
 def _compete(line: str, kind: _Kind, *, own_line: bool) -> list[Found] | str:
@@ -319,6 +380,8 @@ def _only_number(line: str, kind: _Kind, *, own_line: bool) -> Found | str:
     numbers = _compete(line, kind, own_line=own_line)
     if isinstance(numbers, str):
         return numbers
+    if len(numbers) > 1:
+        numbers = [one for one in numbers if not _is_idiom(line, one)] or numbers
     problems = (
         (not numbers, NO_NUMBER),
         *((True, number.value) for number in numbers if isinstance(number.value, str)),

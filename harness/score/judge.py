@@ -14,7 +14,7 @@ from .extraction import FIRST
 from .loops import loop_of
 from .markup import without_thoughts
 from .outcomes import FAILURES, Outcome
-from .turns import own_turn
+from .turns import may_end, own_turn
 from .verdict import Verdict
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ def judge(
         return Verdict(Outcome.REFUSED, why=refusal)
     if finish_reason == "content_filter":
         return Verdict(Outcome.REFUSED, why="a content filter")
-    turn = own_turn(text, answer, (target, *accept))
+    turn = own_turn(text, answer, (target, *accept)) if may_end(text) else text
     cut_off = finish_reason == "length" and turn == text
     text = turn
     if scorer is not None:

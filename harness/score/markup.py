@@ -20,14 +20,18 @@ THOUGHT = re.compile(
     r"(?:think(?:ing)?|thoughts?|reasoning|reflection|scratchpad)(?:>|\u25b7)"
     r"|\[(?P<bracket>/?)think\]"
     r"|<\|(?:(?P<end>end)|begin|start)_(?:of_)?(?:thought|thinking)\|>"
-    r"|<\|channel\|>(?:(?P<final>final)|analysis|commentary)<\|message\|>",
+    r"|<\|channel\|>(?:(?P<final>final)|analysis|commentary)<\|message\|>"
+    r"|(?<![\"'`])(?P<bare_final>assistantfinal)(?![\"'`])|\Aanalysis(?=[A-Z])",
     re.IGNORECASE,
 )
+"""Begins or ends thinking; the last two are gpt-oss's, where a server drops its markers."""
+_BARE_CHANNELS = ("analysis", "assistantfinal")
 
 
 def without_thoughts(reply: str) -> str:
     """`reply` with its thinking blocks replaced by spaces; the length does not change."""
-    if not _BRACKET.search(reply):
+    analysis, final = _BARE_CHANNELS
+    if not (_BRACKET.search(reply) or reply.startswith(analysis) or final in reply):
         return reply
     kept: list[tuple[int, int]] = []
     at, inside = 0, False
@@ -47,6 +51,45 @@ def without_thoughts(reply: str) -> str:
     )
 
 
+UNSPACED = (
+    "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff"
+    "\uac00-\ud7a3\uf900-\ufaff"
+)
+"""Letters of scripts that set no space between words: Chinese, Japanese, Thai and the like; and
+Korean, whose words take endings. No word ends or begins only because one of them stands beside it.
+"""
+IN_WORD = rf"[^\W{UNSPACED}]"
+"""A character beside which a word of another script goes on."""
+NUMERALS = (
+    "\u3007\u96f6\u4e00\u4e8c\u4e09\u56db\u4e94\u516d\u4e03\u516b\u4e5d\u5341\u767e\u5343"
+    "\u4e07\u842c\u4ebf\u5104\u5169\u4e24"
+)
+"""Chinese characters that are numbers, and which are part of a longer number beside another."""
+
+
+_UNSPACED_SENTENCE = re.compile(
+    rf"[{UNSPACED}]{{2,}}+[\s:]*+[\"'`(]?[A-Za-z0-9]|[A-Za-z0-9][\"'`)]?[\s]*+[{UNSPACED}]{{2}}"
+)
+
+
+def is_unspaced_sentence(line: str) -> bool:
+    """Whether a token stands beside two letters of a script without spaces, so that it is one of
+    more tokens.
+    """
+    return not line.isascii() and _UNSPACED_SENTENCE.search(line) is not None
+
+
+def edges(text: str) -> tuple[str, str]:
+    """Patterns for what must stand before and after `text`, so that it is not within a word."""
+    both = []
+    for sign, ahead in ((text[:1], "<!"), (text[-1:], "!")):
+        if re.match(rf"[{NUMERALS}]", sign):
+            both.append(rf"(?{ahead}[\d{NUMERALS}])")
+        else:
+            both.append(rf"(?{ahead}{IN_WORD})" if re.match(IN_WORD, sign) else "")
+    return both[0], both[1]
+
+
 THIN = "\u2009"
 _SAME_LENGTH = str.maketrans(
     dict.fromkeys("*`${}\t\r\u200b\u2060\ufeff", " ")
@@ -55,6 +98,8 @@ _SAME_LENGTH = str.maketrans(
     | dict.fromkeys("\u2010\u2011\u2212\ufe63\uff0d", "-")
     | dict.fromkeys("\u2018\u2019", "'")
     | dict.fromkeys("\u201c\u201d\u201e", '"')
+    | dict.fromkeys("\u300c\u300d\u300e\u300f", '"')
+    | {"\uff1f": "?", "\uff01": "!", "\uff1b": ";", "\uff08": "(", "\uff09": ")"}
     | {"\uff1a": ":", "\uff1d": "=", "\uff0c": ",", "\uff0e": ".", "\u3002": "."}
 )
 _LATEX = re.compile(r"\{,\}|\\(?:([A-Za-z]++)|(.))?", re.DOTALL)
@@ -110,14 +155,15 @@ def phrase_pattern(phrase: str) -> tuple[re.Pattern[str], bool]:
     parts = re.findall(r"\w+|[^\w\s]", without_markup(phrase))
     if not parts:
         return re.compile(re.escape(phrase.strip()), re.IGNORECASE), False
-    pattern = r"(?<!\w)" if parts[0].isalnum() else ""
+    before, after = edges(parts[0])[0], edges(parts[-1])[1]
+    pattern = before if parts[0].isalnum() else ""
     for part, following in zip(parts, [*parts[1:], ""], strict=True):
         pattern += re.escape(part)
         if following:
             both_words = part[-1].isalnum() and following[0].isalnum()
             pattern += r"\s++" if both_words else r"\s*+"
     if parts[-1] != ":":
-        pattern += r"(?!\w)" if parts[-1].isalnum() else ""
+        pattern += after if parts[-1].isalnum() else ""
         pattern += r"(?:[^\S\n]*+(?:[:=]|[-\u2013\u2014](?=\s)))?+"
     return re.compile(pattern, re.IGNORECASE), True
 
@@ -181,25 +227,19 @@ def undress(text: str, start: int, end: int, opened: str = "") -> list[tuple[int
     """
     start, end = _trimmed(text, start, end)
     layers = [(start, end)]
+    if start < end and text[start].isalnum() and text[end - 1].isalnum():
+        return layers
     inner = _without_tokens(text, start, end)
-    if inner[0] < inner[1]:
-        layers.append(inner)
-    stopped = False
+    layers += [inner] if inner[0] < inner[1] else []
     for close in _closing(text, start, opened):
-        start, end = layers[-1]
-        if end - start <= len(close) and (len(close) == 1 and text[start - 1].isspace()):
-            continue
-        if text.startswith(close, start, end):
-            layers.append(_trimmed(text, start + len(close), end))
-        elif text.endswith((close, f"{close}."), start, end):
-            stop = text[end - 1] == "." and not close.endswith(".")
-            layers.append(_trimmed(text, start, end - len(close) - stop))
+        layers += _without_end(text, *layers[-1], close)
     if layers[-1][0] >= layers[-1][1]:
         return []
+    stops = 1
     while len(layers) < _MOST_LAYERS:
         start, end = layers[-1]
-        if not stopped and end - start > 1 and text[end - 1] in ".\u3002" and text[end - 2] != ".":
-            stopped, inner = True, (start, end - 1)
+        if stops and end - start > 1 and text[end - 1] in ".\u3002" and text[end - 2] != ".":
+            stops, inner = 0, (start, end - 1)
         else:
             inner = _inside(text, start, end)
         inner = _trimmed(text, *inner)
@@ -209,13 +249,26 @@ def undress(text: str, start: int, end: int, opened: str = "") -> list[tuple[int
     return layers
 
 
+def _without_end(text: str, start: int, end: int, close: str) -> Iterator[tuple[int, int]]:
+    """A place without the end of a mark at its beginning or its end, if it has it; a single sign
+    apart from what opens it stays.
+    """
+    if end - start <= len(close) == 1 and text[start - 1].isspace():
+        return
+    if text.startswith(close, start, end):
+        yield _trimmed(text, start + len(close), end)
+    elif text.endswith((close, f"{close}."), start, end):
+        stop = text[end - 1] == "." and not close.endswith(".")
+        yield _trimmed(text, start, end - len(close) - stop)
+
+
 def readings(text: str, layers: list[tuple[int, int]]) -> list[tuple[str, int, int]]:
     """What the layers of `undress` may say, each with its place: the words of each, and those of
     the last without pairs of marks around some of them, and without escapes.
     """
     found = [(" ".join(text[start:end].split()), start, end) for start, end in layers]
-    for pattern, kept in ((_EMPHASIS, r"\2"), (_ESCAPED, r"\1")):
-        if found:
+    for pattern, signs, kept in ((_EMPHASIS, "*`", r"\2"), (_ESCAPED, "\\", r"\1")):
+        if found and any(sign in found[-1][0] for sign in signs):
             words, start, end = found[-1]
             found.append((pattern.sub(kept, words), start, end))
     return list(dict.fromkeys(found))

@@ -63,14 +63,18 @@ _MOST_TRIED = 8
 
 def own_turn(reply: str, answer: AnswerForm, targets: Iterable[Target]) -> str:
     """`reply` up to the end of its turn; the same if nothing ends it."""
-    if not ("<" in reply or "[" in reply or _LINE.search(reply)):
-        return reply
     texts = [str(one) for one in (*targets, *(answer.options or ()))]
     if any(_MARK.search(text) or _TURN.search(text) for text in texts):
         return reply
-    text = without_thoughts(reply)
-    end = _marked_end(reply, text)
-    return reply[: _line_end(text[:end], answer)]
+    end = _marked_end(reply, without_thoughts(reply))
+    return reply[: _line_end(without_thoughts(reply[:end]), answer)]
+
+
+def may_end(reply: str) -> bool:
+    """Whether a reply may have what ends it; of a plain reply found fast."""
+    if "<" in reply or "[" in reply:
+        return bool(_MARK.search(reply) or _TURN.search(reply))
+    return "\n" in reply and bool(_LINE.search(reply) and _TURN.search(reply))
 
 
 def _marked_end(reply: str, text: str) -> int:
