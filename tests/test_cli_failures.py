@@ -4,7 +4,16 @@ from __future__ import annotations
 
 import pytest
 
+from eyechart.harness.settings.figure import KINDS
 from tests.conftest import Lab
+
+KEY = (
+    "a key goes into a variable of the environment, such as OPENAI_API_KEY: 'bench models' names "
+    "that of each provider"
+)
+CONTENT = "the form of a file is known by its content: name files alone"
+LISTED = "'bench runs' lists the runs"
+ORDER = "the baseline comes first: bench gate BASELINE RUN…"
 
 
 @pytest.mark.parametrize(
@@ -15,6 +24,27 @@ from tests.conftest import Lab
         ("runs --limit 10", "no such option: --limit"),
         ("runs --jsn", "no such option: --jsn; did you mean '--json'?"),
         ("run --zzz", "no such option: --zzz"),
+        ("run -n 5", "no such option: -n; did you mean '--samples'?"),
+        ("run -o out", "no such option: -o; did you mean '--out'?"),
+        ("run --output-path=out", "no such option: --output-path; did you mean '--out'?"),
+        (
+            "run --openai-api-key sk-abc --task x",
+            f"no such option: --openai-api-key; {KEY}",
+        ),
+        (
+            "figure results/runs/tiny",
+            f"missing argument 'RUN…'; write bench figure {'|'.join(KINDS)} RUN…; {LISTED}",
+        ),
+        (
+            "import lm-eval samples.jsonl",
+            f"no file 'lm-eval'; {CONTENT}",
+        ),
+        (
+            "import lm-eval samples.jsonl --task counting/ones --model m",
+            f"no file 'lm-eval'; {CONTENT}",
+        ),
+        ("gate . base.json", f". is a folder and no baseline; {ORDER}"),
+        ("import a.jsonl b.jsonl", "no file 'a.jsonl'"),
         ("report", "missing argument 'RUN…'; 'bench runs' lists the runs"),
         ("compare", "missing argument 'RUN…'; 'bench runs' lists the runs"),
         ("samples", "missing argument 'RUN'; 'bench runs' lists the runs"),

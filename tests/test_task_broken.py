@@ -204,6 +204,11 @@ KEYS = [
     good("samples: 2", "samples: 2\n5: 1", "7:1 unknown key '5'", name="number as key"),
     good("title: Ones in a row", "title: 2024", "2:8 title: must be text (quote it"),
     good("title: Ones in a row", 'title: ""', "2:8 title: must not be empty"),
+    good(
+        "title: Ones in a row",
+        "title: Ones\nunit: sym<b>",
+        "3:7 unit: must be one word or several, of lower case letters: symbols, tokens, words, …",
+    ),
     good("title: Ones in a row", "title:", "2:7 title: must be text", name="title without a value"),
     good("title: Ones in a row", "title: [a, b]", "2:8 title: must be text"),
     *(

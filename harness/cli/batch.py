@@ -95,6 +95,19 @@ def _export_run(request: RunRequest, form: BatchForm, files: SplitFile) -> int:
     return requests
 
 
+def check_files(files: Sequence[Path]) -> None:
+    """Raises `UsageError` for what is no file that can be imported."""
+    for path in files:
+        if path.is_dir():
+            raise UsageError(f"{str(path)!r} is a folder; name the files in it")
+        if path.exists() and not path.is_file():
+            raise UsageError(f"{str(path)!r} is a pipe or a device; name a file")
+        if not path.exists():
+            is_word = len(files) > 1 and not path.suffix and path.name == str(path)
+            more = "; the form of a file is known by its content: name files alone" * is_word
+            raise UsageError(f"no file {str(path)!r}{more}")
+
+
 def import_replies(
     files: Sequence[Path], out: Path, tasks: str, *, run_kept_code: bool = False
 ) -> int:
@@ -113,9 +126,7 @@ def import_replies(
                 "; ".join(filter(None, (f"{folder}: {error}", error.remedy)))
             ) from None
 
-    for path in files:
-        if not path.is_file():
-            raise UsageError(f"no file {str(path)!r}")
+    check_files(files)
     with ExitStack() as stack:
         runs = [*find_runs(out), *find_shards(out)]
         folders = {run_tag(out, folder): folder for folder in runs}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from typing import Any, TypeAlias
 
@@ -12,8 +13,13 @@ from eyechart.providers.base import ProviderError
 from eyechart.providers.naming import spelled
 
 Failure: TypeAlias = EyechartError | ProviderError | OSError | MemoryError
-_MEANT = {"--limit": "--samples", "--max-samples": "--samples", "--n": "--samples"}
+_MEANT = {
+    **dict.fromkeys(("--limit", "--max-samples", "--n", "-n"), "--samples"),
+    **dict.fromkeys(("-o", "--output", "--output-path", "--output_path"), "--out"),
+}
 """Option of other harnesses -> our option."""
+_OF_A_KEY = re.compile(r"--?([a-z]+[-_])?(api|auth|access|secret)[-_]?(key|token)|--(key|token)")
+"""Options of other harnesses that take a key, which would stay in the history of the shell."""
 _RUNS = ("RUN", "RUN…")
 """Arguments that are folders of runs."""
 FAILURES = (EyechartError, ProviderError, OSError, MemoryError)
@@ -47,11 +53,23 @@ def said_of_parsing(error: Any) -> str:
     option = getattr(error, "option_name", None)
     if hasattr(error, "possibilities") and option:
         command = getattr(error.ctx, "command", None)
+        if _OF_A_KEY.fullmatch(option):
+            return (
+                f"no such option: {option}; a key goes into a variable of the environment, such as "
+                "OPENAI_API_KEY: 'bench models' names that of each provider"
+            )
         known = {name for parameter in getattr(command, "params", ()) for name in parameter.opts}
         meant = [_MEANT[option]] if _MEANT.get(option) in known else error.possibilities or ()
         guess = f"; did you mean {' or '.join(map(repr, meant))}?" if meant else ""
         return f"no such option: {option}{guess}"
     parameter = getattr(error, "param", None)
     if hasattr(error, "param_type") and getattr(parameter, "metavar", None) in _RUNS:
+        places = [
+            one.metavar
+            for one in error.ctx.command.params
+            if one.param_type_name == "argument" and one.metavar
+        ]
+        if len(places) > 1:
+            message += f"; write {error.ctx.command_path} {' '.join(places)}"
         message += "; 'bench runs' lists the runs"
     return message

@@ -119,6 +119,7 @@ def _demand(detail: ErrorDetails) -> str:
         "scorer": function,
         "items": "must be a .jsonl file",
         "name": "must be lower case letters, digits, - and _, and begin with a letter or digit",
+        "unit": "must be one word or several, of lower case letters: symbols, tokens, words, …",
     }
     if kind in _DEMANDS:
         return _DEMANDS[kind]
@@ -132,7 +133,9 @@ def _demand(detail: ErrorDetails) -> str:
     if kind == "literal_error":
         return f"must be one of {str(context.get('expected')).replace(' or ', ', ')}"
     if kind == "string_pattern_mismatch":
-        return patterns.get(str(name), "must not be empty")
+        if not str(detail["input"]).strip():
+            return "must not be empty"
+        return patterns.get(str(name), f"must match {context.get('pattern')}")
     if kind == "string_too_short":
         return "must not be empty"
     if kind == "value_error":

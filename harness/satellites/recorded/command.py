@@ -11,6 +11,7 @@ from functools import cache
 from pathlib import Path
 
 from eyechart.harness.analysis.judged_run import read_run
+from eyechart.harness.cli.batch import check_files
 from eyechart.harness.cli.results import show_run
 from eyechart.harness.cli.terminal import say, warn
 from eyechart.harness.errors import COMPLETE, INCOMPLETE, UsageError
@@ -54,13 +55,7 @@ def import_files(
     if EXAMPLES in fixed:
         task = task.with_examples()
     _check_moment(at)
-    for path in files:
-        if path.is_dir():
-            raise UsageError(f"{str(path)!r} is a folder; name the files in it")
-        if not path.is_file():
-            if path.exists():
-                raise UsageError(f"{str(path)!r} is a pipe or a device; name a file")
-            raise UsageError(f"no file {str(path)!r}")
+    check_files(files)
     request = ImportRequest(
         files=files,
         task=task,
