@@ -67,6 +67,19 @@ def charts(kind: str, *named: Path, **style: Any) -> dict[str, Any]:
         return cast("dict[str, Any]", eyechart.figures(kind, named, **style))
 
 
+def test_a_text_that_xml_cannot_have_is_drawn() -> None:
+    """A stranger's run may have such a name, and the converter would abort the process."""
+    spec = {
+        "data": {"values": [{"model": "x\x00\x1b\uffffy"}]},
+        "title": "a\x0bb<&",
+        "mark": "text",
+        "encoding": {"text": {"field": "model"}},
+    }
+    text = drawn(spec, "svg").decode()
+    assert "x\\x00\\x1b\\uffffy" in text
+    assert "a\\x0bb&lt;&amp;" in text
+
+
 class TestFiles:
     """`bench figure`."""
 
@@ -124,6 +137,8 @@ class TestFiles:
             (("accuracy", "RUN", "--height", "90"), ["the height must be", "1 to 20 inches"]),
             (("accuracy", "RUN", "--font-size", "2"), ["the font size", "4 to 24 points"]),
             (("accuracy", "RUN", "--font", " "), ["the font must have a name"]),
+            (("accuracy", "RUN", "--font", "a<b>"), ["the font 'a<b>' has '<'"]),
+            (("accuracy", "RUN", "--font", "A & B"), ["the font 'A & B' has '&'"]),
             (("readings", "RUN"), ["no model is here with both readings", "--read likelihood"]),
             (("probe", "RUN"), ["no probe of these runs is here", "'bench probe'"]),
         ],

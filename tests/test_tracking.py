@@ -15,7 +15,8 @@ import pytest
 
 import eyechart
 from eyechart.harness.analysis.judged_run import read_run
-from eyechart.harness.face.tracking import logged_run
+from eyechart.harness.face import tracking
+from eyechart.harness.face.tracking import LoggedRun, OpenTracker, logged_run
 from eyechart.harness.satellites.tracking import missing
 from tests.plugged import plug, site
 
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 
 __all__ = ["site"]
 OWN = """
-import json
+import json, threading
 from pathlib import Path
 
 class Own:
@@ -39,11 +40,35 @@ class Away:
     def log(self, run):
         raise OSError("no route\\nto the server")
 
+class Ends:
+    def log(self, run):
+        raise SystemExit(7)
+
+class Interrupts:
+    def log(self, run):
+        raise KeyboardInterrupt
+
+class Hangs:
+    def log(self, run):
+        threading.Event().wait()
+
 def own():
     return Own()
 
 def away():
     return Away()
+
+def ends():
+    return Ends()
+
+def interrupts():
+    return Interrupts()
+
+def hangs():
+    return Hangs()
+
+def leaves():
+    raise SystemExit(7)
 
 def broken():
     raise ValueError("broken")
@@ -53,9 +78,10 @@ ASKED = ("--lengths", "3,5", "--samples", "4")
 
 @pytest.fixture
 def log(lab: Lab, site: Path) -> Path:
-    """Where the tracker `own` of another package writes; there are `away` and `broken` too."""
+    """Where the tracker `own` of another package writes; there are others that fail."""
     path = lab.folder / "log.jsonl"
-    trackers = {name: f"own_tracker:{name}" for name in ("own", "away", "broken")}
+    names = ("own", "away", "broken", "ends", "interrupts", "hangs", "leaves")
+    trackers = {name: f"own_tracker:{name}" for name in names}
     files = {"own_tracker.py": OWN.replace("{log}", str(path))}
     plug(site, "own-tracker", {"eyechart.trackers": trackers}, files=files)
     return path
@@ -66,6 +92,30 @@ def logged(path: Path) -> list[dict[str, Any]]:
     return [
         dict(zip(names, json.loads(line), strict=True)) for line in path.read_text().splitlines()
     ]
+
+
+class Talks:
+    """A tracker that prints from Python, from C and from a process."""
+
+    def log(self, run: LoggedRun) -> str:
+        sys.stdout.write("talk")
+        os.write(1, b"talk")
+        subprocess.run(["echo", run.name], check=True)
+        return "nowhere"
+
+
+def test_a_tracker_prints_nothing_into_a_document(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """The results of the command are alone on stdout, with `--json` as without."""
+    logged = LoggedRun("key", "talk", {}, {}, {}, {})
+    monkeypatch.setattr(tracking, "logged_run", lambda _run: logged)
+    said: list[str] = []
+    run: Any = None
+    tracking.log_run([OpenTracker("talks", Talks())], run, said.append, said.append)
+    os.write(1, b"{}")
+    assert said == ["talk is logged to nowhere"]
+    assert capfd.readouterr().out == "{}"
 
 
 class TestHook:
@@ -108,6 +158,28 @@ class TestHook:
         assert "area" in found["metrics"]
         assert found["metrics"] == dict(logged_run(read_run(lab.the_run())).metrics)
         assert found["notes"]["one_threshold"] in ("yes", "no")
+
+    @pytest.mark.parametrize(
+        ("name", "why"),
+        [
+            ("ends", "SystemExit: 7"),
+            ("interrupts", "KeyboardInterrupt"),
+            ("hangs", "TimeoutError: it did not end within 0.01 s"),
+        ],
+    )
+    def test_a_tracker_ends_no_command(self, lab: Lab, log: Path, name: str, why: str) -> None:
+        """Whatever it raises, and where it does not end: a line says so of a complete run."""
+        assert log
+        lab.monkeypatch.setattr(tracking, "_LIMIT_S", 0.01 if name == "hangs" else 300)
+        done = lab.bench_run(*ASKED, "--log-to", name)
+        assert done.code == 0
+        (line,) = (line for line in done.lines if f"is not logged to {name}: " in line)
+        assert why in line
+        assert (lab.the_run() / "table.csv").exists()
+
+    def test_a_tracker_that_ends_the_program_as_it_is_opened(self, lab: Lab, log: Path) -> None:
+        assert log
+        lab.bench_run(*ASKED, "--log-to", "leaves").one_line(2, "own-tracker", "SystemExit: 7")
 
     def test_a_tracker_that_fails_fails_no_run(self, lab: Lab, log: Path) -> None:
         """One line of warning; the tables are written, and the other tracker has the run."""

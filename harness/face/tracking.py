@@ -9,9 +9,12 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import io
+import os
 import re
 import sys
-from collections.abc import Callable, Mapping, Sequence
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Future
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
@@ -29,6 +32,8 @@ if TYPE_CHECKING:
 
 PROJECT = "eyechart"
 """Where runs are logged unless the tracker's own variable names another place."""
+_LIMIT_S = 300.0
+"""How long a tracker may take to log a run, before the command goes on without it."""
 _UNSAFE = re.compile(r"[^\w.-]+")
 
 
@@ -87,9 +92,9 @@ def open_trackers(names: Sequence[str]) -> list[OpenTracker]:
         try:
             with contextlib.redirect_stdout(sys.stderr):
                 tracker = cast("Callable[[], Tracker]", opens)()
-        except ProviderError:
+        except (ProviderError, KeyboardInterrupt):
             raise
-        except Exception as error:  # code of others, which may raise anything
+        except BaseException as error:  # code of others, which may raise anything
             raise plugin.error(f"opening it raised {described(error)}") from error
         found.append(OpenTracker(name, tracker))
     return found
@@ -101,13 +106,42 @@ def log_run(trackers: Sequence[OpenTracker], run: JudgedRun, warn: Warn, say: Wa
         return
     logged = logged_run(run)
     for one in trackers:
-        try:
-            with contextlib.redirect_stdout(io.StringIO()):  # what the package says is no result
-                where = one.tracker.log(logged)
-        except Exception as error:  # noqa: BLE001  code of others, which may raise anything
+        done: Future[str] = Future()
+        work = threading.Thread(target=_log, args=(one.tracker, logged, done), daemon=True)
+        with _no_output():
+            work.start()
+            try:
+                error = done.exception(_LIMIT_S)
+            except TimeoutError:
+                error = TimeoutError(f"it did not end within {_LIMIT_S:g} s")
+        if error is not None:
             warn(f"{logged.name} is not logged to {one.name}: {described(error)}; {_STAYS}")
         else:
-            say(f"{logged.name} is logged to {where}")
+            say(f"{logged.name} is logged to {done.result()}")
+
+
+def _log(tracker: Tracker, run: LoggedRun, done: Future[str]) -> None:
+    """Logs a run in a thread of its own, which is left behind where it does not end."""
+    try:
+        done.set_result(str(tracker.log(run)))
+    except BaseException as error:  # noqa: BLE001  code of others, which may raise anything
+        done.set_exception(error)
+
+
+@contextlib.contextmanager
+def _no_output() -> Iterator[None]:
+    """Drops what a package prints, also from C and from processes that it starts: stdout has the
+    results of the command alone.
+    """
+    with contextlib.redirect_stdout(io.StringIO()), contextlib.ExitStack() as stack:
+        with contextlib.suppress(OSError):  # a program without a stdout
+            kept = os.dup(1)
+            stack.callback(os.close, kept)
+            stack.callback(os.dup2, kept, 1)
+            null = os.open(os.devnull, os.O_WRONLY)
+            os.dup2(null, 1)
+            os.close(null)
+        yield
 
 
 _STAYS = "its folder has all that was answered, and the same command logs it again"

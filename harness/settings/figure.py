@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import Any
 
@@ -25,6 +26,8 @@ WIDTH = 3.25
 """Inches: a column of a paper in two columns."""
 FONT = "Liberation Sans, Arial, Helvetica, sans-serif"
 FONT_SIZE = 8.0
+_NO_FONT = re.compile(r"[^\w ,.'\"()+-]")
+"""The converter of charts aborts the process at `<` and `&`."""
 _GOLDEN = 0.62
 """Height of a figure, as a share of its width."""
 _INCHES = Bound(1, 20, is_whole=False, unit=" inches")
@@ -59,6 +62,10 @@ class FigureStyle:
                 raise UsageError(f"the {name} {error}") from None
         if not self.font.strip():
             raise UsageError("the font must have a name")
+        if wrong := _NO_FONT.search(self.font):
+            raise UsageError(
+                f"the font {self.font!r} has {wrong[0]!r}, as no font does; leave it out"
+            )
 
     @property
     def points_wide(self) -> float:
