@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 
 import pytest
 from rich.console import Console
@@ -92,4 +93,4 @@ def test_an_adaptive_run_shows_what_was_asked_and_what_is_known(
     line = line_of(progress, monkeypatch)
     assert "120 asked" in line
     assert "1 retry, 2 of 3 known" in line
-    assert "125" not in line
+    assert not re.search(r"\b125\b", line)  # a rate may have these digits
