@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, TypeGuard
 
 _UNFINISHED = "length"
 _REASONS = {"max_output_tokens": _UNFINISHED}
@@ -18,7 +18,7 @@ _USAGE = {
 """Field of the chat API -> that of the Responses API."""
 
 
-def is_response(body: object) -> bool:
+def is_response(body: object) -> TypeGuard[Mapping[str, Any]]:
     """Whether a body is one of the Responses API."""
     return isinstance(body, dict) and (
         body.get("object") == "response"
