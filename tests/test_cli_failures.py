@@ -35,6 +35,7 @@ ORDER = "the baseline comes first: bench gate BASELINE RUN…"
             "figure results/runs/tiny",
             f"missing argument 'RUN…'; write bench figure {'|'.join(KINDS)} RUN…; {LISTED}",
         ),
+        ("figure x/y x/z", f"no figure 'x/y'; known: {', '.join(KINDS)}"),
         (
             "import lm-eval samples.jsonl",
             f"no file 'lm-eval'; {CONTENT}",

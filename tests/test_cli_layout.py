@@ -12,7 +12,7 @@ from rich.cells import cell_len
 from eyechart.harness.analysis.judged_run import read_run
 from eyechart.harness.analysis.paper_text import interval_text
 from eyechart.harness.analysis.results import TABLE
-from eyechart.harness.cli.layout import Column, blocks, joined, letters, table
+from eyechart.harness.cli.layout import Column, blocks, joined, letters, show_blocks, table
 from eyechart.harness.cli.lists import aligned
 from eyechart.harness.cli.terminal import show, tell, width
 from eyechart.providers.base import Reply, Request
@@ -232,6 +232,33 @@ def test_a_column_that_is_too_wide_has_a_block_of_its_own(
     assert "x" * 200 in printed
     assert "漢" * 50 in printed
     assert len({cell_len(line) for line in printed.splitlines()}) == 1
+
+
+def test_keys_that_are_too_wide_stand_below_each_other(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Under letters for the rows; a column that is too wide for any table changes nothing."""
+    monkeypatch.setenv("COLUMNS", "80")
+    keys = [Column([name], [name * 35, ""], "left") for name in "kl"]
+    show_blocks(keys, [Column(["sees to"], ["20 (10 to > 20)", "-"])])
+    rows = rows_of(capsys.readouterr().out)
+    assert max(map(cell_len, rows)) <= 80
+    assert [row[:3] for row in rows if row[2] in "AB"] == ["| A", "| B"] * 2
+    show_blocks(keys[:1], [Column(["wide"], ["x" * 90, "-"])])
+    assert "| A" not in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("columns", WIDTHS)
+def test_the_table_of_several_models_fits(lab: Lab, columns: int) -> None:
+    """At the end of a run, with every name whole, also long ones."""
+    lab.monkeypatch.setenv("COLUMNS", str(columns))
+    axes = ("--axis", "separator=all", "--lengths", "5,10", "--samples", "2")
+    label = "a-variant-with-a-name-of-40-characters__"
+    models = ("--model", "oracle:20,oracle:60/0.9,tiny", "--label", label)
+    done = lab.bench_run(*models, *axes)
+    rows = rows_of(done.out)
+    assert max(map(cell_len, rows)) <= columns
+    assert any(f" oracle/60/0.9@{label} " in row for row in rows)
 
 
 def test_titles_break_between_their_parts(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -255,6 +255,7 @@ class TestRun:
             return rows, len(drawn)
 
         preview_of = preview.previews_of
+        monkeypatch.setenv("COLUMNS", "120")  # a model is one row
         monkeypatch.setattr(preview, "previews_of", previews_of)
         monkeypatch.setattr(preview, "run_in_loop", loops.append)
         monkeypatch.setattr(plan_module, "make_sample", counted)

@@ -81,7 +81,12 @@ def table(columns: Sequence[Column], sections: Sequence[int] = ()) -> Table:
 
 
 def show_blocks(keys: Sequence[Column], columns: Sequence[Column]) -> None:
-    """Prints `blocks`, each as a table."""
+    """Prints `blocks`, each as a table. Where a column does not fit beside the keys, letters stand
+    for the rows, and the keys are columns like others.
+    """
+    rows = Column([""], letters(len(columns[0].cells) if columns else 0), "left")
+    if any(fits([rows, column]) and not fits([*keys, column]) for column in columns):
+        keys, columns = [rows], [*keys, *columns]
     show(*map(table, blocks(keys, columns)))
 
 

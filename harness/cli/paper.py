@@ -27,9 +27,10 @@ def figure(
     reading: Reading,
 ) -> int:
     """Draws the figures of a kind, prints their paths, and what their captions must say."""
-    from eyechart.harness.report.paper.figures import paper_figures
+    from eyechart.harness.report.paper.figures import check_kind, paper_figures
     from eyechart.harness.report.paper.files import write_figures
 
+    check_kind(kind)
     stem, kinds = _files(output or Path(kind), formats)
     named, beside = sorted_out(folders, warn)
     unread: list[str] = []

@@ -114,12 +114,16 @@ def print_chart(of_tasks: Sequence[Section]) -> None:
         show(table([*keys(rows), *columns]))
     else:
         long = [(row, model) for row in rows for model in models]
-        columns = [
+        names = [
+            *keys([row for row, _ in long]),
             Column(["model"], [model for _, model in long], "left"),
-            Column(["sees to"], [cell(*row, model) for row, model in long], "left"),
         ]
+        seen = Column(["sees to"], [cell(*row, model) for row, model in long], "left")
         parts = range(len(models), len(long), len(models))
-        show(table([*keys([row for row, _ in long]), *columns], parts))
+        if fits([*names, seen]):
+            show(table([*names, seen], parts))
+        else:
+            show_blocks(names, [seen])
     if any(not one.one_threshold for section in of_tasks for one in section.estimates.values()):
         tell(STAR)
     echo("")

@@ -15,7 +15,7 @@ from eyechart.harness.cli import leaderboard as ranks
 from eyechart.harness.cli.documents import print_document
 from eyechart.harness.cli.dry_run import cost_text, dry_run_document, may_think
 from eyechart.harness.cli.failures import FAILURES, explain, lines_of
-from eyechart.harness.cli.layout import Column, table
+from eyechart.harness.cli.layout import Column, show_blocks
 from eyechart.harness.cli.models import ModelResult, incomplete, judged, warn_of_unknown
 from eyechart.harness.cli.preview import (
     Cap,
@@ -30,7 +30,7 @@ from eyechart.harness.cli.progress import TogetherDisplay
 from eyechart.harness.cli.readable import Reading
 from eyechart.harness.cli.run import RunsOfModel
 from eyechart.harness.cli.standing_tables import print_chart, print_notes, print_standings
-from eyechart.harness.cli.terminal import echo, say, show, take_logs, warn
+from eyechart.harness.cli.terminal import echo, say, take_logs, warn
 from eyechart.harness.errors import COMPLETE, INCOMPLETE, INTERRUPTED, USAGE, EyechartError
 from eyechart.harness.face.engine import Asked, Job, Talk, ask_together
 from eyechart.harness.face.run_options import RunOptions
@@ -109,7 +109,7 @@ def dry_run(runs: StudyRuns, *, asks_server: bool, as_json: bool) -> int:
         Column(["at most"], [total.most for total in totals]),
     ]
     if totals:
-        show(table(columns))
+        show_blocks(columns[:1], columns[1:])
     priced = [total.dollars for total in totals if total.dollars is not None]
     if len(priced) > 1:
         about, most = map(sum, zip(*priced, strict=True))

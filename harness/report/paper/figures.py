@@ -47,6 +47,12 @@ class PaperFigure:
         return ": ".join(filter(None, (self.task, self.name)))
 
 
+def check_kind(kind: str) -> None:
+    """Raises `UsageError` where no figure is of this kind."""
+    if kind not in KINDS:
+        raise UsageError(f"no figure {kind!r}; {did_you_mean(kind, KINDS)}")
+
+
 def paper_figures(
     kind: str, sections: Sequence[Section], style: FigureStyle, draw_more: Sequence[DrawMore] = ()
 ) -> list[PaperFigure]:
@@ -56,8 +62,7 @@ def paper_figures(
     Raises:
         UsageError: there is no such kind, or nothing to draw of it.
     """
-    if kind not in KINDS:
-        raise UsageError(f"no figure {kind!r}; {did_you_mean(kind, KINDS)}")
+    check_kind(kind)
     if not any(section.estimates for section in sections):
         raise UsageError("no sample of these runs is scored, so there is nothing to draw")
     found = []
