@@ -106,3 +106,30 @@ def test_no_password_of_a_netrc_file_is_sent(lab: Lab, model: str) -> None:
         asked(lab, server.base_url, "-m", model, "--lengths", "2", "--samples", "1")
     assert server.asked
     assert not any("basic" in one.headers.get("authorization", "").lower() for one in server.asked)
+
+
+def test_an_unknown_model_is_answered_with_the_names_of_the_server(lab: Lab) -> None:
+    """And an address without /v1 with the one that is meant."""
+
+    def answering(asked: Asked, _number: int) -> Response:
+        if asked.path == "/v1/models":
+            return Response(body={"data": [{"id": "qwen-7b"}, {"id": "llama-8b"}]})
+        return Response(404, {"error": {"message": "The model `qwen-7` does not exist"}})
+
+    with fake_server(answering) as server:
+        done = asked(lab, server.base_url, "-m", "qwen-7", "--lengths", "2")
+        assert done.code == 1
+        assert "the server has 'qwen-7b', 'llama-8b'" in done.err
+        assert "/v1?" not in done.err
+        bare = server.base_url.removesuffix("/v1")
+        done = asked(lab, bare, "-m", "qwen-7b", "--lengths", "2", "--fresh")
+        assert f"did you mean --base-url {server.base_url}?" in done.err
+
+
+@pytest.mark.parametrize(
+    "path", ["/chat/completions", "/completions/", "/messages", "/responses", "/models"]
+)
+def test_the_path_of_a_request_is_no_part_of_an_address(lab: Lab, path: str) -> None:
+    """A request appends it."""
+    done = asked(lab, f"http://127.0.0.1:9/v1{path}", "--lengths", "2")
+    done.one_line(2, "which each request appends; did you mean 'http://127.0.0.1:9/v1'?")
