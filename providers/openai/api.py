@@ -293,6 +293,7 @@ def open_provider(settings: ModelSettings) -> OpenAIProvider:
             base_url=url,
             max_retries=0,
             timeout=TIMEOUT_S,
+            default_headers=settings.headers,
             http_client=http_client(openai.DefaultAsyncHttpxClient, url),
         )
         for url in settings.base_urls or (endpoint.base_url,)
@@ -316,7 +317,14 @@ def open_azure(settings: ModelSettings) -> OpenAIProvider:
     keep_secret(os.environ[AZURE_VARIABLES[1]])
     client = http_client(openai.DefaultAsyncHttpxClient, address)
     return OpenAIProvider(
-        [openai.AsyncAzureOpenAI(max_retries=0, timeout=TIMEOUT_S, http_client=client)],
+        [
+            openai.AsyncAzureOpenAI(
+                max_retries=0,
+                timeout=TIMEOUT_S,
+                default_headers=settings.headers,
+                http_client=client,
+            )
+        ],
         settings,
         endpoint=Endpoint(base_url=address),
         lists_models=False,
