@@ -117,6 +117,10 @@ def address_in_environment(given: str, model_args: Sequence[str] = ()) -> tuple[
     return variable, url
 
 
+_VARIABLE = r"\$(?:\{(?=\w+\}))?([A-Za-z_]\w*)\}?"
+"""`$NAME` or `${NAME}` in the value of a header."""
+
+
 def read_headers(given: Sequence[str], environ: Environment = os.environ) -> dict[str, str]:
     """The headers `NAME=VALUE`, with the values of the variables `$NAME` in them, which no text has
     from now on.
@@ -127,13 +131,13 @@ def read_headers(given: Sequence[str], environ: Environment = os.environ) -> dic
     found = {}
     for one in given:
         name, _, value = one.partition("=")
-        for variable in dict.fromkeys(re.findall(r"\$\{?([A-Za-z_]\w*)", value)):
+        for variable in re.findall(_VARIABLE, value):
             if not (kept := environ.get(variable, "").strip()):
                 raise SetupError(f"{named('header', name)}: the variable {variable} is not set")
             if not (kept.isascii() and kept.isprintable()):
                 raise SetupError(f"{variable} holds characters that no header has; set it anew")
             keep_key(kept)
-            value = re.sub(rf"\$(?:{variable}\b|\{{{variable}\}})", lambda _, to=kept: to, value)
+        value = re.sub(_VARIABLE, lambda match: environ[match[1]].strip(), value)
         keep_key(value)
         found["Authorization" if name.lower() == "authorization" else name] = value
     return found

@@ -15,7 +15,8 @@ from msgspec.structs import replace
 from eyechart.providers.base import BatchExpiredError, ModelSettings, Reply, Request
 from eyechart.providers.catalog.endpoints import endpoint_of
 from eyechart.providers.catalog.model_facts import model_facts
-from eyechart.providers.http.errors import as_text, error_of
+from eyechart.providers.http.error_body import as_text
+from eyechart.providers.http.errors import error_of
 from eyechart.providers.openai.form import OpenAIForm, path_of, reply_of, vllm_form, writes_cost
 from eyechart.providers.secrets import redact
 
