@@ -293,7 +293,7 @@ class RunSettings:
         "environment. It is never stored.",
         "NAME=VALUE",
         (),
-        form="`NAME=VALUE`; in the file a list of them, with `--trust`",
+        form="`NAME=VALUE`; in the file a list of them",
         parts=("model",),
         doubt="can send any variable of the environment",
         repeats=True,
