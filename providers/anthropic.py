@@ -206,7 +206,8 @@ def open_provider(settings: ModelSettings) -> AnthropicProvider:
     for line in os.environ.get("ANTHROPIC_CUSTOM_HEADERS", "").split("\n"):
         name, colon, value = line.partition(":")
         keep_secret(value)
-        if colon and settings.base_urls:
+        given = {one.lower() for one in settings.headers}
+        if colon and settings.base_urls and name.strip().lower() not in given:
             headers[name.strip()] = anthropic.omit
     address = next(iter(settings.base_urls), os.environ.get(ANTHROPIC_BASE_URL) or ANTHROPIC)
     if problem := address_problem(address):
@@ -217,6 +218,7 @@ def open_provider(settings: ModelSettings) -> AnthropicProvider:
         base_url=address.rstrip("/").removesuffix("/v1"),  # the SDK adds it
         max_retries=0,
         timeout=TIMEOUT_S,
+        default_headers=settings.headers,
         http_client=http_client(anthropic.DefaultAsyncHttpxClient, address),
     )
     return AnthropicProvider(client, settings, headers=headers)

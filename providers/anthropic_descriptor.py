@@ -45,6 +45,7 @@ DESCRIPTOR = Descriptor(
     thinking=lambda _addresses: ITS_OWN,
     takes_turns=True,
     takes_params=True,
+    takes_headers=True,
     thinking_takes_temperature=lambda _addresses: False,
     tiers=lambda _addresses: ("default",),
     destination=_destination,

@@ -264,6 +264,8 @@ class ModelSettings:
     refused at once."""
     base_urls: tuple[str, ...] = ()
     """The user's addresses of the model, instead of the provider's own; several are replicas."""
+    headers: Mapping[str, str] = field(default_factory=dict, repr=False)
+    """Further headers of each request; never stored."""
     api: Api = "chat"
     system: str | None = None
     """A system prompt; only for `api` chat."""
@@ -313,6 +315,7 @@ _SETTINGS = {
     **{name: name for name in ("temperature", "api", "system", "effort", "thinking", "params")},
     **{name: name for name in ("tier", "logprobs", "top_logprobs")},
     "base_urls": "base_url",
+    "headers": "header",
     "model_args": "model_args",
     "server_args": "server_args",
 }

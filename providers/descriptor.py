@@ -118,6 +118,8 @@ class Descriptor:
     user; empty if a request cannot ask for thinking."""
     takes_params: bool = False
     """Whether a request takes further fields, `params`."""
+    takes_headers: bool = False
+    """Whether a request takes further headers."""
     thinking_takes_temperature: Callable[[Sequence[str]], bool] = lambda _addresses: True
     """Whether a request to a model that thinks has a temperature, by the addresses of the user."""
     tiers: Callable[[Sequence[str]], Collection[str] | None] = lambda _addresses: ()

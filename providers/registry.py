@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import os
+import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import cast
@@ -27,7 +28,7 @@ from eyechart.providers.descriptors import BUILT_IN, descriptor_of, plugin_descr
 from eyechart.providers.intervention import Intervention, read_intervention
 from eyechart.providers.naming import named, turned_on
 from eyechart.providers.plugins import INSIDES, PROVIDERS, Plugin, PluginError
-from eyechart.providers.secrets import A_KEY, holds_key, redact_address
+from eyechart.providers.secrets import A_KEY, holds_key, keep_key, redact_address
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,6 +117,32 @@ def address_in_environment(given: str, model_args: Sequence[str] = ()) -> tuple[
     if variable and (problem := address_problem(url)):
         raise SetupError(f"{variable} {redact_address(url)!r} {problem}")
     return variable, url
+
+
+_VARIABLE = r"\$(?:\{(?=\w+\}))?([A-Za-z_]\w*)\}?"
+"""`$NAME` or `${NAME}` in the value of a header."""
+
+
+def read_headers(given: Sequence[str], environ: Environment = os.environ) -> dict[str, str]:
+    """The headers `NAME=VALUE`, with the values of the variables `$NAME` in them, which no text has
+    from now on.
+
+    Raises:
+        SetupError: a variable is not set, or holds what no header can have.
+    """
+    found = {}
+    for one in given:
+        name, _, value = one.partition("=")
+        for variable in re.findall(_VARIABLE, value):
+            if not (kept := environ.get(variable, "").strip()):
+                raise SetupError(f"{named('header', name)}: the variable {variable} is not set")
+            if not (kept.isascii() and kept.isprintable()):
+                raise SetupError(f"{variable} holds characters that no header has; set it anew")
+            keep_key(kept)
+        value = re.sub(_VARIABLE, lambda match: environ[match[1]].strip(), value)
+        keep_key(value)
+        found["Authorization" if name.lower() == "authorization" else name] = value
+    return found
 
 
 def _takers(takes: Callable[[Descriptor], bool]) -> str:
@@ -421,6 +448,8 @@ def checked(name: ModelName, settings: ModelSettings) -> ModelSettings:
     settings = replace(settings, effort=effort, thinking=thinking)
     check_effort(name, effort, settings.base_urls)
     check_params(name, settings.params)
+    if settings.headers and not one.takes_headers:
+        raise SetupError(f"{name.label} takes no {named('header')}; leave it out")
     check_no_field_twice(name, thinking, settings.params, settings.base_urls)
     if settings.logprobs and not one.gives_logprobs:
         raise SetupError(

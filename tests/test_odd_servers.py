@@ -106,3 +106,92 @@ def test_no_password_of_a_netrc_file_is_sent(lab: Lab, model: str) -> None:
         asked(lab, server.base_url, "-m", model, "--lengths", "2", "--samples", "1")
     assert server.asked
     assert not any("basic" in one.headers.get("authorization", "").lower() for one in server.asked)
+
+
+def test_an_unknown_model_is_answered_with_the_names_of_the_server(lab: Lab) -> None:
+    """And an address without /v1 with the one that is meant."""
+
+    def answering(asked: Asked, _number: int) -> Response:
+        if asked.path == "/v1/models":
+            return Response(body={"data": [{"id": "qwen-7b"}, {"id": "llama-8b"}]})
+        return Response(404, {"error": {"message": "The model `qwen-7` does not exist"}})
+
+    with fake_server(answering) as server:
+        done = asked(lab, server.base_url, "-m", "qwen-7", "--lengths", "2")
+        assert done.code == 1
+        assert "the server has 'qwen-7b', 'llama-8b'" in done.err
+        assert "/v1?" not in done.err
+        bare = server.base_url.removesuffix("/v1")
+        done = asked(lab, bare, "-m", "qwen-7b", "--lengths", "2", "--fresh")
+        assert f"did you mean --base-url {server.base_url}?" in done.err
+
+
+@pytest.mark.parametrize(
+    "path", ["/chat/completions", "/completions/", "/messages", "/responses", "/models"]
+)
+def test_the_path_of_a_request_is_no_part_of_an_address(lab: Lab, path: str) -> None:
+    """A request appends it."""
+    done = asked(lab, f"http://127.0.0.1:9/v1{path}", "--lengths", "2")
+    done.one_line(2, "which each request appends; did you mean 'http://127.0.0.1:9/v1'?")
+
+
+GATEWAY_KEY = "gw-planted-0123456789"
+
+
+@pytest.mark.parametrize("model", ["m", "vllm/m", "anthropic/m"])
+def test_a_header_is_sent_and_never_stored(lab: Lab, model: str) -> None:
+    """Each request has it, with the value of a variable; neither a file nor a message does, even
+    where the server repeats it. It is no part of a run's identity.
+    """
+    lab.monkeypatch.setenv("GATEWAY", GATEWAY_KEY)
+    given = ("--header", "X-Gateway=Bearer $GATEWAY", "--header", "X-Team=blue-7-planted")
+    lab.monkeypatch.setattr("sys.argv", ["bench", "run", *given])
+
+    def answering(asked: Asked, _number: int) -> Response:
+        said = f"{dict(asked.headers)} Final answer: 2"
+        message = {"content": [{"type": "text", "text": said}], "stop_reason": "end_turn"}
+        return Response(body={"data": [{"id": "m"}], **chat(said), **message})
+
+    with fake_server(answering) as server:
+        more = ("-m", model, "--lengths", "2", "--samples", "1")
+        done = asked(lab, server.base_url, *more, *given)
+        assert done.code == 0
+        posts = [one for one in server.asked if one.path.endswith(("completions", "messages"))]
+        assert posts
+        for one in posts:
+            assert one.headers["x-gateway"] == f"Bearer {GATEWAY_KEY}"
+            assert one.headers["x-team"] == "blue-7-planted"
+        sent = len(server.asked)
+        asked(lab, server.base_url, *more)
+        assert not any(one.body for one in server.asked[sent:]), "the run goes on without it"
+    files = [path.read_text() for path in (lab.folder / "results").rglob("*.json*")]
+    assert files
+    for text in (done.out, done.err, *files):
+        assert "planted" not in text
+
+
+@pytest.mark.parametrize(
+    ("given", "problem"),
+    [
+        ("X-Key=a\nHost: b", "--header X-Key has a line break"),
+        ("X Key=planted", "--header wants NAME=VALUE"),
+        ("planted", "--header wants NAME=VALUE, as 'X-Team=$TEAM'"),
+        ("Content-Length=7", "--header Content-Length cannot be given here"),
+        ("X-Key=$LACKING", "--header X-Key: the variable LACKING is not set"),
+    ],
+)
+def test_a_header_that_breaks_requests_is_refused(lab: Lab, given: str, problem: str) -> None:
+    """By its name alone."""
+    done = asked(lab, "http://127.0.0.1:9/v1", "--lengths", "2", "--header", given)
+    assert "planted" not in done.one_line(2, problem)
+
+
+def test_a_file_of_a_stranger_sets_no_header(lab: Lab) -> None:
+    """It could send any variable; and a model that is computed here takes none."""
+    (lab.folder / "bench.toml").write_text("header = ['X-Key=$HOME']\n")
+    done = asked(lab, "http://127.0.0.1:9/v1", "--lengths", "2")
+    assert done.code == 2
+    assert "can send any variable of the environment" in done.err
+    (lab.folder / "bench.toml").unlink()
+    done = lab.bench("run", "-t", "counting/sum", "-m", "tiny", "--header", "X-Key=1")
+    done.one_line(2, "tiny takes no --header")

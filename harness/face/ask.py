@@ -88,6 +88,7 @@ def run(
     top_logprobs: int | None = None,
     base_url: str | Sequence[str] = (),
     accept_server: bool = False,
+    header: str | Sequence[str] = (),
     server_args: Sequence[str] = (),
     model_args: Sequence[str] = (),
     max_connections: int = 64,

@@ -39,6 +39,7 @@ from eyechart.providers.registry import (
     has_batches,
     open_model,
     parse_model,
+    read_headers,
     takes_temperature,
 )
 
@@ -133,6 +134,7 @@ class RunOptions:
             model=self.name.model,
             temperature=settings.temperature,
             base_urls=given.base_url,
+            headers=read_headers(given.header),
             api=settings.api,
             system=settings.system,
             effort=settings.effort,

@@ -16,7 +16,7 @@ from numbers import Integral, Real
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from eyechart.providers.secrets import A_KEY, has_secret, holds_key
+from eyechart.providers.secrets import A_KEY, has_secret, holds_key, keep_key, keep_secret
 
 MAX_LENGTH = 1_000_000
 """Most symbols in a row."""
@@ -227,6 +227,14 @@ def thinking(given: Any) -> tuple[str, ...]:
     return read
 
 
+_SET_HEADERS = frozenset(
+    {
+        *("accept-encoding", "connection", "content-encoding", "content-length", "content-type"),
+        *("host", "transfer-encoding", "upgrade"),
+    }
+)
+
+
 def params(given: Any) -> dict[str, Any]:
     """Checks fields of a request's body: a mapping, or a list of `KEY=VALUE`, whose values are JSON
     or, if they are none, texts.
@@ -254,6 +262,28 @@ def params(given: Any) -> dict[str, Any]:
                 "leave it out"
             )
     return {name: _in_one_form(value) for name, value in found.items()}
+
+
+def headers(given: Any) -> tuple[str, ...]:
+    """Checks `NAME=VALUE` of headers; no message and no file has a value from now on."""
+    read = texts(given, str)
+    for one in read:
+        name, equals, value = one.partition("=")
+        if equals:
+            keep_secret(one)  # in commands
+            keep_key(value)
+        if not value or not re.fullmatch(r"[A-Za-z0-9!#$%&'*+.^_|~-]+", name):
+            raise ValueError(
+                "wants NAME=VALUE, as 'X-Team=$TEAM', with a NAME of letters, digits and -; "
+                + (f"{name[:40]!r} is none, or has no value" if equals else "one has no =")
+            )
+        if name.lower() in _SET_HEADERS:
+            raise ValueError(f"{name} cannot be given here: each request sets it")
+        if not (value.isascii() and value.isprintable()):
+            raise ValueError(
+                f"{name} has a line break or another character that no header can have"
+            )
+    return read
 
 
 def _in_one_form(value: Any) -> Any:

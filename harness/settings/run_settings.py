@@ -25,6 +25,7 @@ from eyechart.harness.settings.checks import (
     OrWord,
     axes,
     full_text,
+    headers,
     matching,
     names,
     params,
@@ -288,6 +289,17 @@ class RunSettings:
     )
     accept_server: bool = on_or_off(
         "Go on with a run at a server that does not say whether it has the same model.", once=True
+    )
+    header: tuple[str, ...] = setting(
+        headers,
+        "A further header of each request, as gateways need; $VARIABLE in the value is one of the "
+        "environment. It is never stored.",
+        "NAME=VALUE",
+        (),
+        form="`NAME=VALUE`; in the file a list of them",
+        parts=("model",),
+        doubt="can send any variable of the environment",
+        repeats=True,
     )
     server_args: tuple[str, ...] = setting(
         texts,

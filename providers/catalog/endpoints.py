@@ -179,6 +179,10 @@ class Endpoint(BaseModel):
         return ("", "") if url in ("", self.base_url) else (variable, url)
 
 
+_APPENDED = re.compile(r"(?<=[^/])/*(/(?:(?:chat/)?completions|responses|messages|models))/*$")
+"""The path of a request at the end of an address."""
+
+
 def address_problem(url: str) -> str | None:
     """What is wrong with the address of a server; `None` if nothing is. Registers its password and
     keys as secret.
@@ -197,6 +201,9 @@ def address_problem(url: str) -> str | None:
                 f"has a {name}, which no request would carry: leave it out; a key belongs into the "
                 "environment variable that the provider reads ('bench models' lists them)"
             )
+    if appended := _APPENDED.search(url):
+        right = redact_address(url[: appended.start()])
+        return f"ends in {appended[1]}, which each request appends; did you mean {right!r}?"
     try:
         parts = urlsplit(url)
         valid = bool((parts.hostname or "").encode("idna")) and parts.port != 0

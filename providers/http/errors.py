@@ -57,9 +57,8 @@ _NO_MODEL = re.compile(
 )
 _BROKE = re.compile(
     r"insufficient[_ ](?:quota|balance|funds?|credits?)|exceeded your current quota"
-    r"|payment required|balance is too low"
-    r"|(?:no|out of|run out of|used all)(?: \w+){0,3} credits?\b"
-    r"|arrear|(?:credits?|balance)(?: \w+){0,3} exhausted|余额不足|欠费",
+    r"|payment required|balance is too low|(?:no|out of|used all)(?: \w+){0,3} credits?\b|arrear"
+    r"|(?:credits?|balance)(?: \w+){0,3} exhausted|余额不足|欠费",
     re.IGNORECASE,
 )
 """What is said of an account without money, and of no limit of rates unless there is a wait."""

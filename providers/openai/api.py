@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Awaitable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import partial
 from typing import Any
 
@@ -28,6 +28,7 @@ from eyechart.providers.base import (
     Request,
     SetupError,
     TransientError,
+    UnknownModelError,
     environment_key,
 )
 from eyechart.providers.catalog.endpoints import Endpoint, address_problem, endpoint_of
@@ -45,7 +46,7 @@ from eyechart.providers.openai.form import (
     writes_cost,
 )
 from eyechart.providers.openai.llamacpp import OWNER, LlamaCpp
-from eyechart.providers.openai.models import said_of_model
+from eyechart.providers.openai.models import said_of_model, served_names
 from eyechart.providers.openai.remedies import Remedies
 from eyechart.providers.openai.scoring import OptionScores, echo_body, options_of
 from eyechart.providers.secrets import keep_secret, redact_address
@@ -77,6 +78,8 @@ class OpenAIProvider:
         self._scores = OptionScores()
         self._own: dict[openai.AsyncOpenAI, LlamaCpp | None] = {}
         self._recognising = asyncio.Lock()
+        self._names: str | None = None
+        """What the server has in place of a model that it does not know; `None`: not asked."""
         self._form = OpenAIForm(settings, endpoint, facts, uncached=writes_cost(settings, endpoint))
         self._asking = Adapting(self._form, settings, _refused, self._remedies)
 
@@ -88,12 +91,26 @@ class OpenAIProvider:
     async def complete(self, request: Request) -> Reply:
         """The model's reply; what the server rejects is left out, see `Adapting`."""
         send = partial(self._complete, request.prefix)
-        reply = await self._asking.complete(request, send)
+        try:
+            reply = await self._asking.complete(request, send)
+        except UnknownModelError as error:
+            raise await self._with_names(error) from error
         usage = reply.usage
         if usage is not None and usage.tier is None and self._settings.tier is not None:
             usage = replace(usage, tier=self._settings.tier)  # not all vendors say it
             return replace(reply, usage=usage)
         return reply
+
+    async def _with_names(self, error: UnknownModelError) -> UnknownModelError:
+        """The error with the names of the models that a server of the user's has."""
+        async with self._recognising:
+            if self._names is None and self._asks_models:
+                client = next(iter(self._clients))
+                with suppress(ProviderError):
+                    listing = client.models.with_raw_response.list()
+                    read = await json_of(client, listing, _FACTS_S)
+                    self._names = served_names(read, self._settings.model)
+        return UnknownModelError(f"{error}; {self._names}") if self._names else error
 
     async def _complete(
         self, prefix: str, body: dict[str, Any], sent: Mapping[str, object]
@@ -276,6 +293,7 @@ def open_provider(settings: ModelSettings) -> OpenAIProvider:
             base_url=url,
             max_retries=0,
             timeout=TIMEOUT_S,
+            default_headers=settings.headers,
             http_client=http_client(openai.DefaultAsyncHttpxClient, url),
         )
         for url in settings.base_urls or (endpoint.base_url,)
@@ -299,7 +317,14 @@ def open_azure(settings: ModelSettings) -> OpenAIProvider:
     keep_secret(os.environ[AZURE_VARIABLES[1]])
     client = http_client(openai.DefaultAsyncHttpxClient, address)
     return OpenAIProvider(
-        [openai.AsyncAzureOpenAI(max_retries=0, timeout=TIMEOUT_S, http_client=client)],
+        [
+            openai.AsyncAzureOpenAI(
+                max_retries=0,
+                timeout=TIMEOUT_S,
+                default_headers=settings.headers,
+                http_client=client,
+            )
+        ],
         settings,
         endpoint=Endpoint(base_url=address),
         lists_models=False,

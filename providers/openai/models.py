@@ -12,6 +12,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from eyechart.providers.close_match import did_you_mean
 from eyechart.providers.contract import is_count
 
 _SIZES = ("n_params", "size", "n_vocab", "n_embd", "n_ctx_train")
@@ -23,8 +24,26 @@ _WINDOW = re.compile(
 """The names of a window. Of several the smallest holds: LM Studio has `max_context_length`, of the
 model, and `loaded_context_length`, of the server."""
 _MOST_CHARACTERS = 300
+_MOST_NAMES = 8
 _MOST = 2**63
 """A larger number is ignored as an error."""
+
+
+def served_names(read: Any, model: str) -> str:
+    """What a list of models has in place of `model`, for a message; empty where it has the model,
+    or is none.
+    """
+    entries = read.get("data") if isinstance(read, dict) else None
+    listed = entries if isinstance(entries, list) else []
+    names = [_text(one.get("id")) for one in listed if isinstance(one, dict)]
+    known = [name for name in names if name is not None]
+    if not known or model in known:
+        return ""
+    shown = ", ".join(map(repr, known[:_MOST_NAMES]))
+    more = len(known) - _MOST_NAMES
+    guess = did_you_mean(model, known, "")
+    served = f"the server has {shown}{f' and {more} more' if more > 0 else ''}"
+    return f"{guess} {served}" if guess else served
 
 
 def said_of_model(read: Any, model: str) -> dict[str, object]:

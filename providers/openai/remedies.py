@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Awaitable
 from dataclasses import dataclass
 
@@ -15,6 +16,7 @@ from eyechart.providers.base import (
     UnknownModelError,
 )
 from eyechart.providers.naming import named
+from eyechart.providers.secrets import redact_address
 
 NO_TEMPERATURE = "with the temperature 'none' none is sent"
 
@@ -34,6 +36,8 @@ class Remedies:
         if isinstance(error, AuthError) and self.key and not self._has_password:
             verb = "check the key in" if os.environ.get(self.key) else "set"
             return AuthError(f"{error}; {verb} {self.key}")
+        if isinstance(error, UnknownModelError) and (meant := self._versioned):
+            error = UnknownModelError(f"{error}; did you mean {named('base_url', meant)}?")
         if isinstance(error, UnknownModelError) and (instead := self._instead(is_score=is_score)):
             return UnknownModelError(f"{error}; a server without /completions needs {instead}")
         return error
@@ -63,6 +67,12 @@ class Remedies:
     @property
     def _has_password(self) -> bool:
         return any("@" in url for url in self.settings.base_urls)
+
+    @property
+    def _versioned(self) -> str:
+        """The address with the `/v1` that it lacks; empty where it has its like."""
+        urls = (redact_address(url).rstrip("/") for url in self.settings.base_urls)
+        return next((f"{url}/v1" for url in urls if not re.search(r"/v\d", url)), "")
 
     def _instead(self, *, is_score: bool) -> str:
         if self.settings.api == "completions":

@@ -237,7 +237,7 @@ class VllmProvider:
                     connector=aiohttp.TCPConnector(limit=0),
                     cookie_jar=aiohttp.DummyCookieJar(),
                     timeout=aiohttp.ClientTimeout(),  # `_limit` and `_facts_limit` have them
-                    headers=_HEADERS | self._authorization(),
+                    headers=_HEADERS | self._authorization() | dict(self._settings.headers),
                     auto_decompress=False,
                 )
             return self._session

@@ -38,6 +38,7 @@ DESCRIPTOR = Descriptor(
     thinking=lambda _addresses: OPEN_SERVER,
     takes_turns=True,
     takes_params=True,
+    takes_headers=True,
     likelihood=lambda _addresses: ("chat", "completions"),
     effort_hint=f"ask its server: {named('model', 'NAME')} {named('base_url', '…')}",
     runs_here=True,
