@@ -120,7 +120,6 @@ class Answer(Part):
         if not isinstance(given, dict) or not isinstance(given.get("phrase"), list | tuple):
             return given
         first, *others = given["phrase"] or [""]
-        others += given.get("other_phrases") or ()
         return given | {"phrase": first} | ({"other_phrases": others} if others else {})
 
     @model_validator(mode="after")
