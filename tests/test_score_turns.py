@@ -76,7 +76,6 @@ def test_a_reply_ends_where_a_line_begins_another_turn(line: str) -> None:
     for begin in ("Final answer: 7", "I see 3 and 4.\nFinal answer: 7\n", "7\n"):
         for more in ("", "\nIn all 9.", "\nAssistant: Final answer: 9", "\n### Response: 9"):
             assert judged(f"{begin}\n{line}{more}", INTEGER, 7).outcome == "correct", (begin, more)
-    assert judged("Final answer: kiwi\nQ: And now?\nA: pear", TEXT, "kiwi").outcome == "correct"
 
 
 @pytest.mark.parametrize(
