@@ -49,7 +49,7 @@ def test_targets_of_all_types_are_kept(
     answer: Answer, given: Target | list[str], reply: str, wrong: str
 ) -> None:
     """A target that was written is the target that is judged, and fits its type alone."""
-    target = answer.kind.value(given)
+    target = answer.kind.value(given, answer)
     record = read_again(target, f"Final answer: {reply}")
     assert record.target == target
     assert type(record.target) is type(target)

@@ -405,7 +405,10 @@ def test_accepted_answers() -> None:
         ({"type": "choice", "options": ["a", " "]}, "match pattern"),
         ({"type": "number", "tolerance": -1}, "greater than or equal to 0"),
         ({"type": "text", "ordered": True}, "'ordered' goes with 'type: list'"),
-        ({"type": "text", "case": False}, "'case' goes with 'type: code'"),
+        ({"type": "integer", "case": False}, "'case' goes with 'type: symbol' or 'type: code' or"),
+        ({"type": "text", "item_separator": ";"}, "'item_separator' goes with 'type: list'"),
+        ({"type": "text", "phrase": ["Final answer:", "A"]}, "at least 3 characters"),
+        ({"type": "text", "phrase": []}, "at least 3 characters"),
     ],
 )
 def test_answers_that_cannot_be(fields: dict[str, object], message: str) -> None:
@@ -528,3 +531,81 @@ def test_long_replies_take_linear_time(answer: Answer, piece: str, phrase: str) 
     began = time.perf_counter()
     judged(phrase + piece * 30_000, answer, target)
     assert time.perf_counter() - began < 5
+
+
+@pytest.mark.parametrize("kind", ["symbol", "text", "code"])
+def test_case_can_be_ignored(kind: str) -> None:
+    """Where the task says so; the proof of a task tries it."""
+    strict, mild = Answer(type=kind), Answer(type=kind, case=False)
+    for said in ("KIWI", "Kiwi", "kiwi"):
+        outcome = "correct" if said == "kiwi" else "incorrect"
+        assert judged(f"Final answer: {said}", strict, "kiwi").outcome == outcome
+        assert judged(f"Final answer: {said}", mild, "kiwi").outcome == "correct"
+    assert judged("Final answer: pear", mild, "kiwi").outcome == "incorrect"
+    assert list(mild.kind.right_forms("kiwi", mild)) == [("other case", "KIWI")]
+
+
+@pytest.mark.parametrize(
+    ("reply", "outcome"),
+    [
+        *(
+            ("Final answer: 7", "correct"),
+            ("Resultado: 7", "correct"),
+            ("**Resultado:** 7.", "correct"),
+        ),
+        *(
+            ("Final answer: 8\nResultado: 7", "correct"),
+            ("Resultado: 7\nFinal answer: 8", "incorrect"),
+        ),
+        *(("7", "incorrect"), ("I see 7.", "incorrect"), ("Ergebnis: 7", "incorrect")),
+        *(("", "unparsed"), ("Final answer: 7 or 8", "unparsed"), ("<think>7", "unparsed")),
+        ("I'm sorry, but I can't help with that.", "refused"),
+    ],
+)
+def test_more_phrases_and_replies_without_any(reply: str, outcome: str) -> None:
+    """The last of all phrases decides; a reply with text and without one is wrong if the task asks
+    for that.
+    """
+    answer = Answer.model_validate(
+        {"type": "integer", "phrase": ["Final answer:", "Resultado:"], "phrase_required": True}
+    )
+    assert (answer.phrase, answer.other_phrases) == ("Final answer:", ("Resultado:",))
+    assert Answer.model_validate(answer.given()) == answer
+    assert judged(reply, answer, 7).outcome == outcome
+    assert judged("I see 7", answer, 7, "length").outcome == "truncated"
+    first = answer.model_copy(update={"read": "first"})
+    assert judged(" 7", first, 7).outcome == "correct"
+
+
+@pytest.mark.parametrize(
+    ("separator", "target", "said", "outcome"),
+    [
+        *(
+            (";", "Oslo, Norway; Rome", "Oslo, Norway; Rome", "correct"),
+            (";", "a; b", "a, b", "incorrect"),
+        ),
+        *((" ", "1 2 3", "1 2  3", "correct"), (" ", "1 2 3", "[1, 2, 3]", "correct")),
+        *(
+            (" ", "a b", "b a", "incorrect"),
+            ("|", "a| b", "a | b", "correct"),
+            (" ", "> )", "> )", "correct"),
+        ),
+        *((" ", "> )", "} )", "incorrect"), (";", "a; b", "\n- a\n- b", "correct")),
+    ],
+)
+def test_the_separator_of_items_can_be_named(
+    separator: str, target: str, said: str, outcome: str
+) -> None:
+    """In targets and in replies; a space is any white space."""
+    answer = Answer(type="list", item_separator=separator)
+    assert answer.kind.problem(target, answer) is None
+    assert judged(f"Final answer: {said}", answer, target).outcome == outcome
+    items = [item.strip() for item in target.split(separator)]
+    assert (
+        judged(f"Final answer: {said}", answer, answer.kind.value(items, answer)).outcome == outcome
+    )
+    assert "which separates items" in str(answer.kind.problem([f"a{separator}b"], answer))
+    for _, right in answer.kind.right_forms(target, answer):
+        assert judged(f"Final answer: {right}", answer, target).outcome == "correct", right
+    for _, wrong, _ in answer.kind.wrong(target, answer, ()):
+        assert judged(f"Final answer: {wrong}", answer, target).outcome == "incorrect", wrong

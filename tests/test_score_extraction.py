@@ -709,8 +709,8 @@ SIGNS = (*")]}>*_`\"'#$~|=-<([{", "> ) )", ") ] } >", "* *", "_ _", "_soup_", "*
 )
 def test_a_text_of_signs_is_right_in_every_shape(shape: str, target: str) -> None:
     """Markup, brackets and quotes are part of the answer where the target has them."""
-    if target[0] in shape.replace("Final", "") and target[0] in "*`\"'":
-        return  # the shape itself uses the sign
+    if any(sign in shape for sign in target if sign in "*`\"'#<>|_"):
+        pytest.skip("the shape itself has the sign")
     assert judged(shape.format(target), TEXT, target).outcome == "correct"
 
 

@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import pytest
 
+from eyechart.harness.score import turns
+from eyechart.harness.score.answers import extract
 from eyechart.harness.score.judge import judge
+from eyechart.harness.score.markup import without_thoughts
 from eyechart.harness.score.turns import own_turn
 from eyechart.harness.score.verdict import Verdict
 from eyechart.harness.spec.answer import Answer
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 INTEGER, SYMBOL, TEXT = Answer(type="integer"), Answer(type="symbol"), Answer(type="text")
 LIST, COLORS = Answer(type="list"), Answer(type="choice", options=("red", "green"))
@@ -68,7 +76,6 @@ def test_a_reply_ends_where_a_line_begins_another_turn(line: str) -> None:
     for begin in ("Final answer: 7", "I see 3 and 4.\nFinal answer: 7\n", "7\n"):
         for more in ("", "\nIn all 9.", "\nAssistant: Final answer: 9", "\n### Response: 9"):
             assert judged(f"{begin}\n{line}{more}", INTEGER, 7).outcome == "correct", (begin, more)
-    assert judged("Final answer: kiwi\nQ: And now?\nA: pear", TEXT, "kiwi").outcome == "correct"
 
 
 @pytest.mark.parametrize(
@@ -122,12 +129,16 @@ def test_an_answer_with_such_a_mark_is_whole() -> None:
 def test_few_marks_are_tried(piece: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """A reply of nothing but marks is not read again and again."""
     read: list[str] = []
-    for name in ("extract", "without_thoughts"):
-        whole = getattr(__import__("eyechart.harness.score.turns", fromlist=[name]), name)
-        monkeypatch.setattr(
-            f"eyechart.harness.score.turns.{name}",
-            lambda text, *rest, whole=whole: (read.append(text), whole(text, *rest))[1],
-        )
+
+    def counted(whole: Callable[..., object]) -> Callable[..., object]:
+        def count(text: str, *rest: object) -> object:
+            read.append(text)
+            return whole(text, *rest)
+
+        return count
+
+    for whole in (extract, without_thoughts):
+        monkeypatch.setattr(turns, whole.__name__, counted(whole))
     for begin in ("", "<think>", "<|channel|>analysis<|message|>"):
         own_turn(begin + piece * 5000, INTEGER, (7,))
     assert len(read) < 100

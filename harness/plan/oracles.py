@@ -43,6 +43,8 @@ def right_replies(sample: Sample, answer: Answer) -> Iterator[tuple[str, str]]:
     for name, speak in PERFECT.items():
         if name != "quoted" or '"' not in target:
             yield name, speak(answer.phrase, target)
+    for phrase in answer.other_phrases or ():
+        yield f"phrase {phrase!r}", f"{phrase} {target}"
     others = ((f"accepted answer {other!r}", other) for other in sample.accept)
     for name, other in (*others, *answer.kind.right_forms(sample.target, answer)):
         yield name, f"{answer.phrase} {other}"

@@ -44,6 +44,10 @@ class AnswerForm(Protocol):
     @property
     def phrase(self) -> str: ...
     @property
+    def other_phrases(self) -> tuple[str, ...] | None: ...
+    @property
+    def phrase_required(self) -> bool | None: ...
+    @property
     def tolerance(self) -> float | None: ...
     @property
     def relative_tolerance(self) -> float | None: ...
@@ -70,6 +74,8 @@ class PlainAnswerForm:
 
     type: str
     phrase: str
+    other_phrases: tuple[str, ...] | None = None
+    phrase_required: bool | None = None
     tolerance: float | None = None
     relative_tolerance: float | None = None
     options: tuple[str, ...] | None = None
@@ -102,7 +108,7 @@ class AnswerType:
     plain: ClassVar[str] = ""
     """Pattern of an answer alone after the phrase, which is read without further rules."""
     fields: ClassVar[tuple[str, ...]] = ()
-    """Fields of `answer` in a task file that go with this type alone."""
+    """Fields of `answer` in a task file that go with this type and not with all."""
     needed: ClassVar[tuple[str, ...]] = ()
     """Those of them that a task file must have."""
     accepts: ClassVar[bool] = False
@@ -162,7 +168,8 @@ class AnswerType:
 
     def compared(self, value: object, form: AnswerForm) -> str:
         """A text as it is compared: texts are the same answer if this is the same."""
-        return nfc(str(value))
+        text = nfc(str(value))
+        return text if form.case is not False else nfc(text.casefold())
 
     def is_named(self, text: str, targets: Targets, form: AnswerForm) -> bool:
         """Whether an unread reply names a right answer, and next to nothing else of its kind."""
@@ -170,7 +177,8 @@ class AnswerType:
 
     def right_forms(self, target: Target, form: AnswerForm) -> Iterator[tuple[str, str]]:
         """Further ways to write the right answer, each with its name."""
-        yield from ()
+        if form.case is False:
+            yield "other case", str(target).swapcase()
 
     def wrong(self, target: Target, form: AnswerForm, accept: Sequence[str]) -> Wrong:
         """Wrong answers, to try a task with."""

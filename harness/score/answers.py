@@ -175,6 +175,7 @@ class Symbol(AnswerType):
     plain = r"[A-Za-z0-9]"
     accepts = True
     signs = True
+    fields = ("case",)
 
     def extract(
         self, form: AnswerForm, text: str, bare: str, phrases: Phrases, *, first_line: bool
@@ -189,7 +190,8 @@ class Symbol(AnswerType):
     def is_named(self, text: str, targets: Targets, form: AnswerForm) -> bool:
         right = {self.compared(target, form) for target in targets}
         lengths = set(map(len, right))
-        tokens = set(TOKEN.findall(text)) - {"a", "A", "I"}
+        found = set(TOKEN.findall(text)) - {"a", "A", "I"}
+        tokens = {self.compared(token, form) for token in found}
         alike = {token for token in tokens if len(token) in lengths}
         return bool(alike & right) and len(alike) == 1
 
@@ -213,14 +215,6 @@ class Code(AnswerType):
 
     def read(self, line: AnswerLine, form: AnswerForm) -> Found | str:
         return code(line.bare, marked(line.text, line.bare))
-
-    def compared(self, value: object, form: AnswerForm) -> str:
-        text = super().compared(value, form)
-        return text if form.case is not False else text.casefold()
-
-    def right_forms(self, target: Target, form: AnswerForm) -> Iterator[tuple[str, str]]:
-        if form.case is False:
-            yield "other case", str(target).swapcase()
 
     def wrong(self, target: Target, form: AnswerForm, accept: Sequence[str]) -> Wrong:
         text = str(target)
@@ -248,6 +242,7 @@ class Text(AnswerType):
     accepts = True
     free = True
     signs = True
+    fields = ("case",)
     in_prompt = True
 
     def extract(
@@ -470,7 +465,11 @@ def _plain_pattern(kind: str, phrase: str) -> re.Pattern[str] | None:
 
 def _extract_plain(reply: str, answer: AnswerForm) -> Extracted | None:
     """The result of `extract_any`, if the last line is only the phrase and a short answer."""
-    pattern = None if answer.read == FIRST else _plain_pattern(answer.type, answer.phrase)
+    pattern = (
+        None
+        if answer.read == FIRST or answer.other_phrases
+        else _plain_pattern(answer.type, answer.phrase)
+    )
     begin = reply.rfind(answer.phrase) if pattern else -1
     if not pattern or begin < 0 or (begin and reply[begin - 1] != "\n"):
         return None
@@ -509,8 +508,11 @@ def extract_any(reply: str, answer: AnswerForm, *, first_line: bool) -> Extracte
 
 def phrases_in(text: str, bare: str, answer: AnswerForm) -> Phrases:
     """Where the answer phrases are in `text`, which is `bare` without markup."""
-    pattern, for_bare = phrase_pattern(nfc(answer.phrase))
-    return [match.span() for match in pattern.finditer(bare if for_bare else text)]
+    places: Phrases = []
+    for phrase in (answer.phrase, *(answer.other_phrases or ())):
+        pattern, for_bare = phrase_pattern(nfc(phrase))
+        places += [match.span() for match in pattern.finditer(bare if for_bare else text)]
+    return sorted(places) if answer.other_phrases else places
 
 
 def _extract_composed(reply: str, answer: AnswerForm, *, first_line: bool) -> Extracted:

@@ -52,7 +52,5 @@ def is_correct(doc: Mapping[str, Any], text: str) -> bool:
 
 def _form(doc: Mapping[str, Any]) -> PlainAnswerForm:
     given: dict[str, Any] = {field.name: doc.get(field.name) for field in fields(PlainAnswerForm)}
-    options = None if given["options"] is None else tuple(given["options"])
-    return PlainAnswerForm(
-        **given | {"type": doc["answer"], "phrase": doc["phrase"], "options": options}
-    )
+    lists = {name: tuple(value) for name, value in given.items() if isinstance(value, list)}
+    return PlainAnswerForm(**given | lists | {"type": doc["answer"], "phrase": doc["phrase"]})

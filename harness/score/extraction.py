@@ -15,10 +15,10 @@ is, `lists` what a list is. A list is found as a text is.
 A symbol is the line's only token; else its only quoted token; else its only single letter or digit
 other than the words a, A and I. Quotes, markup and a full stop around it are ignored.
 
-A text is all that follows the phrase, without the markup and quotes around it and without one full
-stop at its end. Without the phrase it is the last line if that is entirely quoted, boxed or fenced,
-or a reply of one paragraph. Of a sentence that says what a list is, the list is what follows `is`
-or `are`.
+A text is all that follows the phrase, without pairs of markup, quotes and brackets around it and
+without one full stop at its end; what of them the target has belongs to it. Without the phrase it
+is the last line if that is entirely quoted, boxed or fenced, or a reply of one paragraph. Of a
+sentence that says what a list is, the list is what follows `is` or `are`.
 
 The reply is read in NFC, see `normal_form`; the place of an answer is the one in the reply itself.
 Markup is replaced by as many spaces, so that positions do not change. All of this

@@ -1,7 +1,8 @@
 """The verdict on one sample, from its reply and its target.
 
 A pure function, so scoring again from the journal needs no model. A reply without an answer is
-never scored as `incorrect`: it has another outcome, with a reason.
+never scored as `incorrect`: it has another outcome, with a reason. The one exception is a task that
+says `phrase_required`: there a reply with text and without the answer phrase is.
 """
 
 from __future__ import annotations
@@ -9,10 +10,11 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, TypeAlias
 
-from .answers import TYPES, extract
+from .answers import TYPES, extract, phrases_in
 from .extraction import FIRST
 from .loops import loop_of
-from .markup import without_thoughts
+from .markup import without_markup, without_thoughts
+from .normal_form import nfc
 from .outcomes import FAILURES, Outcome
 from .turns import may_end, own_turn
 from .verdict import Verdict
@@ -79,6 +81,8 @@ def judge(
     kind = TYPES[answer.type]
     by_phrase = extracted.by_phrase and answer.read != FIRST
     sure = extracted.value is not None and (by_phrase or not kind.free)
+    if answer.phrase_required and _lacks_phrase(text, answer) and not _refuses(text):
+        return Verdict(Outcome.INCORRECT, why="without the answer phrase")
     verdict = (
         Verdict(Outcome.UNPARSED, why=extracted.why)
         if extracted.value is None
@@ -87,6 +91,15 @@ def judge(
     if not sure and verdict.outcome is not Outcome.CORRECT and _refuses(text):
         return Verdict(Outcome.REFUSED, why="a refusal in words")
     return verdict
+
+
+def _lacks_phrase(reply: str, answer: AnswerForm) -> bool:
+    """Whether a reply has text and no answer phrase, with which its prompt does not end either."""
+    text = nfc(without_thoughts(reply))
+    in_prompt = answer.read == FIRST
+    return (
+        bool(text.strip()) and not in_prompt and not phrases_in(text, without_markup(text), answer)
+    )
 
 
 def _judge_by(scorer: OwnScorer, text: str, *, cut_off: bool) -> Verdict:

@@ -215,6 +215,7 @@ _TAIL = 400
 _OPENED = ("***", "**", "*", "___", "__", "_", "~~", "``", "`", "$$", "$", "\\(", "\\[", '"')
 _MOST_LAYERS = 12
 _EMPHASIS = re.compile(r"(?<![\w*`])(\*{1,3}|`{1,3})(?=[^\s*`])([^*`\n]+)(?<=\S)\1(?![\w*`])")
+_QUOTED_SIGN = re.compile(r"([\"'`])[^\"'`\s]\1")
 _ESCAPED = re.compile(r"\\([^\w\s])")
 
 
@@ -338,7 +339,8 @@ def _inside(text: str, start: int, end: int) -> tuple[int, int]:
 
 
 def _is_balanced(text: str) -> bool:
-    """Whether a text closes as many brackets of each kind as it opens."""
+    """Whether a text closes as many brackets of each kind as it opens, besides those in quotes."""
+    text = _QUOTED_SIGN.sub("", text)
     return all(text.count(one) == text.count(other) for one, other in ("()", "[]", "{}", "<>"))
 
 

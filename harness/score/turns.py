@@ -8,7 +8,7 @@ A server that does not know the end token of its model sends what the model went
   those inside thinking, and those in quotes or named in a sentence end nothing.
 - A line that begins with `User:`, `Human:` or `### Instruction` ends the reply if an answer stands
   before it: after the answer phrase, or, where no phrase follows or an `Assistant:` line does, one
-  that can be read. `Q:` and `Question:` do so only after an answer that follows the phrase.
+  that can be read.
 - Where a right answer or an option has such a mark or line itself, none ends a reply.
 """
 
@@ -49,14 +49,14 @@ _OTHER = re.compile(
 )
 _NAMED = re.compile(r"[\"'`\u201d\u2019,;:)]|\s++(?:and|or|tokens?|marks?)\b|\.(?=\s|\Z)")
 _TURN = re.compile(
-    r"^[ ]{0,3}(?:(?:\*\*)?(?:(?P<asked>Q|Question)|User|USER|Human|HUMAN)(?:\*\*)?[ ]?:"
+    r"^[ ]{0,3}(?:(?:\*\*)?(?:User|USER|Human|HUMAN)(?:\*\*)?[ ]?:"
     r"|\#{1,4}[ ]?(?:User|Human|Instruction)s?\b:?[ ]*+$)",
     re.MULTILINE,
 )
 _ANSWERER = re.compile(
     r"^[ ]{0,3}(?:\*\*|\#{1,4}[ ]?)?(?:Assistant|ASSISTANT|AI|Bot|Model|Response)\b", re.MULTILINE
 )
-_LINE = re.compile(r"\n[ ]{0,3}(?:\*\*|#{1,4}[ ]?)?[QUHI]")
+_LINE = re.compile(r"\n[ ]{0,3}(?:\*\*|#{1,4}[ ]?)?[UHI]")
 """What may be the line of another turn, found fast."""
 _MOST_TRIED = 8
 
@@ -114,8 +114,6 @@ def _line_end(text: str, answer: AnswerForm) -> int:
         phrases = phrases_in(head, without_markup(head), answer)
         if any(SOLID.search(head, end) for _, end in phrases[-1:]):
             return line.start()
-        if line["asked"]:
-            continue
         tail = text[line.start() :]
         is_dialogue = _ANSWERER.search(tail) or not phrases_in(tail, without_markup(tail), answer)
         if is_dialogue and extract(head, answer).value is not None:

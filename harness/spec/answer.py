@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
@@ -18,8 +18,11 @@ if TYPE_CHECKING:
     AnswerName: TypeAlias = str
 else:
     AnswerName = Literal[tuple(TYPES)]
-_OWNERS = {field: kind for kind in TYPES.values() for field in kind.fields}
-"""Field of an answer -> the only type that has it."""
+_OWNERS = {
+    field: [kind.name for kind in TYPES.values() if field in kind.fields]
+    for field in dict.fromkeys(field for kind in TYPES.values() for field in kind.fields)
+}
+"""Field of an answer -> the types that have it."""
 
 
 class Part(BaseModel):
@@ -28,8 +31,17 @@ class Part(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
 
 
+_Phrase = Annotated[str, Field(min_length=3, pattern=r"\S")]
+
+
 def _frozen(value: object) -> object:
     return tuple(value) if isinstance(value, list) else value
+
+
+def _or_a_list(schema: dict[str, Any]) -> None:
+    """A phrase, or a list of them, of which the validator takes the first."""
+    phrase = {name: schema.pop(name) for name in ("type", "minLength", "pattern")}
+    schema["anyOf"] = [phrase, {"type": "array", "items": phrase, "minItems": 1}]
 
 
 class Answer(Part):
@@ -42,10 +54,22 @@ class Answer(Part):
             examples=["integer"],
         ),
     ]
-    phrase: Annotated[str, Field(min_length=3, pattern=r"\S")] = Field(
-        default="Final answer:", examples=["Answer ="]
+    phrase: _Phrase = Field(
+        default="Final answer:",
+        examples=["Answer ="],
+        json_schema_extra=_or_a_list,
     )
-    """The fixed words that come before the answer on the reply's last line."""
+    """The fixed words that come before the answer on the reply's last line. Of a list the first is
+    asked for, and the rest are `other_phrases`.
+    """
+    other_phrases: Annotated[tuple[_Phrase, ...], BeforeValidator(_frozen)] | None = Field(
+        default=None, examples=[["Answer:"]]
+    )
+    """Other words that are read as the phrase is, such as the phrase in another language."""
+    phrase_required: bool | None = Field(default=None, examples=[True])
+    """`true` where a reply without the phrase is wrong, as some benchmarks count it. Default: it is
+    read without the phrase if it can be, and else `unparsed`.
+    """
     phrase_asked: Literal[False] | None = Field(default=None, examples=[False])
     """`false` where the prompts never ask for the phrase, as in replies that were recorded
     elsewhere: prompts are then shown as they were, and replies are read without the phrase too.
@@ -88,13 +112,22 @@ class Answer(Part):
     space. Default: a comma.
     """
     case: bool | None = Field(default=None, examples=[False])
-    """For `code`: whether upper and lower case differ. Default: `true`."""
+    """For `symbol`, `code` and `text`: whether upper and lower case differ. Default: `true`."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _first_phrase_is_asked(cls, given: object) -> object:
+        if not isinstance(given, dict) or not isinstance(given.get("phrase"), list | tuple):
+            return given
+        first, *others = given["phrase"] or [""]
+        return given | {"phrase": first} | ({"other_phrases": others} if others else {})
 
     @model_validator(mode="after")
     def _fields_fit_the_type(self) -> Answer:
-        for name, owner in _OWNERS.items():
-            if getattr(self, name) is not None and self.kind is not owner:
-                msg = f"{name!r} goes with 'type: {owner.name}', not with {self.type!r}"
+        for name, owners in _OWNERS.items():
+            if getattr(self, name) is not None and self.type not in owners:
+                known = " or ".join(f"'type: {owner}'" for owner in owners)
+                msg = f"{name!r} goes with {known}, not with {self.type!r}"
                 raise ValueError(msg)
         for name in self.kind.needed:
             if getattr(self, name) is None:

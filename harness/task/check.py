@@ -238,6 +238,7 @@ def _shown(value: object) -> object:
 def _phrase(data: Mapping[str, object]) -> str:
     answer = data.get("answer")
     given = answer.get("phrase") if isinstance(answer, dict) else None
+    given = given[0] if isinstance(given, list) and given else given
     default: str = Answer.model_fields["phrase"].default
     return given if isinstance(given, str) and given else default
 

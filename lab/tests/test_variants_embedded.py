@@ -46,7 +46,7 @@ def test_what_is_taught_is_right(name: str) -> None:
                 finish_reason="stop",
                 refusal=None,
                 failure=None,
-                target=task.spec.answer.kind.value(item.target),
+                target=task.spec.answer.kind.value(item.target, task.spec.answer),
                 answer=task.spec.answer,
             )
             assert verdict.outcome == "correct", (condition, one)
