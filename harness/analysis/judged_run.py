@@ -323,7 +323,10 @@ class JudgedCondition:
         prompts = counted.read(self.run.manifest.counted.get(self.label, ""))
         source: Source = "scored" if self.run.options else "usage"
         own_texts = number_of(self.run.spec, self.condition) > 0
-        return of_prompts(prompts) or fitted(*self.prompt_tokens, source, own_texts=own_texts)
+        counted_before = of_prompts(prompts)
+        if counted_before is not None or self.condition in self.run.judge.cuts:
+            return counted_before
+        return fitted(*self.prompt_tokens, source, own_texts=own_texts)
 
     @cached_property
     def prompt_tokens(self) -> tuple[Floats, Floats, npt.NDArray[np.int64]]:
@@ -452,7 +455,7 @@ def read_run(
     judge = judge_of_run(folder, manifest, tasks, run_kept_code=run_kept_code)
     model = model_of(manifest)
     judged = judged_samples(folder, manifest, spec, warn, judge=judge, model=model)
-    found = judged.table, judged.answers, judge, judged.times, model, judged.not_counted
+    found = judged.table, judged.answers, judged.judge, judged.times, model, judged.not_counted
     return JudgedRun(folder, manifest, *found)
 
 
