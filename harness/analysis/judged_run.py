@@ -300,10 +300,11 @@ class JudgedCondition:
         )
         lines = [cell.line for cell in planned]
         places = cells[scored]
-        same = not self.run.has_given_rows and len(np.unique(places)) > 1
+        given = self.run.has_given_rows
+        rows = not given and len(np.unique(places)) > 1, given
         chances = np.where(options > 0, 1 / np.maximum(options, 1), 0.0) if options.any() else None
         scores = (indexes, lengths, outcomes[scored], readings, chances)
-        return Scored(lines, places, *scores, same, self._unanswered(int(lengths.max())))
+        return Scored(lines, places, *scores, *rows, self._unanswered(int(lengths.max())))
 
     def _unanswered(self, longest: int) -> int:
         """How many samples of lines beyond the length `longest` got no reply."""
@@ -323,9 +324,8 @@ class JudgedCondition:
         prompts = counted.read(self.run.manifest.counted.get(self.label, ""))
         source: Source = "scored" if self.run.options else "usage"
         own_texts = number_of(self.run.spec, self.condition) > 0
-        counted_before = of_prompts(prompts)
-        if counted_before is not None or self.condition in self.run.judge.cuts:
-            return counted_before
+        if (known := of_prompts(prompts)) or self.condition in self.run.judge.cuts:
+            return known
         return fitted(*self.prompt_tokens, source, own_texts=own_texts)
 
     @cached_property
