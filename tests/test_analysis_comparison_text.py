@@ -56,6 +56,20 @@ def test_no_difference_says_what_could_have_been_found(lab: Lab) -> None:
     assert "4 pairs and 2 tests can show no fall from 90 %" in sentence
 
 
+def test_one_sentence_has_one_order(lab: Lab) -> None:
+    """Lengths and areas are those of the model that sees further, first or second."""
+    sharp = run(lab, "scripted/sharp", right)
+    blind = run(lab, "scripted/blind", lambda _: "Final answer: 9")
+    there = compare_runs(read_run(sharp), read_run(blind))
+    back = compare_runs(read_run(blind), read_run(sharp))
+    assert finding(there).startswith("scripted/sharp sees further than scripted/blind")
+    assert (
+        finding(back, None).partition("; accuracy")[0]
+        == (finding(there, None).partition("; accuracy")[0])
+    )
+    assert "area 1.00 against 0.00, difference +1.00" in finding(back)
+
+
 def test_a_larger_area_is_called_that(lab: Lab) -> None:
     """A side that is worse everywhere but never reaches the threshold anywhere sees no less far."""
     none = run(lab, "scripted/a", lambda _: "Final answer: 9", samples=40)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from eyechart.harness.analysis.curve import curve
 from eyechart.harness.analysis.dispersion import (
     between_lengths,
     between_rows,
@@ -12,6 +13,7 @@ from eyechart.harness.analysis.dispersion import (
     row_correlation,
     row_residuals,
 )
+from eyechart.harness.analysis.effective_length import effective_length
 from tests.curves import LENGTHS, answers
 
 EIGHTHS = np.arange(40) / 8
@@ -158,3 +160,15 @@ class TestRowCorrelation:
     def test_without_two_lengths_or_an_error_it_is_0(self, table: list[list[int]]) -> None:
         """Nothing can go together."""
         assert row_correlation(answers(table, LENGTHS[: len(table[0])])) == 0
+
+
+def test_rows_that_all_differ_are_not_one_row() -> None:
+    """Sixty rows with sixty lengths limit a length, where one row at sixty lengths does not."""
+    lengths = np.arange(24, 84)
+    right = (np.arange(60) * 3 % 5 < 3).tolist()
+    apart = curve(lengths, np.zeros(60, int), right, own_rows=True)
+    together = curve(lengths, np.zeros(60, int), right)
+    assert effective_length(together).length is None
+    found = effective_length(apart)
+    assert found.length is not None
+    assert str(found.length) == "< 24"

@@ -78,6 +78,8 @@ def finding(comparison: Comparison, margin: float | None = MARGIN) -> str:
     elif verdict == "further":
         of_ahead = length if length.further > 0 else length.swapped
         seen = _lengths(of_ahead, count, comparison.length_unit)
+        if area is not None and length.further < 0:
+            areas = area_text(area.swapped)  # in the order of the lengths beside it
         verb = f"{ahead} sees further than {behind}"
         if comparison.model is not None:
             verb = f"{comparison.model} sees further with {ahead} than with {behind}"

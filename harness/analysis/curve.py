@@ -83,6 +83,8 @@ class Curve:
     read, whose guesses nobody knows."""
     draws: Floats | None = None
     """Scored replies behind each verdict: shape (N, L); `None` where that is one."""
+    own_rows: bool = False
+    """Whether row i holds another row of symbols at each length, as in somebody's data."""
 
     @cached_property
     def lengths(self) -> Floats:
@@ -92,7 +94,7 @@ class Curve:
     @cached_property
     def digest(self) -> bytes:
         """Equal for curves with equal samples."""
-        digest = hashlib.blake2b(repr(self.lines).encode(), digest_size=16)
+        digest = hashlib.blake2b(repr((self.lines, self.own_rows)).encode(), digest_size=16)
         replies = self.scored if self.draws is None else self.draws
         for values in (self.correct, self.scored, self.true_lengths, self.chance, replies):
             digest.update(repr(values.shape).encode())
@@ -142,6 +144,7 @@ class Curve:
             self.true_lengths[:, places],
             None if self.guessed is None else self.guessed[places],
             None if self.draws is None else self.draws[:, places],
+            self.own_rows,
         )
 
     @property
@@ -177,12 +180,13 @@ def curve(
     lines: Sequence[Line] | None = None,
     places: Sequence[int] | npt.NDArray[Any] = (),
     chances: npt.NDArray[Any] | None = None,
+    own_rows: bool = False,
 ) -> Curve:
     """The curve of scored samples: true length, index and verdict of each, in any order.
 
     `places` has the place of each sample's line in `lines`. Without `lines` all are exact.
     `chances` has the accuracy of a guess at each sample; a line has their mean. Samples that are
-    there several times are draws.
+    there several times are draws. See `Curve.own_rows`.
 
     Raises:
         ValueError: there is no sample.
@@ -215,6 +219,7 @@ def curve(
         symbols,
         guessed,
         draws if (draws > 1).any() else None,
+        own_rows,
     )
 
 

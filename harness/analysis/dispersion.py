@@ -23,6 +23,7 @@ _PRIOR_ROWS, _PRIOR = 5, 0.25
 _ROWS_APART = 20
 """Rows without correlation that join those of `row_correlation`: what it makes clearer must not
 rest on a correlation that few rows show by chance."""
+_BANDS_AN_OCTAVE, _FEW_OWN = 2, 60
 _ROUNDING = 1e-9
 """Deviations that are a smaller share of the residuals count as 0."""
 
@@ -70,6 +71,22 @@ def between_rows(residuals: Floats, scored: Floats, *, in_common: bool = True) -
         correlation = max(0.0, _products(deviations) / most_of_deviations)
     correlation = (rows * correlation + _PRIOR_ROWS * _PRIOR) / (rows + _PRIOR_ROWS)
     return 1 + correlation * most / independent
+
+
+def between_own_rows(residuals: Floats, samples: Curve) -> float:
+    """The most that `between_rows` is of a curve with `own_rows`: sixty rows with sixty lengths are
+    no row that was asked sixty times. They count as the rows of a run that asked lines of half an
+    octave; and a few as fewer, since the curve has more freedom than few rows can limit.
+    """
+    scored = samples.scored > 0
+    bands = np.floor(_BANDS_AN_OCTAVE * np.log2(samples.true_lengths[scored])).astype(np.int64)
+    _, columns, counts = np.unique(bands, return_inverse=True, return_counts=True)
+    order = np.argsort(columns, kind="stable")
+    rows = np.empty(len(order), np.int64)
+    rows[order] = np.arange(len(order)) - np.repeat(np.cumsum(counts) - counts, counts)
+    values, present = np.zeros((2, counts.max(), len(counts)))
+    values[rows, columns], present[rows, columns] = residuals[scored], 1.0
+    return between_rows(values, present) * (1 + 2 * _FEW_OWN / (_FEW_OWN + len(rows)))
 
 
 def _products(values: Floats) -> float:

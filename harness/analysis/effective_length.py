@@ -235,6 +235,7 @@ def grouped(samples: Curve) -> Curve:
         np.add.reduceat(samples.scored, first, axis=1),
         samples.true_lengths[:, first],
         guessed,
+        own_rows=samples.own_rows,
     )
 
 

@@ -15,6 +15,7 @@ from eyechart.harness.analysis.bins import BINS_AN_OCTAVE, Bins
 from eyechart.harness.analysis.curve import TAILS, Curve, Floats, Threshold
 from eyechart.harness.analysis.dispersion import (
     between_lengths,
+    between_own_rows,
     between_rows,
     mean_of_draws,
     nearness,
@@ -296,7 +297,10 @@ def fit(samples: Curve, threshold: Threshold, *, longest: float = 0.0) -> Fit:
     of_draws = mean_of_draws(samples, places, accuracy, weights)
     dispersion = (
         of_draws
-        * between_rows(residuals, samples.scored, in_common=in_common)
+        * min(
+            between_rows(residuals, samples.scored, in_common=in_common),
+            between_own_rows(residuals, samples) if samples.own_rows else math.inf,
+        )
         * between_lengths(correct, answered, accuracy, weights, bins.centres, of_draws=of_draws)
     )
     second = fitted(dispersion)

@@ -53,8 +53,12 @@ def no_tokens(judged: JudgedCondition | None) -> str:
     """Why tokens a symbol are not known, as the end of a sentence; empty where they are."""
     if judged is None:
         return "the condition was not asked"
+    if judged.tokens_a_symbol:
+        return ""
+    if judged.condition in judged.run.judge.cuts:
+        return "the server cut prompts"
     lengths, tokens, _ = judged.prompt_tokens
-    return "" if judged.tokens_a_symbol else why_unknown(lengths, tokens)
+    return why_unknown(lengths, tokens)
 
 
 def check_tokens(judged: Iterable[JudgedCondition]) -> None:

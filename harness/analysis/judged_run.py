@@ -301,10 +301,11 @@ class JudgedCondition:
         )
         lines = [cell.line for cell in planned]
         places = cells[scored]
-        same = not self.run.has_given_rows and len(np.unique(places)) > 1
+        given = self.run.has_given_rows
+        rows = not given and len(np.unique(places)) > 1, given
         chances = np.where(options > 0, 1 / np.maximum(options, 1), 0.0) if options.any() else None
         scores = (indexes, lengths, outcomes[scored], readings, chances)
-        return Scored(lines, places, *scores, same, self._unanswered(int(lengths.max())))
+        return Scored(lines, places, *scores, *rows, self._unanswered(int(lengths.max())))
 
     def _unanswered(self, longest: int) -> int:
         """How many samples of lines beyond the length `longest` got no reply."""
@@ -324,7 +325,9 @@ class JudgedCondition:
         prompts = counted.read(self.run.manifest.counted.get(self.label, ""))
         source: Source = "scored" if self.run.options else "usage"
         own_texts = number_of(self.run.spec, self.condition) > 0
-        return of_prompts(prompts) or fitted(*self.prompt_tokens, source, own_texts=own_texts)
+        if (known := of_prompts(prompts)) or self.condition in self.run.judge.cuts:
+            return known
+        return fitted(*self.prompt_tokens, source, own_texts=own_texts)
 
     @cached_property
     def prompt_tokens(self) -> tuple[Floats, Floats, npt.NDArray[np.int64]]:
@@ -453,7 +456,7 @@ def read_run(
     judge = judge_of_run(folder, manifest, tasks, run_kept_code=run_kept_code)
     model = model_of(manifest)
     judged = judged_samples(folder, manifest, spec, warn, judge=judge, model=model)
-    found = judged.table, judged.answers, judge, judged.times, model, judged.not_counted
+    found = judged.table, judged.answers, judged.judge, judged.times, model, judged.not_counted
     return JudgedRun(folder, manifest, *found)
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 import zlib
 from array import array
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 from struct import Struct
 
@@ -13,8 +14,9 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from eyechart.harness.analysis.cut_prompts import Cut, cut_prompts
 from eyechart.harness.analysis.diagnosis import collapsed
-from eyechart.harness.analysis.judging import Judge
+from eyechart.harness.analysis.judging import Judge, counts_of
 from eyechart.harness.journal.line_finder import LineFinder
 from eyechart.harness.journal.manifest import Manifest
 from eyechart.harness.journal.record import Record, Warn, chosen_records, is_chosen, read_records
@@ -23,9 +25,9 @@ from eyechart.harness.plan.cost import whole_cost
 from eyechart.harness.plan.resolved_model import ResolvedModel
 from eyechart.harness.score.forced_choice import belief
 from eyechart.harness.score.outcomes import Outcome
-from eyechart.harness.score.readings import reading_of
+from eyechart.harness.score.readings import Reading, reading_of
 from eyechart.harness.score.verdict import Verdict
-from eyechart.harness.spec import TaskSpec, line_start
+from eyechart.harness.spec import Condition, TaskSpec, line_start
 
 _COLUMNS = {
     "cell": "i",
@@ -51,11 +53,26 @@ _COLUMNS = {
     "draw": "i",
     "said": "I",
     "text": "I",
+    "chars": "q",
+    "tokens": "q",
+    "cached": "q",
 }
 """Column of `JudgedRun.samples` -> its type, in the letters that `struct` and NumPy share."""
+_COUNTS = ("chars", "tokens", "cached")
+"""Those of `judging.counts_of`, which only this module needs."""
 _ROW = Struct(f"<{''.join(_COLUMNS.values())}")
 _DTYPE = np.dtype([(name, f"<{letter}") for name, letter in _COLUMNS.items()])
 _NAN = float("nan")
+_OF_CUT = {
+    "outcome": Outcome.OVERFLOW.place,
+    "reading": Reading.LEFT_OUT,
+    "answer": -1,
+    "signed_error": _NAN,
+    "collapsed": -1,
+    "first_divergence": _NAN,
+    "said": 0,
+}
+"""Column -> value of a sample whose prompt was cut: its answer is one to another row."""
 _OUTCOME_OFFSET = 8
 """Offset in bytes of the outcome in a row."""
 
@@ -80,6 +97,8 @@ class JudgedSamples:
     """See `JudgedRun.times`."""
     not_counted: int
     """See `JudgedRun.not_counted`."""
+    judge: Judge
+    """What gives these verdicts, now that it is known where prompts were cut."""
 
 
 def judged_samples(
@@ -160,6 +179,7 @@ def judged_samples(
             _NAN if prices is None else as_float(whole_cost(prices, record)),
             record.draw,
             *((answer_mark(verdict), text_mark(record)) if has_draws else (0, 0)),
+            *counts_of(record),
         )
         for place in in_cells:
             row, cell_rows = _ROW.pack(place, *values), rows[place]
@@ -173,15 +193,44 @@ def judged_samples(
             elif supersedes(outcome, table[row_number * _ROW.size + _OUTCOME_OFFSET]):
                 table[row_number * _ROW.size : (row_number + 1) * _ROW.size] = row
     judged = np.frombuffer(table, _DTYPE)
-    ascending = sorted(answers)
-    places_of = np.empty(len(answers) + 1, np.int32)
-    places_of[-1] = -1  # where no integer was read
-    places_of[[answers[answer] for answer in ascending]] = np.arange(len(answers))
-    judged["answer"] = places_of[judged["answer"]]
+    judged["answer"] = _ascending(answers)[judged["answer"]]
+    cuts = _cuts_in(judged, manifest, given=spec.items is not None or manifest.recorded is not None)
     # without a copy of the bytes
-    samples = pd.DataFrame({name: judged[name] for name in _COLUMNS}, copy=False)
-    times = (first_s, last_s) if first_s <= last_s else None
-    return JudgedSamples(samples, ascending, times, len(not_counted))
+    columns = {name: judged[name] for name in _COLUMNS if name not in _COUNTS}
+    return JudgedSamples(
+        pd.DataFrame(columns, copy=False),
+        sorted(answers),
+        (first_s, last_s) if first_s <= last_s else None,
+        len(not_counted),
+        replace(judge, cuts=cuts),
+    )
+
+
+def _ascending(answers: Mapping[int, int]) -> npt.NDArray[np.int32]:
+    """The place of each answer among the sorted ones, by its number; at the end -1, for none."""
+    places = np.empty(len(answers) + 1, np.int32)
+    places[-1] = -1
+    places[[answers[answer] for answer in sorted(answers)]] = np.arange(len(answers))
+    return places
+
+
+def _cuts_in(
+    judged: npt.NDArray[np.void], manifest: Manifest, *, given: bool
+) -> dict[Condition, Cut]:
+    """Where the server cut prompts; the rows of such samples get the outcome `overflow`."""
+    places: dict[Condition, list[int]] = {}
+    for place, cell in enumerate(manifest.cells):
+        places.setdefault(cell.condition, []).append(place)
+    cuts = {}
+    for condition, of_condition in places.items():
+        rows = np.flatnonzero(np.isin(judged["cell"], of_condition))
+        counts = [judged[name][rows].astype(float) for name in _COUNTS]
+        if (cut := cut_prompts(*counts, given=given)) is None:
+            continue
+        cuts[condition] = cut
+        for name, value in _OF_CUT.items():
+            judged[name][rows[cut.holds(*counts)]] = value
+    return cuts
 
 
 def slots(samples: pd.DataFrame, draws: int | npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
 
+from eyechart.harness.analysis.cut_prompts import Cut
 from eyechart.harness.analysis.task_of_run import NoTaskError, task_of
 from eyechart.harness.errors import JournalError, TaskError, TaskFileError, UsageError
 from eyechart.harness.journal.manifest import Manifest
@@ -18,8 +19,9 @@ from eyechart.harness.score.answer_type import AnswerForm
 from eyechart.harness.score.extraction import FIRST
 from eyechart.harness.score.forced_choice import choice_verdict
 from eyechart.harness.score.judge import OwnScorer, judge
+from eyechart.harness.score.outcomes import Outcome
 from eyechart.harness.score.verdict import Verdict
-from eyechart.harness.spec import Item, Line, TaskSpec
+from eyechart.harness.spec import Condition, Item, Line, TaskSpec
 from eyechart.harness.spec.answer import Target
 from eyechart.harness.spec.worked import answer_read
 from eyechart.harness.task.catalogue import Task, reopen
@@ -51,8 +53,14 @@ class Judge:
     """The task's own scorer."""
     item_of: Callable[[Record], Item | None] = _no_item
     """The item of a record, for the scorer."""
+    cuts: Mapping[Condition, Cut] = field(default_factory=dict)
+    """Where the server of the run cut prompts."""
 
     def verdict(self, record: Record) -> Verdict:
+        if (cut := self.cuts.get(record.condition)) is not None and cut.holds(*counts_of(record)):
+            expected, tokens = round(cut.expected(record.chars)), record.prompt_tokens
+            why = f"the server cut the prompt to {tokens:,} of about {expected:,} tokens"
+            return Verdict(Outcome.OVERFLOW, why=why)
         if record.options is not None and record.failure is None:
             accept = record.accept or ()
             return choice_verdict(record.options, record.target, accept, self.answer)
@@ -75,6 +83,15 @@ class Judge:
         made = self.item_of(record) or Item((), record.target, accept=record.accept or ())
         item = replace(made, target=record.target)
         return lambda reply: scorer(reply, item)
+
+
+def counts_of(record: Record) -> tuple[int, int, int]:
+    """What `Cut.holds` takes of a record: characters of its prompt, tokens of it, and those of them
+    that came from a cache; 0 where it is not known, or the sample was asked over several turns.
+    """
+    if record.turns:
+        return 0, 0, 0
+    return record.chars or 0, record.prompt_tokens or 0, record.cache_read_tokens or 0
 
 
 def judge_of_task(task: Task, seed: int, api: str) -> Judge:

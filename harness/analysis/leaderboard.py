@@ -302,17 +302,20 @@ def _group(row: Row) -> tuple[str, ...]:
     return row["task"], row["condition"], row["adaptive"], row["kind"], by
 
 
-def _rank(row: Row) -> tuple[bool, float, int]:
+def _rank(row: Row) -> tuple[int, float, int]:
     """The value by which the rows of a group are sorted: the area, or for adaptive and recorded
-    rows the effective length, where `< 26` is less than 26 and `> 26` more. Rows whose length is
-    not known, or is limited by something else than sight, come last.
+    rows the effective length, where `> 26` is more than 26. Lengths below the shortest line and
+    lengths that the replies leave open follow, by area. Rows whose length is limited by something
+    else than sight come last.
     """
-    if not row["effective_length"] or row["limited_by"] not in RANKED:
-        return False, 0.0, 0
+    area, bound = float(row["area"] or 0), row["effective_length_bound"]
+    if row["limited_by"] not in RANKED:
+        return 0, 0.0, 0
     if not row["adaptive"] and row["kind"] == columns.ASKED:
-        return True, float(row["area"]), 0
-    sign = ("<", "", ">").index(row["effective_length_bound"])
-    return True, float(row["effective_length"]), sign
+        return 2, area, 0
+    if not row["effective_length"] or bound == "<":
+        return 1, area, 0
+    return 2, float(row["effective_length"]), int(bound == ">")
 
 
 def _samples(row: Row) -> str:

@@ -61,6 +61,8 @@ class Scored:
     """Accuracy of a guess, in a forced choice."""
     has_same_rows: bool = False
     """Whether a sample has the same row of symbols at all lengths."""
+    own_rows: bool = False
+    """See `Curve.own_rows`."""
     unanswered: int = 0
     """Samples of lines beyond the longest scored length, to which the server sent no reply."""
 
@@ -104,6 +106,7 @@ class Scored:
             lines=self.lines,
             places=self.places[kept],
             chances=None if self.chances is None else self.chances[kept],
+            own_rows=self.own_rows,
         )
 
     def _unread_as_before(self) -> npt.NDArray[np.bool_]:

@@ -4,11 +4,14 @@ helps.
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 
+import numpy as np
+
 from eyechart.harness.analysis.effective_length import GROUP, EffectiveLength
-from eyechart.harness.analysis.interval import Bound, span_text
+from eyechart.harness.analysis.interval import Z95, Bound, span_text, wilson
 from eyechart.harness.analysis.limit import Limit
 from eyechart.harness.score.outcomes import Cause
 
@@ -85,8 +88,37 @@ def _left_open(estimates: Sequence[EffectiveLength]) -> str:
     if uneven:
         why = f"{uneven[0]}, and"
     elif not any(one.few or one.scored < GROUP for one in estimates):
-        why = "the accuracy is near the threshold at all lengths, and"
+        why = f"{_accuracies(estimates)}, and"
     return f"{why} the 95 % interval is {' or '.join(spans)}"
+
+
+def _accuracies(estimates: Sequence[EffectiveLength]) -> str:
+    """What the accuracies are over all lengths, where they leave the lengths open."""
+    pooled = [(float(one.fit.correct.sum()), float(one.fit.answered.sum())) for one in estimates]
+    spans = [wilson(*counts) or (0.0, 1.0) for counts in pooled]
+    if all(
+        low <= one.fit.required <= high for one, (low, high) in zip(estimates, spans, strict=True)
+    ):
+        return "the accuracy is near the threshold at all lengths"
+    if all(map(_rises, estimates)):
+        return "the accuracy rises with the length"
+    shares = sorted({f"{100 * right / n:.0f}" for right, n in pooled}, key=float)
+    return f"the accuracy over all lengths is {' or '.join(shares)} %"
+
+
+def _rises(estimate: EffectiveLength) -> bool:
+    """Whether the longer half of the replies is right more often, by more than chance."""
+    fit = estimate.fit
+    longer = np.cumsum(fit.answered) > fit.answered.sum() / 2
+    (right, n), (short_right, short_n) = (
+        (float(fit.correct[half].sum()), float(fit.answered[half].sum()))
+        for half in (longer, ~longer)
+    )
+    if not n or not short_n:
+        return False
+    pooled = (right + short_right) / (n + short_n)
+    error = math.sqrt(pooled * (1 - pooled) * (1 / n + 1 / short_n))
+    return right / n - short_right / short_n > Z95 * error
 
 
 def _bounds(estimates: Sequence[EffectiveLength], unit: str) -> str:

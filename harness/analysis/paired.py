@@ -162,6 +162,7 @@ def paired(first: Curve, second: Curve) -> Pair | None:
             np.where(shared > 0, part.true_lengths[:rows, keep], np.nan),
             None if part.guessed is None else part.guessed[keep],
             None if part.draws is None else part.draws[:rows, keep] * shared,
+            part.own_rows,
         )
         for part in parts
     )

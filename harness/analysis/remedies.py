@@ -73,6 +73,9 @@ class Remedies:
         if cause is Cause.REFUSAL:
             return "change the prompt of the task, or ask another model"
         if cause is Cause.WINDOW:
+            if any(record.failure is None for record in records):
+                cuts = "which cuts longer prompts without an error (Ollama: num_ctx)"
+                return f"raise the window of the server, {cuts}, or {self._shorter}"
             shorter = f"{self._shorter}, or use a larger window"
             fewer = f", or ask for fewer tokens with {named('max_tokens')}"
             return shorter + (fewer if self.settings.get("max_tokens") else "")

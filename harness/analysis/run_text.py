@@ -22,7 +22,7 @@ from eyechart.harness.analysis.not_known import (
     remedies_of,
     where_not_known,
 )
-from eyechart.harness.score.outcomes import NOT_SCORED
+from eyechart.harness.score.outcomes import NOT_SCORED, Outcome
 from eyechart.harness.spec import Condition, varied_label
 from eyechart.providers.naming import named
 
@@ -269,6 +269,26 @@ def _not_counted_note(run: JudgedRun) -> str:
     return (
         f"{run.not_counted:,} further {answers} kept and not counted, as only an earlier plan has "
         f"them; {named('adaptive')} takes them up."
+    )
+
+
+def cut_notes(runs: Sequence[tuple[str, JudgedRun]]) -> list[str]:
+    """A sentence for each of the named runs whose server cut prompts without an error."""
+    return [f"{name}: {said}" for name, run in runs if (said := _cut_note(run))]
+
+
+def _cut_note(run: JudgedRun) -> str:
+    if not run.judge.cuts:
+        return ""
+    of_cuts = [place for one in run.shown(run.judge.cuts) for place in one.places]
+    samples = run.samples[run.samples["cell"].isin(of_cuts) & run.samples["prompt_tokens"].notna()]
+    is_cut = samples["outcome"] == Outcome.OVERFLOW.place
+    tokens, records = samples["prompt_tokens"], samples["record"][is_cut].nunique()
+    prompts = "1 prompt" if records == 1 else f"{records:,} prompts"
+    return (
+        f"the server cut {prompts} without an error: by its count they have at most "
+        f"{tokens[is_cut].max():,.0f} tokens, and shorter prompts have up to "
+        f"{tokens[~is_cut].max():,.0f}."
     )
 
 

@@ -174,6 +174,7 @@ def standing(
         for one, tested, p_furthest in zip(ranked, by_test, first, strict=True)
     ]
     places += [_place(one, condition, threshold, None, None, in_tokens=in_tokens) for one in absent]
+    places = _with_open_ones(places)
     return Standing(
         condition,
         any(
@@ -188,6 +189,35 @@ def standing(
         len(pairs) - len(signs),
         in_tokens,
     )
+
+
+def _with_open_ones(places: Sequence[Place]) -> list[Place]:
+    """The places, with lengths that the replies leave open among those below the shortest line, by
+    accuracy: such a model may see further than they do.
+    """
+    known = [place for place in places if place.ranks is not None]
+    first = len(known)
+    while first and _sign(known[first - 1]) == "<":
+        first -= 1
+    rest = places[first:]
+    is_open = [
+        place.ranks is None and place.estimate is not None and place.estimate.limit.is_ranked
+        for place in rest
+    ]
+    among = [one for one, is_one in zip(rest, is_open, strict=True) if is_one or one.ranks]
+    among.sort(key=_accuracy, reverse=True)
+    return [*places[:first], *among, *(one for one in rest if one not in among)]
+
+
+def _sign(place: Place) -> str:
+    length = place.estimate and place.estimate.length
+    return length.sign if length else ""
+
+
+def _accuracy(place: Place) -> float:
+    """The share of right replies over all lengths."""
+    assert place.estimate is not None
+    return float(place.estimate.fit.correct.sum() / place.estimate.fit.answered.sum())
 
 
 def _furthest(estimates: Sequence[EffectiveLength | None]) -> list[float | None]:

@@ -13,6 +13,7 @@ from eyechart.harness.analysis.grouped import grouped
 from eyechart.harness.analysis.judged_run import JudgedRun
 from eyechart.harness.analysis.results import change_lines, changes, write_results
 from eyechart.harness.analysis.run_text import (
+    cut_notes,
     missing_notes,
     reading_note,
     refused_notes,
@@ -108,7 +109,7 @@ def show_run(
         tell(f"To know it, {remedy}.")
     named = [(judged_run.manifest.model, judged_run)]
     served = (*several_models_notes(named), *drift_notes(named))
-    notes = (*missing_notes(named), *same_mistake_notes(named), *served)
+    notes = (*missing_notes(named), *cut_notes(named), *same_mistake_notes(named), *served)
     for note in filter(None, (*notes, *refused_notes(named), reading_note(named))):
         tell(note)
     if sure := confidence_finding(judged_run, threshold, conditions):

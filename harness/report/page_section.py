@@ -13,6 +13,7 @@ import numpy as np
 from eyechart.harness.analysis.confidence_text import confidence_finding
 from eyechart.harness.analysis.drift import drift_notes
 from eyechart.harness.analysis.run_text import (
+    cut_notes,
     missing_notes,
     reading_note,
     refused_notes,
@@ -99,6 +100,7 @@ class PageSection:
         several = [f"{name}: {run.drawn}" for name, run in runs if run.drawn is not None]
         notes = (
             *missing_notes(runs),
+            *cut_notes(runs),
             *standing_notes(self.standing),
             *same_mistake_notes(runs),
             *several_models_notes(runs),

@@ -28,7 +28,11 @@ ASKED: Mapping[str, Sequence[Line]] = {
     "exactly 5, 50, 500": lines_of((5, 50, 500), "none"),
     "exactly 36 to 43": lines_of(range(36, 44), "none"),
     "exactly 40 and 41": lines_of((40, 41), "none"),
+    "a row at each of 24 to 83": lines_of(range(24, 84), "none"),
+    "a row at each 7th of 10 to 430": lines_of(range(10, 431, 7), "none"),
 }
+SCATTERED = tuple(name for name in ASKED if name.startswith("a row"))
+"""Rows of somebody's data, whose lengths all differ."""
 NEAR = math.sqrt(2)
 """A crossing is near an end of the lengths asked where it is at most this factor from it."""
 ZONES = ("below", "shortest", "within", "longest", "above")
@@ -83,7 +87,11 @@ class Case:
         )
         correct = answers(truth, lengths, rows_field(rng, lengths.shape, self.setting.rows))
         return truth, Curve(
-            tuple(self.lines), correct, np.ones_like(correct), lengths.astype(float)
+            tuple(self.lines),
+            correct,
+            np.ones_like(correct),
+            lengths.astype(float),
+            own_rows=self.asked in SCATTERED,
         )
 
 
@@ -120,7 +128,8 @@ def rows(shapes: Sequence[str], runs: int, spread: Spread) -> Iterator[Row]:
     some = [shape for shape in shapes if shape not in LEFT_OUT]
     cases = [
         Case(Setting(shape, 0.0, samples), asked)
-        for shape, asked, samples in product(some, ASKED, SAMPLES)
+        for shape, asked in product(some, ASKED)
+        for samples in ((1,) if asked in SCATTERED else SAMPLES)
     ]
     yield from spread(partial(measure, runs=runs), cases)
 

@@ -1,0 +1,143 @@
+"""Prompts that a server cut without an error, seen in the tokens that it counts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+
+from eyechart.harness.analysis.cut_prompts import Cut, cut_prompts
+from eyechart.harness.analysis.judged_run import read_run
+from eyechart.harness.analysis.run_text import cut_notes, run_finding
+from eyechart.harness.analysis.tables import effective_length_table
+from eyechart.harness.score.outcomes import OUTCOMES
+from eyechart.providers.base import Reply, Request, Usage
+from tests.conftest import right
+
+if TYPE_CHECKING:
+    from tests.conftest import Lab
+
+Count = Callable[[int], float]
+LENGTHS = [5, 7, 10, 15, 22, 33, 50, 75, 110, 160, 240, 350, 500]
+WINDOW = 300
+
+
+def found(
+    count: Count, lengths: list[int], *, cached: float = 0, given: bool = False
+) -> Cut | None:
+    """What is cut of prompts of 200 characters and their row, four to each length."""
+    chars = np.array([200 + length for length in lengths for _ in range(4)], float)
+    tokens = np.array([count(length) for length in lengths for _ in range(4)], float)
+    return cut_prompts(chars, tokens, np.full(len(chars), cached), given=given)
+
+
+def whole(length: int) -> int:
+    return 60 + length
+
+
+def runs_of_64(length: int) -> int:
+    """Tokens of a row that a tokenizer writes in powers of two."""
+    return 60 + length // 64 + (length % 64).bit_count()
+
+
+def of_groups(length: int) -> int:
+    return 60 + -(-length // 3)
+
+
+def from_no_cache(length: int) -> int:
+    """Tokens that are counted where those of the next shorter row came from a cache."""
+    shorter = [one for one in LENGTHS if one < length]
+    return 60 + length - (shorter[-1] if shorter else 0)
+
+
+def slower(length: int) -> float:
+    """A row whose later symbols are joined."""
+    return 60 + min(length, 30) + 0.3 * max(0, length - 30)
+
+
+@pytest.mark.parametrize(
+    "cut",
+    [
+        lambda tokens: min(tokens, WINDOW),
+        lambda tokens: tokens if tokens <= WINDOW else WINDOW - 3,
+        lambda tokens: tokens if tokens <= WINDOW else WINDOW // 2 + 5,
+        lambda tokens: tokens if tokens <= WINDOW else 150 + tokens % 150,
+    ],
+)
+@pytest.mark.parametrize(
+    "lengths", [LENGTHS, [10, 100, 200, 500], [8, 32, 64, 128, 256, 512, 1024]]
+)
+def test_a_window_is_seen_in_the_counts(cut: Count, lengths: list[int]) -> None:
+    """The counts stay at the window, or fall below it, once or in blocks."""
+    one = found(lambda length: cut(whole(length)), lengths)
+    assert one is not None
+    for length in lengths:
+        is_longer = whole(length) > WINDOW
+        assert one.holds(200 + length, cut(whole(length)), 0) == is_longer
+
+
+@pytest.mark.parametrize(
+    "count", [whole, of_groups, runs_of_64, from_no_cache, slower, lambda _: 50]
+)
+@pytest.mark.parametrize("lengths", [LENGTHS, [10, 100, 200, 500], [5, 50, 500], [10, 20], [10]])
+def test_whole_prompts_are_not_called_cut(count: Count, lengths: list[int]) -> None:
+    """Whatever joins symbols, and where the usage is no count at all."""
+    assert found(count, lengths) is None
+
+
+def test_tokens_that_came_from_a_cache_are_not_missing() -> None:
+    """A vendor that leaves them out of the prompt's tokens says how many they are."""
+    lengths = [10, 100, 200, 400]
+    assert found(lambda length: min(whole(length), WINDOW), lengths) is not None
+    assert found(lambda length: min(whole(length), WINDOW), lengths, cached=160) is None
+
+
+def test_texts_of_others_need_equal_counts() -> None:
+    """A longer text in another language may have fewer tokens."""
+    lengths = [10, 100, 200, 300, 400, 500]
+    texts = {400: 220, 500: 250}
+    assert found(lambda length: texts.get(length, whole(length)), lengths) is not None
+    assert found(lambda length: texts.get(length, whole(length)), lengths, given=True) is None
+    assert found(lambda length: min(whole(length), WINDOW), lengths, given=True) is not None
+
+
+def cutting(request: Request) -> Reply:
+    """A server with a window of so many characters, each a token, that says nothing of it."""
+    kept = request.prompt[-WINDOW:]
+    text = right(request) if kept == request.prompt else "Final answer: 3"
+    return Reply(text, usage=Usage(len(kept), 3))
+
+
+def test_such_samples_are_too_long_for_the_window(lab: Lab) -> None:
+    """Their answers are to other rows, so no length is claimed, at no door."""
+    lengths = "10,40,160,320,640"
+    wanted = ("--axis", "separator=none", "--lengths", lengths, "--samples", "8")
+    done = lab.bench_run("--model", lab.fake(cutting), *wanted)
+    run = read_run(lab.the_run())
+    (judged,) = run.conditions.values()
+    by_length = judged.cells.set_index("length")
+    assert by_length["overflow"].to_dict() == {10: 0, 40: 0, 160: 0, 320: 8, 640: 8}
+    assert by_length["incorrect"].sum() == 0
+    assert judged.tokens_a_symbol is None
+    assert effective_length_table(run)["limited_by"].tolist() == ["window"]
+    assert "It is not known how far" in run_finding(run)
+    (note,) = cut_notes([("x", run)])
+    assert note.startswith("x: the server cut 16 prompts without an error")
+    assert "num_ctx" in done.out
+    assert note.removeprefix("x: ") in done.out
+    shown = lab.bench("samples", lab.the_run(), "--outcome", "overflow").out
+    assert "the server cut the prompt to 300 of about" in shown
+    page = lab.folder / "page.html"
+    assert lab.bench("report", lab.the_run(), "-o", page).code == 0
+    assert "the server cut 16 prompts" in page.read_text(encoding="utf-8")
+
+
+def test_usage_that_is_no_count_changes_no_outcome(lab: Lab) -> None:
+    """Neither are there tokens a symbol of it."""
+    wanted = lab.wanted(samples=8)
+    lab.asked(wanted, lambda request: Reply(right(request), usage=Usage(50, 3)))
+    run = read_run(wanted.folder)
+    assert run.outcomes[:, OUTCOMES.index("overflow")].sum() == 0
+    assert all(one.tokens_a_symbol is None for one in run.conditions.values())
