@@ -425,6 +425,12 @@ def _manifest(request: RunRequest) -> Manifest:
                 f"server, and this command asks {now}; use "
                 f"another {named('name')} or {named('out')}, or {turned_on('fresh')}"
             )
+        for was, now in ((manifest.model, request.model.label), (manifest.task, task.name)):
+            if was != now and was.casefold() == now.casefold():
+                raise JournalError(
+                    f"{folder} holds a run of {was}, which this file system does not tell apart "
+                    f"from {now}; use another name or {named('out')}"
+                )
         identity = request.model.label, task.spec.digest(), request.settings.given()
         if (manifest.model, manifest.task_digest, manifest.settings) != identity:
             raise JournalError(
