@@ -17,6 +17,9 @@ from typing import TypeVar
 from eyechart.providers.base import BadReplyError, Reply, Request, ScoredOption, Usage
 
 _Token = TypeVar("_Token", int, str)
+_MOST_TOGETHER = 1.5
+"""Probability of options that exclude each other, none of which begins with another: at most 1, and
+the rounding of a server of few bits."""
 
 
 def texts_with(before: str, request: Request) -> tuple[str, list[str]]:
@@ -56,11 +59,24 @@ def scored_reply(
     """The reply to `score`, from the log-probabilities of the tokens of each option. Its usage
     counts the tokens before the options once, as the prompt, and the tokens of all options as the
     output.
+
+    Raises:
+        BadReplyError: options that exclude each other are too probable together.
     """
     scored = [
         ScoredOption(option, sum(values), len(values))
         for option, values in zip(request.options, logprobs, strict=True)
     ]
+    apart = [
+        one.logprob
+        for one in scored
+        if not any(one.text.startswith(other.text) for other in scored if other is not one)
+    ]
+    if (total := sum(math.exp(min(logprob, 0.0)) for logprob in apart)) > _MOST_TOGETHER:
+        raise BadReplyError(
+            f"{len(apart)} options that exclude each other have the probability {total:.4g} "
+            "together, where 1 is the most"
+        )
     return reply_with(scored, usage=usage, model=model, sent=sent)
 
 

@@ -12,7 +12,7 @@ import eyechart
 from eyechart.harness.analysis.curve import Threshold
 from eyechart.harness.analysis.judged_run import read_run
 from eyechart.harness.analysis.leaderboard import run_rows
-from eyechart.harness.errors import UsageError
+from eyechart.harness.errors import JournalError, UsageError
 from eyechart.harness.face.run_options import RunOptions, models_of
 from eyechart.harness.face.variant import (
     refuse_other_arguments,
@@ -69,6 +69,22 @@ def test_two_variants_are_two_runs_in_folders_and_tables(tmp_path: Path) -> None
     rows = [row for run in runs for row in run_rows(run, Threshold())[0]]
     assert [row["model"] for row in rows] == ["oracle/50@a", "oracle/2@b"]
     assert {read_manifest(run.folder).variant for run in runs} == {"a", "b"}
+
+
+def test_names_that_differ_in_case_alone_share_no_run(tmp_path: Path) -> None:
+    """Two folders; and where a file system has one for both, the second is refused by its name."""
+    asked: Any = {"lengths": [5], "samples": 2, "out": tmp_path}
+    small = eyechart.run("counting/words", "oracle:50", label="fp8", **asked).folder
+    replies = (small / "samples.jsonl").read_bytes()
+    folder = tmp_path / "runs" / "oracle" / "50@FP8"
+    folder.symlink_to(folder.with_name("50@fp8"))  # as such a file system has it
+    with pytest.raises(JournalError, match="does not tell apart from oracle/50@FP8"):
+        eyechart.run("counting/words", "oracle:50", label="FP8", **asked)
+    assert (small / "samples.jsonl").read_bytes() == replies
+    folder.unlink()
+    large = eyechart.run("counting/words", "oracle:50", label="FP8", **asked).folder
+    assert large != small
+    assert (small / "samples.jsonl").read_bytes() == replies
 
 
 def test_one_label_has_one_set_of_server_arguments(tmp_path: Path) -> None:

@@ -26,6 +26,7 @@ from eyechart.providers.base import (
 )
 from eyechart.providers.descriptors import BUILT_IN, descriptor_of
 from eyechart.providers.likelihood import scored_reply, shared_tokens, texts_with
+from eyechart.providers.openai.scoring import UnreadableError, _echoed
 from eyechart.providers.openai.token_tree import TokenTree, token_tree
 from eyechart.providers.registry import open_model, parse_model
 from eyechart.providers.scripted import ScriptedProvider
@@ -152,6 +153,22 @@ def test_the_most_probable_option_is_the_reply() -> None:
     """Of equal ones the last, so that a model that cannot tell is not right."""
     assert scored_reply(COUNT, [[-1.0], [-0.5, -0.6]]).text == "7"
     assert scored_reply(COUNT, [[-1.0], [-0.5, -0.5]]).text == "81"
+
+
+def test_options_that_exclude_each_other_are_not_both_certain() -> None:
+    """A server that fills in zeros would make the last option the answer of every sample."""
+    wanted = Request("", 1, options=("1", "2", "10"))
+    with pytest.raises(BadReplyError, match="2 options that exclude each other have"):
+        scored_reply(wanted, [[0.0], [-0.0], [0.0, 0.0]])
+    chain = Request("", 1, options=("1", "10", "100"))  # each begins with the one before
+    assert scored_reply(chain, [[0.0], [0.0], [0.0]]).options is not None
+
+
+def test_a_number_beyond_all_floats_is_no_log_probability() -> None:
+    """The reply is wrong, and not this program."""
+    logprobs = {"tokens": ["a", "b"], "token_logprobs": [None, -(10**400)]}
+    with pytest.raises(UnreadableError):
+        _echoed({"logprobs": logprobs})
 
 
 def test_a_server_that_repeats_the_prompt() -> None:

@@ -23,6 +23,7 @@ from eyechart.harness.analysis.tables import (
 )
 from eyechart.harness.journal.files import replace_file
 from eyechart.harness.journal.judged_before import LINES, VERDICTS, judged_before, line_count
+from eyechart.harness.journal.record import SAMPLES
 from eyechart.harness.journal.software import software
 from eyechart.harness.score.outcomes import Outcome
 
@@ -44,6 +45,13 @@ class Change(NamedTuple):
 
     def __str__(self) -> str:
         return f"{self.id}: {self.before} is now {self.now} ({self.why})"
+
+
+def has_results(run: JudgedRun) -> bool:
+    """Whether the tables of `run` are there, and not older than its replies."""
+    table = run.folder / TABLE  # the last that is written
+    replies = (run.folder / SAMPLES).stat()
+    return table.is_file() and table.stat().st_mtime_ns >= replies.st_mtime_ns
 
 
 def write_results(run: JudgedRun, threshold: Threshold = Threshold()) -> Path:

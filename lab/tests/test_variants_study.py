@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import os
 import random
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
 
+from eyechart.harness.analysis.judged_run import read_run
+from eyechart.harness.analysis.results import TABLE
 from eyechart.harness.errors import INTERRUPTED, EyechartError, StudyFileError
+from eyechart.harness.journal.record import SAMPLES
 from eyechart.harness.plan.plan import plan, sample_id
 from eyechart.harness.task.catalogue import built_in_files, open_task
-from eyechart_lab.variants import memory
+from eyechart_lab.variants import asking, memory
 from eyechart_lab.variants.data import (
     IGNORED,
     Examples,
@@ -380,3 +386,27 @@ def test_a_name_almost_right(lab: Bench) -> None:
     done = lab.bench("lab", "embeded")
     assert done.err == "bench: no file 'embeded'; did you mean 'embedded'?\n"
     assert "cannot be read: no such file" in lab.bench("lab", "study.yaml").err
+
+
+def test_tables_that_a_kill_left_out_are_written(
+    lab: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The next command finds all answers and asks nothing; tables that are there stay."""
+    assert lab.bench_run("--lengths", "3", "--samples", "2").code == 0
+    judged, planned = read_run(lab.the_run()), plan(open_task("lab/ones", lab.ones))
+    monkeypatch.setattr(asking, "_settings", lambda _study, _model: [{}])
+    monkeypatch.setattr(asking, "_judged", lambda *_: judged)
+    monkeypatch.setattr(asking, "_missing", lambda *_: 0)
+    study: Any = SimpleNamespace(plans=[planned])
+    model: Any = None
+    table = judged.folder / TABLE
+    text = table.read_text()
+    for before in (None, "old", "new"):
+        table.unlink()
+        if before is not None:
+            table.write_text(before)
+            at = (judged.folder / SAMPLES).stat().st_mtime + (1 if before == "new" else -1)
+            os.utime(table, (at, at))
+        _, has_asked = asking.ask(study, model, lambda: None, lab.said.append)
+        assert not has_asked
+        assert table.read_text() == (before if before == "new" else text)

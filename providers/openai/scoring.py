@@ -206,7 +206,7 @@ def _echoed(choice: Any) -> Tokens:
     try:
         logprobs = choice["logprobs"]
         return _typed(list(logprobs["tokens"]), list(logprobs["token_logprobs"]))
-    except (KeyError, TypeError, ValueError) as error:
+    except (KeyError, TypeError, ValueError, OverflowError) as error:
         raise UnreadableError("no logprobs") from error
 
 
@@ -218,7 +218,14 @@ def _listed(choice: Any) -> Tokens:
         return _typed(
             ["", *(token for token, _ in pairs)], [first, *(v["logprob"] for _, v in pairs)]
         )
-    except (KeyError, TypeError, ValueError, AttributeError, StopIteration) as error:
+    except (
+        LookupError,
+        TypeError,
+        ValueError,
+        OverflowError,
+        AttributeError,
+        StopIteration,
+    ) as error:
         raise UnreadableError("no prompt_logprobs") from error
 
 

@@ -12,6 +12,7 @@ import numpy as np
 
 from eyechart.harness.analysis.curve import Threshold
 from eyechart.harness.analysis.judged_run import JudgedCondition, JudgedRun, part_of, read_run
+from eyechart.harness.analysis.results import has_results, write_results
 from eyechart.harness.errors import JournalError
 from eyechart.harness.face.ask import run
 from eyechart.harness.face.result import Run
@@ -67,7 +68,7 @@ def ask(lab: Lab, model: Model, keep: Callable[[], None], notify: Warn) -> tuple
     anything was asked. `keep` puts the model into its folder.
 
     A run that has all answers is judged from its journal, as every command judges runs: the model
-    is not needed, and no file of the run is written.
+    is not needed. Its tables are written where a command was killed before it wrote them.
     """
     runs, has_asked = [], False
     for plan, settings in zip(lab.plans, _settings(lab, model), strict=True):
@@ -77,6 +78,8 @@ def ask(lab: Lab, model: Model, keep: Callable[[], None], notify: Warn) -> tuple
             runs.append(run(plan.task, _name(model), warn=notify, **settings))
             has_asked = True
         else:
+            if not has_results(judged):
+                write_results(judged)
             runs.append(Run(judged, Threshold(), plan.task))
     return runs, has_asked
 
