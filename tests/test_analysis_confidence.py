@@ -299,7 +299,7 @@ def test_a_server_that_tells_no_options_apart_is_asked_no_more(
     lab: Lab, asked: Callable[..., Any]
 ) -> None:
     """Whatever its log-probabilities are, all options have the same one."""
-    done = asked(lambda request: scored_reply(request, [[-1.0]] * len(request.options)))
+    done = asked(lambda request: scored_reply(request, [[-5.0]] * len(request.options)))
     assert done.code == 1
     assert "in each of the first 6 forced choices all options have the same prob" in done.err
     assert read_run(lab.the_run()).samples["tied"].sum() == 6

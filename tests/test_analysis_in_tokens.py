@@ -262,7 +262,7 @@ class TestCompare:
         assert lab.bench(*args).code == 0
         assert path.read_text().splitlines()[0] == header
         path.write_text("task,model\n")
-        lab.bench(*args).one_line(2, "is no comparison")
+        lab.bench(*args).one_line(2, "was not written by this option")
 
 
 class TestRanks:

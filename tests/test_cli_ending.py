@@ -42,6 +42,7 @@ def test_what_limits_a_length_is_said_there(lab: Lab) -> None:
     """A length that is no property of the model is marked."""
     replies = lab.folder / "replies.txt"
     replies.write_text("Let me think about it.\n")
+    lab.monkeypatch.setenv("COLUMNS", "240")  # for the name of the file
     models = ("--model", f"oracle:10,scripted/{replies}")
     done = lab.bench_run("--task", "counting/sum", *models, *ASKED, "--keep-going")
     oracle, unreadable = (row[-1] for row in table_of(done.out)[1:])

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from eyechart.harness.cli import verbs
+from eyechart.harness.settings.figure import DRAWN
 from tests import vega_bundle
 
 if TYPE_CHECKING:
@@ -48,7 +49,7 @@ def test_the_page_has_the_script_and_no_address(lab: Lab) -> None:
     assert "/*! Vega 6.2.0" in page.read_text()
 
 
-@pytest.mark.parametrize("form", verbs.DRAWN)
+@pytest.mark.parametrize("form", DRAWN)
 def test_without_the_extra_no_chart_becomes_a_file(lab: Lab, form: str) -> None:
     """The message names it, and nothing is written."""
     lab.asked(lab.wanted(lab.plain))

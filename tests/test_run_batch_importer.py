@@ -487,7 +487,7 @@ class TestExport:
         """Numbered, all of them named on stdout, and all of them imported at once."""
         (options,) = models_of(RunSettings.read(model="my-model", out=lab.out))
         output = lab.folder / "requests.jsonl"
-        output.write_text('{"custom_id": "old"}\n')
+        output.write_text('{"custom_id":"of an earlier export"}')
         task = open_task("lab/ones", lab.ones)
         lab.capture.readouterr()
         assert batch.export([plan(task)], options, output, FileLimits(requests=7)) == 0

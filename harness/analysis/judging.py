@@ -31,6 +31,8 @@ from eyechart.harness.task.scorer import Scorer, is_loaded, load_scorer
 from eyechart.providers.naming import named, turned_on
 
 _OR_TRUST = f", or execute what the run names with {turned_on('run_kept_code')}"
+_MOST_COUNTED = 2**53
+"""The largest count that is kept of a journal, which can have any number."""
 _SHORT = 2048
 """Characters of the longest reply whose verdict is cached: 8 MB in all, in Latin letters."""
 _judge_cached = lru_cache(maxsize=4096)(judge)
@@ -91,7 +93,9 @@ def counts_of(record: Record) -> tuple[int, int, int]:
     """
     if record.turns:
         return 0, 0, 0
-    return record.chars or 0, record.prompt_tokens or 0, record.cache_read_tokens or 0
+    given = record.chars, record.prompt_tokens, record.cache_read_tokens
+    chars, tokens, cached = (min(max(count or 0, 0), _MOST_COUNTED) for count in given)
+    return chars, tokens, cached
 
 
 def judge_of_task(task: Task, seed: int, api: str) -> Judge:

@@ -9,7 +9,7 @@ import pytest
 
 import eyechart
 from eyechart.harness.cli import verbs
-from eyechart.harness.settings.figure import INCH, WIDTH
+from eyechart.harness.settings.figure import DRAWN, INCH, WIDTH
 from tests.conftest import Lab
 from tests.test_report_paper import _size, charts, figure
 from tests.test_run_turns import sums
@@ -66,7 +66,7 @@ def test_a_conversation_is_not_probed(lab: Lab, sums: Path) -> None:
     done.one_line(2, "several turns", "'bench run' and Inspect do")
 
 
-@pytest.mark.parametrize("form", verbs.DRAWN)
+@pytest.mark.parametrize("form", DRAWN)
 def test_without_the_extra_no_chart_becomes_a_file(lab: Lab, form: str) -> None:
     """The message names it."""
     lab.monkeypatch.setitem(vars(verbs), "find_spec", lambda _name: None)
