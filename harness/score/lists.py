@@ -97,7 +97,9 @@ def _number(item: str) -> str | None:
     """The number that an item is, in one way of writing; `None` if it is none."""
     if not (parts := _DIGITS.fullmatch(item)):
         found = decimal(item, own_line=False)
-        parts = None if isinstance(found, str) else _DIGITS.fullmatch(repr(found.value))
+        if isinstance(found, str) or item[found.start : found.end] != item:
+            return None
+        parts = _DIGITS.fullmatch(repr(found.value))
     if not parts or len(item) > MOST_DIGITS:
         return None
     sign, whole, fraction = parts.groups("")
