@@ -1,7 +1,8 @@
 """The effective length of a condition, and what limits it.
 
 The effective length is computed a second time with the readings that the replies allow: unread
-replies that have the right answer count as right, and replies that were cut off or refused, or for
+replies that have the right answer count as right, and so do wrong ones where too many have it in
+them for chance (see `right_inside`); replies that were cut off or refused, or for
 which there was no room, are left out. If this length lies outside the interval of the first one,
 the model's sight is not what limits it, and only bounds are known: the lower end of the first
 interval, where all of them count as failures, and the upper end of an interval where all of them
@@ -25,7 +26,7 @@ from eyechart.harness.analysis.curve import Curve, Threshold, curve
 from eyechart.harness.analysis.effective_length import EffectiveLength, effective_length
 from eyechart.harness.analysis.fit import fit
 from eyechart.harness.analysis.interval import Bound, at_most
-from eyechart.harness.analysis.limit import LENGTHS, MIXED, Limit
+from eyechart.harness.analysis.limit import LENGTHS, MIXED, OF_MISREAD, Limit
 from eyechart.harness.score.outcomes import Cause, Outcome
 from eyechart.harness.score.readings import Reading
 from eyechart.harness.spec import Line
@@ -169,16 +170,18 @@ def _limit(samples: Scored, allowed: Bound) -> Limit:
     most = math.inf if allowed.sign == ">" else allowed.length
     failing = ~samples.right & (samples.lengths <= most)
     outcomes = list(Outcome)
-    counts = Counter(
-        outcomes[place].about.cause for place in samples.outcomes[failing & samples.set_aside]
-    )
-    causes = {cause: count for cause, count in counts.most_common() if cause is not None}
+    aside = samples.outcomes[failing & samples.set_aside]
+    misread = int((aside == Outcome.INCORRECT.place).sum())
+    counts = Counter(outcomes[place].about.cause for place in aside)
+    counts[Cause.FORM] += counts.pop(Cause.SIGHT, 0)  # they were read as wrong, and may be right
+    causes = {cause: count for cause, count in counts.most_common() if cause and count}
     if not causes:
         return Limit()
     first, count = next(iter(causes.items()))
     by = first.value if count >= _MOST_OF * sum(causes.values()) else MIXED
     up_to = int(most) if most < samples.lengths.max() else None
-    return Limit(by, int(failing.sum()), up_to, causes)
+    limit = Limit(by, int(failing.sum()), up_to, causes, misread=misread)
+    return replace(limit, remedies=(OF_MISREAD,) if limit.is_misread else ())
 
 
 def _is_moved(strict: EffectiveLength, allowed: Bound, limit: Limit) -> bool:
