@@ -52,7 +52,7 @@ def settle(
         numbers = np.unique(judged["record"][wrong])
         count = len(np.unique(judged["record"][held]))
         if count >= max(FEWEST, SHARE * len(numbers)):
-            step = max(1, len(numbers) // _MOST)
+            step = -(-len(numbers) // _MOST)
             suspects |= dict.fromkeys(numbers[::step].tolist(), len(rows))
             rows.append(held)
         else:
