@@ -1,13 +1,18 @@
-"""The notice where many replies of a run have no answer that can be read."""
+"""The notice where many replies of a run have no answer that can be read, or were misread."""
 
 from __future__ import annotations
 
 import json
+import re
+from collections.abc import Callable
+from itertools import count
 from typing import TYPE_CHECKING
 
 import pytest
 
+from eyechart.harness.analysis.curve import Threshold
 from eyechart.harness.analysis.judged_run import read_run
+from eyechart.harness.analysis.run_text import remedies, run_finding
 from eyechart.harness.analysis.unread import unread_lines
 from tests.conftest import right
 
@@ -15,6 +20,7 @@ if TYPE_CHECKING:
     from eyechart.providers.base import Request
     from tests.conftest import Lab
 
+ROWS = ("tea", "cake", "milk")
 WHY = "two different numbers on the last line"
 
 
@@ -73,3 +79,80 @@ def test_it_stands_before_the_table_of_each_command(lab: Lab) -> None:
     wanted = ("--task", lab.plain, "--model", "a/b", "--out", lab.out)
     imported = lab.bench("import", lab.folder / "log.jsonl", *wanted)
     assert imported.out.startswith(f"5 of 5 replies have no answer that can be read: 5 {WHY}")
+
+
+def echoed(request: Request) -> str:
+    """The words of the row of `ECHO`."""
+    return " ".join(request.prompt.splitlines()[-1].split())
+
+
+ALL_WORDS = [f"{one} {two} {three}," for one in ROWS for two in ROWS for three in ROWS]
+MISREAD: dict[str, Callable[[str, int], str]] = {
+    "a label of another language": lambda words, _: f"Вот слова: {words}, и это всё.",
+    "another case": lambda words, _: f"Final answer: {words.upper()}",
+    "a part of them": lambda words, turn: f"I see: {words} (so)" if turn % 3 else "milk",
+    "a quarter": lambda words, turn: "milk" if turn % 4 else f"I see: {words} (so)",
+}
+SIGHT: dict[str, Callable[[str, int], str]] = {
+    "one word more": lambda words, _: f"Final answer: {words} juice",
+    "every word": lambda _, __: f"Final answer: {' '.join(ALL_WORDS)}",
+    "hardly one": lambda words, turn: "milk" if turn % 8 else f"I see: {words} (so)",
+}
+
+
+@pytest.mark.parametrize("name", [*MISREAD, *SIGHT])
+def test_wrong_replies_with_the_right_answer_in_them_limit_by_form(lab: Lab, name: str) -> None:
+    """They are counted, some are shown, and no length is claimed; a long row is a failure."""
+    said = (MISREAD | SIGHT)[name]
+    turns = count()
+    wanted = lab.wanted(lab.echo, samples=12, lengths=[3, 4, 5])
+    lab.asked(wanted, lambda request: said(echoed(request), next(turns)))
+    run = read_run(wanted.folder)
+    lines = unread_lines(run)
+    (judged,) = run.conditions.values()
+    found = judged.effective_length(Threshold())
+    assert found is not None
+    assert found.limit.by == ("form" if name in MISREAD else "sight")
+    if name in SIGHT:
+        assert lines == []
+        return
+    number, wrong = map(
+        int, re.findall(r"^(\d+) of (\d+) wrong replies have the right", lines[0])[0]
+    )
+    assert (number, wrong) == ({"a part of them": 24, "a quarter": 9}.get(name, 36), 36)
+    assert "'answer' in the task file" in lines[0]
+    assert len(lines) == 4
+    of = f"all {wrong}" if number == wrong else f"{number} of {wrong}"
+    fact = f"{of} failing replies were wrong with the right answer in them"
+    assert fact in run_finding(run)
+    (remedy,) = remedies(run, Threshold())
+    assert "'answer' in the task file" in remedy
+
+
+def test_a_count_aloud_has_the_right_number_by_chance(lab: Lab) -> None:
+    """It has those of other rows too; a number that only the right reply has is no chance."""
+    for is_chance in (True, False):
+
+        def reply(request: Request, *, is_chance: bool = is_chance) -> str:
+            ones = right(request).rpartition(" ")[2]
+            return ("I see 1 or 2." if is_chance else f"I see {ones}.") + "\n\n20"
+
+        wanted = lab.wanted(lab.plain, samples=20, lengths=[3], model=f"scripted/{is_chance}")
+        lab.asked(wanted, reply)
+        assert bool(unread_lines(read_run(wanted.folder))) != is_chance
+
+
+def test_imported_replies_of_one_row_are_misread_too(lab: Lab) -> None:
+    """There are no other targets, and several words are no chance; what helps is said at import."""
+    said = "The first topic was 'The role of Art', as I remember."
+    rows = [{"target": "The role of art", "length": 5, "reply": said} for _ in range(6)]
+    (lab.folder / "log.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    wanted = ("--task", lab.echo, "--model", "a/b", "--out", lab.out)
+    done = lab.bench("import", lab.folder / "log.jsonl", *wanted)
+    said = " ".join(done.out.split())
+    assert said.startswith("6 of 6 wrong replies have the right answer in them; change 'answer' in")
+    assert "all 6 failing replies were wrong with the right answer in them" in said
+    assert "To know it, change 'answer' in the task file" in said
+    board = lab.bench("leaderboard", lab.the_run(), "-o", lab.out / "board.csv").out
+    assert "is not ranked, since" in board
+    assert ",form," in (lab.out / "board.csv").read_text()

@@ -383,8 +383,8 @@ class JudgedCondition:
                 check_chance(scored.curve, threshold)
             estimate = None if scored is None else scored_length(scored, threshold)
             if estimate is not None and not (limit := estimate.limit).is_ranked:
-                limit = replace(limit, remedies=self._remedies(limit.causes))
-                estimate = replace(estimate, limit=limit)
+                more = self._remedies(limit.others)
+                estimate = replace(estimate, limit=replace(limit, remedies=limit.remedies + more))
             self._estimates[key] = estimate
         return self._estimates[key]
 

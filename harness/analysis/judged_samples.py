@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import zlib
 from array import array
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from struct import Struct
@@ -17,6 +17,7 @@ import pandas as pd
 from eyechart.harness.analysis.cut_prompts import Cut, cut_prompts
 from eyechart.harness.analysis.diagnosis import collapsed
 from eyechart.harness.analysis.judging import Judge, counts_of
+from eyechart.harness.analysis.right_inside import settle
 from eyechart.harness.journal.line_finder import LineFinder
 from eyechart.harness.journal.manifest import Manifest
 from eyechart.harness.journal.record import Record, Warn, chosen_records, is_chosen, read_records
@@ -194,7 +195,10 @@ def judged_samples(
                 table[row_number * _ROW.size : (row_number + 1) * _ROW.size] = row
     judged = np.frombuffer(table, _DTYPE)
     judged["answer"] = _ascending(answers)[judged["answer"]]
-    cuts = _cuts_in(judged, manifest, given=spec.items is not None or manifest.recorded is not None)
+    of_condition = _cells_of(manifest)
+    given = spec.items is not None or manifest.recorded is not None
+    cuts = _cuts_in(judged, of_condition, given=given)
+    settle(judged, of_condition, folder, judge)
     # without a copy of the bytes
     columns = {name: judged[name] for name in _COLUMNS if name not in _COUNTS}
     return JudgedSamples(
@@ -214,13 +218,18 @@ def _ascending(answers: Mapping[int, int]) -> npt.NDArray[np.int32]:
     return places
 
 
-def _cuts_in(
-    judged: npt.NDArray[np.void], manifest: Manifest, *, given: bool
-) -> dict[Condition, Cut]:
-    """Where the server cut prompts; the rows of such samples get the outcome `overflow`."""
+def _cells_of(manifest: Manifest) -> dict[Condition, list[int]]:
+    """The places of each condition's cells."""
     places: dict[Condition, list[int]] = {}
     for place, cell in enumerate(manifest.cells):
         places.setdefault(cell.condition, []).append(place)
+    return places
+
+
+def _cuts_in(
+    judged: npt.NDArray[np.void], places: Mapping[Condition, Sequence[int]], *, given: bool
+) -> dict[Condition, Cut]:
+    """Where the server cut prompts; the rows of such samples get the outcome `overflow`."""
     cuts = {}
     for condition, of_condition in places.items():
         rows = np.flatnonzero(np.isin(judged["cell"], of_condition))

@@ -12,6 +12,11 @@ MIXED = "mixed"
 LENGTHS = "lengths"
 """The longest line asked limits it: the accuracy never falls below the threshold."""
 LIMITS = (*(cause.value for cause in Cause), MIXED, LENGTHS)
+OF_MISREAD = (
+    "change 'answer' in the task file, which may have a list of phrases, 'case: false' or another "
+    "type"
+)
+"""The remedy for wrong replies that have the right answer in them."""
 RANKED = (Cause.SIGHT.value, LENGTHS)
 """A length that is limited by one of these is a property of the model."""
 
@@ -27,7 +32,10 @@ class Limit:
     causes: Mapping[Cause, int] = field(default_factory=dict)
     """How many of them failed for each cause other than sight."""
     remedies: tuple[str, ...] = ()
-    """What the user can do; nothing for a ranked length, or for recorded replies."""
+    """What the user can do; nothing for a ranked length, and for recorded replies only what is in
+    the task file."""
+    misread: int = 0
+    """Replies of the cause `form` that were read as wrong and have the right answer in them."""
 
     @property
     def is_ranked(self) -> bool:
@@ -39,6 +47,21 @@ class Limit:
         return "several causes" if self.by == MIXED else self.by
 
     @property
+    def is_misread(self) -> bool:
+        """Whether most replies of the cause `form` were read as wrong answers."""
+        return 2 * self.misread > self.causes.get(Cause.FORM, 0)
+
+    @property
+    def others(self) -> list[Cause]:
+        """The causes for which something else than the task file may help."""
+        return [one for one in self.causes if one is not Cause.FORM or not self.is_misread]
+
+    def happened(self, cause: Cause) -> str:
+        """What happened to the replies that failed for a cause."""
+        is_misread = cause is Cause.FORM and self.is_misread
+        return "wrong with the right answer in them" if is_misread else cause.said
+
+    @property
     def fact(self) -> str:
         """`22 of 30 failing replies up to length 40 were cut off`; empty for a ranked length."""
         if self.is_ranked:
@@ -46,14 +69,14 @@ class Limit:
         if self.by == Cause.ERROR:
             return f"{self.failing:,} of the longer rows got no reply"
         (first, count), *others = self.causes.items()
-        more = "".join(f", {number:,} {cause.said}" for cause, number in others)
+        more = "".join(f", {number:,} {self.happened(cause)}" for cause, number in others)
         where = "" if self.up_to is None else f" up to length {self.up_to:,}"
         # where a prompt was too long, there is no reply
         one, several = (
             ("sample", "samples") if Cause.WINDOW in self.causes else ("reply", "replies")
         )
         if self.failing == 1:
-            return f"the only failing {one}{where} was {first.said}"
+            return f"the only failing {one}{where} was {self.happened(first)}"
         of = f"{count:,} of" if count < self.failing else "all"
         are = "was" if count == 1 and not others else "were"
-        return f"{of} {self.failing:,} failing {several}{where} {are} {first.said}{more}"
+        return f"{of} {self.failing:,} failing {several}{where} {are} {self.happened(first)}{more}"

@@ -1,12 +1,13 @@
 """The effective length of a condition, and what limits it.
 
 The effective length is computed a second time with the readings that the replies allow: unread
-replies that have the right answer count as right, and replies that were cut off or refused, or for
+replies that have the right answer count as right, and so do wrong ones where too many have it in
+them for chance (see `right_inside`); replies that were cut off or refused, or for
 which there was no room, are left out. If this length lies outside the interval of the first one,
 the model's sight is not what limits it, and only bounds are known: the lower end of the first
 interval, where all of them count as failures, and the upper end of an interval where all of them
 count as right. `tests/benchmarks/simulation/limits.py` measures how
-often that is right.
+often that is right. Wrong replies that were misread forbid a length in any case.
 """
 
 from __future__ import annotations
@@ -25,7 +26,8 @@ from eyechart.harness.analysis.curve import Curve, Threshold, curve
 from eyechart.harness.analysis.effective_length import EffectiveLength, effective_length
 from eyechart.harness.analysis.fit import fit
 from eyechart.harness.analysis.interval import Bound, at_most
-from eyechart.harness.analysis.limit import LENGTHS, MIXED, Limit
+from eyechart.harness.analysis.limit import LENGTHS, MIXED, OF_MISREAD, Limit
+from eyechart.harness.analysis.right_inside import misread
 from eyechart.harness.score.outcomes import Cause, Outcome
 from eyechart.harness.score.readings import Reading
 from eyechart.harness.spec import Line
@@ -88,9 +90,16 @@ class Scored:
         return self._curve(self.right | right, ~left_out)
 
     def at_best(self) -> Curve:
-        """The curve where every reply that is not plainly wrong counts as right."""
-        not_wrong = self.readings != Reading.AS_JUDGED
+        """The curve where every reply that is not plainly wrong counts as right; where some were
+        misread, none is plainly wrong.
+        """
+        not_wrong = (self.readings != Reading.AS_JUDGED) | self.misread.any()
         return self._curve(self.right | not_wrong, np.ones(len(self.right), bool))
+
+    @cached_property
+    def misread(self) -> npt.NDArray[np.bool_]:
+        """See `right_inside`."""
+        return misread({"outcome": self.outcomes, "reading": self.readings})
 
     @cached_property
     def set_aside(self) -> npt.NDArray[np.bool_]:
@@ -148,6 +157,8 @@ def scored_length(samples: Scored, threshold: Threshold) -> EffectiveLength:
     if (allowed := samples.allowed()) is None:
         return strict
     length = fit(allowed, threshold).median
+    if samples.misread.any():
+        return _bounded(strict, samples, threshold, _limit(samples, Bound(">", length.length)))
     limit = _limit(samples, length)
     if limit.is_ranked or not _is_moved(strict, length, limit):
         return strict
@@ -172,13 +183,17 @@ def _limit(samples: Scored, allowed: Bound) -> Limit:
     counts = Counter(
         outcomes[place].about.cause for place in samples.outcomes[failing & samples.set_aside]
     )
-    causes = {cause: count for cause, count in counts.most_common() if cause is not None}
+    counts[Cause.FORM] += counts.pop(Cause.SIGHT, 0)  # they were read as wrong, and may be right
+    causes = {cause: count for cause, count in counts.most_common() if cause and count}
     if not causes:
         return Limit()
     first, count = next(iter(causes.items()))
     by = first.value if count >= _MOST_OF * sum(causes.values()) else MIXED
     up_to = int(most) if most < samples.lengths.max() else None
-    return Limit(by, int(failing.sum()), up_to, causes)
+    limit = Limit(
+        by, int(failing.sum()), up_to, causes, misread=int((failing & samples.misread).sum())
+    )
+    return replace(limit, remedies=(OF_MISREAD,) if limit.is_misread else ())
 
 
 def _is_moved(strict: EffectiveLength, allowed: Bound, limit: Limit) -> bool:

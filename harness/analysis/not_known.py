@@ -66,9 +66,13 @@ def facts(limits: Collection[Limit]) -> str:
         causes.update(limit.causes)
     ordered = dict(causes.most_common())
     (by, up_to), *others = dict.fromkeys((limit.by, limit.up_to) for limit in limits)
+    failing, misread = (
+        sum(getattr(limit, name) for limit in limits) for name in ("failing", "misread")
+    )
+    whole = Limit(by, failing, up_to, ordered, misread=misread)
     if others:
-        return f"failing replies were {' or '.join(cause.said for cause in ordered)}"
-    return Limit(by, sum(limit.failing for limit in limits), up_to, ordered).fact
+        return f"failing replies were {' or '.join(map(whole.happened, ordered))}"
+    return whole.fact
 
 
 def under(labels: Sequence[str], conditions: int) -> str:

@@ -1,18 +1,19 @@
-"""What is said where many replies of a run have no answer that can be read."""
+"""What is said where many replies of a run have no answer that can be read, or were misread."""
 
 from __future__ import annotations
 
 from collections import Counter
 
 import numpy as np
+import numpy.typing as npt
 
 from eyechart.harness.analysis.judged_run import JudgedRun, each_counted
+from eyechart.harness.analysis.limit import OF_MISREAD
+from eyechart.harness.analysis.right_inside import FEWEST, SHARE, misread
 from eyechart.harness.analysis.shortened import shortened
 from eyechart.harness.journal.record import Record
 from eyechart.harness.score.outcomes import SCORED_PLACES, Outcome
 
-_SHARE, _FEWEST = 0.2, 5
-"""Unread replies that are worth a notice: this share of all, and this many."""
 SHOWN = 3
 """Most reasons and replies that a notice shows."""
 _CHARS = 120
@@ -20,12 +21,20 @@ _CHARS = 120
 
 
 def unread_lines(run: JudgedRun) -> list[str]:
-    """How many replies are unread, why, and some for each common reason; nothing if few are."""
+    """How many replies are unread, why, and some for each common reason; nothing if few are. Then
+    how many wrong ones have the right answer in them.
+    """
     records, outcomes = (run.samples[name].to_numpy() for name in ("record", "outcome"))
     once = np.sort(np.unique(records, return_index=True)[1])
+    return [*_unread_lines(run, once, outcomes), *_misread_lines(run, once, outcomes)]
+
+
+def _unread_lines(
+    run: JudgedRun, once: npt.NDArray[np.int64], outcomes: npt.NDArray[np.int64]
+) -> list[str]:
     unread = once[outcomes[once] == Outcome.UNPARSED.place]
     total = int(np.isin(outcomes[once], SCORED_PLACES).sum())
-    if len(unread) < max(_FEWEST, _SHARE * total):
+    if len(unread) < max(FEWEST, SHARE * total):
         return []
     reasons: Counter[str] = Counter()
     first: dict[str, list[Record]] = {}
@@ -42,6 +51,29 @@ def unread_lines(run: JudgedRun) -> list[str]:
     return [
         f"{len(unread):,} of {total:,} replies have no answer that can be read: {causes}{more}",
         *(reply_line(record) for record in in_turn[:SHOWN]),
+    ]
+
+
+def _misread_lines(
+    run: JudgedRun, once: npt.NDArray[np.int64], outcomes: npt.NDArray[np.int64]
+) -> list[str]:
+    """Of all wrong replies of the conditions where `right_inside` finds some."""
+    cells, readings = (run.samples[name].to_numpy() for name in ("cell", "reading"))
+    found = once[misread({"outcome": outcomes[once], "reading": readings[once]})]
+    if not len(found):
+        return []
+    in_found = [
+        place
+        for one in run.conditions.values()
+        if not set(one.places).isdisjoint(cells[found].tolist())
+        for place in one.places
+    ]
+    here = once[np.isin(cells[once], in_found)]
+    wrong = int((outcomes[here] == Outcome.INCORRECT.place).sum())
+    shown = each_counted(run, found[:SHOWN].tolist())
+    return [
+        f"{len(found):,} of {wrong:,} wrong replies have the right answer in them; {OF_MISREAD}",
+        *(reply_line(record) for _, record in shown),
     ]
 
 
