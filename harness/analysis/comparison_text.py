@@ -45,9 +45,14 @@ def verdict_on(comparison: Comparison, margin: float | None) -> Verdict:
 
 def ahead_behind(comparison: Comparison) -> tuple[str, str]:
     """The two names: first who sees further, or else who has the larger area."""
-    larger = 0 if comparison.area is None else comparison.area.larger
     names = comparison.first, comparison.second
-    return names[::-1] if (comparison.length.further or larger) < 0 else names
+    return names[::-1] if _is_behind(comparison) else names
+
+
+def _is_behind(comparison: Comparison) -> bool:
+    """Whether the second sees further, or else has the larger area."""
+    larger = 0 if comparison.area is None else comparison.area.larger
+    return (comparison.length.further or larger) < 0
 
 
 def finding(comparison: Comparison, margin: float | None = MARGIN) -> str:
@@ -57,15 +62,18 @@ def finding(comparison: Comparison, margin: float | None = MARGIN) -> str:
 
     An area alone is no reason to say that a model sees further: a model whose accuracy is 80 % at
     all lengths may have a larger area than one that is perfect to 70 symbols.
+
+    All numbers have the order of the names: who sees further or has the larger area comes first.
     """
+    verdict = verdict_on(comparison, margin)
+    if verdict in ("further", "area") and _is_behind(comparison):
+        comparison = comparison.swapped
     first, second = comparison.first, comparison.second
     length, area, shared = comparison.length, comparison.area, _on_shared(comparison)
-    verdict = verdict_on(comparison, margin)
     is_equivalent = margin is not None and comparison.change(margin) == "equivalent"
     within = "" if margin is None else _within(comparison, margin)
     no_further = _no_further(length, _unlimited(comparison), is_equivalent=is_equivalent)
     areas = "" if area is None else area_text(area)
-    ahead, behind = ahead_behind(comparison)
     of_model = "" if comparison.model is None else f" for {comparison.model}"
     where = comparison.task
     if (count := len(comparison.conditions)) > 1:
@@ -76,17 +84,14 @@ def finding(comparison: Comparison, margin: float | None = MARGIN) -> str:
             "failures of another kind than sight are no difference of the models",
         ]
     elif verdict == "further":
-        of_ahead = length if length.further > 0 else length.swapped
-        seen = _lengths(of_ahead, count, comparison.length_unit)
-        if area is not None and length.further < 0:
-            areas = area_text(area.swapped)  # in the order of the lengths beside it
-        verb = f"{ahead} sees further than {behind}"
+        seen = _lengths(length, count, comparison.length_unit)
+        verb = f"{first} sees further than {second}"
         if comparison.model is not None:
-            verb = f"{comparison.model} sees further with {ahead} than with {behind}"
+            verb = f"{comparison.model} sees further with {first} than with {second}"
         said = [f"{verb} on {where}: {seen}", areas, _despite(is_equivalent, within)]
     elif verdict == "area":
         differ = f"{first} and {second} differ{of_model} on {where}"
-        said = [f"{differ}, and {ahead} {_LARGER}: {areas}", no_further]
+        said = [f"{differ}, and {first} {_LARGER}: {areas}", no_further]
         said.append(_despite(is_equivalent, within))
     elif verdict == "equivalent":
         said = [

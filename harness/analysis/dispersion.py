@@ -23,7 +23,8 @@ _PRIOR_ROWS, _PRIOR = 5, 0.25
 _ROWS_APART = 20
 """Rows without correlation that join those of `row_correlation`: what it makes clearer must not
 rest on a correlation that few rows show by chance."""
-_BANDS_AN_OCTAVE, _FEW_OWN = 2, 60
+_OWN_LINES = 10
+"""Lines of a row, where each length has rows of its own: see `between_rows`."""
 _ROUNDING = 1e-9
 """Deviations that are a smaller share of the residuals count as 0."""
 
@@ -47,7 +48,9 @@ def row_residuals(
     return residuals, residuals.sum(axis=1)
 
 
-def between_rows(residuals: Floats, scored: Floats, *, in_common: bool = True) -> float:
+def between_rows(
+    residuals: Floats, scored: Floats, *, in_common: bool = True, own_rows: bool = False
+) -> float:
     """Variance of the rows' sums, as a multiple of that of independent answers; at least 1.
 
     Both have shape (N, L). Answers to one row go together with the correlation that the products of
@@ -55,6 +58,9 @@ def between_rows(residuals: Floats, scored: Floats, *, in_common: bool = True) -
     the naive one). As few rows show little, they are joined by `_PRIOR_ROWS` rows of correlation
     `_PRIOR`. Without `in_common` the mean of its line is subtracted from each residual: what all
     rows have in common, such as replies that are always right, does not count as correlation then.
+
+    With `own_rows`, see `Curve.own_rows`, sixty rows with sixty lengths are no single row that was
+    asked sixty times: for the prior they count as six rows that were asked at ten lines each.
     """
     rows = int(scored.any(axis=1).sum())
     independent = float((residuals**2).sum())
@@ -69,24 +75,11 @@ def between_rows(residuals: Floats, scored: Floats, *, in_common: bool = True) -
     correlation = 0.0
     if most_of_deviations > _ROUNDING * most:
         correlation = max(0.0, _products(deviations) / most_of_deviations)
-    correlation = (rows * correlation + _PRIOR_ROWS * _PRIOR) / (rows + _PRIOR_ROWS)
-    return 1 + correlation * most / independent
-
-
-def between_own_rows(residuals: Floats, samples: Curve) -> float:
-    """The most that `between_rows` is of a curve with `own_rows`: sixty rows with sixty lengths are
-    no row that was asked sixty times. They count as the rows of a run that asked lines of half an
-    octave; and a few as fewer, since the curve has more freedom than few rows can limit.
-    """
-    scored = samples.scored > 0
-    bands = np.floor(_BANDS_AN_OCTAVE * np.log2(samples.true_lengths[scored])).astype(np.int64)
-    _, columns, counts = np.unique(bands, return_inverse=True, return_counts=True)
-    order = np.argsort(columns, kind="stable")
-    rows = np.empty(len(order), np.int64)
-    rows[order] = np.arange(len(order)) - np.repeat(np.cumsum(counts) - counts, counts)
-    values, present = np.zeros((2, counts.max(), len(counts)))
-    values[rows, columns], present[rows, columns] = residuals[scored], 1.0
-    return between_rows(values, present) * (1 + 2 * _FEW_OWN / (_FEW_OWN + len(rows)))
+    others = most / independent  # lines beside each, weighted
+    parts = max(1.0, (others + 1) / _OWN_LINES) if own_rows else 1.0
+    shown = rows * correlation / (rows + _PRIOR_ROWS) * others
+    prior = _PRIOR_ROWS * _PRIOR / (rows * parts + _PRIOR_ROWS) * ((others + 1) / parts - 1)
+    return 1 + shown + prior
 
 
 def _products(values: Floats) -> float:

@@ -15,7 +15,6 @@ from eyechart.harness.analysis.bins import BINS_AN_OCTAVE, Bins
 from eyechart.harness.analysis.curve import TAILS, Curve, Floats, Threshold
 from eyechart.harness.analysis.dispersion import (
     between_lengths,
-    between_own_rows,
     between_rows,
     mean_of_draws,
     nearness,
@@ -38,8 +37,9 @@ _Rounding: TypeAlias = Callable[[float], int]
 MARGIN = 0.5 / BINS_AN_OCTAVE
 """Octaves that are added to both ends of an interval: half of a usual bin."""
 OUTSIDE = 0.01
-"""The margin can move an end of an interval out of the tested range. The end is a bound (`<` or
-`>`) only if the crossing lies outside the range with at least this probability.
+"""The margin can move an end of an interval out of the tested range, and a gap the lower end to the
+shortest length. The end is a bound (`<` or `>`) only if the crossing lies outside the range with at
+least this probability.
 """
 
 
@@ -150,7 +150,9 @@ class Fit:
 
         `MARGIN` is added to both sides. A quantile in a gap is moved instead to the asked length
         below it, or above it for the upper end: only the prior decides where it lies within the
-        gap.
+        gap. If that is the shortest length, it is a bound as an end that the margin moves: few
+        replies there say little of what is below. But an interval is never open at both ends by
+        this.
         """
         low, high = self._ends(tails)
         return self._bound(low, math.floor), self._bound(high, math.ceil)
@@ -165,14 +167,15 @@ class Fit:
         """Octaves of both ends of an interval; infinite for an end that is a bound."""
         low, high = self._octave(tails[0]), self._octave(tails[1])
         last = float(self.bins.centres[-1])
-        if gap := self._gap(self.place(tails[0])):
-            low = gap[0]
-        elif (low := low - MARGIN) < 0 and self.below[0] >= OUTSIDE:
-            low = -math.inf
         if gap := self._gap(self.place(tails[1])):
             high = gap[1]
         elif (high := high + MARGIN) > last and 1 - self.below[-1] >= OUTSIDE:
             high = math.inf
+        gap = self._gap(self.place(tails[0]))
+        low = gap[0] if gap else low - MARGIN
+        may_be_open = low < 0 or (low == 0 and high < math.inf)
+        if may_be_open and self.below[0] >= OUTSIDE:
+            low = -math.inf
         return low, high
 
     def _octave(self, probability: float) -> float:
@@ -297,10 +300,7 @@ def fit(samples: Curve, threshold: Threshold, *, longest: float = 0.0) -> Fit:
     of_draws = mean_of_draws(samples, places, accuracy, weights)
     dispersion = (
         of_draws
-        * min(
-            between_rows(residuals, samples.scored, in_common=in_common),
-            between_own_rows(residuals, samples) if samples.own_rows else math.inf,
-        )
+        * between_rows(residuals, samples.scored, in_common=in_common, own_rows=samples.own_rows)
         * between_lengths(correct, answered, accuracy, weights, bins.centres, of_draws=of_draws)
     )
     second = fitted(dispersion)

@@ -88,10 +88,13 @@ def _left_open(estimates: Sequence[EffectiveLength]) -> str:
     """Why the replies leave a length open that nothing else than sight limits."""
     spans = sorted({span_text(one.length_ci) for one in estimates})
     uneven = [one.note for one in estimates if not one.one_threshold]
+    few = any(one.few or one.scored < GROUP for one in estimates)
     why = "with so few replies"
-    if uneven:
+    if not few and all(map(_rises, estimates)):
+        why = "the accuracy rises with the length, and"
+    elif uneven:
         why = f"{uneven[0]}, and"
-    elif not any(one.few or one.scored < GROUP for one in estimates):
+    elif not few:
         why = f"{_accuracies(estimates)}, and"
     return f"{why} the 95 % interval is {' or '.join(spans)}"
 
@@ -104,8 +107,6 @@ def _accuracies(estimates: Sequence[EffectiveLength]) -> str:
         low <= one.fit.required <= high for one, (low, high) in zip(estimates, spans, strict=True)
     ):
         return "the accuracy is near the threshold at all lengths"
-    if all(map(_rises, estimates)):
-        return "the accuracy rises with the length"
     shares = sorted({f"{100 * right / n:.0f}" for right, n in pooled}, key=float)
     return f"the accuracy over all lengths is {' or '.join(shares)} %"
 
