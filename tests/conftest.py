@@ -20,6 +20,7 @@ from functools import lru_cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import hypothesis
 import orjson
 import pytest
 
@@ -393,6 +394,8 @@ def pytest_configure() -> None:
     and nothing is garbage while tests are collected.
     """
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+    hypothesis.settings.register_profile("no_clock", deadline=None)  # the machine may be busy
+    hypothesis.settings.load_profile("no_clock")
     gc.disable()
 
 

@@ -166,8 +166,8 @@ class TestCompare:
         said = python.compare("separator", "none", "comma", unit="tokens")
         assert said.finding in " ".join(done.out.split())
         assert (
-            "effective lengths are in tokens (a symbol is 1.00 tokens with separator=none and 2.00 "
-            "with separator=comma, estimated from usage), so the effect of separator is confounded "
+            "effective lengths are in tokens (a symbol is 2.00 tokens with separator=comma and 1.00 "
+            "with separator=none, estimated from usage), so the effect of separator is confounded "
             "with that of the tokenizer."
         ) in said.finding
         assert "sees to (85 %), tokens" in done.out
@@ -185,7 +185,7 @@ class TestCompare:
         run = asked(lab, "a", TOKENS, sees={"none": 8, "comma": 16})
         said = finding(compare_conditions(run, "separator", ["none", "comma"]))
         assert said.endswith(
-            "; a symbol is 1.00 tokens with separator=none and 2.00 with separator=comma, "
+            "; a symbol is 2.00 tokens with separator=comma and 1.00 with separator=none, "
             "estimated from usage, so the effect of separator is confounded with that of the "
             "tokenizer."
         )

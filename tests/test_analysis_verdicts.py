@@ -83,7 +83,8 @@ def test_what_is_open_of_one_pair_is_named(
 ) -> None:
     """With what is shown, in the words of the verdict."""
     assert decisions([pairs[kind]], MARGIN) == f"open: which of {both} sees further {said}"
-    assert finding(pairs[kind]).startswith(f"{both} {found}")
+    said_by = " and ".join(both.split(" and ")[:: -1 if kind == "area" else 1])
+    assert finding(pairs[kind]).startswith(f"{said_by} {found}"), "who is ahead stands first"
 
 
 def test_an_area_that_counts_as_none_is_equivalent(lab: Lab) -> None:
