@@ -14,11 +14,11 @@ _Ending: TypeAlias = FinishReason | Literal["broken_off"]
 _NAMES = re.compile(r"^(?:finish|stop|done)_reason_")
 _FILTERED = (
     r"filter|safety|harm|blocked|blocklist|prohibit|recitation|refus|guardrail|moderat|sensitive"
-    r"|spii|toxic|polic|armor|jailbreak|unsafe|^language$"
+    r"|spii|toxic|polic|armor|jailbreak|unsafe|risk|^language$"
 )
 _BROKEN_OFF = (
     r"abort|cancel|interrupt|time_?d?_?out|time_?limit|rate_?limit|deadline|quota|network|connect"
-    r"|unavailable|resource|load|preempt|killed|evict|shut_?down|crash"
+    r"|unavailable|resource|load|preempt|killed|evict|shut_?down|crash|malformed"
 )
 _CUT_OFF = (
     r"(?:^|_)max|length|limit|window|context|truncat|incomplete|unfinished|exceed|repetition"

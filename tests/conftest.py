@@ -53,7 +53,7 @@ pytest_plugins = ["tests.plugged", "tests.report_browser"]
 # pytest's workers share the cores, and idle threads of OpenBLAS spin; NumPy is not imported yet
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # the same of PyTorch, and of vLLM
-for address in [name for name in os.environ if name.endswith("_BASE_URL")]:
+for address in [name for name in os.environ if name.endswith(("_BASE_URL", "_API_BASE"))]:
     del os.environ[address]  # of a gateway: it would be asked
 os.environ.pop("COLUMNS", None)  # pytest-xdist sets it; what is printed goes by it
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # in a shell's background

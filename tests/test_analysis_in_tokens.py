@@ -166,9 +166,9 @@ class TestCompare:
         said = python.compare("separator", "none", "comma", unit="tokens")
         assert said.finding in " ".join(done.out.split())
         assert (
-            "effective lengths are in tokens (a symbol is 2.00 tokens with separator=comma and 1.00 "
-            "with separator=none, estimated from usage), so the effect of separator is confounded "
-            "with that of the tokenizer."
+            "effective lengths are in tokens (a symbol is 2.00 tokens with separator=comma and "
+            "1.00 with separator=none, estimated from usage), so the effect of separator is "
+            "confounded with that of the tokenizer."
         ) in said.finding
         assert "sees to (85 %), tokens" in done.out
         of_file = [row for row in rows(lab.out / "c.csv") if row["measure"] == "effective_length"]

@@ -208,9 +208,19 @@ def test_what_pipelines_read_takes_no_other_file_away(lab: Lab, before: Path) ->
     (bare.parent / "x").mkdir()
     lab.bench("gate", bare, now, "--summary", again).one_line(2, "is the baseline, and would be")
     assert [path.read_bytes() for path in files] == kept
+    mine.write_text('<testsuites name="pytest"><testsuite name="pytest"/></testsuites>')
+    lab.bench("gate", bare, now, "--junit", mine).one_line(2, "was not written by this option")
+    linked, hard, other = (lab.folder / f"{name}.md" for name in ("linked", "hard", "other"))
+    linked.symlink_to(now / "samples.jsonl")
+    hard.hardlink_to(bare)
+    other.write_text("{}")
+    for path in (linked, hard, other):
+        lab.bench("gate", bare, now, "--summary", path).one_line(2, "is a link, or data")
+    assert [path.read_bytes() for path in files if path != mine] == kept[:1] + kept[2:]
     xml, step = lab.folder / "gate.xml", lab.folder / "step"
     for path in (xml, step):
         path.write_text("")
+    assert lab.bench("gate", bare, now, "--junit", xml, "--summary", step).code == 0
     assert lab.bench("gate", bare, now, "--junit", xml, "--summary", step).code == 0
 
 

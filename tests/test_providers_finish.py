@@ -22,7 +22,7 @@ from eyechart.providers.finish import finish_of
         ("content_filter", "content_filter content-filter contentFilter CONTENT_FILTERED SAFETY"),
         ("content_filter", "RECITATION PROHIBITED_CONTENT BLOCKLIST SPII IMAGE_SAFETY LANGUAGE"),
         ("content_filter", "IMAGE_PROHIBITED_CONTENT MODEL_ARMOR refusal guardrail_intervened"),
-        ("content_filter", "ERROR_TOXIC sensitive moderation FinishReason.SAFETY"),
+        ("content_filter", "ERROR_TOXIC sensitive moderation FinishReason.SAFETY risk_control"),
         ("content_filter", "content_filter:PROHIBITED_CONTENT incomplete:content_filter"),
         ("other", "tool_calls TOOL_CALL tool_use function_call MALFORMED_FUNCTION_CALL pause_turn"),
         ("other", "UNEXPECTED_TOOL_CALL OTHER FINISH_REASON_UNSPECIFIED unknown null not_finished"),
@@ -39,7 +39,7 @@ def test_the_words_of_vendors(kind: str, words: str) -> None:
         "insufficient_system_resource,abort,aborted,ABORTED,cancelled,USER_CANCEL,network_error",
         "error,ERROR,timeout,TIMEOUT,time_limit,server_error,interrupted,failed,overloaded",
         "rate_limit_exceeded,connection_lost,FinishReason.ERROR,context canceled",
-        "context deadline exceeded,Internal Server Error",
+        "context deadline exceeded,Internal Server Error,FinishReason.MALFORMED_RESPONSE",
     ],
 )
 def test_a_reply_that_was_broken_off_is_none(words: str) -> None:

@@ -31,6 +31,10 @@ def test_rows_that_name_no_model_are_said(lab: Lab) -> None:
     assert f"{path}:3 and 1 more row: it names no model in the column 'model'" in done.err
     assert "import them with --model NAME --where model=" in done.err
     assert "2 new replies" in take(lab, path, task, "--where", "model=", model="b").err
+    blank = said(lab, [row | {"model": row.get("model") or " "} for row in rows])
+    assert lab.bench(*each[:1], blank, *each[2:]).err.count("names no model") == 1
+    assert not (lab.out / "runs" / " ").exists()
+    path = said(lab, rows)
     both = take(lab, path, task, model="c")
     assert "4 new replies" in both.err
     assert "2 rows of these name no model, as the others do" in both.err

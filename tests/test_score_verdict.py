@@ -131,6 +131,17 @@ def test_a_failure_is_not_scored_as_wrong(given_failure: str, outcome: Outcome) 
     assert found == Verdict(outcome, why=given_failure)
 
 
+def test_half_a_reply_that_ended_for_no_known_reason_is_no_wrong_answer() -> None:
+    """A vendor's new word; an answer behind the phrase is one whatever the word."""
+    for text, outcome in (
+        ("The row has 1", "unparsed"),
+        ("The row has 12", "correct"),
+        ("Final answer: 1", "incorrect"),
+    ):
+        assert verdict(text, 12, INTEGER, finish_reason="other").outcome == outcome
+    assert verdict("The row has 1", 12, INTEGER).outcome == "incorrect"
+
+
 @pytest.mark.parametrize(
     ("finish_reason", "refusal", "outcome"),
     [

@@ -345,6 +345,9 @@ def test_the_vendors_variable_of_the_address_is_obeyed(home: Lab, server: FakeSe
     assert {one.headers["authorization"] for one in server.asked} == {f"Bearer {OPENAI_KEY}"}
     groq = f"{server.base_url.removesuffix('/v1')}/openai/v1, from GROQ_BASE_URL"
     assert groq in home.bench(*asked, "groq/m", "--dry-run").out
+    home.monkeypatch.delenv("OPENAI_BASE_URL")
+    home.monkeypatch.setenv("OPENAI_API_BASE", server.base_url)  # of its SDK before 1.0
+    assert f"{server.base_url}, from OPENAI_API_BASE" in home.bench(*asked, "m", "--dry-run").out
     own = home.bench(*asked, "gpt-4o", "--base-url", "https://api.openai.com/v1", "--dry-run").out
     assert "asked at: https://api.openai.com/v1, with the key" in own
     assert "OPENAI" not in home.bench(*asked, "oracle:5", "--dry-run").out

@@ -33,8 +33,13 @@ def cell_table(manifest: Manifest, samples: pd.DataFrame) -> pd.DataFrame:
     shard = Shard.read(manifest.shard) if manifest.shard else WHOLE
     draws = [cell.draws for cell in manifest.cells]
     planned = np.array([len(shard.rows(cell.samples)) for cell in manifest.cells], np.int64)
-    planned *= np.array(draws, np.int64)
-    counts["not_run"] = np.maximum(planned - counted.sum(axis=1), 0)
+    if manifest.recorded is None:
+        done = counted.sum(axis=1)
+        planned *= np.array(draws, np.int64)
+    else:  # who collected replies chose how many each prompt has: one is enough
+        done = np.bincount(np.unique(samples[["cell", "index"]].to_numpy(np.int64), axis=0)[:, 0])
+        done = np.pad(done, (0, size - len(done)))
+    counts["not_run"] = np.maximum(planned - done, 0)
     n = counted[:, SCORED_PLACES].sum(axis=1)
     correct, answered = counts["correct"], sum(counts[name] for name in ANSWERED)
     if max(draws, default=1) > 1:

@@ -59,7 +59,8 @@ def judge(
     outcome that is recorded instead of a reply; any other text is an error. A cut-off reply is
     judged only if it has the phrase and a complete answer. A refusal in words counts only if no
     answer was read. A text or a list without the phrase, or one that stands first, could be any
-    words, so there a refusal counts unless the answer is correct.
+    words, so there a refusal counts unless the answer is correct. Where nobody knows why a reply
+    ended, a wrong answer without the phrase may be half of a reply, and is none.
 
     A task's own `scorer` judges what is left: a whole reply with text besides its thinking.
     """
@@ -90,6 +91,8 @@ def judge(
     )
     if not sure and verdict.outcome is not Outcome.CORRECT and _refuses(text):
         return Verdict(Outcome.REFUSED, why="a refusal in words")
+    if finish_reason == "other" and not by_phrase and verdict.outcome is Outcome.INCORRECT:
+        return Verdict(Outcome.UNPARSED, why="ended for a reason that is not known, and no phrase")
     return verdict
 
 

@@ -164,16 +164,18 @@ class Endpoint(BaseModel):
     @field_validator("address")
     @classmethod
     def _begins_with_a_variable(cls, address: str | None) -> str | None:
-        if address is not None and not re.fullmatch(r"[A-Z_][A-Z0-9_]*(/[\w./-]+)?", address):
-            raise ValueError("name the environment variable of the address, and /path after it")
+        name = r"[A-Z_][A-Z0-9_]*"
+        if address is not None and not re.fullmatch(rf"{name}( {name})*(/[\w./-]+)?", address):
+            raise ValueError("name the environment variables of the address, and /path after them")
         return address
 
     def moved(self, environ: Mapping[str, str]) -> tuple[str, str]:
         """The variable that names another address than the vendor's, and that address; two empty
         texts where none does.
         """
-        variable, slash, path = (self.address or "").partition("/")
-        url = environ.get(variable, "").strip().rstrip("/")
+        variables, slash, path = (self.address or "").partition("/")
+        given = {name: environ.get(name, "").strip().rstrip("/") for name in variables.split()}
+        variable, url = next(((name, url) for name, url in given.items() if url), ("", ""))
         if url and not url.endswith(slash + path):
             url += slash + path
         return ("", "") if url in ("", self.base_url) else (variable, url)

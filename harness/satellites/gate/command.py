@@ -159,7 +159,7 @@ def _check(baseline: Path, wanted: Wanted) -> None:
     if wanted.fail_if not in (None, FAIL_IF):
         raise UsageError(f"--fail-if is {FAIL_IF}, not {wanted.fail_if!r}")
     if not wanted.is_dry:
-        check_output("--junit", wanted.junit, b"<testsuites")
+        check_output("--junit", wanted.junit, outputs.JUNIT_MARK)
         check_output("--summary", wanted.summary)
         if wanted.summary is not None and wanted.summary.suffix.lower() not in _MARKDOWN:
             raise UsageError(
@@ -172,8 +172,22 @@ def _check(baseline: Path, wanted: Wanted) -> None:
                 f"{str(baseline)!r} is the baseline, and would be lost; name another file for "
                 "--junit and --summary"
             )
+        if wanted.summary is not None and not _takes_text(wanted.summary):
+            raise UsageError(
+                f"--summary {str(wanted.summary)!r} is a link, or data and no text, which would be "
+                "damaged; name another file"
+            )
         for path in files:
             make_folder_of(path)
+
+
+def _takes_text(path: Path) -> bool:
+    """Whether Markdown can be appended to a file: it has no second name, and is no JSON."""
+    if not path.is_file():
+        return not path.is_symlink()
+    with path.open("rb") as file:
+        is_data = file.read(64).lstrip()[:1] in (b"{", b"[")
+    return not path.is_symlink() and path.stat().st_nlink == 1 and not is_data
 
 
 def _show(gated: Sequence[Gated], wanted: Wanted, code: int) -> None:

@@ -17,6 +17,9 @@ _PROBLEMS = dict.fromkeys(("worse", INCOMPLETE, NOT_COMPARABLE), "failure") | {
     ENDED: "error",
 }
 """Verdict -> how JUnit calls it; the others have passed."""
+_SUITE = "bench gate"
+JUNIT_MARK = f'<testsuite name="{_SUITE}"'.encode()
+"""What every file of `junit` has at its beginning, and no file of another program."""
 
 
 class Shown(NamedTuple):
@@ -50,7 +53,7 @@ def junit(tasks: Sequence[Shown], *, fails_undecided: bool) -> bytes:
     counts |= {"errors": kinds.count("error"), "skipped": kinds.count("skipped")}
     texts = {name: str(count) for name, count in counts.items()}
     suites = ET.Element("testsuites", texts)
-    suite = ET.SubElement(suites, "testsuite", {"name": "bench gate", **texts})
+    suite = ET.SubElement(suites, "testsuite", {"name": _SUITE, **texts})
     for one, kind in zip(tasks, kinds, strict=True):
         names = {"classname": one.run or suite.attrib["name"], "name": one.task}
         case = ET.SubElement(suite, "testcase", names)

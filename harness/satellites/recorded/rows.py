@@ -183,9 +183,10 @@ class Rows:
 
     def _model(self, row: Row) -> str:
         try:
-            return cell_text(value_at(row, self._column))
+            name = cell_text(value_at(row, self._column))
         except RowError:
             return ""
+        return name if name.strip() else ""
 
     @property
     def _nameless(self) -> str:
