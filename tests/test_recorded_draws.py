@@ -39,11 +39,9 @@ def test_draws_of_rows_that_bring_their_samples(lab: Lab) -> None:
         for draw, targets in ((1, (3, 5, 4, 5)), (2, (5, 4, 5)))
         for n in targets
     ]
-    assert take(lab, lines(lab.folder / "log.jsonl", rows[:5]), lab.ones, *ONES).code == 1
-    done = take(lab, lines(lab.folder / "log.jsonl", rows), lab.ones, *ONES)
-    assert (done.code, "not scored" in done.out) == (0, False), (
-        "a draw that is lacking is not missing"
-    )
+    for some in (rows[:5], rows):
+        done = take(lab, lines(lab.folder / "log.jsonl", some), lab.ones, *ONES)
+        assert (done.code, "not scored" in done.out) == (0, False), "a draw less is not missing"
     found = [(one["index"], one.get("draw", 1), one["target"]) for one in records(lab.the_run())]
     assert found == [(0, 1, 3), (1, 1, 5), (2, 1, 4), (3, 1, 5), (1, 2, 5), (2, 2, 4), (3, 2, 5)]
 
