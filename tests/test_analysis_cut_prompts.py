@@ -78,6 +78,23 @@ def test_a_window_is_seen_in_the_counts(cut: Count, lengths: list[int]) -> None:
         assert one.holds(200 + length, cut(whole(length)), 0) == is_longer
 
 
+def test_a_window_that_is_not_cut_at_the_same_token_is_seen() -> None:
+    """Its counts differ by a few tokens, and do not go with the characters."""
+    uneven = [298, 290, 295, 292, 297, 291]
+    one = found(lambda length: whole(length) if length <= 150 else uneven[length % 6], LENGTHS)
+    assert one is not None
+    assert one.shortest <= 200 + 240
+
+
+def test_prompts_without_a_count_are_cut_where_all_longer_ones_are() -> None:
+    """A server may send usage with some replies alone; no usage at all says nothing."""
+    one = found(lambda length: min(whole(length), WINDOW) * (length % 2), [*range(5, 900, 13)])
+    assert one is not None
+    assert one.holds(200 + 800, 0, 0)
+    assert not one.holds(200 + 100, 0, 0)
+    assert found(lambda _length: 0, LENGTHS) is None
+
+
 @pytest.mark.parametrize(
     "count", [whole, of_groups, runs_of_64, from_no_cache, slower, lambda _: 50]
 )

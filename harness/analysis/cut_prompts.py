@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from eyechart.harness.analysis.curve import Floats
 from eyechart.harness.analysis.interval import student
@@ -39,6 +40,9 @@ _SHARE = 0.95
 _FEWEST, _FEWEST_GIVEN = 2, 5
 """Longer prompts that are enough. Somebody's data need more, and with counts that are alike, since
 a longer text may have fewer tokens than another one."""
+_UNEVEN, _TOGETHER = 0.05, 0.5
+"""Counts of a window that is not cut at the same token each time: they differ by at most this share
+of what the line says, and are correlated with the characters by less than this."""
 _MOST_ENDS = 200
 """Places that are tried as the end of the line."""
 
@@ -54,6 +58,8 @@ class Cut:
     """The line: tokens of a prompt without characters, and tokens a character."""
     margin: float
     """Tokens that may be missing of a whole prompt."""
+    uncounted: float = math.inf
+    """Characters from which all counted prompts are cut, so that one without a count is too."""
 
     def expected(self, chars: Any) -> Any:
         """Tokens that the line says; of a number, or of an array."""
@@ -66,7 +72,8 @@ class Cut:
         missing = self.expected(chars) - tokens
         in_count = (cached == 0) | (abs(missing - cached) > self.margin + _ALIKE * tokens)
         is_known = (tokens > 0) & (chars >= self.shortest)
-        return is_known & (missing > self.margin) & in_count
+        is_like_others = (tokens == 0) & (chars >= self.uncounted)
+        return (is_known & (missing > self.margin) & in_count) | is_like_others
 
 
 def cut_prompts(chars: Floats, tokens: Floats, cached: Floats, *, given: bool) -> Cut | None:
@@ -88,7 +95,8 @@ def cut_prompts(chars: Floats, tokens: Floats, cached: Floats, *, given: bool) -
         if (line := _Line.through(x[shorter], y[shorter])) is not None:
             rest = x[longer], y[longer], cached[longer]
             if _are_cut(line, *rest, y[shorter], given=given):
-                return _refined(line, x[shorter], y[shorter])
+                cut = _refined(line, x[shorter], y[shorter])
+                return replace(cut, uncounted=_all_cut_from(x, cut.holds(x, y, cached)))
     return None
 
 
@@ -143,8 +151,10 @@ def _are_cut(
     spread = float(np.ptp(y))
     if given and spread > alike:
         return False
-    is_level = spread <= _ALIKE_TOKENS and (
-        line.cut.slope * np.ptp(x) > _TOKENS + (_BEYOND - 1) * most
+    grown = line.cut.slope * float(np.ptp(x))
+    is_uneven = len(x) >= _FEWEST_GIVEN and spread <= _UNEVEN * grown and not _rises(x, y)
+    is_level = (spread <= _ALIKE_TOKENS or is_uneven) and (
+        grown > _TOKENS + (_BEYOND - 1) * most
         or (not given and line.is_long and line.cut.margin <= alike)
     )
     far = least > _FAR * most
@@ -153,6 +163,18 @@ def _are_cut(
         allowed[far] = np.maximum(allowed, _LEFT_FAR * least)[far]
     cut = (is_level | (y <= allowed)) & (y >= _LEFT * most) & line.cut.holds(x, y, cached)
     return bool(cut.mean() >= _SHARE)
+
+
+def _all_cut_from(x: Floats, is_cut: npt.NDArray[np.bool_]) -> float:
+    """Characters of the shortest prompt from which all are cut; infinite where none is."""
+    whole = x[~is_cut]
+    cut = x[is_cut & (x > (whole.max() if len(whole) else 0))]
+    return float(cut.min()) if len(cut) else math.inf
+
+
+def _rises(x: Floats, y: Floats) -> bool:
+    """Whether counts go with the characters, as those of any tokenizer do, however few they are."""
+    return float(np.ptp(y)) > 0 and float(np.corrcoef(x, y)[0, 1]) > _TOGETHER
 
 
 def _refined(line: _Line, x: Floats, y: Floats) -> Cut:

@@ -25,7 +25,7 @@ from eyechart.harness.journal.thoughts import thinking_tokens
 from eyechart.harness.plan.cost import whole_cost
 from eyechart.harness.plan.resolved_model import ResolvedModel
 from eyechart.harness.score.forced_choice import belief
-from eyechart.harness.score.outcomes import Outcome
+from eyechart.harness.score.outcomes import SCORED_PLACES, Outcome
 from eyechart.harness.score.readings import Reading, reading_of
 from eyechart.harness.score.verdict import Verdict
 from eyechart.harness.spec import Condition, TaskSpec, line_start
@@ -237,8 +237,9 @@ def _cuts_in(
         if (cut := cut_prompts(*counts, given=given)) is None:
             continue
         cuts[condition] = cut
+        replied = np.isin(judged["outcome"][rows], SCORED_PLACES)
         for name, value in _OF_CUT.items():
-            judged[name][rows[cut.holds(*counts)]] = value
+            judged[name][rows[cut.holds(*counts) & replied]] = value
     return cuts
 
 

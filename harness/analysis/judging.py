@@ -59,9 +59,11 @@ class Judge:
     """Where the server of the run cut prompts."""
 
     def verdict(self, record: Record) -> Verdict:
-        if (cut := self.cuts.get(record.condition)) is not None and cut.holds(*counts_of(record)):
+        cut = None if record.failure else self.cuts.get(record.condition)
+        if cut is not None and cut.holds(*counts_of(record)):
             expected, tokens = round(cut.expected(record.chars)), record.prompt_tokens
-            why = f"the server cut the prompt to {tokens:,} of about {expected:,} tokens"
+            shown = f"to {tokens:,} of" if tokens else "as shorter ones, of"
+            why = f"the server cut the prompt {shown} about {expected:,} tokens"
             return Verdict(Outcome.OVERFLOW, why=why)
         if record.options is not None and record.failure is None:
             accept = record.accept or ()

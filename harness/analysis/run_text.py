@@ -281,14 +281,13 @@ def _cut_note(run: JudgedRun) -> str:
     if not run.judge.cuts:
         return ""
     of_cuts = [place for one in run.shown(run.judge.cuts) for place in one.places]
-    samples = run.samples[run.samples["cell"].isin(of_cuts) & run.samples["prompt_tokens"].notna()]
+    samples = run.samples[run.samples["cell"].isin(of_cuts)]
     is_cut = samples["outcome"] == Outcome.OVERFLOW.place
-    tokens, records = samples["prompt_tokens"], samples["record"][is_cut].nunique()
+    records, most = samples["record"][is_cut].nunique(), samples["prompt_tokens"][is_cut].max()
     prompts = "1 prompt" if records == 1 else f"{records:,} prompts"
     return (
-        f"the server cut {prompts} without an error: by its count they have at most "
-        f"{tokens[is_cut].max():,.0f} tokens, and shorter prompts have up to "
-        f"{tokens[~is_cut].max():,.0f}."
+        f"the server cut {prompts} without an error: by its count none of these has more than "
+        f"{most:,.0f} tokens, however long it is."
     )
 
 
