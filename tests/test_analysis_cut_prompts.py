@@ -87,7 +87,7 @@ def test_a_window_that_is_not_cut_at_the_same_token_is_seen() -> None:
 
 
 def test_prompts_without_a_count_are_cut_where_all_longer_ones_are() -> None:
-    """A server may send usage with some replies alone; no usage at all says nothing."""
+    """Some servers send usage with a part of the replies only; without any, nothing is known."""
     one = found(lambda length: min(whole(length), WINDOW) * (length % 2), [*range(5, 900, 13)])
     assert one is not None
     assert one.holds(200 + 800, 0, 0)

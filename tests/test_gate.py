@@ -286,7 +286,7 @@ def test_only_a_baseline_of_the_same_model_and_task_is_replaced(lab: Lab, before
 
 
 def test_a_baseline_tells_nothing_of_the_machine(lab: Lab) -> None:
-    """Only the system prompt, which shapes the answers; that is said."""
+    """Of texts it has the system prompt alone, which shapes the answers; a line says so."""
     path = lab.folder / "baseline.json"
     done = lab.bench(
         "gate",

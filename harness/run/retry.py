@@ -379,7 +379,7 @@ class RetryingClient:
 
 
 def _meaning(error: TransientError) -> ProviderError:
-    """What an error is that is not tried again."""
+    """The error of a request that is not tried again."""
     return error if error.means is None else error.means
 
 
