@@ -16,8 +16,6 @@ from tests.test_analysis_family import run, sees_to
         (("compare", "RUN", "RUN2"), "out.csv"),
         (("figure", "accuracy", "RUN"), "out.svg"),
         (("export", "batch", "--task", "counting/words", "--model", "gpt-4o"), "out.jsonl"),
-        (("rope", "--base", "10000"), "out.csv"),
-        (("rope", "--base", "10000"), "out.svg"),
     ],
 )
 def test_an_output_replaces_its_own_kind_alone(lab: Lab, verb: tuple[str, ...], name: str) -> None:
@@ -25,9 +23,8 @@ def test_an_output_replaces_its_own_kind_alone(lab: Lab, verb: tuple[str, ...], 
     runs = {"RUN2" if seen == 4 else "RUN": run(lab, f"m{seen}", sees_to(seen)) for seen in (4, 8)}
     out = lab.folder / name
     given = [runs[word].folder if word in runs else word for word in verb]
-    option = "--output" if verb[0] == "rope" else "-o"
     target = out.with_suffix(".csv") if verb[0] == "leaderboard" else out
-    command = (*given, option, target, *(("--out", lab.out) if verb[0] == "export" else ()))
+    command = (*given, "-o", target, *(("--out", lab.out) if verb[0] == "export" else ()))
     out.write_text('{"mine": 1}\n')
     done = lab.bench(*command)
     assert (done.code, "would be lost" in done.err, done.err.count("\n")) == (2, True, 1), done.err

@@ -91,6 +91,19 @@ def test_the_command(lab: Lab) -> None:
     assert files[1].read_text().startswith("<svg")
 
 
+@pytest.mark.parametrize("name", ["out.csv", "out.svg"])
+def test_an_output_replaces_its_own_kind_alone(lab: Lab, name: str) -> None:
+    """A file of somebody else stays; the verb's own is made anew."""
+    out = lab.folder / name
+    out.write_text('{"mine": 1}\n')
+    lab.bench("rope", "--base", "10000", "-o", out).one_line(2, "would be lost")
+    assert out.read_text() == '{"mine": 1}\n'
+    out.write_text("")
+    for _ in range(2):
+        assert lab.bench("rope", "--base", "10000", "-o", out).code == 0
+    assert len(out.read_bytes()) > 100
+
+
 def test_one_base_written_twice_is_one_curve(lab: Lab) -> None:
     done = lab.bench("rope", "--base", "10000,1e4", "--context", "4", "--to", "9", "--json")
     (base,) = json.loads(done.out)["bases"]
