@@ -17,7 +17,6 @@ from pathlib import Path
 from typing import Any
 
 from eyechart.harness.analysis.cost_at import cost_at
-from eyechart.harness.analysis.curve import Threshold
 from eyechart.harness.analysis.judged_run import read_run
 from eyechart.harness.analysis.leaderboard import enter_standings, merge, run_rows
 from eyechart.harness.analysis.leaderboard_file import Row, read_rows, write_leaderboard
@@ -25,6 +24,7 @@ from eyechart.harness.analysis.standing import standing
 from eyechart.harness.journal.manifest import find_runs
 from eyechart.harness.plan.cost import cost
 from eyechart.harness.report.ranks_page import ranks_markdown, ranks_page, reading
+from eyechart.harness.settings.judging import THRESHOLD
 from eyechart.harness.spec.columns import COST, COST_A_REPLY, COST_AT
 from eyechart.providers.base import Usage
 from eyechart.providers.catalog.price_list import offer
@@ -50,7 +50,7 @@ def recorded_rows(path: Path, out: Path) -> list[Row]:
     """A row for each recorded model under the usual writing; the runs go under `out`."""
     variants(path, out)
     runs = [read_run(folder) for folder in find_runs(out / "length")]
-    made = [(run, run_rows(run, Threshold(), AT)[0]) for run in runs]
+    made = [(run, run_rows(run, THRESHOLD, AT)[0]) for run in runs]
     rows = [row for _, of_run in made for row in of_run]
     named = [(run.manifest.model, run) for run, _ in made]
     enter_standings(rows, {run.folder: of_run for run, of_run in made}, [standing(named)])

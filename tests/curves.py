@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from eyechart.harness.analysis.curve import Curve, Floats, Threshold, curve
+from eyechart.harness.analysis.curve import Curve, Floats, curve
 from eyechart.harness.analysis.further import (
     LengthDifference,
     fitted_side,
@@ -27,7 +27,7 @@ def answers(right: object, lengths: tuple[int, ...] = LENGTHS) -> Curve:
     return curve(np.asarray(lengths)[columns.ravel()], indexes.ravel(), table.ravel())
 
 
-def length_difference(first: Curve, second: Curve, threshold: Threshold) -> LengthDifference:
+def length_difference(first: Curve, second: Curve, threshold: float) -> LengthDifference:
     """The difference of the effective lengths of two curves in which row i is the same row."""
     return sides_difference(fitted_side(first, threshold), fitted_side(second, threshold))
 

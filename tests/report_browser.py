@@ -22,6 +22,7 @@ from eyechart.harness.plan.plan import plan
 from eyechart.harness.plan.resolved_model import resolve_model
 from eyechart.harness.run.limits import RunLimits
 from eyechart.harness.run.run_request import RunRequest
+from eyechart.harness.settings.judging import THRESHOLD
 from eyechart.harness.spec import Settings
 from eyechart.harness.task.catalogue import built_in_files, open_task
 from eyechart.providers.base import BadRequestError, Reply, Request, Usage
@@ -95,12 +96,11 @@ def report(chromium: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
         make_run(out, "counting/bernoulli", "scripted/second"),
         make_run(out, "copying/first_last", "scripted/first", lengths=[5, 10, 50]),
     ]
-    from eyechart.harness.analysis.curve import Threshold
     from eyechart.harness.report.page import write_report
     from eyechart.harness.report.section import sections
 
     (page,) = write_report(
-        sections([*map(read_run, folders)], Threshold()), out / "report.html", warn=print
+        sections([*map(read_run, folders)], THRESHOLD), out / "report.html", warn=print
     )
     return page
 
@@ -120,12 +120,11 @@ def unanswered(chromium: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
     limits = RunLimits(initial_backoff_s=0, max_backoff_s=0)
     asyncio.run(run_task(wanted, ScriptedProvider(fails), limits=limits, warn=print))
-    from eyechart.harness.analysis.curve import Threshold
     from eyechart.harness.report.page import write_report
     from eyechart.harness.report.section import sections
 
     (page,) = write_report(
-        sections([read_run(wanted.folder)], Threshold()), out / "report.html", warn=print
+        sections([read_run(wanted.folder)], THRESHOLD), out / "report.html", warn=print
     )
     return page
 
@@ -137,12 +136,11 @@ def long_names(chromium: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
     out = tmp_path_factory.mktemp("long")
     names = [f"scripted/{'m' * 120}/{letter * 120}/{'o' * 60}" for letter in "ab"]
     folders = [make_run(out, "counting/bernoulli", name, lengths=[5, 10]) for name in names]
-    from eyechart.harness.analysis.curve import Threshold
     from eyechart.harness.report.page import write_report
     from eyechart.harness.report.section import sections
 
     (page,) = write_report(
-        sections([*map(read_run, folders)], Threshold()), out / "report.html", warn=print
+        sections([*map(read_run, folders)], THRESHOLD), out / "report.html", warn=print
     )
     return page
 

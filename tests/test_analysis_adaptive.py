@@ -22,11 +22,12 @@ from eyechart.harness.analysis.adaptive import (
     neighbours,
     next_step,
 )
-from eyechart.harness.analysis.curve import Floats, Threshold
+from eyechart.harness.analysis.curve import Floats
 from eyechart.harness.analysis.effective_length import has_single_threshold
 from eyechart.harness.analysis.fit import Fit, fit
 from eyechart.harness.analysis.one_threshold import LEVEL, LEVEL_OF_CHOSEN
 from eyechart.harness.settings.checks import FINEST
+from eyechart.harness.settings.judging import THRESHOLD
 from eyechart.harness.spec import Cell, Condition, Line, Spread, lines_of
 from tests.simulated import LENGTHS, LINES, logistic, simulated
 
@@ -52,7 +53,7 @@ def asked(
 
 def fitted(accuracy: Callable[[Floats], Floats], planned: dict[Line, int], seed: int = 0) -> Fit:
     """The fit of what was asked."""
-    return fit(simulated(accuracy, planned, seed, list(planned)), Threshold())
+    return fit(simulated(accuracy, planned, seed, list(planned)), THRESHOLD)
 
 
 def test_it_begins_with_the_shortest_lines() -> None:
@@ -66,7 +67,7 @@ def test_a_wave_looks_where_the_crossing_may_lie() -> None:
     """On all sides of the estimate, and nowhere outside its interval but for checks."""
     planned = {line: 60 if line.high < 40 else 6 if line.low < 200 else 0 for line in LINES}
     samples = simulated(logistic(80), planned)
-    low, high = fit(samples, Threshold()).interval(STOPPING)
+    low, high = fit(samples, THRESHOLD).interval(STOPPING)
     more = next_step(samples, planned, Aim(0.4, wave=16)).more
     near = {line for line in LINES if line.high >= low.length and line.low <= high.length}
     assert sum(more.values()) == 16
@@ -483,6 +484,6 @@ def test_chosen_numbers_of_samples_need_a_stricter_test() -> None:
     """The same rise is called one at the level of a full run, and not at that of chosen numbers."""
     counts = {line: 20 if place % 3 else 8 for place, line in enumerate(LINES)}
     samples = simulated(lambda lengths: np.full_like(lengths, 0.88), counts, 84)
-    found = fit(samples, Threshold())
-    assert has_single_threshold(samples, found, Threshold())
-    assert not has_single_threshold(samples, found, Threshold(), LEVEL)
+    found = fit(samples, THRESHOLD)
+    assert has_single_threshold(samples, found, THRESHOLD)
+    assert not has_single_threshold(samples, found, THRESHOLD, LEVEL)

@@ -7,13 +7,14 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from eyechart.harness.analysis.curve import Curve, Threshold, check_chance
+from eyechart.harness.analysis.curve import Curve, check_chance
 from eyechart.harness.analysis.curve import curve as curve_of
 from eyechart.harness.analysis.effective_length import effective_length, grouped
 from eyechart.harness.analysis.falling_curve import falling_curve
 from eyechart.harness.analysis.fit import fit, seen_share
 from eyechart.harness.analysis.paired import paired
 from eyechart.harness.errors import UsageError
+from eyechart.harness.settings.judging import THRESHOLD
 from eyechart.harness.spec import Line
 from tests.benchmarks.simulation import chance
 from tests.benchmarks.simulation.draws import Setting
@@ -32,7 +33,7 @@ class TestChance:
 
     def test_no_accuracy_is_below_chance(self) -> None:
         """Where a model only guesses, or is unlucky, the curve ends at chance."""
-        known, ignored = (fit(self.samples(0.3, chance), Threshold()) for chance in (0.5, 0.0))
+        known, ignored = (fit(self.samples(0.3, chance), THRESHOLD) for chance in (0.5, 0.0))
         assert known.accuracy[-1] == pytest.approx(0.5, abs=0.01)
         assert ignored.accuracy[-1] < 0.4
         assert (known.accuracy > 0.5).all()
@@ -88,15 +89,12 @@ class TestChance:
         assert curve_of([4], [0], [True], chances=np.zeros(1)).guessed is None
 
     def test_guesses_reach_a_threshold_below_chance(self) -> None:
-        """Such a threshold is refused, also as a share of the model's own accuracy: that is 1 at
-        most, so that the share is no more than chance either.
-        """
+        """Such a threshold is refused."""
         half = self.samples(0.5, 0.5)
-        for relative in (False, True):
-            with pytest.raises(UsageError, match=r"is not above chance: .* right in 50 %"):
-                check_chance(half, Threshold(0.5, relative=relative))
-            check_chance(half, Threshold(0.6, relative=relative))
-        check_chance(replace(half, guessed=None), Threshold(0.5))
+        with pytest.raises(UsageError, match=r"is not above chance: .* right in 50 %"):
+            check_chance(half, 0.5)
+        check_chance(half, 0.6)
+        check_chance(replace(half, guessed=None), 0.5)
 
     def test_the_simulation_knows_its_crossing(self) -> None:
         """Where guesses help, a model reaches the threshold at greater lengths."""

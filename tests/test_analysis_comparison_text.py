@@ -11,7 +11,6 @@ import pytest
 from eyechart.harness.analysis.comparison import compare_runs
 from eyechart.harness.analysis.comparison_cells import area_rows
 from eyechart.harness.analysis.comparison_text import area_text, factor_text, finding
-from eyechart.harness.analysis.curve import Threshold
 from eyechart.harness.analysis.further import LengthDifference
 from eyechart.harness.analysis.interval import Bound
 from eyechart.harness.analysis.judged_run import read_run
@@ -155,22 +154,6 @@ def test_equal_runs_are_equivalent_in_one_sentence(lab: Lab) -> None:
     )
     assert "; effective lengths are known less exactly, with a factor of 1.00 (" in sentence
     assert "no difference" not in sentence.partition("; area")[0]
-
-
-def test_a_relative_threshold_on_other_lines_says_why_lengths_differ(lab: Lab) -> None:
-    """The share is one of the accuracy at the shortest line, which the two do not have alike."""
-    one = lab.wanted(model="scripted/a", samples=20, lengths=[3, 5], axes={"separator": ["none"]})
-    lab.asked(one, wrong_from(2, length=5))
-    other = lab.wanted(model="scripted/b", samples=20, lengths=[5], axes={"separator": ["none"]})
-    lab.asked(other)
-    compared = compare_runs(
-        read_run(one.folder), read_run(other.folder), Threshold(0.8, relative=True)
-    )
-    assert compared.conditions[0].is_on_shared
-    assert finding(compared).startswith("On the samples that both have, since the threshold is a ")
-    plain = compare_runs(read_run(one.folder), read_run(other.folder))
-    assert not plain.conditions[0].is_on_shared
-    assert "on the samples" not in finding(plain)
 
 
 def test_one_condition_without_a_limit_is_counted(lab: Lab) -> None:

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from eyechart.harness.analysis.curve import Threshold, curve
+from eyechart.harness.analysis.curve import curve
 from eyechart.harness.analysis.draws import (
     Rows,
     accuracy_interval,
@@ -168,12 +168,10 @@ class TestInterval:
         lengths, indexes = (one.ravel() for one in np.meshgrid(range(10, 90, 2), range(6)))
         share = 1 / (1 + (lengths / 40) ** 3.0)
         first = rng.random(len(lengths)) < share
-        single = fit(curve(lengths, indexes, first), Threshold(0.5))
-        alike = fit(
-            curve(np.tile(lengths, 8), np.tile(indexes, 8), np.tile(first, 8)), Threshold(0.5)
-        )
+        single = fit(curve(lengths, indexes, first), 0.5)
+        alike = fit(curve(np.tile(lengths, 8), np.tile(indexes, 8), np.tile(first, 8)), 0.5)
         other = rng.random(8 * len(lengths)) < np.tile(share, 8)
-        free = fit(curve(np.tile(lengths, 8), np.tile(indexes, 8), other), Threshold(0.5))
+        free = fit(curve(np.tile(lengths, 8), np.tile(indexes, 8), other), 0.5)
         assert alike.interval() == single.interval()
         assert free.octaves() < 0.8 * single.octaves()
         assert free.dispersion < 0.5 * alike.dispersion

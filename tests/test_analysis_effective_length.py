@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from eyechart.harness.analysis.curve import RESAMPLES, Threshold, areas_under, curve
+from eyechart.harness.analysis.curve import RESAMPLES, areas_under, curve
 from eyechart.harness.analysis.effective_length import (
     EffectiveLength,
     effective_length,
@@ -22,6 +22,7 @@ from eyechart.harness.analysis.effective_length import (
 from eyechart.harness.analysis.fit import fit
 from eyechart.harness.analysis.further import fitted_side
 from eyechart.harness.analysis.interval import Bound, at_most
+from eyechart.harness.settings.judging import THRESHOLD
 from tests.curves import LENGTHS, answers, banded, falling, hold_95_percent, shares
 
 Shape = Callable[[float], float]
@@ -56,7 +57,7 @@ def length_of(found: EffectiveLength) -> Bound:
 @pytest.fixture
 def without_fit(monkeypatch: pytest.MonkeyPatch) -> None:
     """No curve is fitted: tested length and area do not depend on it, and it takes most time."""
-    module, known = "eyechart.harness.analysis.effective_length", fit(shares(100, 50), Threshold())
+    module, known = "eyechart.harness.analysis.effective_length", fit(shares(100, 50), THRESHOLD)
     monkeypatch.setattr(f"{module}.fit", lambda *_: known)
     monkeypatch.setattr(f"{module}.has_single_threshold", lambda *_: True)
 
@@ -145,17 +146,9 @@ class TestKnownShapes:
         assert str(effective_length(shares(40))) == "< 5"
         assert str(effective_length(shares(80))) == "not known (< 5 to > 5)"
 
-    def test_a_relative_threshold_is_a_share_of_the_accuracy_at_the_shortest_length(self) -> None:
-        """60 % is above 85 % of 60 %."""
-        samples = answers(rng().random((200, 7)) < [0.6, 0.6, 0.6, 0.6, 0.1, 0.0, 0.0])
-        assert str(effective_length(samples).length) == "< 5"
-        found = effective_length(samples, Threshold(relative=True))
-        assert found.fit.required == pytest.approx(0.85 * 0.6, abs=0.04)
-        assert 50 <= length_of(found).length < 100
-
     def test_nothing_right_is_not_seen(self) -> None:
-        """Also where the threshold is a share of nothing."""
-        found = effective_length(shares(0, 0, 0), Threshold(relative=True))
+        """The length is below the shortest one asked."""
+        found = effective_length(shares(0, 0, 0))
         assert (str(found.length), str(found.tested_length)) == ("< 5", "< 5")
 
 
@@ -316,24 +309,7 @@ class TestTestedLength:
     ) -> None:
         """The scores of its table reach the lengths that it claims."""
         accuracies = np.asarray([scores]) / 100
-        assert passing_lengths(accuracies, Threshold(0.856)).tolist() == [passed], model
-
-    @pytest.mark.parametrize(
-        ("model", "scores", "passed"),
-        [
-            # NoLiMa (arXiv 2502.05167), table 3: base, 1K 2K 4K 8K 16K 32K
-            ("GPT-4o", (99.3, 98.1, 98.0, 95.7, 89.2, 81.6, 69.7), 5),
-            ("Llama 3.3 70B", (97.3, 94.2, 87.4, 81.5, 72.1, 59.5, 42.7), 3),
-        ],
-    )
-    def test_relative_as_nolima_publishes_it(
-        self, model: str, scores: tuple[float, ...], passed: int
-    ) -> None:
-        """85 % of the model's own short score, the first of these."""
-        accuracies = np.asarray([scores]) / 100
-        assert passing_lengths(accuracies, Threshold(0.85, relative=True)).tolist() == [passed], (
-            model
-        )
+        assert passing_lengths(accuracies, 0.856).tolist() == [passed], model
 
     def test_the_threshold_itself_passes(self) -> None:
         """17 of 20 is 85 %."""
@@ -371,7 +347,7 @@ class TestTestedLength:
             for _ in range(150)
         ]
         assert hold_95_percent(
-            passing_lengths(truth[None], Threshold())[0],
+            passing_lengths(truth[None], THRESHOLD)[0],
             [count(one.tested_length) for one in found],
             [list(map(count, one.tested_length_ci)) for one in found],
             spare=0.5,
@@ -464,5 +440,5 @@ def test_one_line_says_no_more_than_its_accuracy(right: int, wrong: int, said: s
     """Eight right replies of eight are a chance of 10 % for a model that is right in 75 %."""
     found = effective_length(answers([[1]] * right + [[0]] * wrong, (4,)))
     assert str(found) == said
-    side = fitted_side(answers([[1]] * right + [[0]] * wrong, (4,)), Threshold())
+    side = fitted_side(answers([[1]] * right + [[0]] * wrong, (4,)), THRESHOLD)
     assert side.length == found.length

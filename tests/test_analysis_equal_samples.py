@@ -6,10 +6,11 @@ import weakref
 import pytest
 
 from eyechart.harness.analysis import equal_samples
-from eyechart.harness.analysis.curve import Curve, Threshold
+from eyechart.harness.analysis.curve import Curve
 from eyechart.harness.analysis.effective_length import effective_length
 from eyechart.harness.analysis.equal_samples import kept_for_equal_samples
 from eyechart.harness.analysis.fit import fit
+from eyechart.harness.settings.judging import THRESHOLD
 from tests.curves import shares
 
 
@@ -66,7 +67,7 @@ def test_the_samples_are_not_kept() -> None:
 def test_a_fit_and_an_effective_length_are_kept() -> None:
     """Each for its threshold."""
     first, second = shares(100, 90, 20), shares(100, 90, 20)
-    assert fit(first, Threshold()) is fit(second, Threshold())
-    found = effective_length(first, Threshold())
-    assert effective_length(second, Threshold()) is found
-    assert effective_length(second, Threshold(0.5)).threshold == Threshold(0.5)
+    assert fit(first, THRESHOLD) is fit(second, THRESHOLD)
+    found = effective_length(first, THRESHOLD)
+    assert effective_length(second, THRESHOLD) is found
+    assert effective_length(second, 0.5).threshold == 0.5

@@ -10,7 +10,6 @@ import pytest
 
 from eyechart.harness.analysis.comparison import compare_runs
 from eyechart.harness.analysis.comparison_text import finding
-from eyechart.harness.analysis.curve import Threshold
 from eyechart.harness.analysis.family import corrected, in_family, longest, rank_runs
 from eyechart.harness.analysis.further import (
     fitted_side,
@@ -22,6 +21,7 @@ from eyechart.harness.analysis.paired import holm
 from eyechart.harness.analysis.power import FROM, smallest_fall
 from eyechart.harness.analysis.run_text import correction, ranking_finding, run_finding
 from eyechart.harness.errors import CompareError
+from eyechart.harness.settings.judging import THRESHOLD
 from eyechart.harness.spec import Settings
 from eyechart.providers.base import BadRequestError, Request
 from tests.conftest import DEFAULTS, Lab, right
@@ -81,7 +81,7 @@ class TestFamily:
     def test_lengths_are_corrected_over_all_pairs(self) -> None:
         """By Holm's method; a difference that is no longer significant is not shown."""
         far, near = simulated(logistic(80), 20), simulated(logistic(34), 20, 1)
-        one = length_difference(far, near, Threshold())
+        one = length_difference(far, near, THRESHOLD)
         assert one.further == 1
         assert one.p is not None
         assert 0.002 < one.p < 0.05
@@ -378,7 +378,7 @@ def test_many_equal_runs_are_rarely_told_apart() -> None:
     false = 0
     for seed in range(20):
         curves = [simulated(logistic(60), 20, 100 * seed + place) for place in range(5)]
-        sides = [fitted_side(curve, Threshold()) for curve in curves]
+        sides = [fitted_side(curve, THRESHOLD) for curve in curves]
         differences = corrected(
             [
                 sides_difference(one, other)

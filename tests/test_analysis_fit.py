@@ -8,11 +8,12 @@ import numpy as np
 import pytest
 
 from eyechart.harness.analysis.bins import Bins
-from eyechart.harness.analysis.curve import Floats, Threshold
+from eyechart.harness.analysis.curve import Floats
 from eyechart.harness.analysis.falling_curve import FallingCurve
 from eyechart.harness.analysis.fit import Fit, fit
 from eyechart.harness.analysis.interval import Bound
 from eyechart.harness.analysis.one_threshold import Together
+from eyechart.harness.settings.judging import THRESHOLD
 from eyechart.harness.spec import lines_of
 from tests.curves import LINES, answers, banded, shares
 from tests.simulated import LINES as MORE_LINES
@@ -117,7 +118,7 @@ class TestEnds:
         less; so no table has a model that sees to 515 and reaches the threshold at 500 with 0.49.
         """
         lines = tuple(lines_of((5, 10, 20, 40, 80, 160, 320), "none" if seed % 2 else "bands"))
-        found = fit(simulated(logistic(50), 12, seed, lines), Threshold())
+        found = fit(simulated(logistic(50), 12, seed, lines), THRESHOLD)
         assert found.median.sign == "="
         at, behind = found.reaches(found.median.length + np.array([0.0, 1.0]))
         assert behind < 0.5 <= at + 1e-6
@@ -128,7 +129,7 @@ class TestEnds:
         """
         lines = tuple(lines_of((10, 50, 100, 110), "none"))
         found = fit(
-            simulated(lambda lengths: np.where(lengths < 110, 1.0, 0.0), 20, 0, lines), Threshold()
+            simulated(lambda lengths: np.where(lengths < 110, 1.0, 0.0), 20, 0, lines), THRESHOLD
         )
         place = int(found.bins.places(110))
         assert found.bins.centres[place] != pytest.approx(np.log2(110 / 10))
@@ -138,7 +139,7 @@ class TestEnds:
 
     def test_accuracy_and_probability_are_mixed_alike(self) -> None:
         """Between two bins the levels above the threshold have the probability to reach it."""
-        found = fit(simulated(logistic(50), 12), Threshold())
+        found = fit(simulated(logistic(50), 12), THRESHOLD)
         for length in (12, 31, 47, 52, 203):
             place = float(found.bins.read_at(length))
             near = found.curve.levels[0, [int(place), int(place) + 1]]
@@ -154,7 +155,7 @@ class TestFit:
     def test_answers_are_counted_in_the_bin_of_their_length(self) -> None:
         """Not in that of their line; what was not scored is in none."""
         samples = banded(lambda length: float(length <= 60), np.random.default_rng(0))
-        found = fit(samples, Threshold())
+        found = fit(samples, THRESHOLD)
         assert found.answered.sum() == samples.scored.sum()
         assert found.correct.sum() == samples.correct.sum()
         assert np.count_nonzero(found.answered) > 2 * len(LINES)
@@ -166,7 +167,7 @@ class TestFit:
             correct=samples.correct * scored,
             true_lengths=np.where(scored > 0, samples.true_lengths, np.nan),
         )
-        assert fit(fewer, Threshold()).answered.sum() == 3 * len(LINES)
+        assert fit(fewer, THRESHOLD).answered.sum() == 3 * len(LINES)
 
     @pytest.mark.parametrize(
         ("longest", "ends"),
@@ -187,7 +188,7 @@ class TestFit:
         def perfect(lengths: Floats) -> Floats:
             return np.where(lengths <= longest, 1.0, 0.0)
 
-        found = fit(simulated(perfect, 40, all_lines=lines), Threshold())
+        found = fit(simulated(perfect, 40, all_lines=lines), THRESHOLD)
         assert found.gaps == [(10, 40), (41, 160)]
         assert found.interval() == ends
 
@@ -199,35 +200,24 @@ class TestFit:
         def perfect(lengths: Floats) -> Floats:
             return np.where(lengths <= longest, 1.0, 0.0)
 
-        found = fit(simulated(perfect, 20, all_lines=lines), Threshold())
+        found = fit(simulated(perfect, 20, all_lines=lines), THRESHOLD)
         assert found.median == Bound("=", longest)
         low, high = found.interval()
         assert low.length <= longest < high.length
 
     def test_bands_that_meet_or_overlap_have_no_gap(self) -> None:
         """Lines without an answer do."""
-        assert fit(simulated(logistic(60), 20), Threshold()).gaps == []
+        assert fit(simulated(logistic(60), 20), THRESHOLD).gaps == []
         overlapping = lines_of([30, 32, 34, 60], "fifth")
-        assert fit(simulated(logistic(40), 20, all_lines=overlapping), Threshold()).gaps == [
-            (41, 48)
-        ]
+        assert fit(simulated(logistic(40), 20, all_lines=overlapping), THRESHOLD).gaps == [(41, 48)]
         some = {line: 20 for line in MORE_LINES if line.length != 50}
-        (gap,) = fit(simulated(logistic(60), some), Threshold()).gaps
+        (gap,) = fit(simulated(logistic(60), some), THRESHOLD).gaps
         assert gap == (40, 62)
 
     def test_the_lapse_rate_is_that_of_the_shortest_length(self) -> None:
         """With many answers it is the share of wrong ones."""
         table = np.random.default_rng(1).random((2000, 7)) < [0.93] * 4 + [0.1] * 3
-        assert fit(answers(table), Threshold()).lapse == pytest.approx(0.07, abs=0.015)
-
-    def test_a_relative_threshold_is_a_share_of_the_fitted_accuracy(self) -> None:
-        """At the shortest length; an absolute one is itself."""
-        table = np.random.default_rng(2).random((2000, 7)) < [0.6] * 4 + [0.1] * 3
-        samples = answers(table)
-        assert fit(samples, Threshold(0.85)).required == 0.85
-        found = fit(samples, Threshold(0.85, relative=True))
-        assert found.required == pytest.approx(0.85 * 0.6, abs=0.02)
-        assert (found.median.sign, fit(samples, Threshold()).median.sign) == ("=", "<")
+        assert fit(answers(table), THRESHOLD).lapse == pytest.approx(0.07, abs=0.015)
 
     def test_answers_that_go_together_weigh_less(self) -> None:
         """The same counts, once with rows that are right up to one and the same place."""
@@ -236,7 +226,7 @@ class TestFit:
         together = rows < shares_of
         rng = np.random.default_rng(3)
         apart = np.stack([rng.permutation(column) for column in together.T], axis=1)
-        tied, free = (fit(answers(table), Threshold()) for table in (together, apart))
+        tied, free = (fit(answers(table), THRESHOLD) for table in (together, apart))
         assert tied.correct.tolist() == free.correct.tolist()
         assert tied.dispersion > 1.5 * free.dispersion >= 1.5
         assert tied.octaves() > free.octaves()
@@ -245,20 +235,20 @@ class TestFit:
         """Above 0 where the model was better on a row than on others."""
         table = np.ones((20, 7))
         table[:, 3:] = np.arange(20)[:, None] < 10
-        sums = fit(answers(table), Threshold()).row_sums
+        sums = fit(answers(table), THRESHOLD).row_sums
         assert (sums[:10] > 0).all()
         assert (sums[10:] < 0).all()
 
     def test_of_one_line_it_is_one_bin(self) -> None:
         """Without a curve."""
-        found = fit(shares(50), Threshold())
+        found = fit(shares(50), THRESHOLD)
         assert len(found.below) == 1
         assert found.below[0] > 0.999
 
     def test_a_shorter_range_says_the_same(self) -> None:
         """A fit that is cut to the range of the answers equals a fit over that range."""
         samples = simulated(logistic(60), dict.fromkeys(MORE_LINES[:8], 12))
-        short, long = fit(samples, Threshold()), fit(samples, Threshold(), longest=500)
+        short, long = fit(samples, THRESHOLD), fit(samples, THRESHOLD, longest=500)
         assert (short.bins.longest, long.bins.longest) == (MORE_LINES[7].high, 500)
         within = long.up_to(MORE_LINES[7].high)
         assert within.bins == short.bins

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from eyechart.harness.analysis.bins import Bins
-from eyechart.harness.analysis.curve import SIGNIFICANT, Curve, Floats, Threshold
+from eyechart.harness.analysis.curve import SIGNIFICANT, Curve, Floats
 from eyechart.harness.analysis.fit import Fit, fit
 from eyechart.harness.analysis.further import (
     LEAST_P,
@@ -28,6 +28,7 @@ from eyechart.harness.analysis.further import (
 )
 from eyechart.harness.analysis.interval import Bound
 from eyechart.harness.analysis.one_threshold import Together
+from eyechart.harness.settings.judging import THRESHOLD
 from eyechart.harness.spec import Line
 from tests.curves import length_difference
 from tests.simulated import logistic, simulated
@@ -39,7 +40,7 @@ def difference(first: float, second: float, n: int = 40, seed: int = 0) -> Lengt
     return length_difference(
         simulated(logistic(first), n, seed),
         simulated(logistic(second), n, 1000 + seed),
-        Threshold(),
+        THRESHOLD,
     )
 
 
@@ -54,7 +55,7 @@ def test_a_factor_of_four_is_found_and_measured() -> None:
 
 def test_the_best_of_200_models_can_be_told_from_the_worst() -> None:
     """The smallest p-value is significant after Holm's correction over all their pairs."""
-    sides = [fitted_side(simulated(logistic(length), 200, 1), Threshold()) for length in (2000, 6)]
+    sides = [fitted_side(simulated(logistic(length), 200, 1), THRESHOLD) for length in (2000, 6)]
     p = joined(sides[0], sides[1], paired=True).p
     assert p == LEAST_P
     assert p * comb(200, 2) < SIGNIFICANT
@@ -63,8 +64,8 @@ def test_the_best_of_200_models_can_be_told_from_the_worst() -> None:
 def test_it_is_symmetric() -> None:
     """Exchanging the sides changes the sign alone."""
     one, other = simulated(logistic(80), 30, 1), simulated(logistic(60), 30, 2)
-    forth = length_difference(one, other, Threshold())
-    back = length_difference(other, one, Threshold())
+    forth = length_difference(one, other, THRESHOLD)
+    back = length_difference(other, one, THRESHOLD)
     assert forth.low == pytest.approx(back.swapped.low, abs=0.03)
     assert forth.high == pytest.approx(back.swapped.high, abs=0.03)
 
@@ -87,7 +88,7 @@ def test_equal_sides_are_rarely_told_apart() -> None:
 def test_answers_that_go_together_make_it_narrower() -> None:
     """The same answers on both sides: the rows' sums are perfectly correlated."""
     same = simulated(logistic(60), 40, 3)
-    together = length_difference(same, same, Threshold())
+    together = length_difference(same, same, THRESHOLD)
     apart = difference(60, 60, seed=3)
     assert together.high - together.low < 0.7 * (apart.high - apart.low)
     assert together.octaves == pytest.approx(0, abs=0.02)
@@ -113,7 +114,7 @@ def test_normal_crossings_have_a_normal_difference(together: float) -> None:
     )
     samples = simulated(logistic(60), 2)
     sides = [
-        Side(samples, normal_fit(middle, rows), Threshold())
+        Side(samples, normal_fit(middle, rows), THRESHOLD)
         for middle, rows in ((36, first_rows), (28, second_rows))
     ]
     both = sides_difference(*sides)
@@ -140,11 +141,11 @@ def test_without_a_single_threshold_lengths_are_the_tested_ones() -> None:
         return np.where((lengths > 30) & (lengths < 90), 0.1, 0.99)
 
     dipped, single = simulated(gap, 40), simulated(logistic(150), 40, 1)
-    found = length_difference(dipped, single, Threshold())
+    found = length_difference(dipped, single, THRESHOLD)
     assert not found.one_threshold
     assert found.further == 0
     assert found.first == Bound("=", 22.0)
-    assert found.second == fit(single, Threshold()).median
+    assert found.second == fit(single, THRESHOLD).median
 
 
 def test_beyond_the_longest_line_on_one_side() -> None:
@@ -152,7 +153,7 @@ def test_beyond_the_longest_line_on_one_side() -> None:
     found = length_difference(
         simulated(lambda lengths: np.full_like(lengths, 0.99), 40),
         simulated(logistic(40), 40, 1),
-        Threshold(),
+        THRESHOLD,
     )
     assert found.first == Bound(">", 500.0)
     assert found.further == 1
@@ -169,7 +170,7 @@ def test_one_side_passes_where_the_other_fails(rows: int) -> None:
     fails = np.ones((rows, 2))
     fails[rows // 8 :, 1] = 0
     passing, failing = (Curve(lines, correct, scored, lengths) for correct in (scored, fails))
-    found = length_difference(passing, failing, Threshold())
+    found = length_difference(passing, failing, THRESHOLD)
     assert found.further == 1
     assert str(found.first) == "> 100"
     assert math.isinf(found.high)
@@ -178,7 +179,7 @@ def test_one_side_passes_where_the_other_fails(rows: int) -> None:
 def test_beyond_the_longest_line_on_both_sides() -> None:
     """Nothing is known, not even the sign."""
     always = simulated(lambda lengths: np.full_like(lengths, 0.99), 20)
-    found = length_difference(always, always, Threshold())
+    found = length_difference(always, always, THRESHOLD)
     assert (found.low, found.high, found.further) == (-math.inf, math.inf, 0)
     assert math.isnan(found.octaves)
 
@@ -188,7 +189,7 @@ def test_a_flat_curve_below_the_threshold_does_not_see_further() -> None:
     found = length_difference(
         simulated(lambda lengths: np.full_like(lengths, 0.8), 100),
         simulated(logistic(90, slope=8), 100, 1),
-        Threshold(),
+        THRESHOLD,
     )
     assert found.further == -1
 
@@ -196,7 +197,7 @@ def test_a_flat_curve_below_the_threshold_does_not_see_further() -> None:
 def test_without_a_single_threshold_nobody_sees_further() -> None:
     """A dip that a falling curve cannot have."""
     dip = simulated(lambda lengths: np.where((lengths > 16) & (lengths < 27), 0.2, 0.99), 40)
-    found = length_difference(simulated(logistic(60), 40), dip, Threshold())
+    found = length_difference(simulated(logistic(60), 40), dip, THRESHOLD)
     assert not found.one_threshold
     assert found.further == 0
 
@@ -259,7 +260,7 @@ def test_a_corrected_difference_may_not_be_shown_any_more() -> None:
 def test_a_p_value_alone_is_that_of_the_difference(crossing: int, paired: bool) -> None:
     """From one side of the distribution; its bound is less than one level below it."""
     first, second = (
-        fitted_side(simulated(logistic(middle), 30, seed), Threshold())
+        fitted_side(simulated(logistic(middle), 30, seed), THRESHOLD)
         for seed, middle in enumerate((60, crossing))
     )
     found = sides_difference(first, second, paired=paired)

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from eyechart.harness.analysis.curve import Threshold
 from eyechart.harness.analysis.fit import Fit, fit
 from eyechart.harness.analysis.furthest import furthest
+from eyechart.harness.settings.judging import THRESHOLD
 from tests.simulated import LINES, logistic, simulated
 
 _SHORT = 60
@@ -18,7 +18,7 @@ _SHORT = 60
 def fits(crossings: Sequence[float], n: int = 20) -> list[Fit]:
     """Posteriors of models with these crossings, asked at 5 to 500 symbols."""
     return [
-        fit(simulated(logistic(crossing), n, seed), Threshold())
+        fit(simulated(logistic(crossing), n, seed), THRESHOLD)
         for seed, crossing in enumerate(crossings)
     ]
 
@@ -42,7 +42,7 @@ def test_they_are_the_shares_of_draws() -> None:
 def test_of_a_model_beyond_its_rows_it_is_not_known() -> None:
     """To the others it is as far as its longest row, and no further."""
     lines = [line for line in LINES if line.high <= _SHORT]
-    short = fit(simulated(logistic(400), 20, all_lines=lines), Threshold())
+    short = fit(simulated(logistic(400), 20, all_lines=lines), THRESHOLD)
     near, far = fits([20, 150])
     assert furthest([short, near])[0] is None
     assert furthest([short, near])[1] == pytest.approx(0, abs=1e-3)

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from eyechart.harness.analysis import limits
-from eyechart.harness.analysis.curve import Curve, Threshold
+from eyechart.harness.analysis.curve import Curve
 from eyechart.harness.analysis.details import read_details
 from eyechart.harness.analysis.effective_length import EffectiveLength, effective_length
 from eyechart.harness.analysis.judged_run import JudgedRun, read_run
@@ -19,6 +19,7 @@ from eyechart.harness.plan.plan import plan
 from eyechart.harness.plan.resolved_model import resolve_model
 from eyechart.harness.run.records import answered, failed
 from eyechart.harness.run.run_request import RunRequest
+from eyechart.harness.settings.judging import THRESHOLD
 from eyechart.harness.spec import Condition, Settings
 from eyechart.harness.task.catalogue import built_in_files, open_task
 from eyechart.providers.base import BadRequestError, Reply, Request
@@ -96,21 +97,21 @@ def test_each_question_is_drawn_once(lab: Lab, monkeypatch: pytest.MonkeyPatch) 
     """The terminal, the files, the leaderboard and the page ask the same ones."""
     wanted = lab.wanted()
     lab.run(wanted)
-    drawn: list[Threshold] = []
+    drawn: list[float] = []
 
-    def counted(samples: Curve, threshold: Threshold) -> EffectiveLength:
+    def counted(samples: Curve, threshold: float) -> EffectiveLength:
         drawn.append(threshold)
         return effective_length(samples, threshold)
 
     monkeypatch.setattr(limits, "effective_length", counted)
     run = read_run(wanted.folder)
     judged = run.conditions[Condition({"separator": "none"})]
-    first = judged.effective_length(Threshold())
-    assert judged.effective_length(Threshold(), {0, 1}) is first  # all its cells
-    assert judged.effective_length(Threshold(), {0, 1, 2, 99}) is first
+    first = judged.effective_length(THRESHOLD)
+    assert judged.effective_length(THRESHOLD, {0, 1}) is first  # all its cells
+    assert judged.effective_length(THRESHOLD, {0, 1, 2, 99}) is first
     assert len(drawn) == 1
-    assert judged.effective_length(Threshold(), {0}) is not first
-    assert judged.effective_length(Threshold(0.5)) is not first
+    assert judged.effective_length(THRESHOLD, {0}) is not first
+    assert judged.effective_length(0.5) is not first
     assert len(drawn) == 3
 
 

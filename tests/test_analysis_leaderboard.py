@@ -14,7 +14,6 @@ import pytest
 from markdown_it import MarkdownIt
 
 from eyechart.harness import errors
-from eyechart.harness.analysis.curve import Threshold
 from eyechart.harness.analysis.judged_run import JudgedRun, read_run
 from eyechart.harness.analysis.leaderboard import merge, run_rows
 from eyechart.harness.analysis.leaderboard_file import (
@@ -28,6 +27,7 @@ from eyechart.harness.cli.readable import Reading
 from eyechart.harness.journal.manifest import MANIFEST, read_manifest, write_manifest
 from eyechart.harness.report.readme import BEGIN, END, markdown, put_into
 from eyechart.harness.run.run_request import RunRequest
+from eyechart.harness.settings.judging import THRESHOLD
 from eyechart.harness.spec import MAX_LENGTH, Condition, Settings
 from eyechart.providers.base import BadRequestError, Request, StopRunError
 from eyechart.providers.scripted import ScriptedProvider
@@ -48,7 +48,7 @@ def rows(wanted: RunRequest) -> list[Row]:
 
 def rows_of(folder: Path) -> list[Row]:
     """The same, by its folder."""
-    found, left_out = run_rows(read_run(folder), Threshold())
+    found, left_out = run_rows(read_run(folder), THRESHOLD)
     assert left_out == []
     return found
 

@@ -8,9 +8,9 @@ from typing import TypeAlias
 
 import pytest
 
-from eyechart.harness.analysis.curve import Threshold
 from eyechart.harness.analysis.judged_run import read_run
 from eyechart.harness.analysis.run_text import run_finding
+from eyechart.harness.settings.judging import THRESHOLD
 from eyechart.providers.base import (
     BadRequestError,
     PromptOverflowError,
@@ -130,7 +130,7 @@ def test_where_longer_rows_fail_by_sight_an_upper_bound_is_known(lab: Lab) -> No
     ask(lab, cut_then_wrong)
     run = read_run(lab.the_run())
     (judged,) = run.conditions.values()
-    found = judged.effective_length(Threshold())
+    found = judged.effective_length(THRESHOLD)
     assert found is not None
     low, high = found.length_ci
     assert (low.sign, high.sign) == ("=", "=")
@@ -147,7 +147,7 @@ def test_what_limits_each_of_many_models(lab: Lab, name: str) -> None:
     printed = " ".join(ask(lab, said).split())
     run = read_run(lab.the_run())
     (judged,) = run.conditions.values()
-    found = judged.effective_length(Threshold())
+    found = judged.effective_length(THRESHOLD)
     assert found is not None
     assert (found.limit.by, "" if found.length is None else found.length.sign) == (by, sign)
     assert found.is_ranked == (by in ("sight", "lengths"))
@@ -179,7 +179,7 @@ def test_no_reply_to_longer_rows_is_no_sight(lab: Lab) -> None:
     assert done.code == 1
     assert "20 of the longer rows got no reply; it sees to at least" in " ".join(done.out.split())
     (judged,) = read_run(lab.the_run()).conditions.values()
-    found = judged.effective_length(Threshold())
+    found = judged.effective_length(THRESHOLD)
     assert found is not None
     assert (found.limit.by, found.is_ranked) == ("error", False)
     assert "bench samples --outcome error" in " ".join(found.limit.remedies)

@@ -13,7 +13,6 @@ import pytest
 
 from eyechart.harness.analysis.comparison import compare_runs
 from eyechart.harness.analysis.comparison_table import comparison_table
-from eyechart.harness.analysis.curve import Threshold
 from eyechart.harness.analysis.details import RunDetails, prompts_of, read_details
 from eyechart.harness.analysis.judged_run import read_run
 from eyechart.harness.analysis.leaderboard import run_rows
@@ -21,6 +20,7 @@ from eyechart.harness.analysis.results import change_lines, write_results
 from eyechart.harness.analysis.tables import diagnosis_table
 from eyechart.harness.journal.manifest import read_manifest
 from eyechart.harness.plan.resolved_model import ResolvedModel
+from eyechart.harness.settings.judging import THRESHOLD
 from eyechart.harness.spec import Condition, Line
 from eyechart.providers.catalog.model_facts import ModelFacts
 from eyechart.providers.scripted import ScriptedProvider
@@ -106,10 +106,10 @@ def test_an_exact_line_and_a_band_are_two_rows(lab: Lab) -> None:
 def test_a_leaderboard_takes_lines_of_one_nominal_length_together(lab: Lab) -> None:
     """Its columns are by nominal length; the fingerprint tells the lines apart."""
     lab.run(wanted(lab), ScriptedProvider(long_is_wrong))
-    ((row,), _) = run_rows(read_run(wanted(lab).folder), Threshold())
+    ((row,), _) = run_rows(read_run(wanted(lab).folder), THRESHOLD)
     lab.run(wanted(lab, exact=True), ScriptedProvider(long_is_wrong))
     run = read_run(wanted(lab).folder)
-    ((both,), _) = run_rows(run, Threshold())
+    ((both,), _) = run_rows(run, THRESHOLD)
     assert (row["accuracy_at_10"], both["accuracy_at_10"]) == ("1", "1")
     assert float(both["accuracy_at_50"]) == pytest.approx(
         float(row["accuracy_at_50"]) / 2, abs=1e-5

@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from eyechart.harness.analysis.curve import Threshold
 from eyechart.harness.analysis.fit import fit
 from eyechart.harness.analysis.next_pairs import (
     WAVES,
@@ -14,7 +13,7 @@ from eyechart.harness.analysis.next_pairs import (
     next_wave,
     rows_more,
 )
-from eyechart.harness.settings.judging import MARGIN
+from eyechart.harness.settings.judging import MARGIN, THRESHOLD
 from tests.benchmarks.simulation.equivalence import compare
 from tests.simulated import LINES, logistic, simulated
 
@@ -22,7 +21,7 @@ from tests.simulated import LINES, logistic, simulated
 def test_lines_around_both_crossings_tell_most() -> None:
     """Not those where both are right, or both wrong."""
     far, near = (
-        fit(simulated(logistic(crossing, slope=6), 40, seed), Threshold())
+        fit(simulated(logistic(crossing, slope=6), 40, seed), THRESHOLD)
         for seed, crossing in enumerate((120, 40))
     )
     weights = line_weights(far, near, LINES)

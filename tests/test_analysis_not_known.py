@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from eyechart.harness.analysis.curve import Threshold, curve
+from eyechart.harness.analysis.curve import curve
 from eyechart.harness.analysis.effective_length import EffectiveLength, effective_length
 from eyechart.harness.analysis.judged_run import read_run
 from eyechart.harness.analysis.leaderboard import merge, run_rows
 from eyechart.harness.analysis.not_known import where_not_known
 from eyechart.harness.analysis.standing import standing
 from eyechart.harness.journal.manifest import MANIFEST
+from eyechart.harness.settings.judging import THRESHOLD
 
 if TYPE_CHECKING:
     from tests.conftest import Lab
@@ -104,7 +105,7 @@ def test_no_model_of_lower_accuracy_stands_above_one_whose_length_is_open(
     folders = [path.parent for path in lab.out.rglob(MANIFEST)]
     runs = [(one.manifest.model, one) for one in map(read_run, folders)]
     assert [place.name for place in standing(runs).places] == ["best", "more", "third"]
-    rows = [row for _, run in runs for row in run_rows(run, Threshold())[0]]
+    rows = [row for _, run in runs for row in run_rows(run, THRESHOLD)[0]]
     assert [row["model"] for row in merge(rows).rows] == ["best", "more", "third"]
 
 

@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from eyechart.harness.analysis.curve import Curve, Threshold
+from eyechart.harness.analysis.curve import Curve
 from eyechart.harness.analysis.paired import mcnemar
 from eyechart.harness.analysis.power import (
     FROM,
@@ -16,6 +16,7 @@ from eyechart.harness.analysis.power import (
     smallest_factor,
     smallest_fall,
 )
+from eyechart.harness.settings.judging import THRESHOLD
 from eyechart.harness.spec import Line, lines_of
 from tests.curves import length_difference
 
@@ -95,7 +96,7 @@ def test_the_factor_is_found_about_four_times_out_of_five() -> None:
     nearer, further = (50 * factor**half for half in (-0.5, 0.5))
     found = [
         length_difference(
-            simulated(lines, 20, further, rng), simulated(lines, 20, nearer, rng), Threshold()
+            simulated(lines, 20, further, rng), simulated(lines, 20, nearer, rng), THRESHOLD
         ).further
         for _ in range(60)
     ]

@@ -169,17 +169,8 @@ class TestReach:
         (none, _) = rows(folder / EFFECTIVE_LENGTHS)
         assert (none["effective_length"], none["effective_length_bound"]) == ("5.0", ">")
         assert (none["effective_length_ci_high"], none["one_threshold"]) == ("", "yes")
-        assert none["threshold_of"] == "accuracy"
         assert float(none["area"]) == pytest.approx(0.75)
         assert float(none["area_ci_low"]) < 0.75 < float(none["area_ci_high"])
-
-    def test_relative_to_the_shortest(self, lab: Lab) -> None:
-        """The terminal says so too."""
-        folder = scored(lab)
-        done = lab.bench("score", "--relative", folder)
-        assert "sees to (85 % of own)" in done.out
-        (none, _) = rows(folder / EFFECTIVE_LENGTHS)
-        assert (none["tested_length_bound"], none["threshold_of"]) == (">", "own accuracy")
 
     @pytest.mark.parametrize("share", ["0", "0.01", "0.996", "1.1", "-1"])
     def test_a_threshold_is_one_that_can_be_shown(self, lab: Lab, share: str) -> None:

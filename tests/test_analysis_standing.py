@@ -12,7 +12,6 @@ import pytest
 
 from eyechart.harness.analysis import standing as standing_module
 from eyechart.harness.analysis.comparison import compare_runs
-from eyechart.harness.analysis.curve import Threshold
 from eyechart.harness.analysis.family import in_family
 from eyechart.harness.analysis.further import Sides
 from eyechart.harness.analysis.interval import Bound
@@ -27,6 +26,7 @@ from eyechart.harness.report.standings import (
     standing_lines,
     standing_notes,
 )
+from eyechart.harness.settings.judging import THRESHOLD
 from eyechart.harness.spec import Condition, Settings
 from eyechart.providers.base import BadRequestError
 from tests.conftest import right
@@ -126,7 +126,7 @@ def test_the_lengths_of_many_are_those_of_full_comparisons(lab: Lab) -> None:
         folders.append(wanted.folder)
     runs = [read_run(folder) for folder in folders]
     condition = Condition({"separator": "none"})
-    sides = Sides(Threshold())
+    sides = Sides(THRESHOLD)
     found = length_tests([one.conditions[condition] for one in runs], sides, ())
     pairs = [(left, right_) for left in range(4) for right_ in range(left + 1, 4)]
     assert list(found) == pairs
@@ -183,7 +183,7 @@ def test_the_condition_is_the_default_one_of_those_that_most_have(lab: Lab) -> N
 def test_the_lines_of_the_page(lab: Lab) -> None:
     """The length, its interval, and their places on the scale of the page; a bound is open."""
     folders = [run(lab, "near", 4, values=("none", "comma")), run(lab, "far", 99)]
-    (section,) = sections(list(map(read_run, folders)), Threshold())
+    (section,) = sections(list(map(read_run, folders)), THRESHOLD)
     found = standing([(one.name, one.run) for one in section.runs])
     assert condition_text(section, found) == "separator none (the default)"
     far, near = standing_lines(found, Scale(2, 32))

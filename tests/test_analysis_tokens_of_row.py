@@ -117,8 +117,6 @@ def test_lengths_in_tokens_have_the_ends_of_both_intervals() -> None:
     assert tokens.of(Bound(">", 40)) == Bound(">", 80)
     assert tokens.of_span((Bound("=", 10), Bound("=", 20))) == (Bound("=", 19), Bound("=", 44))
     assert tokens.of_span((Bound("<", 10), Bound(">", 20))) == (Bound("<", 20), Bound(">", 40))
-    assert tokens.octaves == 1
-    assert known(2).error_octaves == 0
 
 
 def test_a_tenth_makes_a_difference() -> None:

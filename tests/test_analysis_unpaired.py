@@ -8,12 +8,12 @@ import math
 import numpy as np
 import pytest
 
-from eyechart.harness.analysis.curve import Threshold
 from eyechart.harness.analysis.further import (
     fitted_side,
     sides_difference,
 )
 from eyechart.harness.analysis.paired import compare_unpaired, difference_interval, fisher
+from eyechart.harness.settings.judging import THRESHOLD
 from tests.curves import LENGTHS, answers, length_difference
 from tests.simulated import logistic, simulated
 
@@ -64,8 +64,8 @@ class TestLengths:
     def test_it_is_that_of_pairs_without_correlation(self) -> None:
         """On the same lines; exchanging the sides changes the signs."""
         far, near = simulated(logistic(80), 20), simulated(logistic(34), 20, 1)
-        paired = length_difference(far, near, Threshold())
-        sides = fitted_side(far, Threshold()), fitted_side(near, Threshold())
+        paired = length_difference(far, near, THRESHOLD)
+        sides = fitted_side(far, THRESHOLD), fitted_side(near, THRESHOLD)
         found = sides_difference(*sides, paired=False)
         back = sides_difference(*reversed(sides), paired=False)
         assert found.octaves == pytest.approx(paired.octaves, abs=0.15)
@@ -79,7 +79,7 @@ class TestLengths:
         whole = answers(right)
         part = whole.at(slice(2, None))
         difference = sides_difference(
-            fitted_side(whole, Threshold()), fitted_side(part, Threshold()), paired=False
+            fitted_side(whole, THRESHOLD), fitted_side(part, THRESHOLD), paired=False
         )
         assert difference.low < 0 < difference.high
         assert difference.octaves == pytest.approx(0, abs=0.3)

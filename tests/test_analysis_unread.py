@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from eyechart.harness.analysis.curve import Threshold
 from eyechart.harness.analysis.judged_run import read_run
 from eyechart.harness.analysis.run_text import remedies, run_finding
 from eyechart.harness.analysis.unread import unread_lines
+from eyechart.harness.settings.judging import THRESHOLD
 from tests.conftest import right
 
 if TYPE_CHECKING:
@@ -110,7 +110,7 @@ def test_wrong_replies_with_the_right_answer_in_them_limit_by_form(lab: Lab, nam
     run = read_run(wanted.folder)
     lines = unread_lines(run)
     (judged,) = run.conditions.values()
-    found = judged.effective_length(Threshold())
+    found = judged.effective_length(THRESHOLD)
     assert found is not None
     assert found.limit.by == ("form" if name in MISREAD else "sight")
     if name in SIGHT:
@@ -125,7 +125,7 @@ def test_wrong_replies_with_the_right_answer_in_them_limit_by_form(lab: Lab, nam
     of = f"all {wrong}" if number == wrong else f"{number} of {wrong}"
     fact = f"{of} failing replies were wrong with the right answer in them"
     assert fact in run_finding(run)
-    (remedy,) = remedies(run, Threshold())
+    (remedy,) = remedies(run, THRESHOLD)
     assert "'answer' in the task file" in remedy
 
 

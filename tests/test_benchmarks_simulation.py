@@ -10,7 +10,7 @@ import pytest
 from scipy.special import logit
 
 from eyechart.harness.analysis.adaptive import Aim
-from eyechart.harness.analysis.curve import Curve, Threshold, areas_under
+from eyechart.harness.analysis.curve import Curve, areas_under
 from eyechart.harness.analysis.effective_length import effective_length
 from eyechart.harness.analysis.fit import fit
 from eyechart.harness.analysis.interval import Bound
@@ -249,7 +249,7 @@ class TestMeasures:
         assert (loose <= strict).all()
         assert loose.sum() < strict.sum()
         for counts, precision in ((loose, 1.5), (strict, 0.7)):
-            fitted = fit(asked(counts), Threshold())
+            fitted = fit(asked(counts), THRESHOLD)
             assert fitted.octaves() <= precision
             assert holds(fitted.interval(), truth.crossing)
 

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from eyechart.harness.analysis.curve import Threshold
 from eyechart.harness.analysis.judged_run import read_run
 from eyechart.harness.analysis.leaderboard_file import read_rows
 from eyechart.harness.cli.standing_tables import print_chart
 from eyechart.harness.report.section import Section, sections
+from eyechart.harness.settings.judging import THRESHOLD
 from tests.conftest import Lab
 
 NAMES = [f"scripted/model-number-{number}" for number in range(10)]
@@ -23,7 +23,7 @@ def sections_of(lab: Lab, names: list[str]) -> list[Section]:
         wanted = lab.wanted(model=name)
         lab.asked(wanted)
         folders.append(wanted.folder)
-    return sections([*map(read_run, folders)], Threshold())
+    return sections([*map(read_run, folders)], THRESHOLD)
 
 
 def cells_of(text: str) -> list[list[str]]:

@@ -13,7 +13,6 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from eyechart.harness.analysis.curve import Threshold
 from eyechart.harness.analysis.effective_length import NO_SINGLE_THRESHOLD, NOT_KNOWN
 from eyechart.harness.analysis.judged_run import read_run
 from eyechart.harness.analysis.leaderboard import merge, run_rows
@@ -23,6 +22,7 @@ from eyechart.harness.analysis.standing import standing
 from eyechart.harness.report.effects import effects, gaps
 from eyechart.harness.report.listed import cells_table, estimates_table, pairs_table
 from eyechart.harness.report.section import sections
+from eyechart.harness.settings.judging import THRESHOLD
 from eyechart.harness.spec.columns import ESTIMATE_TEXTS
 from eyechart.providers.base import BadRequestError, RefusedError, Reply, Request
 from tests.conftest import Lab, right
@@ -104,7 +104,7 @@ def test_every_door_has_the_same_numbers(
 def check_run(lab: Lab, folder: Path, printed: str) -> None:
     """One run: its CSV files, the terminal, the leaderboard, the page, the exports."""
     table, estimates = rows(folder / "table.csv"), rows(folder / "effective_length.csv")
-    (section,) = sections([read_run(folder)], Threshold())
+    (section,) = sections([read_run(folder)], THRESHOLD)
     for of_page, of_file in zip(listed(cells_table(section)), table, strict=True):
         for name in ("n", "correct", "error", "accuracy", "ci_low", "ci_high", "mean_abs_error"):
             assert of_page[name] == near(number(of_file[name])), name
@@ -147,7 +147,7 @@ def check_leaderboard(
     estimates: list[dict[str, str]],
 ) -> None:
     """A row a condition that is complete."""
-    new, _ = run_rows(read_run(folder), Threshold())
+    new, _ = run_rows(read_run(folder), THRESHOLD)
     write_leaderboard(board, merge(new))
     by_condition = {row["separator"]: row for row in estimates}
     for row in rows(board):
@@ -194,9 +194,9 @@ def check_exports(
 
 def check_comparison(lab: Lab, folders: list[Path]) -> None:
     """Two runs, and two conditions of one: `bench compare` and the page."""
-    (section,) = sections([read_run(folder) for folder in folders], Threshold())
+    (section,) = sections([read_run(folder) for folder in folders], THRESHOLD)
     folder_of = {shown.name: shown.run.folder for shown in section.runs}
-    ranks = standing([(shown.name, shown.run) for shown in section.runs], Threshold())
+    ranks = standing([(shown.name, shown.run) for shown in section.runs], THRESHOLD)
     of_models = [effect for gap in gaps(section, ranks) for effect in gap.effects]
     asked: dict[tuple[str | Path, ...], list[dict[str, Any]]] = {}
     for row in listed(pairs_table(section, [*effects(section), *of_models])):

@@ -332,9 +332,8 @@ class TestFolders:
         for options in ({"tasks": lab.ones}, {"run_kept_code": True}):
             loaded_run = eyechart.load_run(run.folder, **options)
             assert loaded_run.samples["prompt"].equals(run.samples["prompt"])
-        half = eyechart.load_run(run.folder, threshold=0.5, relative=True)
+        half = eyechart.load_run(run.folder, threshold=0.5)
         assert set(half.conditions["threshold"]) == {0.5}
-        assert set(half.conditions["threshold_of"]) == {"own accuracy"}
         with pytest.raises(JournalError, match="no run in"):
             eyechart.load_run(lab.folder)
 

@@ -12,7 +12,6 @@ from typing import Any
 import pytest
 
 import eyechart
-from eyechart.harness.analysis.curve import Threshold
 from eyechart.harness.analysis.judged_run import read_run
 from eyechart.harness.analysis.next_pairs import WAVES
 from eyechart.harness.cli.progress import LiveDisplay
@@ -22,6 +21,7 @@ from eyechart.harness.face.asked_run import AskedRun, Limits
 from eyechart.harness.face.engine import Talk
 from eyechart.harness.journal.manifest import MANIFEST, read_manifest, write_manifest
 from eyechart.harness.run.event_loop import run_in_loop
+from eyechart.harness.settings.judging import THRESHOLD
 from eyechart.providers.base import AuthError, BadRequestError, Request
 from eyechart.providers.scripted import ScriptedProvider
 from tests.conftest import Done, Lab, records
@@ -152,7 +152,7 @@ def test_missing_pairs_are_one_of_the_waves(pair: Pair) -> None:
     pair.run("far", sees_to(8), *LINES)
     pair.run("near", sees_to(8), "--lengths", "2,4", "--samples", "20")
     limits = Limits(requests=100, tasks=str(pair.lab.ones))
-    asking = AskedPair(pair.folders, limits, Threshold(), margin=1e-9, warn=print)
+    asking = AskedPair(pair.folders, limits, THRESHOLD, margin=1e-9, warn=print)
     why = asking.ask(Talk(LiveDisplay(), print, print), run_in_loop)
     assert (asking.waves, asking.asked) == (WAVES, 100), why
 

@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 
 import eyechart
-from eyechart.harness.analysis.curve import Threshold
 from eyechart.harness.analysis.judged_run import read_run
 from eyechart.harness.analysis.leaderboard import run_rows
 from eyechart.harness.errors import JournalError, UsageError
@@ -21,6 +20,7 @@ from eyechart.harness.face.variant import (
 )
 from eyechart.harness.journal.manifest import read_manifest, write_manifest
 from eyechart.harness.plan.resolved_model import resolve_model
+from eyechart.harness.settings.judging import THRESHOLD
 from eyechart.harness.settings.run_settings import RunSettings
 from eyechart.harness.settings.spelling import as_option
 from eyechart.providers.base import SetupError
@@ -66,7 +66,7 @@ def test_two_variants_are_two_runs_in_folders_and_tables(tmp_path: Path) -> None
     assert (one.model, other.model) == ("oracle/50@a", "oracle/2@b")
     runs = [read_run(run.folder) for run in (one, other)]
     assert [run.manifest.model_name for run in runs] == ["oracle/50", "oracle/2"]
-    rows = [row for run in runs for row in run_rows(run, Threshold())[0]]
+    rows = [row for run in runs for row in run_rows(run, THRESHOLD)[0]]
     assert [row["model"] for row in rows] == ["oracle/50@a", "oracle/2@b"]
     assert {read_manifest(run.folder).variant for run in runs} == {"a", "b"}
 

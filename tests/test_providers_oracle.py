@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 import eyechart
-from eyechart.harness.analysis.curve import Threshold
 from eyechart.harness.analysis.judged_run import read_run
+from eyechart.harness.settings.judging import THRESHOLD
 from eyechart.providers import registry
 from eyechart.providers.base import Known, ModelSettings, Request, SetupError
 from eyechart.providers.oracle import OracleProvider, read_oracle
@@ -138,7 +138,7 @@ def test_an_adaptive_run_finds_its_length(lab: Lab) -> None:
     )
     assert done.code == 0, done.err
     (row,) = read_run(lab.the_run()).conditions.values()
-    estimate = row.effective_length(Threshold())
+    estimate = row.effective_length(THRESHOLD)
     assert estimate is not None
     assert estimate.length is not None
     assert 14 < float(estimate.length.length) < 28

@@ -14,7 +14,6 @@ import altair as alt
 import pytest
 import vl_convert
 
-from eyechart.harness.analysis.curve import Threshold
 from eyechart.harness.analysis.interval import Bound, Span
 from eyechart.harness.analysis.judged_run import read_run
 from eyechart.harness.analysis.standing import standing
@@ -43,6 +42,7 @@ from eyechart.harness.report.published import published_figures
 from eyechart.harness.report.reported import read_reported
 from eyechart.harness.report.section import Section, sections
 from eyechart.harness.score.outcomes import NOT_SCORED, OUTCOMES
+from eyechart.harness.settings.judging import THRESHOLD
 from eyechart.providers.base import Request
 from tests.conftest import right
 from tests.vega_lite import check_valid
@@ -56,7 +56,7 @@ READABLE = 3.0
 
 
 def section_of(*folders: Path) -> Section:
-    (section,) = sections([read_run(folder) for folder in folders], Threshold())
+    (section,) = sections([read_run(folder) for folder in folders], THRESHOLD)
     return section
 
 

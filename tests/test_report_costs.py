@@ -13,7 +13,6 @@ import pytest
 import vl_convert
 
 import eyechart
-from eyechart.harness.analysis.curve import Threshold
 from eyechart.harness.analysis.judged_run import read_run
 from eyechart.harness.analysis.leaderboard import merge, run_rows
 from eyechart.harness.analysis.leaderboard_file import read_rows
@@ -25,6 +24,7 @@ from eyechart.harness.report.listed import estimates_table
 from eyechart.harness.report.origin import origin
 from eyechart.harness.report.readme import markdown
 from eyechart.harness.report.section import Section, sections
+from eyechart.harness.settings.judging import THRESHOLD
 from eyechart.harness.spec.columns import COST_A_REPLY, COST_AT
 from eyechart.harness.spec.dollars import dollars_text
 from eyechart.providers.base import Reply, Request, Usage
@@ -52,7 +52,7 @@ def run(lab: Lab, model: str, output: int, lengths: list[int]) -> Path:
 
 
 def section_of(folders: list[Path]) -> Section:
-    (section,) = sections([read_run(folder) for folder in folders], Threshold())
+    (section,) = sections([read_run(folder) for folder in folders], THRESHOLD)
     return section
 
 
@@ -146,7 +146,7 @@ def test_every_door_says_what_an_effective_length_cost(lab: Lab) -> None:
     table = effective_length_table(judged)
     assert list(table["cost_usd"]) == pytest.approx([dollars] * conditions)
     assert set(table["prices_of"]) == {of}
-    rows, _ = run_rows(judged, Threshold())
+    rows, _ = run_rows(judged, THRESHOLD)
     assert {row["prices_of"] for row in rows} == {of}
     assert [float(row["cost_usd"]) for row in rows] == pytest.approx([dollars] * conditions)
     assert f"| {dollars_text(dollars)} (prices of {of[:10]}) |" in markdown(merge(rows))
@@ -154,7 +154,7 @@ def test_every_door_says_what_an_effective_length_cost(lab: Lab) -> None:
     printed = lab.capture.readouterr().out
     assert f"cost, prices of {of[:10]}" in printed
     assert printed.count(dollars_text(dollars)) == conditions
-    (section,) = sections([judged], Threshold())
+    (section,) = sections([judged], THRESHOLD)
     listed = estimates_table(section)
     assert listed.columns[-2:] == ("cost, $", "prices of")
     assert [row[-1] for row in listed.rows] == [of] * conditions

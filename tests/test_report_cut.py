@@ -10,7 +10,6 @@ from typing import Any
 
 import pytest
 
-from eyechart.harness.analysis.curve import Threshold
 from eyechart.harness.analysis.judged_run import read_run
 from eyechart.harness.plan.plan import plan
 from eyechart.harness.plan.resolved_model import resolve_model
@@ -18,6 +17,7 @@ from eyechart.harness.report.cut import MOST
 from eyechart.harness.report.paged import FIELDS, pack_samples
 from eyechart.harness.report.section import sections
 from eyechart.harness.run.run_request import RunRequest
+from eyechart.harness.settings.judging import THRESHOLD
 from eyechart.harness.spec import Settings
 from eyechart.harness.task.catalogue import built_in_files, open_task
 from eyechart.providers.base import Request
@@ -30,7 +30,7 @@ def texts(lab: Lab, script: Any, wanted: RunRequest | None = None) -> list[dict[
     """The texts of a page's samples, each by field."""
     wanted = wanted or lab.wanted(samples=2, lengths=[3])
     lab.asked(wanted, script)
-    (section,) = sections([read_run(wanted.folder)], Threshold())
+    (section,) = sections([read_run(wanted.folder)], THRESHOLD)
     packed = pack_samples([(section.name, run) for run in section.runs])
     chunks = (json.loads(gzip.decompress(b64decode(chunk))) for chunk in packed.chunks)
     return [dict(zip(FIELDS, row, strict=True)) for chunk in chunks for row in chunk]

@@ -13,7 +13,6 @@ import pytest
 
 from eyechart.harness.analysis.comparison import compare_conditions
 from eyechart.harness.analysis.comparison_text import finding as finding_in_words
-from eyechart.harness.analysis.curve import Threshold
 from eyechart.harness.analysis.judged_run import read_run
 from eyechart.harness.analysis.paired import PairedArea, holm
 from eyechart.harness.analysis.run_text import run_finding
@@ -27,6 +26,7 @@ from eyechart.harness.report.effects import effects, finding, gaps, size_text
 from eyechart.harness.report.page_section import page_section_of
 from eyechart.harness.report.section import Section, sections
 from eyechart.harness.run.run_request import RunRequest
+from eyechart.harness.settings.judging import THRESHOLD
 from eyechart.harness.spec import Condition, Settings
 from eyechart.harness.task.catalogue import built_in_files, open_task
 from eyechart.providers.base import Request
@@ -241,7 +241,7 @@ def test_a_changed_task_is_a_section_of_its_own(lab: Lab) -> None:
     lab.ones.write_text(lab.ones.read_text().replace("version: 1", "version: 2"))
     second = lab.wanted()
     lab.run(second)
-    found = sections([read_run(one.folder) for one in (first, second)], Threshold())
+    found = sections([read_run(one.folder) for one in (first, second)], THRESHOLD)
     assert [section.name.partition(",")[0] for section in found] == [
         "lab/ones (version 1",
         "lab/ones (version 2",

@@ -14,7 +14,6 @@ import pytest
 
 from eyechart.harness import errors
 from eyechart.harness.analysis import details
-from eyechart.harness.analysis.curve import Threshold
 from eyechart.harness.analysis.judged_run import read_run
 from eyechart.harness.analysis.run_text import run_finding
 from eyechart.harness.journal.manifest import MANIFEST, read_manifest
@@ -31,6 +30,7 @@ from eyechart.harness.report.reported import read_reported
 from eyechart.harness.report.section import Section, sections
 from eyechart.harness.run.run_request import RunRequest
 from eyechart.harness.score.outcomes import OUTCOMES
+from eyechart.harness.settings.judging import THRESHOLD
 from eyechart.harness.settings.spelling import as_option
 from eyechart.harness.spec import Settings
 from eyechart.harness.task.catalogue import built_in_files, open_task
@@ -49,7 +49,7 @@ Said = dict[str, Any]
 def report(lab: Lab, *folders: Path, **options: Any) -> str:
     """The page of these runs."""
     out = lab.folder / "report.html"
-    threshold = options.pop("threshold", Threshold())
+    threshold = options.pop("threshold", THRESHOLD)
     found = sections([*map(read_run, folders)], threshold)
     assert write_report(found, out, warn=lab.said.append, **options) == [out]
     return out.read_text(encoding="utf-8")
@@ -99,7 +99,7 @@ def sees_to(symbols: int, *, with_comma: int) -> Callable[[Request], str]:
     return answer
 
 
-def section_of(*folders: Path, threshold: Threshold = Threshold()) -> Section:
+def section_of(*folders: Path, threshold: float = THRESHOLD) -> Section:
     (section,) = sections([read_run(folder) for folder in folders], threshold)
     return section
 
@@ -347,15 +347,12 @@ def test_units_that_nobody_knows_are_off(lab: Lab) -> None:
     assert row["x@tokens"] is None
 
 
-@pytest.mark.parametrize("relative", [False, True], ids=["absolute", "relative"])
-def test_the_threshold_is_drawn_and_said(lab: Lab, relative: bool) -> None:
-    """A line for all, or one for each condition's own."""
+def test_the_threshold_is_drawn_and_said(lab: Lab) -> None:
+    """One line for all."""
     folder = moved_run(lab)
-    threshold = Threshold(0.5, relative=relative)
-    rows = accuracy_figure(section_of(folder, threshold=threshold)).panels[0].data["threshold"]
-    # a share of the fitted accuracy at the shortest length, which is a little below 1
-    assert [row["y"] for row in rows] == pytest.approx([0.5, 0.5] if relative else [0.5], abs=0.01)
-    assert str(threshold) in report(lab, folder, threshold=threshold)
+    rows = accuracy_figure(section_of(folder, threshold=0.5)).panels[0].data["threshold"]
+    assert [row["y"] for row in rows] == [0.5]
+    assert "50 %" in report(lab, folder, threshold=0.5)
 
 
 def test_published_figures_stand_apart(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,7 +9,6 @@ import pandas as pd
 import pytest
 import vl_convert
 
-from eyechart.harness.analysis.curve import Threshold
 from eyechart.harness.analysis.judged_run import read_run
 from eyechart.harness.plan.plan import plan, sample_from_id
 from eyechart.harness.plan.resolved_model import resolve_model
@@ -20,6 +19,7 @@ from eyechart.harness.report.published import published_figures
 from eyechart.harness.report.reported import Reported, read_reported, reported_root
 from eyechart.harness.report.section import Section, sections
 from eyechart.harness.run.run_request import RunRequest
+from eyechart.harness.settings.judging import THRESHOLD
 from eyechart.harness.spec import Settings
 from eyechart.harness.task.catalogue import Task, built_in_files, open_task
 from eyechart.providers.base import Request
@@ -53,7 +53,7 @@ def asked(
         return f"Final answer: {target + off if isinstance(target, int) else target}"
 
     lab.run(wanted, ScriptedProvider(reply))
-    (section,) = sections([read_run(wanted.folder)], Threshold())
+    (section,) = sections([read_run(wanted.folder)], THRESHOLD)
     return section
 
 

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 import pytest
 
 from eyechart.harness.analysis.cost_at import cost_at
-from eyechart.harness.analysis.curve import Threshold
 from eyechart.harness.analysis.judged_run import read_run
 from eyechart.harness.analysis.leaderboard import merge, run_rows
 from eyechart.harness.analysis.leaderboard_file import (
@@ -23,6 +22,7 @@ from eyechart.harness.report.board import by_test_of, groups_of, lines_of, right
 from eyechart.harness.report.ranks_page import Words, ranks_markdown, ranks_page
 from eyechart.harness.report.section import sections
 from eyechart.harness.report.standings import Scale, standing_lines
+from eyechart.harness.settings.judging import THRESHOLD
 from eyechart.harness.spec.columns import COST, COST_A_REPLY, COST_AT, KINDS
 from results.publish import AT, FOLDER, UNITS, made_from, usage_of
 from results.words import words
@@ -144,7 +144,7 @@ def test_rows_say_what_runs_say(lab: Lab) -> None:
     path = lab.folder / "board.csv"
     lab.bench("leaderboard", *folders, "-o", path, "--at", "3,4,900")
     rows = read_rows(path)
-    (section,) = sections([*map(read_run, folders)], Threshold())
+    (section,) = sections([*map(read_run, folders)], THRESHOLD)
     scale = Scale(1, 10)
     of_runs = {one.name: one for one in standing_lines(section.standing, scale, (3, 4, 900))}
     label = section.standing.condition.label
@@ -182,7 +182,7 @@ def test_the_page_of_ranks_has_all_rows(lab: Lab) -> None:
 def test_a_file_of_before_is_read(lab: Lab) -> None:
     """It has `recorded` in place of `kind`, and none of the newer columns."""
     (folder, _) = board(lab)
-    rows, _ = run_rows(read_run(folder), Threshold())
+    rows, _ = run_rows(read_run(folder), THRESHOLD)
     path = lab.folder / "board.csv"
     write_leaderboard(path, merge(rows))
     header, *lines = path.read_text().splitlines()
@@ -198,9 +198,9 @@ def test_a_file_of_before_is_read(lab: Lab) -> None:
 def test_what_is_known_of_a_model_stays(lab: Lab) -> None:
     """Where a newer run replaces the row."""
     (folder, _) = board(lab)
-    rows, _ = run_rows(read_run(folder), Threshold())
+    rows, _ = run_rows(read_run(folder), THRESHOLD)
     known = [row | {"vendor": "us", "parameters_billion": "7"} for row in rows]
-    newer, _ = run_rows(read_run(folder), Threshold(), (4,))
+    newer, _ = run_rows(read_run(folder), THRESHOLD, (4,))
     for row in newer:
         row["date"] = row["date"].replace("20", "20", 1)
     merged = merge(newer, known).rows
@@ -243,7 +243,7 @@ def test_a_wrong_value_is_one_line(lab: Lab, column: str, value: str, said: str)
     """With its line and its column."""
     (folder, _) = board(lab)
     path = lab.folder / "board.csv"
-    rows, _ = run_rows(read_run(folder), Threshold(), (4,))
+    rows, _ = run_rows(read_run(folder), THRESHOLD, (4,))
     rows[0][column] = value
     write_leaderboard(path, merge(rows))
     lab.bench("leaderboard", folder, "-o", path).one_line(2, said)
@@ -252,7 +252,7 @@ def test_a_wrong_value_is_one_line(lab: Lab, column: str, value: str, said: str)
 def test_hostile_names_are_text(lab: Lab) -> None:
     """In the page and in Markdown."""
     (folder, _) = board(lab)
-    rows, _ = run_rows(read_run(folder), Threshold())
+    rows, _ = run_rows(read_run(folder), THRESHOLD)
     name = "<img src=x>|\u202e"
     for row in rows:
         row |= {"model": name, "vendor": name, "source": name}

@@ -19,13 +19,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from eyechart.harness.analysis.bins import BINS_AN_OCTAVE
-from eyechart.harness.analysis.curve import Curve, Threshold
+from eyechart.harness.analysis.curve import Curve, threshold_text
 from eyechart.harness.analysis.effective_length import has_single_threshold
 from eyechart.harness.analysis.fit import Fit, Tails, fit
 from eyechart.harness.analysis.interval import at_most, span_text
 from eyechart.harness.analysis.judged_run import JudgedRun
 from eyechart.harness.analysis.one_threshold import LEVEL_OF_CHOSEN
 from eyechart.harness.plan.selection import MOST_SAMPLES
+from eyechart.harness.settings.judging import THRESHOLD
 from eyechart.harness.spec import CellKey, Condition, Line
 from eyechart.providers.naming import named
 
@@ -78,7 +79,7 @@ class Aim:
     """
     full_samples: int = 20
     """Samples of a line in a full run."""
-    threshold: Threshold = Threshold()
+    threshold: float = THRESHOLD
     wave: int = 8
     """Samples of each condition in a wave."""
     most_samples: int = MOST_SAMPLES
@@ -307,15 +308,15 @@ def _width(fitted: Fit) -> float:
     return math.log2(high.length / low.length)
 
 
-def _step(fitted: Fit, threshold: Threshold) -> Step:
+def _step(fitted: Fit, threshold: float) -> Step:
     """How well the effective length is known, without what to ask next."""
     low, high = fitted.interval()
     if low.sign == "<" and high.sign == ">":
         return Step({})
     if low.sign == ">":
-        found = f"it still reaches {threshold} at {low.length:,.0f}"
+        found = f"it still reaches {threshold_text(threshold)} at {low.length:,.0f}"
     elif high.sign == "<":
-        found = f"it does not reach {threshold} at {high.length:,.0f}"
+        found = f"it does not reach {threshold_text(threshold)} at {high.length:,.0f}"
     elif low.sign == high.sign == "=":
         known = f"{_width(fitted):.2f} octaves ({span_text((low, high))})"
         found = f"its effective length is known to {known}"

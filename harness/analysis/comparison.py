@@ -14,7 +14,7 @@ from eyechart.harness.analysis.comparability import (
     names_of,
     same_targets,
 )
-from eyechart.harness.analysis.curve import SIGNIFICANT, Threshold, is_at_floor
+from eyechart.harness.analysis.curve import SIGNIFICANT, is_at_floor
 from eyechart.harness.analysis.effective_length import EffectiveLength
 from eyechart.harness.analysis.further import (
     LengthDifference,
@@ -23,7 +23,6 @@ from eyechart.harness.analysis.further import (
     mean_difference,
     sides_difference,
 )
-from eyechart.harness.analysis.in_tokens import check_tokens, seen
 from eyechart.harness.analysis.judged_run import JudgedCondition, JudgedRun
 from eyechart.harness.analysis.limit import Limit
 from eyechart.harness.analysis.paired import (
@@ -38,8 +37,8 @@ from eyechart.harness.analysis.paired import (
 )
 from eyechart.harness.analysis.tokens_of_row import PairTokens, writes_rows
 from eyechart.harness.errors import CompareError, NoneSharedError
+from eyechart.harness.settings.judging import THRESHOLD
 from eyechart.harness.spec import Condition
-from eyechart.harness.spec.unit import TOKENS
 from eyechart.providers.naming import named, turned_on
 
 Change: TypeAlias = Literal["worse", "better", "equivalent", "undecided"]
@@ -85,17 +84,6 @@ class ConditionComparison:
         return self.paired.is_paired
 
     @property
-    def is_on_shared(self) -> bool:
-        """Whether the length of a side was estimated from the samples that both sides have, and so
-        differs from the one in the table of its run.
-        """
-        lengths = self.length.first, self.length.second
-        return any(
-            one is not None and one.length != length
-            for one, length in zip(self.estimates, lengths, strict=True)
-        )
-
-    @property
     def area(self) -> PairedArea | None:
         """The areas under both curves; `None` if a side is adaptive or the rows differ."""
         return None if self.adaptive else self.paired.area
@@ -132,20 +120,14 @@ class Comparison:
     """The model whose conditions are compared; `None` where two models are compared."""
     first: str
     second: str
-    threshold: Threshold
+    threshold: float
     conditions: tuple[ConditionComparison, ...]
     length: LengthDifference
     """Mean over the conditions."""
-    in_tokens: bool = False
-    """Whether effective lengths are in tokens of the row, and not in the task's unit."""
     readings_of: str = ""
     """The model as tables name its replies, where the other side is its likelihoods; else empty."""
     other_tests: int = 0
     """Tests of lines of other comparisons for which the p-values are corrected too."""
-
-    @property
-    def length_unit(self) -> str:
-        return TOKENS if self.in_tokens else self.unit
 
     @cached_property
     def area(self) -> PairedArea | None:
@@ -219,18 +201,16 @@ class Comparison:
 def compare_runs(
     first: JudgedRun,
     second: JudgedRun,
-    threshold: Threshold = Threshold(),
+    threshold: float = THRESHOLD,
     *,
     names: tuple[str, str] | None = None,
     conditions: Collection[Condition] | None = None,
     sides: Sides | None = None,
     unpaired: bool = False,
-    in_tokens: bool = False,
 ) -> Comparison:
     """Compares two runs of one task on the same samples, condition by condition.
 
-    With `unpaired` recorded replies to different rows are compared too, see `have_other_rows`. With
-    `in_tokens` effective lengths are compared in tokens of the row.
+    With `unpaired` recorded replies to different rows are compared too, see `have_other_rows`.
 
     `names` replaces the names of the runs: their models, with the settings that differ.
     `conditions` are compared, and without them all that both runs have. `sides`
@@ -258,7 +238,6 @@ def compare_runs(
         *(first, "", names or names_of([first, second]), pairs, threshold),
         sides=sides,
         unpaired=unpaired,
-        in_tokens=in_tokens,
     )
     return replace(compared, readings_of=readings_of(first, second))
 
@@ -280,16 +259,14 @@ def compare_conditions(
     run: JudgedRun,
     axis: str,
     values: Sequence[str],
-    threshold: Threshold = Threshold(),
+    threshold: float = THRESHOLD,
     *,
     unpaired: bool = False,
-    in_tokens: bool = False,
 ) -> Comparison:
     """Compares two values of an axis on the same rows, with all other axes equal.
 
     `values` are two value names, or `all` where the run has two. With `unpaired` recorded replies
-    to different rows are compared too, and without it such conditions are left out. With
-    `in_tokens` effective lengths are compared in tokens of the row.
+    to different rows are compared too, and without it such conditions are left out.
 
     Raises:
         CompareError: the run lacks the axis or a value, or no sample is scored under both values,
@@ -321,7 +298,7 @@ def compare_conditions(
         and (unpaired or not have_other_rows(judged, run.conditions[other]))
     ]
     names = f"{axis}={value}", f"{axis}={other_value}"
-    return _compare(run, axis, names, pairs, threshold, unpaired=unpaired, in_tokens=in_tokens)
+    return _compare(run, axis, names, pairs, threshold, unpaired=unpaired)
 
 
 def _compare(
@@ -329,11 +306,10 @@ def _compare(
     axis: str,
     names: Sequence[str],
     conditions: Sequence[tuple[Condition, JudgedCondition, JudgedCondition]],
-    threshold: Threshold,
+    threshold: float,
     *,
     sides: Sides | None = None,
     unpaired: bool = False,
-    in_tokens: bool = False,
 ) -> Comparison:
     """`axis` is empty of two runs. Raises `NoneSharedError` without a sample scored on both."""
     sides = Sides(threshold) if sides is None else sides
@@ -347,17 +323,14 @@ def _compare(
         raise NoneSharedError(
             f"{names[0]} and {names[1]} have no scored sample in common{'' if axis else remedy}"
         )
-    if in_tokens:
-        for _, _, *both in matched:
-            check_tokens(both)
     of_writing = writes_rows(run.spec, axis)
     corrected = iter(holm([row.p for _, result, _, _ in matched for row in result.lengths]))
     compared = []
     for condition, result, first, second in matched:
         is_paired = result.is_paired
-        pair = sides_of(first, second, sides, other_rows=not is_paired, in_tokens=in_tokens)
+        pair = sides_of(first, second, sides, other_rows=not is_paired)
         assert pair is not None  # their lines are compared
-        estimates = [seen(judged, threshold, in_tokens=in_tokens) for judged in (first, second)]
+        estimates = [judged.effective_length(threshold) for judged in (first, second)]
         compared.append(
             ConditionComparison(
                 condition,
@@ -385,7 +358,6 @@ def _compare(
         threshold=threshold,
         conditions=tuple(compared),
         length=length,
-        in_tokens=in_tokens,
     )
 
 
@@ -411,25 +383,16 @@ def sides_of(
     sides: Sides,
     *,
     other_rows: bool,
-    in_tokens: bool = False,
 ) -> tuple[Side, Side] | None:
     """Both sides, each with all of its own samples, so that each has the effective length of its
     run. `None` where no sample is scored on both sides, unless with `other_rows`, see
-    `have_other_rows`. With `in_tokens` the lengths are in tokens of the row.
-
-    Only a relative threshold is taken on the samples that both have, if their shortest lines
-    differ: it is a share of the accuracy there.
+    `have_other_rows`.
     """
     if first.curve is None or second.curve is None:
         return None
-    curves = first.curve, second.curve
-    pair = curves if other_rows else paired(*curves)
-    if pair is None:
+    if not other_rows and paired(first.curve, second.curve) is None:
         return None
-    if not (sides.is_relative and curves[0].lines[0] != curves[1].lines[0]):
-        pair = curves
-    tokens = [one.tokens_a_symbol if in_tokens else None for one in (first, second)]
-    return sides.of(pair[0], tokens[0]), sides.of(pair[1], tokens[1])
+    return sides.of(first.curve), sides.of(second.curve)
 
 
 def _lines(

@@ -64,14 +64,14 @@ def sized_table(
 
 def _rows(comparison: Comparison, margin: float) -> Iterator[dict[str, Any]]:
     for compared in comparison.conditions:
-        for row in _of_condition(compared, comparison.length_unit):
+        for row in _of_condition(compared, comparison.unit):
             yield {"condition": compared.condition.label, **row}
     length, area = comparison.length, comparison.area
     verdict = {"condition": ALL, "second_is": comparison.change(margin), "margin": margin}
     lengths = _values(length) if len(comparison.conditions) == 1 else {}
     yield {
         **verdict,
-        **_of_length(length, comparison.length_unit),
+        **_of_length(length, comparison.unit),
         **lengths,
         "p_holm": length.p,
         "sees_further": {1: comparison.first, -1: comparison.second}.get(length.further),

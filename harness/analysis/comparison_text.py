@@ -69,7 +69,7 @@ def finding(comparison: Comparison, margin: float | None = MARGIN) -> str:
     if verdict in ("further", "area") and _is_behind(comparison):
         comparison = comparison.swapped
     first, second = comparison.first, comparison.second
-    length, area, shared = comparison.length, comparison.area, _on_shared(comparison)
+    length, area = comparison.length, comparison.area
     is_equivalent = margin is not None and comparison.change(margin) == "equivalent"
     within = "" if margin is None else _within(comparison, margin)
     no_further = _no_further(length, _unlimited(comparison), is_equivalent=is_equivalent)
@@ -84,7 +84,7 @@ def finding(comparison: Comparison, margin: float | None = MARGIN) -> str:
             "failures of another kind than sight are no difference of the models",
         ]
     elif verdict == "further":
-        seen = _lengths(length, count, comparison.length_unit)
+        seen = _lengths(length, count, comparison.unit)
         verb = f"{first} sees further than {second}"
         if comparison.model is not None:
             verb = f"{comparison.model} sees further with {first} than with {second}"
@@ -103,12 +103,12 @@ def finding(comparison: Comparison, margin: float | None = MARGIN) -> str:
         said = [f"{first} and {second} differ{of_model} on {where} {_AT_LINES}", no_further]
         said += [areas, within]
     else:
-        open_is = f"{'it' if shared else 'It'} is open whether {first} and {second} differ"
-        said = [f"{open_is}{of_model} on {where}: {no_further}", areas, within]
+        differ = f"It is open whether {first} and {second} differ"
+        said = [f"{differ}{of_model} on {where}: {no_further}", areas, within]
     rows = "" if comparison.is_paired else UNPAIRED
     said += [_of_lines(comparison), _each_way(comparison), _of_adaptive(comparison), rows]
     said.append(tokens_text(comparison))
-    return f"{shared}{'; '.join(filter(None, said))}."
+    return f"{'; '.join(filter(None, said))}."
 
 
 def _within(comparison: Comparison, margin: float) -> str:
@@ -146,16 +146,6 @@ def _each_way(comparison: Comparison) -> str:
     is_worse = {line.difference > 0 for line in comparison.significant}
     is_worse |= {comparison.length.further > 0} if comparison.length.further else set()
     return "each is better somewhere, which counts as worse" if len(is_worse) > 1 else ""
-
-
-def _on_shared(comparison: Comparison) -> str:
-    """Why lengths differ from those of the two runs, before the sentence; empty if they do not."""
-    if not any(compared.is_on_shared for compared in comparison.conditions):
-        return ""
-    return (
-        "On the samples that both have, since the threshold is a share of the accuracy at the "
-        "shortest length, and that differs between the two: "
-    )
 
 
 def _limits(comparison: Comparison) -> str:

@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from eyechart.harness.analysis.curve import Threshold
 from eyechart.harness.analysis.judged_run import JudgedCondition, JudgedRun, without_controls
+from eyechart.harness.settings.judging import THRESHOLD
 from eyechart.harness.spec import Condition, varied_label
 
 
@@ -26,9 +26,7 @@ class SureAndBlind(NamedTuple):
     accuracy: float
 
 
-def sure_and_blind(
-    judged: JudgedCondition, threshold: Threshold = Threshold()
-) -> SureAndBlind | None:
+def sure_and_blind(judged: JudgedCondition, threshold: float = THRESHOLD) -> SureAndBlind | None:
     """From which line on a model is sure where it is blind; `None` where it is not.
 
     That line and every longer one lie beyond the effective length. On each of them the interval of
@@ -63,7 +61,7 @@ def sure_and_blind(
 
 def confidence_finding(
     run: JudgedRun,
-    threshold: Threshold = Threshold(),
+    threshold: float = THRESHOLD,
     conditions: Collection[Condition] | None = None,
     *,
     name: str = "",

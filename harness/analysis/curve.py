@@ -16,7 +16,6 @@ import numpy.typing as npt
 
 from eyechart.harness.analysis.interval import at_most
 from eyechart.harness.errors import UsageError
-from eyechart.harness.settings.judging import THRESHOLD
 from eyechart.harness.spec import Line
 from eyechart.providers.naming import named
 
@@ -35,25 +34,6 @@ _MOST_WEIGHTS = 2_000_000
 """Most bootstrap weights in memory at a time."""
 
 
-@dataclass(frozen=True, slots=True)
-class Threshold:
-    """The accuracy from which a model is said to see a length."""
-
-    share: float = THRESHOLD
-    relative: bool = False
-    """Whether `share` is a share of the model's own accuracy at the shortest length (NoLiMa, arXiv
-    2502.05167), or an accuracy (as in RULER, arXiv 2404.06654)."""
-
-    def __str__(self) -> str:
-        percent = f"{100 * self.share:g} %"
-        return f"{percent} of the accuracy at the shortest length" if self.relative else percent
-
-    def of(self, accuracies: Floats) -> Floats:
-        """The accuracy to reach, for each row of (…, lengths): shape (…, 1)."""
-        base = accuracies[..., :1]
-        return self.share * base if self.relative else np.full_like(base, self.share)
-
-
 def threshold_problem(share: float) -> str:
     """What is wrong with a threshold, as the end of a message; empty if nothing is."""
     if LEAST_THRESHOLD <= share <= MOST_THRESHOLD:
@@ -63,6 +43,11 @@ def threshold_problem(share: float) -> str:
         f"must be from {LEAST_THRESHOLD:g} to {MOST_THRESHOLD:g}, not {share:g}"
         f"{f': {remedy}' if MOST_THRESHOLD < share <= 1 else ''}"
     )
+
+
+def threshold_text(threshold: float) -> str:
+    """`85 %`."""
+    return f"{100 * threshold:g} %"
 
 
 @dataclass(frozen=True, eq=False)
@@ -160,14 +145,12 @@ class Curve:
         return shares
 
 
-def check_chance(curve: Curve, threshold: Threshold) -> None:
-    """Raises `UsageError` where guesses alone reach an accuracy that is asked for; also as a share
-    of the model's own accuracy, which is 1 at most.
-    """
+def check_chance(curve: Curve, threshold: float) -> None:
+    """Raises `UsageError` where guesses alone reach an accuracy that is asked for."""
     chance = curve.mean_chance
-    if 0 < threshold.share <= chance:
+    if 0 < threshold <= chance:
         raise UsageError(
-            f"{named('threshold', f'{threshold.share:g}')} is not above chance: guesses among the "
+            f"{named('threshold', f'{threshold:g}')} is not above chance: guesses among the "
             f"options are right in {100 * chance:.0f} %"
         )
 

@@ -15,7 +15,6 @@ from eyechart.harness.analysis.curve import (
     TAILS,
     Curve,
     Floats,
-    Threshold,
     areas_under,
     drawn_accuracies,
 )
@@ -25,6 +24,7 @@ from eyechart.harness.analysis.interval import Bound, Span, at_most, span_text
 from eyechart.harness.analysis.limit import LENGTHS, Limit
 from eyechart.harness.analysis.one_threshold import LEVEL, LEVEL_OF_CHOSEN
 from eyechart.harness.score.outcomes import Cause
+from eyechart.harness.settings.judging import THRESHOLD
 from eyechart.harness.spec import Line
 
 NO_SINGLE_THRESHOLD = "no single threshold"
@@ -65,7 +65,7 @@ def limited_by(by: str) -> str:
 class EffectiveLength:
     """How far a model sees under one condition. Lengths are in the task's unit."""
 
-    threshold: Threshold
+    threshold: float
     length: Bound | None
     """Where the accuracy falls below the threshold: the median of the posterior. Without a single
     threshold it is the certified length. Where something else than sight limits it, it is a lower
@@ -134,7 +134,7 @@ class EffectiveLength:
 
 @kept_for_equal_samples
 def effective_length(
-    samples: Curve, threshold: Threshold = Threshold(), *, resamples: int = RESAMPLES
+    samples: Curve, threshold: float = THRESHOLD, *, resamples: int = RESAMPLES
 ) -> EffectiveLength:
     """The effective length of a curve; tested length and area have intervals from `resamples`
     draws of its accuracies.
@@ -170,7 +170,7 @@ def effective_length(
 
 
 def crossing(
-    samples: Curve, fitted: Fit, threshold: Threshold, *, resamples: int = RESAMPLES
+    samples: Curve, fitted: Fit, threshold: float, *, resamples: int = RESAMPLES
 ) -> tuple[Bound | None, Span]:
     """Where the fitted curve falls below the threshold, and the interval; `None` where that may be
     anywhere.
@@ -193,15 +193,13 @@ def _is_open(interval: Span) -> bool:
     return interval[0].sign == "<" and interval[1].sign == ">"
 
 
-def _tested(
-    samples: Curve, draws: Floats, threshold: Threshold, shortest: float
-) -> tuple[Bound, Span]:
+def _tested(samples: Curve, draws: Floats, threshold: float, shortest: float) -> tuple[Bound, Span]:
     """The longest line such that it and every shorter one reach the threshold, and its interval;
     `shortest` is the shortest length asked.
     """
     passed = int(passing_lengths(samples.accuracies[None], threshold)[0])
     low, high = _ends(passing_lengths(draws, threshold), passed)
-    high = max(high, _before_a_failure(samples, float(threshold.of(samples.accuracies)[0])))
+    high = max(high, _before_a_failure(samples, threshold))
     bound = partial(_passed, samples.lengths, shortest)
     return bound(passed), (bound(int(low)), bound(int(high)))
 
@@ -240,7 +238,7 @@ def grouped(samples: Curve) -> Curve:
 
 
 def has_single_threshold(
-    samples: Curve, fitted: Fit, threshold: Threshold, level: float | None = None
+    samples: Curve, fitted: Fit, threshold: float, level: float | None = None
 ) -> bool:
     """Whether the accuracy falls below the threshold once at most: by the test of the fitted curve,
     or because no group of replies that is below the threshold has a longer one above it.
@@ -255,7 +253,7 @@ def has_single_threshold(
 
 
 def certified_length(
-    samples: Curve, threshold: Threshold, *, resamples: int = RESAMPLES
+    samples: Curve, threshold: float, *, resamples: int = RESAMPLES
 ) -> tuple[Bound | None, Span]:
     """What the lines certify where no single threshold fits: the longest group of lines such that
     it and every shorter one reach the threshold, and its interval. `None` where already the first
@@ -267,7 +265,7 @@ def certified_length(
     return None if length.sign == "<" or _is_open(interval) else length, interval
 
 
-def _dips(groups: Curve, threshold: Threshold) -> tuple[tuple[int, int], ...]:
+def _dips(groups: Curve, threshold: float) -> tuple[tuple[int, int], ...]:
     """See `EffectiveLength.dips`."""
     reach = _reach(groups.accuracies[None], threshold)[0]
     last = int(np.flatnonzero(reach)[-1]) if reach.any() else 0
@@ -289,7 +287,7 @@ def _ends(
     return min(float(low), observed), max(float(high), observed)
 
 
-def passing_lengths(accuracies: Floats, threshold: Threshold) -> npt.NDArray[np.int64]:
+def passing_lengths(accuracies: Floats, threshold: float) -> npt.NDArray[np.int64]:
     """How many lengths, from the shortest on, reach the threshold before one does not.
 
     `accuracies` has shape (B, L), the result (B,), 0 to L. An accuracy of 0 never passes.
@@ -298,8 +296,8 @@ def passing_lengths(accuracies: Floats, threshold: Threshold) -> npt.NDArray[np.
     return reached
 
 
-def _reach(accuracies: Floats, threshold: Threshold) -> npt.NDArray[np.bool_]:
-    reach: npt.NDArray[np.bool_] = accuracies >= threshold.of(accuracies) - NEARLY
+def _reach(accuracies: Floats, threshold: float) -> npt.NDArray[np.bool_]:
+    reach: npt.NDArray[np.bool_] = accuracies >= threshold - NEARLY
     return reach & (accuracies > 0)
 
 

@@ -11,16 +11,14 @@ from typing import TypeAlias
 
 from eyechart.harness.analysis.comparability import check_same_task, names_of
 from eyechart.harness.analysis.comparison import Comparison, compare_runs
-from eyechart.harness.analysis.curve import Threshold
 from eyechart.harness.analysis.effective_length import EffectiveLength
 from eyechart.harness.analysis.further import LengthDifference, Sides
-from eyechart.harness.analysis.in_tokens import check_tokens, seen
 from eyechart.harness.analysis.interval import Bound
 from eyechart.harness.analysis.judged_run import JudgedCondition, JudgedRun
 from eyechart.harness.analysis.paired import holm
 from eyechart.harness.errors import CompareError
+from eyechart.harness.settings.judging import THRESHOLD
 from eyechart.harness.spec import Condition
-from eyechart.harness.spec.unit import TOKENS
 
 Places: TypeAlias = tuple[int, int]
 """The places of two runs, the smaller one first."""
@@ -178,28 +176,23 @@ def conditions_of_all(runs: Sequence[JudgedRun]) -> list[Condition]:
 
 def rank_runs(
     runs: Sequence[JudgedRun],
-    threshold: Threshold = Threshold(),
+    threshold: float = THRESHOLD,
     *,
-    in_tokens: bool = False,
     of: Callable[[Sequence[Places]], Iterable[Places]] = iter,
 ) -> Ranking:
-    """Compares each pair of `runs` under the conditions that all of them have; with `in_tokens`
-    effective lengths are in tokens of the row. `of` is given the pairs, and may count them while
-    they are compared.
+    """Compares each pair of `runs` under the conditions that all of them have. `of` is given
+    the pairs, and may count them while they are compared.
 
     Raises:
-        CompareError: two of them cannot be compared, or there is no condition that all have, or
-            tokens a symbol are not known.
+        CompareError: two of them cannot be compared, or there is no condition that all have.
     """
     common = conditions_of_all(runs)
-    if in_tokens:
-        check_tokens(run.conditions[condition] for run in runs for condition in common)
     named = [
         Ranked(
             name,
             run,
             {
-                condition: seen(run.conditions[condition], threshold, in_tokens=in_tokens)
+                condition: run.conditions[condition].effective_length(threshold)
                 for condition in common
             },
         )
@@ -218,13 +211,11 @@ def rank_runs(
             conditions=common,
             sides=sides,
             unpaired=True,
-            in_tokens=in_tokens,
         )
         for left, right in of(pairs)
     ]
     comparisons = dict(zip(pairs, in_family(compared), strict=True))
-    unit = TOKENS if in_tokens else runs[0].spec.unit
-    return Ranking(tuple(ranked), order.index(0), comparisons, unit)
+    return Ranking(tuple(ranked), order.index(0), comparisons, runs[0].spec.unit)
 
 
 def longest(lengths: Sequence[Bound]) -> int:

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from eyechart.harness.analysis.bins import BINS_AN_OCTAVE, Bins
-from eyechart.harness.analysis.curve import TAILS, Curve, Floats, Threshold
+from eyechart.harness.analysis.curve import TAILS, Curve, Floats
 from eyechart.harness.analysis.dispersion import (
     between_lengths,
     between_rows,
@@ -262,12 +262,11 @@ class Fit:
 
 
 @kept_for_equal_samples
-def fit(samples: Curve, threshold: Threshold, *, longest: float = 0.0) -> Fit:
+def fit(samples: Curve, threshold: float, *, longest: float = 0.0) -> Fit:
     """Fits a falling curve to the answers of `samples`, over the lengths asked and to `longest`.
 
     A first fit counts each answer as independent; the dispersion around it weakens the likelihood
-    of the second. A relative threshold is a share of the first fit's accuracy at the shortest
-    length, and is treated as known exactly. In a forced choice the accuracy of guesses is fixed,
+    of the second. In a forced choice the accuracy of guesses is fixed,
     and no line counts as below it.
     """
     samples = samples.not_below_chance()
@@ -280,20 +279,15 @@ def fit(samples: Curve, threshold: Threshold, *, longest: float = 0.0) -> Fit:
         _counts(places[scored], values[scored], bins.count)
         for values in (samples.correct, samples.scored)
     )
-    required = threshold.share
     chances = None if samples.guessed is None else _chances(samples, places, bins.count)
     chance = 0.0 if chances is None else samples.mean_chance
 
     def fitted(dispersion: float = 1.0) -> FallingCurve:
         counts = correct[None] / dispersion, answered[None] / dispersion
-        return falling_curve(*counts, seen_share(required, chance), bins.centres, chances)
+        return falling_curve(*counts, seen_share(threshold, chance), bins.centres, chances)
 
-    first = fitted()
-    if threshold.relative:
-        required *= float(first.accuracy[0, 0])
-        first = fitted()
-    accuracy = first.accuracy[0]
-    weights = nearness(accuracy, required)
+    accuracy = fitted().accuracy[0]
+    weights = nearness(accuracy, threshold)
     residuals, row_sums = row_residuals(samples, places, accuracy, weights)
     # of many exact lengths, most may be always right or always wrong
     in_common = not all(line.is_exact for line in samples.lines)
@@ -306,7 +300,7 @@ def fit(samples: Curve, threshold: Threshold, *, longest: float = 0.0) -> Fit:
     second = fitted(dispersion)
     return Fit(
         bins=bins,
-        required=required,
+        required=threshold,
         correct=correct,
         answered=answered,
         curve=second,

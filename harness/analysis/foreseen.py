@@ -28,7 +28,7 @@ def foreseen(lines: Sequence[Line], aim: Aim) -> Sequence[Mapping[Line, int]]:
     of the lines. The answers are simulated, always with the same random numbers.
     """
     aim = replace(aim, most_samples=min(aim.most_samples, MOST_SAMPLES))
-    required = aim.threshold.share
+    required = aim.threshold
     crossing = middle(lines) * (required / (1 - required)) ** (1 / _SLOPE)
     rng = np.random.default_rng(0)
     size = aim.most_samples, len(lines)

@@ -11,7 +11,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from eyechart.harness.analysis.curve import SIGNIFICANT, TAILS, Curve, Floats, Threshold
+from eyechart.harness.analysis.curve import SIGNIFICANT, TAILS, Curve, Floats
 from eyechart.harness.analysis.effective_length import (
     certified_length,
     crossing,
@@ -20,7 +20,6 @@ from eyechart.harness.analysis.effective_length import (
 from eyechart.harness.analysis.fit import MARGIN, Fit, fit
 from eyechart.harness.analysis.interval import Bound
 from eyechart.harness.analysis.limit import Limit
-from eyechart.harness.analysis.tokens_of_row import TokensASymbol
 
 Crossings: TypeAlias = tuple[Floats, Floats]
 """See `_crossings`."""
@@ -143,9 +142,7 @@ class Side:
 
     samples: Curve
     fit: Fit
-    threshold: Threshold
-    tokens: TokensASymbol | None = None
-    """With it, length and crossings are in tokens of the row."""
+    threshold: float
 
     @cached_property
     def one_threshold(self) -> bool:
@@ -157,21 +154,15 @@ class Side:
         length, _ = crossing(self.samples, self.fit, self.threshold)
         if not self.one_threshold:
             length, _ = certified_length(self.samples, self.threshold)
-        return length if length is None or self.tokens is None else self.tokens.of(length)
+        return length
 
     @cached_property
     def crossings(self) -> Crossings:
-        """See `_crossings`. In tokens, each quantile is moved by the same quantile of the error of
-        tokens a symbol: both errors add up, so that a difference is rather too uncertain.
-        """
-        low, high = _crossings(self.fit)
-        if self.tokens is None:
-            return low, high
-        moved = self.tokens.octaves + self.tokens.error_octaves * _NORMAL
-        return low + moved, high + moved
+        """See `_crossings`."""
+        return _crossings(self.fit)
 
 
-def fitted_side(samples: Curve, threshold: Threshold) -> Side:
+def fitted_side(samples: Curve, threshold: float) -> Side:
     """The side of a curve: its fitted curve, and what follows from it."""
     return Side(samples, fit(samples, threshold), threshold)
 
@@ -182,22 +173,16 @@ class Sides:
     `fitted` has curves with the fits that are known already.
     """
 
-    def __init__(self, threshold: Threshold, fitted: Iterable[tuple[Curve, Fit]] = ()) -> None:
+    def __init__(self, threshold: float, fitted: Iterable[tuple[Curve, Fit]] = ()) -> None:
         self._threshold = threshold
-        self.is_relative = threshold.relative
         self._of = {curve.digest: Side(curve, known, threshold) for curve, known in fitted}
-        self._in_tokens: dict[tuple[bytes, TokensASymbol], Side] = {}
 
-    def of(self, samples: Curve, tokens: TokensASymbol | None = None) -> Side:
+    def of(self, samples: Curve) -> Side:
         """The side with these answers; its `samples` are those that came first."""
         key = samples.digest
         if key not in self._of:
             self._of[key] = fitted_side(samples, self._threshold)
-        if tokens is None:
-            return self._of[key]
-        if (key, tokens) not in self._in_tokens:
-            self._in_tokens[key, tokens] = replace(self._of[key], tokens=tokens)
-        return self._in_tokens[key, tokens]
+        return self._of[key]
 
 
 def sides_difference(first: Side, second: Side, *, paired: bool = True) -> LengthDifference:

@@ -27,7 +27,7 @@ from eyechart.harness.analysis.confidence import (
     chosen_of,
     confidence,
 )
-from eyechart.harness.analysis.curve import Curve, Floats, Threshold, check_chance
+from eyechart.harness.analysis.curve import Curve, Floats, check_chance
 from eyechart.harness.analysis.diagnosis import diagnosis, error_growth
 from eyechart.harness.analysis.draws import Drawn, drawn, mean_pass_at, rows_of
 from eyechart.harness.analysis.effective_length import EffectiveLength
@@ -237,7 +237,7 @@ class JudgedCondition:
     condition: Condition
     places: tuple[int, ...]
     """Places of this condition's cells in `manifest.cells`, by line."""
-    _estimates: dict[tuple[Threshold, frozenset[int]], EffectiveLength | None] = field(
+    _estimates: dict[tuple[float, frozenset[int]], EffectiveLength | None] = field(
         default_factory=dict
     )
 
@@ -327,10 +327,10 @@ class JudgedCondition:
         own_texts = number_of(self.run.spec, self.condition) > 0
         if (known := of_prompts(prompts)) or self.condition in self.run.judge.cuts:
             return known
-        return fitted(*self.prompt_tokens, source, own_texts=own_texts)
+        return fitted(*self._prompt_tokens, source, own_texts=own_texts)
 
-    @cached_property
-    def prompt_tokens(self) -> tuple[Floats, Floats, npt.NDArray[np.int64]]:
+    @property
+    def _prompt_tokens(self) -> tuple[Floats, Floats, npt.NDArray[np.int64]]:
         """The length, the prompt tokens (NaN where unknown) and the row of each reply."""
         row = "record" if self.run.has_given_rows else "index"
         cells, records, lengths, tokens, rows = (
@@ -367,7 +367,7 @@ class JudgedCondition:
         return self._scored_in(self.places)
 
     def effective_length(
-        self, threshold: Threshold, places: Collection[int] | None = None
+        self, threshold: float, places: Collection[int] | None = None
     ) -> EffectiveLength | None:
         """The effective length, from the cells at `places` alone if given; `None` where nothing was
         scored.

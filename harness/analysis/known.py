@@ -129,6 +129,6 @@ def _lengths(comparison: Comparison) -> str:
     if said is None or chosen is None:
         return ""
     return (
-        f"; it sees to {said.counted(comparison.length_unit)} by its replies and to "
+        f"; it sees to {said.counted(comparison.unit)} by its replies and to "
         f"{chosen.words} by its likelihoods"
     )

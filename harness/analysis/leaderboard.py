@@ -16,7 +16,6 @@ from typing import Any
 
 from eyechart.harness.analysis.capacity import STATISTIC, capacity
 from eyechart.harness.analysis.cost_at import cost_of_reply_at
-from eyechart.harness.analysis.curve import Threshold
 from eyechart.harness.analysis.family import is_default
 from eyechart.harness.analysis.in_tokens import token_columns
 from eyechart.harness.analysis.judged_run import JudgedCondition, JudgedRun
@@ -27,7 +26,6 @@ from eyechart.harness.analysis.tables import (
     cost_columns,
     estimate_columns,
     right_at_columns,
-    threshold_columns,
 )
 from eyechart.harness.journal.manifest import Manifest
 from eyechart.harness.score.outcomes import NOT_SCORED
@@ -43,7 +41,7 @@ _SHOWN_FINGERPRINT = 8
 
 
 def run_rows(
-    run: JudgedRun, threshold: Threshold, at: Sequence[int] = ()
+    run: JudgedRun, threshold: float, at: Sequence[int] = ()
 ) -> tuple[list[Row], list[LeftOut]]:
     """A row for each complete condition, with the accuracies `at`; a message for each other one."""
     manifest = run.manifest
@@ -59,7 +57,6 @@ def run_rows(
             kind = "of runs that are not complete"
             left_out.append(LeftOut(f"{run.folder}, {judged.label}", reason, kind))
             continue
-        of_threshold = threshold_columns(threshold)
         rows.append(
             {
                 "task": manifest.task,
@@ -73,8 +70,7 @@ def run_rows(
                 "adaptive": "yes" if judged.adaptive else "",
                 "n": str(counts["n"]),
                 "not_scored": str(sum(counts[name] for name in NOT_SCORED)),
-                "threshold": f"{of_threshold['threshold']:g}",
-                "threshold_of": of_threshold["threshold_of"],
+                "threshold": f"{threshold:g}",
                 **{
                     name: value if isinstance(value, str) else _number(value)
                     for name, value in {
@@ -330,7 +326,7 @@ def _seed(row: Row) -> str:
 
 
 def _data(row: Row) -> str:
-    return "|".join((_samples(row), row["threshold"], row["threshold_of"]))
+    return f"{_samples(row)}|{row['threshold']}"
 
 
 def _asked(row: Row) -> int:
@@ -379,8 +375,8 @@ def _difference(row: Row, reference: Row) -> tuple[str, str]:
         [str(length) for length in lengths_of([entry])] for entry in (row, reference)
     )
     if _samples(row) == _samples(reference):
-        name = "threshold" if row["threshold"] != reference["threshold"] else "threshold_of"
-        return f"{name} is {row[name]}, and {reference[name]} elsewhere", "with another threshold"
+        found = f"threshold is {row['threshold']}, and {reference['threshold']} elsewhere"
+        return found, "with another threshold"
     if row["adaptive"]:
         return f"{_seed(row)}, and {_seed(reference)} elsewhere", "with another seed"
     if lengths != reference_lengths:

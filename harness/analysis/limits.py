@@ -22,7 +22,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from eyechart.harness.analysis.curve import Curve, Threshold, curve
+from eyechart.harness.analysis.curve import Curve, curve
 from eyechart.harness.analysis.effective_length import EffectiveLength, effective_length
 from eyechart.harness.analysis.fit import fit
 from eyechart.harness.analysis.interval import Bound, at_most
@@ -142,7 +142,7 @@ class Scored:
         return found
 
 
-def scored_length(samples: Scored, threshold: Threshold) -> EffectiveLength:
+def scored_length(samples: Scored, threshold: float) -> EffectiveLength:
     """The effective length of a condition, as far as it is known, and what limits it."""
     strict = effective_length(samples.curve, threshold)
     if samples.has_same_rows:
@@ -166,7 +166,7 @@ def scored_length(samples: Scored, threshold: Threshold) -> EffectiveLength:
 
 
 def _bounded(
-    strict: EffectiveLength, samples: Scored, threshold: Threshold, limit: Limit
+    strict: EffectiveLength, samples: Scored, threshold: float, limit: Limit
 ) -> EffectiveLength:
     """The bounds that are left where something else than sight limits a length."""
     low = strict.length_ci[0]

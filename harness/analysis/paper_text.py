@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from eyechart.harness.analysis.at_length import at_length
-from eyechart.harness.analysis.curve import Threshold
+from eyechart.harness.analysis.curve import threshold_text
 from eyechart.harness.analysis.effective_length import EffectiveLength
 from eyechart.harness.analysis.interval import Span, span_text
 
@@ -31,11 +31,6 @@ def interval_text(accuracy: float, low: float, high: float) -> str:
     return f"{100 * accuracy:.0f} ({100 * low:.0f}–{100 * high:.0f})"
 
 
-def threshold_text(threshold: Threshold) -> str:
-    """`85 %`, `85 % of own`."""
-    return f"{100 * threshold.share:g} %{' of own' if threshold.relative else ''}"
-
-
 def notes(estimates: Mapping[str, EffectiveLength | None]) -> list[str]:
     """The notes on these effective lengths, with the names that each is about: `† tiny, comma: of
     5 rows only`; without names where all have the same note.
@@ -50,7 +45,7 @@ def notes(estimates: Mapping[str, EffectiveLength | None]) -> list[str]:
 
 
 def at_texts(
-    estimate: EffectiveLength | None, lengths: Sequence[int], threshold: Threshold
+    estimate: EffectiveLength | None, lengths: Sequence[int], threshold: float
 ) -> dict[str, str]:
     """Header -> text: the accuracy at each length, and how probably it reaches the threshold."""
     texts = {}

@@ -14,8 +14,9 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from eyechart.harness.analysis.curve import SIGNIFICANT, Curve, Floats, Threshold
+from eyechart.harness.analysis.curve import SIGNIFICANT, Curve, Floats
 from eyechart.harness.analysis.further import Side, fitted_side, sides_difference
+from eyechart.harness.settings.judging import THRESHOLD
 from eyechart.harness.spec import Line
 
 POWER = 0.8
@@ -125,7 +126,7 @@ def smallest_factor(lines: tuple[tuple[Line, int], ...]) -> float | None:
 
 def _simulated(lines: tuple[tuple[Line, int], ...], rng: np.random.Generator) -> Side:
     """The side with answers whose accuracy is a logistic curve over log length, with lapses."""
-    threshold = Threshold()
+    threshold = THRESHOLD
     rows = min(max(samples for _, samples in lines), _MOST_SAMPLES)
     lengths = np.array(
         [
@@ -134,7 +135,7 @@ def _simulated(lines: tuple[tuple[Line, int], ...], rng: np.random.Generator) ->
         ]
     )
     crossing = math.sqrt(lines[0][0].low * lines[-1][0].high)
-    odds = (1 - _LAPSES) / threshold.share - 1
+    odds = (1 - _LAPSES) / threshold - 1
     accuracies = (1 - _LAPSES) / (1 + odds * (lengths / crossing) ** _SLOPE)
     correct = rng.random(lengths.shape) < accuracies
     scored = ~np.isnan(lengths)

@@ -11,7 +11,6 @@ from typing import NamedTuple
 import numpy as np
 import orjson
 
-from eyechart.harness.analysis.curve import Threshold
 from eyechart.harness.analysis.judged_run import JudgedRun, each_counted
 from eyechart.harness.analysis.judged_samples import slots
 from eyechart.harness.analysis.judging import reason
@@ -26,6 +25,7 @@ from eyechart.harness.journal.judged_before import LINES, VERDICTS, judged_befor
 from eyechart.harness.journal.record import SAMPLES
 from eyechart.harness.journal.software import software
 from eyechart.harness.score.outcomes import Outcome
+from eyechart.harness.settings.judging import THRESHOLD
 
 TABLE, EFFECTIVE_LENGTHS = "table.csv", "effective_length.csv"
 DIAGNOSES = "diagnosis.csv"
@@ -54,7 +54,7 @@ def has_results(run: JudgedRun) -> bool:
     return table.is_file() and table.stat().st_mtime_ns >= replies.st_mtime_ns
 
 
-def write_results(run: JudgedRun, threshold: Threshold = Threshold()) -> Path:
+def write_results(run: JudgedRun, threshold: float = THRESHOLD) -> Path:
     """Writes the tables and verdicts of `run` into its folder; returns the path of `table.csv`.
 
     Raises:

@@ -9,7 +9,6 @@ from typing import TypeAlias
 
 from eyechart.harness.analysis.comparability import have_other_rows
 from eyechart.harness.analysis.comparison import sides_of
-from eyechart.harness.analysis.curve import Threshold
 from eyechart.harness.analysis.effective_length import NOT_KNOWN, EffectiveLength
 from eyechart.harness.analysis.family import Ranked, Ranking, corrected, is_default, longest
 from eyechart.harness.analysis.further import LengthDifference, Sides, sides_difference
@@ -23,6 +22,7 @@ from eyechart.harness.analysis.not_known import (
     where_not_known,
 )
 from eyechart.harness.score.outcomes import NOT_SCORED, Outcome
+from eyechart.harness.settings.judging import THRESHOLD
 from eyechart.harness.spec import Condition, varied_label
 from eyechart.providers.naming import named
 
@@ -34,7 +34,7 @@ Estimated: TypeAlias = tuple[JudgedCondition, EffectiveLength]
 
 def run_finding(
     run: JudgedRun,
-    threshold: Threshold = Threshold(),
+    threshold: float = THRESHOLD,
     conditions: Collection[Condition] | None = None,
     *,
     name: str = "",
@@ -59,7 +59,7 @@ def run_finding(
     return f"{finding} It is not known how far it sees{where}." if where else finding
 
 
-def unknown_finding(run: JudgedRun, name: str, threshold: Threshold = Threshold()) -> str:
+def unknown_finding(run: JudgedRun, name: str, threshold: float = THRESHOLD) -> str:
     """Under which conditions of a run, called `name`, it is not known how far the model sees, and
     why; empty without any. Controls are left out, unless there is nothing else.
     """
@@ -68,7 +68,7 @@ def unknown_finding(run: JudgedRun, name: str, threshold: Threshold = Threshold(
 
 
 def _estimated(
-    run: JudgedRun, threshold: Threshold, conditions: Collection[Condition] | None = None
+    run: JudgedRun, threshold: float, conditions: Collection[Condition] | None = None
 ) -> tuple[list[Estimated], str]:
     """The conditions with a scored sample, and the note that controls are left out; or empty."""
     shown = run.shown(conditions)
@@ -87,7 +87,7 @@ def _where_not_known(estimates: Sequence[Estimated], unit: str) -> str:
 
 
 def _finding(
-    run: JudgedRun, model: str, estimates: Sequence[Estimated], threshold: Threshold, controls: str
+    run: JudgedRun, model: str, estimates: Sequence[Estimated], threshold: float, controls: str
 ) -> str:
     """The sentence about the conditions whose lengths are ranked; there is one."""
     task, unit = run.manifest.task, run.spec.unit
@@ -147,7 +147,7 @@ def _which(some: int, conditions: int) -> str:
 
 def remedies(
     run: JudgedRun,
-    threshold: Threshold = Threshold(),
+    threshold: float = THRESHOLD,
     conditions: Collection[Condition] | None = None,
 ) -> list[str]:
     """What the user can do where something else than sight limits a length, each remedy once."""
@@ -157,7 +157,7 @@ def remedies(
 
 
 def _differences(
-    best: JudgedCondition, others: Sequence[JudgedCondition], threshold: Threshold, pairs: int
+    best: JudgedCondition, others: Sequence[JudgedCondition], threshold: float, pairs: int
 ) -> list[LengthDifference]:
     """The corrected differences of `best` and each of the others that shares samples with it."""
     sides = Sides(threshold)

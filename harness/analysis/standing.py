@@ -15,7 +15,7 @@ from eyechart.harness.analysis.comparability import (
     have_other_rows,
 )
 from eyechart.harness.analysis.comparison import Comparison, compare_runs, sides_of
-from eyechart.harness.analysis.curve import SIGNIFICANT, Threshold
+from eyechart.harness.analysis.curve import SIGNIFICANT
 from eyechart.harness.analysis.effective_length import EffectiveLength
 from eyechart.harness.analysis.family import (
     Ranked,
@@ -28,14 +28,12 @@ from eyechart.harness.analysis.family import (
 )
 from eyechart.harness.analysis.further import LEAST_P, Joined, Side, Sides, joined
 from eyechart.harness.analysis.furthest import furthest
-from eyechart.harness.analysis.in_tokens import no_tokens, seen
 from eyechart.harness.analysis.interval import Bound
 from eyechart.harness.analysis.judged_run import JudgedCondition, JudgedRun
 from eyechart.harness.analysis.paired import holm
-from eyechart.harness.analysis.tokens_of_row import TokensASymbol
 from eyechart.harness.errors import CompareError
+from eyechart.harness.settings.judging import THRESHOLD
 from eyechart.harness.spec import Condition
-from eyechart.harness.spec.unit import TOKENS
 
 MOST_IN_PAIRS = 12
 """Of more models only the effective lengths of each pair are compared, and lines and areas with the
@@ -55,15 +53,13 @@ class Place:
     ranks: tuple[int, int] | None
     """The best and the last rank that the tests allow; `None` where the effective length is not
     known, or something else than sight limits it."""
-    tokens: TokensASymbol | str
-    """Its tokens a symbol under that condition, or why they are not known."""
     adaptive: bool
     by_test: tuple[int, int, int] | None
     """How many models it is shown to see further than, how many see further by test, and of how
     many others; `None` where there are no ranks."""
     p_furthest: float | None
     """The probability that it sees furthest of all, see `furthest`; `None` also without a single
-    threshold, and of lengths in tokens."""
+    threshold."""
     median: Bound | None
     """The median over all conditions except controls; `None` if the model has fewer than two."""
     conditions: int
@@ -97,8 +93,6 @@ class Standing:
     """Models that, by test, see less far than the first one."""
     apart: int
     """Pairs that cannot be compared, because the models were asked other samples."""
-    in_tokens: bool
-    """Whether lengths are in tokens of the row; without tokens a symbol there is no rank."""
 
     @property
     def has_ranks(self) -> bool:
@@ -108,13 +102,10 @@ class Standing:
 
 def standing(
     runs: Sequence[tuple[str, JudgedRun]],
-    threshold: Threshold = Threshold(),
-    *,
-    in_tokens: bool = False,
+    threshold: float = THRESHOLD,
 ) -> Standing:
     """The standing of named runs of one task, under the condition that most of them have. If
     several conditions are equally common, the default one is taken, else one that is no control.
-    With `in_tokens` effective lengths are in tokens of the row.
 
     A model's best rank is 1 plus the number of models that, by test, see further. Its last rank is
     the number of models minus those that, by test, see less far.
@@ -124,7 +115,7 @@ def standing(
     absent: list[Ranked] = []
     for name, run in runs:
         judged = run.conditions.get(condition)
-        estimate = seen(judged, threshold, in_tokens=in_tokens) if judged else None
+        estimate = judged.effective_length(threshold) if judged else None
         one = Ranked(name, run, {condition: estimate})
         (ranked if one.is_ranked else absent).append(one)
     ranked.sort(key=lambda one: one.rank_key)
@@ -138,11 +129,7 @@ def standing(
         (left, right): comparison
         for left, right in pairs
         if complete or left == 0
-        if (
-            comparison := _compare(
-                ranked[left], ranked[right], condition, threshold, sides, in_tokens=in_tokens
-            )
-        )
+        if (comparison := _compare(ranked[left], ranked[right], condition, threshold, sides))
     }
     family = dict(zip(compared, in_family(list(compared.values())), strict=True))
     other_rows = {
@@ -156,24 +143,23 @@ def standing(
             for pair, comparison in family.items()
         }
     else:
-        lengths = length_tests(conditions, sides, other_rows, in_tokens=in_tokens)
+        lengths = length_tests(conditions, sides, other_rows)
         family = {
             pair: replace(comparison, length=replace(comparison.length, p=lengths[pair].p))
             for pair, comparison in family.items()
         }
     signs = {pair: test.further for pair, test in lengths.items()}
     tested = [pair for pair, test in lengths.items() if test.p is not None]
-    unit = TOKENS if in_tokens else runs[0][1].spec.unit
-    ranking = Ranking(tuple(ranked), 0, family, unit)
+    ranking = Ranking(tuple(ranked), 0, family, runs[0][1].spec.unit)
     further = _further_than(count, signs)
     behind = Counter(chain.from_iterable(further))
     by_test = [(len(further[place]), behind[place], count - 1) for place in range(count)]
-    first = [None] * count if in_tokens else _furthest([one.estimates[condition] for one in ranked])
+    first = _furthest([one.estimates[condition] for one in ranked])
     places = [
-        _place(one, condition, threshold, tested, p_furthest, in_tokens=in_tokens)
+        _place(one, condition, threshold, tested, p_furthest)
         for one, tested, p_furthest in zip(ranked, by_test, first, strict=True)
     ]
-    places += [_place(one, condition, threshold, None, None, in_tokens=in_tokens) for one in absent]
+    places += [_place(one, condition, threshold, None, None) for one in absent]
     places = _with_open_ones(places)
     return Standing(
         condition,
@@ -187,7 +173,6 @@ def standing(
         len(other_rows & set(tested)),
         len(further[0]) if ranked else 0,
         len(pairs) - len(signs),
-        in_tokens,
     )
 
 
@@ -249,18 +234,15 @@ def length_tests(
     judged: Sequence[JudgedCondition],
     sides: Sides,
     other_rows: Collection[Pair],
-    *,
-    in_tokens: bool = False,
 ) -> dict[Pair, LengthTest]:
     """The test of each pair of places, without pairs that `compare_runs` would not compare. Pairs
-    in `other_rows` are compared without pairing, see `have_other_rows`. With `in_tokens` lengths
-    are in tokens of the row.
+    in `other_rows` are compared without pairing, see `have_other_rows`.
     """
     pairs: dict[Pair, tuple[Side, Side]] = {}
     for left, right in combinations(range(len(judged)), 2):
         first, second, other = judged[left], judged[right], (left, right) in other_rows
         if _comparable(first, second, other_rows=other):
-            found = sides_of(first, second, sides, other_rows=other, in_tokens=in_tokens)
+            found = sides_of(first, second, sides, other_rows=other)
             if found is not None:
                 pairs[left, right] = found
     between = {
@@ -314,10 +296,8 @@ def _compare(
     first: Ranked,
     second: Ranked,
     condition: Condition,
-    threshold: Threshold,
+    threshold: float,
     sides: Sides,
-    *,
-    in_tokens: bool,
 ) -> Comparison | None:
     """The comparison; `None` if the models share no scored sample."""
     names = first.name, second.name
@@ -329,7 +309,6 @@ def _compare(
             names=names,
             conditions=[condition],
             sides=sides,
-            in_tokens=in_tokens,
         )
     except CompareError:
         return None
@@ -338,22 +317,19 @@ def _compare(
 def _place(
     one: Ranked,
     condition: Condition,
-    threshold: Threshold,
+    threshold: float,
     by_test: tuple[int, int, int] | None,
     p_furthest: float | None,
-    *,
-    in_tokens: bool,
 ) -> Place:
     judged = one.run.conditions.get(condition)
     others = [other for other in one.run.conditions.values() if not other.control]
-    lengths = ranked_lengths([seen(other, threshold, in_tokens=in_tokens) for other in others])
+    lengths = ranked_lengths([other.effective_length(threshold) for other in others])
     return Place(
         one.name,
         one.run,
         condition,
         one.estimates[condition],
         None if by_test is None else rank_range(by_test[1], by_test[0], by_test[2]),
-        (judged and judged.tokens_a_symbol) or no_tokens(judged),
         judged is not None and judged.adaptive,
         by_test,
         p_furthest,

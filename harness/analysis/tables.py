@@ -16,7 +16,6 @@ from eyechart.harness.analysis.capacity import STATISTIC, capacity_columns
 from eyechart.harness.analysis.cell_table import cell_means
 from eyechart.harness.analysis.cells import csv_text
 from eyechart.harness.analysis.cost_at import cost_of_reply_at
-from eyechart.harness.analysis.curve import Threshold
 from eyechart.harness.analysis.effective_length import EffectiveLength
 from eyechart.harness.analysis.in_tokens import token_columns
 from eyechart.harness.analysis.interval import Bound, Span
@@ -24,10 +23,11 @@ from eyechart.harness.analysis.judged_run import JudgedCondition, JudgedRun
 from eyechart.harness.analysis.overall import overall
 from eyechart.harness.journal.files import replace_file
 from eyechart.harness.score.outcomes import NOT_SCORED
+from eyechart.harness.settings.judging import THRESHOLD
 from eyechart.harness.spec import columns
 
 
-def cells_table(run: JudgedRun, threshold: Threshold = Threshold()) -> pd.DataFrame:
+def cells_table(run: JudgedRun, threshold: float = THRESHOLD) -> pd.DataFrame:
     """The columns of `table.csv`: `JudgedRun.cells`, and for each line the mean tokens of its rows,
     by tokens a symbol; and the probability that its accuracy reaches the threshold, by the fitted
     curve; empty where nothing was scored, for length 0, and where the curve does not describe it.
@@ -48,7 +48,7 @@ def cells_table(run: JudgedRun, threshold: Threshold = Threshold()) -> pd.DataFr
     return run.cells.assign(**{name: np.round(one, columns.DIGITS) for name, one in more.items()})
 
 
-def effective_length_table(run: JudgedRun, threshold: Threshold = Threshold()) -> pd.DataFrame:
+def effective_length_table(run: JudgedRun, threshold: float = THRESHOLD) -> pd.DataFrame:
     """One row for each condition: accuracy over all lengths, effective length, tested length and
     area, with intervals.
 
@@ -76,7 +76,7 @@ def effective_length_table(run: JudgedRun, threshold: Threshold = Threshold()) -
                 "chance": judged.curve.mean_chance if run.options and judged.curve else None,
                 **_named(columns.READ[2:], judged.calibration),
                 **_named(columns.OVERALL, overall(judged)),
-                **threshold_columns(threshold),
+                "threshold": threshold,
                 **estimate_columns(estimate, adaptive=judged.adaptive),
                 "error_growth": judged.error_growth,
                 **token_columns(judged, threshold),
@@ -102,7 +102,7 @@ def _named(names: Sequence[str], values: Sequence[float] | None) -> dict[str, fl
     return {} if values is None else dict(zip(names, values, strict=True))
 
 
-def at_table(run: JudgedRun, threshold: Threshold, lengths: Sequence[int]) -> pd.DataFrame:
+def at_table(run: JudgedRun, threshold: float, lengths: Sequence[int]) -> pd.DataFrame:
     """A row for each condition and each of `lengths`: the values of its axes, and the columns of
     `AtLength`; outside the lengths asked there are bounds. The last column has the dollars of a
     reply there, see `cost_at`.
@@ -150,11 +150,6 @@ def right_at_columns(
             strict=True,
         )
     }
-
-
-def threshold_columns(threshold: Threshold) -> dict[str, Any]:
-    measure = "own accuracy" if threshold.relative else "accuracy"
-    return {"threshold": threshold.share, "threshold_of": measure}
 
 
 def estimate_columns(estimate: EffectiveLength | None, *, adaptive: bool) -> dict[str, Any]:

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from eyechart.harness.analysis.curve import Floats
-from eyechart.harness.analysis.interval import Z95, Bound, Span, student
+from eyechart.harness.analysis.interval import Bound, Span, student
 from eyechart.harness.spec import Separator, TaskSpec
 from eyechart.harness.spec.counted import CountedPrompt
 
@@ -23,7 +23,7 @@ Source: TypeAlias = Literal["usage", "scored", "tokenizer"]
 """`usage`: estimated from the prompt tokens that came back. `scored`: from those of the prompts
 whose options were scored. `tokenizer`: from prompts that the model's tokenizer counted before they
 were asked."""
-_LEAST, _LEAST_WORD = 5, "five"
+_LEAST = 5
 """Fewest samples with known tokens; with fewer an interval would say little."""
 _MOST_RATIO = 1.1
 """Tokens a symbol that differ by more than this factor make two rows different tasks."""
@@ -41,16 +41,6 @@ class TokensASymbol:
     low: float
     high: float
     source: Source
-
-    @property
-    def octaves(self) -> float:
-        """Its logarithm: what a length in octaves gains when it is told in tokens."""
-        return math.log2(self.value)
-
-    @property
-    def error_octaves(self) -> float:
-        """The standard error of `octaves`."""
-        return math.log2(self.high / self.low) / (2 * Z95)
 
     @property
     def is_merged(self) -> bool:
@@ -111,14 +101,6 @@ def fitted(
     half = max(_usual(residuals, squares, free), _of_rows(x * residuals, rows, squares))
     low, high = (round(end, _DIGITS) for end in (value - half, value + half))
     return None if low <= 0 else TokensASymbol(round(value, _DIGITS), low, high, source)
-
-
-def why_unknown(lengths: Floats, tokens: Floats) -> str:
-    """Why `fitted` finds nothing, as the end of a sentence: arrays of shape (N,)."""
-    known = np.isfinite(tokens)
-    if known.sum() >= _LEAST and np.ptp(lengths[known]):
-        return "it is not shown that the prompt tokens of replies grow with the row"
-    return f"they need {_LEAST_WORD} replies with usage or more, at two lengths or more"
 
 
 def of_prompts(prompts: Sequence[CountedPrompt]) -> TokensASymbol | None:

@@ -26,13 +26,9 @@ def how(tokens: Iterable[TokensASymbol | None]) -> str:
 
 
 def tokens_text(comparison: Comparison) -> str:
-    """In which unit its lengths are, if that is tokens, and what `confounded` says."""
+    """What `confounded` says of it."""
     pairs = [compared.tokens for compared in comparison.conditions]
-    names = comparison.first, comparison.second
-    if not comparison.in_tokens:
-        return confounded(pairs, names, comparison.unit)
-    said = f"effective lengths are in tokens ({_sides(pairs, names, comparison.unit)})"
-    return f"{said}, {_same(pairs[0].axis)}" if _differ(pairs) else said
+    return confounded(pairs, (comparison.first, comparison.second), comparison.unit)
 
 
 def confounded(pairs: Sequence[PairTokens], names: tuple[str, str], unit: str) -> str:
@@ -58,21 +54,6 @@ def _same(axis: str) -> str:
     if axis:
         return f"so {_of_tokenizer([axis])}"
     return "so the effect of the model is confounded with that of its tokenizer"
-
-
-def unit_note(tokens: Sequence[TokensASymbol | str], unit: str) -> str:
-    """The note beside a ranking by tokens of the row: where tokens a symbol come from, and how many
-    runs have none. `tokens` are those of each run, or why they are not known.
-    """
-    known = [one for one in tokens if not isinstance(one, str)]
-    reasons = dict.fromkeys(one for one in tokens if isinstance(one, str))
-    source, symbol = how(known), singular(unit)
-    unknown = "not known"
-    if known and reasons:
-        unknown += f" for {len(tokens) - len(known)} of {len(tokens)} runs"
-    parts = [source, f"{unknown}: {'; '.join(reasons)}" if reasons else ""]
-    said = ", and ".join(filter(None, parts))
-    return f"Effective lengths are in tokens of the row; tokens a {symbol} are {said}."
 
 
 def _sides(pairs: Sequence[PairTokens], names: tuple[str, str], unit: str) -> str:

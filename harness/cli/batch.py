@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
 
-from eyechart.harness.analysis.curve import Threshold
 from eyechart.harness.analysis.judged_run import JudgedRun
 from eyechart.harness.analysis.task_of_run import NoTaskError, task_of
 from eyechart.harness.cli.readable import Reading
@@ -27,6 +26,7 @@ from eyechart.harness.run.batch.pending import refuse_if_under_way
 from eyechart.harness.run.room import Room
 from eyechart.harness.run.run_request import RunRequest
 from eyechart.harness.run.writer import PlannedRun, RunWriter
+from eyechart.harness.settings.judging import THRESHOLD
 from eyechart.harness.task.catalogue import Task
 from eyechart.providers.batches import BatchForm
 from eyechart.providers.registry import open_batch_form
@@ -137,7 +137,7 @@ def import_replies(
     if not importers.opened:
         warn(f"no reply to a run under {out / 'runs'}")
         return INCOMPLETE
-    reading = Reading(Threshold(), tasks, run_kept_code)
+    reading = Reading(THRESHOLD, tasks, run_kept_code)
     new, failed, known = (summary.fates[fate] for fate in USED)
     say(f"{new:,} new answers, {failed:,} without a reply, {known:,} known before")
     missing = [

@@ -18,7 +18,6 @@ from eyechart.harness.analysis.comparison import (
 )
 from eyechart.harness.analysis.comparison_table import comparison_table, sized_table
 from eyechart.harness.analysis.comparison_text import finding
-from eyechart.harness.analysis.curve import Threshold
 from eyechart.harness.analysis.drift import drift_notes
 from eyechart.harness.analysis.family import Ranking, rank_runs
 from eyechart.harness.analysis.in_tokens import token_columns
@@ -31,7 +30,7 @@ from eyechart.harness.analysis.run_text import (
     refused_notes,
     several_models_notes,
 )
-from eyechart.harness.analysis.tables import estimate_columns, threshold_columns, to_csv
+from eyechart.harness.analysis.tables import estimate_columns, to_csv
 from eyechart.harness.cli.asked_dry_run import show_asking
 from eyechart.harness.cli.comparison_tables import print_comparison, print_ranking
 from eyechart.harness.cli.documents import print_document, rows_of
@@ -68,7 +67,6 @@ def compare(
     margin: float,
     fail_if: str | None,
     as_json: bool,
-    in_tokens: bool,
     asking: Limits | None,
     settle: str | None,
     is_dry: bool,
@@ -79,8 +77,7 @@ def compare(
 
     Of several runs each pair is compared. The code is `INCOMPLETE` if `fail_if` is the verdict on a
     run compared with the first run, or on the second condition compared with the first, and where
-    samples that were asked have no reply. With `in_tokens` effective lengths are in tokens of the
-    row. With `form` the tables are those of a paper, alone.
+    samples that were asked have no reply. With `form` the tables are those of a paper, alone.
     """
     threshold = reading.threshold
     _check_output(None if is_dry else output, form, as_json=as_json)
@@ -96,12 +93,12 @@ def compare(
     with counting() as counted:
         runs = [*map(reading.run, counted("runs read", folders))]
         of_pairs = partial(counted, "pairs compared")
-        ranking = rank_runs(runs, threshold, in_tokens=in_tokens, of=of_pairs) if several else None
+        ranking = rank_runs(runs, threshold, of=of_pairs) if several else None
     if ranking is not None:
         comparisons = list(ranking.comparisons.values())
         of_interest = [comparison for _, comparison in ranking.against_reference]
     else:
-        comparisons = of_interest = _comparisons(runs, axis, threshold, in_tokens=in_tokens)
+        comparisons = of_interest = _comparisons(runs, axis, threshold)
     if as_json:
         print_document(_document(comparisons, ranking, threshold, margin))
     elif form is not None:
@@ -201,16 +198,11 @@ def _lines_apart(runs: Sequence[JudgedRun], names: Sequence[str]) -> str:
     )
 
 
-def _comparisons(
-    runs: Sequence[JudgedRun], axis: str | None, threshold: Threshold, *, in_tokens: bool
-) -> list[Comparison]:
+def _comparisons(runs: Sequence[JudgedRun], axis: str | None, threshold: float) -> list[Comparison]:
     if axis is None:
-        return [compare_runs(runs[0], runs[1], threshold, unpaired=True, in_tokens=in_tokens)]
+        return [compare_runs(runs[0], runs[1], threshold, unpaired=True)]
     ((name, values),) = SETTINGS["axes"].read([axis]).items()
-    return [
-        compare_conditions(run, name, values, threshold, unpaired=True, in_tokens=in_tokens)
-        for run in runs
-    ]
+    return [compare_conditions(run, name, values, threshold, unpaired=True) for run in runs]
 
 
 def _print(comparisons: Sequence[Comparison], ranking: Ranking | None, margin: float) -> None:
@@ -247,12 +239,12 @@ def _tell_notes(runs: Sequence[JudgedRun], axis: str | None) -> None:
 
 
 def _document(
-    comparisons: Sequence[Comparison], ranking: Ranking | None, threshold: Threshold, margin: float
+    comparisons: Sequence[Comparison], ranking: Ranking | None, threshold: float, margin: float
 ) -> dict[str, Any]:
     """One JSON document: `runs` by effective length, where there are three or more; `pairs`, each
     with its verdicts, and with its `rows` as in the CSV file.
     """
-    document: dict[str, Any] = {**threshold_columns(threshold), "margin": margin}
+    document: dict[str, Any] = {"threshold": threshold, "margin": margin}
     if ranking is not None:
         document["runs"] = [
             {
@@ -307,7 +299,7 @@ def _pair(comparison: Comparison, margin: float) -> dict[str, Any]:
     names = {1: comparison.first, 0: None, -1: comparison.second}
     return {
         "task": comparison.task,
-        "unit": comparison.length_unit,
+        "unit": comparison.unit,
         "first": comparison.first,
         "second": comparison.second,
         "sees_further": names[length.further],

@@ -24,11 +24,9 @@ from eyechart.harness.analysis.curve import SIGNIFICANT
 from eyechart.harness.analysis.effective_length import few
 from eyechart.harness.analysis.family import Ranking, ranks_text
 from eyechart.harness.analysis.further import LengthDifference
-from eyechart.harness.analysis.in_tokens import no_tokens
 from eyechart.harness.analysis.paired import LineDifference, PairedArea
 from eyechart.harness.analysis.run_text import not_by_length, ranking_finding, ranking_notes
 from eyechart.harness.analysis.signed import points_text
-from eyechart.harness.analysis.tokens_text import unit_note
 from eyechart.harness.cli.layout import Column, letters, show_blocks, show_title
 from eyechart.harness.cli.tables import INTERVAL, sees_text
 from eyechart.harness.cli.terminal import tell
@@ -87,7 +85,7 @@ def _lengths(comparison: Comparison, compared: ConditionComparison) -> list[Colu
     length = compared.length
     rows = [
         (
-            sees_text(comparison.threshold, in_tokens=comparison.in_tokens),
+            sees_text(comparison.threshold),
             seen_cell(length.first, length.limits[0]),
             seen_cell(length.second, length.limits[1]),
             factor_cell(length),
@@ -152,14 +150,6 @@ def print_ranking(ranking: Ranking, margin: float) -> None:
     if note := not_by_length(ranking, margin):
         tell(note)
     tell(ranking_finding(ranking))
-    if pairs[0][1].in_tokens:
-        judged = [
-            ranked.run.conditions[condition]
-            for ranked in ranking.runs
-            for condition in ranking.conditions
-        ]
-        tokens = [one.tokens_a_symbol or no_tokens(one) for one in judged]
-        tell(unit_note(tokens, ranking.runs[0].run.spec.unit))
     for note in ranking_notes(ranking):
         tell(note)
 
@@ -174,7 +164,7 @@ def _ranked(ranking: Ranking) -> Iterator[Column]:
     yield Column(["rank"], [ranks_text(ranking.ranks(place)) for place in range(len(ranking.runs))])
     estimates = [list(ranked.estimates.values()) for ranked in ranking.runs]
     compared = next(iter(ranking.comparisons.values()))
-    sees = sees_text(compared.threshold, in_tokens=compared.in_tokens)
+    sees = sees_text(compared.threshold)
     for place, condition in enumerate(ranking.conditions):
         values = [f"{axis}={condition[axis]}" for axis in varied_axes(ranking.conditions)]
         column = [of_run[place] for of_run in estimates]

@@ -12,13 +12,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from eyechart.harness.cli.terminal import echo
+from eyechart.harness.settings.judging import THRESHOLD
 from eyechart.harness.settings.spelling import as_option
 from eyechart.providers.naming import spelled
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from eyechart.harness.analysis.curve import Threshold
     from eyechart.harness.analysis.judged_run import JudgedRun
 
 
@@ -53,23 +53,21 @@ def rows_of(table: pd.DataFrame) -> list[dict[str, Any]]:
 
 
 def run_document(
-    run: JudgedRun, threshold: Threshold | None = None, at: Sequence[int] = ()
+    run: JudgedRun, threshold: float | None = None, at: Sequence[int] = ()
 ) -> dict[str, Any]:
     """A judged run: who was asked what, the rows of its two tables, and the accuracy at each length
     `at`.
     """
     from eyechart.harness.analysis.confidence_text import confidence_finding
-    from eyechart.harness.analysis.curve import Threshold
     from eyechart.harness.analysis.drift import drift
     from eyechart.harness.analysis.run_text import run_finding
     from eyechart.harness.analysis.tables import (
         at_table,
         cells_table,
         effective_length_table,
-        threshold_columns,
     )
 
-    threshold = threshold or Threshold()
+    threshold = threshold or THRESHOLD
     manifest = run.manifest
     return {
         "model": manifest.model,
@@ -83,7 +81,7 @@ def run_document(
         "folder": run.folder,
         "missing": run.missing,
         "not_counted": run.not_counted,
-        **threshold_columns(threshold),
+        "threshold": threshold,
         "finding": run_finding(run, threshold),
         "confidence": confidence_finding(run, threshold),
         "conditions": rows_of(effective_length_table(run, threshold)),

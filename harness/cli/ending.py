@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
-from eyechart.harness.analysis.curve import Threshold
 from eyechart.harness.analysis.family import is_default
 from eyechart.harness.analysis.judged_run import JudgedRun
 from eyechart.harness.cli.layout import Column, show_blocks, show_title
 from eyechart.harness.cli.tables import STAR, chart_title, length_text
 from eyechart.harness.cli.terminal import echo, tell
+from eyechart.harness.settings.judging import THRESHOLD
 from eyechart.harness.spec import Condition, varied_label
 
 
@@ -34,7 +34,7 @@ def headline(run: JudgedRun, conditions: Collection[Condition]) -> Headline:
     """The headline of a run, of which a command asked these conditions."""
     shown = run.shown(conditions)
     judged = min(shown, key=lambda one: (not is_default(one), one.control), default=None)
-    estimate = judged and judged.effective_length(Threshold())
+    estimate = judged and judged.effective_length(THRESHOLD)
     label = varied_label(judged.condition, [one.condition for one in shown]) if judged else ""
     return Headline(
         run.manifest.task,
@@ -54,7 +54,7 @@ def print_headlines(headlines: Sequence[Headline]) -> None:
         for name in ("task", "model", "condition")
     ]
     seen = Column(["sees to"], [one.seen for one in headlines], "left")
-    show_title([chart_title(Threshold())])
+    show_title([chart_title(THRESHOLD)])
     show_blocks(columns, [seen])
     if any(one.is_certified for one in headlines):
         tell(STAR)

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
 
-from eyechart.harness.analysis.curve import Threshold
 from eyechart.harness.analysis.family import is_default, longest
 from eyechart.harness.analysis.judged_run import JudgedRun
+from eyechart.harness.settings.judging import THRESHOLD
 from eyechart.harness.spec import Condition
 
 
@@ -102,7 +102,7 @@ def _named(run: JudgedRun) -> list[tuple[Condition, Condition]]:
         condition: estimate.length
         for condition, judged in run.conditions.items()
         if not judged.control
-        if (estimate := judged.effective_length(Threshold()))
+        if (estimate := judged.effective_length(THRESHOLD))
         and estimate.is_ranked
         and estimate.length
     }

@@ -18,12 +18,10 @@ from eyechart.harness.cli.options import (
     MostAskedOption,
     OutOption,
     OwnTasksOption,
-    RelativeOption,
     RunKeptCodeOption,
     RunsArgument,
     TableFormOption,
     ThresholdOption,
-    UnitOption,
     examples,
     limits_of,
     matching,
@@ -45,7 +43,6 @@ COMPARE_EXAMPLES = examples(
     "bench run --task counting/ones --model tiny,oracle:50",
     "bench compare results/runs/tiny/counting/ones@1-* results/runs/oracle/50/counting/ones@1-*",
     "bench compare results/runs/tiny/counting/ones@1-* --axis separator=none,comma",
-    "bench compare results/runs/tiny/counting/ones@1-* --axis separator=none,comma --unit tokens",
     "bench compare 'results/runs/**/counting/ones@1-*' -o compare.csv",
     "bench compare RUN RUN --ask --max-requests 200",
     "bench compare RUN RUN RUN --ask --settle best",
@@ -74,7 +71,6 @@ def score(
     runs: RunsArgument,
     *,
     threshold: ThresholdOption = THRESHOLD,
-    relative: RelativeOption = False,
     by: Annotated[
         str | None,
         typer.Option(metavar="NAME", help="Also accuracy by this name of the items' metadata."),
@@ -93,9 +89,7 @@ def score(
 
     if form is not None:
         paper.check_form(form, {"--json": as_json, "--by": by, "--at": at})
-    reading = results.reading_of(
-        threshold=threshold, relative=relative, tasks=tasks, run_kept_code=run_kept_code
-    )
+    reading = results.reading_of(threshold=threshold, tasks=tasks, run_kept_code=run_kept_code)
     if form is not None:
         raise typer.Exit(paper.tables(runs, form, reading))
     raise typer.Exit(results.score(runs, reading, by=by, at=at or (), as_json=as_json))
@@ -114,8 +108,6 @@ def compare(
         typer.Option("--output", "-o", metavar="FILE", help="CSV file to write, of all pairs."),
     ] = None,
     threshold: ThresholdOption = THRESHOLD,
-    relative: RelativeOption = False,
-    unit: UnitOption = "task",
     margin: MarginOption = MARGIN,
     fail_if: Annotated[
         str | None,
@@ -165,7 +157,6 @@ def compare(
     pairs; and whether each run is worse, better or equivalent, compared with the first one named.
     """
     from eyechart.harness.cli import comparing, results
-    from eyechart.harness.face.arguments import read_unit
 
     asking = limits_of(
         given,
@@ -176,9 +167,7 @@ def compare(
         settle=settle,
         dry_run=dry_run,
     )
-    reading = results.reading_of(
-        threshold=threshold, relative=relative, tasks=tasks, run_kept_code=run_kept_code
-    )
+    reading = results.reading_of(threshold=threshold, tasks=tasks, run_kept_code=run_kept_code)
     raise typer.Exit(
         comparing.compare(
             runs,
@@ -188,7 +177,6 @@ def compare(
             margin=margin,
             fail_if=fail_if,
             as_json=as_json,
-            in_tokens=read_unit(unit),
             asking=asking,
             settle=settle,
             is_dry=dry_run,
@@ -225,8 +213,6 @@ def leaderboard(
     tasks: OwnTasksOption = "",
     run_kept_code: RunKeptCodeOption = False,
     threshold: ThresholdOption = THRESHOLD,
-    relative: RelativeOption = False,
-    unit: UnitOption = "task",
     at: AtOption = None,
     ranks_only: Annotated[
         bool,
@@ -241,21 +227,17 @@ def leaderboard(
     """Merge runs into one table, a row for each model, task and condition, and into a page.
 
     Prints the models of each task, sorted by effective length, each with the ranks that it can have
-    by the tests. With --unit tokens the printed ranks are by tokens of the row; those of the page
-    are always in the task's unit. The accuracies at the lengths of --at are in the file, in the
+    by the tests. The accuracies at the lengths of --at are in the file, in the
     table and on the page. Rows of the file stay where their runs are not among these. Runs that
     cannot be compared with the others are left out, with the reason. --format without -o prints
     its tables, of these runs alone, and writes nothing.
     """
     from eyechart.harness.cli import leaderboard as board
     from eyechart.harness.cli import paper, results
-    from eyechart.harness.face.arguments import read_unit
 
     if form is not None:
         paper.check_form(form, {"--json": as_json})
-    reading = results.reading_of(
-        threshold=threshold, relative=relative, tasks=tasks, run_kept_code=run_kept_code
-    )
+    reading = results.reading_of(threshold=threshold, tasks=tasks, run_kept_code=run_kept_code)
     raise typer.Exit(
         board.leaderboard(
             runs or [],
@@ -263,7 +245,6 @@ def leaderboard(
             output=output,
             readme=readme,
             reading=reading,
-            in_tokens=read_unit(unit),
             at=at or (),
             ranks_only=ranks_only,
             form=form,
@@ -287,7 +268,6 @@ def report(
     tasks: OwnTasksOption = "",
     run_kept_code: RunKeptCodeOption = False,
     threshold: ThresholdOption = THRESHOLD,
-    relative: RelativeOption = False,
     as_json: JsonOption = False,
 ) -> None:
     """Write a page about runs that works offline: curves, outcomes, answers, effects, samples.
@@ -297,9 +277,7 @@ def report(
     """
     from eyechart.harness.cli import documents, results
 
-    reading = results.reading_of(
-        threshold=threshold, relative=relative, tasks=tasks, run_kept_code=run_kept_code
-    )
+    reading = results.reading_of(threshold=threshold, tasks=tasks, run_kept_code=run_kept_code)
     work = partial(results.report, runs, output, formats, reading)
     raise typer.Exit(documents.files(work, as_json=as_json))
 
@@ -346,7 +324,6 @@ def figure(
     tasks: OwnTasksOption = "",
     run_kept_code: RunKeptCodeOption = False,
     threshold: ThresholdOption = THRESHOLD,
-    relative: RelativeOption = False,
     as_json: JsonOption = False,
 ) -> None:
     """Draw a figure for a paper, without a title and readable in grey, and print the files' names.
@@ -360,9 +337,7 @@ def figure(
     from eyechart.harness.cli import documents, paper, results
 
     style = FigureStyle(width, height, font, font_size)
-    reading = results.reading_of(
-        threshold=threshold, relative=relative, tasks=tasks, run_kept_code=run_kept_code
-    )
+    reading = results.reading_of(threshold=threshold, tasks=tasks, run_kept_code=run_kept_code)
     work = partial(paper.figure, kind, runs, output, formats or [], style=style, reading=reading)
     raise typer.Exit(documents.files(work, as_json=as_json))
 

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 
 from eyechart.harness.analysis.at_length import at_length
 from eyechart.harness.analysis.cost_at import cost_of_reply_at
-from eyechart.harness.analysis.curve import Threshold
 from eyechart.harness.analysis.in_tokens import token_columns
 from eyechart.harness.analysis.judged_run import JudgedRun, part_of
 from eyechart.harness.analysis.leaderboard import enter_standings, merge, run_rows
@@ -67,7 +66,6 @@ def leaderboard(
     output: Path | None,
     readme: Path | None,
     reading: Reading,
-    in_tokens: bool,
     at: Sequence[int],
     ranks_only: bool,
     form: str | None,
@@ -79,7 +77,7 @@ def leaderboard(
     is_named = output is not None
     if form is not None and not is_named:
         _check_files({"--readme": readme, "--ranks-only": ranks_only})
-        return _print_alone(folders or _all_runs(out), reading, at, form, in_tokens=in_tokens)
+        return _print_alone(folders or _all_runs(out), reading, at, form)
     output = output or _default_file(out)
     if output.suffix != ".csv":
         raise UsageError(f"-o {str(output)!r} is no .csv file; the page goes beside it")
@@ -94,11 +92,11 @@ def leaderboard(
         around(readme)
     ranked, used = write(run_folders, output, readme, reading, at=at, ranks_only=ranks_only)
     if as_json:
-        print_document(document(output, ranked, at, in_tokens=in_tokens))
+        print_document(document(output, ranked, at))
     elif form is not None:
-        _print_for_paper(ranked, at, form, in_tokens=in_tokens)
+        _print_for_paper(ranked, at, form)
     elif used or not folders:
-        print_standings(ranked, at, in_tokens=in_tokens)
+        print_standings(ranked, at)
         print_files(output, has_page=bool(ranked))
         if readme is not None:
             echo(str(readme))
@@ -119,23 +117,19 @@ def _check_files(options: Mapping[str, object]) -> None:
         raise UsageError(f"--format without -o writes no file, and {wrong} is for files; add -o")
 
 
-def _print_alone(
-    folders: Sequence[Path], reading: Reading, at: Sequence[int], form: str, *, in_tokens: bool
-) -> int:
+def _print_alone(folders: Sequence[Path], reading: Reading, at: Sequence[int], form: str) -> int:
     """Prints the tables for papers of these runs, and writes nothing."""
     new = _readable(folders, reading, at)
     _, ranked = _entered(new, [], reading.threshold)
-    _print_for_paper(ranked, at, form, in_tokens=in_tokens)
+    _print_for_paper(ranked, at, form)
     return INCOMPLETE if set(folders) - {run.folder for run, _ in new} else COMPLETE
 
 
-def _print_for_paper(
-    ranked: Sequence[Section], at: Sequence[int], form: str, *, in_tokens: bool
-) -> None:
+def _print_for_paper(ranked: Sequence[Section], at: Sequence[int], form: str) -> None:
     from eyechart.harness.cli.paper import print_tables
     from eyechart.harness.report.paper.tables import standing_tables
 
-    print_tables([standing_tables(ranked, at, in_tokens=in_tokens)], form)
+    print_tables([standing_tables(ranked, at)], form)
 
 
 def _default_file(out: Path) -> Path:
@@ -242,7 +236,7 @@ def _write_leaderboard(
     new: Sequence[tuple[JudgedRun, Sequence[Row]]],
     before: Sequence[Row],
     readme: Path | None,
-    threshold: Threshold,
+    threshold: float,
     *,
     ranks_only: bool,
 ) -> list[Section]:
@@ -265,7 +259,7 @@ def _write_leaderboard(
 
 
 def _entered(
-    new: Sequence[tuple[JudgedRun, Sequence[Row]]], before: Sequence[Row], threshold: Threshold
+    new: Sequence[tuple[JudgedRun, Sequence[Row]]], before: Sequence[Row], threshold: float
 ) -> tuple[Leaderboard, list[Section]]:
     """New rows with those `before`, and the sections of the runs whose rows are among them, whose
     ranks are in their rows; says which rows are left out.
@@ -286,9 +280,7 @@ def _entered(
     return merged, ranked
 
 
-def document(
-    output: Path, ranked: Iterable[Section], at: Sequence[int] = (), *, in_tokens: bool = False
-) -> dict[str, Any]:
+def document(output: Path, ranked: Iterable[Section], at: Sequence[int] = ()) -> dict[str, Any]:
     """The rows of a leaderboard's file, with numbers as numbers, and the ranks of each task, with
     the accuracy at each length `at`.
     """
@@ -308,14 +300,14 @@ def document(
                 ],
             }
             for section in ranked
-            for standing in [section.standing_in(in_tokens=in_tokens)]
+            for standing in [section.standing]
         ],
         "rows": rows,
     }
 
 
 def _ranked(
-    place: Place, standing: Standing, threshold: Threshold, at: Sequence[int]
+    place: Place, standing: Standing, threshold: float, at: Sequence[int]
 ) -> dict[str, Any]:
     best, last = place.ranks or (None, None)
     judged = place.run.conditions.get(standing.condition)

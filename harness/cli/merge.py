@@ -13,6 +13,7 @@ from eyechart.harness.cli.options import JsonOption, OwnTasksOption, RunKeptCode
 from eyechart.harness.cli.readable import Reading, each_readable
 from eyechart.harness.cli.terminal import echo, say, warn
 from eyechart.harness.errors import COMPLETE, INCOMPLETE, JournalError, UsageError
+from eyechart.harness.settings.judging import THRESHOLD
 
 if TYPE_CHECKING:
     from eyechart.harness.analysis.judged_run import JudgedRun
@@ -57,11 +58,10 @@ def merge(
     Only parts of the same run are joined. They stay as they are, and merging again changes nothing.
     Of several replies to a sample the first in time is kept; a reply replaces a failed request.
     """
-    from eyechart.harness.analysis.curve import Threshold
     from eyechart.harness.cli.documents import print_document, run_document
     from eyechart.harness.cli.results import show_run
 
-    reading = Reading(Threshold(), tasks, run_kept_code)
+    reading = Reading(THRESHOLD, tasks, run_kept_code)
 
     def read(one: tuple[list[Part], Merged]) -> tuple[list[Part], Merged, JudgedRun]:
         return *one, reading.run(one[1].folder)

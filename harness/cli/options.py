@@ -243,16 +243,6 @@ MarginOption = Annotated[
         help="Difference of areas up to which both are equivalent.",
     ),
 ]
-RelativeOption = Annotated[
-    bool, typer.Option("--relative", help="SHARE of the accuracy at the shortest length.")
-]
-UnitOption = Annotated[
-    str,
-    typer.Option(
-        metavar="task|tokens",
-        help="Unit of effective lengths: the task's own, or tokens of the row.",
-    ),
-]
 AtOption = Annotated[
     Any,
     typer.Option(

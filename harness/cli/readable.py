@@ -11,7 +11,6 @@ from eyechart.harness.cli.terminal import warn
 from eyechart.harness.errors import JournalError
 
 if TYPE_CHECKING:
-    from eyechart.harness.analysis.curve import Threshold
     from eyechart.harness.analysis.judged_run import JudgedRun
 
 S = TypeVar("S")
@@ -46,7 +45,7 @@ def each_readable(folders: Iterable[S], read: Callable[[S], T], unread: list[str
 class Reading:
     """How a verb reads and judges runs, by its options."""
 
-    threshold: Threshold
+    threshold: float
     tasks: str
     """The user's own task files, as `--task` names them."""
     run_kept_code: bool

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 from eyechart.harness.analysis.confidence_text import confidence_finding
-from eyechart.harness.analysis.curve import Threshold
 from eyechart.harness.analysis.drift import drift_notes
 from eyechart.harness.analysis.grouped import grouped
 from eyechart.harness.analysis.judged_run import JudgedRun
@@ -34,14 +33,15 @@ from eyechart.harness.cli.verbs import PAGE, check_drawing, check_output
 from eyechart.harness.errors import COMPLETE, INCOMPLETE, UsageError
 from eyechart.harness.face.arguments import read_threshold
 from eyechart.harness.settings.figure import DRAWN
+from eyechart.harness.settings.judging import THRESHOLD
 from eyechart.harness.spec import Condition
 
 FORMATS = ("html", *DRAWN)
 
 
-def reading_of(*, threshold: float, relative: bool, tasks: str, run_kept_code: bool) -> Reading:
+def reading_of(*, threshold: float, tasks: str, run_kept_code: bool) -> Reading:
     """How the options of a verb say that runs are read; raises what `read_threshold` does."""
-    return Reading(read_threshold(threshold, relative=relative), tasks, run_kept_code)
+    return Reading(read_threshold(threshold), tasks, run_kept_code)
 
 
 def score(
@@ -89,7 +89,7 @@ def _score_document(
 
 def show_run(
     judged_run: JudgedRun,
-    threshold: Threshold = Threshold(),
+    threshold: float = THRESHOLD,
     conditions: Collection[Condition] | None = None,
     *,
     at: Sequence[int] = (),

@@ -6,14 +6,11 @@ from collections.abc import Sequence
 
 from eyechart.harness.analysis.at_length import probability_text
 from eyechart.harness.analysis.cost_at import cost_texts
-from eyechart.harness.analysis.curve import Threshold
 from eyechart.harness.analysis.drift import drift_notes
 from eyechart.harness.analysis.interval import span_text
 from eyechart.harness.analysis.paper_text import at_texts
 from eyechart.harness.analysis.run_text import reading_note, recorded_note, several_models_notes
 from eyechart.harness.analysis.standing import Place
-from eyechart.harness.analysis.tokens_of_row import TokensASymbol
-from eyechart.harness.analysis.tokens_text import unit_note
 from eyechart.harness.cli.layout import Column, fits, show_blocks, show_title, table
 from eyechart.harness.cli.tables import INTERVAL, STAR, chart_title, length_text, sees_text
 from eyechart.harness.cli.terminal import echo, show, tell
@@ -29,14 +26,11 @@ from eyechart.harness.report.standings import (
 from eyechart.harness.spec import Condition
 
 
-def print_standings(
-    of_tasks: Sequence[Section], at: Sequence[int] = (), *, in_tokens: bool = False
-) -> None:
+def print_standings(of_tasks: Sequence[Section], at: Sequence[int] = ()) -> None:
     """Prints the models of each task, sorted by effective length, with the ranks that each can have
     by the tests and its accuracy at each length in `at`. Tasks with a single model share one table.
-    With `in_tokens` effective lengths are in tokens of the row; those in `at` are not.
     """
-    standings = {id(one): one.standing_in(in_tokens=in_tokens) for one in of_tasks}
+    standings = {id(one): one.standing for one in of_tasks}
     alone = [section for section in of_tasks if len(section.standing.places) == 1]
     for section in of_tasks:
         standing = standings[id(section)]
@@ -47,7 +41,7 @@ def print_standings(
         tested = _by_test(places, ranked=standing.has_ranks)
         keys = [*tested, _models(places)] if standing.has_ranks else [_models(places)]
         more = [] if standing.has_ranks else tested
-        _show_places(section.threshold, places, keys, at, more, in_tokens=in_tokens)
+        _show_places(section.threshold, places, keys, at, more)
         for sentence in suited_at(standing, section.threshold, at):
             tell(sentence)
         if finding := standing_finding(standing):
@@ -68,17 +62,10 @@ def print_standings(
         show_title(["tasks with one model" if several else places[0].name])
         models = [_models(places)] if several else []
         keys = [Column(["task"], names, "left"), *models]
-        _show_places(alone[0].threshold, places, keys, at, in_tokens=in_tokens)
+        _show_places(alone[0].threshold, places, keys, at)
         print_notes(alone)
-        if in_tokens:
-            tell(unit_note([place.tokens for place in places], places[0].run.spec.unit))
         _tell_of_origins(places)
         echo("")
-
-
-def _known(tokens: TokensASymbol | str) -> str:
-    """Tokens a symbol, or a dash."""
-    return "–" if isinstance(tokens, str) else str(tokens)
 
 
 def print_notes(alone: Sequence[Section]) -> None:
@@ -166,23 +153,19 @@ def _models(places: Sequence[Place]) -> Column:
 
 
 def _show_places(
-    threshold: Threshold,
+    threshold: float,
     places: Sequence[Place],
     keys: Sequence[Column],
     at: Sequence[int],
     more: Sequence[Column] = (),
-    *,
-    in_tokens: bool,
 ) -> None:
     """Prints a table of effective lengths, with the accuracy at each length in `at`. Below it
     stands what the star in the table means.
     """
     columns = [
-        Column([sees_text(threshold, in_tokens=in_tokens)], [*map(_length, places)]),
+        Column([sees_text(threshold)], [*map(_length, places)]),
         Column([INTERVAL], [*map(_interval, places)], "left"),
     ]
-    if in_tokens:
-        columns.append(Column(["tokens a symbol"], [_known(place.tokens) for place in places]))
     if any(place.estimate and not place.estimate.limit.is_ranked for place in places):
         limits = [place.estimate.limit.by if place.estimate else "" for place in places]
         columns.append(Column(["limited by"], limits, "left"))

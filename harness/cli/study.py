@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
-from eyechart.harness.analysis.curve import Threshold
 from eyechart.harness.analysis.leaderboard_file import only_writer
 from eyechart.harness.cli import leaderboard as ranks
 from eyechart.harness.cli.documents import print_document
@@ -42,6 +41,7 @@ from eyechart.harness.plan.cost import Budget
 from eyechart.harness.plan.selection import precision_text
 from eyechart.harness.run.event_loop import run_in_loop
 from eyechart.harness.run.first_replies import FirstRepliesError
+from eyechart.harness.settings.judging import THRESHOLD
 from eyechart.harness.settings.run_settings import RunSettings
 from eyechart.harness.settings.spelling import as_key
 from eyechart.harness.spec.dollars import at_most_text, dollars_text
@@ -305,7 +305,7 @@ def _before(path: Path) -> tuple[list[str], list[str]]:
 def _rank(folder: Path, folders: Sequence[Path], runs: StudyRuns) -> list[Section]:
     """Writes the leaderboard and its page; returns its sections."""
     tasks = ",".join(str(plan.task.path) for plan in runs.plans if not plan.task.is_installed)
-    reading = Reading(Threshold(), tasks, run_kept_code=False)
+    reading = Reading(THRESHOLD, tasks, run_kept_code=False)
     sections, _ = ranks.write(folders, folder / LEADERBOARD, None, reading, study=runs)
     return sections
 

@@ -11,7 +11,7 @@ from rich.text import Text
 from eyechart.harness.analysis.banded import Shown, is_banded, shown_lines
 from eyechart.harness.analysis.capacity import STATISTIC, capacity
 from eyechart.harness.analysis.cost_at import cost_texts
-from eyechart.harness.analysis.curve import Threshold
+from eyechart.harness.analysis.curve import threshold_text
 from eyechart.harness.analysis.effective_length import (
     NO_SINGLE_THRESHOLD,
     EffectiveLength,
@@ -20,7 +20,7 @@ from eyechart.harness.analysis.effective_length import (
 from eyechart.harness.analysis.interval import span_text
 from eyechart.harness.analysis.judged_run import JudgedCondition, JudgedRun
 from eyechart.harness.analysis.overall import overall
-from eyechart.harness.analysis.paper_text import at_texts, interval_text, threshold_text
+from eyechart.harness.analysis.paper_text import at_texts, interval_text
 from eyechart.harness.analysis.results import TABLE
 from eyechart.harness.analysis.tokens_of_row import differ
 from eyechart.harness.cli.layout import (
@@ -35,6 +35,7 @@ from eyechart.harness.cli.layout import (
 )
 from eyechart.harness.cli.terminal import show, tell
 from eyechart.harness.score.outcomes import NOT_SCORED, UNANSWERED, Outcome
+from eyechart.harness.settings.judging import THRESHOLD
 from eyechart.harness.spec import Condition, Line, varied_axes
 from eyechart.harness.spec.unit import singular
 
@@ -69,7 +70,7 @@ class _Shown:
 
 def print_table(
     run: JudgedRun,
-    threshold: Threshold = Threshold(),
+    threshold: float = THRESHOLD,
     conditions: Collection[Condition] | None = None,
     *,
     at: Sequence[int] = (),
@@ -125,12 +126,12 @@ def print_groups(run: JudgedRun, groups: pd.DataFrame) -> None:
     show_blocks(keys, measured)
 
 
-def sees_text(threshold: Threshold, *, in_tokens: bool = False) -> str:
+def sees_text(threshold: float) -> str:
     """`sees to (85 %)`, `sees to (85 %), tokens`: the name of an effective length."""
-    return f"sees to ({threshold_text(threshold)}){', tokens' if in_tokens else ''}"
+    return f"sees to ({threshold_text(threshold)})"
 
 
-def chart_title(threshold: Threshold) -> str:
+def chart_title(threshold: float) -> str:
     """The line above a table of `length_text`."""
     return f"{sees_text(threshold)}, with {INTERVAL}"
 
@@ -165,7 +166,7 @@ def _title(run: JudgedRun, judged: Sequence[JudgedCondition]) -> list[str]:
 def _shown(
     judged: Sequence[JudgedCondition],
     by_line: Sequence[Mapping[Line, Shown]],
-    threshold: Threshold,
+    threshold: float,
     at: Sequence[int],
 ) -> list[_Shown]:
     varied = varied_axes([part.condition for part in judged])
@@ -301,7 +302,7 @@ def _show_letters(shown: Sequence[_Shown], lines: Sequence[Line]) -> bool:
     return True
 
 
-def _show_list(shown: Sequence[_Shown], threshold: Threshold) -> None:
+def _show_list(shown: Sequence[_Shown], threshold: float) -> None:
     """Shows conditions as rows, the longest effective length first and those that are not ranked
     last, without their accuracies; in blocks under letters if the columns do not fit.
     """

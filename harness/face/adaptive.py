@@ -9,7 +9,6 @@ from dataclasses import dataclass, field, replace
 from itertools import product
 
 from eyechart.harness.analysis.adaptive import Aim, Choice, Step, choose
-from eyechart.harness.analysis.curve import Threshold
 from eyechart.harness.analysis.foreseen import foreseen, middle
 from eyechart.harness.analysis.judged_run import JudgedRun, read_run
 from eyechart.harness.errors import TaskError
@@ -276,7 +275,7 @@ def adaptive_chooser(given: RunSettings, *, further: bool) -> AdaptiveChooser:
     )
 
 
-def _limited(run: JudgedRun, threshold: Threshold) -> Iterator[tuple[Condition, str]]:
+def _limited(run: JudgedRun, threshold: float) -> Iterator[tuple[Condition, str]]:
     """The conditions whose length something else than sight limits, and what: more samples make it
     no better known.
     """

@@ -9,12 +9,10 @@ from inspect import signature
 from numbers import Real
 from typing import Any, ParamSpec, TypeVar
 
-from eyechart.harness.analysis.curve import Threshold, threshold_problem
-from eyechart.harness.analysis.in_tokens import unit_problem
+from eyechart.harness.analysis.curve import threshold_problem
 from eyechart.harness.errors import UsageError
-from eyechart.harness.settings.checks import Check, Lengths, full_text, shown, switch
+from eyechart.harness.settings.checks import Check, Lengths, full_text, shown
 from eyechart.harness.settings.run_settings import SETTINGS
-from eyechart.harness.spec.unit import TOKENS
 from eyechart.providers.close_match import did_you_mean
 from eyechart.providers.naming import named
 
@@ -77,25 +75,13 @@ def read_margin(margin: float) -> float:
     return found
 
 
-def read_threshold(threshold: float, *, relative: bool) -> Threshold:
+def read_threshold(threshold: float) -> float:
     """The accuracy from which a length counts as seen.
 
     Raises:
         UsageError: no length can be estimated at `threshold`.
     """
-    wanted = argument("threshold", threshold, share)
+    wanted: float = argument("threshold", threshold, share)
     if problem := threshold_problem(wanted):
         raise UsageError(f"{named('threshold')} {problem}")
-    return Threshold(wanted, relative=argument("relative", relative, switch))
-
-
-def read_unit(unit: str) -> bool:
-    """Whether effective lengths are in tokens of the row: `tokens`, and not `task`.
-
-    Raises:
-        UsageError: `unit` is neither.
-    """
-    wanted: str = argument("unit", unit, full_text)
-    if problem := unit_problem(wanted):
-        raise UsageError(f"{named('unit')} {problem}")
-    return wanted == TOKENS
+    return wanted

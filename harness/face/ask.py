@@ -105,7 +105,6 @@ def run(
     keep_going: bool = False,
     fresh: bool = False,
     threshold: float = THRESHOLD,
-    relative: bool = False,
     warn: Warn | None = None,
 ) -> Run:
     """Asks `model` the samples of `task` that have no answer yet, and judges the run.
@@ -127,7 +126,7 @@ def run(
         ProviderError: the model cannot be asked. What was answered is saved.
     """
     given = {name: value for name, value in locals().items() if name in SETTINGS}
-    of_threshold = read_threshold(threshold, relative=relative)
+    of_threshold = read_threshold(threshold)
     with notices(warn) as notify:
         argument("model", model, full_text)
         settings = RunSettings.read(**given | {"task": ()})

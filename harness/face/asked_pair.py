@@ -14,7 +14,6 @@ from pathlib import Path
 from eyechart.harness.analysis.comparability import check_same_task, names_of
 from eyechart.harness.analysis.comparison import Comparison, compare_runs
 from eyechart.harness.analysis.comparison_text import decisions
-from eyechart.harness.analysis.curve import Threshold
 from eyechart.harness.analysis.judged_run import JudgedRun
 from eyechart.harness.analysis.next_pairs import (
     WAVES,
@@ -46,7 +45,7 @@ class Asking(ABC):
     """Runs that are asked until their comparison is decided, or the price is spent."""
 
     def __init__(
-        self, asked_runs: Sequence[AskedRun], limits: Limits, threshold: Threshold, margin: float
+        self, asked_runs: Sequence[AskedRun], limits: Limits, threshold: float, margin: float
     ) -> None:
         self._asked_runs, self._limits = asked_runs, limits
         self._threshold, self._margin = threshold, margin
@@ -236,7 +235,7 @@ class AskedPair(Asking):
         self,
         folders: Sequence[Path],
         limits: Limits,
-        threshold: Threshold,
+        threshold: float,
         margin: float,
         warn: Warn,
     ) -> None:
@@ -296,7 +295,7 @@ class AskedAgainstBaseline(Asking):
         baseline: JudgedRun,
         asked: AskedRun,
         limits: Limits,
-        threshold: Threshold,
+        threshold: float,
         margin: float,
     ) -> None:
         """Nothing is sent yet; raises `CompareError` where both are of other tasks."""

@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from eyechart.harness.analysis.comparison import Comparison
-from eyechart.harness.analysis.curve import Threshold
 from eyechart.harness.analysis.family import Ranking, conditions_of_all, rank_runs
 from eyechart.harness.analysis.judged_run import JudgedRun
 from eyechart.harness.analysis.next_pairs import Counts, full_run, next_wave
@@ -40,7 +39,7 @@ class AskedRanks(Asking):
         self,
         folders: Sequence[Path],
         limits: Limits,
-        threshold: Threshold,
+        threshold: float,
         margin: float,
         *,
         warn: Warn,
@@ -111,7 +110,7 @@ def _of_each(runs: Sequence[JudgedRun], wanted: Mapping[Path, Counts]) -> list[C
 def asking_of(
     folders: Sequence[Path],
     limits: Limits,
-    threshold: Threshold,
+    threshold: float,
     margin: float,
     *,
     warn: Warn,

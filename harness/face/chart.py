@@ -5,14 +5,13 @@ from __future__ import annotations
 import altair as alt
 import pandas as pd
 
-from eyechart.harness.analysis.curve import Threshold
 from eyechart.harness.analysis.judged_run import JudgedRun
 from eyechart.harness.spec.unit import length_title
 
 WIDTH, HEIGHT = 480, 280
 
 
-def accuracy_chart(run: JudgedRun, threshold: Threshold) -> alt.LayerChart:
+def accuracy_chart(run: JudgedRun, threshold: float) -> alt.LayerChart:
     """Accuracy over length with its intervals, a line for each condition; and each effective length
     with its interval, at the threshold. An end of an interval outside the tested lengths is drawn
     at the nearest of them.
@@ -73,7 +72,7 @@ def accuracy_chart(run: JudgedRun, threshold: Threshold) -> alt.LayerChart:
     return chart
 
 
-def _estimates(run: JudgedRun, threshold: Threshold, domain: list[float]) -> pd.DataFrame:
+def _estimates(run: JudgedRun, threshold: float, domain: list[float]) -> pd.DataFrame:
     """A row for each effective length: its place in the chart, and its text."""
     rows = []
     for judged in run.conditions.values():
@@ -87,7 +86,7 @@ def _estimates(run: JudgedRun, threshold: Threshold, domain: list[float]) -> pd.
                 "length": _within(estimate.length.length, domain),
                 "low": _within(low.length, domain),
                 "high": _within(high.length, domain),
-                "accuracy": float(threshold.of(judged.curve.accuracies)[0]),
+                "accuracy": threshold,
                 "sees_to": str(estimate),
             }
         )

@@ -9,9 +9,8 @@ from typing import TypeAlias, TypedDict, Unpack, overload
 
 from eyechart.harness.analysis.comparison import compare_runs
 from eyechart.harness.analysis.family import rank_runs
-from eyechart.harness.analysis.in_tokens import OWN
 from eyechart.harness.errors import CompareError, UsageError
-from eyechart.harness.face.arguments import argument, knows_its_arguments, read_unit
+from eyechart.harness.face.arguments import argument, knows_its_arguments
 from eyechart.harness.face.ask import NoDisplay, notices, run_anywhere
 from eyechart.harness.face.asked_ranks import asking_of
 from eyechart.harness.face.asked_run import Limits
@@ -32,7 +31,6 @@ class Comparing(TypedDict, total=False):
     """The types of the arguments of `compare` besides the runs."""
 
     margin: float
-    unit: str
     ask: bool
     settle: str | None
     max_requests: int | None
@@ -56,7 +54,6 @@ def compare(
     second: OneRun | None = None,
     *,
     margin: float = MARGIN,
-    unit: str = OWN,
     ask: bool = False,
     settle: str | None = None,
     max_requests: int | None = None,
@@ -69,7 +66,7 @@ def compare(
 ) -> RunComparison | RunRanking:
     """Compares two runs, or the runs in two folders, on the same samples; recorded replies to
     different rows are compared unpaired. A list of runs or folders in place of `first` is ranked,
-    and each pair of them compared. With `unit="tokens"` effective lengths are in tokens of the row.
+    and each pair of them compared.
 
     With `ask`, the runs are asked more until their comparison is decided, or `max_requests` samples
     (default: half as many as full runs of all have) or `budget` dollars are spent; `base_url` is
@@ -91,7 +88,6 @@ def compare(
     left, right, *_ = runs
     if second is not None and left.folder.resolve() == right.folder.resolve():
         raise CompareError(f"{left.folder} is both runs; Run.compare compares its conditions")
-    in_tokens = read_unit(unit)
     if ask:
         most = {} if max_connections is None else {"max_connections": max_connections}
         settings = RunSettings.read(budget=budget, base_url=base_url, **most)
@@ -115,16 +111,13 @@ def compare(
             done = asking.ask(Talk(NoDisplay(), notify, notify), run_anywhere)
             if asking.is_short:
                 notify(done)
-        runs = [
-            read(one.folder, threshold=one.threshold.share, relative=one.threshold.relative)
-            for one in runs
-        ]
+        runs = [read(one.folder, threshold=one.threshold) for one in runs]
     elif settle is not None or max_requests is not None or budget is not None or base_url:
         raise UsageError("settle, max_requests, budget and base_url are for ask=True; add it")
     judged, threshold = [one.judged for one in runs], left.threshold
     if second is None:
-        return RunRanking(rank_runs(judged, threshold, in_tokens=in_tokens), margin)
-    compared = compare_runs(judged[0], judged[1], threshold, unpaired=True, in_tokens=in_tokens)
+        return RunRanking(rank_runs(judged, threshold), margin)
+    compared = compare_runs(judged[0], judged[1], threshold, unpaired=True)
     return RunComparison(compared, margin)
 
 

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from eyechart.harness.analysis.curve import Threshold
 from eyechart.harness.analysis.judged_run import JudgedRun, read_run
 from eyechart.harness.errors import UsageError
 from eyechart.harness.face.arguments import argument
@@ -17,6 +16,7 @@ from eyechart.harness.report.paper.figures import paper_figures
 from eyechart.harness.report.section import sections
 from eyechart.harness.settings.checks import full_text, path
 from eyechart.harness.settings.figure import FONT, FONT_SIZE, WIDTH, FigureStyle
+from eyechart.harness.settings.judging import THRESHOLD
 
 if TYPE_CHECKING:
     import altair as alt
@@ -52,7 +52,7 @@ def figures(
     folders = [one.folder if isinstance(one, Run) else argument("runs", one, path) for one in given]
     named, beside = sorted_out(folders, as_warning)
     judged = _judged(given, named)
-    threshold = next((one.threshold for one in given if isinstance(one, Run)), Threshold())
+    threshold = next((one.threshold for one in given if isinstance(one, Run)), THRESHOLD)
     draw_more = [source.read(mine, judged, as_warning) for source, mine in beside]
     drawn = paper_figures(
         argument("kind", kind, full_text), sections(judged, threshold), style, draw_more

@@ -15,12 +15,10 @@ from eyechart.harness.analysis.comparison import Change, Comparison, compare_con
 from eyechart.harness.analysis.comparison_table import comparison_table
 from eyechart.harness.analysis.comparison_text import finding
 from eyechart.harness.analysis.confidence_text import confidence_finding
-from eyechart.harness.analysis.curve import Threshold
 from eyechart.harness.analysis.details import Prompts, prompts_of
 from eyechart.harness.analysis.draws import Drawn
 from eyechart.harness.analysis.drift import Drift, drift
 from eyechart.harness.analysis.effective_length import EffectiveLength
-from eyechart.harness.analysis.in_tokens import OWN
 from eyechart.harness.analysis.interval import span_text
 from eyechart.harness.analysis.judged_run import JudgedRun, read_run
 from eyechart.harness.analysis.known import known_finding
@@ -38,7 +36,6 @@ from eyechart.harness.face.arguments import (
     lengths_of,
     read_margin,
     read_threshold,
-    read_unit,
     texts_by_axis,
 )
 from eyechart.harness.face.listing import list_runs as listed_runs
@@ -59,7 +56,7 @@ class Run:
     def __init__(
         self,
         judged: JudgedRun,
-        threshold: Threshold,
+        threshold: float,
         task: Task | None = None,
         prompts: Prompts | None = None,
     ) -> None:
@@ -258,19 +255,17 @@ class Run:
         return "\n\n".join(table.text(form) for one in of_run for table in paper_tables(one))
 
     def compare(
-        self, axis: str, first: str, second: str, *, margin: float = MARGIN, unit: str = OWN
+        self, axis: str, first: str, second: str, *, margin: float = MARGIN
     ) -> RunComparison:
         """Compares two values of an axis on the same rows; recorded replies to different rows are
-        compared unpaired. With `unit="tokens"` effective lengths are in tokens of the row.
+        compared unpaired.
 
         Raises:
             CompareError: they cannot be compared.
         """
         named = argument("axis", axis, full_text)
         values = [argument("first", first, full_text), argument("second", second, full_text)]
-        compared = compare_conditions(
-            self.judged, named, values, self.threshold, unpaired=True, in_tokens=read_unit(unit)
-        )
+        compared = compare_conditions(self.judged, named, values, self.threshold, unpaired=True)
         return RunComparison(compared, margin)
 
     def __repr__(self) -> str:
@@ -359,7 +354,6 @@ def load_run(
     folder: str | Path,
     *,
     threshold: float = THRESHOLD,
-    relative: bool = False,
     tasks: str | Path = "",
     run_kept_code: bool = False,
 ) -> Run:
@@ -373,7 +367,7 @@ def load_run(
         JournalError: there is no run, or it cannot be read.
         UsageError: no length can be estimated at this threshold.
     """
-    of_threshold = read_threshold(threshold, relative=relative)
+    of_threshold = read_threshold(threshold)
     place = argument("folder", folder, path)
     known = "" if tasks == "" else str(argument("tasks", tasks, path))
     may_run = argument("run_kept_code", run_kept_code, switch)

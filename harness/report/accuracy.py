@@ -11,7 +11,7 @@ from eyechart.harness.analysis.effective_length import (
     NO_SINGLE_THRESHOLD,
     EffectiveLength,
 )
-from eyechart.harness.analysis.in_tokens import seen
+from eyechart.harness.analysis.in_tokens import length_in_tokens
 from eyechart.harness.analysis.interval import Bound
 from eyechart.harness.analysis.standing import Standing
 from eyechart.harness.report import charts
@@ -100,7 +100,7 @@ def panel_rows(section: Section, marked: Sequence[tuple[Series, Marks]]) -> dict
         "curve": [],
         "fit": [],
         "estimate": [],
-        "threshold": _thresholds(section, [series for series, _ in marked]),
+        "threshold": [{"y": section.threshold}],
     }
     for row, (series, marks) in enumerate(marked):
         data["curve"] += _curve_rows(series, marks)
@@ -152,7 +152,7 @@ def _in_units(
 ) -> dict[str, list[Bound | None]]:
     """Unit -> the effective length and both ends of its interval; `None` where not known."""
     in_task = [estimate.length, *estimate.length_ci]
-    in_tokens = seen(series.judged, section.threshold, in_tokens=True)
+    in_tokens = length_in_tokens(series.judged, section.threshold)
     own, characters, tokens = UNITS
     values = [None if bound is None else series.at(bound.length)[characters] for bound in in_task]
     return {
@@ -161,7 +161,7 @@ def _in_units(
             None if bound is None or value is None else Bound(bound.sign, round(value))
             for bound, value in zip(in_task, values, strict=True)
         ],
-        tokens: [None] * 3 if in_tokens is None else [in_tokens.length, *in_tokens.length_ci],
+        tokens: [None] * 3 if in_tokens is None else [in_tokens[0], *in_tokens[1]],
     }
 
 
@@ -179,11 +179,3 @@ def _fit_rows(section: Section, series: Series, marks: Marks) -> Rows:
         }
         for place, accuracy in enumerate(estimate.fit.accuracy)
     ]
-
-
-def _thresholds(section: Section, panel_series: Sequence[Series]) -> Rows:
-    threshold = section.threshold
-    if not threshold.relative:
-        return [{"y": threshold.share}]
-    estimates = [section.estimates.get(key_of(series)) for series in panel_series]
-    return [{"y": estimate.fit.required} for estimate in estimates if estimate is not None]

@@ -12,7 +12,7 @@ from eyechart.harness.analysis.comparison import (
     compare_runs,
 )
 from eyechart.harness.analysis.comparison_text import finding as finding_of
-from eyechart.harness.analysis.curve import SIGNIFICANT, Threshold
+from eyechart.harness.analysis.curve import SIGNIFICANT
 from eyechart.harness.analysis.details import RunDetails
 from eyechart.harness.analysis.effective_length import EffectiveLength, limited_by
 from eyechart.harness.analysis.family import Ranked, corrected, in_family
@@ -153,7 +153,7 @@ def _axis_effects(section: Section, run_details: RunDetails, axis: str) -> Itera
 
 
 def _compare_values(
-    run_details: RunDetails, axis: str, value: str, baseline: str, threshold: Threshold
+    run_details: RunDetails, axis: str, value: str, baseline: str, threshold: float
 ) -> dict[Condition, ConditionComparison]:
     """What `bench compare` finds, by the rest of the condition; empty without shared samples."""
     if value == baseline:

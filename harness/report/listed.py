@@ -13,7 +13,7 @@ import pandas as pd
 from eyechart.harness.analysis import tables
 from eyechart.harness.analysis.capacity import STATISTIC, capacity
 from eyechart.harness.analysis.comparison_cells import found_text
-from eyechart.harness.analysis.in_tokens import seen
+from eyechart.harness.analysis.in_tokens import length_in_tokens
 from eyechart.harness.analysis.interval import Bound, Span, span_text
 from eyechart.harness.analysis.judged_run import JudgedRun
 from eyechart.harness.analysis.overall import overall
@@ -110,12 +110,12 @@ def estimates_table(section: Section) -> ReportTable:
 def _tokens(section: Section, series: Series) -> dict[str, Value]:
     """Tokens a symbol, where they come from, and the effective length in tokens."""
     tokens = series.judged.tokens_a_symbol
-    estimate = seen(series.judged, section.threshold, in_tokens=True)
+    length, interval = length_in_tokens(series.judged, section.threshold) or (None, None)
     return {
         f"tokens a {singular(section.unit)}": None if tokens is None else round(tokens.value, 3),
         "from": "" if tokens is None else tokens.source,
-        "sees to, tokens": _bound(None if estimate is None else estimate.length),
-        "its interval, tokens": None if estimate is None else _span(estimate.length_ci),
+        "sees to, tokens": _bound(length),
+        "its interval, tokens": None if interval is None else _span(interval),
     }
 
 

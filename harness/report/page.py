@@ -18,7 +18,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from eyechart.harness.analysis.cells import INVISIBLE
-from eyechart.harness.analysis.curve import Threshold
+from eyechart.harness.analysis.curve import threshold_text
 from eyechart.harness.analysis.details import RunDetails
 from eyechart.harness.errors import JournalError
 from eyechart.harness.journal.files import replace_file
@@ -35,6 +35,7 @@ from eyechart.harness.report.reported import Reported, read_reported
 from eyechart.harness.report.section import UNITS, Section
 from eyechart.harness.report.standings import first_of, priced, scale_of
 from eyechart.harness.score.outcomes import NOT_SCORED, OUTCOMES
+from eyechart.harness.settings.judging import THRESHOLD
 
 _ASSETS = Path(__file__).parent / "assets"
 _SCRIPTS = ("page.js", "board.js", "narrow.js", "cards.js", "samples.js")
@@ -132,7 +133,9 @@ def _page(
             known_colours=looks.KNOWN_COLOURS,
             shapes=looks.SHAPES,
             dashes=looks.DASHES,
-            threshold=page_sections[0].section.threshold if page_sections else Threshold(),
+            threshold=threshold_text(
+                page_sections[0].section.threshold if page_sections else THRESHOLD
+            ),
         )
     )
 

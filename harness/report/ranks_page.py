@@ -15,6 +15,7 @@ from markupsafe import Markup
 
 from eyechart.harness.analysis.at_length import suited
 from eyechart.harness.analysis.cells import markdown_text
+from eyechart.harness.analysis.curve import threshold_text
 from eyechart.harness.analysis.leaderboard_file import Row, right_at_lengths
 from eyechart.harness.errors import JournalError
 from eyechart.harness.journal.files import replace_file
@@ -154,7 +155,7 @@ def reading(rows: Sequence[Row]) -> list[tuple[str, str]]:
 
 def _threshold(rows: Sequence[Row]) -> str:
     """`85 %`: the threshold of the first row that has one."""
-    return next((f"{100 * float(row['threshold']):g} %" for row in rows if row["threshold"]), "")
+    return next((threshold_text(float(row["threshold"])) for row in rows if row["threshold"]), "")
 
 
 def _shown(group: Group, at: Sequence[int], first: int, units: Mapping[str, str]) -> _Shown:

@@ -14,7 +14,7 @@ import pandas as pd
 
 from eyechart.harness.analysis.banded import band_of, is_banded
 from eyechart.harness.analysis.cell_table import cell_means
-from eyechart.harness.analysis.curve import Floats, Threshold
+from eyechart.harness.analysis.curve import Floats
 from eyechart.harness.analysis.details import RunDetails, read_details
 from eyechart.harness.analysis.effective_length import EffectiveLength
 from eyechart.harness.analysis.judged_run import JudgedCondition, JudgedRun
@@ -93,7 +93,7 @@ class Section:
     name: str
     """The name of the task, with its version if the report has several."""
     runs: tuple[RunDetails, ...]
-    threshold: Threshold
+    threshold: float
 
     @property
     def task(self) -> str:
@@ -207,17 +207,7 @@ class Section:
     @cached_property
     def standing(self) -> Standing:
         """The models by effective length, and which of them differ by test."""
-        return standing(self._named, self.threshold)
-
-    def standing_in(self, *, in_tokens: bool) -> Standing:
-        """The standing, with `in_tokens` by effective lengths in tokens of the row."""
-        if not in_tokens:
-            return self.standing
-        return standing(self._named, self.threshold, in_tokens=True)
-
-    @property
-    def _named(self) -> list[tuple[str, JudgedRun]]:
-        return [(details.name, details.run) for details in self.runs]
+        return standing([(shown.name, shown.run) for shown in self.runs], self.threshold)
 
     @cached_property
     def estimates(self) -> dict[tuple[str, str], EffectiveLength]:
@@ -234,7 +224,7 @@ def key_of(series: Series) -> tuple[str, str]:
     return series.run_details.name, series.condition.label
 
 
-def sections(runs: Sequence[JudgedRun], threshold: Threshold) -> list[Section]:
+def sections(runs: Sequence[JudgedRun], threshold: float) -> list[Section]:
     """A section for each task; tasks and models keep the order of `runs`."""
     by_task: dict[tuple[str, str], list[JudgedRun]] = {}
     for run in runs:

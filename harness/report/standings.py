@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 
 from eyechart.harness.analysis.at_length import AtLength, at_length, probability_text, suited
 from eyechart.harness.analysis.cost_at import cost_of_reply_at, many_text
-from eyechart.harness.analysis.curve import Threshold
+from eyechart.harness.analysis.curve import threshold_text
 from eyechart.harness.analysis.interval import Bound, Span, span_text
 from eyechart.harness.analysis.not_known import not_ranked
 from eyechart.harness.analysis.run_text import (
@@ -19,7 +19,6 @@ from eyechart.harness.analysis.run_text import (
     remedies,
 )
 from eyechart.harness.analysis.standing import Place, Standing
-from eyechart.harness.analysis.tokens_text import unit_note
 from eyechart.harness.report.section import Section
 from eyechart.harness.spec.columns import ASKED, RECORDED
 
@@ -223,7 +222,7 @@ def _line(place: Place, scale: Scale, at: Sequence[int]) -> StandingLine:
     )
 
 
-def suited_at(standing: Standing, threshold: Threshold, at: Sequence[int]) -> list[str]:
+def suited_at(standing: Standing, threshold: float, at: Sequence[int]) -> list[str]:
     """For each length of `at`, which models can be given a row of it; see `suited`."""
     unit = standing.places[0].run.spec.unit
     return [
@@ -233,7 +232,7 @@ def suited_at(standing: Standing, threshold: Threshold, at: Sequence[int]) -> li
                 for place in standing.places
             ],
             length,
-            str(threshold),
+            threshold_text(threshold),
             unit,
         )
         for length in at
@@ -293,9 +292,6 @@ def _place_notes(place: Place, standing: Standing) -> Iterator[str]:
 def standing_notes(standing: Standing) -> list[str]:
     """Limits of the ranks, in sentences; mostly empty."""
     notes = [note for place in standing.places for note in _place_notes(place, standing)]
-    if standing.in_tokens:
-        unit = standing.places[0].run.spec.unit
-        notes.append(unit_note([place.tokens for place in standing.places], unit))
     if not standing.complete:
         notes.append(
             f"Of {len(standing.places)} models the effective lengths of each pair were compared, "

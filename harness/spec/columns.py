@@ -84,7 +84,7 @@ READ = ("read", "chance", *_with_ci("calibration_error"))
 """Columns of how answers were got; of forced choices the share that guesses have right, and the
 expected calibration error."""
 EFFECTIVE_LENGTH = (
-    *("adaptive", "n", "not_scored", *READ, *OVERALL, "threshold", "threshold_of"),
+    *("adaptive", "n", "not_scored", *READ, *OVERALL, "threshold"),
     *(*ESTIMATE, "error_growth", *TOKENS, *COST),
 )
 """Columns of `effective_length.csv` after the axes."""
@@ -118,7 +118,7 @@ MANY_REPLIES = 1000
 """A table shows what this many replies cost: one costs too little to be read."""
 LEADERBOARD = (
     *("task", "task_version", "condition", "model", *OF_MODEL),
-    *("kind", "default", "control", "adaptive", "n", "not_scored", "threshold", "threshold_of"),
+    *("kind", "default", "control", "adaptive", "n", "not_scored", "threshold"),
     *(*ESTIMATE, *BY_TEST, P_FURTHEST, "capacity", *TOKENS, *COST, COST_A_REPLY, COST_AT),
     *("source", "collected", "settings", "fingerprint", "date", "server", "software", "command"),
 )

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-TOKENS = "tokens"
-"""The unit that a length of every task can be told in."""
 SYMBOLS = "symbols"
 """The unit of a task whose file names none."""
 _ENDINGS = (("ies", "y"), ("ches", "ch"), ("shes", "sh"), ("sses", "ss"), ("xes", "x"), ("s", ""))

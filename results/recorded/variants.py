@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any
 
 from eyechart.harness.analysis.capacity import Capacity, capacity
-from eyechart.harness.analysis.curve import Threshold
 from eyechart.harness.analysis.effective_length import EffectiveLength
 from eyechart.harness.analysis.judged_run import JudgedCondition, JudgedRun, read_run
 from eyechart.harness.satellites.recorded.fields import Columns
@@ -22,6 +21,7 @@ from eyechart.harness.satellites.recorded.recorder import import_recorded
 from eyechart.harness.satellites.recorded.rows import Rows
 from eyechart.harness.satellites.recorded.sources import given_files
 from eyechart.harness.score.outcomes import OUTCOMES
+from eyechart.harness.settings.judging import THRESHOLD
 from eyechart.harness.task.catalogue import built_in_files, open_task
 
 TASK = "capacity/items"
@@ -55,7 +55,7 @@ class Variant:
     @cached_property
     def estimate(self) -> EffectiveLength:
         """The effective length at 85 %."""
-        found = self.judged.effective_length(Threshold())
+        found = self.judged.effective_length(THRESHOLD)
         assert found is not None
         return found
 

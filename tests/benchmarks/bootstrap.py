@@ -14,8 +14,9 @@ from time import perf_counter
 
 import numpy as np
 
-from eyechart.harness.analysis.curve import Curve, Threshold, curve
+from eyechart.harness.analysis.curve import Curve, curve
 from eyechart.harness.analysis.effective_length import effective_length, passing_lengths
+from eyechart.harness.settings.judging import THRESHOLD
 from tests.benchmarks.measure import show
 
 LENGTHS = np.array([5, 10, 20, 50, 100, 200, 500])
@@ -39,7 +40,7 @@ def one_by_one(some: Sequence[Curve], resamples: int) -> None:
         drawn = []
         for _ in range(resamples):
             rows = rng.integers(len(one.correct), size=len(one.correct))
-            drawn.append(passing_lengths(one.correct[rows].mean(axis=0)[None], Threshold())[0])
+            drawn.append(passing_lengths(one.correct[rows].mean(axis=0)[None], THRESHOLD)[0])
         np.quantile(drawn, (0.025, 0.975), method="inverted_cdf")
 
 

@@ -16,11 +16,11 @@ from time import process_time
 
 from eyechart.harness.analysis.comparability import have_other_rows
 from eyechart.harness.analysis.comparison import sides_of
-from eyechart.harness.analysis.curve import Threshold
 from eyechart.harness.analysis.family import corrected
 from eyechart.harness.analysis.further import Sides, sides_difference
 from eyechart.harness.analysis.judged_run import read_run
 from eyechart.harness.analysis.standing import LengthTest, length_tests
+from eyechart.harness.settings.judging import THRESHOLD
 
 
 def main() -> None:
@@ -34,9 +34,9 @@ def main() -> None:
         if have_other_rows(judged[left], judged[right])
     }
     started = process_time()
-    tests = length_tests(judged, Sides(Threshold()), other_rows)
+    tests = length_tests(judged, Sides(THRESHOLD), other_rows)
     tests_s = process_time() - started
-    started, sides = process_time(), Sides(Threshold())
+    started, sides = process_time(), Sides(THRESHOLD)
     differences = []
     for left, right in tests:
         other = (left, right) in other_rows

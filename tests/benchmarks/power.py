@@ -14,9 +14,10 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from eyechart.harness.analysis.curve import Curve, Floats, Threshold
+from eyechart.harness.analysis.curve import Curve, Floats
 from eyechart.harness.analysis.paired import holm, mcnemar
 from eyechart.harness.analysis.power import FROM, smallest_factor, smallest_fall
+from eyechart.harness.settings.judging import THRESHOLD
 from eyechart.harness.spec import Line, lines_of
 from tests.benchmarks.measure import show
 from tests.curves import length_difference
@@ -79,7 +80,7 @@ def rows_of_factors(comparisons: int) -> Iterator[list[str]]:
                 length_difference(
                     answers(lines, samples, middle * factor**0.5, rng),
                     answers(lines, samples, middle / factor**0.5, rng),
-                    Threshold(),
+                    THRESHOLD,
                 ).further
                 for _ in range(comparisons)
             ]

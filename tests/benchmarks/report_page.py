@@ -23,7 +23,6 @@ import time
 from functools import partial
 from pathlib import Path
 
-from eyechart.harness.analysis.curve import Threshold
 from eyechart.harness.analysis.judged_run import read_run
 from eyechart.harness.plan.plan import plan
 from eyechart.harness.plan.resolved_model import resolve_model
@@ -31,6 +30,7 @@ from eyechart.harness.report.page import write_report
 from eyechart.harness.report.section import sections
 from eyechart.harness.run.limits import RunLimits
 from eyechart.harness.run.run_request import RunRequest
+from eyechart.harness.settings.judging import THRESHOLD
 from eyechart.harness.spec import Settings
 from eyechart.harness.task.catalogue import built_in_files, open_task
 from eyechart.providers.base import Reply, Request, Usage
@@ -122,7 +122,7 @@ def measured(out: Path, samples: int, models: int) -> bool:
     runs = make_runs(out / "results", samples, models)
     started = time.perf_counter()
     (page,) = write_report(
-        sections([*map(read_run, runs)], Threshold()), out / "report.html", warn=print
+        sections([*map(read_run, runs)], THRESHOLD), out / "report.html", warn=print
     )
     tell("report in", f"{time.perf_counter() - started:.1f} s")
     size = page.stat().st_size / MEGA

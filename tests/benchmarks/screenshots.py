@@ -23,7 +23,6 @@ from pathlib import Path
 
 from playwright.sync_api import sync_playwright
 
-from eyechart.harness.analysis.curve import Threshold
 from eyechart.harness.analysis.judged_run import read_run
 from eyechart.harness.cli.leaderboard import write
 from eyechart.harness.cli.readable import Reading
@@ -33,6 +32,7 @@ from eyechart.harness.report.page import write_report
 from eyechart.harness.report.section import sections
 from eyechart.harness.run.limits import RunLimits
 from eyechart.harness.run.run_request import RunRequest
+from eyechart.harness.settings.judging import THRESHOLD
 from eyechart.harness.spec import Settings
 from eyechart.harness.task.catalogue import built_in_files, open_task
 from eyechart.providers.base import Reply, Request, Usage
@@ -107,7 +107,7 @@ def take(page: Path, name: str, folder: Path) -> list[Path]:
 def report(folders: Sequence[Path], out: Path) -> Path:
     """The report's page."""
     (page,) = write_report(
-        sections([*map(read_run, folders)], Threshold()), out / "report.html", warn=print
+        sections([*map(read_run, folders)], THRESHOLD), out / "report.html", warn=print
     )
     return page
 
@@ -115,7 +115,7 @@ def report(folders: Sequence[Path], out: Path) -> Path:
 def leaderboard(folders: Sequence[Path], out: Path) -> Path:
     """The leaderboard's page."""
     write(
-        folders, out / "leaderboard.csv", None, Reading(Threshold(), "", run_kept_code=False), at=AT
+        folders, out / "leaderboard.csv", None, Reading(THRESHOLD, "", run_kept_code=False), at=AT
     )
     return out / "leaderboard.html"
 

@@ -11,9 +11,10 @@ from eyechart.harness.analysis.comparison_cells import (
     found_text,
 )
 from eyechart.harness.analysis.comparison_text import p_text
+from eyechart.harness.analysis.curve import threshold_text
 from eyechart.harness.analysis.effective_length import EffectiveLength
 from eyechart.harness.analysis.family import Ranking, ranks_text
-from eyechart.harness.analysis.paper_text import length_cell, notes, threshold_text
+from eyechart.harness.analysis.paper_text import length_cell, notes
 from eyechart.harness.analysis.run_text import not_by_length, ranking_finding, ranking_notes
 from eyechart.harness.report.paper.tables import PaperTable, comparison_tables
 from eyechart.harness.spec import varied_axes, varied_label

@@ -10,17 +10,16 @@ from functools import partial
 from eyechart.harness.analysis.at_length import probability_text
 from eyechart.harness.analysis.banded import Shown, shown_lines
 from eyechart.harness.analysis.cells import escaped, markdown_text
-from eyechart.harness.analysis.comparison import Comparison, ConditionComparison
+from eyechart.harness.analysis.comparison import Comparison
 from eyechart.harness.analysis.comparison_cells import (
     accuracy_cell,
     area_rows,
     factor_cell,
     points_cell,
-    seen_cell,
 )
 from eyechart.harness.analysis.comparison_text import finding, p_text
 from eyechart.harness.analysis.cost_at import cost_texts
-from eyechart.harness.analysis.curve import Threshold
+from eyechart.harness.analysis.curve import threshold_text
 from eyechart.harness.analysis.effective_length import EffectiveLength
 from eyechart.harness.analysis.judged_run import JudgedCondition
 from eyechart.harness.analysis.paper_text import (
@@ -29,7 +28,6 @@ from eyechart.harness.analysis.paper_text import (
     interval_text,
     length_cell,
     notes,
-    threshold_text,
 )
 from eyechart.harness.analysis.standing import Place, Standing
 from eyechart.harness.report.section import Section, key_of
@@ -163,9 +161,8 @@ def comparison_tables(comparison: Comparison, margin: float) -> Iterator[PaperTa
             for row, p in compared.lines
         ]
         length = compared.length
-        seen = "sees to (" + threshold_text(comparison.threshold)
-        seen += ")" if not comparison.in_tokens else "), tokens"
-        ends = [(seen, *_both(comparison, compared), factor_cell(length), "")]
+        seen = f"sees to ({threshold_text(comparison.threshold)})"
+        ends = [(seen, *map(length_cell, compared.estimates), factor_cell(length), "")]
         ends += [(*row, "") for row in area_rows(compared.area)]
         yield PaperTable(
             f"Accuracy in % of {comparison.first} and {comparison.second} on {comparison.task}"
@@ -179,16 +176,13 @@ def comparison_tables(comparison: Comparison, margin: float) -> Iterator[PaperTa
         )
 
 
-def standing_tables(
-    found: Sequence[Section], at: Sequence[int] = (), *, in_tokens: bool = False
-) -> Iterator[PaperTable]:
+def standing_tables(found: Sequence[Section], at: Sequence[int] = ()) -> Iterator[PaperTable]:
     """The models of each task by effective length, as `bench leaderboard` prints them, with the
-    accuracy at each length `at`; tasks with a single model are in one table. With `in_tokens`
-    effective lengths are in tokens of the row.
+    accuracy at each length `at`; tasks with a single model are in one table.
     """
     alone = []
     for section in found:
-        standing = section.standing_in(in_tokens=in_tokens)
+        standing = section.standing
         if len(standing.places) > 1:
             yield _standing(section, standing, at)
         else:
@@ -249,7 +243,7 @@ def _tasks(alone: Sequence[tuple[Section, Standing]], at: Sequence[int]) -> Pape
 
 
 def _lengths_of(
-    places: Sequence[Place], at: Sequence[int], threshold: Threshold, head: str
+    places: Sequence[Place], at: Sequence[int], threshold: float, head: str
 ) -> dict[str, list[str]]:
     """Header -> texts of the effective lengths, and of the accuracies at each length `at`."""
     texts = [at_texts(place.estimate, at, threshold) for place in places]
@@ -259,16 +253,6 @@ def _lengths_of(
         **{name: [one[name] for one in texts] for name in texts[0]},
         **{name: [one[name] for one in prices] for name in prices[0]},
     }
-
-
-def _both(comparison: Comparison, compared: ConditionComparison) -> tuple[str, str]:
-    """Both effective lengths: with their intervals if they are those of the runs' own tables."""
-    length = compared.length
-    if comparison.in_tokens or compared.is_on_shared:
-        first, second = zip((length.first, length.second), length.limits, strict=True)
-        return seen_cell(*first), seen_cell(*second)
-    first_length, second_length = map(length_cell, compared.estimates)
-    return first_length, second_length
 
 
 def _lengths(section: Section) -> PaperTable:

@@ -14,7 +14,6 @@ from functools import partial
 from pathlib import Path
 from typing import cast, get_args
 
-from eyechart.harness.analysis.curve import Threshold
 from eyechart.harness.analysis.details import Prompts, RunDetails, prompts_of, read_details
 from eyechart.harness.cli.readable import each_readable
 from eyechart.harness.cli.terminal import echo, warn
@@ -29,6 +28,7 @@ from eyechart.harness.satellites.export.every_eval_ever.samples import lines
 from eyechart.harness.satellites.export.model_identity import HUB_NAME, UNKNOWN, Weights
 from eyechart.harness.satellites.export.publishable import Publishable, read_publishable
 from eyechart.harness.settings import checks
+from eyechart.harness.settings.judging import THRESHOLD
 from eyechart.harness.spec import exact_json
 from eyechart.providers.naming import named
 
@@ -75,7 +75,7 @@ def every_eval_ever(
     incomplete: bool = False,
     tasks: str = "",
     run_kept_code: bool = False,
-    threshold: Threshold = Threshold(),
+    threshold: float = THRESHOLD,
 ) -> int:
     """Writes a record of each run under `output`/data, and its samples beside it; returns the exit
     code.

@@ -14,7 +14,6 @@ from eyechart.harness.cli.options import (
     PLANNED,
     JsonOption,
     OwnTasksOption,
-    RelativeOption,
     RunKeptCodeOption,
     RunsArgument,
     ThresholdOption,
@@ -221,7 +220,6 @@ def every_eval_ever(
     tasks: OwnTasksOption = "",
     run_kept_code: RunKeptCodeOption = False,
     threshold: ThresholdOption = THRESHOLD,
-    relative: RelativeOption = False,
     as_json: JsonOption = False,
 ) -> None:
     """Write runs in the schema of the EvalEval coalition, "Every Eval Ever" 0.3.0.
@@ -248,7 +246,7 @@ def every_eval_ever(
             incomplete=incomplete,
             tasks=tasks,
             run_kept_code=run_kept_code,
-            threshold=read_threshold(threshold, relative=relative),
+            threshold=read_threshold(threshold),
         )
 
     raise typer.Exit(documents.files(work, as_json=as_json))

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from eyechart.harness.analysis.curve import Threshold, is_at_floor
+from eyechart.harness.analysis.curve import is_at_floor
 from eyechart.harness.analysis.judged_run import JudgedRun, read_run
 from eyechart.harness.cli.asked_dry_run import show_asking
 from eyechart.harness.cli.comparing import ask_until_decided, check_margin
@@ -38,7 +38,6 @@ class Wanted:
 
     save: bool
     threshold: float
-    relative: bool
     margin: float
     fail_if: str | None
     junit: Path | None
@@ -54,7 +53,7 @@ class Wanted:
 
 def gate(baseline: Path, folders: Sequence[Path], wanted: Wanted) -> int:
     """Saves a baseline, or compares runs with one; returns the exit code."""
-    threshold = read_threshold(wanted.threshold, relative=wanted.relative)
+    threshold = read_threshold(wanted.threshold)
     _check(baseline, wanted)
     if wanted.save:
         return _save(baseline, _read(folders, wanted, warn), threshold, wanted.margin)
@@ -87,7 +86,7 @@ def _why(error: KeyboardInterrupt | Failure) -> str:
 
 
 def _gated(
-    before: Sequence[JudgedRun], folders: Sequence[Path], wanted: Wanted, threshold: Threshold
+    before: Sequence[JudgedRun], folders: Sequence[Path], wanted: Wanted, threshold: float
 ) -> tuple[list[Gated], list[JudgedRun]]:
     """The verdicts, and the runs; these are asked first where that is wanted."""
     runs = _read(folders, wanted, warn)
@@ -111,7 +110,7 @@ def _askings(
     before: Sequence[JudgedRun],
     runs: Sequence[JudgedRun],
     limits: Limits,
-    threshold: Threshold,
+    threshold: float,
     margin: float,
 ) -> list[Asking]:
     """How the run of each task is asked, each as if no other were."""
@@ -132,7 +131,7 @@ def _ask(
     before: Sequence[JudgedRun],
     runs: Sequence[JudgedRun],
     limits: Limits,
-    threshold: Threshold,
+    threshold: float,
     margin: float,
 ) -> set[Path]:
     """Asks the run of each task until it is decided; returns the folders of those that are."""
@@ -213,7 +212,7 @@ def _write(tasks: Sequence[outputs.Shown], wanted: Wanted) -> None:
             file.write(f"\n{outputs.summary(tasks)}" if file.tell() else outputs.summary(tasks))
 
 
-def _save(baseline: Path, runs: Sequence[JudgedRun], threshold: Threshold, margin: float) -> int:
+def _save(baseline: Path, runs: Sequence[JudgedRun], threshold: float, margin: float) -> int:
     """Raises `UsageError`, before anything is written, for a threshold that guesses reach. Warns of
     a run with which none can be compared.
     """

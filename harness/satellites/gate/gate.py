@@ -10,7 +10,6 @@ from pathlib import Path
 from eyechart.harness.analysis.comparability import setting_text
 from eyechart.harness.analysis.comparison import Comparison, compare_runs
 from eyechart.harness.analysis.comparison_text import finding
-from eyechart.harness.analysis.curve import Threshold
 from eyechart.harness.analysis.drift import drift_notes
 from eyechart.harness.analysis.further import mean_difference
 from eyechart.harness.analysis.judged_run import JudgedRun
@@ -105,7 +104,7 @@ class Gated:
 def gate(
     baseline: Sequence[JudgedRun],
     runs: Sequence[JudgedRun],
-    threshold: Threshold,
+    threshold: float,
     margin: float,
     decided: Collection[Path] = (),
     *,

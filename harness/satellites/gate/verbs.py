@@ -17,7 +17,6 @@ from eyechart.harness.cli.options import (
     MarginOption,
     MostAskedOption,
     OwnTasksOption,
-    RelativeOption,
     RunKeptCodeOption,
     RunsArgument,
     ThresholdOption,
@@ -51,7 +50,6 @@ def gate(
         bool, typer.Option("--save", help="Write the verdicts of the runs to BASELINE.")
     ] = False,
     threshold: ThresholdOption = THRESHOLD,
-    relative: RelativeOption = False,
     margin: MarginOption = MARGIN,
     fail_if: Annotated[
         str | None,
@@ -101,7 +99,6 @@ def gate(
             command.Wanted(
                 save=save,
                 threshold=threshold,
-                relative=relative,
                 margin=margin,
                 fail_if=fail_if,
                 junit=junit,

@@ -17,10 +17,11 @@ import numpy as np
 import numpy.typing as npt
 
 from eyechart.harness.analysis.adaptive import Aim, next_step
-from eyechart.harness.analysis.curve import Curve, Floats, Threshold
+from eyechart.harness.analysis.curve import Curve, Floats
 from eyechart.harness.analysis.effective_length import effective_length
 from eyechart.harness.analysis.fit import fit
 from eyechart.harness.settings.checks import COARSEST, FINEST
+from eyechart.harness.settings.judging import THRESHOLD
 from tests.benchmarks.simulation.coverage import COVERED, SAID
 from tests.benchmarks.simulation.draws import (
     CORRELATION,
@@ -140,7 +141,7 @@ def _full_widths(case: Case, runs: int) -> Floats:
         _, correct, lengths = draw(setting, run)
         for place, samples in enumerate(FULL_SAMPLES):
             counts = np.full(len(LINES), samples)
-            widths[run, place] = fit(asked(correct, lengths, counts), Threshold()).octaves()
+            widths[run, place] = fit(asked(correct, lengths, counts), THRESHOLD).octaves()
     return np.minimum.accumulate(widths.mean(axis=0))
 
 
@@ -165,7 +166,7 @@ def _one_run(setting: Setting, run: int, aims: Sequence[Aim]) -> Iterator[tuple[
         result = effective_length(samples)
         symbols = float(symbols_to[counts, np.arange(len(LINES))].sum())
         yield (
-            fit(samples, Threshold()).octaves(),
+            fit(samples, THRESHOLD).octaves(),
             float(counts.sum()) / len(LINES),
             symbols / symbols_of_one,
             float(holds_what_it_says(result, truth)),

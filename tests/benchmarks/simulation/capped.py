@@ -12,9 +12,9 @@ from itertools import product
 import numpy as np
 
 from eyechart.harness.analysis.adaptive import Aim
-from eyechart.harness.analysis.curve import Threshold
 from eyechart.harness.analysis.effective_length import effective_length
 from eyechart.harness.analysis.fit import fit
+from eyechart.harness.settings.judging import THRESHOLD
 from tests.benchmarks.simulation.adaptive import MOST_SAMPLES, Case, asked, counts_at_the_end
 from tests.benchmarks.simulation.coverage import COVERED, SAID
 from tests.benchmarks.simulation.draws import CORRELATION, LINES, Setting, draw, holds_what_it_says
@@ -57,8 +57,8 @@ def _one_run(setting: Setting, run: int, aim: Aim) -> tuple[float, ...]:
     full = curve_of(np.full(len(LINES), FULL))
     return (
         float(counts.sum()) / (FULL * len(LINES)),
-        fit(samples, Threshold()).octaves(),
-        fit(full, Threshold()).octaves(),
+        fit(samples, THRESHOLD).octaves(),
+        fit(full, THRESHOLD).octaves(),
         float(holds_what_it_says(result, truth)),
         float(not result.one_threshold),
     )

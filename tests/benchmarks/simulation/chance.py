@@ -10,7 +10,7 @@ from itertools import product
 
 import numpy as np
 
-from eyechart.harness.analysis.curve import Curve, Floats, Threshold
+from eyechart.harness.analysis.curve import Curve, Floats
 from eyechart.harness.analysis.fit import fit
 from eyechart.harness.settings.judging import THRESHOLD
 from tests.benchmarks.simulation.coverage import COVERED
@@ -73,7 +73,7 @@ def measure(case: Case, runs: int) -> Row:
     for run in range(runs):
         truth, curve = case.draw(run)
         for name, samples in (("known", curve), ("ignored", replace(curve, guessed=None))):
-            interval = fit(samples, Threshold()).interval()
+            interval = fit(samples, THRESHOLD).interval()
             held[name].append(holds(interval, truth, (SHORTEST, LONGEST)))
             widths[name].append(width(interval))
     row: dict[str, str | int | float] = {

@@ -10,7 +10,7 @@ from itertools import product
 
 import numpy as np
 
-from eyechart.harness.analysis.curve import Curve, Floats, Threshold
+from eyechart.harness.analysis.curve import Curve, Floats
 from eyechart.harness.analysis.effective_length import effective_length, has_single_threshold
 from eyechart.harness.analysis.fit import fit
 from eyechart.harness.analysis.one_threshold import LEVEL
@@ -154,7 +154,7 @@ def measure(setting: Setting, runs: int) -> Row:
         row["told"] = float(np.mean([told_where(dip, *one) for one in drawn]))
         row["held"] = float(np.mean(said_and_held)) if said_and_held else None
     else:
-        threshold, shape = Threshold(), FALLING[setting.shape]
+        threshold, shape = THRESHOLD, FALLING[setting.shape]
         curves = [_draw(shape, setting, run)[1] for run in range(runs)]
         said = float(
             np.mean([not has_single_threshold(c, fit(c, threshold), threshold) for c in curves])

@@ -9,8 +9,9 @@ from itertools import product
 import numpy as np
 import numpy.typing as npt
 
-from eyechart.harness.analysis.curve import Curve, Floats, Threshold
+from eyechart.harness.analysis.curve import Curve, Floats
 from eyechart.harness.analysis.fit import Fit, fit
+from eyechart.harness.settings.judging import THRESHOLD
 from eyechart.harness.spec import Line, line_start
 from tests.benchmarks.simulation.draws import CORRELATION, Setting, answers, holds, rows_field
 from tests.benchmarks.simulation.shapes import Truth
@@ -31,7 +32,7 @@ LINES = tuple(
 SAMPLES = 16
 SHAPES = ("slope 1.5", "slope 2", "slope 4", "lapse 3 %", "lapse 8 %", "step", "two-stage")
 """Those with a crossing that is drawn, without irregular ones."""
-_THRESHOLD = Threshold()
+_THRESHOLD = THRESHOLD
 
 
 def draw(setting: Setting, run: int) -> tuple[Truth, Curve]:

@@ -11,9 +11,10 @@ from itertools import product
 import numpy as np
 
 from eyechart.harness.analysis.comparison import Comparison, ConditionComparison
-from eyechart.harness.analysis.curve import RESAMPLES, Curve, Threshold, areas_under
+from eyechart.harness.analysis.curve import RESAMPLES, Curve, areas_under
 from eyechart.harness.analysis.paired import compare_pairs, holm
 from eyechart.harness.analysis.tokens_of_row import PairTokens
+from eyechart.harness.settings.judging import THRESHOLD
 from eyechart.harness.spec import Condition
 from tests.benchmarks.simulation.draws import (
     CORRELATION,
@@ -48,7 +49,7 @@ def compare(first: Curve, second: Curve) -> Comparison:
 
     Only the intervals of the single lines have fewer draws: no verdict goes by them.
     """
-    threshold, pair = Threshold(), (first, second)
+    threshold, pair = THRESHOLD, (first, second)
     paired = replace(compare_pairs(pair, resamples=_FEW), resamples=RESAMPLES)
     p_values = tuple(holm([line.p for line in paired.lengths]))
     length = length_difference(*pair, threshold)

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import product
 
-from eyechart.harness.analysis.curve import SIGNIFICANT, Threshold
+from eyechart.harness.analysis.curve import SIGNIFICANT
 from eyechart.harness.analysis.paired import label_test
+from eyechart.harness.settings.judging import THRESHOLD
 from tests.benchmarks.simulation.draws import CORRELATION, Setting, simulate_pair
 from tests.benchmarks.simulation.table import SETTING, Column, Row, Simulation, Spread
 from tests.curves import length_difference
@@ -44,7 +45,7 @@ def _said(case: Case, run: int, factor: float) -> tuple[int, bool]:
     second = setting.family.draw(setting.seed(run), factor)
     pair = simulate_pair(setting, run, second, sides=case.sides)
     differ = label_test([pair])[0] < SIGNIFICANT
-    return length_difference(*pair, Threshold()).further, differ
+    return length_difference(*pair, THRESHOLD).further, differ
 
 
 def measure(case: Case, runs: int) -> Row:

@@ -8,9 +8,9 @@ from itertools import product
 
 import numpy as np
 
-from eyechart.harness.analysis.curve import Threshold
 from eyechart.harness.analysis.fit import fit
 from eyechart.harness.analysis.furthest import furthest
+from eyechart.harness.settings.judging import THRESHOLD
 from tests.benchmarks.simulation.at_length import calibration
 from tests.benchmarks.simulation.draws import (
     CORRELATION,
@@ -40,7 +40,7 @@ def _table(setting: Setting, run: int) -> tuple[list[float | None], int]:
         field = normal_field(rng, setting.samples, setting.rows)
         curves.append(full_curve(answers(truth, lengths, field), lengths))
         crossings.append(truth.crossing)
-    found = furthest([fit(curve, Threshold()) for curve in curves])
+    found = furthest([fit(curve, THRESHOLD) for curve in curves])
     return found, int(np.argmax(crossings))
 
 

@@ -9,11 +9,12 @@ from itertools import product
 
 import numpy as np
 
-from eyechart.harness.analysis.curve import Floats, Threshold
+from eyechart.harness.analysis.curve import Floats
 from eyechart.harness.analysis.limit import MIXED
 from eyechart.harness.analysis.limits import Scored, scored_length
 from eyechart.harness.score.outcomes import Cause, Outcome
 from eyechart.harness.score.readings import Reading
+from eyechart.harness.settings.judging import THRESHOLD
 from tests.benchmarks.simulation.draws import (
     CORRELATION,
     LINES,
@@ -28,7 +29,7 @@ from tests.benchmarks.simulation.table import Column, Row, Simulation, Spread
 SAMPLES = (5, 20, 40)
 CURVES = (("slope 4", 0.0), ("slope 1.5", CORRELATION), ("step", CORRELATION))
 """Shape and correlation of rows. The constants of `analysis.limits` were chosen on the first."""
-_THRESHOLD = Threshold()
+_THRESHOLD = THRESHOLD
 _EARLY = 3.0
 """The other cause begins at the crossing over this."""
 

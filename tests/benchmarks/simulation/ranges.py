@@ -11,9 +11,10 @@ from itertools import product
 import numpy as np
 import numpy.typing as npt
 
-from eyechart.harness.analysis.curve import Curve, Threshold
+from eyechart.harness.analysis.curve import Curve
 from eyechart.harness.analysis.effective_length import crossing
 from eyechart.harness.analysis.fit import fit
+from eyechart.harness.settings.judging import THRESHOLD
 from eyechart.harness.spec import Line, fifth_around, line_start, lines_of
 from tests.benchmarks.simulation.coverage import COVERED, SAMPLES
 from tests.benchmarks.simulation.draws import LINES, Setting, answers, holds, rows_field
@@ -110,7 +111,7 @@ def measure(case: Case, runs: int) -> Row:
         held = []
         for run in range(runs):
             truth, curve = case.draw(run, zone)
-            _, interval = crossing(curve, fit(curve, Threshold()), Threshold())
+            _, interval = crossing(curve, fit(curve, THRESHOLD), THRESHOLD)
             held.append(holds(interval, truth.crossing, case.ends))
         shares[zone] = float(np.mean(held))
     return {

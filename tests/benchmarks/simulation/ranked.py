@@ -11,7 +11,7 @@ from itertools import combinations, product
 import numpy as np
 
 from eyechart.harness.analysis.adaptive import around_crossing
-from eyechart.harness.analysis.curve import Curve, Threshold
+from eyechart.harness.analysis.curve import Curve
 from eyechart.harness.analysis.family import rank_range
 from eyechart.harness.analysis.further import Side, fitted_side, joined
 from eyechart.harness.analysis.next_pairs import SURE, WAVES, is_decided, next_wave
@@ -19,7 +19,7 @@ from eyechart.harness.analysis.next_ranked import BEST, RANKS, pairs_of
 from eyechart.harness.analysis.paired import paired
 from eyechart.harness.analysis.standing import LengthTest, Pair, tests_between
 from eyechart.harness.plan.selection import MOST_SAMPLES
-from eyechart.harness.settings.judging import MARGIN
+from eyechart.harness.settings.judging import MARGIN, THRESHOLD
 from tests.benchmarks.simulation.asked import EQUAL, with_rows
 from tests.benchmarks.simulation.draws import (
     CORRELATION,
@@ -79,7 +79,7 @@ class Look:
     def __init__(self, curves: Sequence[Curve], counts: Sequence[Sequence[int]]) -> None:
         pairs = zip(curves, counts, strict=True)
         self.curves = [with_rows(curve, of_line) for curve, of_line in pairs]
-        self.sides: list[Side] = [fitted_side(curve, Threshold()) for curve in self.curves]
+        self.sides: list[Side] = [fitted_side(curve, THRESHOLD) for curve in self.curves]
         single = [place for place, side in enumerate(self.sides) if side.one_threshold]
         self.tests: dict[Pair, LengthTest] = tests_between(
             {

@@ -12,7 +12,7 @@ from itertools import product
 
 import numpy as np
 
-from eyechart.harness.analysis.curve import SIGNIFICANT, Curve, Floats, Threshold
+from eyechart.harness.analysis.curve import SIGNIFICANT, Curve, Floats
 from eyechart.harness.analysis.paired import label_test
 from eyechart.harness.settings.judging import THRESHOLD
 from tests.benchmarks.simulation.draws import (
@@ -103,7 +103,7 @@ def draw_pair(case: Case, run: int, factor: float = 1.0, rows: int = 0) -> tuple
 def measure(case: Case, runs: int) -> Row:
     """One row of the table."""
     pairs = [draw_pair(case, run) for run in range(runs)]
-    further = sum(length_difference(*pair, Threshold()).further != 0 for pair in pairs) / runs
+    further = sum(length_difference(*pair, THRESHOLD).further != 0 for pair in pairs) / runs
     differ = sum(label_test([pair])[0] < SIGNIFICANT for pair in pairs) / runs
     return {
         "shape": case.setting.shape,

@@ -8,9 +8,10 @@ from itertools import product
 
 import numpy as np
 
-from eyechart.harness.analysis.curve import SIGNIFICANT, Curve, Threshold
+from eyechart.harness.analysis.curve import SIGNIFICANT, Curve
 from eyechart.harness.analysis.further import fitted_side, sides_difference
 from eyechart.harness.analysis.paired import compare_unpaired, holm
+from eyechart.harness.settings.judging import THRESHOLD
 from eyechart.harness.spec import Line, line_start
 from tests.benchmarks.simulation.draws import CORRELATION, Setting, answers, rows_field
 from tests.benchmarks.simulation.further import FACTORS, MOST_FALSE, POWER_RUNS
@@ -50,7 +51,7 @@ def _said(setting: Setting, run: int, factor: float) -> tuple[int, bool]:
     """
     family, seed = setting.family, setting.seed(run)
     first, second = draw(setting, run, (family.draw(seed), family.draw(seed, factor)))
-    sides = fitted_side(first, Threshold()), fitted_side(second, Threshold())
+    sides = fitted_side(first, THRESHOLD), fitted_side(second, THRESHOLD)
     length = sides_difference(*sides, paired=False)
     lines = holm([line.p for line in compare_unpaired(first, second).lengths])
     return length.further, min(lines) < SIGNIFICANT

@@ -17,11 +17,10 @@ from functools import cached_property
 from pathlib import PurePosixPath
 from typing import Any, Literal, TypeAlias
 
-from eyechart.harness.analysis.curve import RESAMPLES, Threshold
+from eyechart.harness.analysis.curve import RESAMPLES
 from eyechart.harness.analysis.effective_length import EffectiveLength
 from eyechart.harness.analysis.interval import Bound, span_text
 from eyechart.harness.analysis.judged_run import JudgedCondition
-from eyechart.harness.analysis.tables import threshold_columns
 from eyechart.harness.journal.manifest import Manifest
 from eyechart.harness.journal.software import software
 from eyechart.harness.satellites.export.model_identity import (
@@ -32,6 +31,7 @@ from eyechart.harness.satellites.export.model_identity import (
 )
 from eyechart.harness.satellites.export.publishable import Publishable
 from eyechart.harness.score.outcomes import OUTCOMES
+from eyechart.harness.settings.judging import THRESHOLD
 from eyechart.harness.spec import Condition, TaskSpec, exact_json
 from eyechart.harness.spec.columns import LINE, MEASURES
 
@@ -68,7 +68,7 @@ class Evaluation:
 
     publishable: Publishable
     publisher: Publisher = Publisher()
-    threshold: Threshold = Threshold()
+    threshold: float = THRESHOLD
 
     @property
     def _manifest(self) -> Manifest:
@@ -276,8 +276,7 @@ class Evaluation:
                 "metric_name": "Effective length",
                 "metric_kind": "effective_length",
                 "metric_unit": unit,
-                "metric_parameters": self._tested_range(judged)
-                | threshold_columns(estimate.threshold),
+                "metric_parameters": self._tested_range(judged) | {"threshold": estimate.threshold},
                 "max_score": float(max(judged.lengths)),
             },
             score=_as_number(length),

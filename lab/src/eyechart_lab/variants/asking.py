@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 
-from eyechart.harness.analysis.curve import Threshold
 from eyechart.harness.analysis.judged_run import JudgedCondition, JudgedRun, part_of, read_run
 from eyechart.harness.analysis.results import has_results, write_results
 from eyechart.harness.errors import JournalError
@@ -20,6 +19,7 @@ from eyechart.harness.face.run_options import models_of
 from eyechart.harness.journal.manifest import MANIFEST
 from eyechart.harness.journal.record import Warn
 from eyechart.harness.plan.plan import Plan
+from eyechart.harness.settings.judging import THRESHOLD
 from eyechart.harness.settings.run_settings import RunSettings
 from eyechart.harness.spec.columns import LINE
 from eyechart_lab.variants.folders import Model
@@ -80,7 +80,7 @@ def ask(lab: Lab, model: Model, keep: Callable[[], None], notify: Warn) -> tuple
         else:
             if not has_results(judged):
                 write_results(judged)
-            runs.append(Run(judged, Threshold(), plan.task))
+            runs.append(Run(judged, THRESHOLD, plan.task))
     return runs, has_asked
 
 
@@ -170,7 +170,7 @@ def _first_of_tasks(lab: Lab, model: Model, ended: Ended) -> Iterator[Cell]:
         )
 
 
-def _of_condition(first: Cell, condition: JudgedCondition, threshold: Threshold) -> Iterator[Cell]:
+def _of_condition(first: Cell, condition: JudgedCondition, threshold: float) -> Iterator[Cell]:
     """A row for each line of a condition."""
     estimate = condition.effective_length(threshold)
     length = None if estimate is None else estimate.length
