@@ -7,18 +7,19 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import Literal, TypeAlias
 
-from eyechart.providers.base import FinishReason, ServerFaultError, Usage
+from eyechart.providers.base import FinishReason, OverloadedError, ServerFaultError, Usage
 from eyechart.providers.secrets import redact
 
-_Ending: TypeAlias = FinishReason | Literal["broken_off"]
+_Ending: TypeAlias = FinishReason | Literal["broken_off", "overloaded"]
 _NAMES = re.compile(r"^(?:finish|stop|done)_reason_")
 _FILTERED = (
     r"filter|safety|harm|blocked|blocklist|prohibit|recitation|refus|guardrail|moderat|sensitive"
     r"|spii|toxic|polic|armor|jailbreak|unsafe|risk|^language$"
 )
+_OVERLOADED = r"rate_?limit|quota|unavailable|resource|load|preempt|evict"
 _BROKEN_OFF = (
-    r"abort|cancel|interrupt|time_?d?_?out|time_?limit|rate_?limit|deadline|quota|network|connect"
-    r"|unavailable|resource|load|preempt|killed|evict|shut_?down|crash|malformed"
+    r"abort|cancel|interrupt|time_?d?_?out|time_?limit|deadline|network|connect|killed|shut_?down"
+    r"|crash|malformed"
 )
 _CUT_OFF = (
     r"(?:^|_)max|length|limit|window|context|truncat|incomplete|unfinished|exceed|repetition"
@@ -28,6 +29,7 @@ _ENDED = r"stop|eos|(?:^|_)eo[tgs](?:$|_)|(?:^|_)end|complet|finish|done|^word$"
 _KINDS: tuple[tuple[_Ending, str], ...] = (
     ("other", r"tool|function|pause|^not_"),
     ("content_filter", _FILTERED),
+    ("overloaded", _OVERLOADED),
     ("broken_off", _BROKEN_OFF),
     ("length", _CUT_OFF),
     ("broken_off", r"error|fail|exception|internal|server"),
@@ -46,15 +48,17 @@ def finish_of(given: object, usage: Usage | None = None) -> FinishReason | None:
 
     Raises:
         ServerFaultError: the server broke the reply off, so that it is none; `usage` was billed.
+        OverloadedError: the same, and its word speaks of load.
     """
     if isinstance(given, Mapping):
         given = given.get("type") or given.get("reason") or "other"
     if given is None or given == "":
         return None
     ending = _ending(given) if isinstance(given, str) else "other"
-    if ending == "broken_off":
+    if ending in ("broken_off", "overloaded"):
         word = redact(str(given))[:_SHOWN]
-        raise ServerFaultError(f"the server broke the reply off: {word!r}", usage=usage)
+        kind = OverloadedError if ending == "overloaded" else ServerFaultError
+        raise kind(f"the server broke the reply off: {word!r}", usage=usage)
     return ending
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from eyechart.providers.base import ServerFaultError, Usage
+from eyechart.providers.base import OverloadedError, ServerFaultError, TransientError, Usage
 from eyechart.providers.finish import finish_of
 
 
@@ -34,21 +34,23 @@ def test_the_words_of_vendors(kind: str, words: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "words",
+    ("kind", "words"),
     [
-        "insufficient_system_resource,abort,aborted,ABORTED,cancelled,USER_CANCEL,network_error",
-        "error,ERROR,timeout,TIMEOUT,time_limit,server_error,interrupted,failed,overloaded",
-        "rate_limit_exceeded,connection_lost,FinishReason.ERROR,context canceled",
-        "context deadline exceeded,Internal Server Error,FinishReason.MALFORMED_RESPONSE",
+        (OverloadedError, "insufficient_system_resource,overloaded,rate_limit_exceeded,PREEMPTED"),
+        (ServerFaultError, "abort,aborted,ABORTED,cancelled,USER_CANCEL,network_error,failed"),
+        (ServerFaultError, "error,ERROR,timeout,TIMEOUT,time_limit,server_error,interrupted"),
+        (ServerFaultError, "connection_lost,FinishReason.ERROR,context canceled"),
+        (ServerFaultError, "context deadline exceeded,Internal Server Error"),
+        (ServerFaultError, "FinishReason.MALFORMED_RESPONSE"),
     ],
 )
-def test_a_reply_that_was_broken_off_is_none(words: str) -> None:
-    """It may be asked for again, and what it took is charged."""
+def test_a_reply_that_was_broken_off_is_none(kind: type[TransientError], words: str) -> None:
+    """It may be asked for again, later where the server has too much to do, and what it took is
+    charged.
+    """
     used = Usage(9, 5)
     for word in words.split(","):
-        with pytest.raises(
-            ServerFaultError, match=f"the server broke the reply off: '{word}'"
-        ) as it:
+        with pytest.raises(kind, match=f"the server broke the reply off: '{word}'") as it:
             finish_of(word, used)
         assert it.value.usage == used
 

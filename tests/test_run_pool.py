@@ -259,6 +259,31 @@ class TestRetries:
         )
         assert done.waits_s == [1.0, 2.0, 1.0]
 
+    @pytest.mark.parametrize("kind", [RateLimitError, OverloadedError, ServerFaultError])
+    def test_pauses_grow_slowly_while_others_are_answered(
+        self, kind: type[TransientError]
+    ) -> None:
+        """They do not double. A load is not the sample's fault then, so it is tried more often; a
+        fault may be.
+        """
+        limits = RunLimits(max_connections=2, initial_backoff_s=1.0)
+        asked = 0
+
+        def reply(request: Request) -> str | ProviderError:
+            nonlocal asked
+            if request.sample_id != "id0":
+                return "2"
+            asked += 1
+            return "2" if asked == 10 else kind("it has too much to do")
+
+        done = Asked(reply, 60, limits=limits)
+        (record,) = (record for record in done.records if record["id"] == "id0")
+        if kind is ServerFaultError:
+            assert (record["failure"]["type"], asked) == ("ServerFaultError", 6)
+        else:
+            assert (record["reply"], record["attempts"]) == ("2", 10)
+        assert done.waits_s == [float(wait) for wait in range(1, len(done.waits_s) + 1)]
+
     def test_a_server_says_when_to_come_back(self) -> None:
         """A longer wish is granted; a shorter one gets the first wait, not doubled."""
         limits = RunLimits(1, max_attempts=5, initial_backoff_s=1.0, max_backoff_s=60.0)

@@ -335,7 +335,10 @@ class RetryingClient:
         answered = self.progress.answered
         # nothing was answered since its last attempt, so the sample is not to blame
         is_outage = is_unreached and self.is_heard and state.answered == answered
-        wait_s = state.wait_after(error, now_s - permit.sent_s, is_outage=is_outage)
+        others_answered = -1 < state.answered < answered
+        wait_s = state.wait_after(
+            error, now_s - permit.sent_s, is_outage=is_outage, others_answered=others_answered
+        )
         state.answered = answered
         pause_s = error.retry_after_s or 0.0
         if pause_s > self.limits.max_elapsed_s:
@@ -404,6 +407,9 @@ class RetryState:
     failed: int = 0
     """Attempts that failed for another reason than a rate limit."""
     rate_limited: int = 0
+    """Attempts that the server refused by a rate limit, or by its load while it answered others."""
+    while_others: int = 0
+    """Attempts that failed while other samples were answered."""
     waived: int = 0
     """Attempts that failed while the server was away. They do not count."""
     answered: int = -1
@@ -415,24 +421,33 @@ class RetryState:
         return self.failed + self.rate_limited + self.waived
 
     def wait_after(
-        self, error: TransientError, latency_s: float, *, is_outage: bool = False
+        self,
+        error: TransientError,
+        latency_s: float,
+        *,
+        is_outage: bool = False,
+        others_answered: bool = False,
     ) -> float | None:
         """Seconds to wait after an attempt that ended with `error`; `None` if it was the last. In
-        an outage of the server the attempt does not count.
+        an outage of the server the attempt does not count. The wait doubles, and grows only by the
+        first wait where other samples were answered since the last attempt.
         """
         limits = self.limits
+        is_full = others_answered and isinstance(error, OverloadedError)
         if is_outage:
             self.waived += 1
-        elif isinstance(error, RateLimitError):
+        elif is_full or isinstance(error, RateLimitError):
             self.rate_limited += 1
         else:
             self.failed += 1
-        doublings = self.attempts - 1
+        self.while_others += others_answered
+        doublings = self.attempts - self.while_others - 1
         has_wish = error.retry_after_s is not None
         if isinstance(error, RateLimitError) and has_wish:  # the server knows best
             doublings = max(0, doublings - _BELIEVED)
-        doubled_s = limits.initial_backoff_s * 2.0 ** min(doublings, 30)
-        wait_s = max(min(doubled_s, limits.max_backoff_s), error.retry_after_s or 0.0)
+        waits = 2.0 ** min(doublings, 30) + self.while_others
+        grown_s = limits.initial_backoff_s * waits
+        wait_s = max(min(grown_s, limits.max_backoff_s), error.retry_after_s or 0.0)
         self.elapsed_s += latency_s + wait_s
         is_last = (
             self.failed >= limits.max_attempts

@@ -12,7 +12,7 @@ from eyechart.harness.errors import UsageError
 from eyechart.harness.journal.files import MAX_LINE
 from eyechart.harness.spec import exact_json
 from eyechart.harness.spec.counted import token_count
-from eyechart.providers.base import ServerFaultError
+from eyechart.providers.base import TransientError
 from eyechart.providers.close_match import did_you_mean
 from eyechart.providers.finish import finish_of
 from eyechart.providers.secrets import A_KEY, holds_key
@@ -205,7 +205,7 @@ def recorded_reply(values: Mapping[str, Any], axes: Iterable[str], mark: RowMark
     error, reply = _error(values), values.get("reply")
     try:
         finish = _finish(values)
-    except ServerFaultError as broken_off:
+    except TransientError as broken_off:
         finish, error = None, error or str(broken_off)
     is_left_out = error is not None and reply not in (None, "")
     if error is not None:
@@ -282,7 +282,7 @@ def _first(given: dict[str, Any]) -> str:
 
 
 def _finish(values: Mapping[str, Any]) -> str | None:
-    """Why the reply ended; raises `ServerFaultError` where the server broke it off."""
+    """Why the reply ended; raises `TransientError` where the server broke it off."""
     if "cut_off" in values:
         said = str(values["cut_off"]).strip().lower()
         if said not in (*_TRUE, *_FALSE):
