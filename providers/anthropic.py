@@ -35,9 +35,9 @@ from eyechart.providers.base import (
 from eyechart.providers.catalog.endpoints import address_problem, int_of
 from eyechart.providers.catalog.model_facts import model_facts
 from eyechart.providers.contract import is_count
-from eyechart.providers.finish import finish_of
+from eyechart.providers.finish import finish_of, word_to_show
 from eyechart.providers.http.errors import error_within
-from eyechart.providers.http.sdk import NO_KEY, broken, http_client, status_error
+from eyechart.providers.http.sdk import NO_KEY, broken, http_client, proxied, status_error
 from eyechart.providers.naming import named
 from eyechart.providers.openai.form import read_json, tier_of
 from eyechart.providers.openai.remedies import NO_TEMPERATURE
@@ -105,8 +105,8 @@ class AnthropicProvider:
                     extra_body=body,
                     extra_headers=self._headers,
                 )
-                content = await raw.http_response.aread()
-        return reply_of(read_json(content))
+                read = read_json(await raw.http_response.aread())
+        return reply_of(read)
 
     def _body(self, request: Request) -> dict[str, Any]:
         """The body, without model and messages."""
@@ -165,6 +165,8 @@ class AnthropicProvider:
             raise ReplyTimeoutError(f"no reply within {TIMEOUT_S:.0f} s") from error
         except anthropic.APIConnectionError as error:
             raise broken(error, str(self._client.base_url)) from error
+        except BadReplyError as error:  # such as the page of a proxy
+            raise proxied(error, str(self._client.base_url)) from error
         except anthropic.AnthropicError as error:
             raise BadReplyError(" ".join(str(error).split())) from error
         except httpx2.HTTPError as error:
@@ -247,6 +249,7 @@ def reply_of(read: Any) -> Reply:
     return Reply(
         text=_joined(read["content"], "text"),
         finish_reason=finish_of(read.get("stop_reason"), used),
+        finish_word=word_to_show(read.get("stop_reason")),
         usage=used,
         model=_text(read.get("model")),
         refusal=_text(details.get("explanation")) if isinstance(details, dict) else None,

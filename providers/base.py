@@ -177,12 +177,14 @@ class Reply(msgspec.Struct, frozen=True, gc=False):
     """Whether the finish reason `stop` holds also for a reply with exactly the most tokens that it
     may have, because the provider saw how it ended. Otherwise such a reply counts as cut off, since
     some servers say `stop` of every reply."""
+    finish_word: str | None = None
+    """The server's own word for why it ended, of a filter or where that is not known."""
 
     def __post_init__(self) -> None:
         """Replaces lone surrogates in the texts, so that each text can be stored and read back
         unchanged. A field of a wrong type stays as it is, for `providers.contract`.
         """
-        for name in ("text", "model", "refusal", "reasoning"):
+        for name in ("text", "finish_word", "model", "refusal", "reasoning"):
             value = getattr(self, name)
             if isinstance(value, str) and not value.isascii():
                 force_setattr(self, name, storable(value))

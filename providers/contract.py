@@ -21,7 +21,7 @@ _PARTS = {
     "thought_tokens": "output_tokens",
 }
 """Field of a `Usage` -> the field that it is a part of."""
-_TEXTS = ("model", "refusal", "reasoning")
+_TEXTS = ("finish_word", "model", "refusal", "reasoning")
 _USAGE = "usage."
 
 

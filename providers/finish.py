@@ -27,7 +27,7 @@ _CUT_OFF = (
 )
 _ENDED = r"stop|eos|(?:^|_)eo[tgs](?:$|_)|(?:^|_)end|complet|finish|done|^word$"
 _KINDS: tuple[tuple[_Ending, str], ...] = (
-    ("other", r"tool|function|pause|^not_"),
+    ("other", r"tool|function|pause|^not_|^(?:other|unknown|unspecified|null)$"),
     ("content_filter", _FILTERED),
     ("overloaded", _OVERLOADED),
     ("broken_off", _BROKEN_OFF),
@@ -50,11 +50,10 @@ def finish_of(given: object, usage: Usage | None = None) -> FinishReason | None:
         ServerFaultError: the server broke the reply off, so that it is none; `usage` was billed.
         OverloadedError: the same, and its word speaks of load.
     """
-    if isinstance(given, Mapping):
-        given = given.get("type") or given.get("reason") or "other"
+    given = _word(given)
     if given is None or given == "":
         return None
-    ending = _ending(given) if isinstance(given, str) else "other"
+    ending = (_ending(given) or "other") if isinstance(given, str) else "other"
     if ending in ("broken_off", "overloaded"):
         word = redact(str(given))[:_SHOWN]
         kind = OverloadedError if ending == "overloaded" else ServerFaultError
@@ -62,8 +61,25 @@ def finish_of(given: object, usage: Usage | None = None) -> FinishReason | None:
     return ending
 
 
+def word_to_show(given: object) -> str | None:
+    """The server's word for why a reply ended, where ours does not say enough: that of a filter, or
+    one that is not known; else `None`.
+    """
+    word = _word(given)
+    if not isinstance(word, str) or not word or _ending(word) not in (None, "content_filter"):
+        return None
+    return " ".join(redact(word).split())[:_SHOWN]
+
+
+def _word(given: object) -> object:
+    if isinstance(given, Mapping):
+        return given.get("type") or given.get("reason") or "other"
+    return given
+
+
 @lru_cache(maxsize=1024)
-def _ending(word: str) -> _Ending:
+def _ending(word: str) -> _Ending | None:
+    """What a word means; `None` for one that is not known."""
     words = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", word[:_SHOWN]).lower()
     plain = _NAMES.sub("", re.sub(r"[^a-z0-9]+", "_", words).strip("_"))
-    return next((kind for kind, parts in _KINDS if re.search(parts, plain)), "other")
+    return next((kind for kind, parts in _KINDS if re.search(parts, plain)), None)

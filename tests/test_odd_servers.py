@@ -69,19 +69,53 @@ def test_a_fault_of_the_server_about_a_long_prompt_is_asked_three_times(lab: Lab
     assert "overflow" in done.out
 
 
-@pytest.mark.parametrize("answers", [True, False])
+def test_the_word_of_a_filter_is_shown(lab: Lab) -> None:
+    """At each sample, and where it is said what limits the length."""
+    words = ("RECITATION", "content_filter")
+    with fake_server(lambda _asked, number: Response(body=chat(None, words[number % 2]))) as server:
+        done = asked(lab, server.base_url, "--lengths", "2", "--samples", "2")
+    assert "the server's filter says 'RECITATION', 'content_filter'" in " ".join(done.out.split())
+    shown = lab.bench("samples", *lab.folder.rglob("counting/sum@*")).out
+    assert "refused (RECITATION)" in shown
+    assert "refused (content_filter)" in shown
+
+
+def test_an_unknown_word_for_an_end_is_said_once(lab: Lab) -> None:
+    """Whatever the number of replies; a word that means nothing is not said."""
+    words = ("because", "because", "OTHER")
+
+    def answering(_asked: Asked, number: int) -> Response:
+        return Response(body=chat("Final answer: 2", words[number % 3]))
+
+    with fake_server(answering) as server:
+        done = asked(lab, server.base_url, "--lengths", "2", "--samples", "9")
+    assert done.err.count("ended a reply with 'because', a word that Eyechart does not know") == 1
+    assert "OTHER" not in done.err
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        None,
+        Response(403, "<html>Forbidden</html>"),
+        Response(407, "<html>Proxy Authentication Required</html>"),
+        Response(407, {"error": "Proxy Authentication Required"}),
+        Response(200, b"<html>Log in to the network</html>"),
+        Response(404, {"error": "not found"}),
+    ],
+)
 @pytest.mark.parametrize("model", ["m", "anthropic/m"])
-def test_a_proxy_of_the_environment_is_named(lab: Lab, model: str, *, answers: bool) -> None:
+def test_a_proxy_of_the_environment_is_named(lab: Lab, model: str, answer: Response | None) -> None:
     """Where a request that failed went to it, as with curl also one to this machine; then the key
     is not to blame. What NO_PROXY names is asked itself.
     """
     for name in ("no_proxy", "NO_PROXY", "all_proxy", "ALL_PROXY", "HTTP_PROXY"):
         lab.monkeypatch.delenv(name, raising=False)
     with (
-        fake_server(lambda _asked, _number: Response(403, "<html>Forbidden</html>")) as proxy,
+        fake_server(lambda _asked, _number: answer or Response()) as proxy,
         fake_server(lambda _asked, _number: Response(body=chat("Final answer: 2"))) as server,
     ):
-        address = proxy.base_url.removesuffix("/v1") if answers else "http://127.0.0.1:9"
+        address = proxy.base_url.removesuffix("/v1") if answer else "http://127.0.0.1:9"
         lab.monkeypatch.setenv("http_proxy", address.replace("://", "://user:pa55word@"))
         more = ("-m", model, "--lengths", "2", "--samples", "1")
         done = asked(lab, server.base_url, *more)

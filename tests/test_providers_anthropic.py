@@ -158,7 +158,7 @@ CACHED = {"cache_creation_input_tokens": 100, "cache_read_input_tokens": 1000}
         (message("7", stop="model_context_window_exceeded"), Reply("7", "length", SEEN, NAME)),
         (
             message(stop="refusal", stop_details={"type": "refusal", "explanation": "No."}),
-            Reply("", "content_filter", SEEN, NAME, "No."),
+            Reply("", "content_filter", SEEN, NAME, "No.", finish_word="refusal"),
         ),
         (message("7", stop="pause_turn"), Reply("7", "other", SEEN, NAME)),
         (message("7", stop=None), Reply("7", None, SEEN, NAME)),

@@ -145,9 +145,14 @@ def test_an_ordinary_exchange(monkeypatch: pytest.MonkeyPatch) -> None:
     [
         (chat(None, "length"), Reply("", "length", Usage(11, 3), "fake-model-1")),
         (chat("1 1 1", "repetition"), Reply("1 1 1", "length", Usage(11, 3), "fake-model-1")),
-        (chat("", "content_filter"), Reply("", "content_filter", Usage(11, 3), "fake-model-1")),
-        (chat(None, "RECITATION"), Reply("", "content_filter", Usage(11, 3), "fake-model-1")),
-        ({"choices": [{"finish_reason": "SAFETY"}]}, Reply("", "content_filter")),
+        (
+            chat(None, "RECITATION"),
+            Reply("", "content_filter", Usage(11, 3), "fake-model-1", finish_word="RECITATION"),
+        ),
+        (
+            {"choices": [{"finish_reason": "SAFETY"}]},
+            Reply("", "content_filter", finish_word="SAFETY"),
+        ),
         (chat(None, refusal="No."), Reply("", "stop", Usage(11, 3), "fake-model-1", "No.")),
         (
             chat("7", reasoning_content="hm"),
@@ -196,7 +201,7 @@ def test_unusual_replies_are_kept_as_they_are(body: object, reply: Reply) -> Non
             ServerFaultError,
         ),
         (Response(200, {"choices": [{"finish_reason": "error", "message": {}}]}), ServerFaultError),
-        (Response(body=chat("The row has", "insufficient_system_resource")), ServerFaultError),
+        (Response(body=chat("The row has", "insufficient_system_resource")), OverloadedError),
         (
             Response(
                 200, {"choices": [{"finish_reason": "stop", "native_finish_reason": "abort"}]}

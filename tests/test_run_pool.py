@@ -260,9 +260,7 @@ class TestRetries:
         assert done.waits_s == [1.0, 2.0, 1.0]
 
     @pytest.mark.parametrize("kind", [RateLimitError, OverloadedError, ServerFaultError])
-    def test_pauses_grow_slowly_while_others_are_answered(
-        self, kind: type[TransientError]
-    ) -> None:
+    def test_pauses_grow_slowly_while_others_are_answered(self, kind: type[TransientError]) -> None:
         """They do not double. A load is not the sample's fault then, so it is tried more often; a
         fault may be.
         """

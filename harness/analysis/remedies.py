@@ -7,6 +7,7 @@ itself, and nothing helps replies that were recorded by somebody else.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
@@ -20,6 +21,8 @@ from eyechart.providers.naming import named
 
 MOST_RECORDS = 200
 """Records that are enough to choose a remedy by."""
+_FILTER, _MOST_WORDS = "content_filter", 3
+"""Why a filter ended a reply, and the most words of servers for it that are shown."""
 _ENDLESS = 3
 """After this many requests with more tokens each time, a reply does not end."""
 
@@ -71,7 +74,10 @@ class Remedies:
                 "the same command asks these samples again"
             )
         if cause is Cause.REFUSAL:
-            return "change the prompt of the task, or ask another model"
+            words = Counter(one.refusal for one in records if one.finish_reason == _FILTER)
+            named_by = ", ".join(f"{word!r}" for word, _ in words.most_common(_MOST_WORDS) if word)
+            remedy = "change the prompt of the task, or ask another model"
+            return f"{remedy}; the server's filter says {named_by}" if named_by else remedy
         if cause is Cause.WINDOW:
             if any(record.failure is None for record in records):
                 cuts = "which cuts longer prompts without an error (Ollama: num_ctx)"

@@ -70,6 +70,8 @@ class Progress:
     """Samples that were tried again."""
     waited_s: float = 0.0
     """How many seconds the run sent nothing, because all open samples waited to be tried again."""
+    unknown_words: set[str] = field(default_factory=set)
+    """Words for why a reply ended that are not known, of which the user was told."""
     connections: int = 0
     """Requests that may be in flight now."""
     budget: Budget = field(default_factory=Budget)

@@ -29,7 +29,8 @@ def answered(
     record = _record(sample, attempts, reply=reply.text)
     usage = reply.usage
     record.finish_reason = reply.finish_reason
-    record.refusal = reply.refusal
+    is_filtered = reply.finish_reason == "content_filter"
+    record.refusal = reply.refusal or (reply.finish_word if is_filtered else None)
     record.reasoning = reply.reasoning
     record.model = reply.model
     if usage is not None:

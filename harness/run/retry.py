@@ -311,6 +311,15 @@ class RetryingClient:
             "model is slow, or the server hangs"
         )
 
+    def _say_unknown(self, word: str) -> None:
+        """Tells the user once of a server's word for why a reply ended that is not known."""
+        if word not in self.progress.unknown_words:
+            self.progress.unknown_words.add(word)
+            self.say(
+                f"the server ended a reply with {word!r}, a word that Eyechart does not know; of "
+                "such replies a wrong answer counts only after the answer phrase"
+            )
+
     def _settle(self, reply: Reply, request: Request, permit: Permit, latency_s: float) -> Reply:
         """Charges a reply; returns it without token counts that cannot be true."""
         permit.on_success(latency_s)
@@ -318,6 +327,8 @@ class RetryingClient:
         self.answered_at_s = self.clock()
         self.is_heard = self.has_reply = True
         self.scouted.set()
+        if reply.finish_reason == "other" and reply.finish_word:
+            self._say_unknown(reply.finish_word)
         reply, used = self.meter.settle(reply, request.text, request.max_tokens)
         permit.settle(used.prompt_tokens + used.output_tokens)
         return reply

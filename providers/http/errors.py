@@ -123,6 +123,11 @@ def error_of(
 def _refusal(status: int, code: str, message: str, shown: str) -> ProviderError:
     """The error for a reply that another try would not change."""
     code_and_message = f"{code} {message}"
+    if status == HTTPStatus.PROXY_AUTHENTICATION_REQUIRED:
+        return StopRunError(
+            f"a proxy asks for a user and a password ({shown}); they are a part of its address, "
+            "http://USER:PASSWORD@HOST"
+        )
     if status in (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN):
         about_prompt = _THE_PROMPT.search(message) and not _WHO_ASKS.search(message)
         has_code = bool(code)  # else it is some proxy's page

@@ -7,6 +7,7 @@ import ssl
 import urllib.request
 from collections.abc import AsyncIterator, Callable
 from functools import lru_cache
+from http import HTTPStatus
 from http.cookiejar import CookieJar, DefaultCookiePolicy
 from typing import TypeVar
 from urllib.parse import urlsplit
@@ -27,6 +28,7 @@ from eyechart.providers.http.errors import error_of
 from eyechart.providers.secrets import keep_address, redact_address
 
 _Client = TypeVar("_Client", bound=httpx2.AsyncClient)
+_OF_PROXIES = (HTTPStatus.NOT_FOUND, HTTPStatus.PROXY_AUTHENTICATION_REQUIRED)
 NO_KEY = "none"
 """Sent to servers that need no key: the SDKs require one."""
 _PLAIN = "application/json"
@@ -103,21 +105,25 @@ def broken(error: BaseException, address: str) -> ProviderError:
     cause = error.__cause__ or error
     if isinstance(cause, BadReplyError):  # of `bounded`
         return cause
-    kind = ConnectError if isinstance(cause, httpx2.ConnectError) else BrokenConnectionError
     why = " ".join(str(cause).split()) or type(cause).__name__
-    return _proxied(kind(f"no connection to {redact_address(address)}: {why}"), address)
+    no_access = str(HTTPStatus.PROXY_AUTHENTICATION_REQUIRED.value)
+    if isinstance(cause, httpx2.ProxyError) and why.startswith(no_access):
+        return proxied(error_of(int(no_access), why, {}), address)
+    kind = ConnectError if isinstance(cause, httpx2.ConnectError) else BrokenConnectionError
+    return proxied(kind(f"no connection to {redact_address(address)}: {why}"), address)
 
 
 def status_error(response: httpx2.Response, address: str) -> ProviderError:
-    """The error for a response that is no reply. One without JSON may be of a proxy, not of the
-    server.
+    """The error for a response that is no reply. One without JSON, or that knows no such address,
+    may be of a proxy, not of the server.
     """
     error = error_of(response.status_code, response.text, response.headers)
     is_json = response.text.lstrip().startswith(("{", "["))
-    return error if is_json else _proxied(error, address)
+    is_of_server = is_json and response.status_code not in _OF_PROXIES
+    return error if is_of_server else proxied(error, address)
 
 
-def _proxied(error: ProviderError, address: str) -> ProviderError:
+def proxied(error: ProviderError, address: str) -> ProviderError:
     """The error with the proxy through which the request went; itself where there was none. No
     access may then be the proxy's word: no key is to blame.
     """

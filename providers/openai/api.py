@@ -34,7 +34,7 @@ from eyechart.providers.base import (
 from eyechart.providers.catalog.endpoints import Endpoint, address_problem, endpoint_of
 from eyechart.providers.catalog.model_facts import ModelFacts, model_facts
 from eyechart.providers.http.replicas import Replicas, check_replicas
-from eyechart.providers.http.sdk import NO_KEY, broken, http_client, status_error
+from eyechart.providers.http.sdk import NO_KEY, broken, http_client, proxied, status_error
 from eyechart.providers.naming import named
 from eyechart.providers.openai.adapting import Adapting
 from eyechart.providers.openai.descriptor import AZURE_VARIABLES
@@ -231,8 +231,7 @@ async def _at_root(client: openai.AsyncOpenAI, path: str, body: Mapping[str, Any
                 response = await client.get(url, cast_to=httpx2.Response)
             else:
                 response = await client.post(url, cast_to=httpx2.Response, body=body)
-            content = await response.aread()
-    return read_json(content)
+            return read_json(await response.aread())
 
 
 async def json_of(
@@ -242,8 +241,7 @@ async def json_of(
     within_s = within_s or TIMEOUT_S
     with sdk_errors(client, within_s):
         async with asyncio.timeout(within_s):  # the SDK's limit is for each piece
-            content = await (await sending).http_response.aread()
-    return read_json(content)
+            return read_json(await (await sending).http_response.aread())
 
 
 @contextmanager
@@ -253,6 +251,8 @@ def sdk_errors(client: openai.AsyncOpenAI, within_s: float = TIMEOUT_S) -> Itera
         yield
     except openai.OpenAIError as error:
         raise mapped(error, client) from error
+    except BadReplyError as error:  # such as the page of a proxy
+        raise proxied(error, str(client.base_url)) from error
     except UnicodeEncodeError as error:
         raise BadRequestError(f"the prompt cannot be sent: {error.reason}") from error
     except TimeoutError as error:

@@ -30,7 +30,7 @@ from eyechart.providers.catalog.model_facts import ModelFacts
 from eyechart.providers.catalog.price_list import offer
 from eyechart.providers.contract import is_count, kind
 from eyechart.providers.documents import as_document, stops
-from eyechart.providers.finish import finish_of
+from eyechart.providers.finish import finish_of, word_to_show
 from eyechart.providers.http.errors import error_within
 from eyechart.providers.openai.neutral import NeutralFields, neutral_of
 from eyechart.providers.secrets import redact
@@ -243,7 +243,7 @@ def reply_of(read: Any, *, sent: Mapping[str, object] | None = None) -> Reply:
         raise error_within(read, "the reply has no choices", usage)
     if choices[0].get("error"):  # and some put the error into the choice
         raise error_within(choices[0], "the reply's choice is an error")
-    finish = _finish(choices[0], usage)
+    finish, word = _finish(choices[0], usage)
     message = choices[0].get("message")
     is_plain = isinstance(choices[0].get("text"), str)
     if is_plain:
@@ -259,6 +259,7 @@ def reply_of(read: Any, *, sent: Mapping[str, object] | None = None) -> Reply:
     return Reply(
         text=_text(content),
         finish_reason=finish,
+        finish_word=word,
         usage=usage,
         model=read.get("model") if isinstance(read.get("model"), str) else None,
         refusal=message.get("refusal") if isinstance(message.get("refusal"), str) else None,
@@ -270,9 +271,9 @@ def reply_of(read: Any, *, sent: Mapping[str, object] | None = None) -> Reply:
     )
 
 
-def _finish(choice: dict[str, Any], usage: Usage | None) -> FinishReason | None:
-    """Why the choice ended. A router may translate the word of the server behind it to `stop`, so
-    its own word counts where it says more.
+def _finish(choice: dict[str, Any], usage: Usage | None) -> tuple[FinishReason | None, str | None]:
+    """Why the choice ended, and `Reply.finish_word`. A router may translate the word of the server
+    behind it to `stop`, so its own word counts where it says more.
 
     Raises:
         ServerFaultError: the reply was broken off.
@@ -281,8 +282,12 @@ def _finish(choice: dict[str, Any], usage: Usage | None) -> FinishReason | None:
     own = choice.get("native_finish_reason") or (  # OpenRouter, LiteLLM
         more.get("native_finish_reason") if isinstance(more, dict) else None
     )
-    said, meant = finish_of(choice.get("finish_reason"), usage), finish_of(own, usage)
-    return said if meant in (None, "other") or said not in (None, "other", "stop") else meant
+    given = choice.get("finish_reason")
+    said, meant = finish_of(given, usage), finish_of(own, usage)
+    is_own = meant not in (None, "other") and said in (None, "other", "stop")
+    if is_own or said == meant:
+        return meant, word_to_show(own)
+    return said, word_to_show(given)
 
 
 def _text(content: object) -> str:

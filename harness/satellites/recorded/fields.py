@@ -14,7 +14,7 @@ from eyechart.harness.spec import exact_json
 from eyechart.harness.spec.counted import token_count
 from eyechart.providers.base import TransientError
 from eyechart.providers.close_match import did_you_mean
-from eyechart.providers.finish import finish_of
+from eyechart.providers.finish import finish_of, word_to_show
 from eyechart.providers.secrets import A_KEY, holds_key
 
 Row: TypeAlias = Mapping[str, Any]
@@ -216,7 +216,8 @@ def recorded_reply(values: Mapping[str, Any], axes: Iterable[str], mark: RowMark
         mark=mark,
         reply=None if reply is None else _reply_text(reply),
         finish_reason=finish,
-        refusal=_optional(values, "refusal", _text),
+        refusal=_optional(values, "refusal", _text)
+        or (word_to_show(values["finish_reason"]) if finish == "content_filter" else None),
         reasoning=_optional(values, "reasoning", _text),
         error=error,
         is_left_out=is_left_out,
