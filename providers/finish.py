@@ -54,7 +54,7 @@ def finish_of(given: object, usage: Usage | None = None) -> FinishReason | None:
     if given is None or given == "":
         return None
     ending = (_ending(given) or "other") if isinstance(given, str) else "other"
-    if ending in ("broken_off", "overloaded"):
+    if ending == "broken_off" or ending == "overloaded":  # noqa: PLR1714  mypy narrows by these
         word = redact(str(given))[:_SHOWN]
         kind = OverloadedError if ending == "overloaded" else ServerFaultError
         raise kind(f"the server broke the reply off: {word!r}", usage=usage)

@@ -162,7 +162,7 @@ class TestNoSingleThreshold:
         assert not found.one_threshold
         assert found.length == found.tested_length == Bound("=", 15)
         assert found.length_ci == found.tested_length_ci  # each line has replies enough of its own
-        assert str(found).endswith(", no single threshold: dips at 19 to 61)")
+        assert str(found).endswith(", no single threshold: accuracy is below it at 19 to 61)")
 
     def test_an_early_slip_is_not_the_length(self) -> None:
         """One reply a line, as in recorded data: a single wrong one at 26 does not decide."""
@@ -178,7 +178,7 @@ class TestNoSingleThreshold:
         """
         found = effective_length(shares(50, 50, 100, 100, 100, 100, 100))
         assert (found.length, found.one_threshold, found.dips) == (None, False, ((5, 10),))
-        assert str(found).startswith("not known (")
+        assert found.note == "no single threshold: accuracy is below it at 5 to 10"
         assert not found.is_ranked
 
     @pytest.mark.parametrize("n", [20, 1000, 20_000])
@@ -191,7 +191,7 @@ class TestNoSingleThreshold:
     def test_a_length_beyond_a_failed_one_does_not_count(self) -> None:
         """A model that is right at 500 for another reason has not seen 50."""
         found = effective_length(shares(100, 100, 100, 0, 0, 0, 100))
-        assert str(found) == "20 (no single threshold: dips at 50 to 200)"
+        assert str(found) == "20 (no single threshold: accuracy is below it at 50 to 200)"
 
     @pytest.mark.parametrize(
         ("shape", "least"),

@@ -45,6 +45,10 @@ ORDER = "the baseline comes first: bench gate BASELINE RUN…"
             f"no file 'lm-eval'; {CONTENT}",
         ),
         ("gate . base.json", f". is a folder and no baseline; {ORDER}"),
+        (
+            "gate . --save base.json",
+            f". is a folder and no baseline; {ORDER.replace('gate', 'gate --save')}",
+        ),
         ("import a.jsonl b.jsonl", "no file 'a.jsonl'"),
         ("report", "missing argument 'RUN…'; 'bench runs' lists the runs"),
         ("compare", "missing argument 'RUN…'; 'bench runs' lists the runs"),

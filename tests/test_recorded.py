@@ -354,7 +354,7 @@ def test_rows_with_and_without_a_number(lab: Lab) -> None:
     rows = [{"reply": "5", "target": 5, "length": 5, "index": n} for n in (None, 1, 0)]
     path = lines(lab.folder / "them.jsonl", rows)
     done = take(lab, path, lab.plain)
-    assert f"{path}:1: it has no index, and other rows have one" in done.err
+    assert f"{path}:1: the row has no index, and other rows have one" in done.err
     assert "2 new replies" in done.err
 
 
@@ -415,7 +415,9 @@ def test_a_file_without_a_usable_row_makes_no_run(lab: Lab) -> None:
     path = lines(lab.folder / "them.jsonl", [{"text": "3"}, {"reply": "3"}, {"reply": "3", "n": 3}])
     done = take(lab, path, lab.plain)
     assert done.code == 1
-    assert f"{path}:1: it has no column 'reply'; did you mean --field reply=text? the" in done.err
+    assert (
+        f"{path}:1: the row has no column 'reply'; did you mean --field reply=text? the" in done.err
+    )
     assert "it needs its target and length" in done.err
     assert not find_runs(lab.out)
     wrong = take(lab, path, lab.plain, "--where", "reply!=5", "--field", "target=repli,length=n")

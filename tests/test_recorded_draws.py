@@ -25,7 +25,7 @@ def test_a_column_of_draws_needs_no_option(lab: Lab) -> None:
     assert "Of 3 prompts, each asked 1 to 3 times, 1 got several replies" in done.out
     assert "pass@3 100 % (of the 1 prompt with 3 replies or more)" in done.out
     bare = take(lab, said(lab, [*rows, {"id": "q1", "reply": "7"}]), task, model="bare")
-    assert ":6: it has no draw, and other rows have one" in bare.err
+    assert ":6: the row has no draw, and other rows have one" in bare.err
     once = take(lab, said(lab, rows), task, "--field", "draw=", model="once")
     assert "3 new replies, 2 known before" in once.err
 
@@ -58,7 +58,7 @@ def test_repeats_of_lm_eval_are_draws(lab: Lab) -> None:
     path = lines(lab.folder / "samples_letters.jsonl", rows)
     done = take(lab, path, task)
     assert "4 new replies, 0 known before, 1 row that" in done.err
-    assert f"{path}:3: it has 2 replies that are texts" in done.err
+    assert f"{path}:3: the row has 2 replies that are texts" in done.err
     assert [(one.get("draw", 1), one["reply"]) for one in records(lab.the_run())] == [
         *((1, "2"), (2, "3"), (3, "2"), (1, "4"))
     ]

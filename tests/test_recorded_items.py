@@ -182,7 +182,7 @@ def test_a_row_without_a_target_is_checked_by_its_prompt(lab: Lab) -> None:
     ]
     done = take(lab, said(lab, rows), task)
     assert [line.split(":")[2] for line in done.err.splitlines() if ".jsonl:" in line] == ["2", "3"]
-    assert done.err.count("its prompt has nothing of sample") == 2
+    assert done.err.count("the row's prompt has nothing of sample") == 2
     assert take(lab, said(lab, rows), task, "--field", "prompt=", model="blind").code == 0
     numbers = [{"item": place, "reply": "2"} for place in range(3)]
     done = take(lab, said(lab, numbers), task, model="numbers")

@@ -28,7 +28,7 @@ def test_rows_that_name_no_model_are_said(lab: Lab) -> None:
     path = said(lab, rows)
     each = ("import", path, "--task", task, "--field", "model=model", "--out", lab.out)
     done = lab.bench(*each)
-    assert f"{path}:3 and 1 more row: it names no model in the column 'model'" in done.err
+    assert f"{path}:3 and 1 more row: the row names no model in the column 'model'" in done.err
     assert "import them with --model NAME --where model=" in done.err
     assert "2 new replies" in take(lab, path, task, "--where", "model=", model="b").err
     blank = said(lab, [row | {"model": row.get("model") or " "} for row in rows])
@@ -42,7 +42,7 @@ def test_rows_that_name_no_model_are_said(lab: Lab) -> None:
     path = said(lab, [*rows, {"id": "q3", "reply": "2", "model": "other"}])
     several = take(lab, path, task, model="vendor/a")
     assert "2 new replies, 0 known before, 1 of other rows, 2 rows that" in several.err
-    assert ":3 and 1 more row: it names no model, and other rows name several" in several.err
+    assert ":3 and 1 more row: the row names no model, and other rows name several" in several.err
     assert "2 new replies" in take(lab, path, task, "--where", "model=", model="d").err
     take(lab, path, task, "--where", "modle=", model="e").one_line(2, "'modle'", "'model'")
 

@@ -123,7 +123,7 @@ class EffectiveLength:
         threshold = "" if self.one_threshold else NO_SINGLE_THRESHOLD
         if self.dips:
             spans = [str(low) if low == high else f"{low} to {high}" for low, high in self.dips]
-            threshold += f": dips at {' and '.join(spans)}"
+            threshold += f": accuracy is below it at {' and '.join(spans)}"
         return ", ".join(filter(None, (limited_by(self.limit.by), threshold, self.few)))
 
     def __str__(self) -> str:

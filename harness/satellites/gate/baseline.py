@@ -95,16 +95,10 @@ def read_baseline(path: Path) -> list[JudgedRun]:
 
     Raises:
         JournalError: there is no such file, or it is no baseline.
-        UsageError: it is a folder, such as that of a run.
     """
     try:
         document = exact_json.loads(path.read_bytes())
     except OSError as error:
-        if path.is_dir():
-            raise UsageError(
-                f"{path} is a folder and no baseline; the baseline comes first: bench gate "
-                "BASELINE RUN…"
-            ) from error
         raise JournalError(f"no baseline at {path}: {error.strerror}; --save makes one") from error
     except ValueError as error:
         raise JournalError(f"{path} is no baseline: {error}") from error

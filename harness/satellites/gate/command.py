@@ -151,7 +151,12 @@ def _ask(
 
 
 def _check(baseline: Path, wanted: Wanted) -> None:
-    """Raises an `EyechartError` for options that cannot be used."""
+    """Raises an `EyechartError` for arguments and options that cannot be used."""
+    if baseline.is_dir():
+        raise UsageError(
+            f"{baseline} is a folder and no baseline; the baseline comes first: bench gate "
+            f"{'--save ' * wanted.save}BASELINE RUN…"
+        )
     if wanted.save and wanted.asking is not None:
         raise UsageError("--save compares no runs, which --ask is for; leave out one of them")
     check_margin(wanted.margin)

@@ -59,14 +59,14 @@ class Draws:
             return 1, 0
         if value is None:
             raise RowError(
-                f"it has no {DRAW}, and other rows have one; give all of them one, or take none "
-                f"with --field {DRAW}="
+                f"the row has no {DRAW}, and other rows have one; give all of them one, or take "
+                f"none with --field {DRAW}="
             )
         row = self._row(sample, value)
         if (number := self._values[row][value]) > MAX_DRAWS:
             raise RowError(
-                f"its prompt has more than {MAX_DRAWS:,} draws, the most that are taken; if the "
-                f"column numbers something else, take none with --field {DRAW}="
+                f"the row's prompt has more than {MAX_DRAWS:,} draws, the most that are taken; if "
+                f"the column numbers something else, take none with --field {DRAW}="
             )
         return number, row[1]
 

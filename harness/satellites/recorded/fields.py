@@ -211,7 +211,7 @@ def recorded_reply(values: Mapping[str, Any], axes: Iterable[str], mark: RowMark
     if error is not None:
         reply = None
     elif reply is None:
-        raise RowError("it has neither a reply nor an error")
+        raise RowError("the row has neither a reply nor an error")
     return RecordedReply(
         mark=mark,
         reply=None if reply is None else _reply_text(reply),
@@ -322,7 +322,7 @@ def _text(value: object) -> str:
 def _model(value: object) -> str:
     name = _text(value)
     if holds_key(name):
-        raise RowError(f"its model {A_KEY}")
+        raise RowError(f"the row's model {A_KEY}")
     return name
 
 
@@ -336,14 +336,14 @@ def _draw(value: object) -> str:
 
 def _no_reply(row: Row) -> str:
     if "reply" in row:
-        return "it has no reply, and no error that says why"
+        return "the row has no reply, and no error that says why"
     usual = next((name for name in row if str(name).lower() in _REPLY_NAMES), None)
     remedy = (
         "name the column of the replies with --field reply=COLUMN"
         if usual is None
         else f"did you mean --field reply={usual}?"
     )
-    return f"it has no column 'reply'; {remedy}{';' if usual is None else ''} {_listed(row)}"
+    return f"the row has no column 'reply'; {remedy}{';' if usual is None else ''} {_listed(row)}"
 
 
 def _columns(column: str, row: Row) -> str:

@@ -58,7 +58,7 @@ def _of_batch(row: Row, form: BatchForm, prompts: Mapping[str, str]) -> Row:
         reply = form.reply(row)
     except BadReplyError as error:
         raise RowError(
-            "its response is not of /v1/chat/completions, /v1/completions or /v1/responses: "
+            "the row's response is not of /v1/chat/completions, /v1/completions or /v1/responses: "
             f"{error}"
         ) from None
     except ProviderError as error:
@@ -110,7 +110,7 @@ def _of_lm_eval(row: Row) -> Row:
     replies = _flat(row.get("resps") or row.get("filtered_resps"))
     if len(replies) != 1 or not isinstance(replies[0], str):
         texts = sum(isinstance(reply, str) for reply in replies)
-        raise RowError(f"it has {texts} replies that are texts, where a sample takes one")
+        raise RowError(f"the row has {texts} replies that are texts, where a sample takes one")
     return {
         "reply": replies[0],
         "id": doc.get("id") if isinstance(doc, dict) else None,

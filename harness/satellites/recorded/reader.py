@@ -114,7 +114,7 @@ class Reader:
         """Raises `RowError` for a row that names no model, where others name several."""
         if reply.model is None:
             raise RowError(
-                "it names no model, and other rows name several; if the model of such rows is "
+                "the row names no model, and other rows name several; if the model of such rows is "
                 "known, import them with --model NAME --where "
                 f"{self._request.columns.of('model')}="
             )

@@ -259,8 +259,8 @@ class _Recorder:
         sample = sample or self._finder.of(reply)
         if self._numbers_all and isinstance(sample, GivenSample) and sample.index is None:
             raise RowError(
-                "it has no index, and other rows have one; give all of them one, or number rows as "
-                "they come with --field index="
+                "the row has no index, and other rows have one; give all of them one, or number "
+                "rows as they come with --field index="
             )
         record = self._record(sample, reply, draw, place)
         if self._has(record):

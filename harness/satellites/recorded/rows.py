@@ -191,7 +191,7 @@ class Rows:
     @property
     def _nameless(self) -> str:
         return (
-            f"it names no model in the column {self._column!r}; if the model of such rows is "
+            f"the row names no model in the column {self._column!r}; if the model of such rows is "
             f"known, import them with --model NAME --where {self._column}="
         )
 

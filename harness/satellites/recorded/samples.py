@@ -88,12 +88,13 @@ class SampleFinder:
             return self._given(reply)
         if reply.target is not None and not _same(reply.target, sample.target):
             raise RowError(
-                f"its target is {reply.target!r}, and that of sample {sample.id} {sample.target!r}"
+                f"the row's target is {reply.target!r}, and that of sample {sample.id} "
+                f"{sample.target!r}"
             )
         if reply.target is None and self._is_foreign(reply, sample):
             raise RowError(
-                f"its prompt has nothing of sample {sample.id}; name the right item, or ignore the "
-                "prompt with --field prompt="
+                f"the row's prompt has nothing of sample {sample.id}; name the right item, or "
+                "ignore the prompt with --field prompt="
             )
         return sample
 
@@ -124,9 +125,9 @@ class SampleFinder:
             return self._make(*found)
         if spec.items is not None:
             raise RowError(
-                f"it belongs to no item of {spec.items}; name the column with the item's number "
-                "(from 0) or with the 'id' in its metadata with --field item=COLUMN, or that of "
-                "its prompt with --field prompt=COLUMN"
+                f"the row belongs to no item of {spec.items}; name the column with the item's "
+                "number (from 0) or with the 'id' in its metadata with --field item=COLUMN, or "
+                "that of its prompt with --field prompt=COLUMN"
             )
         return None
 
@@ -219,7 +220,7 @@ class SampleFinder:
                 name for name in ("target", "length") if getattr(reply, name) is None
             )
             raise RowError(
-                f"it names no sample of {self._task.name}, so it needs its {lacks}; name the "
+                f"the row names no sample of {self._task.name}, so it needs its {lacks}; name the "
                 "columns with --field target=COLUMN,length=COLUMN"
             )
         if not reply.length <= MAX_LENGTH:
@@ -239,11 +240,13 @@ class SampleFinder:
         answer = self._task.spec.answer
         value = _of_type(given, answer)
         if isinstance(value, int) and is_too_long(value):
-            raise RowError("its target has too many digits")
+            raise RowError("the row's target has too many digits")
         if not answer.kind.fits(value) or not isinstance(value, int | float | str):
-            raise RowError(f"its target {given!r} is no {answer.type}, as an answer to the task is")
+            raise RowError(
+                f"the row's target {given!r} is no {answer.type}, as an answer to the task is"
+            )
         if answer.options and folded(str(value)) not in map(folded, answer.options):
-            raise RowError(f"its target {given!r} is none of the options of the task")
+            raise RowError(f"the row's target {given!r} is none of the options of the task")
         if isinstance(value, int):
             self._check_size(value, length)
         return value
@@ -252,11 +255,13 @@ class SampleFinder:
         """Raises `RowError` for a target that the task's own samples could not have."""
         least, most = self._target_range
         if target < 0 <= least:
-            raise RowError(f"its target is {target}, and no sample of {self._task.name} is below 0")
+            raise RowError(
+                f"the row's target is {target}, and no sample of {self._task.name} is below 0"
+            )
         if target > length and most <= 0:
             raise RowError(
-                f"its target {target:,} is more than its length {length:,}, which no sample of "
-                f"{self._task.name} has"
+                f"the row's target {target:,} is more than its length {length:,}, which no sample "
+                f"of {self._task.name} has"
             )
 
     @cached_property
