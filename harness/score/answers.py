@@ -12,10 +12,8 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from . import lists
 from .alternatives import (
     changed_characters,
-    changed_items,
     changed_texts,
     decimals_nearby,
     numbers_nearby,
@@ -29,17 +27,17 @@ from .extraction import (
     TOKEN,
     Extracted,
     from_start,
-    list_answer,
     marked,
     sign_alone,
     symbol,
     text_answer,
 )
 from .integers import MOST_DIGITS, NO_NUMBER, Found, decimal, integer, is_too_long, numbers_in
+from .lists import List
 from .markup import QUOTES, phrase_pattern, without_markup, without_thoughts
 from .normal_form import composed, nfc, tidy
 from .outcomes import Outcome
-from .verdict import Verdict, compare_parts, ended, right_or_wrong
+from .verdict import Verdict, compare_parts, right_or_wrong
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -351,108 +349,10 @@ class Choice(AnswerType):
         return known[option] if form.letters else option
 
 
-class List(AnswerType):
-    """See `lists`."""
-
-    name = "list"
-    meaning = "items between commas"
-    target = "list of texts"
-    right = "has the same items"
-    fields = ("ordered", "item_separator")
-    free = True
-    signs = True
-    in_prompt = True
-
-    def value(self, given: Target | Sequence[str], form: AnswerForm) -> Target:
-        if isinstance(given, int | float | str):
-            return given
-        return lists.joint(_separator(form)).join(given)
-
-    def problem(self, target: object, form: AnswerForm, name: str = "target") -> str | None:
-        separator = _separator(form)
-        mark = "a comma" if separator == lists.SEPARATOR else f"the separator {separator!r}"
-        items = _items(target, form) if isinstance(target, str) else target
-        if not isinstance(items, list | tuple) or not all(isinstance(item, str) for item in items):
-            return self.unfit(target, f"a list of texts, or one text with {mark} between", name)
-        for item in items:
-            if not item.strip():
-                return f"an item of the {name} is empty text, which no reply can show"
-            if "\n" in item or (separator if separator.strip() else " ") in item:
-                return f"the item {item!r} has {mark} or a line break, which separates items"
-        return None if items else f"the {name} is an empty list, which no reply can show"
-
-    def extract(
-        self, form: AnswerForm, text: str, bare: str, phrases: Phrases, *, first_line: bool
-    ) -> Extracted:
-        places = from_start(phrases) if form.read == FIRST else phrases
-        return list_answer(text, bare, places, _separator(form))
-
-    def compare(self, read: Extracted, reply: str, targets: Targets, form: AnswerForm) -> Verdict:
-        target = _items(str(targets[0]), form)
-        said = (Found(str(read.value), read.start, read.end), *reversed(read.dressed))
-        verdicts = [_verdict_on_items(one, target, form) for one in said]
-        return max(verdicts, key=lambda verdict: verdict.similarity or 0)
-
-    def right_forms(self, target: Target, form: AnswerForm) -> Iterator[tuple[str, str]]:
-        items, joint = _items(str(target), form), lists.joint(_separator(form))
-        if not any('"' in item for item in items):
-            quoted = joint.join(f'"{item}"' for item in items)
-            yield "brackets and quotes", f"[{quoted}]"
-        yield "bullets", "".join(f"\n- {item}" for item in items)
-        if form.ordered is False:
-            yield "other order", joint.join(reversed(items))
-
-    def wrong(self, target: Target, form: AnswerForm, accept: Sequence[str]) -> Wrong:
-        items, joint = _items(str(target), form), lists.joint(_separator(form))
-        if len(items) > 1:
-            yield "one item short", joint.join(items[:-1]), None
-        yield "one item long", joint.join([*items, items[-1]]), None
-        turned = items[::-1]
-        if form.ordered is not False and turned != items:
-            yield "other order", joint.join(turned), None
-
-    def wrong_options(
-        self, target: Target, rng: Random, form: AnswerForm, *_given: object
-    ) -> Iterable[str]:
-        items = _items(str(target), form)
-        if len(set(items)) == 1:
-            return changed_characters(str(target), rng)
-        return map(lists.joint(_separator(form)).join, changed_items(items, rng))
-
-    def meant(self, option: str, form: AnswerForm) -> Target:
-        return lists.joint(_separator(form)).join(_items(option, form))
-
-
-def _separator(form: AnswerForm) -> str:
-    return form.item_separator or lists.SEPARATOR
-
-
-def _items(text: str, form: AnswerForm) -> list[str]:
-    """The items of a target, as they are written."""
-    separator = _separator(form)
-    return list(map(tidy, text.split(separator if separator.strip() else None)))
-
-
-def _verdict_on_items(said: Found, target: Sequence[str], form: AnswerForm) -> Verdict:
-    text = str(said.value)
-    known = set(target)
-    written = [lists.plain(item, known) for item in text.split(lists.joint(_separator(form)))]
-    items, right = lists.as_numbers(written, list(target))
-    if form.ordered is not False:
-        return compare_parts(text, items, right, said.start, said.end)
-    both, longer = lists.shared(items, right), max(len(items), len(right))
-    return Verdict(
-        right_or_wrong(right=both == longer),
-        text,
-        said.start,
-        said.end,
-        similarity=both / longer,
-        ended=ended(items, right),
-    )
-
-
-TYPES: Mapping[str, AnswerType] = {kind.name: kind() for kind in AnswerType.__subclasses__()}
-"""Name -> type, in the order of the documentation."""
+TYPES: Mapping[str, AnswerType] = {
+    kind.name: kind() for kind in sorted(AnswerType.__subclasses__(), key=lambda kind: kind is List)
+}
+"""Name -> type, in the order of the documentation: `list`, which is imported, comes last."""
 
 
 @lru_cache(maxsize=64)

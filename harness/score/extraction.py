@@ -10,15 +10,14 @@ the reply is read from its first sentence; else the first phrase in the reply de
 follows it; else the first sentence of a reply of one line.
 
 `integers` defines what an integer and a number are, `choices` what a choice is, `codes` what a code
-is, `lists` what a list is. A list is found as a text is.
+is, `lists` what a list is.
 
 A symbol is the line's only token; else its only quoted token; else its only single letter or digit
 other than the words a, A and I. Quotes, markup and a full stop around it are ignored.
 
 A text is all that follows the phrase, without pairs of markup, quotes and brackets around it and
 without one full stop at its end; what of them the target has belongs to it. Without the phrase it
-is the last line if that is entirely quoted, boxed or fenced, or a reply of one paragraph. Of a
-sentence that says what a list is, the list is what follows `is` or `are`.
+is the last line if that is entirely quoted, boxed or fenced, or a reply of one paragraph.
 
 The reply is read in NFC, see `normal_form`; the place of an answer is the one in the reply itself.
 Markup is replaced by as many spaces, so that positions do not change. All of this
@@ -32,7 +31,6 @@ from dataclasses import dataclass, replace
 from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
-from . import lists
 from .choices import ANSWER_IS
 from .integers import BULLETS, LIST_ITEM, MOST_FOUND, SMALL, WORDS, Found, in_a_row, is_denied
 from .markup import (
@@ -196,7 +194,7 @@ def short_answer(
     return Extracted(*answer, whole=_is_whole(text, bare, answer.end))
 
 
-_SENTENCE_END = re.compile(
+SENTENCE_END = re.compile(
     r"[.!?][\"')\]]*+\s++(?!\d|(?:wait|no|not|or|sorry|actually|correction)\b)", re.IGNORECASE
 )
 _LIST = re.compile(r"\W*+[Aa1][.):]\s[^\n]*+\s++\W*[Bb2][.):]\s")
@@ -244,7 +242,7 @@ def _opening(
         return "a list"
     own_line = "\n" in bare[begin:start]
     is_listed = own_line and LIST_ITEM.match(bare, start)
-    sentence = None if is_listed else _SENTENCE_END.search(bare, start, end)
+    sentence = None if is_listed else SENTENCE_END.search(bare, start, end)
     answer: Found | str = nothing
     for until in (sentence.end() if sentence else end, end):
         answer = read(AnswerLine(bare[start:until], text[start:until], own_line, by_phrase=True))
@@ -299,7 +297,7 @@ def text_answer(
         end = phrase_start
     if phrases:
         return Extracted(None, why="nothing after the answer phrase")
-    start, end = _text_alone(text)
+    start, end = text_alone(text)
     if start == end:
         return Extracted(None, why="no answer phrase, and more than the text")
     if not (layers := undress(text, start, end)):
@@ -310,14 +308,6 @@ def text_answer(
             said = _found(text, undress(text, *stated.span(1)))
             found = replace(found, dressed=(*found.dressed, *said))
     return found
-
-
-_STATED = re.compile(
-    r"\s*+(?:the|its|their|it|they)\b(?>[^\n,]*\b(?:is|are)\b)"
-    r"\s*+:?\s*+(?P<list>[^\s:][^\n]*+)\s*+\Z",
-    re.IGNORECASE,
-)
-"""A sentence that states a list, such as "The value of key AB is 12.". An item may hold `is`."""
 
 
 _SAID = re.compile(
@@ -331,42 +321,7 @@ _LABELLED = re.compile(r"\W*+[^\W\d][^\n:\uff1a]{0,30}[:\uff1a]\**+\s++(\S[^\n]*
 """A line that begins with a label, such as the answer phrase in another language."""
 
 
-def list_answer(text: str, bare: str, phrases: list[tuple[int, int]], separator: str) -> Extracted:
-    """The list after the phrase; `separator` is between its items."""
-    for _, phrase_end in reversed(phrases):
-        start, end, whole = lists.place_of(text, bare, phrase_end, len(bare))
-        if start < end:
-            start += len(text[start:end]) - len(text[start:end].lstrip())
-            if (stated := _STATED.match(text, start, end)) and "\n" not in bare[start:end]:
-                start, end = stated.span("list")
-            found = _list_of(text, (start, end), text[:phrase_end], separator)
-            if found.value:
-                return replace(found, by_phrase=True, whole=whole)
-    if phrases:
-        return Extracted(None, why="nothing after the answer phrase")
-    start, end = _text_alone(text)
-    if stated := _STATED.match(text, start, end):
-        is_one = not _SENTENCE_END.search(bare.rstrip(), start, end)
-        start, end = stated.span("list") if is_one else (end, end)
-    elif bare[start:end].rstrip().endswith(":"):
-        start = end
-    if start == end:
-        return Extracted(None, why="no answer phrase, and more than the list")
-    return _list_of(text, (start, end), "", separator)
-
-
-def _list_of(text: str, place: tuple[int, int], opened: str, separator: str) -> Extracted:
-    """The list at a place of `text`, and what it is with the markup around it and its items."""
-    layers = undress(text, *place, opened)
-    if not layers:
-        return Extracted(None, why="nothing after the answer phrase")
-    as_written = [lists.items_of(text, *layer, separator) for layer in layers]
-    joint = lists.joint(separator)
-    dressed = tuple(map(Found, map(joint.join, as_written), *zip(*layers, strict=True)))
-    return Extracted(joint.join(map(lists.plain, as_written[-1])), *layers[-1], dressed=dressed)
-
-
-def _text_alone(text: str) -> tuple[int, int]:
+def text_alone(text: str) -> tuple[int, int]:
     """Start and end of a text without an answer phrase; equal if the text is ambiguous."""
     solid = text.rstrip()
     if solid.endswith("```") and (opening := solid.rfind("```", 0, -3)) >= 0:
