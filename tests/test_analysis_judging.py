@@ -100,8 +100,9 @@ def test_what_the_prompt_ends_with_decides_what_is_read(
 ) -> None:
     """Where that is the phrase, the reply begins with the answer; the task file may say so."""
     fields = {"version": 1, "title": "x", "items": "x.jsonl", "prompt": prompt}
-    answer = {"type": "integer", "phrase": phrase}
-    assert TaskSpec.model_validate({**fields, "answer": answer}).answer.read == read
+    for several in (phrase, [phrase, "Ergebnis:"]):
+        answer = {"type": "integer", "phrase": several}
+        assert TaskSpec.model_validate({**fields, "answer": answer}).answer.read == read
     last = TaskSpec.model_validate({**fields, "answer": {**answer, "read": "last"}})
     assert last.answer.read == "last"
 

@@ -167,6 +167,8 @@ def test_the_reward_is_our_verdict(taskset: Any, exported: Path) -> None:
                 assert set(counts.values()) == {0.0}
                 seen.add(str(expected))
         assert asyncio.run(task.validate(None))
+        task.data.scoring["phrase"] = ["Answer:", "Resultado:"]
+        assert asyncio.run(task.validate(None))
     assert {"correct", "incorrect", "unparsed", "truncated", "refused"} <= seen
     silent = types.SimpleNamespace(last_reply="", is_truncated=False, assistant_messages=[])
     assert asyncio.run(loaded[0].outcome(silent))["error"] == 1.0

@@ -233,7 +233,7 @@ def test_the_rank_of_the_right_option() -> None:
     assert (ranked(options).rank, ranked(options).margin) == (1, 0.5)
     equal = [Chosen("7", -1.0), Chosen("8", -1.0), Chosen("6", -3.0)]
     assert (ranked(equal).rank, ranked(equal).chosen) == (2, "8")
-    form = PlainAnswerForm("integer", "Final answer:")
+    form = PlainAnswerForm("integer", ("Final answer:",))
     verdict = choice_verdict(equal, 7, (), form)
     assert (verdict.outcome, verdict.answer, verdict.signed_error) == ("incorrect", 8, 1)
     tie = "'8' is as probable as '7', which counts as not right: rank 2 of 3, margin 0.00"
@@ -245,7 +245,7 @@ def test_the_rank_of_the_right_option() -> None:
 @pytest.mark.parametrize("kind", ["integer", "number", "choice"])
 def test_an_option_that_is_no_answer(kind: str) -> None:
     """Such a record is nobody's of ours, and is not read."""
-    form = PlainAnswerForm(kind, "Final answer:", options=("a", "b"), letters=True)
+    form = PlainAnswerForm(kind, ("Final answer:",), options=("a", "b"), letters=True)
     for strange in ("Z", "", "a b"):
         verdict = choice_verdict([Chosen("7", -2.0), Chosen(strange, -1.0)], 7, (), form)
         assert (verdict.outcome, verdict.answer) == ("unparsed", None)

@@ -29,7 +29,7 @@ def options(
     kind: str, target: Target, *accept: str, others: tuple[str, ...] = (), **fields: Any
 ) -> tuple[str, ...]:
     """The options of a target, checked by the rules that hold for all."""
-    form = PlainAnswerForm(kind, "Final answer:", **fields)
+    form = PlainAnswerForm(kind, ("Final answer:",), **fields)
     found, again = (
         TYPES[kind].options(target, form, accept, others=others, rng=Random(7)) for _ in range(2)
     )
@@ -47,7 +47,7 @@ def check(
         values = [(target, accept), *((kind.meant(one, form), ()) for one in found[1:])]
         for place, (value, others) in enumerate(values):
             verdict = judge(
-                text=f"{form.phrase} {option}",
+                text=f"{form.phrase[0]} {option}",
                 finish_reason="stop",
                 refusal=None,
                 failure=None,

@@ -68,7 +68,7 @@ def test_lm_eval_gives_the_same_probabilities(tmp_path: Path) -> None:
     for name in TASKS:
         task = open_task(name, built_in_files()[name])
         for identifier in [one for one in found if one.startswith(f"{name}@")]:
-            text = opened(sample_from_id(task, identifier).prompt, task.spec.answer.phrase)
+            text = opened(sample_from_id(task, identifier).prompt, task.spec.answer.first_phrase)
             pairs = [(text, f" {option}") for option in found[identifier]]
             asked = [Instance("loglikelihood", {}, pair, place) for place, pair in enumerate(pairs)]
             theirs = [logprob for logprob, _ in model.loglikelihood(asked, disable_tqdm=True)]

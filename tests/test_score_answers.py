@@ -408,7 +408,7 @@ def test_accepted_answers() -> None:
         ({"type": "integer", "case": False}, "'case' goes with 'type: symbol' or 'type: code' or"),
         ({"type": "text", "item_separator": ";"}, "'item_separator' goes with 'type: list'"),
         ({"type": "text", "phrase": ["Final answer:", "A"]}, "at least 3 characters"),
-        ({"type": "text", "phrase": []}, "at least 3 characters"),
+        ({"type": "text", "phrase": []}, "at least 1 item"),
     ],
 )
 def test_answers_that_cannot_be(fields: dict[str, object], message: str) -> None:
@@ -446,7 +446,7 @@ def test_normal_forms_of_a_sentence() -> None:
     words = Answer(type="text")
     verdict = judged(f"Final answer: un {COMBINED} noir", words, f"un {E} crème")
     assert verdict.first_divergence == 2
-    phrase = Answer(type="integer", phrase="R\u00e9ponse :")
+    phrase = Answer(type="integer", phrase=("R\u00e9ponse :",))
     assert (
         judged("Re\u0301ponse : 3 ou 4 ?\nRe\u0301ponse : 12\nVoil\u00e0.", phrase, 12).answer == 12
     )
@@ -569,7 +569,8 @@ def test_more_phrases_and_replies_without_any(reply: str, outcome: str) -> None:
     answer = Answer.model_validate(
         {"type": "integer", "phrase": ["Final answer:", "Resultado:"], "phrase_required": True}
     )
-    assert (answer.phrase, answer.other_phrases) == ("Final answer:", ("Resultado:",))
+    assert answer.first_phrase == "Final answer:"
+    assert answer.given()["phrase"] == ["Final answer:", "Resultado:"]
     assert Answer.model_validate(answer.given()) == answer
     assert judged(reply, answer, 7).outcome == outcome
     assert judged("I see 7", answer, 7, "length").outcome == "truncated"

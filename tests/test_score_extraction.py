@@ -359,7 +359,7 @@ def test_which_line_decides(reply: str, value: int | None) -> None:
 )
 def test_the_phrase_is_any_string(phrase: str, reply: str, value: int) -> None:
     """A task's author chooses the phrase, with or without colon and markup."""
-    assert extract(reply, Answer(type="integer", phrase=phrase)).value == value
+    assert extract(reply, Answer(type="integer", phrase=(phrase,))).value == value
 
 
 @pytest.mark.parametrize(
@@ -595,7 +595,7 @@ def test_the_short_cut_says_the_same(before: str, said: str, after: str, phrase:
     """The fast path for a plain last line gives the verdict of the long way."""
     for reply in (f"{phrase} {said}{after}", f"{before}\n{phrase} {said}{after}"):
         for short in (INTEGER, SYMBOL, TEXT):
-            answer = Answer(type=short.type, phrase=phrase)
+            answer = Answer(type=short.type, phrase=(phrase,))
             assert extract(reply, answer) == extract_any(reply, answer, first_line=False)
 
 
@@ -879,7 +879,7 @@ def test_other_types_beside_letters_of_scripts_without_spaces() -> None:
     assert judged("\u7b54\u6848\u662f\u300ckiwi\u300d\u3002", SYMBOL, "kiwi").outcome == "correct"
     code = Answer(type="code")
     assert judged("\u5bc6\u7801\u662fAB12\u3002", code, "AB12").outcome == "correct"
-    phrase = Answer(type="text", phrase="\u7b54\u6848\u662f")
+    phrase = Answer(type="text", phrase=("\u7b54\u6848\u662f",))
     assert (
         judged("\u6240\u4ee5\u7b54\u6848\u662f\u84dd\u8272\u3002", phrase, "\u84dd\u8272").outcome
         == "correct"

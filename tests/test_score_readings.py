@@ -46,7 +46,7 @@ WRONG: list[tuple[str, Target, str]] = [
 
 
 def reading(kind: str, target: Target, reply: str, *, needs_phrase: bool = False) -> Reading:
-    form = PlainAnswerForm(kind, "Final answer:", phrase_required=needs_phrase)
+    form = PlainAnswerForm(kind, ("Final answer:",), phrase_required=needs_phrase)
     verdict = judge(
         text=reply, finish_reason="stop", refusal=None, failure=None, target=target, answer=form
     )

@@ -99,7 +99,7 @@ def test_each_example_is_another_row_with_its_right_answer(name: str) -> None:
         assert len(set(questions)) == 4
         for question, said in found:
             verdict = judge(
-                text=f"{answer.phrase} {said}",
+                text=f"{answer.first_phrase} {said}",
                 finish_reason="stop",
                 refusal=None,
                 failure=None,

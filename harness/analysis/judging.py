@@ -126,7 +126,7 @@ def ends_of(spec: TaskSpec, api: str) -> tuple[str, ...]:
     """Beginnings of lines that end a reply: of one that goes on with the text of its prompt."""
     if api != "completions" and spec.answer.read != FIRST:
         return ()
-    return question_starts(spec.prompt, spec.answer.phrase)
+    return question_starts(spec.prompt, spec.answer.first_phrase)
 
 
 @dataclass(frozen=True)

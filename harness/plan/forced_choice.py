@@ -93,7 +93,7 @@ class ForcedChoice:
 
     def opening(self, sample: Sample) -> str:
         """The answer phrase, unless the prompt ends with it."""
-        phrase = self.task.spec.answer.phrase.strip()
+        phrase = self.task.spec.answer.first_phrase.strip()
         return "" if sample.prompt.rstrip().endswith(phrase) else phrase
 
     def _others(self, condition: Condition) -> tuple[str, ...]:

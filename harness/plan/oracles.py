@@ -42,12 +42,12 @@ def right_replies(sample: Sample, answer: Answer) -> Iterator[tuple[str, str]]:
     target = str(sample.target)
     for name, speak in PERFECT.items():
         if name != "quoted" or '"' not in target:
-            yield name, speak(answer.phrase, target)
-    for phrase in answer.other_phrases or ():
+            yield name, speak(answer.first_phrase, target)
+    for phrase in answer.phrase[1:]:
         yield f"phrase {phrase!r}", f"{phrase} {target}"
     others = ((f"accepted answer {other!r}", other) for other in sample.accept)
     for name, other in (*others, *answer.kind.right_forms(sample.target, answer)):
-        yield name, f"{answer.phrase} {other}"
+        yield name, f"{answer.first_phrase} {other}"
 
 
 def knower(tasks: Iterable[Task]) -> Callable[[str], Known]:
@@ -61,13 +61,13 @@ def knower(tasks: Iterable[Task]) -> Callable[[str], Known]:
         task = by_name[task_of_id(identifier)]
         sample, answer = sample_from_id(task, identifier), task.spec.answer
         targets = (*sample.turn_targets, sample.target)
-        *earlier, right = (PERFECT["plain"](answer.phrase, str(target)) for target in targets)
+        *earlier, right = (PERFECT["plain"](answer.first_phrase, str(target)) for target in targets)
         wrong = [
             text
             for _, text, _ in answer.kind.wrong(sample.target, answer, sample.accept)
             if not text.startswith("-") or str(sample.target).startswith("-")
         ]
         chosen = random.Random(f"wrong|{identifier}").choice(wrong) if wrong else ""
-        return Known(sample.length, right, f"{answer.phrase} {chosen}", tuple(earlier))
+        return Known(sample.length, right, f"{answer.first_phrase} {chosen}", tuple(earlier))
 
     return known

@@ -248,7 +248,7 @@ def make_sample(
         if drawn is not None:
             drawn[length] = item
     answer = task.spec.answer
-    before, cue, phrase = "", "", answer.phrase
+    before, cue, phrase = "", "", answer.first_phrase
     prompt = task.prompt(item, condition, length, index)
     if has_examples(task.spec):
         before = task.examples.before(item, condition, index, seed)

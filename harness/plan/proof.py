@@ -101,7 +101,7 @@ def _failures(task: Task, sample: Sample) -> Iterator[Failure]:
             yield Failure(sample.id, name, reply, "correct", _described(verdict))
     near = () if own is not None else answer.kind.wrong(target, answer, sample.accept)
     for name, wrong, error in near:
-        reply = f"{answer.phrase} {wrong}"
+        reply = f"{answer.first_phrase} {wrong}"
         verdict = given(reply)
         if verdict.outcome is not Outcome.INCORRECT or not _is_error(verdict.absolute_error, error):
             wanted = "incorrect" if error is None else f"incorrect with error {error:g}"

@@ -37,14 +37,12 @@ _MOST_TRIED = 1000
 
 
 class AnswerForm(Protocol):
-    """The type of an answer and the phrase before it, as a task file gives them."""
+    """The type of an answer and the phrases before it, as a task file gives them."""
 
     @property
     def type(self) -> str: ...
     @property
-    def phrase(self) -> str: ...
-    @property
-    def other_phrases(self) -> tuple[str, ...] | None: ...
+    def phrase(self) -> tuple[str, ...]: ...
     @property
     def phrase_required(self) -> bool | None: ...
     @property
@@ -73,8 +71,7 @@ class PlainAnswerForm:
     """An `AnswerForm` without a task file."""
 
     type: str
-    phrase: str
-    other_phrases: tuple[str, ...] | None = None
+    phrase: tuple[str, ...]
     phrase_required: bool | None = None
     tolerance: float | None = None
     relative_tolerance: float | None = None

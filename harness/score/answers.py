@@ -365,12 +365,10 @@ def _plain_pattern(kind: str, phrase: str) -> re.Pattern[str] | None:
 
 def _extract_plain(reply: str, answer: AnswerForm) -> Extracted | None:
     """The result of `extract_any`, if the last line is only the phrase and a short answer."""
-    pattern = (
-        None
-        if answer.read == FIRST or answer.other_phrases
-        else _plain_pattern(answer.type, answer.phrase)
-    )
-    begin = reply.rfind(answer.phrase) if pattern else -1
+    phrase, *others = answer.phrase
+    is_usual = answer.read != FIRST and not others
+    pattern = _plain_pattern(answer.type, phrase) if is_usual else None
+    begin = reply.rfind(phrase) if pattern else -1
     if not pattern or begin < 0 or (begin and reply[begin - 1] != "\n"):
         return None
     match = pattern.fullmatch(reply, begin)
@@ -409,10 +407,10 @@ def extract_any(reply: str, answer: AnswerForm, *, first_line: bool) -> Extracte
 def phrases_in(text: str, bare: str, answer: AnswerForm) -> Phrases:
     """Where the answer phrases are in `text`, which is `bare` without markup."""
     places: Phrases = []
-    for phrase in (answer.phrase, *(answer.other_phrases or ())):
+    for phrase in answer.phrase:
         pattern, for_bare = phrase_pattern(nfc(phrase))
         places += [match.span() for match in pattern.finditer(bare if for_bare else text)]
-    return sorted(places) if answer.other_phrases else places
+    return sorted(places) if len(answer.phrase) > 1 else places
 
 
 def _extract_composed(reply: str, answer: AnswerForm, *, first_line: bool) -> Extracted:

@@ -27,7 +27,7 @@ def outcome_of(
         refusal=None,
         failure=failure,
         target=doc["target"],
-        answer=_form(doc),
+        answer=form_of(doc),
         accept=doc.get("accept") or (),
     ).outcome
 
@@ -44,13 +44,15 @@ def is_correct(doc: Mapping[str, Any], text: str) -> bool:
     text = text[: min(places, default=len(text))]
     ends = ["stop"]
     if not places and len(text.encode(errors="replace")) >= doc["budget"]:
-        if not extract(text, _form(doc)).by_phrase:
+        if not extract(text, form_of(doc)).by_phrase:
             return False
         ends = ["stop", "length"]
     return any(outcome_of(doc, text, finish_reason=end) is Outcome.CORRECT for end in ends)
 
 
-def _form(doc: Mapping[str, Any]) -> PlainAnswerForm:
+def form_of(doc: Mapping[str, Any]) -> PlainAnswerForm:
+    """The form of the answer of the sample `doc`."""
     given: dict[str, Any] = {field.name: doc.get(field.name) for field in fields(PlainAnswerForm)}
     lists = {name: tuple(value) for name, value in given.items() if isinstance(value, list)}
-    return PlainAnswerForm(**given | lists | {"type": doc["answer"], "phrase": doc["phrase"]})
+    phrase = (doc["phrase"],) if isinstance(doc["phrase"], str) else tuple(doc["phrase"])
+    return PlainAnswerForm(**given | lists | {"type": doc["answer"], "phrase": phrase})

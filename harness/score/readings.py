@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from .answers import TYPES, phrases_in
 from .extraction import FIRST, TOKEN
 from .loops import loop_of
-from .markup import edges, phrase_pattern, without_markup, without_thoughts
+from .markup import edges, without_markup, without_thoughts
 from .normal_form import nfc
 from .outcomes import Cause
 from .turns import may_end, own_turn
@@ -180,11 +180,10 @@ def _has_left(text: str, answer: AnswerForm, targets: Sequence[Target]) -> bool:
     """Whether a cut-off copy has already left its target: the words after the answer phrase."""
     if not TYPES[answer.type].free:
         return False
-    pattern, _ = phrase_pattern(nfc(answer.phrase))
-    phrases = list(pattern.finditer(text))
+    phrases = phrases_in(text, without_markup(text), answer)
     if not phrases:
         return False
-    written = _bare(text[phrases[-1].end() :])
+    written = _bare(text[phrases[-1][1] :])
     return not any(_bare(str(target)).startswith(written) for target in targets)
 
 

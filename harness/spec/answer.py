@@ -4,7 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    field_serializer,
+    model_validator,
+)
 
 from eyechart.harness.score.answer_type import AnswerType
 from eyechart.harness.score.answers import TYPES
@@ -12,7 +19,20 @@ from eyechart.harness.score.choices import LETTERS, folded
 from eyechart.harness.score.integers import is_too_long
 from eyechart.harness.score.verdict import Target
 
-__all__ = ["LETTERS", "TYPES", "Answer", "Part", "Target", "folded", "is_too_long"]
+__all__ = [
+    "LETTERS",
+    "PHRASE",
+    "TYPES",
+    "Answer",
+    "Part",
+    "Target",
+    "folded",
+    "is_too_long",
+    "phrase_of",
+]
+
+PHRASE = "Final answer:"
+"""The answer phrase of a task that names none."""
 
 if TYPE_CHECKING:
     AnswerName: TypeAlias = str
@@ -38,10 +58,22 @@ def _frozen(value: object) -> object:
     return tuple(value) if isinstance(value, list) else value
 
 
-def _or_a_list(schema: dict[str, Any]) -> None:
-    """A phrase, or a list of them, of which the validator takes the first."""
-    phrase = {name: schema.pop(name) for name in ("type", "minLength", "pattern")}
-    schema["anyOf"] = [phrase, {"type": "array", "items": phrase, "minItems": 1}]
+def _listed(value: object) -> object:
+    return tuple(value) if isinstance(value, list | tuple) else (value,)
+
+
+def _or_one(schema: dict[str, Any]) -> None:
+    """A list of phrases, or one phrase alone."""
+    several = {name: schema.pop(name) for name in ("type", "items", "minItems")}
+    schema["anyOf"] = [several["items"], several]
+    schema["default"] = PHRASE
+
+
+def phrase_of(given: object) -> str:
+    """The phrase that the `answer` of a task file asks for, whether or not it is checked."""
+    phrase = given.get("phrase") if isinstance(given, dict) else None
+    first = phrase[0] if isinstance(phrase, list) and phrase else phrase
+    return first if isinstance(first, str) and first else PHRASE
 
 
 class Answer(Part):
@@ -54,18 +86,12 @@ class Answer(Part):
             examples=["integer"],
         ),
     ]
-    phrase: _Phrase = Field(
-        default="Final answer:",
-        examples=["Answer ="],
-        json_schema_extra=_or_a_list,
+    phrase: Annotated[tuple[_Phrase, ...], Field(min_length=1), BeforeValidator(_listed)] = Field(
+        default=(PHRASE,), examples=["Answer ="], json_schema_extra=_or_one
     )
     """The fixed words that come before the answer on the reply's last line. Of a list the first is
-    asked for, and the rest are `other_phrases`.
+    asked for, and the others are read as it is, such as the phrase in another language.
     """
-    other_phrases: Annotated[tuple[_Phrase, ...], BeforeValidator(_frozen)] | None = Field(
-        default=None, examples=[["Answer:"]]
-    )
-    """Other words that are read as the phrase is, such as the phrase in another language."""
     phrase_required: bool | None = Field(default=None, examples=[True])
     """`true` where a reply without the phrase is wrong, as some benchmarks count it. Default: it is
     read without the phrase if it can be, and else `unparsed`.
@@ -114,13 +140,9 @@ class Answer(Part):
     case: bool | None = Field(default=None, examples=[False])
     """For `symbol`, `code` and `text`: whether upper and lower case differ. Default: `true`."""
 
-    @model_validator(mode="before")
-    @classmethod
-    def _first_phrase_is_asked(cls, given: object) -> object:
-        if not isinstance(given, dict) or not isinstance(given.get("phrase"), list | tuple):
-            return given
-        first, *others = given["phrase"] or [""]
-        return given | {"phrase": first} | ({"other_phrases": others} if others else {})
+    @field_serializer("phrase")
+    def _one_phrase_alone(self, phrase: tuple[str, ...]) -> str | tuple[str, ...]:
+        return phrase if len(phrase) > 1 else phrase[0]
 
     @model_validator(mode="after")
     def _fields_fit_the_type(self) -> Answer:
@@ -153,6 +175,11 @@ class Answer(Part):
                 msg = "an option is the letter of another one; leave 'letters' out"
                 raise ValueError(msg)
         return self
+
+    @property
+    def first_phrase(self) -> str:
+        """The phrase that is asked for."""
+        return self.phrase[0]
 
     @property
     def shown_options(self) -> str:

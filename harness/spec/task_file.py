@@ -17,7 +17,7 @@ from pydantic import Discriminator, Field, JsonValue, Tag, WithJsonSchema, model
 from eyechart.harness.score.extraction import FIRST
 from eyechart.harness.settings.checks import MAX_LENGTH, MAX_SAMPLES
 from eyechart.harness.settings.run_settings import Spread
-from eyechart.harness.spec.answer import Answer, Part
+from eyechart.harness.spec.answer import Answer, Part, phrase_of
 from eyechart.harness.spec.columns import table_of
 from eyechart.harness.spec.turns import NAME
 from eyechart.harness.spec.unit import SYMBOLS
@@ -133,9 +133,9 @@ _PHRASE_AT_END = re.compile(r"\{\{-?\s*phrase\s*-?\}\}\s*\Z")
 
 def _ends_with_phrase(template: object, answer: Mapping[str, object]) -> bool:
     """Whether a prompt ends with the answer phrase, so that the reply begins with the answer."""
-    phrase = answer.get("phrase") or Answer.model_fields["phrase"].default
     return isinstance(template, str) and (
-        bool(_PHRASE_AT_END.search(template)) or template.rstrip().endswith(str(phrase).strip())
+        bool(_PHRASE_AT_END.search(template))
+        or template.rstrip().endswith(phrase_of(answer).strip())
     )
 
 

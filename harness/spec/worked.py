@@ -36,7 +36,7 @@ def number_of(spec: TaskSpec, condition: Condition) -> int:
 
 def answer_line(answer: Answer, target: object) -> str:
     """The line of a worked example that has its answer, as the scorer reads it."""
-    return f"{answer.phrase} {target}"
+    return f"{answer.first_phrase} {target}"
 
 
 def answer_read(spec: TaskSpec, api: str) -> Answer:

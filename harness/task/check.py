@@ -9,7 +9,7 @@ from pydantic import BaseModel, ValidationError
 
 from eyechart.harness.errors import TaskFileError
 from eyechart.harness.spec import MAX_LENGTH, Axis, Preset, Separator, TaskSpec, taken_by
-from eyechart.harness.spec.answer import TYPES, Answer
+from eyechart.harness.spec.answer import TYPES, Answer, phrase_of
 from eyechart.harness.spec.task_file import NAME_FORM
 from eyechart.harness.task import prompt
 from eyechart.harness.task.problems import file_error, problems_of, read_text
@@ -202,7 +202,7 @@ def _axis_problems(file: YamlFile, data: Mapping[str, object]) -> Iterator[Probl
 def _value_problems(
     file: YamlFile, data: Mapping[str, object], axis: str, values: Mapping[str, object]
 ) -> Iterator[Problem]:
-    phrase = _phrase(data)
+    phrase = phrase_of(data.get("answer"))
     names: dict[str, str] = {}
     for value, text in values.items():
         place = file.position(["axes", axis, "values", value])
@@ -235,14 +235,6 @@ def _shown(value: object) -> object:
         return value
 
 
-def _phrase(data: Mapping[str, object]) -> str:
-    answer = data.get("answer")
-    given = answer.get("phrase") if isinstance(answer, dict) else None
-    given = given[0] if isinstance(given, list) and given else given
-    default: str = Answer.model_fields["phrase"].default
-    return given if isinstance(given, str) and given else default
-
-
 def _prompt_problems(file: YamlFile, data: Mapping[str, object]) -> Iterator[Problem]:
     template = data.get("prompt")
     if not isinstance(template, str) or not template:
@@ -250,7 +242,7 @@ def _prompt_problems(file: YamlFile, data: Mapping[str, object]) -> Iterator[Pro
     if problem := prompt.syntax_problem(template):
         yield Problem(file.text_position(["prompt"], problem.line), problem.message)
         return
-    phrase, axes = _phrase(data), data.get("axes")
+    phrase, axes = phrase_of(data.get("answer")), data.get("axes")
     texts = [template]
     for axis in axes.values() if isinstance(axes, dict) else ():
         values = axis.get("values") if isinstance(axis, dict) else None

@@ -120,7 +120,7 @@ class WorkedExamples:
                 f"worked examples; leave the axis {EXAMPLES!r} out",
                 setting="axes",
             )
-        if shown.endswith(answer.phrase.strip()):
+        if shown.endswith(answer.first_phrase.strip()):
             return f"{shown} {row.answer}\n\n"
         return f"{shown}\n{answer_line(answer, row.answer)}\n\n"
 

@@ -66,7 +66,7 @@ def names(
         "length": length,
         NAME: NEXT_TURN,
         "options": answer.shown_options,
-        "phrase": answer.phrase,
+        "phrase": answer.first_phrase,
         "symbols": item.symbols,
         "sequence": write_row(item.symbols, shown.get("separator", "")),
         **shown,

@@ -99,8 +99,8 @@ def _row(evaluation: Evaluation, detail: Detail, prompt: str) -> Json:
 def _method(answer: Answer, record: Record) -> str:
     """How the answer was read: from a reply, or by the probabilities of options."""
     if record.options is None:
-        return f"eyechart {answer.type} after {answer.phrase!r}"
-    return f"eyechart: most probable of {len(record.options)} options after {answer.phrase!r}"
+        return f"eyechart {answer.type} after {answer.first_phrase!r}"
+    return f"eyechart: most probable of {len(record.options)} options after {answer.first_phrase!r}"
 
 
 def _metadata(evaluation: Evaluation, detail: Detail) -> dict[str, str]:

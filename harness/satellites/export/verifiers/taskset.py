@@ -52,7 +52,8 @@ class EyechartTask(vf.Task[EyechartData]):
 
     async def validate(self, runtime: vf.Runtime) -> bool:  # noqa: ARG002  it comes by its name
         """Whether the right answer after the answer phrase is judged correct, for `vf-validate`."""
-        reply = f"{self.data.scoring['phrase']} {self.data.answer}"
+        phrase, *_ = _scoring().form_of(self.data.scoring).phrase
+        reply = f"{phrase} {self.data.answer}"
         return str(_scoring().outcome_of(self.data.scoring, reply)) == "correct"
 
     def _outcome(self, trace: vf.Trace) -> str:

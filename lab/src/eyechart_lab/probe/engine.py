@@ -132,7 +132,7 @@ class Probe:
         places = places_of(tokens, symbol_spans(self._plan, sample))
         if places is None or not places.row:
             return None
-        phrase = self._plan.task.spec.answer.phrase
+        phrase = self._plan.task.spec.answer.first_phrase
         said = self._inside.answer_ids(sample.prompt, phrase)
         answer = self._inside.answer_ids(sample.prompt, f"{phrase} {sample.target}")
         common = 0

@@ -60,7 +60,7 @@ def drawn(
     item = task.draw(rng, condition, length, 0)
     answer = task.spec.answer
     target = item.target if isinstance(item.target, str | int | float) else ", ".join(item.target)
-    return task.prompt(item, condition, length), f"{answer.phrase} {target}"
+    return task.prompt(item, condition, length), f"{answer.first_phrase} {target}"
 
 
 class Batch(NamedTuple):

@@ -105,7 +105,7 @@ def most_tokens(plan: Plan) -> int:
     """Tokens for a reply: no right one has more tokens than characters. A model that has not
     learned to end its replies would fill its window with each of them.
     """
-    phrase = plan.task.spec.answer.phrase
+    phrase = plan.task.spec.answer.first_phrase
     return _BESIDES + max(len(f"{phrase} {sample.target}") for sample in plan)
 
 

@@ -85,7 +85,7 @@ def _words(plan: Plan, condition: Condition, length: int) -> tuple[set[str], set
         item = task.draw(rng, condition, length, 0)
         row = write_row(item.symbols, known[separator] if separator else "")
         prompt = task.prompt(item, condition, length).replace(row, "\n")
-        texts = [prompt, f"{task.spec.answer.phrase} {item.target}"]
+        texts = [prompt, f"{task.spec.answer.first_phrase} {item.target}"]
         for text in (*texts, *(symbol for symbol in item.symbols if len(symbol) > 1)):
             words |= {piece for piece in re.findall(PIECE, text) if _is_word(piece)}
         letters |= {symbol for symbol in item.symbols if len(symbol) == 1 and symbol.isalpha()}

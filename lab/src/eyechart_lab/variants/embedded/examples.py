@@ -104,7 +104,7 @@ def example_of(rng: random.Random, task: Task, condition: Condition, length: int
     if task.name == "counting/words":
         length = max(length, 2)
     item = task.draw(rng, condition, length, 0)
-    prompt, phrase = task.prompt(item, condition, length), task.spec.answer.phrase
+    prompt, phrase = task.prompt(item, condition, length), task.spec.answer.first_phrase
     work = reasoning(task.name, condition, item)
     reply = f"{work}\n{phrase} {item.target}" if work else f"{phrase} {item.target}"
     marks = () if task.name.startswith("copying/") else _marks(prompt, condition, item)
