@@ -13,7 +13,8 @@ Integers, in digits of any script or in words from zero to a hundred:
   1e3, 50%, 3-4, 1,2,3, 007, a sum without a result, "two hundred", more than 4,000 digits, a
   bound ("at least 7"), a label ("step 7", "Sentence 2: she sings"), "not 7", "7?", "- 7", and
   "7. text" on a line of its own, which may be an item of a list. "One" is the answer only where it
-  cannot be a pronoun, and no second number in "this one", "an easy one" and "one by one".
+  cannot be a pronoun ("The answer is one", "There is only one letter"), and no second number in
+  "this one", "an easy one", "one by one" and the like. Nor is "line 12" in "in line 12 is <7>".
 - Beside Chinese, Japanese, Korean and Thai letters no space is needed around digits. A place in a
   row, a bound and a part of a longer number are no answer there as well.
 
@@ -108,6 +109,8 @@ def _spoilt(before: str, after: str, previous: str, following: str) -> str | Non
             return _UNREADABLE if _is_number(word) else None
     if before.endswith("<") and after.startswith(">"):
         before, after = before[:-1], after[1:]
+        if before.rstrip() == ">" and previous and not _is_number(previous):
+            before = " "
     if not (previous.isascii() and following.isascii()):
         beside = "" if before.strip() else previous, "" if after else following
         if (spoilt := _spoilt_beside(*beside)) != "":
@@ -264,14 +267,39 @@ _BESIDE_ONE = re.compile(
     r"|\b(?:the|this|that|my|your)\s+(?:last|first|second|third|next|previous|other|same|only|right"
     r"|correct|wrong|new|old|big|long|short|hard|tricky|simple|easy)\s+\Z"
     r"|\ban?\s+(?:(?:very|really|pretty|quite|rather|fairly|super)\s+)?"
-    r"(?!(?:single|lone|total|count|sum)\b)[^\W\d]+\s+\Z",
+    r"(?!(?:single|lone|total|count|sum)\b)[^\W\d]+\s+\Z"
+    r"|(?:\A|[.!?]\s)[\W_]*(?:great|good|nice|fun|easy|hard|tough|tricky|interesting|cool|classic)"
+    r"\s+\Z",
     re.IGNORECASE,
 )
 _AFTER_ONE = re.compile(
     r"\s+(?:by\s+one|at\s+a\s+time|after\s+(?:the\s+other|another)|another|of\s+(?:the|these|those|them)"
-    r"|thing|moment|sec|more\s+time|should|must|can|could|would|might|may|needs?|has\s+to)\b",
+    r"|thing|moment|sec|more\s+time|(?:more|less|fewer)\s+than\s+(?:you|we|I|most|expected|usual)"
+    r"|should|must|can|could|would|might|may|needs?|has\s+to)\b",
     re.IGNORECASE,
 )
+_HERE = re.compile(r"\bhere(?:\s+is|'s)\s+\Z", re.IGNORECASE)
+_WAY = re.compile(
+    r"\s+(?:\w+\s+)?(?:way|method|approach|idea|trick|attempt|solution|possibility)\b",
+    re.IGNORECASE,
+)
+_THERE_IS = re.compile(
+    r"(?:\A|[.!?]\s)[\W_]*(?:(?:so|thus|hence|therefore|in\s+total|in\s+all),?\s+)?"
+    r"(?:there\s+is|there's|i\s+(?:see|find|found|count(?:ed)?)"
+    r"|(?:it|(?:the|this)\s+(?:row|line|list|text|word|string|sequence))\s+(?:has|contains))\s+"
+    r"(?:(?:only|just|exactly|precisely)\s+)?\Z",
+    re.IGNORECASE,
+)
+_COUNTED = re.compile(
+    r"(?!\s+(?:more|other|way|thing|problem|issue|catch|difference|exception|question|answer|option"
+    r"|choice|possib\w+|solution|reason|point|moment|case|last|final|big|small)\b)"
+    r"(?:\s+[\"'`]?(?!(?:that|which|who|to|i|you|we|left|missing|per|each|and|or|but|than"
+    r"|in|of|on|at|by|for|from|with|without|before|after|between|beside)\b)\w+[\"'`]?){1,2}"
+    r"(?:\s+in\s+(?:it|(?:the|this|your)\s+\w+))?[\s.!*]*\Z",
+    re.IGNORECASE,
+)
+"""After `There is one`: what is counted, and nothing more."""
+_IN_LINE = re.compile(r"\b(?:in|of|at|on|for)\s+(?:the\s+)?line\s+<?\Z", re.IGNORECASE)
 _ZERO_IN = re.compile(r"\s+in\s+on\b", re.IGNORECASE)
 _LINKS = frozenset(("and", "or", "plus", "minus", "times", "x", "to", "then"))
 _NOT_EXACTLY = re.compile(
@@ -308,20 +336,25 @@ def is_denied(line: str, start: int) -> bool:
 def _is_pronoun(line: str, number: Found) -> bool:
     if line[number.start : number.end].lower() != "one":
         return False
+    before = max(0, number.start - 2 * _WINDOW), number.start
+    if _THERE_IS.search(line, *before) and _COUNTED.match(line, number.end):
+        return False
     introduced = _INTRODUCES.search(line, max(0, number.start - _WINDOW), number.start)
     leads = introduced or not _WORD.search(line, 0, number.start)
     return not leads or bool(_WORD.search(line, number.end))
 
 
 def _is_idiom(line: str, number: Found) -> bool:
-    """Whether a number in words counts nothing: `this one`, `an easy one`, `one by one`."""
-    word = line[number.start : number.end].lower()
+    """Whether a number counts nothing: `this one`, `an easy one`, `in line 12 is <7>`."""
+    word, end = line[number.start : number.end].lower(), number.end
+    before = max(0, number.start - _WINDOW), number.start
     if word == "zero":
-        return bool(_ZERO_IN.match(line, number.end))
-    window = max(0, number.start - _WINDOW)
-    return word == "one" and bool(
-        _BESIDE_ONE.search(line, window, number.start) or _AFTER_ONE.match(line, number.end)
-    )
+        return bool(_ZERO_IN.match(line, end))
+    if word != "one":
+        is_line = line.find(" is <", end) >= 0 and _IN_LINE.search(line, *before)
+        return bool(is_line)
+    is_way = _HERE.search(line, *before) and _WAY.match(line, end)
+    return bool(is_way or _BESIDE_ONE.search(line, *before) or _AFTER_ONE.match(line, end))
 
 
 def _compete(line: str, kind: _Kind, *, own_line: bool) -> list[Found] | str:
