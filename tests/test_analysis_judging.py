@@ -12,12 +12,17 @@ from eyechart.harness.analysis.judging import Judge, ends_of
 from eyechart.harness.journal.record import Record, decode, encode
 from eyechart.harness.spec import Condition, Settings, TaskSpec
 from eyechart.harness.spec.answer import Answer, Target
-from eyechart.harness.task.prompt import before_question, question_starts
+from eyechart.harness.task.prompt import before_question, first_line, question_starts
 from tests.conftest import right
 
 if TYPE_CHECKING:
     from eyechart.providers.base import Request
     from tests.conftest import Lab
+
+
+def of_task(spec: TaskSpec) -> Judge:
+    """The judge of replies in a chat."""
+    return Judge(spec.answer, ends_of(spec, "chat"), first_line(spec.prompt))
 
 
 def read_again(target: Target, reply: str, accept: tuple[str, ...] | None = None) -> Record:
@@ -80,6 +85,42 @@ def test_a_completion_ends_where_it_begins_another_question() -> None:
         assert Judge(spec.answer, ends_of(spec, "chat")).verdict(record).answer == 2
     assert question_starts("Row {{ row }}\nAnswer: {{ x }}", "Answer:") == ("\nQuestion:", "\nQ:")
     assert before_question("\nQ: 7", ["\nQ:"]) == "\nQ: 7"
+
+
+@pytest.mark.parametrize(
+    ("prompt", "again"),
+    [
+        ("How many ones are in it?\nRow: {{ row }}", "How many ones are in it?"),
+        ("Count the ones in {{ row }} and write it.", "Count the ones in 1 0 1"),
+    ],
+)
+def test_a_chat_reply_ends_where_it_repeats_the_first_line_of_its_prompt(
+    prompt: str, again: str
+) -> None:
+    """After an answer that follows the phrase; a text may end so without it."""
+    fields = {
+        "version": 1,
+        "title": "x",
+        "items": "x.jsonl",
+        "prompt": f"{prompt}\n{{{{ phrase }}}} it",
+    }
+    for kind, target in (("integer", 12), ("text", "1 2")):
+        judge = of_task(TaskSpec.model_validate({**fields, "answer": kind}))
+        ended = f"Final answer: {target}\n{again}\nRow: 1\nFinal answer: 2"
+        assert judge.verdict(read_again(target, ended)).outcome == "correct"
+        for begin in (f"{again}\nI see 3.", f"Well.\n{again}"):
+            whole = f"{begin}\nFinal answer: {target}"
+            assert judge.verdict(read_again(target, whole)).outcome == "correct"
+        other = f"Final answer: {target}\nI say {again}\nFinal answer: 2"
+        assert judge.verdict(read_again(target, other)).outcome == "incorrect"
+    judge = of_task(TaskSpec.model_validate({**fields, "answer": "integer"}))
+    assert judge.verdict(read_again(12, f"It has 3 rows.\n{again}\n12")).outcome == "correct"
+
+
+def test_a_first_line_of_few_words_ends_nothing() -> None:
+    """It may be a sentence of the reply."""
+    assert first_line("Count the ones:\nRow {{ row }}") is None
+    assert first_line("{{ text }} How many ones are there?") is None
 
 
 @pytest.mark.parametrize(

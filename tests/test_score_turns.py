@@ -26,6 +26,7 @@ MARKS = (
     *("<end_of_turn>", "<start_of_turn>user", "<turn|>", "<|turn>user", "</s>", "<eos>", "[INST]"),
     *("<\uff5cend\u2581of\u2581sentence\uff5c>", "<\uff5cUser\uff5c>", "[|endofturn|]", "[|user|]"),
     *("<|start_of_role|>user<|end_of_role|>", "<|begin_of_text|>", "<end_of_utterance>"),
+    *("[EOS]", "[e~[", "<eod>", "</assistant>", "<reserved_106>"),
 )
 LINES = (
     "User: and now?",
@@ -34,6 +35,11 @@ LINES = (
     "### Instruction:",
     "### User",
     "USER: 5",
+    "user",
+    "human ",
+    "system",
+    "assistant",
+    "\u7528\u6237\uff1a\u51e0\u4e2a\uff1f",
 )
 
 FINAL = "<|channel|>final<|message|>Final answer: "
@@ -106,11 +112,64 @@ def test_a_reply_ends_where_a_line_begins_another_turn(line: str) -> None:
         ("The first was <s>5</s>.\nFinal answer: 7", 7),
         ("<|begin_of_box|>7<|end_of_box|>", 7),
         ("Let me see.<|assistant|>\nFinal answer: 7", 7),
+        ("I count 5.\nassistant\nFinal answer: 7", 7),
+        ("user\nHow many?\nassistant\nFinal answer: 7", 7),
+        ("I see 5\nusers\nand in all 7", 7),
+        ("It has `[EOS]` and [e~[.\nFinal answer: 7", 7),
+        ("It has <|im_en in it.\nFinal answer: 7", 7),
+        ("I count.<0x0A>Final answer: 7<0x0A>", 7),
+        ("<assistant>Final answer: 7</assistant>", 7),
     ],
 )
 def test_what_ends_no_reply(reply: str, value: int) -> None:
     """Marks at its beginning, in its thinking and in quotes, and lines before any answer."""
     assert judged(reply, INTEGER, value).answer == value
+
+
+@pytest.mark.parametrize(
+    ("answer", "target"),
+    [(INTEGER, 7), (SYMBOL, "k"), (TEXT, "kiwi pear"), (LIST, "kiwi, pear"), (COLORS, "red")],
+)
+@pytest.mark.parametrize("begin", ["Final answer: ", "So it is this.\nFinal answer:\n", ""])
+def test_what_ends_an_answer_of_any_type(begin: str, answer: Answer, target: int | str) -> None:
+    """A line of another turn, a line break as a token, and a mark whose own end was cut."""
+    tail = "\nHow many now?\nassistant\nFinal answer: 9, blue or green"
+    ends = [f"\n{line}{more}" for line in LINES for more in ("", tail)]
+    cut = ("<|im_end", "<|im_", "<|", "<|eot_id", "</s", "<end_of_tu", "<\uff5cend", "<0x0A>")
+    for end in (*ends, *cut):
+        verdict = judged(f"{begin}{target}{end}", answer, target)
+        assert verdict.outcome == "correct", (end, verdict)
+
+
+@pytest.mark.parametrize(
+    ("answer", "target", "said"),
+    [
+        (TEXT, "kiwi user pear", "kiwi\nuser\npear"),
+        (TEXT, "kiwi", "kiwi\nusers"),
+        (TEXT, "kiwi", "kiwi\nuser pear"),
+        (TEXT, "kiwi", "kiwi\n\u7528\u6237\u540d"),
+        (TEXT, "kiwi", "kiwi [EO]"),
+        (TEXT, "kiwi", "kiwi <eo>"),
+        (TEXT, "kiwi", "kiwi <0x41>"),
+        (TEXT, "kiwi", "kiwi <0x0A>pear"),
+        (TEXT, "<|im_", "<|im_"),
+        (TEXT, "a<0x0A>", "a<0x0A>"),
+        (SYMBOL, "user", "\nuser"),
+        (LIST, "kiwi, human", "\n- kiwi\n- human"),
+        (Answer(type="choice", options=("user", "system")), "user", "\nuser"),
+    ],
+)
+def test_lines_and_words_that_end_nothing(answer: Answer, target: str, said: str) -> None:
+    """Where they are words of the answer, or longer than such a line or mark."""
+    is_right = said.split() == target.split() or answer is not TEXT
+    verdict = judged(f"Final answer: {said}", answer, target)
+    assert verdict.outcome == ("correct" if is_right else "incorrect")
+
+
+def test_a_line_break_as_a_token_does_not_make_a_reply_whole() -> None:
+    """A reply that was cut off stays so."""
+    assert judged("I see 3<0x0A>and 4", INTEGER, 4, "length").outcome == "truncated"
+    assert judged("Final answer: 7<0x0A>and", INTEGER, 7, "length").outcome == "correct"
 
 
 def test_an_answer_with_such_a_mark_is_whole() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -26,7 +27,7 @@ from eyechart.harness.spec.answer import Target
 from eyechart.harness.spec.worked import answer_read
 from eyechart.harness.task.catalogue import Task, reopen
 from eyechart.harness.task.functions import ItemError
-from eyechart.harness.task.prompt import before_question, question_starts
+from eyechart.harness.task.prompt import before_question, first_line, question_starts
 from eyechart.harness.task.scorer import Scorer, is_loaded, load_scorer
 from eyechart.providers.naming import named, turned_on
 
@@ -51,6 +52,8 @@ class Judge:
     answer: AnswerForm
     ends: tuple[str, ...] = ()
     """Beginnings of lines at which a reply ends, because it begins a question of its own."""
+    again: re.Pattern[str] | None = None
+    """Finds the first line of the prompt, with which a reply goes on as another turn."""
     scorer: Scorer | None = None
     """The task's own scorer."""
     item_of: Callable[[Record], Item | None] = _no_item
@@ -81,6 +84,7 @@ class Judge:
             accept=record.accept or (),
             answer=self.answer,
             scorer=None if self.scorer is None else self._of(record, self.scorer),
+            again=self.again,
         )
 
     def _of(self, record: Record, scorer: Scorer) -> OwnScorer:
@@ -103,7 +107,8 @@ def counts_of(record: Record) -> tuple[int, int, int]:
 def judge_of_task(task: Task, seed: int, api: str) -> Judge:
     """The judge of replies that are asked now."""
     answer = answer_read(task.spec, api)
-    return Judge(answer, ends_of(task.spec, api), task.scorer, _ItemsOf(task, seed))
+    again = first_line(task.spec.prompt)
+    return Judge(answer, ends_of(task.spec, api), again, task.scorer, _ItemsOf(task, seed))
 
 
 def judge_of_run(
@@ -113,7 +118,7 @@ def judge_of_run(
     spec = manifest.task_spec()
     scorer = scorer_of(folder, manifest, others, run_kept_code=run_kept_code)
     api = str(manifest.settings.get("api"))
-    judge = Judge(answer_read(spec, api), ends_of(spec, api), scorer)
+    judge = Judge(answer_read(spec, api), ends_of(spec, api), first_line(spec.prompt), scorer)
     if scorer is None:
         return judge
     with suppress(NoTaskError, UsageError, TaskFileError):

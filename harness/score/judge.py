@@ -52,15 +52,17 @@ def judge(
     answer: AnswerForm,
     accept: Sequence[str] = (),
     scorer: OwnScorer | None = None,
+    again: re.Pattern[str] | None = None,
 ) -> Verdict:
     """The verdict on one sample. Never raises, whatever `text` is, unless a `scorer` does.
 
-    `accept` has further right answers of a symbol, a text or a choice. `failure` is the name of the
-    outcome that is recorded instead of a reply; any other text is an error. A cut-off reply is
-    judged only if it has the phrase and a complete answer. A refusal in words counts only if no
-    answer was read. A text or a list without the phrase, or one that stands first, could be any
-    words, so there a refusal counts unless the answer is correct. Where nobody knows why a reply
-    ended, a wrong answer without the phrase may be half of a reply, and is none.
+    `accept` has further right answers of a symbol, a text or a choice; `again` is that of
+    `own_turn`. `failure` is the name of the outcome that is recorded instead of a reply; any other
+    text is an error. A cut-off reply is judged only if it has the phrase and a complete answer. A
+    refusal in words counts only if no answer was read. A text or a list without the phrase, or one
+    that stands first, could be any words, so there a refusal counts unless the answer is correct.
+    Where nobody knows why a reply ended, a wrong answer without the phrase may be half of a reply,
+    and is none.
 
     A task's own `scorer` judges what is left: a whole reply with text besides its thinking.
     """
@@ -71,9 +73,10 @@ def judge(
         return Verdict(Outcome.REFUSED, why=refusal)
     if finish_reason == "content_filter":
         return Verdict(Outcome.REFUSED, why="a content filter")
-    turn = own_turn(text, answer, (target, *accept)) if may_end(text) else text
-    cut_off = finish_reason == "length" and turn == text
-    text = turn
+    length = len(text)
+    if may_end(text, again):
+        text = own_turn(text, answer, (target, *accept), again)
+    cut_off = finish_reason == "length" and len(text) == length
     if scorer is not None:
         return _judge_by(scorer, text, cut_off=cut_off)
     extracted = extract(text, answer, first_line=cut_off)

@@ -116,7 +116,8 @@ _MARKUP = re.compile(
     r"|(?<=[:*][ ])\#{2,6}(?=[ ])"
     r"|~~"
     r"|(?<!_)(?:(?<![^\W_])_++|_++(?![^\W_]))"
-    r"|</?(?:b|i|u|s|em|strong|code|pre|p|br|div|span|answer|final|output|result|response)[ ]?/?>"
+    r"|</?(?:b|i|u|s|em|strong|code|pre|p|br|div|span|answer|final|output|result|response"
+    r"|assistant)[ ]?/?>"
     r"|<\|[^|<>\n]{1,40}\|>",
     re.IGNORECASE | re.MULTILINE,
 )

@@ -4,12 +4,15 @@ A server that does not know the end token of its model sends what the model went
 `Final answer: 7<|im_end|><|im_start|>user …`. The reply is what stands before.
 
 - Marks are written `<|…|>` or `<｜…｜>` with a name that ends a turn or begins one of another role,
-  `<…_of_turn>`, and a few others, such as `</s>` and `[INST]`. Marks at the beginning of a reply,
-  those inside thinking, and those in quotes or named in a sentence end nothing.
-- A line that begins with `User:`, `Human:` or `### Instruction` ends the reply if an answer stands
-  before it: after the answer phrase, or, where no phrase follows or an `Assistant:` line does, one
-  that can be read.
-- Where a right answer or an option has such a mark or line itself, none ends a reply.
+  `<…_of_turn>`, and a few others, such as `</s>`, `[EOS]` and `[INST]`. The last one of a reply may
+  lack its end, as `<|im_en`. Marks at the beginning of a reply, those inside thinking, and those in
+  quotes or named in a sentence end nothing.
+- A line that begins with `User:`, `Human:`, `用户：` or `### Instruction`, a line that is only
+  `user`, `assistant`, `human` or `system`, and the first line of the prompt again end the reply if
+  an answer stands before: after the answer phrase, or, where no phrase follows or an `Assistant:`
+  line does, one that can be read.
+- Where a right answer or an option has such a mark, line or word itself, none ends a reply.
+- `<0x0A>` is a line break.
 """
 
 from __future__ import annotations
@@ -18,7 +21,7 @@ import re
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from .answers import extract, phrases_in
+from .answers import TYPES, extract, phrases_in
 from .markup import SOLID, without_markup, without_thoughts
 
 if TYPE_CHECKING:
@@ -27,9 +30,11 @@ if TYPE_CHECKING:
     from .answer_type import AnswerForm
     from .verdict import Target
 
+_LINE_BREAK = "<0x0A>"
 _MARK = re.compile(
     r"<[|\uff5c](?P<name>[^|\uff5c<>\n]{1,40})[|\uff5c]>|\[\|(?P<bracketed>[a-z]{1,20})\|\]"
-    r"|<(?:\|turn|turn\||/s|/?eos|eot|endoftext|(?:start|end)_of_(?:turn|utterance))>|\[/?INST\]",
+    r"|<(?:\|turn|turn\||/s|/assistant|/?eo[sd]|eot|endoftext|(?:start|end)_of_(?:turn|utterance))>"
+    r"|<reserved_\d{1,4}>|\[(?:/?INST|EOS)\]|\[e~\[|(?:<[|\uff5c]\w{0,40}|</s|<end_of_\w{0,9})\s*\Z",
     re.IGNORECASE,
 )
 _ROLE = r"(?:user|human|system|developer|tool|observation|environment|ipython)"
@@ -49,32 +54,43 @@ _OTHER = re.compile(
 )
 _NAMED = re.compile(r"[\"'`\u201d\u2019,;:)]|\s++(?:and|or|tokens?|marks?)\b|\.(?=\s|\Z)")
 _TURN = re.compile(
-    r"^[ ]{0,3}(?:(?:\*\*)?(?:User|USER|Human|HUMAN)(?:\*\*)?[ ]?:"
-    r"|\#{1,4}[ ]?(?:User|Human|Instruction)s?\b:?[ ]*+$)",
-    re.MULTILINE,
+    r"\n[ ]{0,3}(?:(?:\*\*)?(?:User|USER|Human|HUMAN)(?:\*\*)?[ ]?[:\uff1a]"
+    r"|(?:\u7528[\u6237\u6236]|\u4f7f\u7528\u8005|\u30e6\u30fc\u30b6\u30fc|\uc0ac\uc6a9\uc790)"
+    r"[ ]?[:\uff1a]"
+    r"|\#{1,4}[ ]?(?:User|Human|Instruction)s?\b:?[ \r]*+(?=\n|\Z)"
+    r"|(?P<role>[Uu]ser|[Aa]ssistant|[Hh]uman|[Ss]ystem)[ \r]*+(?=\n|\Z))"
 )
 _ANSWERER = re.compile(
-    r"^[ ]{0,3}(?:\*\*|\#{1,4}[ ]?)?(?:Assistant|ASSISTANT|AI|Bot|Model|Response)\b", re.MULTILINE
+    r"\n[ ]{0,3}(?:(?:\*\*|\#{1,4}[ ]?)?(?:Assistant|ASSISTANT|AI|Bot|Model|Response)\b"
+    r"|\u52a9[\u624b\u7406][ ]?[:\uff1a]|assistant[ \r]*+(?=\n|\Z))"
 )
-_LINE = re.compile(r"\n[ ]{0,3}(?:\*\*|#{1,4}[ ]?)?[UHI]")
-"""What may be the line of another turn, found fast."""
+_ROLE_WORD = re.compile(r"\b(?:user|assistant|human|system)\b", re.IGNORECASE)
 _MOST_TRIED = 8
 
 
-def own_turn(reply: str, answer: AnswerForm, targets: Iterable[Target]) -> str:
-    """`reply` up to the end of its turn; the same if nothing ends it."""
-    texts = [str(one) for one in (*targets, *(answer.options or ()))]
-    if any(_MARK.search(text) or _TURN.search(text) for text in texts):
+def own_turn(
+    reply: str,
+    answer: AnswerForm,
+    targets: Iterable[Target],
+    again: re.Pattern[str] | None = None,
+) -> str:
+    """`reply` up to the end of its turn; as long as before if nothing ends it. `again` finds a line
+    break and the first line of the prompt.
+    """
+    texts = [f"\n{one}" for one in (*targets, *(answer.options or ()))]
+    if any(_MARK.search(text) or _TURN.search(text) or _LINE_BREAK in text for text in texts):
         return reply
-    end = _marked_end(reply, without_thoughts(reply))
-    return reply[: _line_end(without_thoughts(reply[:end]), answer)]
+    reply = reply.replace(_LINE_BREAK, "\n".ljust(len(_LINE_BREAK)))
+    reply = reply[: _marked_end(reply, without_thoughts(reply))]
+    has_roles = not any(map(_ROLE_WORD.search, texts))
+    return reply[: _line_end(without_thoughts(reply), answer, again, has_roles=has_roles)]
 
 
-def may_end(reply: str) -> bool:
+def may_end(reply: str, again: re.Pattern[str] | None = None) -> bool:
     """Whether a reply may have what ends it; of a plain reply found fast."""
-    if "<" in reply or "[" in reply:
-        return bool(_MARK.search(reply) or _TURN.search(reply))
-    return "\n" in reply and bool(_LINE.search(reply) and _TURN.search(reply))
+    if ("<" in reply or "[" in reply) and (_LINE_BREAK in reply or _MARK.search(reply)):
+        return True
+    return "\n" in reply and bool(_TURN.search(reply) or (again and again.search(reply)))
 
 
 def _marked_end(reply: str, text: str) -> int:
@@ -102,19 +118,30 @@ def _ends(mark: re.Match[str]) -> bool:
     reply, start = mark.string, mark.start()
     if mark[0] == "</s>" and "<s>" in reply[max(0, start - 200) : start].lstrip()[1:]:
         return False
+    if mark[0] == "</assistant>" and "<assistant>" in reply[:start]:
+        return False
     before = reply[start - 1 : start]
     is_named = before.isspace() or before in "\"'`\u201c\u2018(,"
     return not (before and is_named and _NAMED.match(reply, mark.end()))
 
 
-def _line_end(text: str, answer: AnswerForm) -> int:
+def _line_end(
+    text: str, answer: AnswerForm, again: re.Pattern[str] | None, *, has_roles: bool
+) -> int:
     """Where the first line stands that begins another turn after an answer."""
-    for line in islice(_TURN.finditer(text), _MOST_TRIED):
+    lines = [*islice(_TURN.finditer(text), _MOST_TRIED)]
+    lines += islice(again.finditer(text), _MOST_TRIED) if again else ()
+    for line in sorted(lines, key=lambda one: one.start()):
+        is_prompt = line.re is again
+        if not is_prompt and line["role"] and not has_roles:
+            continue
         head = text[: line.start()]
         phrases = phrases_in(head, without_markup(head), answer)
         if any(SOLID.search(head, end) for _, end in phrases[-1:]):
             return line.start()
-        tail = text[line.start() :]
+        if is_prompt and not TYPES[answer.type].free:
+            continue
+        tail = text[line.end() :]
         is_dialogue = _ANSWERER.search(tail) or not phrases_in(tail, without_markup(tail), answer)
         if is_dialogue and extract(head, answer).value is not None:
             return line.start()

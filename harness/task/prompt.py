@@ -105,6 +105,19 @@ def question_starts(template: str, phrase: str) -> tuple[str, ...]:
     return tuple(f"\n{start}" for start in dict.fromkeys(starts) if not phrase.startswith(start))
 
 
+def first_line(template: str) -> re.Pattern[str] | None:
+    """Finds a line break and the first line of the prompt, up to its first variable; `None` if it
+    has fewer than four words of its own.
+    """
+    line = template.strip().partition("\n")[0].strip()
+    own = line.partition("{")[0]
+    if len(own.split()) <= _WORDS:
+        return None
+    return re.compile(
+        rf"\n[ ]{{0,3}}{re.escape(own)}" + ("" if own != line else r"(?=\s*?(?:\n|\Z))")
+    )
+
+
 def before_question(reply: str, starts: Collection[str]) -> str:
     """`reply` up to the first of the `starts` of another question, if there is text before it."""
     text = len(reply) - len(reply.lstrip()) if starts else 0
