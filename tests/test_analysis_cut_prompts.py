@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from eyechart.harness.analysis.cut_prompts import Cut, cut_prompts
+from eyechart.harness.analysis.cut_prompts import Cut, OneCount, cut_prompts, one_count
 from eyechart.harness.analysis.judged_run import read_run
 from eyechart.harness.analysis.run_text import cut_notes, run_finding
 from eyechart.harness.analysis.tables import effective_length_table
@@ -151,10 +151,34 @@ def test_such_samples_are_too_long_for_the_window(lab: Lab) -> None:
     assert "the server cut 16 prompts" in page.read_text(encoding="utf-8")
 
 
+@pytest.mark.parametrize(
+    ("count", "longest", "cached", "is_one"),
+    [
+        (lambda _: 50, 700, 0, True),
+        (lambda length: 50 + length % 3, 900, 0, True),
+        (lambda _: 50, 200, 0, False),
+        (lambda _: 50, 700, 30, False),
+        (lambda length: 50 + length // 128, 700, 0, False),
+        (whole, 700, 0, False),
+    ],
+)
+def test_one_count_for_all_prompts(
+    count: Count, longest: int, cached: float, *, is_one: bool
+) -> None:
+    """Of which no tokenizer has so few tokens, and none came from a cache."""
+    lengths = np.linspace(10, longest, 12).astype(int)
+    tokens = np.array([count(length) for length in lengths], float)
+    same = one_count(lengths + 200.0, tokens, np.full(12, cached))
+    assert same == (OneCount(int(tokens.max()), 210, 200 + longest) if is_one else None)
+
+
 def test_usage_that_is_no_count_changes_no_outcome(lab: Lab) -> None:
-    """Neither are there tokens a symbol of it."""
-    wanted = lab.wanted(samples=8)
+    """It is said, since the server may have cut the prompts; there are no tokens a symbol of it."""
+    wanted = lab.wanted(samples=8, lengths=[2, 50, 800])
     lab.asked(wanted, lambda request: Reply(right(request), usage=Usage(50, 3)))
     run = read_run(wanted.folder)
     assert run.outcomes[:, OUTCOMES.index("overflow")].sum() == 0
     assert all(one.tokens_a_symbol is None for one in run.conditions.values())
+    (note,) = cut_notes([("x", run)])
+    assert "the server counts 50 tokens in prompts of" in note
+    assert note.removeprefix("x: ") in lab.bench("score", wanted.folder).out

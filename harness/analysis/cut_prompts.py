@@ -2,7 +2,8 @@
 
 Servers with a small window drop the end or the middle of a longer prompt, and the model answers
 about another row. The tokens of the shorter prompts of a condition lie on a line over their
-characters. Longer prompts are cut where the line goes on and their tokens do not.
+characters. Longer prompts are cut where the line goes on and their tokens do not. Where all prompts
+have one count there is no such line: they are cut, or the count is not real.
 """
 
 from __future__ import annotations
@@ -98,6 +99,30 @@ def cut_prompts(chars: Floats, tokens: Floats, cached: Floats, *, given: bool) -
                 cut = _refined(line, x[shorter], y[shorter])
                 return replace(cut, uncounted=_all_cut_from(x, cut.holds(x, y, cached)))
     return None
+
+
+@dataclass(frozen=True, slots=True)
+class OneCount:
+    """A number of tokens that all prompts of a condition have, however long they are."""
+
+    tokens: int
+    shortest: int
+    longest: int
+    """Characters of the shortest and the longest prompt."""
+
+
+def one_count(chars: Floats, tokens: Floats, cached: Floats) -> OneCount | None:
+    """The count that the server gives for all prompts of one condition; `None` where there is more
+    than one, where the prompts are too much alike for any tokenizer to tell them apart, and where a
+    cache may hold what is missing. The arguments are those of `cut_prompts`.
+    """
+    known = (chars > 0) & (tokens > 0)
+    x, y = chars[known], tokens[known]
+    if len(x) < _FEWEST_GIVEN or cached[known].any():
+        return None
+    if np.ptp(y) > _ALIKE_TOKENS or np.ptp(x) < _LONG * (_ALIKE_TOKENS + np.ptp(y)):
+        return None
+    return OneCount(int(y.max()), int(x.min()), int(x.max()))
 
 
 @dataclass(frozen=True, slots=True)

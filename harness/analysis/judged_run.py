@@ -9,7 +9,7 @@ folder.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import astuple, dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -28,6 +28,7 @@ from eyechart.harness.analysis.confidence import (
     confidence,
 )
 from eyechart.harness.analysis.curve import Curve, Floats, check_chance
+from eyechart.harness.analysis.cut_prompts import OneCount
 from eyechart.harness.analysis.diagnosis import diagnosis, error_growth
 from eyechart.harness.analysis.draws import Drawn, drawn, mean_pass_at, rows_of
 from eyechart.harness.analysis.effective_length import EffectiveLength
@@ -102,6 +103,8 @@ class JudgedRun:
     """The catalog's facts about the model, at the addresses where it was asked."""
     not_counted: int = 0
     """Answers to samples that only earlier plans have (`Manifest.former`)."""
+    one_counts: Mapping[Condition, OneCount] = field(default_factory=dict)
+    """Conditions whose prompts have one number of tokens, however long they are."""
 
     @cached_property
     def real_folder(self) -> Path:
@@ -325,7 +328,8 @@ class JudgedCondition:
         prompts = counted.read(self.run.manifest.counted.get(self.label, ""))
         source: Source = "scored" if self.run.options else "usage"
         own_texts = number_of(self.run.spec, self.condition) > 0
-        if (known := of_prompts(prompts)) or self.condition in self.run.judge.cuts:
+        uncounted = *self.run.judge.cuts, *self.run.one_counts
+        if (known := of_prompts(prompts)) or self.condition in uncounted:
             return known
         return fitted(*self._prompt_tokens, source, own_texts=own_texts)
 
@@ -457,7 +461,7 @@ def read_run(
     model = model_of(manifest)
     judged = judged_samples(folder, manifest, spec, warn, judge=judge, model=model)
     found = judged.table, judged.answers, judged.judge, judged.times, model, judged.not_counted
-    return JudgedRun(folder, manifest, *found)
+    return JudgedRun(folder, manifest, *found, judged.one_counts)
 
 
 def part_of(run: JudgedRun, keeps: Callable[[Cell], bool]) -> JudgedRun:

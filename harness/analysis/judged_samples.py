@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from eyechart.harness.analysis.cut_prompts import Cut, cut_prompts
+from eyechart.harness.analysis.cut_prompts import Cut, OneCount, cut_prompts, one_count
 from eyechart.harness.analysis.diagnosis import collapsed
 from eyechart.harness.analysis.judging import Judge, counts_of
 from eyechart.harness.analysis.right_inside import settle
@@ -100,6 +100,8 @@ class JudgedSamples:
     """See `JudgedRun.not_counted`."""
     judge: Judge
     """What gives these verdicts, now that it is known where prompts were cut."""
+    one_counts: Mapping[Condition, OneCount]
+    """See `JudgedRun.one_counts`."""
 
 
 def judged_samples(
@@ -197,7 +199,7 @@ def judged_samples(
     judged["answer"] = _ascending(answers)[judged["answer"]]
     of_condition = _cells_of(manifest)
     given = spec.items is not None or manifest.recorded is not None
-    cuts = _cuts_in(judged, of_condition, given=given)
+    cuts, one_counts = _cuts_in(judged, of_condition, given=given)
     settle(judged, of_condition, folder, judge)
     # without a copy of the bytes
     columns = {name: judged[name] for name in _COLUMNS if name not in _COUNTS}
@@ -207,6 +209,7 @@ def judged_samples(
         (first_s, last_s) if first_s <= last_s else None,
         len(not_counted),
         replace(judge, cuts=cuts),
+        one_counts,
     )
 
 
@@ -228,19 +231,23 @@ def _cells_of(manifest: Manifest) -> dict[Condition, list[int]]:
 
 def _cuts_in(
     judged: npt.NDArray[np.void], places: Mapping[Condition, Sequence[int]], *, given: bool
-) -> dict[Condition, Cut]:
-    """Where the server cut prompts; the rows of such samples get the outcome `overflow`."""
-    cuts = {}
+) -> tuple[dict[Condition, Cut], dict[Condition, OneCount]]:
+    """Where the server cut prompts, and where all have one count. The rows of samples whose prompt
+    was cut get the outcome `overflow`.
+    """
+    cuts, one_counts = {}, {}
     for condition, of_condition in places.items():
         rows = np.flatnonzero(np.isin(judged["cell"], of_condition))
         counts = [judged[name][rows].astype(float) for name in _COUNTS]
+        if (same := one_count(*counts)) is not None:
+            one_counts[condition] = same
         if (cut := cut_prompts(*counts, given=given)) is None:
             continue
         cuts[condition] = cut
         replied = np.isin(judged["outcome"][rows], SCORED_PLACES)
         for name, value in _OF_CUT.items():
             judged[name][rows[cut.holds(*counts) & replied]] = value
-    return cuts
+    return cuts, one_counts
 
 
 def slots(samples: pd.DataFrame, draws: int | npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:

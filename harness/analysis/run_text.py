@@ -273,8 +273,28 @@ def _not_counted_note(run: JudgedRun) -> str:
 
 
 def cut_notes(runs: Sequence[tuple[str, JudgedRun]]) -> list[str]:
-    """A sentence for each of the named runs whose server cut prompts without an error."""
-    return [f"{name}: {said}" for name, run in runs if (said := _cut_note(run))]
+    """A sentence for each of the named runs whose server cut prompts without an error, or may have
+    cut them.
+    """
+    return [
+        f"{name}: {said}"
+        for name, run in runs
+        for said in (_cut_note(run), _one_count_note(run))
+        if said
+    ]
+
+
+def _one_count_note(run: JudgedRun) -> str:
+    if not (counts := [run.one_counts[one.condition] for one in run.shown(run.one_counts)]):
+        return ""
+    tokens = [one.tokens for one in counts]
+    few, many = f"{min(tokens):,}", f"{max(tokens):,}"
+    shortest, longest = min(one.shortest for one in counts), max(one.longest for one in counts)
+    return (
+        f"the server counts {few if few == many else f'{few} to {many}'} tokens in prompts of "
+        f"{shortest:,} as of {longest:,} characters: it cuts them, or these are no counts of them. "
+        "If it cuts them, raise its window (Ollama: num_ctx)."
+    )
 
 
 def _cut_note(run: JudgedRun) -> str:
