@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from eyechart import compare
+from eyechart.harness.errors import UsageError
 from tests.fake_server import Asked, Response, chat, fake_server
 
 if TYPE_CHECKING:
@@ -202,6 +204,30 @@ def test_a_header_is_sent_and_never_stored(lab: Lab, model: str) -> None:
     assert files
     for text in (done.out, done.err, *files):
         assert "planted" not in text
+
+
+@pytest.mark.parametrize("door", ["compare", "gate", "Python"])
+def test_a_header_is_given_again_to_ask_more(lab: Lab, door: str) -> None:
+    """At each door, since no file has it."""
+    lab.monkeypatch.setenv("GATEWAY", GATEWAY_KEY)
+    given = ("--header", "X-Gateway=Bearer $GATEWAY")
+    with fake_server(lambda _asked, _number: Response(body=chat("Final answer: 2"))) as server:
+        for name, samples in (("a", "4"), ("b", "2")):
+            more = ("--name", name, "--lengths", "2,9", "--samples", samples, *given)
+            asked(lab, server.base_url, *more)
+        first, second = sorted(lab.folder.rglob("counting/sum@*"))
+        lab.bench("gate", "--save", "base.json", first)
+        sent = len(server.asked)
+        more = ("--ask", "--base-url", server.base_url, *given)
+        if door == "Python":
+            compare(first, second, ask=True, base_url=server.base_url, header=given[1])
+        else:
+            lab.bench(door, first if door == "compare" else "base.json", second, *more)
+        posts = [one for one in server.asked[sent:] if one.body]
+    assert posts
+    assert {one.headers.get("x-gateway") for one in posts} == {f"Bearer {GATEWAY_KEY}"}
+    with pytest.raises(UsageError, match="header are for ask=True"):
+        compare(first, second, header=given[1])
 
 
 @pytest.mark.parametrize(

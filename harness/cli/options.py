@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 PLANNED = ("preset", "lengths", "spread", "samples", "axes", "seed")
 """Settings that choose samples of tasks."""
-ASKING = ("base_url", "budget", "max_connections")
+ASKING = ("base_url", "header", "budget", "max_connections")
 """Settings of a run that `--ask` has."""
 _Verb = TypeVar("_Verb", bound=Callable[..., None])
 
@@ -181,6 +181,7 @@ def limits_of(
         requests=requests,
         budget=settings.budget,
         base_url=settings.base_url,
+        header=settings.header,
         max_connections=None if given["max_connections"] is None else settings.max_connections,
         tasks=tasks,
         run_kept_code=run_kept_code,

@@ -40,6 +40,8 @@ class Limits:
     budget: float | None = None
     """Dollars to spend, at most."""
     base_url: tuple[str, ...] = ()
+    header: tuple[str, ...] = ()
+    """`NAME=VALUE`; no run keeps them."""
     max_connections: int | None = None
     """Requests in flight, at most; `None`: as many as the run was asked with."""
     tasks: str = ""
@@ -162,6 +164,7 @@ class AskedRun:
                 "model": [manifest.asked_as],
                 "reading": manifest.settings.get("read", "reply"),
                 "base_url": limits.base_url,
+                "header": limits.header,
                 "budget": limits.budget,
                 "out": run.folder.absolute().parents[depth - 1],
             }

@@ -36,6 +36,7 @@ class Comparing(TypedDict, total=False):
     max_requests: int | None
     budget: float | None
     base_url: str | Sequence[str]
+    header: str | Sequence[str]
     max_connections: int | None
     tasks: str | Path
     run_kept_code: bool
@@ -59,6 +60,7 @@ def compare(
     max_requests: int | None = None,
     budget: float | None = None,
     base_url: str | Sequence[str] = (),
+    header: str | Sequence[str] = (),
     max_connections: int | None = None,
     tasks: str | Path = "",
     run_kept_code: bool = False,
@@ -69,9 +71,10 @@ def compare(
     and each pair of them compared.
 
     With `ask`, the runs are asked more until their comparison is decided, or `max_requests` samples
-    (default: half as many as full runs of all have) or `budget` dollars are spent; `base_url` is
-    that of the server of all. Of three runs or more those whose order is open are asked, and with
-    `settle="best"` those that may see furthest. Replies are added to the folders of the runs.
+    (default: half as many as full runs of all have) or `budget` dollars are spent; `base_url` and
+    `header`, which no run keeps, are those of the server of all. Of three runs or more those whose
+    order is open are asked, and with `settle="best"` those that may see furthest. Replies are added
+    to the folders of the runs.
     `tasks` and `run_kept_code` are those of `load_run`, `warn` is that of `run`.
 
     Raises:
@@ -90,11 +93,12 @@ def compare(
         raise CompareError(f"{left.folder} is both runs; Run.compare compares its conditions")
     if ask:
         most = {} if max_connections is None else {"max_connections": max_connections}
-        settings = RunSettings.read(budget=budget, base_url=base_url, **most)
+        settings = RunSettings.read(budget=budget, base_url=base_url, header=header, **most)
         limits = Limits(
             requests=SETTINGS["max_requests"].read(max_requests),
             budget=settings.budget,
             base_url=settings.base_url,
+            header=settings.header,
             max_connections=settings.max_connections if most else None,
             tasks=str(tasks),
             run_kept_code=run_kept_code,
@@ -112,8 +116,9 @@ def compare(
             if asking.is_short:
                 notify(done)
         runs = [read(one.folder, threshold=one.threshold) for one in runs]
-    elif settle is not None or max_requests is not None or budget is not None or base_url:
-        raise UsageError("settle, max_requests, budget and base_url are for ask=True; add it")
+    elif any((settle, base_url, header)) or (max_requests, budget) != (None, None):
+        asking_alone = "settle, max_requests, budget, base_url and header"
+        raise UsageError(f"{asking_alone} are for ask=True; add it")
     judged, threshold = [one.judged for one in runs], left.threshold
     if second is None:
         return RunRanking(rank_runs(judged, threshold), margin)

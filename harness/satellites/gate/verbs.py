@@ -88,7 +88,8 @@ def gate(
 
     --ask asks each run more samples of the baseline, as many on each line, in up to four waves,
     with a look after each; it says before what that may cost, and with --dry-run only that. So a
-    run of few samples is enough to begin with. Models at a server need --base-url.
+    run of few samples is enough to begin with. Models at a server need --base-url,
+    and --header again where they were asked with it.
     """
     from eyechart.harness.satellites.gate import command
 
