@@ -277,8 +277,6 @@ class ModelSettings:
     """`on`, `off`, or the most tokens of thinking, as digits; `None` leaves it to the model."""
     params: Mapping[str, object] = field(default_factory=dict)
     """Further fields of each request's body, as they are sent."""
-    intervention: str | None = None
-    """A change of attention, see `providers.intervention`."""
     tier: str | None = None
     """The vendor's tier to ask for, `default` or `flex`; `None` leaves it to the vendor."""
     logprobs: bool = False

@@ -134,8 +134,6 @@ class Descriptor:
     """Whether replies can have the probabilities of their tokens."""
     takes_turns: bool = False
     """Whether a chat can have earlier turns, see `Request.history`."""
-    takes_intervention: bool = False
-    """Whether `intervention` can change the attention of its models."""
     gets_answers: bool = False
     """Whether it is given what is right for each sample."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 import os
 import re
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import cast
 
@@ -25,7 +25,6 @@ from eyechart.providers.catalog.spelling import meant, vendor_of
 from eyechart.providers.close_match import did_you_mean
 from eyechart.providers.descriptor import NOTHING, Descriptor, Destination, Environment
 from eyechart.providers.descriptors import BUILT_IN, descriptor_of, plugin_descriptor, vendors
-from eyechart.providers.intervention import Intervention, read_intervention
 from eyechart.providers.naming import named, turned_on
 from eyechart.providers.plugins import INSIDES, PROVIDERS, Plugin, PluginError
 from eyechart.providers.secrets import A_KEY, holds_key, keep_key, redact_address
@@ -157,7 +156,7 @@ def _parse(given: str, *, has_server: bool) -> ModelName:
     if not provider or (slash and not model):
         raise SetupError(f"model {given!r} is not of the form provider/model")
     known = [*BUILT_IN, *vendors()]
-    if slash and (provider in known or plugins.find(INSIDES, provider) is not None):
+    if slash and provider in known:
         return _labelled(ModelName(provider, model))
     if slash or not has_server:
         plugin = plugins.find(PROVIDERS, provider)
@@ -165,6 +164,8 @@ def _parse(given: str, *, has_server: bool) -> ModelName:
             raise SetupError(f"{given!r} is a provider and no model: {given}/… names a model")
         if plugin is not None:
             return ModelName(provider, model, plugin=plugin)
+    if slash and plugins.find(INSIDES, provider) is not None:
+        return ModelName(provider, model)
     if has_server:
         return ModelName(LOCAL, given.removeprefix(f"{LOCAL}/"))
     _refuse_unknown(given, [*known, *plugins.installed(PROVIDERS, known).usable])
@@ -271,28 +272,6 @@ def check_tier(name: ModelName, tier: str | None, base_urls: Sequence[str] = ())
         raise SetupError(
             f"{name.label} is not asked in a tier {tier!r}{other}; leave out {named('tier')}"
         )
-
-
-def check_intervention(
-    name: ModelName, intervention: str | None, known: Collection[str] = ()
-) -> str | None:
-    """The intervention, with its parts in the order of their names; `None` for one that changes
-    nothing. `known` are the providers whose attention can be changed; by default those among them
-    that can be asked.
-
-    Raises:
-        SetupError: there is no such intervention, or the model is not asked in this process.
-    """
-    if read_intervention(intervention) == Intervention():
-        return None
-    known = known or [one.name for one in BUILT_IN.values() if one.takes_intervention]
-    if name.provider not in known:
-        raise SetupError(
-            f"{name.label} takes no {named('intervention')}, which is for "
-            f"{' and '.join(sorted(known))}; a server is started with other settings and named "
-            f"with {named('label')}"
-        )
-    return "+".join(sorted(part.strip() for part in (intervention or "").split("+")))
 
 
 def check_effort(name: ModelName, effort: str | None, base_urls: Sequence[str] = ()) -> None:

@@ -12,7 +12,7 @@ from unittest import mock
 from eyechart.providers.tiny.runtime import Generated, Sampling, TinyModel
 
 _REPLIES: dict[tuple[Any, ...], Generated] = {}
-"""Weights, intervention, prompt, limit and sampling -> the reply."""
+"""Weights, prompt, limit and sampling -> the reply."""
 _compute = TinyModel.generate
 
 
@@ -32,9 +32,8 @@ def _generate(
     sampling: Sequence[Sampling | None],
     **how: Any,
 ) -> list[Generated]:
-    of = (model.weights_sha256, model._intervention)
     asked = zip(map(tuple, prompts), max_new_tokens, sampling, strict=True)
-    keys = [(*of, *one) for one in asked]
+    keys = [(model.weights_sha256, *one) for one in asked]
     new = [place for place, key in enumerate(keys) if key not in _REPLIES]
 
     def finished(index: int, reply: Generated) -> None:

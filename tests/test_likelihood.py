@@ -200,7 +200,7 @@ def test_the_setting_has_a_name_at_each_door(lab: Lab) -> None:
     """The command line and files call it `read`; a variant says it last."""
     assert Settings().given().get("read") is None
     assert Settings(read="likelihood").given()["read"] == "likelihood"
-    assert variant_of("bf16", None, "low", None, "likelihood") == "bf16+low+likelihood"
+    assert variant_of("bf16", "low", None, "likelihood") == "bf16+low+likelihood"
     with pytest.raises(UsageError) as said:
         refuse_variant("tiny@bf16+likelihood")
     (line,) = said.value.lines

@@ -138,7 +138,6 @@ def test_a_new_provider_goes_through_all_doors(lab: Lab) -> None:
         (["--base-url", "http://127.0.0.1:1/v1"], "acme takes no --base-url"),
         (["--model-arg", "a=b"], "--model-arg is for models of lm-eval/, not of acme"),
         (["--vllm-arg", "a"], "--vllm-arg is for models of vllm/, not of acme"),
-        (["--intervene", "log_n=512"], "acme/a takes no --intervene"),
     ):
         lab.bench_run("--model", "acme/a", *options, task=lab.plain).one_line(2, said)
     with pytest.raises(SetupError, match="acme/a does not take the Batch form"):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import random
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -21,6 +22,8 @@ from eyechart.providers.base import (
     StopRunError,
 )
 from eyechart.providers.hf.descriptor import file_name, folder_name
+from eyechart.providers.hf.files import ModelFiles, files_in
+from eyechart.providers.hf.provider import HfProvider
 from eyechart.providers.registry import open_model, parse_model
 from eyechart.testing import check_provider
 from tests.conftest import Lab, records
@@ -387,3 +390,23 @@ def test_too_little_memory(llama: Path, monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.setattr(loading, "free_bytes", lambda: 1000)
     with pytest.raises(SetupError, match=r"needs 0\.0 GiB of memory in float32, and 0\.0 GiB are"):
         asked(opened(llama), [Request("1", 1)])
+
+
+def test_a_provider_that_loads_its_model_itself(tmp_path: Path) -> None:
+    """As a package of somebody else would: the prompts and the batches are those of `hf/`."""
+    import torch
+
+    from eyechart.providers.hf.loading import load_model
+
+    folder = write(tmp_path, "llama")
+
+    def load(files: ModelFiles, settings: ModelSettings) -> Any:
+        model = load_model(files, settings)
+        torch.nn.init.zeros_(model.get_output_embeddings().weight)
+        return model
+
+    settings = ModelSettings(str(folder), device="cpu", logprobs=True)
+    (reply,) = asked(HfProvider(files_in(str(folder)), "own", settings, load), [Request("1", 2)])
+    assert reply.model == "own"
+    values = [value for _, value in reply.logprobs or ()]
+    assert values == pytest.approx([-math.log(346)] * 2, abs=CLOSE)

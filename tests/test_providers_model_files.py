@@ -19,7 +19,6 @@ from safetensors.numpy import load_file, save_file
 from eyechart.providers import model_files
 from eyechart.providers.base import ModelSettings, Request, SetupError, StopRunError
 from eyechart.providers.hf.files import files_in
-from eyechart.providers.intervention import Intervention
 from eyechart.providers.tiny import provider as tiny_provider
 from eyechart.providers.tiny.chat import Chat
 from eyechart.providers.tiny.folder import SHIPPED
@@ -185,13 +184,9 @@ def test_a_window_takes_no_memory_before_a_prompt_needs_it(tmp_path: Path) -> No
     """The rotations of 2,147,483,647 positions would be 64 GB; those of a long prompt are made
     when it comes, and are the same.
     """
-    wide = TinyModel.load(
-        write_model(tmp_path, max_position_embeddings=2_147_483_647), Intervention(log_n=8)
-    )
+    wide = TinyModel.load(write_model(tmp_path, max_position_embeddings=2_147_483_647))
     before = len(wide._rotations)
-    narrow = TinyModel.load(
-        write_model(tmp_path, max_position_embeddings=before + 100), Intervention(log_n=8)
-    )
+    narrow = TinyModel.load(write_model(tmp_path, max_position_embeddings=before + 100))
     ids = [7] * (before + 50)
     np.testing.assert_array_equal(wide.logits(ids)[-1], narrow.logits(ids)[-1])
     assert before < len(wide._rotations) <= 2 * before

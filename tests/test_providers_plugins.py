@@ -14,7 +14,7 @@ from eyechart.harness.settings.run_settings import SETTINGS
 from eyechart.providers import plugins
 from eyechart.providers.base import ModelSettings, SetupError
 from eyechart.providers.plugin_provider import PluginProvider
-from eyechart.providers.plugins import PROVIDERS, PluginError
+from eyechart.providers.plugins import INSIDES, PROVIDERS, PluginError
 from eyechart.providers.registry import check_tier, has_batches, listed, open_model, parse_model
 from eyechart.providers.scripted import ScriptedProvider
 from tests.conftest import records
@@ -48,6 +48,15 @@ FAILING = {
     "gives": ("giving:open", "def open(settings): return 'me'", "a str, which has no method comp"),
 }
 """The same of those that fail when they are opened."""
+
+
+@pytest.fixture(autouse=True)
+def _laboratory_is_not_installed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It adds a provider, where it is."""
+    found = plugins._distributions_with
+    monkeypatch.setattr(
+        plugins, "_distributions_with", lambda group: found(group) - {"eyechart-lab"}
+    )
 
 
 def plug_provider(site: Path, name: str, module: str = "sound", text: str = SOUND) -> None:
@@ -215,3 +224,16 @@ def test_the_example(lab: Lab, site: Path) -> None:
     lab.bench_run("--model", "command/no-such-program", task=lab.plain).one_line(
         2, "there is no program 'no-such-program'"
     )
+
+
+def test_models_that_are_asked_and_looked_into_have_one_name(lab: Lab, site: Path) -> None:
+    """A package may have an entry point of each kind: what varies stands in the model's name."""
+    points = {INSIDES: {"varied": "looked:open"}, PROVIDERS: {"varied": "sound:open_provider"}}
+    plug(site, "acme-varied", points, files={"sound.py": SOUND})
+    name = parse_model("varied/window=4:2/small")
+    assert (name.label, name.plugin is not None) == ("varied/window=4:2/small", True)
+    done = lab.bench_run(
+        "--model", f"{name.label},varied/window=8:2/small", "--keep-going", task=lab.plain
+    )
+    assert done.code == 0, done.err
+    assert len([*lab.out.glob("runs/varied/window=*/small/*")]) == 2

@@ -244,7 +244,6 @@ def test_one_number_is_one_run() -> None:
         ("read", "reading"),
         ("axis", "axes"),
         ("vllm_arg", "server_args"),
-        ("intervene", "intervention"),
         ("temprature", "temperature"),
     ],
 )

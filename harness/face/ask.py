@@ -83,7 +83,6 @@ def run(
     thinking: str | int | bool | None = None,
     params: Mapping[str, object] | None = None,
     label: str | None = None,
-    intervention: str | None = None,
     logprobs: bool = False,
     top_logprobs: int | None = None,
     base_url: str | Sequence[str] = (),

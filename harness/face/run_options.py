@@ -32,7 +32,6 @@ from eyechart.providers.registry import (
     ModelName,
     address_in_environment,
     asked_thinking,
-    check_intervention,
     check_params,
     check_tier,
     checked,
@@ -61,8 +60,6 @@ class RunOptions:
     """What shapes the answers, as it stands in the manifest."""
     known_facts: Mapping[str, object]
     """Facts of the provider that are known before it is opened."""
-    intervention: str | None = None
-    """A change of the model's attention, see `providers.intervention`."""
     notify: Warn = as_warning
     """Takes what the provider says."""
     trackers: Sequence[OpenTracker] = ()
@@ -100,18 +97,10 @@ class RunOptions:
                 plugin=self.name.plugin,
                 accept_server=given.accept_server,
                 command=self.command,
-                given=self._kept,
+                given=given.kept,
             )
             for plan in self._in_shard(plans)
         ]
-
-    @property
-    def _kept(self) -> dict[str, object]:
-        """The settings of the command that the manifest keeps; of several changes of attention the
-        one of this model.
-        """
-        change = () if self.intervention is None else (self.intervention,)
-        return replace(self.given, intervention=change).kept
 
     def _in_shard(self, plans: Sequence[Plan]) -> list[Plan]:
         """The plans that have a row in the shard; says which have none."""
@@ -140,7 +129,6 @@ class RunOptions:
             effort=settings.effort,
             thinking=settings.thinking,
             params=settings.params,
-            intervention=self.intervention,
             tier=given.request_tier,
             logprobs=given.logprobs,
             top_logprobs=given.top_logprobs or 0,
@@ -164,8 +152,8 @@ class RunOptions:
 def models_of(
     given: RunSettings, plans: Sequence[Plan] = (), *, notify: Warn = as_warning, command: str = ""
 ) -> list[RunOptions]:
-    """One `RunOptions` for each combination of a model, an effort, a kind of thinking and an
-    intervention in the settings. If two have the same label, only the first one is kept. The system
+    """One `RunOptions` for each combination of a model, an effort and a kind of thinking in the
+    settings. If two have the same label, only the first one is kept. The system
     prompt comes from the settings; if they have none, from the tasks of `plans`.
 
     Raises:
@@ -181,18 +169,16 @@ def models_of(
     trackers = open_trackers(given.log_to)
     settings = shaping(given, system_prompt(plans, given.system))
     found = {}
-    for (at, variable, name), effort, thinking, intervention in product(
+    for (at, variable, name), effort, thinking in product(
         [_located(given, model) for model in given.model],
         given.effort or [None],
         given.thinking or [None],
-        given.intervention or [None],
     ):
         _check_read(at, name, plans)
         _check_turns(at, name, plans)
-        changed = check_intervention(name, intervention)
         words = asked_thinking(name, effort, thinking, at.base_url)
         asked = replace(settings, effort=words[0], thinking=words[1])
-        model = _look_up(at, name, asked, changed)
+        model = _look_up(at, name, asked)
         if model.label not in found:
             one = found[model.label] = RunOptions(
                 given=at,
@@ -200,7 +186,6 @@ def models_of(
                 model=model,
                 settings=_sent(at, name, model, asked, notify),
                 known_facts=name.descriptor.known_facts(at.model_args),
-                intervention=changed,
                 notify=notify,
                 trackers=trackers,
                 command=command,
@@ -313,15 +298,13 @@ def _name_of(given: RunSettings, model: str) -> ModelName:
     return name
 
 
-def _look_up(
-    given: RunSettings, name: ModelName, asked: Settings, intervention: str | None
-) -> ResolvedModel:
+def _look_up(given: RunSettings, name: ModelName, asked: Settings) -> ResolvedModel:
     """What is known of the model, and the label of its variant."""
     model = resolve_model(
         name.asked_as,
         tier="batch" if given.is_batch else given.tier,
         addresses=given.base_url,
-        variant=variant_of(given.label, intervention, asked.effort, asked.thinking, asked.read),
+        variant=variant_of(given.label, asked.effort, asked.thinking, asked.read),
         effort=asked.effort,
         thinking=asked.thinking,
         called=name.called,

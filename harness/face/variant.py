@@ -45,16 +45,15 @@ def check_name(name: str, base_urls: Sequence[str], *, is_file: bool = False) ->
 
 def variant_of(
     label: str | None,
-    intervention: str | None = None,
     effort: str | None = None,
     thinking: str | None = None,
     read: ReadBy = "reply",
 ) -> str:
-    """The variant of a model that is served as `label` says, changed by `intervention`, asked for
-    this reasoning effort or thinking, and read in this way; "" where nothing but a reply is wanted.
+    """The variant of a model that is served as `label` says, asked for this reasoning effort or
+    thinking, and read in this way; "" where nothing but a reply is wanted.
     """
     thought = thinking and f"{THINKING}{thinking}"
-    return "+".join(filter(None, (label, intervention, effort, thought, READ.get(read))))
+    return "+".join(filter(None, (label, effort, thought, READ.get(read))))
 
 
 def refuse_variant(model: str, base_urls: Sequence[str] = ()) -> None:

@@ -63,7 +63,7 @@ def _system(given: Any) -> str:
 class RunSettings:
     """The settings of a run as they were given, and checked: `RunSettings.read` makes them.
 
-    Several models, efforts and interventions are several runs.
+    Several models and efforts are several runs.
     """
 
     task: tuple[str, ...] = setting(
@@ -256,18 +256,6 @@ class RunSettings:
         form="a name of a [variant](running.md#variants-of-one-model)",
         parts=("model",),
         identity="model",
-    )
-    intervention: tuple[str, ...] = setting(
-        names,
-        "Change the attention of tiny (and of hf/ in a probe), as window=64:4 or "
-        "rope_scaling=yarn:2; none is the model as it is. Each is a variant.",
-        "CHANGE[,CHANGE]",
-        (),
-        form=f"changes of attention {_LISTED}",
-        option="intervene",
-        parts=("model",),
-        identity="model",
-        repeats=True,
     )
     logprobs: bool = on_or_off("Keep the probabilities of the replies' tokens.", parts=("model",))
     top_logprobs: int | None = setting(

@@ -23,11 +23,11 @@ from eyechart.harness.spec import Line
 from eyechart.harness.task.catalogue import built_in_files, open_task
 from eyechart.providers.base import ModelSettings
 from eyechart_lab.probe.engine import Probe
+from eyechart_lab.probe.hf.inside import open_tiny
 from eyechart_lab.probe.measures.counter import _ridge
 from eyechart_lab.probe.measures.states import States
 from eyechart_lab.probe.passes import Row, measure
 from eyechart_lab.probe.places import running_counts
-from eyechart_lab.probe.tiny import open_inside
 
 TASK = "counting/bernoulli"
 LENGTHS = (10, 15, 20, 25, 30, 35, 40, 50, 60, 80, 120)
@@ -40,7 +40,7 @@ Floats = NDArray[Any]
 
 
 def main() -> None:
-    inside = open_inside(ModelSettings("tiny"))
+    inside = open_tiny(ModelSettings("tiny"))
     task = open_task(TASK, built_in_files()[TASK], trial=False)
     draw = np.random.default_rng(0)
     for separator in ("none", "comma"):

@@ -23,7 +23,6 @@ from eyechart.providers.base import ModelSettings
 from eyechart_lab.probe.engine import Probe
 from eyechart_lab.probe.folder import ProbeFolder, read_measured
 from eyechart_lab.probe.inside import Inside
-from eyechart_lab.probe.tiny import open_inside
 from tests import hf_models
 
 LENGTHS = (1, 5, 20, 50, 100, 200, 500)
@@ -33,15 +32,18 @@ WINDOW = {"llama": "max_position_embeddings", "gpt2": "n_positions"}
 
 def models(folder: Path) -> Iterator[tuple[str, Inside]]:
     """The embedded model, a Llama and a GPT-2 with random weights."""
-    from eyechart_lab.probe.hf.inside import open_inside as open_hf
+    from eyechart_lab.probe.hf.inside import open_inside, open_tiny
 
-    yield "tiny", open_inside(ModelSettings("tiny"))
+    yield "tiny", open_tiny(ModelSettings("tiny"))
     for name, window in WINDOW.items():
         kind, fields = hf_models.MODELS[name]
         hf_models.MODELS[name] = (kind, fields | {window: 4096})
         (folder / name).mkdir()
         hf_models.write(folder / name, name)
-        yield f"{name}, random weights", open_hf(ModelSettings(str(folder / name), device="cpu"))
+        yield (
+            f"{name}, random weights",
+            open_inside(ModelSettings(str(folder / name), device="cpu")),
+        )
 
 
 def main() -> None:

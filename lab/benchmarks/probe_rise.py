@@ -28,6 +28,7 @@ from eyechart.harness.plan.plan import Plan, make_sample, plan
 from eyechart.harness.spec import Line
 from eyechart.harness.task.catalogue import built_in_files, open_task
 from eyechart.providers.base import ModelSettings
+from eyechart_lab.probe.changed import open_inside as open_changed
 from eyechart_lab.probe.hf.inside import open_inside
 from eyechart_lab.probe.inside import Array, Positions, Wants, Watcher
 from eyechart_lab.probe.places import places_of, symbol_spans
@@ -81,8 +82,10 @@ def distances(folder: Path, planned: Plan, change: str) -> tuple[str, dict[str, 
     plain = open_inside(ModelSettings(str(folder), device="cpu", api="chat"))
     places = [places_of(plain.tokens(one.prompt), symbol_spans(planned, one)) for one in prompts]
     change = change.format(text=max(one.row[0] for one in places if one is not None))
-    settings = ModelSettings(str(folder), device="cpu", api="chat", intervention=change)
-    inside = open_inside(settings)
+    inside = plain
+    if change != "none":
+        settings = ModelSettings(f"{change}/hf/{folder}", device="cpu", api="chat")
+        inside = open_changed(settings)
     found: dict[str, list[Floats]] = {}
     for sample, place in zip(prompts, places, strict=True):
         assert place is not None

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
+import pytest
+
 from tests.conftest import (
     _no_secret_of_another_test,
     _no_task_was_run_before,
@@ -27,3 +31,17 @@ __all__ = [
     "pytest_configure",
     "server",
 ]
+
+
+@pytest.fixture(autouse=True)
+def _one_thread(request: pytest.FixtureRequest) -> Iterator[None]:
+    """A test with the mark `torch` computes on one thread; it is skipped where torch is missing."""
+    if request.node.get_closest_marker("torch") is None:
+        yield
+        return
+    torch = pytest.importorskip("torch")
+    pytest.importorskip("transformers")
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)

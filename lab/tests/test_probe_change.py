@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import pytest
 
 from eyechart.harness.errors import COMPLETE
 from eyechart_lab.probe.change import (
@@ -87,6 +88,8 @@ def test_shares_are_compared_by_their_difference() -> None:
     assert change_with_length(zero, is_ratio=True).words == "no change beyond the spread of rows"
 
 
+@pytest.mark.torch
+@pytest.mark.filterwarnings("ignore")
 def test_one_verdict_for_terminal_files_json_and_page(lab: Lab) -> None:
     asked = ("--model", "tiny", "--task", "counting/ones", "--axis", "separator=none")
     lengths = ("--lengths", "6,40,90", "--samples", "4")
@@ -119,6 +122,8 @@ def test_one_verdict_for_terminal_files_json_and_page(lab: Lab) -> None:
         assert words in text
 
 
+@pytest.mark.torch
+@pytest.mark.filterwarnings("ignore")
 def test_one_row_and_rows_of_one_length_are_said(lab: Lab, tmp_path: Path) -> None:
     asked = ("--model", "tiny", "--task", "counting/ones", "--axis", "separator=none")
     exact = (*asked, "--lengths", "6,9", "--spread", "none", "--measure", "collapse")

@@ -19,6 +19,7 @@ from eyechart_lab.probe.engine import Probe
 from eyechart_lab.probe.places import Places, places_of, running_counts, symbol_spans
 from tests.conftest import Done, Lab
 
+pytestmark = [pytest.mark.torch, pytest.mark.filterwarnings("ignore")]  # theirs, not ours
 ONES = ("--model", "tiny", "--task", "counting/ones", "--axis", "separator=none,comma")
 
 
@@ -195,7 +196,8 @@ def test_what_cannot_be_measured_is_named(lab: Lab) -> None:
     [
         (("--model", "gpt-4o"), "has no inside that can be read"),
         (("--model", "tiny", "--measure", "sinks"), "no measure 'sinks'"),
-        (("--model", "tiny", "--intervene", "windw=3:1"), "did you mean 'window=64:4'"),
+        (("--model", "changed/windw=3:1/tiny"), "did you mean 'window=64:4'"),
+        (("--model", "changed/softmax_one/gpt-4o"), "openai/gpt-4o cannot be changed"),
         (("--model", "tiny/nowhere"), "no model folder 'nowhere'"),
     ],
 )
@@ -218,11 +220,12 @@ def test_on_the_page_of_its_run(lab: Lab) -> None:
     for title in ("Attention sinks", "Collapse: n and n + 1", "Probability of the right answer"):
         assert title in text
     assert "Rank collapse" not in text
-    probe(lab, *ONES, "--lengths", "6", "--measure", "answer", "--intervene", "softmax_one")
-    (other,) = (lab.out / "probes").glob("tiny@*/counting/*")
+    changed = ("--model", "changed/softmax_one/tiny", *ONES[2:])
+    probe(lab, *changed, "--lengths", "6", "--measure", "answer")
+    (other,) = (lab.out / "probes").glob("changed/softmax_one/tiny/counting/*")
     assert lab.bench("report", run, probe_of(lab), other, "-o", page).code == COMPLETE
     text = page.read_text(encoding="utf-8")
-    assert "tiny@softmax_one" in text
+    assert "changed/softmax_one/tiny" in text
     alone = lab.bench("report", probe_of(lab), "-o", page)
     assert (alone.code, len(alone.err.splitlines())) == (USAGE, 1)
     assert "name its run too" in alone.err
@@ -320,21 +323,6 @@ def test_samples_of_another_seed_are_said(lab: Lab) -> None:
     (other,) = (out / "probes").glob("tiny/counting/*")
     done = lab.bench("report", run, other, "-o", lab.folder / "page.html")
     assert f"{other}: its samples have seed 7, those of a run beside it seed 0" in done.err
-
-
-@pytest.mark.parametrize("option", [("--device", "cuda"), ("--trust-remote-code",)])
-def test_options_of_other_models_are_refused(lab: Lab, option: tuple[str, ...]) -> None:
-    """The embedded model has no use for them."""
-    done = probe(lab, *ONES, "--lengths", "6", "--measure", "answer", *option)
-    done.one_line(2, f"leave out {option[0]}")
-
-
-def test_one_intervention_has_one_name(lab: Lab) -> None:
-    """In whatever order its parts are."""
-    for given in ("softmax_one+log_n=512", "log_n=512+softmax_one"):
-        probe(lab, *ONES, "--lengths", "6", "--measure", "answer", "--intervene", given)
-    (folder,) = (lab.out / "probes").glob("*/counting/*")
-    assert folder.parents[1].name == "tiny@log_n=512+softmax_one"
 
 
 def test_the_heads_of_columns_are_named(lab: Lab) -> None:

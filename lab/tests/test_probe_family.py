@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from eyechart.providers.base import ModelSettings
 from eyechart_lab.probe.inside import Inside, Precision, Trunk, shared
 from eyechart_lab.probe.passes import Row, Scene, measure
 from eyechart_lab.probe.places import Places
 from eyechart_lab.probe.reading import ROUNDING
-from eyechart_lab.probe.tiny import open_inside as open_tiny
-from lab.tests.test_probe_hf import WATCHED, opened
-from lab.tests.test_probe_tiny import Keeper
+from lab.tests.keeper import Keeper
+from lab.tests.test_probe_hf import WATCHED, changed, opened
 from tests.hf_models import write
 
+pytestmark = [pytest.mark.torch, pytest.mark.filterwarnings("ignore")]  # theirs, not ours
 MEASURES = ("answer", "collapse", "attention", "residual", "rotary")
 ROW = [int(one) for one in np.random.default_rng(3).integers(10, 50, 31)]
 BEHIND = [51, 52, 53, 54]
@@ -84,20 +83,6 @@ def check_family(inside: Any) -> None:
             assert values[key] == pytest.approx(value, rel=1e-3, abs=1e-4), key
 
 
-@pytest.mark.parametrize("change", [None, "log_n=8", "window=8:2"])
-def test_a_family_has_the_values_of_its_rows(change: str | None) -> None:
-    check_family(open_tiny(ModelSettings("tiny", intervention=change)))
-
-
-CHANGES = (None, "rope_scaling=yarn:2", "log_n=8", "softmax_one", "window=8:2")
-
-
-@pytest.mark.parametrize("change", CHANGES)
-@pytest.mark.parametrize("precision", ["float32", "bfloat16"])
-def test_a_pass_goes_on_from_a_trunk(change: str | None, precision: Precision) -> None:
-    check_trunk(open_tiny(ModelSettings("tiny", intervention=change)), precision)
-
-
 def check_trunk(inside: Inside, precision: Precision) -> None:
     """Logits, and everything that is shown of the positions behind the common beginning."""
     ids, trunk = (7, 8, *ROW, *BEHIND), Trunk()
@@ -121,10 +106,12 @@ def check_trunk(inside: Inside, precision: Precision) -> None:
         np.testing.assert_allclose(found.keys[layer][0], whole.keys[layer][0][20:], atol=near * 30)
 
 
-def test_nothing_is_computed_for_what_is_not_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_nothing_is_computed_for_what_is_not_asked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A watcher is shown its own positions, and collapse those of the last symbol and the end."""
     shown: dict[str, set[int]] = {}
-    inside = open_tiny(ModelSettings("tiny"))
+    inside = opened(write(tmp_path, "llama"))
     forward = inside.forward
 
     def spy(ids: Sequence[int], watcher: Any = None, **options: Any) -> Any:
@@ -138,42 +125,25 @@ def test_nothing_is_computed_for_what_is_not_asked(monkeypatch: pytest.MonkeyPat
     assert min(min(counts) for counts in shown.values()) > 0
 
 
-@pytest.fixture
-def of_hugging_face(tmp_path: Path) -> Callable[..., Any]:
-    torch = pytest.importorskip("torch")
-    pytest.importorskip("transformers")
-    torch.set_num_threads(1)
-
-    def opens(name: str, **settings: Any) -> Any:
-        return opened(write(tmp_path, name), **settings)
-
-    return opens
-
-
-@pytest.mark.torch
-@pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("name", WATCHED)
-def test_families_of_hugging_face(of_hugging_face: Callable[..., Any], name: str) -> None:
+def test_families_of_hugging_face(tmp_path: Path, name: str) -> None:
     """With grouped heads, windows, soft caps, and without rotary positions."""
-    inside = of_hugging_face(name)
+    inside = opened(write(tmp_path, name))
     assert inside.anatomy.shares
     check_family(inside)
 
 
-@pytest.mark.torch
-@pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("change", CHANGES[1:])
-def test_trunks_under_interventions(of_hugging_face: Callable[..., Any], change: str) -> None:
-    check_trunk(of_hugging_face("llama", intervention=change), "float32")
+@pytest.mark.parametrize("change", ["rope_scaling=yarn:2", "log_n=8", "softmax_one", "window=8:2"])
+def test_families_and_trunks_under_changes(tmp_path: Path, change: str) -> None:
+    inside = changed(write(tmp_path, "llama"), change)
+    check_family(inside)
+    check_trunk(inside, "float32")
+    check_trunk(inside, "bfloat16")
 
 
-@pytest.mark.torch
-@pytest.mark.filterwarnings("ignore")
-def test_a_model_that_cannot_share_is_measured_plainly(
-    of_hugging_face: Callable[..., Any],
-) -> None:
+def test_a_model_that_cannot_share_is_measured_plainly(tmp_path: Path) -> None:
     """A state-space model has no keys to go on from."""
-    inside = of_hugging_face("mamba")
+    inside = opened(write(tmp_path, "mamba"))
     assert not inside.anatomy.shares
     trunk = Trunk()
     logits = inside.forward(ROW, trunk=trunk)

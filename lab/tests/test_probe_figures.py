@@ -18,6 +18,8 @@ from tests.vega_lite import check_valid
 __all__ = ["sums"]
 
 
+@pytest.mark.torch
+@pytest.mark.filterwarnings("ignore")
 def test_a_measure_of_a_probe_stands_below_the_curve(lab: Lab) -> None:
     """Over the same lengths, of the same width as other figures."""
     run = eyechart.run("counting/words", "tiny", lengths=[5, 20, 40], samples=2, out=lab.out).folder
@@ -40,6 +42,8 @@ def test_a_measure_of_a_probe_stands_below_the_curve(lab: Lab) -> None:
     lab.bench("figure", "probe", probe).one_line(2, "is a probe: name its run too")
 
 
+@pytest.mark.torch
+@pytest.mark.filterwarnings("ignore")
 def test_what_a_probe_reads_is_beside_both_readings(lab: Lab) -> None:
     """The share of counts that its table has, at the lengths of both readings."""
     asked = ("--task", "counting/bernoulli", "--model", "tiny", "--lengths", "10,20,40")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +12,9 @@ import pytest
 
 from eyechart.providers.base import ModelSettings, PromptOverflowError, SetupError
 from eyechart.providers.tiny.folder import SHIPPED
-from eyechart_lab.probe.tiny import open_inside as open_tiny
-from lab.tests.test_probe_tiny import Keeper
+from eyechart.providers.tiny.runtime import TinyModel
+from eyechart_lab.probe.intervention import read_intervention
+from lab.tests.keeper import Keeper
 from tests.conftest import Lab
 from tests.hf_models import MODELS, SHAPE, edit, write
 
@@ -23,20 +23,16 @@ IDS = [int(one) for one in np.random.default_rng(0).integers(5, 300, 40)]
 WATCHED = [name for name in MODELS if name not in ("bloom", "mamba")]
 
 
-@pytest.fixture(autouse=True)
-def _one_thread() -> Iterator[None]:
-    torch = pytest.importorskip("torch")
-    pytest.importorskip("transformers")
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
-
-
 def opened(folder: Path, **settings: Any) -> Any:
     from eyechart_lab.probe.hf.inside import open_inside
 
     return open_inside(ModelSettings(str(folder), device="cpu", **settings))
+
+
+def changed(folder: Path, change: str) -> Any:
+    from eyechart_lab.probe.changed import open_inside
+
+    return open_inside(ModelSettings(f"{change}/hf/{folder}", device="cpu"))
 
 
 def theirs(folder: Path, **options: Any) -> Any:
@@ -129,7 +125,7 @@ def test_what_cannot_be_watched_is_named(tmp_path: Path, name: str) -> None:
     assert not kept.weights
     assert np.isfinite(inside.gradients(IDS, np.ones(346, np.float32))).all()
     with pytest.raises(SetupError, match="cannot be changed"):
-        opened(folder, intervention="softmax_one")
+        changed(folder, "softmax_one")
 
 
 def test_anatomies(tmp_path: Path) -> None:
@@ -143,30 +139,23 @@ def test_anatomies(tmp_path: Path) -> None:
     assert (gpt2.rotary_base, gpt2.layers, gpt2.window) == (None, 3, 256)
 
 
-CHANGES = (
-    *("rope_base=300", "rope_scaling=linear:2", "rope_scaling=yarn:2", "rope_scaling=ntk:2"),
-    *("log_n=8", "softmax_one", "window=8:2"),
-)
+def test_the_embedded_model() -> None:
+    """Through transformers, it computes what its replies are computed from."""
+    from eyechart_lab.probe.hf.inside import open_tiny
 
-
-@pytest.mark.parametrize("change", [None, *CHANGES])
-def test_agrees_with_the_embedded_runtime(change: str | None) -> None:
-    """The embedded model through transformers: tokens, answers, logits and slopes."""
-    one = opened(SHIPPED, intervention=change)
-    other = open_tiny(ModelSettings("tiny", intervention=change))
-    prompt = "How many ones are in row ab?\nRow ab: 1,1,1,1,1,1,1,1,1"
-    tokens = one.tokens(prompt)
-    assert tokens == other.tokens(prompt)
-    said = "Final answer: 17"
-    assert one.answer_ids(prompt, said) == other.answer_ids(prompt, said)
-    expected = other.forward(tokens.ids)
-    np.testing.assert_allclose(one.forward(tokens.ids), expected, atol=1e-4)
-    weights = np.random.default_rng(1).normal(size=346).astype(np.float32)
-    slopes = other.gradients(tokens.ids, weights)
-    found = one.gradients(tokens.ids, weights)
-    np.testing.assert_allclose(found, slopes, atol=1e-3 * np.abs(slopes).max())
-    rounded = [inside.forward(tokens.ids, precision="bfloat16") for inside in (one, other)]
-    assert np.abs(rounded[0] - rounded[1]).max() < 0.03 * np.ptp(expected)
+    inside = open_tiny(ModelSettings("tiny", device="cpu"))
+    prompt = "How many ones are in row ab?\nRow ab: 1,1,1"
+    tokens = inside.tokens(prompt)
+    shown = [prompt[slice(*span)] for span in tokens.spans if span is not None]
+    assert "".join(shown) == prompt
+    assert [tokens.spans[0], tokens.spans[-1]] == [None, None]
+    said = inside.answer_ids(prompt, "Final answer: 17")
+    assert said[:3] == inside.answer_ids(prompt, "Final answer:")
+    expected = TinyModel.load(SHIPPED).logits(tokens.ids)
+    found = inside.forward(tokens.ids, last=len(tokens.ids))
+    np.testing.assert_allclose(found, expected, atol=1e-4 * float(np.ptp(expected)))
+    with pytest.raises(PromptOverflowError, match="window 4096"):
+        inside.tokens("1," * 2100)
 
 
 @pytest.mark.parametrize("kind", ["linear", "yarn"])
@@ -174,8 +163,6 @@ def test_scalings_of_transformers(kind: str) -> None:
     """Frequencies and temperature as transformers computes them for a model with this scaling."""
     from transformers import LlamaConfig
     from transformers.modeling_rope_utils import ROPE_INIT_FUNCTIONS
-
-    from eyechart.providers.intervention import read_intervention
 
     config = LlamaConfig(
         **SHAPE,

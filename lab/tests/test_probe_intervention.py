@@ -1,22 +1,21 @@
-"""Changes of attention: how they are read, and what the embedded model makes of them."""
+"""Changes of attention: how they are read, what each does, and models that are asked with them."""
 
 from __future__ import annotations
 
 import math
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 
-from eyechart.providers.base import SetupError
-from eyechart.providers.intervention import Intervention, read_intervention
-from eyechart.providers.registry import check_intervention, parse_model
-from eyechart.providers.tiny.runtime import TinyModel
-from eyechart.providers.tiny.weights import Tensors, read_config
-from eyechart_lab.probe.tiny_layers import Layers
-from lab.tests.test_probe_tiny import IDS, Keeper
-from tests.small_models import write_model
+from eyechart.providers.base import ModelSettings, Request, SetupError
+from eyechart_lab.probe.changed import open_provider
+from eyechart_lab.probe.intervention import Intervention, read_intervention
+from lab.tests.keeper import Keeper
+from lab.tests.test_probe_hf import IDS, changed, opened
+from tests.conftest import Lab
+from tests.hf_models import write
+from tests.test_providers_hf import CLOSE, asked
 
 ALL = (
     *("rope_base=300", "rope_scaling=linear:3", "rope_scaling=ntk:3", "rope_scaling=yarn:3"),
@@ -25,7 +24,6 @@ ALL = (
 
 
 def test_reading() -> None:
-    assert read_intervention("none") == read_intervention(None) == Intervention()
     assert read_intervention("rope_base=5e5+window=64:4") == Intervention(5e5, window=(64, 4))
     assert read_intervention("rope_scaling=yarn:2.5").factor == 2.5
     assert read_intervention("window=9").window == (9, 0)
@@ -35,7 +33,7 @@ def test_reading() -> None:
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        ("windows=3:1", "no intervention 'windows'; did you mean 'window=64:4'"),
+        ("windows=3:1", "no intervention 'windows' in 'windows=3:1'; did you mean 'window=64:4'"),
         ("dropout=1", "known: rope_base=20000, rope_scaling"),
         ("", "no intervention ''"),
         ("window=0:4", "at least one of the last"),
@@ -77,12 +75,6 @@ def test_ntk_needs_more_than_one_pair() -> None:
         read_intervention("rope_scaling=ntk:2").frequencies(10_000, 2, 64)
 
 
-def test_models_behind_servers_are_not_changed() -> None:
-    with pytest.raises(SetupError, match="named with label"):
-        check_intervention(parse_model("openai/gpt-4o"), "softmax_one")
-    assert check_intervention(parse_model("openai/gpt-4o"), "none") is None
-
-
 def test_frequencies() -> None:
     """Scalings as their papers define them, at the fastest and the slowest pair."""
     plain = Intervention().frequencies(10_000, 64, 2048)
@@ -100,63 +92,85 @@ def test_frequencies() -> None:
     np.testing.assert_allclose(base, Intervention().frequencies(500, 64, 2048))
 
 
+@pytest.mark.torch
+@pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("given", ALL)
-def test_runtime_and_inside_agree(tmp_path: Path, given: str) -> None:
-    """The model that replies, in batches and step by step, and the one that is watched."""
-    change = read_intervention(given)
-    folder = write_model(tmp_path)
-    model = TinyModel.load(folder, change)
-    layers = Layers(read_config(folder), Tensors(folder / "model.safetensors"), "float32", change)
-    expected = layers.forward(IDS, None, len(IDS))
-    np.testing.assert_allclose(model.logits(IDS), expected, atol=3e-3)
-    assert np.abs(expected - TinyModel.load(folder).logits(IDS)).max() > 0.05
-    (said,) = model.generate([IDS], [8])
-    again = [*IDS, *said.ids]
-    watched = layers.forward(again[:-1], None, 8).argmax(axis=-1)
-    assert tuple(watched) == said.ids
-
-
-@pytest.mark.parametrize("given", ALL)
-def test_derivative_of_a_changed_model(tmp_path: Path, given: str) -> None:
-    folder = write_model(tmp_path)
-    layers = Layers(
-        read_config(folder),
-        Tensors(folder / "model.safetensors"),
-        "float32",
-        read_intervention(given),
+def test_what_each_changes(tmp_path: Path, given: str) -> None:
+    """Positions are turned by the angles of the change, and weights follow from its definition."""
+    change, folder = read_intervention(given), write(tmp_path, "llama")
+    kept, plain = Keeper(), Keeper()
+    logits = changed(folder, given).forward(IDS, kept, last=40)
+    expected = opened(folder).forward(IDS, plain, last=40)
+    assert np.abs(logits - expected).max() > 0.05
+    angles = np.arange(40)[:, None] * (
+        change.frequencies(10_000, 12, 256) - Intervention().frequencies(10_000, 12, 256)
     )
-    rows: Any = layers.embedding[IDS].astype(float)  # differences need double precision
-    draw = np.random.default_rng(2)
-    weights = draw.normal(size=60).astype(np.float32)
-    slope = layers.gradients(IDS, weights)
-    direction = np.zeros_like(rows)
-    direction[20] = draw.normal(size=rows.shape[1])
-    ahead, behind = (
-        float(layers.forward_from(rows + sign * 1e-5 * direction, None, 1)[0] @ weights)
-        for sign in (1, -1)
+    for now, before in zip(kept.keys[0][:2], plain.keys[0][:2], strict=True):
+        pairs = before[..., :6] + 1j * before[..., 6:]
+        turned = pairs * np.exp(1j * angles)[:, None] * change.rotary_size
+        np.testing.assert_allclose(now[..., :6], turned.real, atol=1e-4 * float(np.ptp(now)))
+        np.testing.assert_allclose(now[..., 6:], turned.imag, atol=1e-4 * float(np.ptp(now)))
+    for layer in range(3):
+        queries, keys, _ = kept.keys[layer]
+        keys = np.repeat(keys, 2, axis=1)
+        scores = np.einsum("shd,thd->hst", queries, keys) / math.sqrt(12)
+        seen = np.arange(1, 41)
+        if change.log_n is not None:
+            scores *= np.maximum(1, np.log(seen) / math.log(change.log_n))[:, None]
+        apart = np.arange(40)[:, None] - np.arange(40)
+        is_seen = apart >= 0
+        if change.window is not None:
+            last, first = change.window
+            is_seen &= (apart < last) | (np.arange(40) < first)
+        sizes = np.where(is_seen, np.exp(scores), 0)
+        weights = sizes / (sizes.sum(axis=-1, keepdims=True) + change.softmax_one)
+        np.testing.assert_allclose(np.concatenate(kept.weights[layer], 1), weights, atol=1e-4)
+
+
+@pytest.mark.torch
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("given", [*ALL, "softmax_one"])
+def test_replies_in_a_batch_are_those_alone(tmp_path: Path, given: str) -> None:
+    """Greedy, of prompts of different lengths: each is the one that the changed inside gives."""
+    folder = write(tmp_path, "llama")
+    settings = ModelSettings(
+        f"{given}/hf/{folder}", provider="changed", logprobs=True, device="cpu"
     )
-    along = float((slope * direction).sum())
-    assert (ahead - behind) / 2e-5 == pytest.approx(along, rel=1e-3, abs=2e-3)
+    requests = [Request(one, 8) for one in ("1", "1,1,1,1,1,1", "Row ab: 1,1,1,1,1,1,1,1,1,1,1")]
+    batch = asked(open_provider(settings), requests)
+    alone = asked(open_provider(settings), requests, at_once=False)
+    inside = changed(folder, given)
+    for request, one, other in zip(requests, batch, alone, strict=True):
+        assert one.text == other.text
+        values = [value for _, value in one.logprobs or ()]
+        assert values == pytest.approx([value for _, value in other.logprobs or ()], abs=CLOSE)
+        logits = inside.forward(inside.tokens(request.prompt).ids)[0].astype(float)
+        best = logits.max() - np.log(np.exp(logits - logits.max()).sum()) - logits.max()
+        assert values[0] == pytest.approx(best, abs=CLOSE)
 
 
-def test_what_each_changes_in_the_weights(tmp_path: Path) -> None:
-    folder = write_model(tmp_path)
+@pytest.mark.torch
+@pytest.mark.filterwarnings("ignore")
+def test_a_run_and_a_probe_have_one_name(lab: Lab) -> None:
+    """So the page draws the probe beside the run."""
+    words = ("--task", "counting/ones", "--model", "changed/window=8:2/tiny", "--lengths", "5,20")
+    run = lab.bench("run", *words, "--samples", "3", "--out", lab.out, "--keep-going")
+    assert run.code == 0, run.err
+    assert lab.bench("probe", *words, "--measure", "answer", "--out", lab.out).code == 0
+    (run_folder,) = lab.out.glob("runs/changed/window=8%3A2/tiny/counting/*")
+    (probed,) = lab.out.glob("probes/changed/window=8%3A2/tiny/counting/*")
+    page = lab.folder / "page.html"
+    assert lab.bench("report", run_folder, probed, "-o", page).code == 0
+    assert "Probability of the right answer" in page.read_text(encoding="utf-8")
 
-    def weights(given: str) -> np.ndarray[tuple[int, ...], np.dtype[np.float32]]:
-        kept = Keeper()
-        Layers(
-            read_config(folder),
-            Tensors(folder / "model.safetensors"),
-            "float32",
-            read_intervention(given),
-        ).forward(IDS, kept, 1)
-        return np.concatenate(kept.weights[0], axis=1)
 
-    windowed = weights("window=7:2")
-    attended = windowed[:, 30].max(axis=0)
-    assert np.flatnonzero(attended).tolist() == [0, 1, *range(24, 31)]
-    np.testing.assert_allclose(windowed.sum(axis=-1), 1, atol=1e-5)
-    assert (weights("softmax_one").sum(axis=-1) < 1).all()
-    plain, sharp = weights("none"), weights("log_n=5")
-    np.testing.assert_array_equal(plain[:, :5], sharp[:, :5])
-    assert sharp[:, 5:].max(axis=-1).mean() > plain[:, 5:].max(axis=-1).mean()
+def test_what_cannot_be_changed_is_one_line(lab: Lab) -> None:
+    for name, said in (
+        ("changed/softmax_one/gpt-4o", "openai/gpt-4o cannot be changed: changed/CHANGE/MODEL"),
+        ("changed/windw=3:1/tiny", "did you mean 'window=64:4'"),
+        ("changed/softmax_one", "is not of the form provider/model"),
+    ):
+        lab.bench_run("--model", name, task=lab.plain).one_line(2, said)
+    model = ("--model", "changed/softmax_one/tiny")
+    done = lab.bench_run(*model, "--effort", "low", task=lab.plain)
+    done.one_line(2, "changed/softmax_one/tiny does not support --effort")

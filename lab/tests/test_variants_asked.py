@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -20,16 +19,6 @@ __all__ = ["site"]
 pytestmark = [pytest.mark.torch, pytest.mark.filterwarnings("ignore")]  # theirs, not ours
 SOME = ["rope", "alibi", "randomised", "relu", "differential", "window", "adaptive", "dual_chunk"]
 """One variant of each way in which a pass differs."""
-
-
-@pytest.fixture(autouse=True)
-def _one_thread() -> Iterator[None]:
-    torch = pytest.importorskip("torch")
-    pytest.importorskip("transformers")
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
 
 
 @pytest.fixture
@@ -98,15 +87,17 @@ def test_interventions(tmp_path: Path) -> None:
     """Those of rotary positions take the trained length; what cannot be is one line."""
     import numpy as np
 
+    from eyechart_lab.probe.changed import open_inside as open_changed
     from eyechart_lab.probe.hf.inside import open_inside
 
     ids = list(range(5, 45))
     plain = folder_of(tmp_path / "plain", VARIANTS["rope"])
     yarn = folder_of(tmp_path / "yarn", VARIANTS["rope"] | {"stretch": {"yarn": 4}})
 
-    def logits(folder: Path, intervention: str | None = None) -> Any:
-        settings = ModelSettings(str(folder), device="cpu", intervention=intervention)
-        return open_inside(settings).forward(ids, last=40)
+    def logits(folder: Path, change: str = "") -> Any:
+        name = f"{change}/hf/{folder}" if change else str(folder)
+        opens = open_changed if change else open_inside
+        return opens(ModelSettings(name, device="cpu")).forward(ids, last=40)
 
     np.testing.assert_allclose(
         logits(plain, "rope_scaling=yarn:4"), logits(yarn), atol=1e-3 * np.ptp(logits(yarn))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -42,16 +41,6 @@ VARIANTS: dict[str, dict[str, Any]] = {
     "dual_chunk differential": {"stretch": "dual_chunk", "attention": "differential"},
     "one layer": {"layers": 1, "inner": 32},
 }
-
-
-@pytest.fixture(autouse=True)
-def _one_thread() -> Iterator[None]:
-    torch = pytest.importorskip("torch")
-    pytest.importorskip("transformers")
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
 
 
 def model_of(given: dict[str, Any], trained: int = TRAINED) -> Any:
@@ -250,7 +239,7 @@ def test_a_probe_sees_what_the_model_computes(
     from eyechart.providers.base import ModelSettings
     from eyechart_lab.probe.hf.inside import open_inside
     from eyechart_lab.probe.inside import Trunk
-    from lab.tests.test_probe_tiny import Keeper
+    from lab.tests.keeper import Keeper
 
     monkeypatch.setattr("eyechart_lab.probe.hf.attention._BLOCK", 4 * 40 * 7)
     folder = folder_of(tmp_path, VARIANTS[name])

@@ -9,8 +9,8 @@ from __future__ import annotations
 import asyncio
 import gc
 import threading
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from eyechart.providers.base import (
     ModelSettings,
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from eyechart.providers.hf.model import HfModel
     from eyechart.providers.hf.prompts import Prompts
 
+Load: TypeAlias = Callable[[ModelFiles, ModelSettings], Any]
 _PATIENCE_S = 10.0
 """Seconds to wait for the end of the thread, which stops at the next token."""
 
@@ -52,7 +53,12 @@ def open_file(settings: ModelSettings) -> HfProvider:
 class HfProvider:
     """One model of transformers. Safe to call from many asyncio tasks."""
 
-    def __init__(self, files: ModelFiles, name: str, settings: ModelSettings) -> None:
+    def __init__(
+        self, files: ModelFiles, name: str, settings: ModelSettings, load: Load | None = None
+    ) -> None:
+        """`load` gives the model of transformers that is asked; it is called once, on a thread. By
+        default that is the model in the files.
+        """
         if settings.temperature is not None and settings.temperature < 0:
             raise SetupError(
                 f"{named('temperature')} must be at least 0, not {settings.temperature}"
@@ -60,6 +66,7 @@ class HfProvider:
         self._files = files
         self._name = name
         self._settings = settings
+        self._load_model = load
         self._thread = OneThread(name, self._answer, self._failed)
         self._loading = threading.Lock()
         self._tokenizer: Any = None
@@ -135,7 +142,7 @@ class HfProvider:
 
         with self._loading:
             if self._model is None:
-                model = load_model(self._files, self._settings)
+                model = (self._load_model or load_model)(self._files, self._settings)
                 self._model = HfModel(
                     model,
                     prompts,

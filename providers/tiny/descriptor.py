@@ -14,7 +14,6 @@ DESCRIPTOR = Descriptor(
     gives_logprobs=False,
     efforts="none",
     likelihood=lambda _addresses: ("chat", "completions"),
-    takes_intervention=True,
     runs_here=True,
     is_free=True,
     counts_tokens="here",

@@ -25,7 +25,6 @@ from eyechart.providers.base import (
     Usage,
 )
 from eyechart.providers.documents import until_stop
-from eyechart.providers.intervention import Intervention, read_intervention
 from eyechart.providers.likelihood import scored_reply
 from eyechart.providers.model_files import check_ids
 from eyechart.providers.one_thread import Job, OneThread, check_limit
@@ -58,7 +57,6 @@ def open_provider(settings: ModelSettings) -> TinyProvider:
         name,
         api=settings.api,
         system=settings.system,
-        intervention=read_intervention(settings.intervention),
         notify=notify,
     )
 
@@ -66,11 +64,11 @@ def open_provider(settings: ModelSettings) -> TinyProvider:
 class _Loaded:
     """The loaded model with its tokenizer and template."""
 
-    def __init__(self, folder: Path, intervention: Intervention) -> None:
+    def __init__(self, folder: Path) -> None:
         self.workers = _take_cores()
         from eyechart.providers.tiny.runtime import TinyModel  # noqa: PLC0415  imports numpy
 
-        self.model: TinyModel = TinyModel.load(folder, intervention)
+        self.model: TinyModel = TinyModel.load(folder)
         self.chat = Chat(folder)
 
 
@@ -109,7 +107,6 @@ class TinyProvider:
         *,
         api: Api = "chat",
         system: str | None = None,
-        intervention: Intervention = Intervention(),
         notify: Callable[[str], None] | None = None,
     ) -> None:
         """`notify` is called once with the words that the model cannot know. Only for the shipped
@@ -119,7 +116,6 @@ class TinyProvider:
         self._api: Api = api
         self._system = system
         self._name = name
-        self._intervention = intervention
         self._thread = OneThread("the embedded model", self._answer, _failed)
         self._loaded: _Loaded | None = None
         self._loading = threading.Lock()
@@ -143,7 +139,6 @@ class TinyProvider:
         model = loaded.model
         return {
             "engine": "numpy",
-            **self._intervention.facts(),
             "weights_sha256": model.weights_sha256[:16],
             "tokenizer_sha256": loaded.chat.sha256[:16],
             "max_model_len": model.config.window,
@@ -168,7 +163,7 @@ class TinyProvider:
         """The model, loaded on the first call; raises `SetupError` if it cannot be loaded."""
         with self._loading:
             if self._loaded is None:
-                self._loaded = _Loaded(self._folder, self._intervention)
+                self._loaded = _Loaded(self._folder)
             return self._loaded
 
     def _answer(self, jobs: list[Job]) -> None:

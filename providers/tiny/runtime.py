@@ -20,7 +20,6 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 import numpy as np
 
 from eyechart.providers.halving import StoppedError
-from eyechart.providers.intervention import Intervention
 from eyechart.providers.tiny.weights import (
     Array,
     Config,
@@ -105,31 +104,28 @@ class TinyModel:
     many threads may use it at once.
     """
 
-    def __init__(
-        self, config: Config, tensors: Tensors, intervention: Intervention = Intervention()
-    ) -> None:
+    def __init__(self, config: Config, tensors: Tensors) -> None:
         c = self.config = config
-        self._intervention = intervention
         self._embedding = tensors.take("model.embed_tokens.weight", c.vocabulary, c.hidden)
         self._layers = [read_layer(tensors, c, index) for index in range(c.layers)]
         head = self._embedding
         if not c.tied:
             head = tensors.take("lm_head.weight", c.vocabulary, c.hidden)
         self._head = input_first(head * tensors.take("model.norm.weight", c.hidden))  # (C, V)
-        self._rotations = rotations(c, intervention, min(c.window, _ROTATIONS))
+        self._rotations = rotations(c, min(c.window, _ROTATIONS))
         tensors.check_all_read()
         self.parameters = tensors.parameters
         self.weights_sha256 = tensors.sha256
 
     @classmethod
-    def load(cls, folder: Path, intervention: Intervention = Intervention()) -> TinyModel:
+    def load(cls, folder: Path) -> TinyModel:
         """Loads a model from a folder in Hugging Face form.
 
         Raises:
             SetupError: a file is missing or damaged, or has a feature that is not implemented.
         """
         config = read_config(folder)
-        return cls(config, Tensors(folder / "model.safetensors", config), intervention)
+        return cls(config, Tensors(folder / "model.safetensors", config))
 
     def logits(self, ids: Sequence[int]) -> Array:
         """(T, V): for each position of one prompt, the logits of the next token."""
@@ -339,10 +335,7 @@ class TinyModel:
             scores = block_queries @ keys[..., :end]  # (B, K, G * block, end)
             diagonal = scores.reshape(rows, keys_n, group, end - start, end)[..., start:]
             diagonal += _CAUSAL_MASK[: end - start, : end - start]
-            if self._intervention.window is not None:
-                hidden = self._intervention.hides(np.arange(start, end)[:, None], np.arange(end))
-                scores.reshape(rows, keys_n, group, end - start, end)[..., hidden] = -np.inf
-            attended = _weighted(scores, values[:, :, :end], one=self._intervention.softmax_one)
+            attended = _weighted(scores, values[:, :, :end])
             attended = attended.reshape(rows, keys_n, group, end - start, width)
             mixed[:, start - first : end - first] = attended.transpose(0, 3, 1, 2, 4)
         return mixed.reshape(-1, heads_n * width)
@@ -354,10 +347,7 @@ class TinyModel:
         """
         rows, longest = np.arange(len(ids)), int(lengths.max()) + 1
         heads_n, keys_n = self.config.heads, self.config.key_heads
-        hidden = np.arange(longest) > lengths[:, None]
-        if self._intervention.window is not None:
-            hidden |= self._intervention.hides(lengths[:, None], np.arange(longest))
-        mask: Array = np.where(hidden, -np.inf, 0)
+        mask: Array = np.where(np.arange(longest) > lengths[:, None], -np.inf, 0)
         mask = mask.astype(np.float32)[:, None, None]  # (B, 1, 1, T)
         x = self._embedding[ids]  # (B, C)
         for index, layer in enumerate(self._layers):
@@ -368,9 +358,7 @@ class TinyModel:
             queries = heads[:, :heads_n].reshape(len(ids), keys_n, -1, heads.shape[-1])
             scores = queries @ keys[: len(ids), :, :, :longest]  # (B, K, G, T)
             scores += mask
-            attended = _weighted(
-                scores, values[: len(ids), :, :longest], one=self._intervention.softmax_one
-            )
+            attended = _weighted(scores, values[: len(ids), :, :longest])
             x = self._mixed(x, attended.reshape(len(ids), -1), layer)
         return self._normed(x) @ self._head
 
@@ -379,9 +367,6 @@ class TinyModel:
         heads = (self._normed(x) @ layer.qkv).reshape(len(x), -1, self.config.head_width)
         rotated = heads[:, : self.config.heads + self.config.key_heads].view(np.complex64)
         rotated *= self._rotations_of(positions)[:, None]
-        if self._intervention.log_n is not None:
-            times = self._intervention.temperature(positions + 1)
-            heads[:, : self.config.heads] *= times[:, None, None]
         return heads
 
     def _rotations_of(self, positions: Indices) -> NDArray[np.complex64]:
@@ -389,7 +374,7 @@ class TinyModel:
         kept, count = self._rotations, int(positions.max()) + 1
         if count > len(kept):
             count = min(self.config.window, max(count, 2 * len(kept)))
-            self._rotations = kept = rotations(self.config, self._intervention, count)
+            self._rotations = kept = rotations(self.config, count)
         return kept[positions]
 
     def _mixed(self, x: Array, attended: Array, layer: Layer) -> Array:
@@ -411,16 +396,12 @@ class TinyModel:
         return normed
 
 
-def _weighted(scores: Array, values: Array, *, one: bool) -> Array:
-    """softmax(scores) @ values, or with the softmax off by one; overwrites the scores."""
-    largest = scores.max(axis=-1, keepdims=True)
-    if one:
-        largest = np.maximum(largest, 0)
-    scores -= largest
+def _weighted(scores: Array, values: Array) -> Array:
+    """softmax(scores) @ values; overwrites the scores."""
+    scores -= scores.max(axis=-1, keepdims=True)
     np.exp(scores, out=scores)
     weighted: Array = scores @ values
-    total = scores.sum(axis=-1, keepdims=True)
-    weighted /= total + np.exp(-largest) if one else total
+    weighted /= scores.sum(axis=-1, keepdims=True)
     return weighted
 
 

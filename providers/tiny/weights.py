@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 from safetensors import SafetensorError, deserialize
 
 from eyechart.providers.base import SetupError
-from eyechart.providers.intervention import Intervention
 from eyechart.providers.model_files import is_there, one_line, read_object
 
 if TYPE_CHECKING:
@@ -287,15 +286,14 @@ def input_first(weights: Array) -> Array:
     return np.ascontiguousarray(weights.T)
 
 
-def rotations(config: Config, intervention: Intervention, count: int) -> NDArray[np.complex64]:
+def rotations(config: Config, count: int) -> NDArray[np.complex64]:
     """(count, D/2): the rotary embedding of each position, as complex factors of pairs.
 
     Angles are computed in float32, as in training.
     """
-    frequencies = intervention.frequencies(config.rope_theta, config.head_width, config.window)
+    exponents = np.arange(0, config.head_width, 2, dtype=np.float32) / config.head_width
+    frequencies: Array = (1.0 / config.rope_theta**exponents).astype(np.float32)
     angles = np.arange(count, dtype=np.float32)[:, None] * frequencies
     factors: NDArray[np.complex64] = np.empty(angles.shape, np.complex64)
     factors.real, factors.imag = np.cos(angles), np.sin(angles)
-    if intervention.rotary_size != 1:
-        factors *= np.float32(intervention.rotary_size)
     return factors

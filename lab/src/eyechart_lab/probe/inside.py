@@ -203,7 +203,8 @@ def open_inside(name: ModelName, settings: ModelSettings) -> Inside:
     if plugin is None:
         raise SetupError(
             f"{name.label} has no inside that can be read: bench probe is for tiny, tiny/FOLDER, "
-            "hf/FOLDER, a model of Hugging Face in a local folder, and gguf/FILE"
+            "hf/FOLDER, a model of Hugging Face in a local folder, gguf/FILE, and "
+            "changed/CHANGE/MODEL, one of these with its attention changed"
         )
     open_it = cast("Callable[[ModelSettings], Inside]", plugin.load())
     return open_it(replace(settings, model=name.model, provider=name.provider))

@@ -44,8 +44,6 @@ class ProbedModel:
     """A model that a command probes."""
 
     name: ModelName
-    label: str
-    """The model in tables and folders, with its intervention."""
     settings: ModelSettings
 
 
@@ -65,9 +63,9 @@ def probe(
     for model in models:
         with closing(open_inside(model.name, model.settings)) as inside:
             for missing in inside.anatomy.missing:
-                warn(f"{model.label}: {missing}")
+                warn(f"{model.name.label}: {missing}")
             for planned in plans:
-                folder = probe_folder(out, model.label, planned.task, settings)
+                folder = probe_folder(out, model.name.label, planned.task, settings)
                 manifest = _manifest(planned, model, inside, command)
                 code = max(code, _probe_one(planned, inside, folder, measures, manifest))
                 rows, frame, changes = write_tables(folder)
@@ -76,7 +74,7 @@ def probe(
                         {"folder": folder, "rows": rows_of(frame), "changes": rows_of(changes)}
                     )
                 else:
-                    _show(rows, changes, model.label, planned)
+                    _show(rows, changes, model.name.label, planned)
                     echo(str(folder / CHANGES), str(folder / TABLE))
                 if code == INTERRUPTED:
                     return code
@@ -107,7 +105,7 @@ def _probe_one(
 def _manifest(planned: Plan, model: ProbedModel, inside: Inside, command: str) -> dict[str, Any]:
     task = planned.task
     return {
-        "model": model.label,
+        "model": model.name.label,
         "task": task.name,
         "task_version": task.spec.version,
         "task_digest": task.spec.digest(),

@@ -5,7 +5,6 @@ Options are parsed before slow modules are imported, as in `harness.cli.app`.
 
 from __future__ import annotations
 
-from itertools import product
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -92,7 +91,7 @@ def rope(
 PROBE_EXAMPLES = examples(
     "bench probe --model tiny --task counting/ones --axis separator=all --lengths 5,50,500",
     "bench probe --model tiny --task copying/first_last --measure collapse,attention",
-    "bench probe --model tiny --task counting --intervene none,window=64:4",
+    "bench probe --model tiny,changed/window=64:4/tiny --task counting",
     "bench probe --model hf/PATH --task counting/ones --device cuda",
 )
 
@@ -107,7 +106,7 @@ def _measures(given: list[str] | None) -> list[str]:
 @probe_app.command(
     short_help="Measure the inside of a model.", epilog=PROBE_EXAMPLES, cls=AskingVerb
 )
-@takes("task", *PLANNED, "system", "intervention", "out", task=..., samples=3)
+@takes("task", *PLANNED, "system", "out", task=..., samples=3)
 def probe(
     context: typer.Context,
     *,
@@ -117,7 +116,9 @@ def probe(
             "--model",
             "-m",
             metavar="NAME[,NAME]",
-            help="tiny, tiny/FOLDER, hf/FOLDER with a model of Hugging Face, or gguf/FILE.",
+            help="tiny, tiny/FOLDER, hf/FOLDER with a model of Hugging Face, gguf/FILE; "
+            "changed/CHANGE/MODEL is one of these with its attention changed, as "
+            "changed/window=64:4/tiny.",
         ),
     ],
     measure: Annotated[
@@ -131,9 +132,7 @@ def probe(
     ] = None,
     device: Annotated[
         str | None,
-        typer.Option(
-            metavar="NAME", help="Where a model of hf/ or gguf/ runs: cpu, cuda, mps, cuda:1."
-        ),
+        typer.Option(metavar="NAME", help="Where the model runs: cpu, cuda, mps, cuda:1."),
     ] = None,
     trust_remote_code: Annotated[
         bool,
@@ -151,12 +150,9 @@ def probe(
     grow the same probe.
     """
     from eyechart.harness.face.run_options import shaping
-    from eyechart.harness.face.variant import variant_of
     from eyechart.harness.plan import selection
-    from eyechart.harness.spec import VARIANT
     from eyechart.providers.base import ModelSettings
-    from eyechart.providers.registry import check_intervention, parse_model
-    from eyechart_lab.probe.inside import insides
+    from eyechart.providers.registry import parse_model
     from eyechart_lab.probe.probe_command import ProbedModel
     from eyechart_lab.probe.probe_command import probe as probe_models
 
@@ -165,25 +161,16 @@ def probe(
     selection.refuse_turns(plans, "a probe")
     settings = shaping(asked, selection.system_prompt(plans, asked.system))
     models = []
-    for label, change in product(listed(model), asked.intervention or [None]):
-        name = parse_model(label)
-        intervention = check_intervention(name, change, insides())
-        variant = variant_of(None, None, intervention)
-        models.append(
-            ProbedModel(
-                name,
-                f"{name.label}{VARIANT}{variant}" if variant else name.label,
-                ModelSettings(
-                    name.model,
-                    api=settings.api,
-                    system=settings.system,
-                    intervention=intervention,
-                    device=device,
-                    trust_remote_code=trust_remote_code,
-                    notify=warn,
-                ),
-            )
+    for name in map(parse_model, listed(model)):
+        opened = ModelSettings(
+            name.model,
+            api=settings.api,
+            system=settings.system,
+            device=device,
+            trust_remote_code=trust_remote_code,
+            notify=warn,
         )
+        models.append(ProbedModel(name, opened))
     raise typer.Exit(
         probe_models(
             plans,

@@ -6,7 +6,7 @@ transformers calls it for every model whose attention goes through `AttentionInt
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Any
@@ -18,9 +18,9 @@ from transformers import AttentionInterface
 from transformers.masking_utils import AttentionMaskInterface, sdpa_mask
 
 from eyechart.providers.base import SetupError
-from eyechart.providers.intervention import Intervention
 from eyechart.providers.naming import named
 from eyechart_lab.probe.inside import Positions, Watcher
+from eyechart_lab.probe.intervention import Intervention
 from eyechart_lab.probe.measures.states import shown_of
 
 NAME = "eyechart"
@@ -36,6 +36,9 @@ class Pass:
 
     intervention: Intervention
     watcher: Watcher | None = None
+    padding: Sequence[int] = ()
+    """For each row the number of its padded positions, which are its first ones; empty if no row
+    has one."""
     called: set[int] = field(default_factory=set)
     """The layers whose attention was computed here."""
     ignored: set[str] = field(default_factory=set)
@@ -63,6 +66,41 @@ def _attention(  # noqa: PLR0917  the interface of transformers
     dropout: float = 0.0,
     **others: Any,
 ) -> tuple[Any, None]:
+    """(B, S, H, D): weighted values; query (B, H, S, D) of the last S positions, key and value
+    (B, K, T, D). Each row is computed alone, without its padding.
+    """
+    del dropout  # models are in evaluation
+    rows = len(query)
+    if rows > 1 and others.get("weigh") is not None:
+        raise SetupError(
+            "the attention of this model can be changed for one prompt at a time: "
+            f"{named('max_connections', '1')}"
+        )
+    current = CURRENT.get() or Pass(Intervention())
+    before = key.shape[2] - query.shape[2]
+    mixed = []
+    for row, padded in enumerate(current.padding or [0] * rows):
+        skipped = max(0, padded - before)  # of the positions of this pass
+        mask = attention_mask
+        if mask is not None:
+            mask = mask[row % len(mask), None, :, skipped:, padded:]
+        of_queries = query[row : row + 1, :, skipped:]
+        of_keys, of_values = (one[row : row + 1, :, padded:] for one in (key, value))
+        values = _of_row(current, module, of_queries, of_keys, of_values, mask, scaling, others)
+        mixed.append(torch.nn.functional.pad(values, (0, 0, 0, 0, skipped, 0)))
+    return torch.cat(mixed), None
+
+
+def _of_row(  # noqa: PLR0917  as transformers has them
+    current: Pass,
+    module: Any,
+    query: Any,
+    key: Any,
+    value: Any,
+    attention_mask: Any,
+    scaling: float | None,
+    others: Mapping[str, Any],
+) -> Any:
     """(1, S, H, D): weighted values; query (1, H, S, D) of the last S positions, key and value
     (1, K, T, D).
 
@@ -72,16 +110,14 @@ def _attention(  # noqa: PLR0917  the interface of transformers
     `shares` false these are no shares: they may be below 0 or have a sum above 1. A watcher is
     shown the size of each by the sum of sizes.
     """
-    del dropout  # models are in evaluation
-    current = CURRENT.get() or Pass(Intervention())
     layer = int(getattr(module, "layer_idx", len(current.called)))
     current.called.add(layer)
     current.ignored.update(name for name in _IGNORED if others.get(name) is not None)
     watcher, change = current.watcher, current.intervention
     if change.softmax_one and others.get("weigh") is not None:
         raise SetupError(
-            f"{named('intervention')} softmax_one changes a softmax, and the attention of this "
-            "model uses none; leave it out"
+            "intervention softmax_one changes a softmax, and the attention of this model uses "
+            "none; leave it out"
         )
     _, heads, count, width = query.shape
     span = start, end = key.shape[2] - count, key.shape[2]
@@ -124,7 +160,7 @@ def _attention(  # noqa: PLR0917  the interface of transformers
     whole = whole.transpose(0, 1)  # (S, H, D)
     if watcher is not None and (at := shown.get("heads")) is not None:
         watcher.heads(layer, at, to_numpy(whole[at - start]))
-    return whole[None].contiguous(), None
+    return whole[None].contiguous()
 
 
 def _blocks(at: Positions, size: int) -> Iterator[Positions]:

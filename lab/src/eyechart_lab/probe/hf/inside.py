@@ -30,7 +30,6 @@ except ImportError as error:
 from eyechart.providers.base import ModelSettings, SetupError
 from eyechart.providers.documents import as_document
 from eyechart.providers.hf.files import ModelFiles, file_at, files_in
-from eyechart.providers.intervention import read_intervention
 from eyechart.providers.model_files import (
     characters,
     check_ids,
@@ -38,7 +37,7 @@ from eyechart.providers.model_files import (
     rendering,
     tokenizing,
 )
-from eyechart.providers.naming import named
+from eyechart.providers.tiny.folder import model_folder
 from eyechart_lab.probe.inside import (
     Anatomy,
     Array,
@@ -48,6 +47,7 @@ from eyechart_lab.probe.inside import (
     Watcher,
     fitting,
 )
+from eyechart_lab.probe.intervention import Intervention
 from eyechart_lab.probe.measures.states import shown_of
 
 _NO_WINDOW = 1 << 30
@@ -55,30 +55,38 @@ _NO_WINDOW = 1 << 30
 
 
 def open_inside(settings: ModelSettings) -> HfInside:
-    """Loads the model in a folder.
-
-    Raises:
-        SetupError: it cannot be loaded, or not be changed as the settings ask.
-    """
+    """Loads the model in a folder; raises `SetupError` like `HfInside`."""
     files = files_in(settings.model, trust_remote_code=settings.trust_remote_code)
     return HfInside(files, settings)
 
 
 def open_file(settings: ModelSettings) -> HfInside:
-    """Loads the model in a GGUF file; raises `SetupError` like `open_inside`."""
+    """Loads the model in a GGUF file; raises `SetupError` like `HfInside`."""
     return HfInside(file_at(settings.model), settings)
+
+
+def open_tiny(settings: ModelSettings) -> HfInside:
+    """Loads `tiny`, or a model of its kind in a folder; raises `SetupError` like `HfInside`."""
+    return HfInside(files_in(str(model_folder(settings.model))), settings)
 
 
 class HfInside:
     """A causal language model of Hugging Face, one prompt at a time."""
 
-    def __init__(self, files: ModelFiles, settings: ModelSettings) -> None:
+    def __init__(
+        self, files: ModelFiles, settings: ModelSettings, change: Intervention = Intervention()
+    ) -> None:
+        """Loads it.
+
+        Raises:
+            SetupError: it cannot be loaded, or its attention cannot be changed in this way.
+        """
         self._files, self._folder = files, files.place
         model, self._tokenizer, self._is_watched = loading.load(files, settings)
         self._models: dict[Precision, Any] = {"float32": model}
         self._config = model.config.get_text_config()
         self._settings = settings
-        self._change = read_intervention(settings.intervention)
+        self._change = change
         self._layers = _layers_of(model, self._config)
         self._keeps_logits = "logits_to_keep" in signature(type(model).forward).parameters
         self.anatomy = self._anatomy(model)
@@ -201,6 +209,20 @@ class HfInside:
     def close(self) -> None:
         self._models.clear()
 
+    def changed(self) -> Any:
+        """The model in float32, with the change in each pass that somebody else makes: also over
+        rows that are padded on the left, as its argument `attention_mask` says.
+        """
+        model = self._at("float32")
+
+        def begin(_module: Any, _args: Any, kwargs: Any) -> None:
+            mask = kwargs.get("attention_mask")
+            padding = [] if mask is None else (mask.cumsum(dim=1) == 0).sum(dim=1).tolist()
+            attention.CURRENT.set(Pass(self._change, padding=padding))
+
+        model.register_forward_pre_hook(begin, with_kwargs=True)
+        return model
+
     def _at(self, precision: Precision) -> Any:
         """The model in this precision; that in bfloat16 is made when it is first asked for."""
         if precision not in self._models:
@@ -318,8 +340,7 @@ class HfInside:
             getattr(one, "rope_type", "default") != "default" for one in turned
         ):
             raise SetupError(
-                f"{anatomy.architecture} has no plain rotary positions for "
-                f"{named('intervention')} to change"
+                f"{anatomy.architecture} has no plain rotary positions that could be changed"
             )
         trained = getattr(self._config, "original_max_position_embeddings", None)
         frequencies = change.frequencies(

@@ -17,8 +17,8 @@ from eyechart.providers.hf.loading import (
     options_of,
     whole,
 )
-from eyechart.providers.intervention import Intervention
 from eyechart_lab.probe.hf import attention
+from eyechart_lab.probe.intervention import Intervention
 
 
 def load(files: ModelFiles, settings: ModelSettings) -> tuple[Any, Any, bool]:

@@ -1,7 +1,7 @@
 """Stretching: a trained model with rotary positions, asked for longer rows.
 
 Position interpolation, NTK and YaRN change frequencies, and are those of
-`eyechart.providers.intervention`, which names their sources. Dual chunk changes positions.
+`eyechart_lab.probe.intervention`, which names their sources. Dual chunk changes positions.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import torch
 
-from eyechart.providers.intervention import Intervention
+from eyechart_lab.probe.intervention import Intervention
 from eyechart_lab.variants.mechanisms.places import Move
 from eyechart_lab.variants.variant import DualChunk, Mechanism, Stretch
 

@@ -1,4 +1,5 @@
-"""Changes of a model's attention that can be switched on when it is asked, without training.
+"""Changes of a model's attention that can be switched on when it is asked, without training:
+`changed/CHANGE/MODEL`, see `eyechart_lab.probe.changed`.
 
     rope_base=20000         another base of the rotary positions; Su et al. 2021, arXiv 2104.09864
     rope_scaling=linear:2   positions divided by 2; Chen et al. 2023, arXiv 2306.15595
@@ -20,18 +21,14 @@ import math
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
 
 from eyechart.providers.base import SetupError
 from eyechart.providers.close_match import closest
 from eyechart.providers.model_files import one_line
-from eyechart.providers.naming import named
 
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-NONE = "none"
 _EXAMPLES: Mapping[str, str] = {
     "rope_base": "rope_base=20000",
     "rope_scaling": "rope_scaling=yarn:2",
@@ -80,13 +77,11 @@ class Intervention:
         """(width / 2,): the angle by which each pair is turned from one position to the next, in
         float32 as models compute it; `window` is that of the model's training.
         """
-        import numpy as np  # noqa: PLC0415  heavy: loaded with a model
-
         own = base if self.rope_base is None else self.rope_base
         if self.scaling == "ntk":
             if width == _PAIR:
                 raise SetupError(
-                    f"{named('intervention', 'rope_scaling=ntk')} needs heads with more than one "
+                    "intervention rope_scaling=ntk needs heads with more than one "
                     "pair of numbers, and those of this model have one; use rope_scaling=linear"
                 )
             own *= self.factor ** (width / (width - 2))
@@ -128,8 +123,6 @@ class Intervention:
 
     def temperature(self, seen: NDArray[np.intp]) -> NDArray[np.float32]:
         """The factor of the scores of positions that see this many tokens."""
-        import numpy as np  # noqa: PLC0415  heavy: loaded with a model
-
         if self.log_n is None:
             return np.ones(seen.shape, np.float32)
         share = np.log(np.maximum(seen, 1)) / math.log(self.log_n)
@@ -137,15 +130,13 @@ class Intervention:
         return times
 
 
-def read_intervention(given: str | None) -> Intervention:
-    """The intervention that a text names; `none` changes nothing.
+def read_intervention(given: str) -> Intervention:
+    """The intervention that a text names.
 
     Raises:
         SetupError: there is no such intervention, or one of its numbers is wrong.
     """
     changes: dict[str, object] = {}
-    if given is None or given == NONE:
-        return Intervention()
     shown = one_line(repr(given))
     for part in given.split("+"):
         name, _, value = part.strip().partition("=")
@@ -154,17 +145,15 @@ def read_intervention(given: str | None) -> Intervention:
             close = closest(name, _EXAMPLES)
             every = f"{', '.join(_EXAMPLES.values())}, and several joined by '+'"
             known = f"did you mean {_EXAMPLES[close]!r}?" if close else f"known: {every}"
-            raise SetupError(
-                f"{named('intervention')} {shown}: no intervention {one_line(repr(name))}; {known}"
-            )
+            raise SetupError(f"no intervention {one_line(repr(name))} in {shown}; {known}")
         try:
             read = reader(value)
         except ValueError as error:
             raise SetupError(
-                f"{named('intervention')} {shown}: {name} {error}; one is {_EXAMPLES[name]!r}"
+                f"intervention {shown}: {name} {error}; one is {_EXAMPLES[name]!r}"
             ) from None
         if set(read) & set(changes):
-            raise SetupError(f"{named('intervention')} {shown} names {name} twice; name it once")
+            raise SetupError(f"intervention {shown} names {name} twice; name it once")
         changes |= read
     return Intervention(**changes)  # type: ignore[arg-type]  # the readers have the fields' types
 
