@@ -6,7 +6,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from typer.main import get_command
 
+from eyechart.harness.cli import app
 from eyechart.providers.plugins import ENGINES, PANELS, VERBS, PluginError, find, installed, named
 from tests.plugged import plug
 
@@ -52,6 +54,14 @@ def test_a_package_adds_a_verb(lab: Lab, site: Path) -> None:
     assert lab.bench("greet", "Ada").out == "good morning, Ada\n"
     assert "completion" not in lab.bench("greet", "--help").out
     assert lab.bench("help", "greet").out == lab.bench("greet", "--help").out
+
+
+def test_a_verb_of_the_laboratory_says_what_it_comes_with(lab: Lab) -> None:
+    lab.monkeypatch.setattr(app, "verb", lambda _name: None)
+    lab.monkeypatch.setattr(app, "command", lambda: get_command(app.app))  # none joined before
+    for words in (["probe", "--model", "tiny"], ["rope"], ["lab", "x.yaml", "--help"]):
+        lab.bench(*words).one_line(2, f"'bench {words[0]}' comes with eyechart-lab: pip install")
+    lab.bench("prob").one_line(2, "no such command 'prob'")
 
 
 def test_a_broken_verb_takes_nothing_else_down(lab: Lab, site: Path) -> None:

@@ -42,6 +42,8 @@ from eyechart.harness.errors import INCOMPLETE, INTERRUPTED, USAGE, UsageError
 from eyechart.providers.close_match import did_you_mean
 from eyechart.providers.contract import described
 
+_OF_LABORATORY = ("lab", "probe", "rope")
+
 
 class _Verbs(TyperGroup):
     """The verbs. An error for the user is printed as lines, or with `--debug` as a traceback."""
@@ -60,6 +62,11 @@ class _Verbs(TyperGroup):
         found = super().get_command(ctx, cmd_name) or self._joined.get(cmd_name)
         if found is None and (found := verb(cmd_name)) is not None:
             self._joined[cmd_name] = found
+        if found is None and cmd_name in _OF_LABORATORY:
+            raise UsageError(
+                f"'bench {cmd_name}' comes with eyechart-lab: pip install -e . -e lab in a clone "
+                "of the repository"
+            )
         return found
 
     def invoke(self, ctx: Any) -> Any:
