@@ -27,7 +27,7 @@ import pytest
 from eyechart.harness.cli import app
 from eyechart.harness.face import run_options
 from eyechart.harness.journal.manifest import MANIFEST
-from eyechart.harness.journal.record import SAMPLES, Record, encode
+from eyechart.harness.journal.record import Record, encode, journals
 from eyechart.harness.plan import own_tasks
 from eyechart.harness.plan.cost import Budget
 from eyechart.harness.plan.plan import plan
@@ -364,8 +364,8 @@ def as_line(record: Record) -> dict[str, Any]:
 
 
 def records(folder: Path) -> list[dict[str, Any]]:
-    """Every record of a sound journal."""
-    lines = (folder / SAMPLES).read_bytes().split(b"\n")
+    """Every record of a run whose journals are sound."""
+    lines = b"".join(path.read_bytes() for path in journals(folder)).split(b"\n")
     assert lines.pop() == b""
     return [exact_json.loads(line) for line in lines]
 

@@ -21,7 +21,7 @@ async def run_task(
     budget: Budget | None = None,
 ) -> RunOutcome:
     """Begins one run and asks its pending samples; raises what `TaskRun` does."""
-    with Journal(request.folder, warn) as run_journal:
+    with Journal(request.folder, warn, request.journal) as run_journal:
         run = TaskRun(request, run_journal, provider, warn=warn, budget=budget)
         await run.begin()
         await run.ask(provider, limits)

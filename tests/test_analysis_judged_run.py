@@ -32,12 +32,12 @@ from tests.conftest import Lab, right
     [
         ("error first", "first"),
         ("first error", "first"),
-        ("first second", "second"),
-        ("error first error second error", "second"),
+        ("first second", "first"),
+        ("error first error second error", "first"),
         ("error error", None),
     ],
 )
-def test_an_answer_beats_an_error_and_a_later_one_an_earlier(
+def test_an_answer_beats_an_error_and_the_first_one_a_later_one(
     lab: Lab, order: str, counts: str | None
 ) -> None:
     """In the numbers and in the texts alike."""

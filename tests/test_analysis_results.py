@@ -125,10 +125,10 @@ class TestChanges:
         for kept in (whole.splitlines(keepends=True)[:5], []):
             (folder / SAMPLES).write_bytes(b"".join(kept))
             done = lab.bench("score", folder)
-            assert f"samples.jsonl has {len(kept)} lines, and had 16 when verdicts.j" in done.err
+            assert f"its journals have {len(kept)} lines, and had 16 when verdicts.j" in done.err
             assert done.code == 1
             assert (folder / TABLE).read_bytes() == table
-            with pytest.raises(JournalError, match=r"restore it, or delete verdicts\.json"):
+            with pytest.raises(JournalError, match=r"restore them, or delete verdicts\.json"):
                 lab.asked(lab.wanted())
         (folder / VERDICTS).unlink()
         assert len(lab.asked(lab.wanted())) == 16
@@ -140,7 +140,7 @@ class TestChanges:
         (lab.the_run() / SAMPLES).unlink()
         runs = [lab.bench_run(*asked, *more) for more in ((), ("--dry-run",))]
         assert [done.code for done in runs] == [1, 1]
-        assert all("samples.jsonl has 0 lines, and had" in done.err for done in runs)
+        assert all("its journals have 0 lines, and had" in done.err for done in runs)
 
     def test_a_letter_a_sample(self, lab: Lab) -> None:
         """In the order of the index; a dot where nothing was asked."""

@@ -24,7 +24,6 @@ from eyechart.harness.cli.readable import Reading
 from eyechart.harness.journal.manifest import MANIFEST
 from eyechart.harness.journal.record import SAMPLES
 from eyechart.harness.journal.writer import Journal
-from eyechart.harness.run.run_request import SERVER_LOG
 from eyechart.harness.task import functions, generator
 from eyechart.providers.base import (
     AuthError,
@@ -280,14 +279,14 @@ class TestFresh:
 
         class Logging(ScriptedProvider):
             async def facts(self) -> Mapping[str, object]:
-                with (folder / SERVER_LOG).open("a") as log:
+                with (folder / "server.log").open("a") as log:
                     log.write("started\n")
                 return {"engine": "scripted"}
 
         lab.bench_run("--model", lab.fake(right))
         folder = lab.the_run()
         assert lab.bench_run("--model", lab.fake(Logging(right)), "--fresh").code == 0
-        assert "started" in (lab.the_run() / SERVER_LOG).read_text()
+        assert "started" in (lab.the_run() / "server.log").read_text()
 
     def test_a_run_that_is_being_written_is_not_moved(self, lab: Lab) -> None:
         """Its writer is named instead."""
@@ -540,7 +539,9 @@ class TestFullDisk:
         assert lab.slow_here(*command, "--samples", "9").code == 0
         assert len(lab.slow_asked()[seen:]) == 36 - len(kept)
 
-    @pytest.mark.parametrize("name", ["table.csv", "samples.jsonl", "writer.json", "lock"])
+    @pytest.mark.parametrize(
+        "name", ["table.csv", "samples.jsonl", "samples.writer.json", "samples.lock"]
+    )
     def test_a_folder_in_the_place_of_a_file_is_one_line(self, lab: Lab, name: str) -> None:
         """As is any other trouble with the run's files."""
         folder = lab.wanted(model="fake/model").folder

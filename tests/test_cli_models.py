@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 import httpx2
 import pytest
 
-from eyechart.harness.journal.manifest import MANIFEST, read_manifest
+from eyechart.harness.journal.manifest import MANIFEST
 from eyechart.providers.base import AuthError, BadRequestError, Reply, Request, SetupError, Usage
 from eyechart.providers.scripted import ScriptedProvider
-from tests.conftest import right
+from tests.conftest import records, right
 from tests.test_catalog_prices import RAW as PRICE_LIST
 
 if TYPE_CHECKING:
@@ -170,7 +170,7 @@ def test_the_last_reply_may_spend_the_budget(lab: Lab) -> None:
     fakes(lab, a=paid)
     command = ("--model", "fake/a", "--max-tokens", "2", "--max-connections", "1")
     assert lab.bench_run(*command, "--budget", "6", task=lab.plain).code == 0
-    assert read_manifest(lab.the_run()).fingerprint is not None
+    assert len(records(lab.the_run())) == 3
 
 
 def test_one_budget_is_for_all_models(lab: Lab) -> None:

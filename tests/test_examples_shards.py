@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import shlex
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -13,6 +15,8 @@ import yaml
 
 from eyechart.harness.analysis.results import TABLE
 from eyechart.harness.journal.manifest import find_runs
+from eyechart.harness.journal.record import journals
+from tests.conftest import records
 
 if TYPE_CHECKING:
     from tests.conftest import Lab
@@ -20,9 +24,15 @@ if TYPE_CHECKING:
 FOLDER = Path(__file__).parents[1] / "examples" / "shards"
 
 
+def words(lab: Lab, command: str) -> list[str]:
+    """The words after `bench` of a command of the workflow, with a task and a model."""
+    said = command.replace("$TASK", str(lab.ones)).replace("$MODEL", "oracle:4")
+    return shlex.split(said, comments=True)[1:]
+
+
 @pytest.mark.skipif(sys.platform == "win32", reason="needs bash")
 def test_an_array_of_two_jobs_is_the_run(lab: Lab) -> None:
-    """The script as Slurm would start it, and then the merge."""
+    """The script as Slurm would start it, both jobs at once, and then the whole."""
     programs = lab.folder / "bin"
     programs.mkdir()
     (programs / "bench").write_text(
@@ -49,31 +59,33 @@ def test_an_array_of_two_jobs_is_the_run(lab: Lab) -> None:
         for number in (1, 2)
     ]
     assert [job.wait(60) for job in jobs] == [0, 0]
-    assert lab.bench("merge", lab.out).code == 0
+    (shared,) = find_runs(lab.out)
+    assert len(journals(shared)) == 2
+    assert lab.bench("score", shared).code == 0
     whole = lab.folder / "whole"
     assert lab.bench_run("--model", "oracle:4", "--out", whole).code == 0
-    (merged,), (alone,) = find_runs(lab.out), find_runs(whole)
-    assert (merged / TABLE).read_bytes() == (alone / TABLE).read_bytes()
+    (alone,) = find_runs(whole)
+    assert (shared / TABLE).read_bytes() == (alone / TABLE).read_bytes()
 
 
-def test_the_workflow_asks_every_shard_and_merges_them(lab: Lab) -> None:
-    """Its own commands, with the oracle in place of a vendor's model."""
+def test_the_workflow_asks_every_shard_and_shows_the_whole(lab: Lab) -> None:
+    """Its own commands, with the oracle in place of a vendor's model; the files of all shards are
+    put into one folder, one over the other.
+    """
     workflow = yaml.safe_load((FOLDER / "github.yml").read_text())
-    ask, merge = workflow["jobs"]["ask"], workflow["jobs"]["merge"]
+    ask, whole = workflow["jobs"]["ask"], workflow["jobs"]["whole"]
     shards = ask["strategy"]["matrix"]["shard"]
     (asking,) = [step["run"] for step in ask["steps"] if step.get("name") == "Ask the shard"]
-    (merging,) = [step["run"] for step in merge["steps"] if step.get("name") == "Merge the shards"]
+    (showing,) = [step["run"] for step in whole["steps"] if step.get("name") == "Show the whole"]
+    (download,) = [step["with"] for step in whole["steps"] if "download" in step.get("uses", "")]
+    assert download["merge-multiple"]
     lab.monkeypatch.chdir(lab.folder)
-    (lab.folder / "shards").mkdir()
     for shard in shards:
-        command = asking.replace("${{ matrix.shard }}", str(shard)).replace('"', "")
-        command = command.replace("$TASK", str(lab.ones)).replace("$MODEL", "oracle:4")
-        assert lab.bench(*command.split()[1:]).code == 0
-        Path(f"shard-{shard}").rename(f"shards/shard-{shard}")
-    names = [str(path) for path in sorted(Path("shards").iterdir())]
-    words = merging.split()[1:]
-    place = words.index("shards/*")
-    assert lab.bench(*words[:place], *names, *words[place + 1 :]).code == 0
-    (run,) = find_runs(Path("results"))
-    assert (run / TABLE).is_file()
+        command = asking.replace("${{ matrix.shard }}", str(shard))
+        assert lab.bench(*words(lab, command)).code == 0
+        shutil.copytree(f"shard-{shard}", download["path"], dirs_exist_ok=True)
+    done = lab.bench(*words(lab, showing))
+    assert (done.code, "not scored" in done.out) == (0, False)
+    (run,) = find_runs(Path(download["path"]))
+    assert len(records(run)) == 16
     assert max(shards) == len(shards) == int(asking.partition("}}/")[2].partition('"')[0])

@@ -17,7 +17,7 @@ import eyechart
 from eyechart.harness.analysis.judged_run import read_run
 from eyechart.harness.errors import JournalError
 from eyechart.harness.journal import files
-from eyechart.harness.journal.manifest import MANIFEST, SHARDS, find_runs
+from eyechart.harness.journal.manifest import MANIFEST, find_runs
 from eyechart.harness.journal.record import SAMPLES
 from tests.conftest import Lab, right
 
@@ -76,7 +76,6 @@ class Folders:
             "leaderboard": lambda: self._said(
                 SOUND, "leaderboard", "--out", self.lab.out, "-o", new / "l.csv"
             ),
-            "merge": lambda: self._said(SOUND, "merge", self.lab.out, "-o", new / "m"),
             "score": lambda: self._said(SOUND, "score", *every),
             "score --json": lambda: self._said(SOUND, "score", *every, "--json"),
             "report": lambda: self._said(("page.html",), "report", *every, "-o", new / "page.html"),
@@ -120,7 +119,6 @@ class Folders:
             ("score", self.spoilt),
             ("samples", self.spoilt),
             ("compare", self.sound[0], self.spoilt),
-            ("merge", self.spoilt, "-o", self.lab.folder / "new" / "alone"),
             ("report", self.spoilt, "-o", self.lab.folder / "new" / "alone.html"),
         ):
             said = self.bench(*command).one_line(1, str(self.spoilt))
@@ -145,7 +143,7 @@ def damaged(sound: bytes, at: tuple[str | int, ...], value: str) -> bytes:
 
 def fields(manifest: Any) -> Iterator[tuple[str | int, ...]]:
     """The places of a manifest's fields, also of those that it may have."""
-    yield from ((name,) for name in sorted({*manifest, "recorded", "shard", "merged"}))
+    yield from ((name,) for name in sorted({*manifest, "recorded"}))
     yield from (("spec", name) for name in manifest["spec"])
     yield from (("settings", name) for name in manifest["settings"])
     yield from (("cells", 0, name) for name in manifest["cells"][0])
@@ -170,20 +168,6 @@ def test_every_field_of_a_manifest(folders: Folders) -> None:
             except BaseException as error:
                 error.add_note(f"{at} is {name}")
                 raise
-
-
-@pytest.mark.parametrize("value", ["x/y", "0/3", "4/3", "9" * 5000])
-def test_a_shard_that_is_none(folders: Folders, value: str) -> None:
-    """Every verb leaves the run out by name; a verb on it alone says one line. With one value all
-    verbs are tried, with each other one verb.
-    """
-    path = folders.spoilt / MANIFEST
-    path.write_bytes(damaged(path.read_bytes(), ("shard",), json.dumps(value)))
-    folders.check_python()
-    doors = list(folders.doors().values())
-    for door in doors if value == "x/y" else doors[:1]:
-        assert "(shard: " in door()
-    folders.check_alone()
 
 
 def test_every_field_of_a_record(folders: Folders) -> None:
@@ -265,31 +249,6 @@ def test_a_lost_manifest(folders: Folders) -> None:
     for door in folders.doors().values():
         assert "has replies but no manifest.json; restore the file" in door()
     folders.check_alone()
-
-
-def test_a_shard_that_cannot_be_read(folders: Folders) -> None:
-    """The run and the other shards are shown and merged; the bad one is named, and not absent."""
-    for number in (1, 2):
-        shard = folders.spoilt / SHARDS / f"{number}-of-2"
-        shutil.copytree(folders.spoilt, shard, ignore=shutil.ignore_patterns("shards"))
-        manifest = shard / MANIFEST
-        value = f"{number}/2" if number == 1 else "x/y"
-        manifest.write_bytes(damaged(manifest.read_bytes(), ("shard",), json.dumps(value)))
-    done = folders.bench("runs", "--out", folders.lab.out)
-    assert done.code == 1
-    assert done.out.count(SPOILT) == 4  # the run and its first shard, with their folders
-    assert "shards/2-of-2/manifest.json cannot be read (shard: " in done.err
-    done = folders.bench("merge", folders.lab.out)
-    assert done.code == 1
-    assert f"left out: {folders.spoilt / SHARDS / '2-of-2' / MANIFEST}" in done.err
-    assert f"{folders.spoilt}: 1 folder merged" in done.err
-
-
-def test_a_task_whose_name_leads_out(folders: Folders) -> None:
-    """Its run is not merged into another folder; the others are."""
-    path = folders.spoilt / MANIFEST
-    path.write_bytes(damaged(path.read_bytes(), ("task",), '"../../../x"'))
-    assert "would lie outside" in folders.doors()["merge"]()
 
 
 def test_a_long_system_prompt(folders: Folders) -> None:

@@ -127,8 +127,7 @@ class TestRun:
         other = lab.folder / "ray" / one.relative_to(lab.out)
         assert (one / TABLE).read_bytes() == (other / TABLE).read_bytes()
         ours, theirs = read_manifest(one), read_manifest(other)
-        assert (ours.server, ours.fingerprint) == (theirs.server, theirs.fingerprint)
-        assert ours.fingerprint is not None
+        assert ours.server == theirs.server
         said = {record["id"]: record["reply"] for record in records(one)}
         assert {record["id"]: record["reply"] for record in records(other)} == said
         assert cluster.closed == 1

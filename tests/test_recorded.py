@@ -99,9 +99,9 @@ def test_replies_find_their_items(lab: Lab, form: str) -> None:
     assert take(lab, path, task, *options).code == (form == "prompt")
     twin = {"correct": 2, "incorrect": 1, "not_run": 1}  # its prompt is that of another item
     assert outcomes(lab) == (twin if form == "prompt" else {"correct": 3, "incorrect": 1})
-    manifest = read_manifest(lab.the_run())
-    assert {cell.condition.label for cell in manifest.cells} == {"hint=yes"}
-    assert (manifest.fingerprint is None) == (form == "prompt")
+    run = read_run(lab.the_run())
+    assert {condition.label for condition in run.conditions} == {"hint=yes"}
+    assert (run.fingerprint() is None) == (form == "prompt")
     shown = lab.bench("samples", lab.the_run(), "--task", task, "--json", "--limit", "1")
     assert json.loads(shown.out)["prompt"] == "Count w3. Take care. End with Final answer:"
 

@@ -448,7 +448,7 @@ def test_what_made_it_is_said(lab: Lab) -> None:
     wanted = lab.wanted(lab.plain, model="openai/gpt-4o")
     lab.run(wanted, ScriptedProvider(lambda r: Reply(right(r), usage=Usage(1_000_000, 10_000))))
     page = report(lab, wanted.folder)
-    fingerprint = read_manifest(wanted.folder).fingerprint
+    fingerprint = read_run(wanted.folder).fingerprint()
     assert fingerprint is not None
     for said in (fingerprint, "max_tokens auto", "3 scored", "at the prices of 2026"):
         assert said in page, said

@@ -17,7 +17,7 @@ from eyechart.harness.analysis.judged_run import read_run
 from eyechart.harness.errors import JournalError
 from eyechart.harness.journal.manifest import MANIFEST, Manifest, read_manifest, write_manifest
 from eyechart.harness.journal.record import SAMPLES
-from eyechart.harness.plan.plan import fingerprint, output_budget
+from eyechart.harness.plan.plan import output_budget
 from eyechart.harness.run import writer
 from eyechart.harness.run.engine import RunEngine
 from eyechart.harness.run.limits import RunLimits
@@ -36,7 +36,7 @@ from eyechart.providers.base import (
     StopRunError,
 )
 from eyechart.providers.scripted import ScriptedProvider
-from tests.conftest import asking_of, records, right
+from tests.conftest import ONES, asking_of, records, right
 from tests.run_task import run_task
 
 if TYPE_CHECKING:
@@ -225,38 +225,39 @@ class TestGrowing:
         assert len({step.folder for step in steps}) == 1
         grown = records(steps[-1].folder)
         assert sorted(record["id"] for record in grown) == sorted(ids(steps[-1]))
-        manifest = read_manifest(steps[-1].folder)
+        fingerprint = read_run(steps[-1].folder).fingerprint()
         shutil.rmtree(lab.out)
         lab.asked(steps[-1])
-        at_once = read_manifest(steps[-1].folder)
-        assert manifest.fingerprint == at_once.fingerprint is not None
+        assert read_run(steps[-1].folder).fingerprint() == fingerprint is not None
         by_id = {record["id"]: record for record in records(steps[-1].folder)}
         for record in grown:
             for name in ("reply", "prompt_hash", "target", "condition", "length", "index"):
                 assert record[name] == by_id[record["id"]][name]
 
     def test_asking_for_less_takes_nothing_away(self, lab: Lab) -> None:
-        """A smaller command leaves plan, fingerprint and answers of a larger one."""
+        """A smaller command leaves plan and answers of a larger one."""
         lab.asked(lab.wanted())
         before = read_manifest(lab.wanted().folder)
         assert lab.asked(lab.wanted(lengths=[3], samples=1)) == []
         after = read_manifest(lab.wanted().folder)
-        assert (after.cells, after.fingerprint) == (before.cells, before.fingerprint)
+        assert after.cells == before.cells
 
     def test_the_fingerprint_is_of_every_sample(self, lab: Lab) -> None:
-        """Each cell's is the sum over its samples, answered now or earlier."""
-        lab.asked(lab.wanted(samples=1))
-        wanted = lab.wanted()
-        lab.asked(wanted)
-        for cell in read_manifest(wanted.folder).cells:
-            mine = (sample for sample in wanted.plan if sample.key == cell.key)
-            assert cell.fingerprint == fingerprint(mine)
-
-    def test_an_unfinished_dataset_has_no_fingerprint(self, lab: Lab) -> None:
-        """Nobody has seen all of its samples."""
-        with pytest.raises(AuthError):
-            lab.run(lab.wanted(), ScriptedProvider([AuthError("401")]))
-        assert read_manifest(lab.wanted().folder).fingerprint is None
+        """Whoever answers; another prompt or target gives another one, a gap gives none."""
+        prints = {}
+        for name, change in (("same", ""), ("prompt", "Count them. "), ("fewer", "")):
+            lab.ones.write_text(ONES.replace("How many", f"{change}How many"))
+            wanted = lab.wanted(model=f"scripted/{name}", samples=3 if name == "fewer" else None)
+            lab.asked(wanted, lambda _request: "Final answer: 1")
+            prints[name] = read_run(wanted.folder).fingerprint()
+        lab.ones.write_text(ONES)
+        lab.asked(lab.wanted())
+        assert read_run(lab.wanted().folder).fingerprint() == prints["same"]
+        assert len(set(prints.values())) == 3
+        path = lab.wanted().folder / SAMPLES
+        path.write_bytes(b"".join(path.read_bytes().splitlines(keepends=True)[1:]))
+        (lab.wanted().folder / "verdicts.json").unlink(missing_ok=True)
+        assert read_run(lab.wanted().folder).fingerprint() is None
 
 
 class Stopping(ScriptedProvider):
@@ -305,15 +306,12 @@ class TestTakingBack:
         assert len({record["id"] for record in kept}) == len(kept)
 
     def test_a_plan_between_both_is_the_new_one(self, widened: Lab) -> None:
-        """With its own fingerprint, as if it had been the first."""
+        """As if it had been the first."""
         between = widened.wanted(samples=5)
         widened.asked(between)
         (folder,) = {widened.the_run()}
         manifest = read_manifest(folder)
         assert {(cell.length, cell.samples) for cell in manifest.cells} == {(3, 5), (5, 5)}
-        assert sum(cell.fingerprint or 0 for cell in manifest.cells) % 2**256 == fingerprint(
-            between.plan
-        )
 
     def test_an_absurd_number_of_samples_is_refused(self, lab: Lab) -> None:
         """Before anything is written."""

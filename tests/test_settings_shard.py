@@ -1,32 +1,40 @@
-"""`bench run --shard`: which rows are asked, where they are kept, and what is refused."""
+"""`bench run --shard`, and runs with several journals."""
 
 from __future__ import annotations
 
+import shutil
 from dataclasses import replace
 from itertools import chain
 from typing import TYPE_CHECKING
 
 import orjson
 import pytest
-from filelock import FileLock
+from pandas.testing import assert_frame_equal
 
 import eyechart
 from eyechart.harness.analysis.judged_run import read_run
+from eyechart.harness.analysis.results import TABLE
 from eyechart.harness.errors import UsageError
-from eyechart.harness.journal.manifest import find_runs, read_manifest, shards_of, unmerged_shards
+from eyechart.harness.journal.manifest import find_runs, read_manifest
+from eyechart.harness.journal.record import SAMPLES, journals
+from eyechart.harness.journal.writer import Journal
 from eyechart.harness.plan.plan import plan
-from eyechart.harness.run.batch import batch_run, context, engine
-from eyechart.harness.run.batch.files import run_tag
 from eyechart.harness.settings.shard import WHOLE, Shard
+from eyechart.harness.task import functions, generator
 from eyechart.harness.task.catalogue import open_task
 from eyechart.providers.base import BadRequestError, Request
 from eyechart.providers.scripted import ScriptedProvider
-from tests.batch_server import BatchServer
 from tests.conftest import records, right
-from tests.faulty_server import serving
 
 if TYPE_CHECKING:
     from tests.conftest import Lab
+
+
+def _lost(request: Request) -> str:
+    """Right replies at length 3, and none at length 5."""
+    if "length=5" in request.sample_id:
+        raise BadRequestError("no such thing")
+    return right(request)
 
 
 class TestRows:
@@ -71,44 +79,134 @@ class TestRun:
     """`bench run --shard`."""
 
     def test_only_its_rows_are_asked(self, lab: Lab) -> None:
-        """In a folder in that of the run, complete with exit code 0; no table misses the rest."""
+        """Into a journal of its own in the run's folder, with exit code 0; what the run lacks is
+        in the table.
+        """
         provider = ScriptedProvider(right)
         done = lab.bench_run("--model", lab.fake(provider), "--shard", "2/3")
         assert (done.code, done.err) == (0, "")
         assert len(provider.requests) == 4
         folder = lab.the_run()
-        assert folder.parts[-2:] == ("shards", "2-of-3")
+        assert [path.name for path in journals(folder)] == ["samples-2-of-3.jsonl"]
         assert {record["index"] for record in records(folder)} == {1}
-        assert read_manifest(folder).shard == "2/3"
-        judged = read_run(folder)
-        assert list(judged.cells["not_run"]) == [0] * 4
-        assert "not scored" not in done.out
-        assert judged.missing == 0
-        assert done.out.splitlines()[-1] == f"next: bench merge {folder.parents[1]}"
+        assert list(read_run(folder).cells["not_run"]) == [3] * 4
 
-    def test_the_run_and_its_shard_have_the_same_hash(self, lab: Lab) -> None:
-        """The shard is no part of what a run is."""
-        model = lab.fake(right)
-        assert lab.bench_run("--model", model, "--shard", "1/2").code == 0
-        (shard,) = unmerged_shards(lab.out)
-        assert find_runs(lab.out) == []
-        whole = lab.bench_run("--model", model, "--out", lab.folder / "whole")
-        assert whole.code == 0
-        (run,) = find_runs(lab.folder / "whole")
-        assert run.relative_to(lab.folder / "whole") == shard.parents[1].relative_to(lab.out)
-
-    def test_the_fingerprint_of_the_run_is_the_sum(self, lab: Lab) -> None:
-        """Each shard has the sum of its own rows, so that merging needs no task."""
-        model = lab.fake(right)
-        for number in (1, 2, 3):
+    def test_shards_of_one_folder_are_the_run(self, lab: Lab) -> None:
+        """Without another command, in any order; the whole has nothing left to ask."""
+        provider = ScriptedProvider(right)
+        model = lab.fake(provider)
+        for number in (3, 1, 2):
             assert lab.bench_run("--model", model, "--shard", f"{number}/3").code == 0
-        manifests = [read_manifest(folder) for folder in unmerged_shards(lab.out)]
-        assert lab.bench_run("--model", model, "--out", lab.folder / "whole").code == 0
-        (run,) = find_runs(lab.folder / "whole")
-        for cells in zip(read_manifest(run).cells, *(one.cells for one in manifests), strict=True):
-            whole, *parts = (cell.fingerprint for cell in cells)
-            assert None not in parts
-            assert whole == sum(part or 0 for part in parts) % 2**256
+        assert len(provider.requests) == 16
+        folder = lab.the_run()
+        table = (folder / TABLE).read_bytes()
+        assert lab.bench_run("--model", model).code == 0
+        assert len(provider.requests) == 16
+        shutil.rmtree(lab.out)
+        assert lab.bench_run("--model", model).code == 0
+        assert (lab.the_run() / TABLE).read_bytes() == table
+
+    def test_copied_files_are_the_run(self, lab: Lab) -> None:
+        """Of jobs without a common disk, one over the other, whatever their journals are called."""
+        model = lab.fake(right)
+        for number in (1, 2):
+            out = lab.folder / f"job-{number}"
+            assert lab.bench_run("--model", model, "--shard", f"{number}/2", "--out", out).code == 0
+            shutil.copytree(out, lab.out, dirs_exist_ok=True)
+        folder = lab.the_run()
+        judged = read_run(folder, pytest.fail)
+        assert (judged.missing, len(judged.samples)) == (0, 16)
+        (folder / "samples-1-of-2.jsonl").rename(folder / "samples z.jsonl")
+        assert_frame_equal(read_run(folder).cells, judged.cells)
+
+    def test_the_first_reply_counts(self, lab: Lab) -> None:
+        """Of several journals, whatever they are called; a failed request never does."""
+        replies = iter([right, lambda _request: "Final answer: 99"])
+        for out in ("early", "late"):
+            answer = next(replies)
+            done = lab.bench_run("--model", lab.fake(answer), "--out", lab.folder / out)
+            assert done.code == 0
+        early, late = (find_runs(lab.folder / out)[0] for out in ("early", "late"))
+        for here, there, name in ((early, late, "samples-a"), (late, early, "samples-z")):
+            copy = lab.folder / name
+            shutil.copytree(here, copy)
+            shutil.copy(there / SAMPLES, copy / f"{name}.jsonl")
+            assert read_run(copy).cells["accuracy"].tolist() == [1.0] * 4
+        lost = lab.bench_run("--model", lab.fake(_lost), "--out", lab.folder / "lost")
+        assert lost.code == 1
+        (folder,) = find_runs(lab.folder / "lost")
+        shutil.copy(late / SAMPLES, folder / "samples-late.jsonl")
+        assert read_run(folder).missing == 0
+
+    def test_a_journal_of_another_run_is_not_counted(self, lab: Lab) -> None:
+        """Another model, setting or version of the task: one line names the file."""
+        model = lab.fake(right)
+        assert lab.bench_run("--model", model, "--lengths", "3").code == 0
+        folder = lab.the_run()
+        before = (folder / TABLE).read_bytes()
+        lab.plain.write_text(lab.ones.read_text().replace("version: 1", "version: 2"))
+        for others in (
+            ("--model", lab.model()),
+            ("--model", model, "--temperature", "1"),
+            ("--model", model, "--task", lab.plain),
+        ):
+            out = lab.folder / "other"
+            assert lab.bench_run(*others, "--samples", "9", "--out", out).code == 0
+            (other,) = find_runs(out)
+            strange = folder / "samples-strange.jsonl"
+            shutil.copy(other / SAMPLES, strange)
+            shutil.rmtree(out)
+            done = lab.bench("score", folder)
+            assert done.code == 0
+            said = [line for line in done.lines if str(strange) in line]
+            assert len(said) == 1
+            assert "a record of another run" in said[0]
+            assert "(36 such)" in said[0]
+            assert (folder / TABLE).read_bytes() == before
+
+    def test_answers_to_other_prompts_are_refused(self, lab: Lab) -> None:
+        """Where the data of a task differ and not its version, before anything is asked."""
+        provider = ScriptedProvider(right)
+        model = lab.fake(provider)
+        assert lab.bench_run("--model", model, "--shard", "1/2").code == 0
+        rows = lab.ones.with_name("rows.py")
+        rows.write_text(rows.read_text().replace('"01"', '"10"'))
+        generator.load_generator.cache_clear()
+        functions.load_module.cache_clear()
+        other = lab.folder / "other"
+        assert lab.bench_run("--model", model, "--shard", "2/2", "--out", other).code == 0
+        shutil.copytree(other, lab.out, dirs_exist_ok=True)
+        asked = len(provider.requests)
+        done = lab.bench_run("--model", model)
+        done.one_line(1, "another prompt or target", "remove that journal")
+        assert len(provider.requests) == asked
+
+    def test_a_killed_shard_costs_its_last_line(self, lab: Lab) -> None:
+        """Torn in the middle; the other journals are whole, and the same command goes on."""
+        provider = ScriptedProvider(right)
+        model = lab.fake(provider)
+        for number in (1, 2):
+            assert lab.bench_run("--model", model, "--shard", f"{number}/2").code == 0
+        folder = lab.the_run()
+        (folder / "verdicts.json").unlink()
+        torn = folder / "samples-2-of-2.jsonl"
+        torn.write_bytes(torn.read_bytes()[:-30])
+        assert read_run(folder, pytest.fail).missing == 1
+        done = lab.bench_run("--model", model, "--shard", "2/2")
+        assert done.code == 0
+        assert "removed an incomplete last line" in done.err
+        assert len(provider.requests) == 17
+        assert read_run(folder, pytest.fail).missing == 0
+
+    def test_a_shard_has_one_writer(self, lab: Lab) -> None:
+        """Another shard may be asked at the same time; the same one and the whole run may not."""
+        model = lab.fake(right)
+        assert lab.bench_run("--model", model, "--shard", "1/2", "--lengths", "3").code == 0
+        with Journal(lab.the_run(), print, "samples-1-of-2.jsonl"):
+            for more in ((), ("--shard", "1/2"), ("--fresh",)):
+                done = lab.bench_run("--model", model, *more)
+                done.one_line(1, "samples-1-of-2.jsonl is being written by process")
+            assert lab.bench_run("--model", model, "--shard", "2/2").code == 0
 
     def test_it_continues_and_grows(self, lab: Lab) -> None:
         """The same command asks nothing again, and more samples only the new rows."""
@@ -123,31 +221,24 @@ class TestRun:
 
     def test_a_reply_that_is_missing_is_said(self, lab: Lab) -> None:
         """The shard is not complete before all its own rows have replies."""
-
-        def lost(request: Request) -> str:
-            if "length=5" in request.sample_id:
-                raise BadRequestError("no such thing")
-            return right(request)
-
-        done = lab.bench_run("--model", lab.fake(lost), "--shard", "1/4")
+        done = lab.bench_run("--model", lab.fake(_lost), "--shard", "1/4")
         assert done.code == 1
         assert "2 samples have no reply" in done.err
-        assert read_run(lab.the_run()).missing == 2
 
     def test_a_dry_run_counts_the_shard(self, lab: Lab) -> None:
-        """Requests, answered ones and the folder are those of the shard."""
+        """Requests and answered ones are those of the shard; the folder is that of the run."""
         model = lab.fake(right)
         asked = ("--model", model, "--samples", "20", "--shard", "3/16")
+        whole = lab.bench_run("--model", model, "--samples", "20", "--dry-run", "--json")
+        (of_all,) = orjson.loads(whole.out)["runs"]
         (before,) = orjson.loads(lab.bench_run(*asked, "--dry-run", "--json").out)["runs"]
         assert lab.bench_run(*asked, "--lengths", "3").code == 0
         done = lab.bench_run(*asked, "--dry-run", "--json")
         (run,) = orjson.loads(done.out)["runs"]
         assert (run["requests"], run["answered"], run["shard"]) == (8, 4, "3/16")
         assert before["characters"] > run["characters"] > before["characters"] / 2
-        whole = lab.bench_run("--model", model, "--samples", "20", "--dry-run", "--json")
-        (of_all,) = orjson.loads(whole.out)["runs"]
         assert of_all["characters"] == 10 * before["characters"]
-        assert run["folder"] == f"{of_all['folder']}/shards/03-of-16"
+        assert run["folder"] == of_all["folder"]
 
     def test_a_long_plan_is_estimated_from_its_rows(self, lab: Lab) -> None:
         """The weights add up to the requests of the shard."""
@@ -173,77 +264,16 @@ class TestRun:
         refused = lab.bench("run", *both, "--shard", "5/5")
         refused.one_line(2, "--shard 5/5", "at most 4 shards")
 
-    def test_what_needs_all_replies_is_refused(self, lab: Lab) -> None:
-        """An adaptive run."""
-        done = lab.bench_run("--shard", "1/2", "--adaptive")
-        done.one_line(2, "--shard", "--adaptive", "all replies so far")
-
-    def test_rows_that_are_in_shards_are_not_asked_again_unseen(self, lab: Lab) -> None:
-        """A command without --shard says that the shards are to be merged first."""
-        provider = ScriptedProvider(right)
-        model = lab.fake(provider)
-        assert lab.bench_run("--model", model, "--shard", "1/2").code == 0
-        done = lab.bench_run("--model", model)
-        done.one_line(1, "not merged", "bench merge")
-        assert len(provider.requests) == 8
-
-    def test_a_folder_of_another_shard_is_refused(self, lab: Lab) -> None:
-        """As it may have been moved by hand."""
-        model = lab.fake(right)
-        assert lab.bench_run("--model", model, "--shard", "1/2").code == 0
-        folder = lab.the_run()
-        folder.rename(folder.with_name("2-of-2"))
-        done = lab.bench_run("--model", model, "--shard", "2/2")
-        done.one_line(1, "holds shard 1/2", "bench merge")
-
-    def test_fresh_moves_the_shard_alone(self, lab: Lab) -> None:
-        """The other shards stay."""
-        model = lab.fake(right)
-        for number in (1, 2):
-            assert lab.bench_run("--model", model, "--shard", f"{number}/2").code == 0
-        assert lab.bench_run("--model", model, "--shard", "2/2", "--fresh").code == 0
-        assert len(unmerged_shards(lab.out)) == 2
-        (replaced,) = (lab.out / "replaced").rglob("2-of-2-*")
-        assert len(records(replaced)) == 8
-
-    def test_fresh_never_moves_a_shard_that_is_written(self, lab: Lab) -> None:
-        """A run and its shards move together, unless a command writes to one of them."""
-        model = lab.fake(right)
-        assert lab.bench_run("--model", model, "--shard", "2/2").code == 0
-        (shard,) = unmerged_shards(lab.out)
-        with FileLock(shard / "lock", timeout=0):
-            done = lab.bench_run("--model", model, "--fresh")
-        done.one_line(1, str(shard), "being written")
-        assert lab.bench_run("--model", model, "--fresh").code == 0
-        assert shards_of(shard.parents[1]) == []
-
-    def test_shards_are_listed_until_they_are_merged(self, lab: Lab) -> None:
-        """Each with how far it is."""
-        assert lab.bench_run("--model", lab.fake(right), "--shard", "1/2").code == 0
-        assert "lab/ones@1 shard 1/2    8 of 8" in lab.bench("runs", "--out", lab.out).out
-        (listed,) = orjson.loads(lab.bench("runs", "--out", lab.out, "--json").out)["runs"]
-        assert (listed["shard"], listed["planned"]) == ("1/2", 8)
-
-    def test_it_goes_through_batches(self, lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
-        """Only the rows of the shard are submitted, with a tag of their own."""
-        for module in (engine, context):
-            monkeypatch.setattr(module, "FIRST_POLL_S", 0.001)
-            monkeypatch.setattr(module, "LONGEST_POLL_S", 0.001)
-        monkeypatch.setattr(batch_run, "SETTLE_S", 0.0)
-        monkeypatch.delenv("OPENAI_API_KEY", raising=False)
-        with serving(BatchServer()) as server:
-            place = ("--model", "my-model", "--base-url", server.base_url)
-            done = lab.bench_run(*place, "--batch", "--shard", "2/4")
-        assert done.code == 0, done.err
-        folder = lab.the_run()
-        assert {record["index"] for record in records(folder)} == {1}
-        assert run_tag(lab.out, folder) != run_tag(lab.out, folder.parents[1])
+    @pytest.mark.parametrize("other", ["--adaptive", "--batch", "--fresh"])
+    def test_what_concerns_the_whole_run_is_refused(self, lab: Lab, other: str) -> None:
+        """An adaptive run, batches and starting over."""
+        done = lab.bench_run("--shard", "1/2", other)
+        done.one_line(2, "--shard", other, "does not go together")
 
     def test_python_has_it(self, lab: Lab) -> None:
-        """The run of the command, without a warning of rows that are in other shards."""
+        """The run of the command."""
         run = eyechart.run(lab.ones, lab.fake(right), shard="2/4", out=lab.out)
-        assert run.folder.name == "2-of-4"
-        assert run.missing == 0
+        assert {record["index"] for record in records(run.folder)} == {1}
         assert "shard='2/4'" in read_manifest(run.folder).commands[0]
         with pytest.raises(UsageError, match="5/4"):
             eyechart.run(lab.ones, lab.fake(right), shard="5/4", out=lab.out)

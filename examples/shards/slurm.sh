@@ -7,7 +7,7 @@
 #SBATCH --output=eyechart-%A_%a.log
 # Each job of the array asks its own rows of the same runs. All jobs write below one folder, $OUT,
 # which all machines must see. A job that is submitted again goes on where it stopped.
-# After the last one: bench merge "$OUT"
+# After the last one, the same command without --shard shows the tables of the whole runs.
 set -euo pipefail
 : "${MODEL:=vllm/Qwen/Qwen3-4B}" "${TASK:=counting,copying}" "${OUT:=results}"
 exec bench run --task "$TASK" --model "$MODEL" --out "$OUT" \

@@ -14,7 +14,6 @@ from eyechart.harness.analysis.draws import accuracy_interval, draws_columns, ro
 from eyechart.harness.analysis.interval import wilson
 from eyechart.harness.journal.manifest import Manifest
 from eyechart.harness.score.outcomes import ANSWERED, OUTCOMES, SCORED_PLACES
-from eyechart.harness.settings.shard import WHOLE, Shard
 from eyechart.harness.spec import Line
 from eyechart.harness.spec.columns import CELLS, DIGITS, LINE, RUN
 
@@ -30,9 +29,8 @@ def cell_table(manifest: Manifest, samples: pd.DataFrame) -> pd.DataFrame:
     flat = samples["cell"].to_numpy(np.int64) * len(OUTCOMES) + samples["outcome"].to_numpy()
     counted = np.bincount(flat, minlength=size * len(OUTCOMES)).reshape(size, len(OUTCOMES))
     counts = dict(zip(OUTCOMES, counted.T, strict=True))
-    shard = Shard.read(manifest.shard) if manifest.shard else WHOLE
     draws = [cell.draws for cell in manifest.cells]
-    planned = np.array([len(shard.rows(cell.samples)) for cell in manifest.cells], np.int64)
+    planned = np.array([cell.samples for cell in manifest.cells], np.int64)
     if manifest.recorded is None:
         done = counted.sum(axis=1)
         planned *= np.array(draws, np.int64)

@@ -8,6 +8,7 @@ folder.
 
 from __future__ import annotations
 
+import hashlib
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import astuple, dataclass, field, replace
@@ -42,11 +43,15 @@ from eyechart.harness.journal.judged_before import check_journal
 from eyechart.harness.journal.manifest import Manifest, read_manifest
 from eyechart.harness.journal.record import Record, Warn, read_records
 from eyechart.harness.journal.server import addresses
+from eyechart.harness.plan.plan import Plan
 from eyechart.harness.plan.resolved_model import ResolvedModel, resolve_model
 from eyechart.harness.score.outcomes import ANSWERED, OUTCOMES, SCORED_PLACES, Cause, Outcome
 from eyechart.harness.spec import Cell, Condition, TaskSpec, columns, counted
 from eyechart.harness.spec.dollars import dollars_text
 from eyechart.harness.spec.worked import number_of
+
+_IN_FINGERPRINT = ("index", "true_length", "prompt", "target")
+"""The columns of `JudgedRun.samples` that say what a sample is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,6 +191,20 @@ class JudgedRun:
         """The columns of `table.csv`, one row for each cell, in the order of `manifest.cells`."""
         return cell_table(self.manifest, self.samples)
 
+    def fingerprint(self, places: Collection[int] | None = None) -> str | None:
+        """Hash of the prompts and targets of the cells, or of those at `places`; `None` where a
+        sample has no record. The same samples give the same hash, whoever was asked.
+        """
+        first = self.samples[self.samples["draw"] == 1].sort_values(["cell", "index"])
+        found = []
+        for place in range(len(self.manifest.cells)) if places is None else places:
+            cell, rows = self.manifest.cells[place], first[first["cell"] == place]
+            if len(rows) < cell.samples:
+                return None
+            data = rows[list(_IN_FINGERPRINT)].to_numpy(np.uint64).astype("<u8").tobytes()
+            found.append((cell.condition.label, *astuple(cell.line), data))
+        return hashlib.sha256(repr(sorted(found)).encode()).hexdigest()[:16]
+
     @cached_property
     def outcomes(self) -> npt.NDArray[np.int64]:
         """How many samples of each cell have each outcome: shape (cells, outcomes)."""
@@ -223,8 +242,19 @@ class JudgedRun:
 
     @property
     def missing(self) -> int:
-        """Number of samples without a reply; for a shard, among its own rows."""
+        """Number of samples without a reply."""
         return int(np.delete(self.outcomes, SCORED_PLACES, axis=1).sum())
+
+    def lacking(self, plan: Plan) -> int:
+        """How many requests of a plan of its task have no reply."""
+        sizes = plan.sizes
+        cells, indexes, draws, outcomes = (
+            self.samples[name].to_numpy() for name in ("cell", "index", "draw", "outcome")
+        )
+        planned = np.array([sizes.get(cell.key, 0) for cell in self.manifest.cells], int)[cells]
+        of_shard = indexes % plan.shard.of == plan.shard.number - 1
+        wanted = (indexes < planned) & of_shard & (draws <= plan.draws)
+        return plan.size - int((wanted & (outcomes != Outcome.ERROR.place)).sum())
 
     @property
     def has_nothing_readable(self) -> bool:
@@ -476,7 +506,6 @@ def part_of(run: JudgedRun, keeps: Callable[[Cell], bool]) -> JudgedRun:
         cells=[cells[place] for place in places],
         completed=[cell for cell in run.manifest.completed if keeps(cell)],
         adaptive=[one for one in run.manifest.adaptive if one in conditions],
-        fingerprint=None,
     )
     kept = run.samples[run.samples["cell"].isin(places)]
     numbers = {place: number for number, place in enumerate(places)}

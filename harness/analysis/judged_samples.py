@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from struct import Struct
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -57,10 +58,13 @@ _COLUMNS = {
     "chars": "q",
     "tokens": "q",
     "cached": "q",
+    "at": "d",
 }
 """Column of `JudgedRun.samples` -> its type, in the letters that `struct` and NumPy share."""
 _COUNTS = ("chars", "tokens", "cached")
-"""Those of `judging.counts_of`, which only this module needs."""
+"""Those of `judging.counts_of`."""
+_OWN = (*_COUNTS, "at")
+"""Those that only this module needs."""
 _ROW = Struct(f"<{''.join(_COLUMNS.values())}")
 _DTYPE = np.dtype([(name, f"<{letter}") for name, letter in _COLUMNS.items()])
 _NAN = float("nan")
@@ -74,16 +78,23 @@ _OF_CUT = {
     "said": 0,
 }
 """Column -> value of a sample whose prompt was cut: its answer is one to another row."""
-_OUTCOME_OFFSET = 8
-"""Offset in bytes of the outcome in a row."""
+_OUTCOME, _AT = map(list(_COLUMNS).index, ("outcome", "at"))
+"""Places of two values in a row."""
+_KINDS = {Outcome.ERROR.place: 0, Outcome.OVERFLOW.place: 1}
+"""Outcome -> its rank among several records of a sample; 2 for all others."""
 
 
-def supersedes(new: int, old: int) -> bool:
-    """Whether a later record replaces an earlier one of the same sample; both are outcomes, as
-    places in `OUTCOMES`. The latest record counts, except that an error replaces only an error.
+def _comes_first(new: Sequence[Any], old: Sequence[Any]) -> bool:
+    """Whether of two rows of a sample the one that is read later counts.
+
+    A reply counts before a prompt that did not fit, and both before a failed request. Of several
+    replies the first in time counts, so neither the names of journals nor their order matter; of
+    several failed requests the last.
     """
-    error = Outcome.ERROR.place
-    return new != error or old == error
+    kind, old_kind = _KINDS.get(new[_OUTCOME], 2), _KINDS.get(old[_OUTCOME], 2)
+    if kind != old_kind:
+        return kind > old_kind
+    return bool(new[_AT] < old[_AT] if kind else new[_AT] >= old[_AT])
 
 
 @dataclass(frozen=True, eq=False)
@@ -183,18 +194,11 @@ def judged_samples(
             record.draw,
             *((answer_mark(verdict), text_mark(record)) if has_draws else (0, 0)),
             *counts_of(record),
+            math.inf if record.at is None else record.at,
         )
         for place in in_cells:
-            row, cell_rows = _ROW.pack(place, *values), rows[place]
             slot = index * draws[place] + record.draw - 1
-            if slot >= len(cell_rows):
-                cell_rows.extend([-1] * (slot + 1 - len(cell_rows)))
-            row_number = cell_rows[slot]
-            if row_number < 0:
-                cell_rows[slot] = len(table) // _ROW.size
-                table += row
-            elif supersedes(outcome, table[row_number * _ROW.size + _OUTCOME_OFFSET]):
-                table[row_number * _ROW.size : (row_number + 1) * _ROW.size] = row
+            _keep(_ROW.pack(place, *values), table, rows[place], slot)
     judged = np.frombuffer(table, _DTYPE)
     judged["answer"] = _ascending(answers)[judged["answer"]]
     of_condition = _cells_of(manifest)
@@ -202,7 +206,7 @@ def judged_samples(
     cuts, one_counts = _cuts_in(judged, of_condition, given=given)
     settle(judged, of_condition, folder, judge)
     # without a copy of the bytes
-    columns = {name: judged[name] for name in _COLUMNS if name not in _COUNTS}
+    columns = {name: judged[name] for name in _COLUMNS if name not in _OWN}
     return JudgedSamples(
         pd.DataFrame(columns, copy=False),
         sorted(answers),
@@ -211,6 +215,21 @@ def judged_samples(
         replace(judge, cuts=cuts),
         one_counts,
     )
+
+
+def _keep(row: bytes, table: bytearray, numbers: array[int], slot: int) -> None:
+    """Adds a row to the table, unless the one of the same sample counts, whose number is in
+    `numbers` at its `slot`.
+    """
+    if slot >= len(numbers):
+        numbers.extend([-1] * (slot + 1 - len(numbers)))
+    if numbers[slot] < 0:
+        numbers[slot] = len(table) // _ROW.size
+        table += row
+        return
+    at = numbers[slot] * _ROW.size
+    if _comes_first(_ROW.unpack(row), _ROW.unpack_from(table, at)):
+        table[at : at + _ROW.size] = row
 
 
 def _ascending(answers: Mapping[int, int]) -> npt.NDArray[np.int32]:

@@ -6,7 +6,6 @@ its row. Rows that cannot be compared with the others are left out, each with a 
 
 from __future__ import annotations
 
-import hashlib
 import shlex
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
@@ -29,7 +28,7 @@ from eyechart.harness.analysis.tables import (
 )
 from eyechart.harness.journal.manifest import Manifest
 from eyechart.harness.score.outcomes import NOT_SCORED
-from eyechart.harness.spec import Cell, columns
+from eyechart.harness.spec import columns
 from eyechart.providers.naming import turned_on
 
 KEY = ("task", "condition", "model", "settings")
@@ -51,7 +50,7 @@ def run_rows(
         estimate = judged.effective_length(threshold)
         counts = {name: int(judged.cells[name].sum()) for name in ("n", *NOT_SCORED)}
         missing = counts["not_run"]
-        fingerprint = _fingerprint(judged.planned)
+        fingerprint = run.fingerprint(judged.places)
         if missing or fingerprint is None or estimate is None:
             reason = _incomplete(run, missing, is_scored=estimate is not None)
             kind = "of runs that are not complete"
@@ -156,14 +155,6 @@ def _accuracies(judged: JudgedCondition) -> Row:
         f"{columns.ACCURACY_AT}{length}": _number(round(correct / n, columns.DIGITS) if n else None)
         for length, (correct, n) in sorted(counts.items())
     }
-
-
-def _fingerprint(cells: Sequence[Cell]) -> str | None:
-    """Hash of one condition's samples (prompts, targets, lengths); `None` while incomplete."""
-    if any(cell.fingerprint is None for cell in cells):
-        return None
-    parts = sorted(f"{cell.line}|{cell.samples}|{cell.fingerprint:064x}" for cell in cells)
-    return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:16]
 
 
 def _settings(manifest: Manifest) -> str:

@@ -22,7 +22,7 @@ from eyechart.harness.analysis.tables import (
 )
 from eyechart.harness.journal.files import replace_file
 from eyechart.harness.journal.judged_before import LINES, VERDICTS, judged_before, line_count
-from eyechart.harness.journal.record import SAMPLES
+from eyechart.harness.journal.record import journals
 from eyechart.harness.journal.software import software
 from eyechart.harness.score.outcomes import Outcome
 from eyechart.harness.settings.judging import THRESHOLD
@@ -50,8 +50,8 @@ class Change(NamedTuple):
 def has_results(run: JudgedRun) -> bool:
     """Whether the tables of `run` are there, and not older than its replies."""
     table = run.folder / TABLE  # the last that is written
-    replies = (run.folder / SAMPLES).stat()
-    return table.is_file() and table.stat().st_mtime_ns >= replies.st_mtime_ns
+    last = max(path.stat().st_mtime_ns for path in journals(run.folder))
+    return table.is_file() and table.stat().st_mtime_ns >= last
 
 
 def write_results(run: JudgedRun, threshold: float = THRESHOLD) -> Path:

@@ -31,7 +31,6 @@ from eyechart.harness.cli.judging import (
     score,
 )
 from eyechart.harness.cli.looking import RUNS_EXAMPLES, SAMPLES_EXAMPLES, runs, samples
-from eyechart.harness.cli.merge import MERGE_EXAMPLES, merge
 from eyechart.harness.cli.options import JsonOption, examples
 from eyechart.harness.cli.satellites import verb, verbs
 from eyechart.harness.cli.settings import AskingVerb, Verb
@@ -169,7 +168,6 @@ for _verb, _name, _short, _examples, _class in (
     (report, "report", "Write a page about runs.", REPORT_EXAMPLES, Verb),
     (figure, "figure", "Draw a figure for a paper.", FIGURE_EXAMPLES, Verb),
     (leaderboard, "leaderboard", "Rank runs in a table and on a page.", LEADERBOARD_EXAMPLES, Verb),
-    (merge, "merge", "Join shards, and parts of runs.", MERGE_EXAMPLES, Verb),
     (models, "models", "List providers and their needs.", MODELS_EXAMPLES, Verb),
     (
         help_,

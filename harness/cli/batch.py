@@ -16,7 +16,7 @@ from eyechart.harness.cli.verbs import check_output
 from eyechart.harness.errors import COMPLETE, INCOMPLETE, UsageError
 from eyechart.harness.face.run_options import RunOptions
 from eyechart.harness.journal.files import writing
-from eyechart.harness.journal.manifest import Manifest, find_runs, find_shards
+from eyechart.harness.journal.manifest import Manifest, find_runs
 from eyechart.harness.journal.writer import Journal
 from eyechart.harness.plan.plan import Plan
 from eyechart.harness.plan.selection import refuse_turns
@@ -77,7 +77,7 @@ def _export_run(request: RunRequest, form: BatchForm, files: SplitFile) -> int:
     """Writes the samples of one run that have no answer; returns the number of requests."""
     tag = run_tag(request.out, request.folder)
     requests = 0
-    with Journal(request.folder, warn) as run_journal:
+    with Journal(request.folder, warn, request.journal) as run_journal:
         run = PlannedRun(request, run_journal, warn)
         if run.pending:
             refuse_if_under_way(request.folder)
@@ -90,7 +90,6 @@ def _export_run(request: RunRequest, form: BatchForm, files: SplitFile) -> int:
             max_tokens = room.tokens(sample.prompt, answer)
             files.write(request_line(tag, sample, max_tokens, form, request.settings))
             requests += 1
-        run.set_fingerprint()
         run.save()
     return requests
 
@@ -128,8 +127,7 @@ def import_replies(
 
     check_files(files)
     with ExitStack() as stack:
-        runs = [*find_runs(out), *find_shards(out)]
-        folders = {run_tag(out, folder): folder for folder in runs}
+        folders = {run_tag(out, folder): folder for folder in find_runs(out)}
         importers = ReplyImporters(folders, opened, stack, warn)
         summary = read_replies(files, importers.of)
     for complaint in summary.complaints():

@@ -75,7 +75,6 @@ def run_document(
         "task_version": manifest.task_version,
         "draws": run.draws,
         "drawn": None if run.drawn is None else asdict(run.drawn) | {"text": str(run.drawn)},
-        "shard": manifest.shard,
         "settings": manifest.settings,
         "recorded": None if manifest.recorded is None else asdict(manifest.recorded),
         "folder": run.folder,

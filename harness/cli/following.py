@@ -21,7 +21,6 @@ class Followed:
     folder: Path
     task: tuple[str, str]
     """Name and digest of its task."""
-    shard: bool
     missing: bool
     """Whether samples have no reply."""
     incorrect: bool
@@ -41,7 +40,6 @@ def followed(run: JudgedRun) -> Followed:
     return Followed(
         folder=run.folder,
         task=(manifest.task, manifest.task_digest),
-        shard=bool(manifest.shard),
         missing=bool(run.missing),
         incorrect=bool(run.cells["incorrect"].any()),
         command=command,
@@ -52,16 +50,13 @@ def followed(run: JudgedRun) -> Followed:
 def after_runs(runs: Sequence[Followed], *, asked: bool = False) -> str:
     """`next: ` and a complete command about `runs`, of which there is at least one.
 
-    An incomplete run is continued, unless everything wanted has just been `asked`. Shards are
-    merged. Conditions of one run, or runs of one task, are compared. Otherwise samples are shown,
-    or a page is made.
+    An incomplete run is continued, unless everything wanted has just been `asked`. Conditions of
+    one run, or runs of one task, are compared. Otherwise samples are shown, or a page is made.
     """
     for run in runs:
         if run.missing and run.command and not asked:
             return f"next: {run.command}"
     first, *others = runs
-    if first.shard:
-        return _next("merge", *dict.fromkeys(run.folder.parents[1] for run in runs if run.shard))
     if others:
         folders = [run.folder for run in runs]
         alike = len({run.task for run in runs}) == 1 and len(set(folders)) == len(folders)

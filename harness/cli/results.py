@@ -118,8 +118,6 @@ def show_run(
         tell(str(judged_run.drawn))
     if (recorded := judged_run.manifest.recorded) is not None:
         tell(f"The replies were {recorded}, and not asked.")
-    if shard := judged_run.manifest.shard:
-        tell(f"This is shard {shard} alone; 'bench merge' joins it with the others.")
     echo(str(path), "")
     return followed(judged_run)
 

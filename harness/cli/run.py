@@ -176,7 +176,7 @@ def _show(request: RunRequest, options: RunOptions, *, as_json: bool, is_stopped
     else:
         show_run(run, conditions=request.plan.conditions, shows_unread=not is_stopped)
     log_run(options.trackers, run, warn, say)
-    missing = _missing(request.plan, run)
+    missing = run.lacking(request.plan)
     return Shown(missing, followed(run), document, headline(run, request.plan.conditions))
 
 
@@ -203,19 +203,6 @@ def _extent(cells: Sequence[Cell]) -> str:
     span = samples if len(sizes) == 1 else f"{min(sizes):,} to {samples}"
     drawn = f", each asked {max(draws):,} times" if max(draws) > 1 else ""
     return f"{lines} line{'s' * (lines > 1)} of {span}{drawn}"
-
-
-def _missing(plan: Plan, run: JudgedRun) -> int:
-    import numpy as np
-
-    sizes = plan.sizes
-    cells, indexes, draws, outcomes = (
-        run.samples[name].to_numpy() for name in ("cell", "index", "draw", "outcome")
-    )
-    planned = np.array([sizes.get(cell.key, 0) for cell in run.manifest.cells], int)[cells]
-    of_shard = indexes % plan.shard.of == plan.shard.number - 1
-    wanted = (indexes < planned) & of_shard & (draws <= plan.draws)
-    return plan.size - int((wanted & (outcomes != Outcome.ERROR.place)).sum())
 
 
 def _missing_text(

@@ -153,7 +153,7 @@ def runs(out: Path, *, as_json: bool) -> int:
         rows += [
             (
                 run.model,
-                f"{run.task}@{run.task_version}" + (f" shard {run.shard}" if run.shard else ""),
+                f"{run.task}@{run.task_version}",
                 f"{run.answered:,} of {run.planned:,}" + (" recorded" if run.recorded else ""),
                 run.updated.removesuffix("+00:00").replace("T", " ") or "-",
                 str(run.folder),

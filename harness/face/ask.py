@@ -144,8 +144,9 @@ def run(
             chooser = adaptive_chooser(settings, further=not settings.chooses_lines)
         _ask(request, options, chooser, notify)
         judged = read_run(request.folder)
-        if judged.missing:
-            notify(f"{judged.missing:,} samples have no reply; the same call asks them again")
+        missing = judged.missing if chooser else judged.lacking(request.plan)
+        if missing:
+            notify(f"{missing:,} samples have no reply; the same call asks them again")
         return Run(judged, of_threshold, planned.task)
 
 

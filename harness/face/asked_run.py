@@ -129,8 +129,6 @@ class AskedRun:
         cannot = f"{folder} cannot be asked again"
         if manifest.recorded is not None:
             raise UsageError(f"{cannot}: its replies were recorded elsewhere")
-        if manifest.shard:
-            raise UsageError(f"{cannot}: it is a part of another run; name that one")
         try:
             task = task_of(
                 folder, manifest, self._limits.tasks, run_kept_code=self._limits.run_kept_code

@@ -9,9 +9,8 @@ from typing import Any
 
 from eyechart.harness.errors import JournalError
 from eyechart.harness.journal.answers import answered
-from eyechart.harness.journal.manifest import find_runs, read_manifest, unmerged_shards
+from eyechart.harness.journal.manifest import find_runs, read_manifest
 from eyechart.harness.journal.record import Warn
-from eyechart.harness.settings.shard import WHOLE, Shard
 from eyechart.harness.spec import line_start
 
 
@@ -21,8 +20,6 @@ class ListedRun:
     task: str
     task_version: int
     settings: dict[str, Any]
-    shard: str
-    """The rows of a shard, such as `3/16`; empty for a whole run."""
     recorded: bool
     """Whether the replies were recorded elsewhere."""
     answered: int
@@ -38,10 +35,8 @@ class ListedRun:
 
 
 def list_runs(out: Path, warn: Warn) -> Iterator[ListedRun]:
-    """The runs under `out`, by folder, and the shards with replies that their runs lack. `warn` is
-    called for each run that cannot be read.
-    """
-    for folder in sorted([*find_runs(out), *unmerged_shards(out)]):
+    """The runs under `out`, by folder; `warn` is called for each that cannot be read."""
+    for folder in find_runs(out):
         try:
             yield _listed(folder, warn)
         except JournalError as error:
@@ -52,17 +47,14 @@ def _listed(folder: Path, warn: Warn) -> ListedRun:
     manifest = read_manifest(folder)
     start = line_start(int(manifest.settings["seed"]), manifest.task)
     index = answered(folder, warn, (cell.line for cell in manifest.cells), start)
-    shard = Shard.read(manifest.shard) if manifest.shard else WHOLE
-    done = sum(index.done_in(cell, shard) for cell in manifest.cells)
     return ListedRun(
         model=manifest.model,
         task=manifest.task,
         task_version=manifest.task_version,
         settings=manifest.settings,
-        shard=manifest.shard,
         recorded=manifest.recorded is not None,
-        answered=done,
-        planned=sum(len(shard.rows(cell.samples)) * cell.draws for cell in manifest.cells),
+        answered=sum(map(index.done_in, manifest.cells)),
+        planned=sum(cell.samples * cell.draws for cell in manifest.cells),
         updated=manifest.updated,
         folder=folder,
     )

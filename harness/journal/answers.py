@@ -20,6 +20,9 @@ from eyechart.harness.spec import MAX_SAMPLES, Cell, CellKey, Condition, Line, S
 from eyechart.harness.spec.answer import Target
 from eyechart.providers.naming import turned_on
 
+_DIFFERENT = 1
+"""The mark of a sample that was answered to different prompts; no prompt has it."""
+
 
 class Answered:
     """The samples that have an answer, draw by draw, each with a 64-bit hash of its prompt and
@@ -83,7 +86,13 @@ class Answered:
         self._add(record.condition, self._lines_of(record), record.index, mark, record.draw)
 
     def note_record(self, record: Record) -> None:
-        self.add_record(record, _mark(record.prompt_hash, record.target))
+        """Adds the sample of the record as answered. If the journals have answers to different
+        prompts of it, it gets a mark that no sample has.
+        """
+        mark = _mark(record.prompt_hash, record.target)
+        keys = ((record.condition, line) for line in self._lines_of(record))
+        before = {self.mark(key, record.index, record.draw) for key in keys}
+        self.add_record(record, mark if before <= {0, mark} else _DIFFERENT)
 
     def has_record(self, record: Record) -> bool:
         keys = ((record.condition, line) for line in self._lines_of(record))
@@ -107,18 +116,15 @@ class Answered:
         """Whether the index has any sample."""
         return any(map(any, self._hashes.values()))
 
-    def has_record_of_all(self, cell: Cell, shard: Shard = WHOLE) -> bool:
-        """Whether every draw of every sample of a cell has a record: a reply or a failure. Only the
-        samples of `shard` count.
-        """
-        rows = shard.rows(cell.samples)
-        if self.count_in(cell, shard) == len(rows) * cell.draws:
+    def has_record_of_all(self, cell: Cell) -> bool:
+        """Whether every draw of every sample of a cell has a record: a reply or a failure."""
+        if self.count_in(cell) == cell.samples * cell.draws:
             return True
         kinds = (self, self.unsent, self.failed)
         return all(
             any(kind.has(cell.key, index, draw) for kind in kinds)
             for draw in range(1, cell.draws + 1)
-            for index in rows
+            for index in range(cell.samples)
         )
 
     def count_in(self, cell: Cell, shard: Shard = WHOLE) -> int:
@@ -129,12 +135,12 @@ class Answered:
             for draw in range(1, cell.draws + 1)
         )
 
-    def done_in(self, cell: Cell, shard: Shard = WHOLE) -> int:
+    def done_in(self, cell: Cell) -> int:
         """The same with those that are known not to fit the window."""
         return sum(
             self.has(cell.key, index, draw) or self.unsent.has(cell.key, index, draw)
             for draw in range(1, cell.draws + 1)
-            for index in shard.rows(cell.samples)
+            for index in range(cell.samples)
         )
 
     def first(self, key: CellKey) -> int | None:
@@ -152,8 +158,8 @@ class Answered:
         if hashes[sample.index] != _mark(sample.prompt_hash, sample.target):
             raise JournalError(
                 f"{sample.id}: the journal's answer was to another prompt or target, so the task "
-                f"changed but not its version; raise the version, or start over with "
-                f"{turned_on('fresh')}"
+                "changed but not its version, or a journal of other data was copied there; raise "
+                f"the version, remove that journal, or start over with {turned_on('fresh')}"
             )
         return True
 
@@ -164,15 +170,15 @@ def _mark(prompt_hash: str, target: Target) -> int:
 
 
 def text_mark(text: str) -> int:
-    """A 64-bit hash of a text, never 0."""
+    """A 64-bit hash of a text, never 0 or 1."""
     digest = hashlib.sha256(text.encode(errors="replace")).digest()
-    return int.from_bytes(digest[:8]) or 1
+    return max(int.from_bytes(digest[:8]), 2)
 
 
 def answered(folder: Path, warn: Warn, lines: Iterable[Line], start: int) -> Answered:
     """The index of the run in `folder`: samples with a record that is not an error.
 
-    These are not asked again. `warn` is called with a message for each unreadable line of the file.
+    These are not asked again. `warn` is called with a message for each unreadable line.
     `lines` are those of the cells that will be asked; `start`: see `Line.length_of`.
     """
     index = Answered(LineFinder(lines, start))

@@ -6,17 +6,21 @@ import contextlib
 import errno
 import glob
 import os
+import socket
 import stat
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO
+from urllib.parse import quote
 
 from eyechart.harness.errors import JournalError
 
 MAX_LINE = 32 << 20
 """Bytes of the longest line that is read."""
 _BEGINNING = 4096
+_HOST = quote(socket.gethostname(), safe="")
+"""Several machines may write to one disk."""
 
 
 def open_regular(path: Path) -> BinaryIO:
@@ -85,21 +89,11 @@ def replace_file(path: Path, content: bytes, *, durable: bool = False) -> None:
     Raises:
         JournalError: the file cannot be written; the old one is unchanged.
     """
-    with replacing(path, durable=durable) as file:
-        file.write(content)
-
-
-@contextlib.contextmanager
-def replacing(path: Path, *, durable: bool = False) -> Iterator[BinaryIO]:
-    """A context with a new file, which replaces the one at `path` if the context ends without an
-    error, see `replace_file`. The old file must be closed by then.
-    """
-    partial = path.with_name(f"{path.name}.{os.getpid()}.tmp")
+    partial = path.with_name(f"{path.name}.{_HOST}.{os.getpid()}.tmp")
     try:
         with writing(path):
             _remove_partials(path)
-            with partial.open("wb") as file:
-                yield file
+            partial.write_bytes(content)
             if path.exists():
                 partial.chmod(stat.S_IMODE(path.stat().st_mode))
             if durable:
@@ -132,9 +126,12 @@ def sync_folder(folder: Path) -> None:
 
 
 def _remove_partials(path: Path) -> None:
-    """Removes partial files beside `path`, left by processes that were killed while writing it."""
-    for partial in path.parent.glob(f"{glob.escape(path.name)}.*.tmp"):
-        writer = partial.name.removeprefix(f"{path.name}.").removesuffix(".tmp")
+    """Removes partial files beside `path`, left by processes of this machine that were killed while
+    writing it.
+    """
+    prefix = f"{path.name}.{_HOST}."
+    for partial in path.parent.glob(f"{glob.escape(prefix)}*.tmp"):
+        writer = partial.name.removeprefix(prefix).removesuffix(".tmp")
         if writer.isdecimal() and not _is_running(int(writer)):
             with contextlib.suppress(OSError):  # the file of another user
                 partial.unlink()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -10,11 +11,11 @@ import orjson
 
 from eyechart.harness.errors import JournalError
 from eyechart.harness.journal.files import open_regular
-from eyechart.harness.journal.record import SAMPLES
+from eyechart.harness.journal.record import journals
 
 VERDICTS = "verdicts.json"
 LINES = "journal_lines"
-"""Key of the number of lines that the journal had."""
+"""Key of the number of lines that the journals had."""
 CellName: TypeAlias = tuple[str, tuple[int, ...], int]
 """A condition's label, the numbers of a line, and the draws of each sample."""
 _CHUNK = 1 << 16
@@ -35,8 +36,8 @@ def judged_before(folder: Path) -> tuple[str, Mapping[CellName, str]]:
 
 
 def check_journal(folder: Path) -> None:
-    """Raises `JournalError` if the journal has fewer lines than when it was judged last: lines are
-    only ever added to it, so replies were lost.
+    """Raises `JournalError` if the journals have fewer lines than when they were judged last: lines
+    are only ever added to them, so replies were lost.
     """
     try:
         before = int(_read(folder)[LINES])
@@ -45,18 +46,18 @@ def check_journal(folder: Path) -> None:
     now = line_count(folder)
     if now < before:
         raise JournalError(
-            f"{folder}: {SAMPLES} has {now:,} lines, and had {before:,} when {VERDICTS} was "
-            f"written; restore it, or delete {VERDICTS} to go on without the lost replies"
+            f"{folder}: its journals have {now:,} lines, and had {before:,} when {VERDICTS} was "
+            f"written; restore them, or delete {VERDICTS} to go on without the lost replies"
         )
 
 
 def line_count(folder: Path) -> int:
-    """How many complete lines the journal has; 0 where it cannot be read."""
-    try:
-        with open_regular(folder / SAMPLES) as file:
-            return sum(chunk.count(b"\n") for chunk in iter(lambda: file.read(_CHUNK), b""))
-    except OSError:
-        return 0
+    """How many complete lines the journals have, as far as they can be read."""
+    count = 0
+    for path in journals(folder):
+        with suppress(OSError), open_regular(path) as file:
+            count += sum(chunk.count(b"\n") for chunk in iter(lambda: file.read(_CHUNK), b""))
+    return count
 
 
 def _read(folder: Path) -> Any:

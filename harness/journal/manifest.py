@@ -4,31 +4,29 @@ from __future__ import annotations
 
 import hashlib
 import os
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, astuple, dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
 import orjson
+from filelock import FileLock
 from pydantic import ValidationError
 
 from eyechart.harness.errors import JournalError
-from eyechart.harness.journal.files import open_regular, replace_file
+from eyechart.harness.journal import record
+from eyechart.harness.journal.files import open_regular, replace_file, writing
 from eyechart.harness.journal.manifest_fields import ManifestFields
-from eyechart.harness.journal.record import SAMPLES
 from eyechart.harness.journal.recorded import Recorded
-from eyechart.harness.settings.shard import Shard
 from eyechart.harness.spec import VARIANT, Cell, CellKey, Condition, Settings, TaskSpec, exact_json
 from eyechart.providers.base import sampling_of
 from eyechart.providers.naming import turned_on
 from eyechart.providers.secrets import masked_fields
 
-MANIFEST, SHARDS = "manifest.json", "shards"
-_SHARD = re.compile(r"[0-9]+-of-[0-9]+")
+MANIFEST, _LOCK = record.MANIFEST, "manifest.lock"
 _MASKED = ("server", "accepted", "answered_by", "sent", "refused", "commands", "recorded")
 """Fields with text from outside, such as a server's, in which keys are masked."""
 _MOST_PROBLEM = 200
@@ -52,12 +50,9 @@ class Manifest:
     """How the model was served or asked: the last part of `model`."""
     served_as: str = ""
     """`provider/model` as it was asked, if `model` is another name, of the user or of files."""
-    shard: str = ""
-    """The rows of a shard, such as `3/16`; "" for a run that is no shard. Fingerprints cover these
-    rows; the other rows of the cells are in other shards.
-    """
-    merged: dict[str, int] = field(default_factory=dict)
-    """The shards that were merged into the run: folder name -> bytes of the journal then."""
+    run: str = ""
+    """Mark of the run, a hash of its model, task and settings, which its records have too: see
+    `run_mark`. "" of a run without."""
     file: str = ""
     """Path of the task file, if it is the user's own."""
     kept: str = ""
@@ -87,8 +82,6 @@ class Manifest:
     former: list[Cell] = field(default_factory=list)
     """Cells that left the plan, or had more samples in an earlier one. Their answers stay in the
     journal and are not counted; an adaptive plan of their condition takes them up."""
-    fingerprint: str | None = None
-    """Hash of the dataset; `None` until the fingerprint of every cell is known."""
     adaptive: list[Condition] = field(default_factory=list)
     """Conditions whose samples were last chosen by the replies, and not planned in full since."""
     commands: list[str] = field(default_factory=list)
@@ -104,11 +97,6 @@ class Manifest:
     def asked_as(self) -> str:
         """The model as the setting `model` names it: `provider/model`."""
         return self.served_as or self.model_name
-
-    @property
-    def shard_text(self) -> str:
-        """`shard 3/16`, or `a whole run`."""
-        return f"shard {self.shard}" if self.shard else "a whole run"
 
     @property
     def refused_sampling(self) -> list[str]:
@@ -168,7 +156,6 @@ class Manifest:
             for condition in dict.fromkeys(c.condition for c in self.cells)
             if condition in marked
         ]
-        self.fingerprint = _dataset_fingerprint(self.cells)
 
     @property
     def cells_ever(self) -> list[Cell]:
@@ -183,18 +170,6 @@ class Manifest:
             if cell.condition not in self.adaptive and not _has(known, cell):
                 completed[cell.key] = cell
         self.completed = list(completed.values())
-
-    def fingerprint_cells(
-        self, sums: Mapping[CellKey, int], samples: Mapping[CellKey, int]
-    ) -> None:
-        """Sets the fingerprints of the cells with as many `samples` as planned to their `sums`."""
-        self.cells = [
-            replace(cell, fingerprint=sums[cell.key])
-            if samples.get(cell.key) == cell.samples
-            else cell
-            for cell in self.cells
-        ]
-        self.fingerprint = _dataset_fingerprint(self.cells)
 
 
 def _has(known: Cell | None, cell: Cell) -> bool:
@@ -216,16 +191,6 @@ def most_of(cells: Iterable[Cell]) -> dict[CellKey, Cell]:
     return found
 
 
-def _dataset_fingerprint(cells: list[Cell]) -> str | None:
-    if any(cell.fingerprint is None for cell in cells):
-        return None
-    parts = sorted(
-        f"{(cell.condition.label, *astuple(cell.line))}|{cell.samples}|{cell.fingerprint:064x}"
-        for cell in cells
-    )
-    return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:32]
-
-
 def run_folder(out: Path, model: str, spec: TaskSpec, task: str, settings: Settings) -> Path:
     """The folder of a run: `<out>/runs/<model>/<task>@<version>-<hash of spec and settings>`;
     raises `JournalError` if the folder would be outside `<out>/runs`.
@@ -233,8 +198,14 @@ def run_folder(out: Path, model: str, spec: TaskSpec, task: str, settings: Setti
     return _run_folder(out, model, (task, spec.version, spec.digest()), settings)
 
 
+def run_mark(model: str, task_digest: str, settings: Mapping[str, Any]) -> str:
+    """The mark that tells the records of a run from those of others, see `Manifest.run`."""
+    identity = orjson.dumps([model, task_digest, settings], option=orjson.OPT_SORT_KEYS)
+    return hashlib.sha256(identity).hexdigest()[:8]
+
+
 def folder_of(out: Path, manifest: Manifest) -> Path:
-    """The folder under `out` of the run, or of the run that this shard belongs to."""
+    """The folder under `out` of the run."""
     recorded = manifest.recorded is not None
     settings = Settings() if recorded else Settings(**manifest.settings)
     task = manifest.task, manifest.task_version, manifest.task_digest
@@ -255,16 +226,6 @@ def _run_folder(
     return folder
 
 
-def shard_folder(run: Path, shard: Shard) -> Path:
-    """The folder of a shard of the run in folder `run`, such as `shards/03-of-16` there."""
-    digits = len(str(shard.of))
-    return run / SHARDS / f"{shard.number:0{digits}}-of-{shard.of}"
-
-
-def is_shard(folder: Path) -> bool:
-    return folder.parent.name == SHARDS and _SHARD.fullmatch(folder.name) is not None
-
-
 def _model_path(model: str) -> Path:
     """The folder of a model, below that of all runs."""
     parts = [quote(part, safe=" @+,=()[]~") or "%2F" for part in model.split("/")]
@@ -272,22 +233,12 @@ def _model_path(model: str) -> Path:
 
 
 def find_runs(out: Path, model: str = "") -> list[Path]:
-    """The folders of all runs under `out`, or of one model's, sorted; no shards."""
-    top = out / "runs" / _model_path(model) if model else out / "runs"
-    return [folder for folder in folders_below(top) if not is_shard(folder)]
-
-
-def find_shards(out: Path) -> list[Path]:
-    """The folders of all shards under `out`, sorted."""
-    return [folder for folder in folders_below(out / "runs") if is_shard(folder)]
-
-
-def folders_below(top: Path) -> list[Path]:
-    """The folders below `top` of runs and shards, sorted.
+    """The folders of all runs under `out`, or of one model's, sorted.
 
     They have a manifest, valid or not, or only replies, or cannot be opened; `read_manifest` says
     what is wrong.
     """
+    top = out / "runs" / _model_path(model) if model else out / "runs"
     found: list[Path] = []
 
     def note(error: OSError) -> None:
@@ -296,43 +247,9 @@ def folders_below(top: Path) -> list[Path]:
 
     for folder, inner, files in os.walk(top, onerror=note):
         path = Path(folder)
-        if MANIFEST in files or MANIFEST in inner or (SAMPLES in files and journal_size(path)):
+        if MANIFEST in files or MANIFEST in inner or record.journal_size(path):
             found.append(path)
     return sorted(found)
-
-
-def unmerged_shards(out: Path) -> list[Path]:
-    """The folders of the shards under `out` with replies that their runs lack, sorted. Runs whose
-    manifest cannot be read are left out.
-    """
-    shards = []
-    for run in sorted({folder.parents[1] for folder in find_shards(out)}):
-        with suppress(JournalError):
-            shards += unmerged_of(run)
-    return shards
-
-
-def unmerged_of(run: Path) -> list[Path]:
-    """The folders of the shards of the run in folder `run` that were not merged into it, or were
-    written since then, sorted; raises `JournalError` if the manifest of the run cannot be read.
-    """
-    shards = shards_of(run)
-    has_run = shards and os.path.lexists(run / MANIFEST)
-    merged = read_manifest(run).merged if has_run else {}
-    return [folder for folder in shards if merged.get(folder.name) != journal_size(folder)]
-
-
-def shards_of(run: Path) -> list[Path]:
-    """The folders of the shards of the run in folder `run`, sorted."""
-    return [folder for folder in folders_below(run / SHARDS) if is_shard(folder)]
-
-
-def journal_size(folder: Path) -> int:
-    """Bytes of the journal in `folder`; 0 if there is none."""
-    try:
-        return (folder / SAMPLES).stat().st_size
-    except OSError:  # reading it says what is wrong
-        return 0
 
 
 def read_manifest(folder: Path, *, to_continue: bool = False) -> Manifest:
@@ -347,7 +264,7 @@ def read_manifest(folder: Path, *, to_continue: bool = False) -> Manifest:
         with open_regular(path) as file:
             text = file.read()
     except (FileNotFoundError, NotADirectoryError):
-        if journal_size(folder):
+        if record.journal_size(folder):
             raise JournalError(
                 f"{folder} has replies but no {MANIFEST}; restore the file, or move the folder away"
             ) from None
@@ -408,7 +325,27 @@ def manifest_of(fields: object) -> Manifest:
 
 
 def write_manifest(folder: Path, manifest: Manifest) -> None:
-    """Replaces the manifest in `folder` atomically, with its time of update set to now."""
+    """Replaces the manifest in `folder` atomically, with its time of update set to now, and with
+    what other writers of the run have noted there meanwhile.
+
+    Raises:
+        JournalError: it cannot be written.
+    """
+    with writing(folder / MANIFEST), FileLock(folder / _LOCK):
+        with suppress(JournalError):
+            _join(manifest, read_manifest(folder))
+        _write(folder, manifest)
+
+
+def _join(manifest: Manifest, other: Manifest) -> None:
+    """Adds the facts of another writer's manifest."""
+    for name in ("accepted", "answered_by", "refused", "commands"):
+        both = dict.fromkeys([*getattr(other, name), *getattr(manifest, name)])
+        setattr(manifest, name, list(both))
+    manifest.counted = other.counted | manifest.counted
+
+
+def _write(folder: Path, manifest: Manifest) -> None:
     manifest.updated = datetime.now(UTC).isoformat(timespec="seconds")
     fields = asdict(manifest)
     fields["adaptive"] = list(map(dict, manifest.adaptive))
@@ -421,7 +358,6 @@ def write_manifest(folder: Path, manifest: Manifest) -> None:
                 "high": cell.line.high,
                 "samples": cell.samples,
                 "draws": cell.draws,
-                "sum": None if cell.fingerprint is None else f"{cell.fingerprint:064x}",
             }
             for cell in getattr(manifest, name)
         ]

@@ -19,7 +19,6 @@ from eyechart.harness.errors import UsageError
 from eyechart.harness.journal.recorded import Recorded, RecordedFile
 from eyechart.harness.settings.checks import MAX_DRAWS, MAX_LENGTH, MAX_SAMPLES
 from eyechart.harness.settings.run_settings import SETTINGS, RunSettings
-from eyechart.harness.settings.shard import Shard
 from eyechart.harness.spec import Cell, Condition, Line, ReadBy
 from eyechart.harness.spec.counted import PATTERN
 
@@ -30,15 +29,6 @@ _MOST_NAME = 4096
 def _is_moment(text: str) -> str:
     if text:
         datetime.fromisoformat(text)
-    return text
-
-
-def _is_shard(text: str) -> str:
-    if text:
-        try:
-            Shard.read(text)
-        except ValueError:
-            raise ValueError("it is no shard, such as 3/16") from None
     return text
 
 
@@ -63,12 +53,10 @@ class _CellInFile(_InFile):
     high: Annotated[int, Field(ge=0, le=MAX_LENGTH)]
     samples: Annotated[int, Field(ge=0, le=MAX_SAMPLES)]
     draws: Annotated[int, Field(ge=1, le=MAX_DRAWS)] = 1
-    sum: Annotated[str, Field(pattern=r"^[0-9a-f]{1,64}$")] | None
 
     def cell(self) -> Cell:
-        fingerprint = None if self.sum is None else int(self.sum, 16)
         line = Line(self.length, self.low, self.high)
-        return Cell(Condition(self.condition), line, self.samples, fingerprint, self.draws)
+        return Cell(Condition(self.condition), line, self.samples, self.draws)
 
     @model_validator(mode="after")
     def _is_band(self) -> Self:
@@ -120,8 +108,7 @@ class ManifestFields(_InFile):
     given: Annotated[dict[str, JsonValue], AfterValidator(_is_given)] = {}
     variant: str = ""
     served_as: str = ""
-    shard: Annotated[str, AfterValidator(_is_shard)] = ""
-    merged: dict[str, Annotated[int, Field(ge=0)]] = {}
+    run: Annotated[str, Field(pattern=r"^([0-9a-f]{8})?$")] = ""
     file: str = ""
     kept: Annotated[str, Field(pattern=r"^([0-9a-f]{16}-[^/\\\x00]+)?$")] = ""
     recorded: _RecordedInFile | None = None
@@ -135,7 +122,6 @@ class ManifestFields(_InFile):
     cells: list[_CellInFile]
     completed: list[_CellInFile] = []
     former: list[_CellInFile] = []
-    fingerprint: str | None = None
     adaptive: list[dict[str, str]] = []
     commands: list[str] = []
     created: Annotated[str, AfterValidator(_is_moment)] = ""

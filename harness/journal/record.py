@@ -15,13 +15,16 @@ from eyechart.harness.errors import JournalError
 from eyechart.harness.journal.files import bounded_lines, open_regular
 from eyechart.harness.score.outcomes import FAILURES, Outcome
 from eyechart.harness.settings.checks import MAX_DRAWS
+from eyechart.harness.settings.shard import Shard
 from eyechart.harness.spec import Condition, Sample, exact_json
 from eyechart.harness.spec.answer import Target
 from eyechart.harness.spec.counted import token_count
 from eyechart.harness.spec.turns import Turn
 from eyechart.providers.secrets import masked_fields, may_hold_secret
 
-SAMPLES = "samples.jsonl"
+MANIFEST, SAMPLES = "manifest.json", "samples.jsonl"
+_JOURNALS = "samples*.jsonl"
+"""The journals of a run, one for each writer: their records together are those of the run."""
 
 Warn: TypeAlias = Callable[[str], None]
 if TYPE_CHECKING:
@@ -66,6 +69,8 @@ class Record(msgspec.Struct, kw_only=True, omit_defaults=True, gc=False):
     """One sample's entry in the journal: a reply, or why there is none."""
 
     id: str
+    run: str = ""
+    """The mark of its run, see `Manifest.run`; "" if it is not known."""
     condition: Condition
     length: int
     """Its true length."""
@@ -290,16 +295,36 @@ def encode(record: Record) -> bytes:
     return line
 
 
-def read_records(folder: Path, warn: Warn | None = None) -> Iterator[Record]:
-    """The records of the journal in `folder`, in the order of writing; none if there is no journal.
+def journal_name(shard: Shard) -> str:
+    """The name of the journal of a command: `samples.jsonl`, or `samples-03-of-16.jsonl`."""
+    digits = len(str(shard.of))
+    return SAMPLES if shard.is_whole else f"samples-{shard.number:0{digits}}-of-{shard.of}.jsonl"
 
-    Skips each line that is not a record and calls `warn` with a message; no message for an
-    incomplete last line, which may still be being written.
+
+def journals(folder: Path) -> list[Path]:
+    """The journals of the run in `folder`, sorted by name."""
+    return sorted(folder.glob(_JOURNALS))
+
+
+def journal_size(folder: Path) -> int:
+    """Bytes of the journals in `folder`; 0 if there is none."""
+    try:
+        return sum(path.stat().st_size for path in journals(folder))
+    except OSError:  # reading it says what is wrong
+        return 0
+
+
+def read_records(folder: Path, warn: Warn | None = None) -> Iterator[Record]:
+    """The records of all journals in `folder`, by the journal's name and in the order of writing;
+    none if there is no journal.
+
+    Skips each line that is not a record, or is a record of another run, and calls `warn` with a
+    message; no message for an incomplete last line, which may still be being written.
 
     Raises:
-        JournalError: the journal cannot be read.
+        JournalError: a journal cannot be read.
     """
-    return (record for _, record in numbered_records(folder, warn))
+    return (record for _, record in _placed_records(folder, warn))
 
 
 def is_chosen(settings: Mapping[str, object]) -> bool:
@@ -311,17 +336,41 @@ def chosen_records(folder: Path, warn: Warn | None = None) -> Iterator[Record | 
     """The records of a run that is read by likelihood; `None` and a message for a reply without its
     options, which says nothing of their probabilities.
     """
-    for number, record in numbered_records(folder, warn):
+    for (path, number), record in _placed_records(folder, warn):
         lacks = record.options is None and record.failure is None
         if lacks and warn is not None:
-            why = "no options of a forced choice; its sample counts as not asked"
-            warn(f"{folder / SAMPLES}:{number}: {why}")
+            warn(f"{path}:{number}: no options of a forced choice; its sample counts as not asked")
         yield None if lacks else record
 
 
-def numbered_records(folder: Path, warn: Warn | None = None) -> Iterator[tuple[int, Record]]:
-    """The records with the numbers of their lines, from 1; see `read_records`."""
-    path = folder / SAMPLES
+def _placed_records(folder: Path, warn: Warn | None) -> Iterator[tuple[tuple[Path, int], Record]]:
+    """The records, each with its file and the number of its line, from 1; see `read_records`."""
+    run = _run_of(folder)
+    for path in journals(folder):
+        strange, first = 0, 0
+        for number, record in _numbered_records(path, warn):
+            if record.run and run and record.run != run:
+                strange, first = strange + 1, first or number
+            else:
+                yield (path, number), record
+        if strange and warn is not None:
+            warn(
+                f"{path}:{first}: a record of another run, whose model, task or settings differ "
+                f"({strange:,} such); they are not counted: move them to the folder of their run"
+            )
+
+
+def _run_of(folder: Path) -> str:
+    """`Manifest.run` of the run in `folder`; "" where it cannot be read."""
+    try:
+        with open_regular(folder / MANIFEST) as file:
+            run = exact_json.loads(file.read())["run"]
+    except (OSError, ValueError, LookupError, TypeError):
+        return ""
+    return run if isinstance(run, str) else ""
+
+
+def _numbered_records(path: Path, warn: Warn | None) -> Iterator[tuple[int, Record]]:
     try:
         file = open_regular(path)
     except (FileNotFoundError, NotADirectoryError):

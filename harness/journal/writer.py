@@ -1,6 +1,6 @@
-"""Writes a run's folder; a lock allows one writer at a time.
+"""Writes a journal of a run; a lock allows one writer at a time.
 
-`samples.jsonl` only grows. Each record is one line, written with a single unbuffered write, so
+A journal only grows. Each record is one line, written with a single unbuffered write, so
 `kill -9` loses no written record. A power cut loses at most the records of the last second: a
 thread syncs the file to the disk once a second, and closing the run syncs it too. The next writer
 removes an incomplete last line. An unreadable line loses only its own sample. If another program
@@ -15,41 +15,43 @@ import os
 import shutil
 import socket
 import threading
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import BinaryIO, Self
+from typing import Self
 
 import orjson
 from filelock import FileLock, Timeout
 
 from eyechart.harness.errors import JournalError
-from eyechart.harness.journal.files import replace_file, replacing, sync_folder, writing
-from eyechart.harness.journal.manifest import SHARDS
-from eyechart.harness.journal.record import SAMPLES, Record, Warn, encode
+from eyechart.harness.journal.files import replace_file, sync_folder, writing
+from eyechart.harness.journal.record import SAMPLES, Record, Warn, encode, journals
 from eyechart.providers.naming import named
 from eyechart.providers.secrets import watch_environment
 
-_LOCK, _WRITER = "lock", "writer.json"
+_LOCK, _WRITER = ".lock", ".writer.json"
+"""Ends of the names of the two files beside a journal: its lock, and who holds it."""
 SYNC_S = 1.0
 """Seconds between two syncs to the disk."""
 
-_SAVED = "samples-{}.jsonl"
-"""Name of the file with a run's records if its journal was replaced; it contains the process id."""
+_SAVED = "samples-saved-{}.jsonl"
+"""Name of the journal with the records of a command whose own was replaced; it contains the process
+id."""
 _NEW_FOLDERS = 5
 """Most folders that a new run creates: its own, and four above it."""
 
 
 class Journal:
-    """The writer of a run's folder. Use as a context manager."""
+    """The writer of a journal in a run's folder. Use as a context manager."""
 
-    def __init__(self, folder: Path, warn: Warn) -> None:
+    def __init__(self, folder: Path, warn: Warn, name: str = SAMPLES) -> None:
+        """`name`: see `record.journal_name`."""
         self.folder = folder
         self._warn = warn
-        self._lock = FileLock(folder / _LOCK, timeout=0)
+        self._path = folder / name
+        self._lock = _lock(self._path)
+        self._writer = self._path.with_suffix(_WRITER)
         self._file = -1
-        self._path = folder / SAMPLES
         self._inode = self._size = 0
         self._unsynced = False
         self._sync_error: OSError | None = None
@@ -66,19 +68,14 @@ class Journal:
             self.folder.mkdir(parents=True, exist_ok=True)
             self._lock.acquire()
             writer = {"pid": os.getpid(), "host": socket.gethostname(), "since": _now()}
-            replace_file(self.folder / _WRITER, orjson.dumps(writer))
+            replace_file(self._writer, orjson.dumps(writer))
             self._repair()
-            for saved in sorted(self.folder.glob(_SAVED.format("*"))):
-                self._warn(
-                    f"{saved} has the records of a run whose {SAMPLES} was replaced; without them "
-                    f"their samples are asked again: name it {SAMPLES}, or remove it"
-                )
-            is_new = not (self.folder / SAMPLES).exists()
-            self._open(self.folder / SAMPLES)
+            is_new = not self._path.exists()
+            self._open(self._path)
             for folder in (self.folder, *self.folder.parents)[:_NEW_FOLDERS] if is_new else ():
                 sync_folder(folder)
         except Timeout:
-            raise JournalError(_held(self.folder)) from None
+            raise JournalError(_held(self._path)) from None
         except JournalError:
             self._lock.release()
             raise
@@ -102,7 +99,7 @@ class Journal:
             os.close(self._file)
             self._file = -1
         with contextlib.suppress(OSError):
-            (self.folder / _WRITER).unlink(missing_ok=True)
+            self._writer.unlink(missing_ok=True)
         self._lock.release()
 
     def append(self, record: Record) -> None:
@@ -156,8 +153,7 @@ class Journal:
             self._save(path.with_name(_SAVED.format(os.getpid())))
             return (
                 f"another file replaced {path} during the run; the run's records are in "
-                f"{self._path.name} beside it: give that file the name {SAMPLES}, and the same "
-                "command goes on"
+                f"{self._path.name} beside it, which is read too, and the same command goes on"
             )
         before, self._size = self._size, opened.st_size
         if opened.st_size >= before:
@@ -208,21 +204,6 @@ class Journal:
             except OSError as error:
                 self._sync_error = error
 
-    @contextmanager
-    def rewrite(self) -> Iterator[BinaryIO]:
-        """A context with a new file, which replaces the journal if the context ends without an
-        error; raises `JournalError` if it cannot be written; the journal is unchanged.
-        """
-        try:
-            with replacing(self.folder / SAMPLES, durable=True) as file:
-                yield file
-                self.sync()
-                os.close(self._file)  # Windows replaces no open file
-                self._file = -1
-        finally:
-            if self._file < 0:
-                self._open(self.folder / SAMPLES)
-
     def _open(self, path: Path) -> None:
         flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | getattr(os, "O_BINARY", 0)
         self._file = os.open(path, flags, 0o644)
@@ -230,7 +211,7 @@ class Journal:
         self._path, self._inode, self._size = path, opened.st_ino, opened.st_size
 
     def _repair(self) -> None:
-        path = self.folder / SAMPLES
+        path = self._path
         if not path.exists() or path.stat().st_size == 0:
             return
         with path.open("rb+") as file:
@@ -254,27 +235,30 @@ class Journal:
                 file.write(b"\n")
 
 
-def is_written(folder: Path) -> bool:
-    """Whether a process writes to the run in `folder`."""
-    lock = folder / _LOCK
-    if not lock.exists():
-        return False
-    try:
-        with FileLock(lock, timeout=0):
-            return False
-    except Timeout:
-        return True
-    except OSError:  # a folder that nobody can write
-        return False
+def refuse_if_written(folder: Path) -> None:
+    """Raises `JournalError` if a process writes a shard of the run in `folder`: what it is asking
+    would be asked twice.
+    """
+    for journal in journals(folder):
+        if journal.name != SAMPLES and journal.with_suffix(_LOCK).exists():
+            try:
+                with _lock(journal):
+                    pass
+            except Timeout:
+                raise JournalError(_held(journal)) from None
 
 
-def _held(folder: Path) -> str:
+def _lock(journal: Path) -> FileLock:
+    return FileLock(journal.with_suffix(_LOCK), timeout=0)
+
+
+def _held(journal: Path) -> str:
     try:
-        writer = orjson.loads((folder / _WRITER).read_bytes())
+        writer = orjson.loads(journal.with_suffix(_WRITER).read_bytes())
         who = f"process {writer['pid']} on {writer['host']} since {writer['since']}"
     except (OSError, orjson.JSONDecodeError, KeyError, TypeError):
         who = "another process"
-    return f"{folder} is being written by {who}; wait for it or use another {named('out')}"
+    return f"{journal} is being written by {who}; wait for it or use another {named('out')}"
 
 
 def _now() -> str:
@@ -283,16 +267,16 @@ def _now() -> str:
 
 def set_aside(out: Path, folder: Path) -> Path:
     """Moves the run in `folder` to `<out>/replaced/`; returns its new folder; raises `JournalError`
-    if another process writes to it or to a shard of it, or it cannot be moved.
+    if another process writes to it, or it cannot be moved.
     """
     stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%S%f")
     target = out / "replaced" / folder.relative_to(out / "runs")
     target = target.with_name(f"{target.name}-{stamp}")
-    locked = folder
+    locked = folder / SAMPLES
     try:
         with ExitStack() as locks:
-            for locked in (folder, *(lock.parent for lock in folder.glob(f"{SHARDS}/*/{_LOCK}"))):
-                locks.enter_context(FileLock(locked / _LOCK, timeout=0))
+            for locked in {folder / SAMPLES, *journals(folder)}:
+                locks.enter_context(_lock(locked))
             target.parent.mkdir(parents=True, exist_ok=True)
             folder.rename(target)
     except Timeout:

@@ -35,7 +35,7 @@ def _facts(run_details: RunDetails) -> Iterator[tuple[str, str]]:
     yield "answered by", ", ".join(manifest.answered_by)
     yield "task", f"{manifest.task} version {manifest.task_version}"
     yield "task digest", manifest.task_digest[:16]
-    yield "dataset fingerprint", manifest.fingerprint or "not complete"
+    yield "dataset fingerprint", run_details.run.fingerprint() or "not complete"
     if manifest.recorded is not None:
         yield "recorded", str(manifest.recorded).removeprefix("recorded ")
     settings = {name: _value_text(value) for name, value in manifest.settings.items()}

@@ -140,7 +140,7 @@ class RunEngine:
 
     async def _run_one(self, request: RunRequest) -> None:
         asking = self._asking
-        with Journal(request.folder, asking.warn) as run_journal:
+        with Journal(request.folder, asking.warn, request.journal) as run_journal:
             first = asking.first_request(request)
             room = self._runs[-1].room if self._runs else None
             run = asking.run_of(first, run_journal, self._provider, room)

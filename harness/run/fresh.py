@@ -10,7 +10,7 @@ from eyechart.harness.errors import JournalError
 from eyechart.harness.journal.record import Warn, read_records
 from eyechart.harness.journal.writer import set_aside
 from eyechart.harness.run.batch.pending import PENDING_FILE
-from eyechart.harness.run.run_request import SERVER_LOG, RunRequest
+from eyechart.harness.run.run_request import RunRequest
 
 
 class OldRuns:
@@ -41,10 +41,11 @@ class OldRuns:
             replaced = set_aside(request.out, request.folder)
             self.moved.append((request, replaced))
             self._say(f"the old run is now {replaced}")
-            if (replaced / SERVER_LOG).exists():  # the command's own server already writes to it
+            log = replaced / request.server_log.name
+            if log.exists():  # the command's own server already writes to it
                 with suppress(OSError):
                     request.folder.mkdir(parents=True, exist_ok=True)
-                    request.server_log.hardlink_to(replaced / SERVER_LOG)
+                    request.server_log.hardlink_to(log)
 
     def restore(self) -> set[Path]:
         """Moves back the old runs whose new run has no answer and no batch; returns the folders."""

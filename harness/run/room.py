@@ -232,11 +232,10 @@ def earlier_records(request: RunRequest) -> Iterator[Record]:
 
 
 def _earlier_records(request: RunRequest) -> Iterator[Record]:
-    label, own = request.model.label, dict.fromkeys([request.folder, request.run])
-    way = _way(request.settings.given())
-    for folder in dict.fromkeys([*own, *find_runs(request.out, label)]):
+    label, way = request.model.label, _way(request.settings.given())
+    for folder in dict.fromkeys([request.folder, *find_runs(request.out, label)]):
         try:
-            manifest = None if folder in own else read_manifest(folder)
+            manifest = None if folder == request.folder else read_manifest(folder)
             if manifest is None or (manifest.model == label and _way(manifest.settings) == way):
                 yield from read_records(folder)
         except JournalError:  # whoever needs that run is told

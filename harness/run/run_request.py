@@ -8,14 +8,12 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from eyechart.harness.journal.manifest import run_folder, shard_folder
+from eyechart.harness.journal.manifest import run_folder
+from eyechart.harness.journal.record import journal_name
 from eyechart.harness.plan.plan import Plan
 from eyechart.harness.plan.resolved_model import ResolvedModel
 from eyechart.harness.spec import Settings
 from eyechart.providers.plugins import Plugin
-
-SERVER_LOG = "server.log"
-"""In a run's folder: the output of the server that the provider started."""
 
 
 @dataclass(frozen=True)
@@ -38,20 +36,20 @@ class RunRequest:
     """How it is asked, besides `settings`: see `RunSettings.kept`."""
 
     @cached_property
-    def run(self) -> Path:
-        """The run's folder; for a shard, that of the run whose rows it asks."""
+    def folder(self) -> Path:
+        """Where the run is or will be."""
         task = self.plan.task
         return run_folder(self.out, self.model.label, task.spec, task.name, self.settings)
 
-    @cached_property
-    def folder(self) -> Path:
-        """Where the run is or will be."""
-        run, shard = self.run, self.plan.shard
-        return run if shard.is_whole else shard_folder(run, shard)
+    @property
+    def journal(self) -> str:
+        """The name of the journal that the command writes in this folder."""
+        return journal_name(self.plan.shard)
 
     @property
     def server_log(self) -> Path:
-        return self.folder / SERVER_LOG
+        """The output of the server that the provider started."""
+        return self.folder / self.journal.replace("samples", "server").replace(".jsonl", ".log")
 
     @property
     def name(self) -> str:

@@ -107,7 +107,6 @@ class TaskRun:
             JournalError: samples are in a batch, or another model answered before.
         """
         if not self.pending:
-            self._run.complete_fingerprint()
             self._run.save()
             return
         self.first.begin()
@@ -149,12 +148,7 @@ class TaskRun:
         self.pending = self._run.pending
 
     def end(self) -> None:
-        """Saves the manifest, with the dataset's fingerprint if all samples were made."""
-        if self.pending and not self.progress.budget.exhausted:
-            self._run.set_fingerprint()
-        elif self.pending and self.progress.answered == self.progress.total:
-            # the last replies spent the budget
-            self._run.complete_fingerprint()
+        """Saves the manifest."""
         self._run.save()
 
     def first_samples(self, least: int = 1) -> list[tuple[Sample, int]]:

@@ -21,18 +21,18 @@ from eyechart.harness.journal.manifest import (
     MANIFEST,
     Manifest,
     read_manifest,
-    unmerged_of,
+    run_mark,
     write_manifest,
 )
-from eyechart.harness.journal.record import SAMPLES, Record, Warn
+from eyechart.harness.journal.record import Record, Warn, journal_size
 from eyechart.harness.journal.server import differences, silent_one, together, unknown_addresses
 from eyechart.harness.journal.software import software
-from eyechart.harness.journal.writer import Journal
+from eyechart.harness.journal.writer import Journal, refuse_if_written
 from eyechart.harness.plan.context_fit import CellFit, context_fits
 from eyechart.harness.plan.cost import Budget
 from eyechart.harness.plan.counted_prompts import counted_prompts
 from eyechart.harness.plan.own_tasks import remember
-from eyechart.harness.plan.plan import Plan, output_budget, sample_hash
+from eyechart.harness.plan.plan import Plan, output_budget
 from eyechart.harness.run.batch.pending import PENDING_FILE
 from eyechart.harness.run.first_replies import first_count
 from eyechart.harness.run.progress import Progress
@@ -48,10 +48,11 @@ class PlannedRun:
     """A run that a command asks for, with what its folder already has."""
 
     def __init__(self, request: RunRequest, run_journal: Journal, warn: Warn) -> None:
-        """Reads the journal, which holds the lock of the folder, and adds the plan to the manifest.
+        """Reads the journals of the run, and adds the plan to the manifest.
 
         Raises:
-            JournalError: the folder cannot be used, or its answers were to other prompts.
+            JournalError: the folder cannot be used, its answers were to other prompts, or a shard
+                of the rows is being asked.
             TaskError: a sample cannot be made.
         """
         self.request = request
@@ -65,6 +66,8 @@ class PlannedRun:
         self.tried: set[str] = set()
         """Ids of samples that this command has asked before the others."""
         check_journal(request.folder)
+        if request.plan.shard.is_whole:
+            refuse_if_written(request.folder)
         self._read()
         self._check(request.known_facts)
         for cell in manifest.cells:
@@ -90,14 +93,8 @@ class PlannedRun:
         """Adds the plan to that of the manifest; tells the user if samples leave it."""
         plan = self.request.plan
         self._cells = plan.cells
-        self._sums = dict.fromkeys((cell.key for cell in self._cells), 0)
-        self._all_made = False
         manifest, before = self.manifest, {cell.key: cell for cell in self.manifest.cells}
-        manifest.complete(
-            cell
-            for cell in manifest.cells
-            if cell.fingerprint is not None and self.answered.has_record_of_all(cell, plan.shard)
-        )
+        manifest.complete(filter(self.answered.has_record_of_all, manifest.cells))
         in_batches = (self.journal.folder / PENDING_FILE).exists()  # they may be paid for by now
         was_full = {key for key in before if key[0] not in manifest.adaptive}
         chosen = self._chosen_conditions()
@@ -246,10 +243,8 @@ class PlannedRun:
 
         Samples that do not fit the model's window are recorded here and never sent.
         """
-        self._sums = dict.fromkeys(self._sums, 0)
-        self._all_made = False
         for sample in self.request.plan:
-            key = self._add(sample)
+            key = sample.key
             if self.answered.covers(sample, key) or sample.id in self.tried:
                 continue
             if in_batches is not None and in_batches.has(key, sample.index, sample.draw):
@@ -261,7 +256,6 @@ class PlannedRun:
                 yield self.answered.go_on(sample), tokens
             else:
                 return
-        self._all_made = True
 
     def note(self, record: Record) -> bool:
         """Whether the sample of the record had no answer before; notes an answer."""
@@ -270,38 +264,6 @@ class PlannedRun:
         if not record.is_error:
             self.answered.note_record(record)
         return True
-
-    def set_fingerprint(self) -> None:
-        """Writes the dataset's fingerprint into the manifest, if `samples` gave all samples."""
-        if not self._all_made:
-            return
-        sizes = {cell.key: cell.samples for cell in self._cells}
-        self.manifest.fingerprint_cells(self._sums, sizes)
-
-    def complete_fingerprint(self) -> None:
-        """Makes the samples again if the dataset's fingerprint is not known, as after a plan was
-        reduced to its answered samples.
-
-        Raises:
-            JournalError: an answer was to another prompt.
-            TaskError: a sample cannot be made.
-        """
-        planned = {cell.key for cell in self._cells}
-        cells = [cell for cell in self.manifest.cells if cell.key in planned]
-        if all(cell.fingerprint is not None for cell in cells):
-            return
-        self._sums = dict.fromkeys(self._sums, 0)
-        for sample in self.request.plan:
-            self.answered.covers(sample, self._add(sample))
-        self._all_made = True
-        self.set_fingerprint()
-
-    def _add(self, sample: Sample) -> CellKey:
-        """Adds to the fingerprint of the sample's cell, which its draws share."""
-        key = sample.key
-        if sample.draw == 1:
-            self._sums[key] = (self._sums[key] + sample_hash(sample)) % 2**256
-        return key
 
 
 Judge: TypeAlias = Callable[[Record], bool | None]
@@ -346,7 +308,7 @@ class RunWriter:
         if record.model is not None and record.model != self._model:
             self._note_model(mask(record.model)[:_NAME_CHARS])
             self._model = record.model
-        self._journal.append(record)
+        self._append(record)
         self.new += not record.is_error
         if record.latency_s is not None:
             self._progress.pace.note(record.length, record.latency_s)
@@ -397,20 +359,18 @@ class RunWriter:
     def unsent(self, sample: Sample, why: str, *, known: bool) -> None:
         """Records a sample that does not fit the window, unless an earlier command did."""
         if not known:
-            self._journal.append(overflow(sample, why))
+            self._append(overflow(sample, why))
             self.new += 1
         self._progress.answered += 1
+
+    def _append(self, record: Record) -> None:
+        record.run = self._manifest.run
+        self._journal.append(record)
 
 
 def _manifest(request: RunRequest) -> Manifest:
     """The run's manifest, read or new, with this command added."""
     task, folder = request.plan.task, request.folder
-    shard = "" if request.plan.shard.is_whole else str(request.plan.shard)
-    if not shard and (shards := unmerged_of(folder)):
-        raise JournalError(
-            f"{folder} has shards that are not merged ({len(shards)}), and their rows would be "
-            f"asked again; give 'bench merge {folder}' first, or use another {named('out')}"
-        )
     if (folder / MANIFEST).exists():
         manifest = read_manifest(folder, to_continue=True)
         if manifest.recorded is not None:
@@ -432,27 +392,23 @@ def _manifest(request: RunRequest) -> Manifest:
                 f"{folder} holds a run of {manifest.model} on another {manifest.task}; "
                 f"use another {named('out')} or {turned_on('fresh')}"
             )
-        if manifest.shard != shard:
-            raise JournalError(
-                f"{folder} holds {manifest.shard_text}, to which other rows cannot be added; "
-                "'bench merge' joins shards"
-            )
     else:
-        if (folder / SAMPLES).exists() and (folder / SAMPLES).stat().st_size:
+        if journal_size(folder):
             raise JournalError(
                 f"{folder} has answers but no {MANIFEST}, so their model and settings are unknown; "
                 f"restore the file or start over with {turned_on('fresh')}"
             )
+        digest, settings = task.spec.digest(), request.settings.given()
         manifest = Manifest(
             model=request.model.label,
             task=task.name,
             task_version=task.spec.version,
-            task_digest=task.spec.digest(),
+            task_digest=digest,
             spec=task.spec.model_dump(mode="json"),
-            settings=request.settings.given(),
+            settings=settings,
             variant=request.model.variant,
             served_as=request.model.served_as,
-            shard=shard,
+            run=run_mark(request.model.label, digest, settings),
             created=datetime.now(UTC).isoformat(timespec="seconds"),
         )
     manifest.file = "" if task.is_installed else str(task.path)

@@ -37,6 +37,8 @@ _CONFLICTS: Iterable[tuple[Side, Side, str]] = (
         *(("shard", ""), _ADAPTIVE),
         ", which chooses each sample by all replies so far: a shard has only its own",
     ),
+    *((("shard", ""), batch, ": batches share a run's rows") for batch in _BATCHES),
+    (("shard", ""), ("fresh", ON), ", which moves the whole run; use another folder"),
     *((_RAY, batch, ": each asks in its own way") for batch in _BATCHES),
     (("budget", ""), _RAY, ": no worker knows what the others spend"),
     *((("reading", "likelihood"), other, "") for other in _WRITTEN_OR_DRAWN),

@@ -339,7 +339,7 @@ class RunSettings:
     )
     shard: Shard = setting(
         Shard.read,
-        "Ask only every N-th row, from row K on; 'bench merge' joins the N.",
+        "Ask only every N-th row, from row K on, beside commands that ask the others.",
         "K/N",
         WHOLE,
         once=True,

@@ -182,8 +182,6 @@ class Cell:
     condition: Condition
     line: Line
     samples: int
-    fingerprint: int | None = None
-    """Sum of the samples' hashes, see `plan.fingerprint`; `None` until all were made."""
     draws: int = 1
     """How often each sample is asked."""
 

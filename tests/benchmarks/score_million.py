@@ -39,7 +39,7 @@ def reply(sample: Sample, rng: random.Random) -> str:
 
 
 def write_run(folder: Path, planned: Plan) -> None:
-    """A complete run's folder, or a shard's, written at once."""
+    """A complete run's folder, written at once."""
     rng = random.Random(0)
     with (folder / SAMPLES).open("wb") as file:
         for sample in planned:
@@ -56,7 +56,6 @@ def write_run(folder: Path, planned: Plan) -> None:
             task_digest=task.spec.digest(),
             spec=task.spec.model_dump(mode="json"),
             settings=asdict(Settings()),
-            shard="" if planned.shard.is_whole else str(planned.shard),
             cells=[
                 Cell(condition, line, size) for (condition, line), size in planned.sizes.items()
             ],

@@ -117,7 +117,6 @@ class BatchRun:
         return not self._run.pending and not self.batches.jobs
 
     def save(self) -> None:
-        self._run.set_fingerprint()
         self._run.save()
 
     async def begin(self, server: dict[str, object]) -> None:

@@ -125,7 +125,6 @@ def _saved(run: JudgedRun) -> str:
             **dict(zip(("length", "low", "high"), astuple(cell.line), strict=True)),
             "samples": cell.samples,
             "draws": cell.draws,
-            "sum": None,
         }
         for cell in run.manifest.cells
     ]

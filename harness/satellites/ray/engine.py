@@ -67,7 +67,9 @@ class RayEngine:
                 await fleet.facts()
                 asking.old_runs.move_away()
             journals = {
-                request.folder: stack.enter_context(Journal(request.folder, asking.warn))
+                request.folder: stack.enter_context(
+                    Journal(request.folder, asking.warn, request.journal)
+                )
                 for request in asking.requests
             }
             begun: list[TaskRun] = []

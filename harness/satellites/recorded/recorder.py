@@ -23,6 +23,7 @@ from eyechart.harness.journal.manifest import (
     MANIFEST,
     Manifest,
     read_manifest,
+    run_mark,
     write_manifest,
 )
 from eyechart.harness.journal.record import Failure, Record, Warn, read_records, record_of
@@ -32,9 +33,7 @@ from eyechart.harness.journal.writer import Journal
 from eyechart.harness.plan.own_tasks import remember
 from eyechart.harness.plan.plan import (
     drawn_again,
-    fingerprint,
     id_of_draw,
-    make_sample,
     sample_hash,
 )
 from eyechart.harness.satellites.recorded.draws import Draws, Given, given_of
@@ -273,6 +272,7 @@ class _Recorder:
                 f"the run has another row with index {record.index} on line {sample.line.length}"
             )
         self._note_model(reply)
+        record.run = self.manifest.run
         self._journal.append(record)
         self._note(record)
         self._imported.new += 1
@@ -369,8 +369,8 @@ class _Recorder:
             )
 
     def save(self, *, is_named: bool) -> None:
-        """Writes the manifest with the plan and its fingerprints, where they or its files, which
-        `is_named` tells, have changed.
+        """Writes the manifest with the plan, where it or its files, which `is_named` tells, have
+        changed.
         """
         manifest, request = self.manifest, self._request
         cells = [*self._given_cells(), *self._own_cells()]
@@ -390,9 +390,7 @@ class _Recorder:
 
     def _given_cells(self) -> Iterator[Cell]:
         for (condition, line), hashes in self._given.items():
-            samples = max(hashes) + 1
-            total = sum(hashes.values()) % 2**256 if len(hashes) == samples else None
-            yield Cell(condition, line, samples, total, draws=self._most[condition, line])
+            yield Cell(condition, line, max(hashes) + 1, draws=self._most[condition, line])
 
     def _own_cells(self) -> Iterator[Cell]:
         """The cells of the task's own samples: on its lines, or on exact ones where one sample lies
@@ -413,21 +411,7 @@ class _Recorder:
             yield from self._item_cells(indexes)
             return
         for (condition, line), places in indexes.items():
-            samples = max(places) + 1
-            yield self._cell(condition, line, samples, places)
-
-    def _cell(
-        self, condition: Condition, line: Line, samples: int, asked: Mapping[int, int]
-    ) -> Cell:
-        """A cell whose rows the task makes; `asked` has the draws of each index. It has a
-        fingerprint if all its samples are there.
-        """
-        total = None
-        if len(asked) == samples:
-            task, seed = self._request.task, self._finder.seed
-            made = (make_sample(task, condition, line, index, seed) for index in range(samples))
-            total = fingerprint(made)
-        return Cell(condition, line, samples, total, draws=max(asked.values(), default=1))
+            yield Cell(condition, line, max(places) + 1, max(places.values()))
 
     def _item_cells(self, indexes: Mapping[CellKey, Mapping[int, int]]) -> Iterator[Cell]:
         """All items of the task under each condition that has a reply."""
@@ -435,7 +419,8 @@ class _Recorder:
         for condition in dict.fromkeys(condition for condition, _ in indexes):
             for length in sorted({*task.lengths, *(line.length for _, line in indexes)}):
                 line, samples = Line.exact(length), task.items_at(length) or 0
-                yield self._cell(condition, line, samples, indexes.get((condition, line), {}))
+                asked = indexes.get((condition, line), {})
+                yield Cell(condition, line, samples, max(asked.values(), default=1))
 
 
 def _replied(sample: Sample, reply: RecordedReply, origin: str) -> Record:
@@ -483,13 +468,15 @@ def _manifest(request: ImportRequest) -> Manifest:
     task, folder = request.task, request.folder
     if (folder / MANIFEST).exists():
         return read_manifest(folder)
+    digest, settings = task.spec.digest(), {**Settings().given(), **_UNKNOWN}
     manifest = Manifest(
         model=request.model,
         task=task.name,
         task_version=task.spec.version,
-        task_digest=task.spec.digest(),
+        task_digest=digest,
         spec=task.spec.model_dump(mode="json"),
-        settings={**Settings().given(), **_UNKNOWN},
+        settings=settings,
+        run=run_mark(request.model, digest, settings),
         file="" if task.is_installed else str(task.path),
         recorded=Recorded(),
         created=datetime.now(UTC).isoformat(timespec="seconds"),

@@ -370,7 +370,7 @@ class Evaluation:
                 generator=spec.generator,
                 items=spec.items,
                 seed=manifest.settings.get("seed"),
-                dataset_fingerprint=manifest.fingerprint,
+                dataset_fingerprint=self.publishable.run.fingerprint(),
                 samples=sum(cell.samples for cell in manifest.cells),
             ),
         }
