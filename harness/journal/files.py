@@ -89,11 +89,21 @@ def replace_file(path: Path, content: bytes, *, durable: bool = False) -> None:
     Raises:
         JournalError: the file cannot be written; the old one is unchanged.
     """
+    with replacing(path, durable=durable) as file:
+        file.write(content)
+
+
+@contextlib.contextmanager
+def replacing(path: Path, *, durable: bool = False) -> Iterator[BinaryIO]:
+    """A context with a new file, which replaces the one at `path` if the context ends without an
+    error, see `replace_file`.
+    """
     partial = path.with_name(f"{path.name}.{_HOST}.{os.getpid()}.tmp")
     try:
         with writing(path):
             _remove_partials(path)
-            partial.write_bytes(content)
+            with partial.open("wb") as file:
+                yield file
             if path.exists():
                 partial.chmod(stat.S_IMODE(path.stat().st_mode))
             if durable:
