@@ -47,6 +47,20 @@ def test_rows_that_name_no_model_are_said(lab: Lab) -> None:
     take(lab, path, task, "--where", "modle=", model="e").one_line(2, "'modle'", "'model'")
 
 
+def test_names_that_differ_in_case_alone_share_no_run(lab: Lab) -> None:
+    """Where a file system has one folder for both, no reply of the second joins the first."""
+    task = letters(lab, [2, 4])
+    path = said(lab, [{"id": f"q{place}", "reply": "2"} for place in (0, 1)])
+    take(lab, path, task, model="them")
+    replies = (lab.the_run() / "samples.jsonl").read_bytes()
+    (lab.out / "runs" / "THEM").symlink_to(lab.out / "runs" / "them")  # as such a system has it
+    other = said(lab, [{"id": f"q{place}", "reply": "4"} for place in (0, 1)])
+    done = take(lab, other, task, model="THEM")
+    done.one_line(1, "holds a run of them, which this file system does not tell apart from THEM")
+    (lab.out / "runs" / "THEM").unlink()
+    assert (lab.the_run() / "samples.jsonl").read_bytes() == replies
+
+
 def test_a_key_in_place_of_a_model_is_refused(lab: Lab) -> None:
     """As an option or in a column, and no message shows it."""
     task, key = letters(lab, [2]), "sk-proj-AbC0123456789defghij"

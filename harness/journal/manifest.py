@@ -23,7 +23,7 @@ from eyechart.harness.journal.manifest_fields import ManifestFields
 from eyechart.harness.journal.recorded import Recorded
 from eyechart.harness.spec import VARIANT, Cell, CellKey, Condition, Settings, TaskSpec, exact_json
 from eyechart.providers.base import sampling_of
-from eyechart.providers.naming import turned_on
+from eyechart.providers.naming import named, turned_on
 from eyechart.providers.secrets import masked_fields
 
 MANIFEST, _LOCK = record.MANIFEST, "manifest.lock"
@@ -284,6 +284,18 @@ def read_manifest(folder: Path, *, to_continue: bool = False) -> Manifest:
     except ValueError as error:
         problem = " ".join(str(error).split())
     raise _unreadable(path, problem, to_continue=to_continue)
+
+
+def check_names(folder: Path, manifest: Manifest, model: str, task: str) -> None:
+    """Raises `JournalError` if the run in `folder` is of a model or a task whose name differs from
+    this one in case alone.
+    """
+    for one, other in zip((manifest.model, manifest.task), (model, task), strict=True):
+        if one != other and one.casefold() == other.casefold():
+            raise JournalError(
+                f"{folder} holds a run of {one}, which this file system does not tell apart from "
+                f"{other}; use another name or {named('out')}"
+            )
 
 
 def _unreadable(path: Path, problem: str, *, to_continue: bool) -> JournalError:

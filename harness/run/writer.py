@@ -20,6 +20,7 @@ from eyechart.harness.journal.kept import keep
 from eyechart.harness.journal.manifest import (
     MANIFEST,
     Manifest,
+    check_names,
     read_manifest,
     run_mark,
     write_manifest,
@@ -385,7 +386,7 @@ def _manifest(request: RunRequest) -> Manifest:
                 f"server, and this command asks {now}; use "
                 f"another {named('name')} or {named('out')}, or {turned_on('fresh')}"
             )
-        _check_names(request, manifest)
+        check_names(folder, manifest, request.model.label, task.name)
         identity = request.model.label, task.spec.digest(), request.settings.given()
         if (manifest.model, manifest.task_digest, manifest.settings) != identity:
             raise JournalError(
@@ -419,17 +420,6 @@ def _manifest(request: RunRequest) -> Manifest:
     if command not in manifest.commands:
         manifest.commands.append(command)
     return manifest
-
-
-def _check_names(request: RunRequest, manifest: Manifest) -> None:
-    """Raises `JournalError` if the folder is that of a name which differs in case alone."""
-    now = request.model.label, request.plan.task.name
-    for one, other in zip((manifest.model, manifest.task), now, strict=True):
-        if one != other and one.casefold() == other.casefold():
-            raise JournalError(
-                f"{request.folder} holds a run of {one}, which this file system does not tell "
-                f"apart from {other}; use another name or {named('out')}"
-            )
 
 
 def _check_server(request: RunRequest, manifest: Manifest, facts: dict[str, Any]) -> None:

@@ -22,6 +22,7 @@ from eyechart.harness.journal.line_finder import LineFinder
 from eyechart.harness.journal.manifest import (
     MANIFEST,
     Manifest,
+    check_names,
     read_manifest,
     run_mark,
     write_manifest,
@@ -467,7 +468,9 @@ def _manifest(request: ImportRequest) -> Manifest:
     """The run's manifest, read or new."""
     task, folder = request.task, request.folder
     if (folder / MANIFEST).exists():
-        return read_manifest(folder)
+        manifest = read_manifest(folder)
+        check_names(folder, manifest, request.model, task.name)
+        return manifest
     digest, settings = task.spec.digest(), {**Settings().given(), **_UNKNOWN}
     manifest = Manifest(
         model=request.model,
