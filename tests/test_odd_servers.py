@@ -218,11 +218,11 @@ def test_a_header_is_given_again_to_ask_more(lab: Lab, door: str) -> None:
         first, second = sorted(lab.folder.rglob("counting/sum@*"))
         lab.bench("gate", "--save", "base.json", first)
         sent = len(server.asked)
-        more = ("--ask", "--base-url", server.base_url, *given)
+        asking = ("--ask", "--base-url", server.base_url, *given)
         if door == "Python":
             compare(first, second, ask=True, base_url=server.base_url, header=given[1])
         else:
-            lab.bench(door, first if door == "compare" else "base.json", second, *more)
+            lab.bench(door, first if door == "compare" else "base.json", second, *asking)
         posts = [one for one in server.asked[sent:] if one.body]
     assert posts
     assert {one.headers.get("x-gateway") for one in posts} == {f"Bearer {GATEWAY_KEY}"}
