@@ -528,9 +528,9 @@ def test_other_readings_of_normal_forms() -> None:
 def test_long_replies_take_linear_time(answer: Answer, piece: str, phrase: str) -> None:
     """No pattern backtracks."""
     target = 3.5 if answer is NUMBER else "red"
-    began = time.perf_counter()
+    began = time.process_time()
     judged(phrase + piece * 30_000, answer, target)
-    assert time.perf_counter() - began < 5
+    assert time.process_time() - began < 5
 
 
 @pytest.mark.parametrize("kind", ["symbol", "text", "code"])

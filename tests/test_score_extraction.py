@@ -945,6 +945,143 @@ def test_other_types_beside_letters_of_scripts_without_spaces() -> None:
     assert judged("Final answer: \u9009B\u3002", letters, "green").outcome == "correct"
 
 
+CAT, TOKYO = "\u732b", "\u6771\u4eac"
+
+
+@pytest.mark.parametrize(
+    ("target", "said", "outcome"),
+    [
+        *(
+            (CAT, said, "correct")
+            for said in ("猫です", "猫です。", "猫だ", "これは猫です", "猫でした")
+        ),
+        *(
+            (CAT, said, "correct")
+            for said in ("答え：猫", "最后一个符号是猫。", "答案是「猫」。", "我认为是猫吧")
+        ),
+        *(("고양이", said, "correct") for said in ("고양이입니다.", "정답은 고양이입니다")),
+        *(("五", said, "correct") for said in ("答案是五。", "五", "答案为五")),
+        *(("b7", said, "correct") for said in ("最后是b7个", "最后是b7。", "b7です", "答え：b7")),
+        *((one, one, "correct") for one in ("猫です", "はな", "からだ", "是", "不是", "不同")),
+        *(
+            (CAT, said, "incorrect")
+            for said in ("犬です", "犬猫です", "子猫", "猫か犬です", "猫と犬です")
+        ),
+        *(
+            (CAT, said, "unparsed")
+            for said in ("猫ではない", "猫じゃないです", "不是猫", "猫ではありません")
+        ),
+        *((CAT, said, "unparsed") for said in ("わかりません", "猫？", "不是狗，是猫")),
+        *(("五", said, "incorrect") for said in ("答案是五十。", "十五です", "答案是二五")),
+        *(("b7", said, "incorrect") for said in ("最后是b77个", "最后是7个", "最后是ab7。")),
+        *(
+            ("b7", said, "unparsed")
+            for said in ("最后是b7和b8", "最后是第b7个", "最后不是b7", "b7还是b8")
+        ),
+        *((("k", said, "unparsed")) for said in ("答案不是k。", "kではない")),
+    ],
+)
+def test_symbols_in_sentences_without_spaces(target: str, said: str, outcome: str) -> None:
+    """Behind a verb or a particle, and before a polite ending; what is more is another symbol."""
+    for reply in (said, f"Final answer: {said}", f"Hm.\n{said}"):
+        verdict = judged(reply, SYMBOL, target)
+        assert verdict.outcome == outcome, (reply, verdict)
+
+
+def test_the_case_of_symbols_in_sentences_without_spaces() -> None:
+    """It counts unless the task says otherwise."""
+    mild = Answer(type="symbol", case=False)
+    for said in ("最后是kX。", "kXです", "答案是kx"):
+        assert judged(said, mild, "Kx").outcome == "correct"
+        assert judged(said, SYMBOL, "Kx").outcome == "incorrect"
+        assert judged(said, mild, "Ky").outcome == "incorrect"
+
+
+@pytest.mark.parametrize(
+    ("target", "said", "is_right"),
+    [
+        *(
+            (TOKYO, said, True)
+            for said in ("東京です", "東京です。", "東京だ。", "「東京」です。", "東京でした")
+        ),
+        *(
+            (TOKYO, said, True)
+            for said in (
+                "答えは東京です",
+                "答えは東京",
+                "正解は、東京です！",
+                "答案是東京。",
+                "答案：東京",
+            )
+        ),
+        *(("서울", said, True) for said in ("서울입니다.", "정답은 서울입니다")),
+        *(("The Tower", said, True) for said in ("The Towerです", "答案是The Tower。")),
+        *((one, one, True) for one in ("東京です", "答えは東京です", "私は猫である")),
+        *(
+            (TOKYO, said, False)
+            for said in ("東京都", "東京都です", "答えは東京都です", "西東京です")
+        ),
+        *(
+            (TOKYO, said, False)
+            for said in ("東京ではない", "東京ではありません", "東京じゃないです", "東京以外です")
+        ),
+        *(
+            (TOKYO, said, False)
+            for said in (
+                "答案不是東京",
+                "答案不会是東京",
+                "是不是東京",
+                "東京ですか？",
+                "東京か大阪です",
+            )
+        ),
+        *((TOKYO, said, False) for said in ("東京は首都です", "答えは大阪です", "東京と大阪です")),
+    ],
+)
+def test_texts_in_sentences_without_spaces(target: str, said: str, is_right: bool) -> None:
+    """As symbols; a text is never unparsed for it."""
+    outcome = "correct" if is_right else "incorrect"
+    for reply in (said, f"Final answer: {said}", f"Final answer:\n{said}\n"):
+        verdict = judged(reply, TEXT, target)
+        assert verdict.outcome == outcome, (reply, verdict)
+
+
+def test_a_sentence_may_state_a_text_without_spaces() -> None:
+    """Only without the answer phrase, as in English."""
+    said = "日本の首都は東京です。"
+    assert judged(said, TEXT, TOKYO).outcome == "correct"
+    assert judged(f"Final answer: {said}", TEXT, TOKYO).outcome == "incorrect"
+    assert judged("“Caf\u00e9: kiwi”", TEXT, "kiwi").outcome == "incorrect"
+
+
+@pytest.mark.parametrize(
+    ("target", "said", "is_right"),
+    [
+        *(
+            ("a, b", said, True)
+            for said in ("a、b", "a，b", "a, b", "a，b。", "a、 b", "「a」、「b」")
+        ),
+        *(
+            ("甲, 乙, 丙", said, True)
+            for said in ("甲，乙，丙。", "甲、乙、丙", "甲、乙, 丙", "甲、\n乙、\n丙")
+        ),
+        *(("1, 2", said, True) for said in ("1、2", "1，2.0")),
+        *(("a、b, c", said, True) for said in ("a、b, c",)),
+        *(("a, b", said, False) for said in ("a、b、c", "b、a", "a。b", "a・b", "ab", "a、")),
+        *(("a、b, c", said, False) for said in ("a、b、c", "a, b, c")),
+    ],
+)
+def test_lists_with_the_commas_of_chinese_and_japanese(
+    target: str, said: str, is_right: bool
+) -> None:
+    """They separate items where a comma does."""
+    for reply in (f"Final answer: {said}", f"Final answer: {said}\nDone.", said):
+        verdict = judged(reply, Answer(type="list"), target)
+        assert verdict.outcome == ("correct" if is_right else "incorrect"), (reply, verdict)
+    other = Answer(type="list", item_separator=";")
+    assert judged("Final answer: a、b", other, "a; b").outcome == "incorrect"
+
+
 @pytest.mark.parametrize(
     ("reply", "value"),
     [

@@ -44,6 +44,7 @@ from .markup import (
     readings,
     undress,
 )
+from .unspaced import said_places, said_symbol
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -110,8 +111,11 @@ def symbol(answer: AnswerLine) -> Found | str:
     line, with_quotes = answer.bare, marked(answer.text, answer.bare)
     leads = [0, *(lead.end() for lead in ANSWER_IS.finditer(line))][-2:]
     bullets = BULLETS.match(line)
-    is_sentence = is_unspaced_sentence(line)
-    for lead in () if is_sentence else (bullets.end() if bullets else 0, *leads):
+    first = bullets.end() if bullets else 0
+    said = said_symbol(line, *peel(line, first, len(line), QUOTES | BRACKETS))
+    if said is not None:
+        return said
+    for lead in () if is_unspaced_sentence(line) else (first, *leads):
         start, end = peel(line, lead, len(line), QUOTES | BRACKETS)
         if _TOKEN_ALONE.fullmatch(line, start, end):
             token = line[start:end]
@@ -293,7 +297,8 @@ def text_answer(
             newline = bare.find("\n", solid.start() if solid else layers[-1][0], end)
             if first_line and newline >= 0:
                 layers = undress(text, phrase_end, newline, opened) or layers
-            return replace(_all_of(text, layers), by_phrase=True, whole=newline >= 0)
+            found = _with_said(text, _all_of(text, layers), by_phrase=True)
+            return replace(found, by_phrase=True, whole=newline >= 0)
         end = phrase_start
     if phrases:
         return Extracted(None, why="nothing after the answer phrase")
@@ -307,7 +312,14 @@ def text_answer(
         if stated := pattern.match(text, start, end):
             said = _found(text, undress(text, *stated.span(1)))
             found = replace(found, dressed=(*found.dressed, *said))
-    return found
+    return _with_said(text, found, by_phrase=False)
+
+
+def _with_said(text: str, found: Extracted, *, by_phrase: bool) -> Extracted:
+    """`found`, and what it says if it is a sentence without spaces."""
+    places = said_places(text, found.start, found.end, by_phrase=by_phrase)
+    said = [one for place in places for one in _found(text, undress(text, *place))]
+    return replace(found, dressed=(*found.dressed, *said)) if said else found
 
 
 _SAID = re.compile(

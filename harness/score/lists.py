@@ -1,6 +1,7 @@
 """Reads a list of items and compares it with another.
 
-Commas separate the items, so an item has none, unless the task names another separator. The line
+Commas separate the items, so an item has none, unless the task names another separator. Those of
+Chinese and Japanese do so as well, unless the target has them. The line
 after the answer phrase is the list; a line that ends with a comma goes on in the next. Where a
 bullet or a number begins that line, each such line is an item. Brackets around the list, quotes and
 markup in pairs around an item, one full stop at the end, and `and` or `or` after the last separator
@@ -39,6 +40,8 @@ _DIGITS = re.compile(r"([-+]?)(\d++)(?:\.(\d++))?")
 _PLAIN = re.compile(r"[^\W_](?:[\w ]*+(?<=[^\W_]))?")
 _COMMA = ","
 """Between the items of a list, unless a task names another."""
+_COMMAS = (",", "\uff0c", "\u3001")
+_WIDE_COMMA = re.compile(r"\s*+[\uff0c\u3001]\s*+")
 
 
 def _place_of(text: str, bare: str, start: int, end: int) -> tuple[int, int, bool]:
@@ -60,7 +63,7 @@ def _place_of(text: str, bare: str, start: int, end: int) -> tuple[int, int, boo
         if more is None:
             return first, newline, True
         following = bare.rfind("\n", newline, more.start()) + 1
-        goes_on = _BULLET.match(text, following, end) if bulleted else line.endswith(",")
+        goes_on = _BULLET.match(text, following, end) if bulleted else line.endswith(_COMMAS)
         if not goes_on:
             return first, newline, True
         at = following
@@ -75,7 +78,7 @@ def _items_of(text: str, start: int, end: int, form: AnswerForm) -> list[str]:
         items = _parts(text[start:end], form)
     if len(items) > 1:
         items[-1] = _LAST.sub("", items[-1], count=1)
-    items = [tidy(item.rstrip().rstrip(",")) for item in items]
+    items = [tidy(item.rstrip().rstrip("".join(_COMMAS))) for item in items]
     return items[:-1] if len(items) > 1 and not items[-1] else items
 
 
@@ -221,7 +224,11 @@ class List(AnswerType):
 
     def compare(self, read: Extracted, reply: str, targets: Targets, form: AnswerForm) -> Verdict:
         target = _items(str(targets[0]), form)
-        said = (Found(str(read.value), read.start, read.end), *reversed(read.dressed))
+        said = [Found(str(read.value), read.start, read.end), *reversed(read.dressed)]
+        if _separator(form) == _COMMA and _WIDE_COMMA.search(str(read.value)):
+            said += [
+                one._replace(value=_WIDE_COMMA.sub(_joint(form), str(one.value))) for one in said
+            ]
         verdicts = [_verdict_on_items(one, target, form) for one in said]
         return max(verdicts, key=lambda verdict: verdict.similarity or 0)
 
