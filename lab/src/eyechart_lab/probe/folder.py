@@ -17,11 +17,11 @@ import msgspec
 import orjson
 from filelock import FileLock, Timeout
 
+from eyechart import Task
 from eyechart.harness.errors import JournalError
 from eyechart.harness.journal.files import replace_file
 from eyechart.harness.journal.manifest import run_folder
 from eyechart.harness.spec import CellKey, Condition, Line, Settings
-from eyechart.harness.task.catalogue import Task
 from eyechart.providers.naming import named
 
 _FIELDS: dict[str, type] = {

@@ -66,8 +66,11 @@ def probe(
                 warn(f"{model.name.label}: {missing}")
             for planned in plans:
                 folder = probe_folder(out, model.name.label, planned.task, settings)
-                manifest = _manifest(planned, model, inside, command)
-                code = max(code, _probe_one(planned, inside, folder, measures, manifest))
+                try:
+                    probe_one(planned, model, inside, folder, measures, command=command)
+                except KeyboardInterrupt:
+                    say("interrupted; what was measured is saved, and the same command continues")
+                    code = INTERRUPTED
                 rows, frame, changes = write_tables(folder)
                 if as_json:
                     documents.append(
@@ -83,23 +86,24 @@ def probe(
     return code
 
 
-def _probe_one(
-    planned: Plan, inside: Inside, folder: Path, measures: Sequence[str], manifest: dict[str, Any]
-) -> int:
-    """Probes one model on one task, prints what was left out, and returns the exit code."""
+def probe_one(
+    planned: Plan,
+    model: ProbedModel,
+    inside: Inside,
+    folder: Path,
+    measures: Sequence[str],
+    *,
+    command: str = "",
+) -> None:
+    """Probes one model on one task, into a folder, and prints what was left out."""
     name = planned.task.name
     with ProbeFolder(folder) as writer, counting_bar() as bar:
-        writer.describe(manifest)
+        writer.describe(_manifest(planned, model, inside, command))
         probing = Probe(planned, inside, writer, measures)
         shown = bar.add_task(one_line(name), total=planned.size)
-        try:
-            probing.run(lambda done, total: bar.update(shown, completed=done, total=total))
-        except KeyboardInterrupt:
-            say("interrupted; what was measured is saved, and the same command continues")
-            return INTERRUPTED
+        probing.run(lambda done, total: bar.update(shown, completed=done, total=total))
     _warn_of(name, probing.result)
     _warn_of_rows(planned, measures)
-    return COMPLETE
 
 
 def _manifest(planned: Plan, model: ProbedModel, inside: Inside, command: str) -> dict[str, Any]:

@@ -10,11 +10,10 @@ from typing import Any
 
 import numpy as np
 
+from eyechart import Run, run
 from eyechart.harness.analysis.judged_run import JudgedCondition, JudgedRun, part_of, read_run
 from eyechart.harness.analysis.results import has_results, write_results
 from eyechart.harness.errors import JournalError
-from eyechart.harness.face.ask import run
-from eyechart.harness.face.result import Run
 from eyechart.harness.face.run_options import models_of
 from eyechart.harness.journal.manifest import MANIFEST
 from eyechart.harness.journal.record import Warn

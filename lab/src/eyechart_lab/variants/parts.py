@@ -13,8 +13,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Generic, TypeVar
 
-from eyechart.harness.errors import EyechartError
-from eyechart.providers.base import ProviderError
+from eyechart import EyechartError, ProviderError
 from eyechart_lab.variants.asking import Cell, ask, cells_of, not_asked
 from eyechart_lab.variants.data import make_examples
 from eyechart_lab.variants.folders import LabFolder, Model, keep_model

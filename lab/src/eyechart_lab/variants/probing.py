@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
-import contextlib
-import io
-import json
-import os
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from contextlib import closing
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
-from unittest import mock
 
-from eyechart.harness.cli.defaults import PREFIX
-from eyechart.harness.errors import COMPLETE, INTERRUPTED, JournalError
+from eyechart.harness.cli.documents import rows_of
+from eyechart.harness.face.run_options import shaping
+from eyechart.harness.plan import selection
 from eyechart.harness.plan.plan import Plan
+from eyechart.harness.settings.run_settings import RunSettings
+from eyechart.providers.base import ModelSettings
+from eyechart.providers.registry import parse_model
+from eyechart_lab.probe.folder import probe_folder
+from eyechart_lab.probe.inside import open_inside
+from eyechart_lab.probe.measures.catalogue import check_measures
+from eyechart_lab.probe.probe_command import ProbedModel, probe_one
+from eyechart_lab.probe.table import write_tables
 from eyechart_lab.variants.folders import Model
-from eyechart_lab.variants.probe_verb import probe_verb
 from eyechart_lab.variants.reading import Lab
-from eyechart_lab.variants.study import Probe
 
 UNTRAINED, TRAINED = "untrained", "trained"
 """The states in which a model is measured."""
@@ -43,15 +46,20 @@ class Inside:
 
 
 def measured(lab: Lab, model: Model, state: str, folder: Path) -> Iterator[Inside]:
-    """Measures the model in `folder` on the rows of every task."""
-    assert lab.spec.probe is not None
-    for task, plan in zip(lab.spec.tasks, lab.plans, strict=True):
-        usual = "none" if "lengths" in task.settings else plan.task.spec.usual_spread
-        spread = task.settings.get("spread", usual)
-        document = _probe(plan, spread, lab.spec.probe, folder, model.runs / state)
-        for one in document["probes"]:
-            shown = {(row["measure"], row["quantity"]) for row in one["changes"]}
-            yield from _rows(plan, model, state, one["rows"], shown)
+    """Measures the model in `folder` on the rows of every task, as `bench probe` does."""
+    wanted = lab.spec.probe
+    assert wanted is not None
+    name = parse_model(f"hf/{folder.resolve()}")
+    for of_study in lab.plans:
+        plan = replace(of_study, samples=wanted.samples)
+        settings = shaping(RunSettings(seed=plan.seed), selection.system_prompt([plan], None))
+        probed = ProbedModel(name, ModelSettings(name.model, system=settings.system))
+        place = probe_folder(model.runs / state, name.label, plan.task, settings)
+        with closing(open_inside(name, probed.settings)) as inside:
+            probe_one(plan, probed, inside, place, check_measures(wanted.measures))
+        _, frame, changes = write_tables(place)
+        shown = set(zip(changes["measure"], changes["quantity"], strict=True))
+        yield from _rows(plan, model, state, rows_of(frame), shown)
 
 
 def _rows(
@@ -83,43 +91,3 @@ def _rows(
             length=int(length),
             value=sum(last) / len(last),
         )
-
-
-def _probe(plan: Plan, spread: str, wanted: Probe, folder: Path, out: Path) -> dict[str, Any]:
-    """The document that `bench probe --json` prints.
-
-    Raises:
-        JournalError: the probe did not come to its end.
-        KeyboardInterrupt: it was interrupted.
-    """
-    values: dict[str, list[str]] = {}
-    for condition in plan.conditions:
-        for axis, value in condition.items():
-            values.setdefault(axis, []).append(value)
-    arguments = [
-        *("--model", f"hf/{folder.resolve()}", "--task", str(plan.task.path)),
-        *("--lengths", ",".join(str(line.length) for line in plan.lines)),
-        *("--spread", spread, "--samples", str(wanted.samples)),
-        *("--measure", ",".join(wanted.measures)),
-        *("--seed", str(plan.seed), "--out", str(out.resolve()), "--json"),
-    ]
-    for axis, names in values.items():
-        arguments += ["--axis", f"{axis}={','.join(dict.fromkeys(names))}"]
-    printed = io.StringIO()
-    out.mkdir(parents=True, exist_ok=True)
-    with _without_defaults(out), contextlib.redirect_stdout(printed):
-        code = probe_verb().main(args=arguments, prog_name="bench probe", standalone_mode=False)
-    if code == INTERRUPTED:
-        raise KeyboardInterrupt
-    if code != COMPLETE:
-        raise JournalError(f"{folder} cannot be probed")
-    document: dict[str, Any] = json.loads(printed.getvalue())
-    return document
-
-
-@contextlib.contextmanager
-def _without_defaults(folder: Path) -> Iterator[None]:
-    """A context without the defaults of files and of the environment."""
-    kept = {name: value for name, value in os.environ.items() if not name.startswith(PREFIX)}
-    with contextlib.chdir(folder), mock.patch.dict(os.environ, kept, clear=True):
-        yield

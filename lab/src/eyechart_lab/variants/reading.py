@@ -21,8 +21,8 @@ from eyechart.harness.task.problems import file_error
 from eyechart.harness.task.source import Problem, YamlFile
 from eyechart.providers.close_match import did_you_mean
 from eyechart.providers.naming import spelled
+from eyechart_lab.probe.measures.catalogue import check_measures
 from eyechart_lab.variants.data import Learnt
-from eyechart_lab.variants.probe_verb import problem_of_measure
 from eyechart_lab.variants.study import (
     TASK_OF_LAB,
     LabSpec,
@@ -157,9 +157,11 @@ def _problems(file: YamlFile, spec: LabSpec) -> Iterator[Problem]:
     yield from _of_variants(file, spec)
     yield from _of_tasks(file, spec)
     for number, name in enumerate(spec.probe.measures if spec.probe else ()):
-        if problem := problem_of_measure(name):
+        try:
+            check_measures([name])
+        except UsageError as error:
             place = file.position(["probe", "measures", number])
-            yield Problem(place, f"measures: {problem}")
+            yield Problem(place, f"measures: {' '.join(error.lines)}")
 
 
 def _of_variants(file: YamlFile, spec: LabSpec) -> Iterator[Problem]:

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from functools import cache
 from typing import NamedTuple
 
-from eyechart.harness.spec import Condition, Item
-from eyechart.harness.task.catalogue import Task, built_in_files, open_task
+from eyechart import Item, Task, load_task
+from eyechart.harness.spec import Condition
 
 GROUP = 5
 """Symbols in a group of worked-out counting."""
@@ -66,7 +66,7 @@ class Example:
 @cache
 def tasks() -> dict[str, Task]:
     """The known tasks by name, opened on the first call."""
-    return {name: open_task(name, path) for name, path in built_in_files().items() if name in KNOWN}
+    return {name: load_task(name) for name in sorted(KNOWN)}
 
 
 def batch(rng: random.Random, rows: int, longest: int) -> list[Example]:

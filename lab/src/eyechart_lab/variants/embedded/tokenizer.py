@@ -14,8 +14,8 @@ from functools import cache
 
 from tokenizers import Tokenizer
 
+from eyechart import Task
 from eyechart.harness.spec import Condition
-from eyechart.harness.task.catalogue import Task
 from eyechart.providers.tiny.chat import ROW_LETTERS
 from eyechart.providers.tiny.tokenizer import PIECE
 from eyechart_lab.variants import tokens
