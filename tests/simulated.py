@@ -1,4 +1,4 @@
-"""Curves of simulated answers on the lines of a built-in task."""
+"""Simulated answers on the lines of a built-in task."""
 
 from __future__ import annotations
 
@@ -7,6 +7,9 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 
 from eyechart.harness.analysis.curve import Curve, Floats
+from eyechart.harness.analysis.limits import Numbers, Scored
+from eyechart.harness.score.outcomes import Outcome
+from eyechart.harness.score.readings import Reading
 from eyechart.harness.spec import Line, line_start, lines_of
 
 LENGTHS = (5, 7, 10, 15, 22, 33, 50, 75, 110, 160, 240, 350, 500)
@@ -43,4 +46,41 @@ def simulated(
         np.where(scored, right, False).astype(float),
         scored.astype(float),
         np.where(scored, lengths, np.nan),
+    )
+
+
+Observer = Callable[[Floats, np.random.Generator], Floats]
+"""Targets, one row for each row of symbols -> answers; NaN for a reply without one."""
+
+
+def counted(
+    observer: Observer,
+    n: int,
+    seed: int = 0,
+    *,
+    lines: Sequence[Line] = LINES,
+    targets: Callable[[Floats, np.random.Generator], Floats] = lambda lengths, _: lengths,
+    unread: Outcome = Outcome.UNPARSED,
+    own_rows: bool = False,
+) -> Scored:
+    """Answers of a model that counts `n` rows on each line; `targets` of their lengths. Replies
+    without an answer have the outcome `unread`.
+    """
+    rng = np.random.default_rng(seed)
+    lengths = np.array([[line.length_of(row, _START) for line in lines] for row in range(n)], float)
+    wanted = targets(lengths, rng)
+    answers = observer(wanted, rng)
+    read = np.where(answers == wanted, Outcome.CORRECT.place, Outcome.INCORRECT.place)
+    not_read = Reading.UNREAD if unread is Outcome.UNPARSED else Reading.LEFT_OUT
+    indexes, places = np.indices(lengths.shape)
+    return Scored(
+        lines,
+        places.ravel(),
+        indexes.ravel(),
+        lengths.ravel().astype(int),
+        np.where(np.isnan(answers), unread.place, read).ravel(),
+        np.where(np.isnan(answers), not_read, Reading.AS_JUDGED).ravel(),
+        has_same_rows=not own_rows,
+        own_rows=own_rows,
+        numbers=Numbers(wanted.ravel(), answers.ravel()),
     )

@@ -14,8 +14,7 @@ import numpy.typing as npt
 
 from eyechart.harness.analysis.curve import Floats
 from eyechart.harness.analysis.interval import Bound
-from eyechart.harness.analysis.judged_run import JudgedCondition, JudgedRun
-from eyechart.harness.analysis.judged_samples import as_float
+from eyechart.harness.analysis.judged_run import JudgedCondition
 from eyechart.harness.spec.columns import CAPACITY
 
 MOST_RELATIVE_ERROR = 0.05
@@ -40,13 +39,14 @@ def capacity(judged: JudgedCondition) -> Capacity | None:
     """
     if judged.scored_cells.empty:
         return None
-    columns = ("cell", "answer", "signed_error")
-    cells, answers, errors = (judged.run.samples[name].to_numpy() for name in columns)
+    columns = ("cell", "answer", "wanted", "signed_error")
+    cells, answers, targets, errors = (judged.run.samples[name].to_numpy() for name in columns)
     lengths = {cell.length for cell in judged.planned}
     failed = {
         cell.length
         for place, cell in zip(judged.places, judged.planned, strict=True)
-        if not _passes(judged.run, answers[here := cells == place], errors[here], cell.samples)
+        for here in [cells == place]
+        if not _passes(answers[here], targets[here], errors[here], cell.samples)
     }
     if failed == lengths:
         return Capacity(Bound("<", min(lengths)), min(lengths))
@@ -55,14 +55,12 @@ def capacity(judged: JudgedCondition) -> Capacity | None:
     return Capacity(Bound(">" if fails_at is None else "=", longest), fails_at)
 
 
-def _passes(run: JudgedRun, places: npt.NDArray[np.int64], errors: Floats, planned: int) -> bool:
-    """Whether every sample of a cell was read, and near enough to its target in the mean: `places`
-    of answers in `run.answers`, and their signed errors.
+def _passes(answers: npt.NDArray[np.int64], targets: Floats, errors: Floats, planned: int) -> bool:
+    """Whether every sample of a cell was read, and near enough to its target in the mean: places of
+    the answers (-1 for none), their targets and their signed errors.
     """
-    answers = places.tolist()
-    if len(answers) < planned or not answers or min(answers) < 0:
+    if len(answers) < max(planned, 1) or answers.min() < 0:
         return False
-    targets = np.array([as_float(run.answers[answer]) for answer in answers]) - errors
     with np.errstate(divide="ignore", invalid="ignore"):
         relative = np.where(errors == 0, 0.0, np.abs(errors) / np.abs(targets))
     mean = float(relative.mean())

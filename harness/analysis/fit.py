@@ -65,7 +65,7 @@ class Fit:
     answer is the mean of several draws."""
     chance: float = 0.0
     """Mean accuracy of guesses, where it is known."""
-    gaps: Sequence[tuple[int, int]] = ()
+    gaps: Sequence[tuple[float, float]] = ()
     """Neighbouring lengths between which no length was answered, ascending."""
 
     @property

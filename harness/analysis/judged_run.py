@@ -35,7 +35,9 @@ from eyechart.harness.analysis.draws import Drawn, drawn, mean_pass_at, rows_of
 from eyechart.harness.analysis.effective_length import EffectiveLength
 from eyechart.harness.analysis.judged_samples import judged_samples, target_mark
 from eyechart.harness.analysis.judging import Judge, judge_of_run
-from eyechart.harness.analysis.limits import Scored, scored_length
+from eyechart.harness.analysis.limits import Numbers, Scored, scored_length
+from eyechart.harness.analysis.near import near_length
+from eyechart.harness.analysis.order import Order, order
 from eyechart.harness.analysis.remedies import MOST_RECORDS, Remedies, context_of
 from eyechart.harness.analysis.tokens_of_row import Source, TokensASymbol, fitted, of_prompts
 from eyechart.harness.errors import JournalError
@@ -46,6 +48,7 @@ from eyechart.harness.journal.server import addresses
 from eyechart.harness.plan.plan import Plan
 from eyechart.harness.plan.resolved_model import ResolvedModel, resolve_model
 from eyechart.harness.score.outcomes import ANSWERED, OUTCOMES, SCORED_PLACES, Cause, Outcome
+from eyechart.harness.settings.judging import WITHIN
 from eyechart.harness.spec import Cell, Condition, TaskSpec, columns, counted
 from eyechart.harness.spec.dollars import dollars_text
 from eyechart.harness.spec.worked import number_of
@@ -91,9 +94,10 @@ class JudgedRun:
     samples: `cell` (place in `manifest.cells`), `index`, `outcome` (place in `OUTCOMES`), `reading`
     (see `score.readings`), `record` (number of the record that counts, from 0, in the journal),
     `true_length`, `prompt` (its hash),
-    `target` (see `target_mark`), `answer` (place in `answers`; -1 where no integer was
-    read), `signed_error` (of integers; infinite where too large for a float), `collapsed` (1, 0 or
-    -1, see `diagnosis.collapsed`), `first_divergence` (of texts), `prompt_tokens`,
+    `target` (see `target_mark`), `wanted` (the target, if it is a number), `answer` (place in
+    `answers`; -1 where no integer was read), `signed_error` (of integers; infinite where too large
+    for a float), `collapsed` (1, 0 or -1, see `diagnosis.collapsed`), `first_divergence` (of
+    texts), `prompt_tokens`,
     `output_tokens`, `thinking_tokens`, `options` (their number; 0 for a reply), `confidence`,
     `brier` and `tied` (see `forced_choice.Belief`), `cost` (dollars). NaN where a value is unknown.
     A row for each `draw`, from 1; where there are several, `said` and `text` tell the answers that
@@ -328,9 +332,9 @@ class JudgedCondition:
         scored = np.isin(cells, has_log) & np.isin(outcomes, SCORED_PLACES)
         if not scored.any():
             return None
-        indexes, lengths, readings, options = (
+        indexes, lengths, readings, options, wanted, errors = (
             samples[name].to_numpy()[scored]
-            for name in ("index", "true_length", "reading", "options")
+            for name in ("index", "true_length", "reading", "options", "wanted", "signed_error")
         )
         lines = [cell.line for cell in planned]
         places = cells[scored]
@@ -338,7 +342,9 @@ class JudgedCondition:
         rows = not given and len(np.unique(places)) > 1, given
         chances = np.where(options > 0, 1 / np.maximum(options, 1), 0.0) if options.any() else None
         scores = (indexes, lengths, outcomes[scored], readings, chances)
-        return Scored(lines, places, *scores, *rows, self._unanswered(int(lengths.max())))
+        unanswered = self._unanswered(int(lengths.max()))
+        numbers = None if options.any() else Numbers(wanted, wanted + errors)
+        return Scored(lines, places, *scores, *rows, unanswered, numbers)
 
     def _unanswered(self, longest: int) -> int:
         """How many samples of lines beyond the length `longest` got no reply."""
@@ -394,11 +400,17 @@ class JudgedCondition:
     @cached_property
     def curve(self) -> Curve | None:
         """Accuracy over length; `None` where nothing was scored."""
-        return None if self._scored is None else self._scored.curve
+        return None if self.scored is None else self.scored.curve
 
     @cached_property
-    def _scored(self) -> Scored | None:
+    def scored(self) -> Scored | None:
+        """The scored samples; `None` where nothing was scored."""
         return self._scored_in(self.places)
+
+    @cached_property
+    def order(self) -> Order | None:
+        """Whether the answers order the rows; `None` where they are no counts of them."""
+        return None if self.scored is None else order(self.scored)
 
     def effective_length(
         self, threshold: float, places: Collection[int] | None = None
@@ -412,7 +424,7 @@ class JudgedCondition:
         chosen = scored_places if places is None else scored_places & set(places)
         key = threshold, chosen
         if key not in self._estimates:
-            scored = self._scored if places is None else self._scored_in(chosen)
+            scored = self.scored if places is None else self._scored_in(chosen)
             if scored is not None:
                 check_chance(scored.curve, threshold)
             estimate = None if scored is None else scored_length(scored, threshold)
@@ -421,6 +433,15 @@ class JudgedCondition:
                 estimate = replace(estimate, limit=replace(limit, remedies=limit.remedies + more))
             self._estimates[key] = estimate
         return self._estimates[key]
+
+    def near_length(self, threshold: float, within: float = WITHIN) -> EffectiveLength | None:
+        """The length to which answers are at most `within` (a share) off; `None` where nothing was
+        scored, or answers are no counts.
+        """
+        exact = self.effective_length(threshold)
+        if exact is None or self.scored is None:
+            return None
+        return near_length(self.scored, exact, threshold, within)
 
     def _remedies(self, causes: Collection[Cause]) -> tuple[str, ...]:
         """What the user can do about replies that failed for these causes."""

@@ -40,6 +40,7 @@ _COLUMNS = {
     "true_length": "i",
     "prompt": "Q",
     "target": "q",
+    "wanted": "d",
     "answer": "i",
     "signed_error": "d",
     "collapsed": "b",
@@ -179,6 +180,7 @@ def judged_samples(
             length,
             int(record.prompt_hash, 16),
             target_mark(record.target),
+            as_float(record.target),
             answers.setdefault(verdict.answer, len(answers))
             if isinstance(verdict.answer, int)
             else -1,

@@ -22,7 +22,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from eyechart.harness.analysis.curve import Curve, curve
+from eyechart.harness.analysis.curve import Curve, Floats, curve
 from eyechart.harness.analysis.effective_length import EffectiveLength, effective_length
 from eyechart.harness.analysis.fit import fit
 from eyechart.harness.analysis.interval import Bound, at_most
@@ -41,8 +41,18 @@ _FIRST = 10
 """Replies of the shortest lines, which show whether the form fails where sight does not."""
 _WRONG = 0.05
 """Wrong answers for each unread reply, from which on the unread ones may be failures of sight."""
+_GROWS = 0.3
+"""Correlation of targets and lengths from which on targets grow with them."""
 _RISEN = 0.005
 """Level of the test that more replies of a line are unread than of the shorter ones."""
+
+
+@dataclass(frozen=True, eq=False)
+class Numbers:
+    """The targets of N samples, and the answers that were read; NaN where one is no number."""
+
+    targets: Floats
+    answers: Floats
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,6 +77,21 @@ class Scored:
     """See `Curve.own_rows`."""
     unanswered: int = 0
     """Samples of lines beyond the longest scored length, to which the server sent no reply."""
+    numbers: Numbers | None = None
+    """Targets and answers, where replies are read."""
+
+    @cached_property
+    def counts(self) -> bool:
+        """Whether the answers are numbers that tell how much is in a row: no target is below 0, and
+        targets grow with the lengths, where these differ.
+        """
+        if self.numbers is None or not (self.numbers.targets >= 0).all():
+            return False
+        if len(np.unique(self.lengths)) == 1:
+            return True
+        if len(np.unique(self.numbers.targets)) == 1 or np.isinf(self.numbers.targets).any():
+            return False
+        return float(np.corrcoef(self.lengths, self.numbers.targets)[0, 1]) >= _GROWS
 
     @property
     def right(self) -> npt.NDArray[np.bool_]:

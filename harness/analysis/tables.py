@@ -20,6 +20,7 @@ from eyechart.harness.analysis.effective_length import EffectiveLength
 from eyechart.harness.analysis.in_tokens import token_columns
 from eyechart.harness.analysis.interval import Bound, Span
 from eyechart.harness.analysis.judged_run import JudgedCondition, JudgedRun
+from eyechart.harness.analysis.order import OrderOfLine
 from eyechart.harness.analysis.overall import overall
 from eyechart.harness.journal.files import replace_file
 from eyechart.harness.score.outcomes import NOT_SCORED
@@ -78,6 +79,7 @@ def effective_length_table(run: JudgedRun, threshold: float = THRESHOLD) -> pd.D
                 **_named(columns.OVERALL, overall(judged)),
                 "threshold": threshold,
                 **estimate_columns(estimate, adaptive=judged.adaptive),
+                **_near_and_apart(judged, threshold),
                 "error_growth": judged.error_growth,
                 **token_columns(judged, threshold),
                 **cost_columns(judged),
@@ -86,6 +88,7 @@ def effective_length_table(run: JudgedRun, threshold: float = THRESHOLD) -> pd.D
         )
     numbers = [
         *(*columns.NUMBERS, *columns.OVERALL, "error_growth", "cost_usd"),
+        *(name for name in columns.NEAR_APART if not name.endswith("_bound")),
         *(name for name in columns.READ if name != "read"),
     ]
     if has_capacity:
@@ -183,10 +186,37 @@ def _length_columns(
     }
 
 
+def _near_and_apart(judged: JudgedCondition, threshold: float) -> dict[str, float | str | None]:
+    """The columns `NEAR_APART` -> values."""
+    near, order = judged.near_length(threshold), judged.order
+    if near is None or order is None:
+        return dict.fromkeys(columns.NEAR_APART)
+    apart = order.apart
+    return {
+        **_length_columns("near_length", near.length, near.length_ci),
+        **_length_columns("apart_length", apart.length, apart.length_ci),
+    }
+
+
 def diagnosis_table(run: JudgedRun) -> pd.DataFrame:
-    """`JudgedRun.diagnosis` with the columns of the cell and its number of scored samples."""
-    table = pd.concat([run.cells, run.diagnosis], axis="columns")
+    """`JudgedRun.diagnosis` with the columns of the cell and its number of scored samples, and the
+    order of the answers of each line.
+    """
+    order = pd.DataFrame(index=run.cells.index, columns=columns.ORDER)
+    for judged in run.conditions.values():
+        for place, line in (judged.order.lines if judged.order else {}).items():
+            order.loc[place] = _order_of_line(line)
+    numbers = [name for name in columns.ORDER if name != "pattern"]
+    order[numbers] = order[numbers].astype(float).round(columns.DIGITS)
+    table = pd.concat([run.cells, run.diagnosis, order], axis="columns")
     return table[[*columns.RUN, *run.manifest.spec["axes"], *columns.DIAGNOSIS]]
+
+
+def _order_of_line(line: OrderOfLine) -> tuple[float | str | None, ...]:
+    """The values of `ORDER`."""
+    found = line.resolution
+    ratios = (None, None, None) if found is None else (found.ratio, found.low, found.high)
+    return (line.share, *line.share_ci, line.p, *ratios, line.pattern or None)
 
 
 def to_csv(table: pd.DataFrame, path: Path) -> Path:

@@ -22,6 +22,7 @@ from eyechart.harness.analysis.effective_length import EffectiveLength
 from eyechart.harness.analysis.interval import span_text
 from eyechart.harness.analysis.judged_run import JudgedRun, read_run
 from eyechart.harness.analysis.known import known_finding
+from eyechart.harness.analysis.order import Order
 from eyechart.harness.analysis.run_text import missing_notes, run_finding
 from eyechart.harness.analysis.tables import (
     at_table,
@@ -43,11 +44,13 @@ from eyechart.harness.face.run_options import as_warning
 from eyechart.harness.face.samples import Choice, choose, shown_samples
 from eyechart.harness.face.samples_frame import samples_frame
 from eyechart.harness.settings.checks import MAX_DRAWS, Bound, full_text, path, switch, texts
-from eyechart.harness.settings.judging import MARGIN, THRESHOLD
+from eyechart.harness.settings.judging import MARGIN, THRESHOLD, WITHIN
 from eyechart.harness.task.catalogue import Task
 
 if TYPE_CHECKING:
     import altair as alt
+
+_MOST_WITHIN = 0.99
 
 
 class Run:
@@ -149,6 +152,29 @@ class Run:
         return {
             condition.label: judged.effective_length(self.threshold)
             for condition, judged in self.judged.conditions.items()
+        }
+
+    def near_length(self, within: float = WITHIN) -> dict[str, EffectiveLength | None]:
+        """The label of each condition -> the length to which answers are at most `within`, a share
+        of the target, away from it, as often as the threshold says; `None` where nothing was
+        scored, or where answers do not count.
+
+        Raises:
+            UsageError: `within` is not a share.
+        """
+        share = argument("within", within, Bound(0, _MOST_WITHIN, is_whole=False))
+        return {
+            condition.label: judged.near_length(self.threshold, share)
+            for condition, judged in self.judged.conditions.items()
+        }
+
+    @property
+    def order(self) -> dict[str, Order | None]:
+        """The label of each condition -> whether its answers order the rows, line by line, and the
+        length to which rows that differ by a fifth are told apart; `None` as for `near_length`.
+        """
+        return {
+            condition.label: judged.order for condition, judged in self.judged.conditions.items()
         }
 
     @cached_property

@@ -22,7 +22,7 @@ from eyechart.harness.analysis.standing import Standing
 from eyechart.harness.report.effects import Effect
 from eyechart.harness.report.reported import Reported
 from eyechart.harness.report.section import Section, Series, key_of
-from eyechart.harness.spec.columns import CONFIDENCE, SIGNS
+from eyechart.harness.spec.columns import CONFIDENCE, ORDER, SIGNS
 from eyechart.harness.spec.unit import singular
 
 Value: TypeAlias = str | int | float | list[Any] | None
@@ -151,8 +151,9 @@ def _span(span: Span) -> Value:
 def cell_diagnosis_table(section: Section) -> ReportTable:
     """How each cell goes wrong, and how sure the model is; columns without a value are left out."""
     table = _of_runs(section, tables.diagnosis_table)
-    empty = [name for name in (*SIGNS, *CONFIDENCE) if table[name].isna().all()]
-    rows = _rows_of(table.drop(columns=empty)) if len(empty) < len((*SIGNS, *CONFIDENCE)) else []
+    signs = *SIGNS, *ORDER, *CONFIDENCE
+    empty = [name for name in signs if table[name].isna().all()]
+    rows = _rows_of(table.drop(columns=empty)) if len(empty) < len(signs) else []
     return report_table(file_name(section, "diagnosis"), f"How it goes wrong: {section.name}", rows)
 
 

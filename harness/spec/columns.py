@@ -49,7 +49,9 @@ CONFIDENCE = (
     *(*_with_ci("brier"), *_with_ci("calibration_error")),
 )
 """How sure a model is in the forced choices of a cell."""
-DIAGNOSIS = (*LINE, "n", *SIGNS, *CONFIDENCE)
+ORDER = (*_with_ci("ordered"), "ordered_p", *_with_ci("resolution"), "pattern")
+"""How the answers of a line order its rows; empty where they are no counts."""
+DIAGNOSIS = (*LINE, "n", *SIGNS, *ORDER, *CONFIDENCE)
 """Columns of `diagnosis.csv` after the axes."""
 
 ESTIMATE = (
@@ -61,6 +63,9 @@ ESTIMATE = (
 """Columns of an effective length."""
 ESTIMATE_TEXTS = ("effective_length_bound", "limited_by", "one_threshold", "tested_length_bound")
 """The columns of an effective length that are texts."""
+NEAR_APART = (*_length("near_length"), *_length("apart_length"))
+"""Columns of the lengths of near answers, and of rows told apart; empty where answers are no
+counts."""
 CAPACITY = ("capacity", "capacity_bound", "capacity_fails_at")
 """Last columns of `effective_length.csv` of a task that asks for the statistic `capacity`."""
 TOKENS = (
@@ -85,7 +90,7 @@ READ = ("read", "chance", *_with_ci("calibration_error"))
 expected calibration error."""
 EFFECTIVE_LENGTH = (
     *("adaptive", "n", "not_scored", *READ, *OVERALL, "threshold"),
-    *(*ESTIMATE, "error_growth", *TOKENS, *COST),
+    *(*ESTIMATE, *NEAR_APART, "error_growth", *TOKENS, *COST),
 )
 """Columns of `effective_length.csv` after the axes."""
 

@@ -2,7 +2,7 @@
 
     python -m tests.benchmarks.simulation
         coverage|ranges|further|furthest|equivalence|adaptive|early_line|unpaired|limits|drift|at_length|capped
-        |chance|confidence|unequal|asked|ranked|gated|several_draws|dips
+        |chance|confidence|unequal|asked|ranked|gated|several_draws|dips|apart
         [--runs 500] [--shape NAME,…] [--jobs 2] [--out results.csv] [--docs]
 
 `--docs` renews the table in `docs/simulations.md`, which says what its columns are. Each run has a
@@ -24,6 +24,7 @@ from time import perf_counter
 
 from tests.benchmarks.simulation import (
     adaptive,
+    apart,
     asked,
     at_length,
     capped,
@@ -76,6 +77,7 @@ SIMULATIONS: Mapping[str, Simulation] = {
     "drift": drift.SIMULATION,
     "chance": chance.SIMULATION,
     "confidence": confidence.SIMULATION,
+    "apart": apart.SIMULATION,
     "several_draws": several_draws.SIMULATION,
 }
 
