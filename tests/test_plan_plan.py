@@ -40,6 +40,7 @@ GOLDEN = {
     "copying/repeated_words": "f50b036d05aa89a123f5976322cb7d9a7e1f080d79766cfb49f8e2f4a568a2f1",
     "copying/verbatim": "2dffc487bc3f358bc5c3050b9b34545b18da255a84b5f865a5b9d07751df7847",
     "counting/bernoulli": "b8b0cb9cd2f2a9a599a9fc764c845b90b3c77a9a0cc44a498ecc07ef8b542759",
+    "counting/density": "d1dd5eccfbfe99e42a7d7ce19624eeaaf9cb0cc0549aa4f89dec390fb101f1f8",
     "counting/ones": "76dbaebecd0c19c72b4715cffb5cc4819e0ff255d4ef3b5f10564ece42e8945d",
     "counting/sum": "28bf2d7dc1feeb7dd128dc2a76cd69f32445d6547aee16af379a13dd17c5c9ca",
     "counting/words": "c44a586e6a05519d1315647e6b759f727af349cabb83c8bce4b5e45689eabc31",

@@ -233,6 +233,28 @@ def test_a_comma_after_every_third_symbol() -> None:
     assert last.prompt.endswith(": 111,111,10")
 
 
+@pytest.mark.parametrize("zeros", ["among", "aside"])
+@pytest.mark.parametrize("length", [20, 160])
+def test_prompts_of_rows_of_one_length_tell_no_count(length: int, zeros: str) -> None:
+    """As many characters and tokens in every prompt of a length, and counts that differ by a
+    fifth and more. Aside, the row is ones, and the zeros are on a line above it.
+    """
+    task, chat = opened("counting/density"), Chat(SHIPPED)
+    counts, sizes = [], set()
+    for index in range(20):
+        condition = usual(task, zeros=zeros)
+        sample = make_sample(task, condition, Line.exact(length), index, 0)
+        row = sample.prompt.splitlines()[-1].partition(": ")[2].split(",")
+        assert row.count("1") == sample.target
+        assert (len(row) == length) == (zeros == "among")
+        assert isinstance(sample.target, int)
+        counts.append(sample.target)
+        sizes.add((len(sample.prompt), len(chat.tokens(sample.prompt, "chat", None).ids)))
+    assert len(sizes) == 1
+    assert max(counts) > 1.4 * min(counts)
+    assert min(counts) > 0.3 * length
+
+
 CONTROLLED = "controlled/separators"
 
 

@@ -22,7 +22,7 @@ from eyechart.harness.analysis.one_threshold import Together
 from eyechart.harness.analysis.pairs import Pairs, Places, Replies
 from eyechart.harness.analysis.resolution import SHARE
 
-_CHANCE = 0.5
+CHANCE = 0.5
 _FEW_ROWS, _FEWEST_LINES = 4, 2
 """Pairs of fewer rows weigh no more than one reply; pairs of fewer lines leave the length open."""
 
@@ -140,7 +140,7 @@ def _fit(shares: Shares, bins: Bins) -> Fit:
         for values in (weights * pairs.right, weights)
     )
     counts = correct[None] / shares.dispersion, answered[None] / shares.dispersion
-    chances = np.full(bins.count, _CHANCE)
+    chances = np.full(bins.count, CHANCE)
     ends = [
         (float(here.min()), float(here.max()))
         for line in np.flatnonzero(shares.pairs)
@@ -151,10 +151,10 @@ def _fit(shares: Shares, bins: Bins) -> Fit:
         required=SHARE,
         correct=correct,
         answered=answered,
-        curve=falling_curve(*counts, seen_share(SHARE, _CHANCE), bins.centres, chances),
+        curve=falling_curve(*counts, seen_share(SHARE, CHANCE), bins.centres, chances),
         row_sums=shares.row_sums,
         together=Together(0.0, np.zeros((bins.count, bins.count))),
         dispersion=shares.dispersion,
-        chance=_CHANCE,
+        chance=CHANCE,
         gaps=[(high, low) for (_, high), (low, _) in pairwise(ends)],
     )

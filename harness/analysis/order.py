@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from eyechart.harness.analysis.apart import Apart, apart, shares_of
+from eyechart.harness.analysis.apart import CHANCE, Apart, apart, shares_of
 from eyechart.harness.analysis.curve import Floats
 from eyechart.harness.analysis.interval import at_most, wilson
 from eyechart.harness.analysis.limits import Scored
@@ -84,6 +84,7 @@ def order(samples: Scored) -> Order | None:
         weight = float(shares.weight[line])
         interval = wilson(share * weight, weight) or (np.nan, np.nan)
         is_known = pairs > 0 and shares.rows[line] >= _LEAST_ROWS
+        is_below = is_known and interval[1] < CHANCE
         pattern = "" if few_targets else _pattern(targets, answers, p_reversed, level)
         lines[number] = OrderOfLine(
             share if is_known else np.nan,
@@ -93,7 +94,7 @@ def order(samples: Scored) -> Order | None:
             None
             if few_targets or rows < FEWEST_ROWS
             else resolution(replies.pairs_within(line, WIDEST), p),
-            "" if pattern == REVERSED and share > 0.5 and is_known else pattern,  # noqa: PLR2004
+            "" if pattern == REVERSED and not is_below else pattern,
         )
     return Order(lines, apart(samples, replies, shares))
 

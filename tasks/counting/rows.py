@@ -33,6 +33,16 @@ def bernoulli(
     return Item(row, row.count(counted), {"label": name})
 
 
+def density(
+    rng: Random, length: int, *, symbols: Sequence[str], shares: Sequence[float], counted: str
+) -> Item:
+    """The same with a probability that is drawn for the row, evenly between two `shares`: rows of
+    one length have many counts.
+    """
+    share = rng.uniform(*shares)
+    return bernoulli(rng, length, symbols=symbols, share=share, counted=counted)
+
+
 NAMES = ("Mia", "Noah", "Lena", "Omar", "Ivy", "Hugo", "Zoe", "Ravi")
 OBJECTS = {
     "reads": ("books", "letters", "poems", "maps"),
