@@ -159,6 +159,8 @@ class AnswerType:
 
     def compare(self, read: Extracted, reply: str, targets: Targets, form: AnswerForm) -> Verdict:
         """The verdict on an answer that was read; errors are measured from the first target."""
+        if read.value == targets[0]:
+            return Verdict(Outcome.CORRECT, read.value, read.start, read.end)
         right = {self.compared(one, form) for one in targets}
         said = {self.compared(one, form) for one in (read.value, reply[read.start : read.end])}
         return Verdict(right_or_wrong(right=bool(right & said)), read.value, read.start, read.end)

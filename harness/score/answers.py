@@ -34,10 +34,10 @@ from .extraction import (
 )
 from .integers import MOST_DIGITS, NO_NUMBER, Found, decimal, integer, is_too_long, numbers_in
 from .lists import List
-from .markup import QUOTES, phrase_pattern, without_markup, without_thoughts
+from .markup import QUOTES, phrase_places, without_markup, without_thoughts
 from .normal_form import composed, nfc, tidy
 from .outcomes import Outcome
-from .verdict import Verdict, compare_parts, right_or_wrong
+from .verdict import Verdict, compare_parts, most_similar, right_or_wrong
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -252,6 +252,8 @@ class Text(AnswerType):
 
     def compare(self, read: Extracted, reply: str, targets: Targets, form: AnswerForm) -> Verdict:
         said = (*read.dressed, Found(str(read.value), read.start, read.end))
+        if read.value == targets[0]:
+            return Verdict(Outcome.CORRECT, *said[-1], similarity=1.0)
         for target in targets:
             right = {self.compared(one, form) for one in _without_frame(tidy(str(target)))}
             for one in said:
@@ -259,11 +261,14 @@ class Text(AnswerType):
                     return Verdict(Outcome.CORRECT, *one, similarity=1.0)
         words = self.compared(tidy(str(targets[0])), form).split()
         wrong = {self.compared(one.value, form): one for one in said}
-        verdicts = [
-            compare_parts(str(one.value), text.split(), words, one.start, one.end)
-            for text, one in reversed(wrong.items())
-        ]
-        return max(verdicts, key=lambda verdict: verdict.similarity or 0)
+        best, similarity = Verdict(Outcome.INCORRECT), -1.0
+        for text, one in reversed(wrong.items()):
+            parts = text.split()
+            if most_similar(parts, words) > similarity:
+                verdict = compare_parts(str(one.value), parts, words, one.start, one.end)
+                if (verdict.similarity or 0) > similarity:
+                    best, similarity = verdict, verdict.similarity or 0
+        return best
 
     def wrong_options(self, target: Target, rng: Random, *_given: object) -> Iterable[str]:
         return changed_texts(str(target), rng)
@@ -365,8 +370,8 @@ def _plain_pattern(kind: str, phrase: str) -> re.Pattern[str] | None:
 
 def _extract_plain(reply: str, answer: AnswerForm) -> Extracted | None:
     """The result of `extract_any`, if the last line is only the phrase and a short answer."""
-    phrase, *others = answer.phrase
-    is_usual = answer.read != FIRST and not others
+    phrase = answer.phrase[0]
+    is_usual = answer.read != FIRST and len(answer.phrase) == 1
     pattern = _plain_pattern(answer.type, phrase) if is_usual else None
     begin = reply.rfind(phrase) if pattern else -1
     if not pattern or begin < 0 or (begin and reply[begin - 1] != "\n"):
@@ -408,8 +413,7 @@ def phrases_in(text: str, bare: str, answer: AnswerForm) -> Phrases:
     """Where the answer phrases are in `text`, which is `bare` without markup."""
     places: Phrases = []
     for phrase in answer.phrase:
-        pattern, for_bare = phrase_pattern(nfc(phrase))
-        places += [match.span() for match in pattern.finditer(bare if for_bare else text)]
+        places += phrase_places(nfc(phrase), text, bare)
     return sorted(places) if len(answer.phrase) > 1 else places
 
 

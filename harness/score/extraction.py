@@ -89,7 +89,6 @@ _LETTER = re.compile(
 
 _VOID = " \n:=-\u2013\u2014.>|\u2026_" + THIN
 _INK = re.compile(rf"[^\s{re.escape(_VOID)}]")
-_MARK = re.compile("[`{}]")
 _CLOSING = frozenset('*`$}"\u201d)]!;<|\u3002')
 
 
@@ -112,9 +111,10 @@ def symbol(answer: AnswerLine) -> Found | str:
     leads = [0, *(lead.end() for lead in ANSWER_IS.finditer(line))][-2:]
     bullets = BULLETS.match(line)
     first = bullets.end() if bullets else 0
-    said = said_symbol(line, *peel(line, first, len(line), QUOTES | BRACKETS))
-    if said is not None:
-        return said
+    if not line.isascii():
+        said = said_symbol(line, *peel(line, first, len(line), QUOTES | BRACKETS))
+        if said is not None:
+            return said
     for lead in () if is_unspaced_sentence(line) else (first, *leads):
         start, end = peel(line, lead, len(line), QUOTES | BRACKETS)
         if _TOKEN_ALONE.fullmatch(line, start, end):
@@ -140,7 +140,7 @@ def symbol(answer: AnswerLine) -> Found | str:
 
 def marked(text: str, line: str) -> str:
     """`line` with a quote where `text`, which is as long, has a backtick or a brace."""
-    if not _MARK.search(text):
+    if "`" not in text and "{" not in text and "}" not in text:
         return line
     pairs = zip(text, line, strict=True)
     return "".join('"' if mark in "`{}" else sign for mark, sign in pairs)
@@ -317,6 +317,8 @@ def text_answer(
 
 def _with_said(text: str, found: Extracted, *, by_phrase: bool) -> Extracted:
     """`found`, and what it says if it is a sentence without spaces."""
+    if text.isascii():
+        return found
     places = said_places(text, found.start, found.end, by_phrase=by_phrase)
     said = [one for place in places for one in _found(text, undress(text, *place))]
     return replace(found, dressed=(*found.dressed, *said)) if said else found
@@ -340,11 +342,12 @@ def text_alone(text: str) -> tuple[int, int]:
         line_end = solid.find("\n", opening, len(solid) - 3)
         return (line_end if line_end >= 0 else opening + 3), len(solid) - 3
     start, end = _line_around(text, len(solid) - 1, 0, len(text))
-    layers = undress(text, start, end)
-    (outer, outer_end), (inner, inner_end) = layers[0], layers[-1]
-    is_wrapped = text[outer] in "\"'\u201c\u2018*`$\\_" and inner > outer
-    if is_wrapped and inner_end < outer_end and not re.search(r"[*`$]", text[inner:inner_end]):
-        return start, end
+    if not text[start].isalnum():
+        layers = undress(text, start, end)
+        (outer, outer_end), (inner, inner_end) = layers[0], layers[-1]
+        is_wrapped = text[outer] in "\"'\u201c\u2018*`$\\_" and inner > outer
+        if is_wrapped and inner_end < outer_end and not re.search(r"[*`$]", text[inner:inner_end]):
+            return start, end
     lines = solid.lstrip().split("\n")
     if all(line.strip() for line in lines) and (
         len(lines) == 1 or not lines[0].rstrip().endswith(":")

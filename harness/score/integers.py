@@ -75,6 +75,7 @@ _UNREADABLE = "more than a plain number"
 _WORD_OR_NUMBER = (
     rf"[{UNSPACED}]++|{IN_WORD}++(?:(?<=\d)(?:[.,']|{THIN}{{1,3}})(?=\d){IN_WORD}++)*+"
 )
+_PLAIN = r"\w++(?:(?<=\d)[.,'](?=\d)\w++)*+"
 _WHOLE = re.compile(rf"(\d{{1,3}}([,_']|{THIN}{{1,3}})\d{{3}}(?:\2\d{{3}})*+|\d++)(?:\.0{{1,2}})?")
 _NAME = re.compile(r"\d+(?:st|nd|rd|th|s)", re.IGNORECASE)
 _NUMERAL_SIGNS = frozenset(NUMERALS)
@@ -182,12 +183,15 @@ class _Kind(NamedTuple):
     """What a token of digits may be."""
 
     token: re.Pattern[str]
+    plain: re.Pattern[str]
+    """The same for a line in ASCII, faster."""
     read: Callable[[str], int | float | str]
 
 
-_INTEGER = _Kind(re.compile(_WORD_OR_NUMBER), _from_digits)
+_EXPONENT = r"(?:(?<=\d[eE])[-+](?=\d)\w++)?+"
+_INTEGER = _Kind(re.compile(_WORD_OR_NUMBER), re.compile(_PLAIN), _from_digits)
 _NUMBER = _Kind(
-    re.compile(rf"{_WORD_OR_NUMBER}(?:(?<=\d[eE])[-+](?=\d)\w++)?+"), _decimal_from_digits
+    re.compile(_WORD_OR_NUMBER + _EXPONENT), re.compile(_PLAIN + _EXPONENT), _decimal_from_digits
 )
 
 
@@ -210,7 +214,7 @@ def _numbers(line: str, kind: _Kind) -> list[Found]:
     """All numbers on the line, also unreadable ones, which have the reason in place of the value;
     stops after `MOST_FOUND` + 1.
     """
-    tokens = list(kind.token.finditer(line))
+    tokens = list((kind.plain if line.isascii() else kind.token).finditer(line))
     texts = [*(token[0] for token in tokens), ""]
     starts = [*(token.start() for token in tokens), len(line)]
     ends = [*(token.end() for token in tokens), 0]

@@ -14,7 +14,6 @@ def split(text: str) -> list[str]:
     return text.split()
 
 
-_BRACKET = re.compile(r"[<\[\u25c1]")
 THOUGHT = re.compile(
     r"(?:<|\u25c1)(?P<close>/?)(?:seed:)?"
     r"(?:think(?:ing)?|thoughts?|reasoning|reflection|scratchpad)(?:>|\u25b7)"
@@ -26,12 +25,23 @@ THOUGHT = re.compile(
 )
 """Begins or ends thinking; the last two are gpt-oss's, where a server drops its markers."""
 _BARE_CHANNELS = ("analysis", "assistantfinal")
+_THINKS = ("think", "thought", "reasoning", "reflection", "scratchpad", "channel")
+"""Words of which one is in every other mark."""
+
+
+def _may_think(reply: str) -> bool:
+    """Whether a reply may have a mark of thinking; of a plain reply found fast."""
+    analysis, final = _BARE_CHANNELS
+    if "<" in reply or "[" in reply or "\u25c1" in reply:
+        reply = reply.lower()
+        if any(word in reply for word in _THINKS):
+            return True
+    return final in reply or reply.startswith(analysis)
 
 
 def without_thoughts(reply: str) -> str:
     """`reply` with its thinking blocks replaced by spaces; the length does not change."""
-    analysis, final = _BARE_CHANNELS
-    if not (_BRACKET.search(reply) or reply.startswith(analysis) or final in reply):
+    if not _may_think(reply):
         return reply
     kept: list[tuple[int, int]] = []
     at, inside = 0, False
@@ -91,17 +101,17 @@ def edges(text: str) -> tuple[str, str]:
 
 
 THIN = "\u2009"
-_SAME_LENGTH = str.maketrans(
-    dict.fromkeys("*`${}\t\r\u200b\u2060\ufeff", " ")
-    | dict.fromkeys("\v\f\x1c\x1d\x1e\x85\u2028\u2029", "\n")
-    | dict.fromkeys("\u00a0\u2007\u202f", THIN)
-    | dict.fromkeys("\u2010\u2011\u2212\ufe63\uff0d", "-")
-    | dict.fromkeys("\u2018\u2019", "'")
-    | dict.fromkeys("\u201c\u201d\u201e", '"')
-    | dict.fromkeys("\u300c\u300d\u300e\u300f", '"')
-    | {"\uff1f": "?", "\uff01": "!", "\uff1b": ";", "\uff08": "(", "\uff09": ")"}
-    | {"\uff1a": ":", "\uff1d": "=", "\uff0c": ",", "\uff0e": ".", "\u3002": "."}
+_SAME_LENGTH = (
+    *((sign, " ") for sign in "*`${}\t\r\u200b\u2060\ufeff"),
+    *((sign, "\n") for sign in "\v\f\x1c\x1d\x1e\x85\u2028\u2029"),
+    *((sign, THIN) for sign in "\u00a0\u2007\u202f"),
+    *((sign, "-") for sign in "\u2010\u2011\u2212\ufe63\uff0d"),
+    *((sign, "'") for sign in "\u2018\u2019"),
+    *((sign, '"') for sign in "\u201c\u201d\u201e\u300c\u300d\u300e\u300f"),
+    *zip("\uff1f\uff01\uff1b\uff08\uff09\uff1a\uff1d\uff0c\uff0e\u3002", "?!;():=,..", strict=True),
 )
+"""Signs, each with the plain sign that stands for it; no plain sign is replaced again."""
+_PLAIN_ASCII = tuple(pair for pair in _SAME_LENGTH if pair[0].isascii())
 _LATEX = re.compile(r"\{,\}|\\(?:([A-Za-z]++)|(.))?", re.DOTALL)
 _LATEX_PLAIN = frozenset(
     split(
@@ -110,7 +120,6 @@ _LATEX_PLAIN = frozenset(
         "to rightarrow Rightarrow longrightarrow implies therefore"
     )
 )
-_MARKUP_SIGN = re.compile(r"[#>`~_<]")
 _MARKUP = re.compile(
     r"^[ ]{0,3}(?:\#{1,6}(?=[ ])|(?:>(?!=)[ ]?)++|```[a-z+-]{0,12}[ ]*+$)"
     r"|(?<=[:*][ ])\#{2,6}(?=[ ])"
@@ -145,17 +154,23 @@ def without_markup(text: str) -> str:
     """`text` with spaces for markup and plain signs (dashes, quotes); as long as before."""
     if "\\" in text or "{,}" in text:
         text = _LATEX.sub(_blank_latex, text)
-    if _MARKUP_SIGN.search(text):
+    if "#" in text or ">" in text or "`" in text or "~" in text or "_" in text or "<" in text:
         text = _MARKUP.sub(_blank, text)
-    return text.translate(_SAME_LENGTH)
+    for sign, plain in _PLAIN_ASCII if text.isascii() else _SAME_LENGTH:
+        if sign in text:
+            text = text.replace(sign, plain)
+    return text
 
 
 @lru_cache(maxsize=64)
-def phrase_pattern(phrase: str) -> tuple[re.Pattern[str], bool]:
-    """The pattern for `phrase`, and whether to search it in the text without markup."""
+def _phrase_pattern(phrase: str) -> tuple[re.Pattern[str], bool, str]:
+    """The pattern for `phrase`, whether to search it in the text without markup, and how it begins,
+    in small letters.
+    """
     parts = re.findall(r"\w+|[^\w\s]", without_markup(phrase))
     if not parts:
-        return re.compile(re.escape(phrase.strip()), re.IGNORECASE), False
+        sign = phrase.strip()
+        return re.compile(re.escape(sign), re.IGNORECASE), False, sign.lower()
     before, after = edges(parts[0])[0], edges(parts[-1])[1]
     pattern = before if parts[0].isalnum() else ""
     for part, following in zip(parts, [*parts[1:], ""], strict=True):
@@ -166,7 +181,26 @@ def phrase_pattern(phrase: str) -> tuple[re.Pattern[str], bool]:
     if parts[-1] != ":":
         pattern += after if parts[-1].isalnum() else ""
         pattern += r"(?:[^\S\n]*+(?:[:=]|[-\u2013\u2014](?=\s)))?+"
-    return re.compile(pattern, re.IGNORECASE), True
+    return re.compile(pattern, re.IGNORECASE), True, parts[0].lower()
+
+
+def phrase_places(phrase: str, text: str, bare: str) -> list[tuple[int, int]]:
+    """Start and end of each `phrase` in `text`, which is `bare` without markup.
+
+    To see that there is none, a pattern without case takes a hundred times as long as `find`.
+    """
+    pattern, for_bare, opening = _phrase_pattern(phrase)
+    searched = bare if for_bare else text
+    if not (opening.isascii() and searched.isascii()):
+        return [match.span() for match in pattern.finditer(searched)]
+    places, folded = [], searched.lower()
+    place = folded.find(opening)
+    while place >= 0:
+        match = pattern.match(searched, place)
+        if match:
+            places.append(match.span())
+        place = folded.find(opening, match.end() if match else place + 1)
+    return places
 
 
 QUOTES = {'"': '"', "'": "'", "\u00ab": "\u00bb"}
@@ -231,8 +265,9 @@ def undress(text: str, start: int, end: int, opened: str = "") -> list[tuple[int
     layers = [(start, end)]
     if start < end and text[start].isalnum() and text[end - 1].isalnum():
         return layers
-    inner = _without_tokens(text, start, end)
-    layers += [inner] if inner[0] < inner[1] else []
+    if start == end or text[start] == "<" or text[end - 1] == ">":
+        inner = _without_tokens(text, start, end)
+        layers += [inner] if inner[0] < inner[1] else []
     for close in _closing(text, start, opened):
         layers += _without_end(text, *layers[-1], close)
     if layers[-1][0] >= layers[-1][1]:
@@ -314,6 +349,8 @@ def _closing(text: str, start: int, opened: str) -> Iterator[str]:
 
 def _inside(text: str, start: int, end: int) -> tuple[int, int]:
     """Start and end within the pair around a text; the same if there is none."""
+    if text[start].isalnum():
+        return start, end
     if command := _COMMAND.match(text, start, end):
         return (command.end(), end - 1) if _closes(text, command.end(), end) else (start, end)
     if heading := _HEADING.match(text, start, end):

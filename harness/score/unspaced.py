@@ -44,7 +44,7 @@ def said_symbol(line: str, start: int, end: int) -> Found | str | None:
 
     A symbol of such a script has the place of the whole sentence, which may be the symbol itself.
     """
-    if line.isascii() or end - start > _LONGEST:
+    if end - start > _LONGEST:
         return None
     denial = _DENIES.search(line, start, end)
     if denial and denial.span() != (start, end):

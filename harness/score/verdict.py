@@ -62,6 +62,13 @@ def compare_parts(
     )
 
 
+def most_similar(parts: Sequence[str], target: Sequence[str]) -> float:
+    """The largest `similarity` that parts can have by those of them that the target has; fast."""
+    known = set(target)
+    both = min(sum(part in known for part in parts), len(target))
+    return both / max(len(parts), len(target))
+
+
 def ended(parts: Sequence[str], target: Sequence[str]) -> Literal["early", "late"] | None:
     """Whether `parts` are fewer or more than those of the target."""
     if len(parts) == len(target):
