@@ -13,7 +13,7 @@ import stat
 import time
 import tracemalloc
 from collections.abc import Callable
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -683,8 +683,9 @@ class TestAnswered:
         index = answered(tmp_path, print, [LINE], 0)
         counts = [index.count_in(Cell(*KEY, 3, draws=draws)) for draws in (1, 2, 3)]
         assert counts == [1, 2, 3]
-        assert not index.has_record_of_all(Cell(*KEY, 1, draws=2))
-        assert index.has_record_of_all(Cell(*KEY, 1))
+        cells = [Cell(*KEY, samples, draws) for samples, draws in ((9, 1), (9, 9), (1, 9))]
+        found = [Cell(*KEY, 1, 1), Cell(*KEY, 2, 3), Cell(*KEY, 1, 3)]
+        assert list(map(index.recorded, cells)) == found
 
     def test_a_record_is_in_every_cell_that_has_its_sample(self) -> None:
         """Exact lines and bands of several commands may overlap; a sample of no line is known by
@@ -763,7 +764,7 @@ class TestManifest:
     def test_it_comes_back_as_it_was(self, tmp_path: Path) -> None:
         """With its lines and samples."""
         manifest = self.manifest()
-        manifest.plan_cells([Cell(CONDITION, Line.exact(3), 4), Cell(CONDITION, Line(5, 4, 7), 4)])
+        manifest.cells = [Cell(CONDITION, Line.exact(3), 4), Cell(CONDITION, Line(5, 4, 7), 4, 2)]
         write_manifest(tmp_path, manifest)
         assert read_manifest(tmp_path) == manifest
         assert read_manifest(tmp_path).cells[-1].line == Line(5, 4, 7)
@@ -782,124 +783,36 @@ class TestManifest:
         assert sorted(both.answered_by) == ["m-1", "m-2"]
         assert (both.accepted, both.counted) == (["http://b"], {"-": "3:1:5"})
 
-    def test_what_is_complete_stays_in_the_plan(self) -> None:
-        """Fewer samples than before leave a complete cell as it is."""
-        manifest = self.manifest()
-        manifest.plan_cells([Cell(CONDITION, Line.exact(3), 4)])
-        manifest.complete(manifest.cells)
-        manifest.plan_cells([Cell(CONDITION, Line.exact(3), 2), Cell(CONDITION, Line.exact(5), 2)])
-        assert [(cell.length, cell.samples) for cell in manifest.cells] == [(3, 4), (5, 2)]
-        manifest.plan_cells([Cell(CONDITION, Line.exact(3), 9), Cell(CONDITION, Line.exact(5), 2)])
-        assert [cell.samples for cell in manifest.cells] == [9, 2]
+    def test_a_plan_is_what_was_asked_last_and_what_is_answered(self) -> None:
+        """Each cell with its most samples and draws."""
+        manifest, band = self.manifest(), Line(5, 4, 7)
+        manifest.plan_cells([Cell(CONDITION, Line.exact(3), 400), Cell(CONDITION, band, 9)], [], ())
+        recorded = [Cell(CONDITION, Line.exact(3), 6, 2)]
+        manifest.plan_cells([Cell(CONDITION, Line.exact(3), 4)], recorded, ())
+        assert manifest.cells == recorded
+        manifest.plan_cells([Cell(CONDITION, Line.exact(3), 8, 1)], recorded, ())
+        assert manifest.cells == [Cell(CONDITION, Line.exact(3), 8, 2)]
 
-    def test_an_adaptive_plan_grows(self, tmp_path: Path) -> None:
-        """Its waves take nothing back, and the next full plan ends it."""
-        manifest = self.manifest()
-        first, second = Cell(CONDITION, Line.exact(3), 2), Cell(CONDITION, Line.exact(5), 2)
-        manifest.plan_cells([first, second], adaptive=True)
-        manifest.plan_cells([first], adaptive=True)
-        assert (manifest.adaptive, manifest.cells) == ([CONDITION], [first, second])
-        write_manifest(tmp_path, manifest)
-        assert read_manifest(tmp_path).adaptive == [CONDITION]
-        manifest.complete(manifest.cells)
-        manifest.plan_cells([Cell(CONDITION, Line.exact(3), 4)])
-        assert not manifest.adaptive
-        assert [(cell.length, cell.samples) for cell in manifest.cells] == [(3, 4)]
-
-    def test_adaptive_is_said_of_conditions(self, tmp_path: Path) -> None:
-        """A plan of one condition changes neither the cells nor the kind of another one."""
+    def test_waves_are_said_of_conditions(self, tmp_path: Path) -> None:
+        """A plan of one condition changes nothing of another one; a full plan ends the waves."""
         manifest = self.manifest()
         comma = Condition({"separator": "comma"})
         full = [Cell(comma, Line.exact(length), 4) for length in (3, 5)]
         chosen = [Cell(CONDITION, Line.exact(length), 2) for length in (3, 5)]
-        manifest.plan_cells(full)
-        manifest.plan_cells(chosen, adaptive=True)
+        manifest.plan_cells(full, [], ())
+        manifest.plan_cells(chosen, full, [CONDITION])
         assert (manifest.adaptive, manifest.cells) == ([CONDITION], [*full, *chosen])
-        manifest.complete(manifest.cells)
-        assert manifest.completed == full
-        manifest.plan_cells(full[:1])
+        manifest.plan_cells(full[:1], [*full, *chosen], ())
         assert manifest.adaptive == [CONDITION]
-        assert set(map(repr, manifest.cells)) == set(map(repr, [*full, *chosen]))
         write_manifest(tmp_path, manifest)
         kept = read_manifest(tmp_path)
         assert (kept.adaptive, kept.cells) == (manifest.adaptive, manifest.cells)
+        manifest.plan_cells(chosen, full, ())
+        assert not manifest.adaptive
         text = (tmp_path / MANIFEST).read_text()
         (tmp_path / MANIFEST).write_text(text.replace('"separator": "none"', '"separator": "no"'))
         with pytest.raises(JournalError, match="unknown condition 'separator=no'"):
             read_manifest(tmp_path)
-
-    def test_a_full_plan_takes_the_place_of_an_adaptive_one(self) -> None:
-        """With the lines and samples that it asks for, and the complete ones of an earlier one."""
-        manifest = self.manifest()
-        done = Cell(CONDITION, Line.exact(3), 4)
-        manifest.plan_cells([done])
-        manifest.complete(manifest.cells)
-        manifest.plan_cells(
-            [replace(done, samples=9), Cell(CONDITION, Line.exact(900), 2)], adaptive=True
-        )
-        asked = Cell(CONDITION, Line.exact(5), 4)
-        manifest.plan_cells([asked], keeps_all=True)
-        assert manifest.adaptive
-        assert [(cell.length, cell.samples) for cell in manifest.cells] == [
-            (3, 9),
-            (900, 2),
-            (5, 4),
-        ]
-        manifest.plan_cells([asked])
-        assert not manifest.adaptive
-        assert sorted((cell.length, cell.samples) for cell in manifest.cells) == [(3, 4), (5, 4)]
-
-    def test_what_left_the_plan_is_remembered(self, tmp_path: Path) -> None:
-        """Until an adaptive plan of the same condition takes it up."""
-        manifest = self.manifest()
-        comma = Condition({"separator": "comma"})
-        chosen = [Cell(one, Line.exact(3), 9) for one in (CONDITION, comma)]
-        manifest.plan_cells(chosen, adaptive=True)
-        full = [replace(cell, samples=4) for cell in chosen]
-        manifest.plan_cells(full)
-        write_manifest(tmp_path, manifest)
-        manifest = read_manifest(tmp_path)
-        assert (manifest.cells, manifest.former) == (full, chosen)
-        assert manifest.cells_ever == chosen
-        manifest.plan_cells(chosen[:1], adaptive=True)
-        assert manifest.former == chosen[1:]
-        manifest.plan_cells([replace(full[1], samples=12)])
-        assert not manifest.former
-
-    def test_an_adaptive_plan_replaces_a_full_one_that_is_not_complete(self) -> None:
-        """What is complete stays, and where nothing else is asked the run stays a full one."""
-        manifest = self.manifest()
-        done, begun = Cell(CONDITION, Line.exact(3), 4), Cell(CONDITION, Line.exact(5), 400)
-        manifest.plan_cells([done])
-        manifest.complete(manifest.cells)
-        manifest.plan_cells([done, begun])
-        manifest.plan_cells([done], adaptive=True)
-        assert (manifest.adaptive, manifest.cells) == ([], [done])
-        manifest.plan_cells([done, begun])
-        manifest.plan_cells([done, Cell(CONDITION, Line.exact(5), 6)], adaptive=True)
-        assert manifest.adaptive
-        assert [cell.samples for cell in manifest.cells] == [4, 6]
-
-    def test_a_part_of_the_plan_takes_back_the_rest(self) -> None:
-        """But for what is complete, which comes back."""
-        manifest = self.manifest()
-        manifest.plan_cells([Cell(CONDITION, Line.exact(3), 4)])
-        manifest.complete(manifest.cells)
-        manifest.plan_cells(
-            [Cell(CONDITION, Line.exact(3), 400), Cell(CONDITION, Line.exact(5), 400)]
-        )
-        manifest.plan_cells([Cell(CONDITION, Line.exact(5), 7)])
-        assert manifest.cells == [
-            Cell(CONDITION, Line.exact(3), 4),
-            Cell(CONDITION, Line.exact(5), 7),
-        ]
-
-    def test_growth_leaves_what_is_not_complete(self) -> None:
-        """A command that asks for more beside it drops nothing that was begun."""
-        manifest = self.manifest()
-        manifest.plan_cells([Cell(CONDITION, Line.exact(3), 4)])
-        manifest.plan_cells([Cell(CONDITION, Line.exact(5), 2)])
-        assert [(cell.length, cell.samples) for cell in manifest.cells] == [(3, 4), (5, 2)]
 
     @pytest.mark.parametrize("content", MANIFESTS.values(), ids=MANIFESTS.keys())
     def test_a_broken_one_is_one_line_with_a_remedy(self, tmp_path: Path, content: bytes) -> None:
@@ -952,7 +865,6 @@ class TestManifest:
                 [{"condition": dict(CONDITION), **BAND, "samples": 1e20}],
                 "0",
             ),
-            ("completed", [{"condition": dict(CONDITION)}], "completed.0"),
         ],
     )
     def test_a_field_of_the_wrong_type_is_named(

@@ -287,11 +287,13 @@ class TestTakingBack:
         assert len(asked) == 3 * 2 * 400 - 16 - 31
 
     def test_the_first_command_makes_the_run_complete(self, widened: Lab) -> None:
-        """It asks nothing, and every reader of the run finds it complete again."""
+        """It asks nothing, and every reader of the run finds it complete again, with what was
+        answered beyond it.
+        """
         before = widened.wanted()
         assert widened.asked(before) == []
-        assert any("are no longer planned" in line for line in widened.said)
         run = str(widened.the_run())
+        assert len(read_run(widened.the_run()).samples) == 16 + 31
         assert widened.bench("score", run).code == 0
         table = widened.bench("leaderboard", "--out", widened.out)
         assert "left out" not in table.err
@@ -305,13 +307,14 @@ class TestTakingBack:
         kept = records(widened.the_run())
         assert len({record["id"] for record in kept}) == len(kept)
 
-    def test_a_plan_between_both_is_the_new_one(self, widened: Lab) -> None:
-        """As if it had been the first."""
-        between = widened.wanted(samples=5)
+    def test_a_plan_between_both_is_added_to_what_was_answered(self, widened: Lab) -> None:
+        """Nothing of the wide one is left but its answers."""
+        between = widened.wanted(samples=12)
         widened.asked(between)
-        (folder,) = {widened.the_run()}
-        manifest = read_manifest(folder)
-        assert {(cell.length, cell.samples) for cell in manifest.cells} == {(3, 5), (5, 5)}
+        run = read_run(widened.the_run())
+        sizes = {(cell.length, cell.samples) for cell in run.manifest.cells}
+        assert {(3, 12), (5, 12)} < sizes <= {(3, 12), (5, 12), *((50, n) for n in range(12))}
+        assert len(run.samples) == len({record["id"] for record in records(run.folder)})
 
     def test_an_absurd_number_of_samples_is_refused(self, lab: Lab) -> None:
         """Before anything is written."""

@@ -110,8 +110,6 @@ class JudgedRun:
     """Times of the first and the last record, in seconds since 1970; `None` where unknown."""
     model: ResolvedModel | None = None
     """The catalog's facts about the model, at the addresses where it was asked."""
-    not_counted: int = 0
-    """Answers to samples that only earlier plans have (`Manifest.former`)."""
     one_counts: Mapping[Condition, OneCount] = field(default_factory=dict)
     """Conditions whose prompts have one number of tokens, however long they are."""
 
@@ -484,10 +482,8 @@ def read_run(
     *,
     tasks: str = "",
     run_kept_code: bool = False,
-    of_all_plans: bool = False,
 ) -> JudgedRun:
-    """Reads the run in `folder` and judges all of its records again; `of_all_plans` also those to
-    samples that only earlier plans have.
+    """Reads the run in `folder` and judges all of its records again.
 
     A task's own scorer is loaded from its file. `tasks` names task files or folders of them. A file
     that only the run names is executed only with `run_kept_code`, see `judging.scorer_of`.
@@ -505,13 +501,13 @@ def read_run(
                 f"{folder}: the axis {axis!r} of its task has the name of a column of {table}; "
                 "rename the axis in the task file and run that"
             )
-    if of_all_plans:
-        manifest.cells = manifest.cells_ever
     manifest.cells.sort(key=lambda cell: (_rank(cell.condition, spec), cell.line))
     judge = judge_of_run(folder, manifest, tasks, run_kept_code=run_kept_code)
     model = model_of(manifest)
     judged = judged_samples(folder, manifest, spec, warn, judge=judge, model=model)
-    found = judged.table, judged.answers, judged.judge, judged.times, model, judged.not_counted
+    conditions = dict.fromkeys(cell.condition for cell in manifest.cells)
+    manifest.adaptive = [one for one in conditions if one in judged.chosen]
+    found = judged.table, judged.answers, judged.judge, judged.times, model
     return JudgedRun(folder, manifest, *found, judged.one_counts)
 
 
@@ -525,7 +521,6 @@ def part_of(run: JudgedRun, keeps: Callable[[Cell], bool]) -> JudgedRun:
     manifest = replace(
         run.manifest,
         cells=[cells[place] for place in places],
-        completed=[cell for cell in run.manifest.completed if keeps(cell)],
         adaptive=[one for one in run.manifest.adaptive if one in conditions],
     )
     kept = run.samples[run.samples["cell"].isin(places)]

@@ -108,8 +108,8 @@ class JudgedSamples:
     """See `JudgedRun.answers`."""
     times: tuple[float, float] | None
     """See `JudgedRun.times`."""
-    not_counted: int
-    """See `JudgedRun.not_counted`."""
+    chosen: set[Condition]
+    """The conditions with a sample that was chosen by answers."""
     judge: Judge
     """What gives these verdicts, now that it is known where prompts were cut."""
     one_counts: Mapping[Condition, OneCount]
@@ -131,9 +131,7 @@ def judged_samples(
     places = {cell.key: place for place, cell in enumerate(manifest.cells)}
     start = line_start(int(manifest.settings["seed"]), manifest.task)
     finder = LineFinder((cell.line for cell in manifest.cells), start)
-    former = {cell.key: cell for cell in manifest.former}
-    former_finder = LineFinder((line for _, line in former), start)
-    not_counted: set[str] = set()
+    chosen: set[Condition] = set()
     sizes = [cell.samples for cell in manifest.cells]
     draws = [cell.draws for cell in manifest.cells]
     has_draws = max(draws, default=1) > 1
@@ -156,19 +154,10 @@ def judged_samples(
             and index < sizes[place]
             and record.draw <= draws[place]
         ]
-        if (
-            not in_cells
-            and record.failure is None
-            and any(
-                (cell := former.get((condition, line))) is not None
-                and index < cell.samples
-                and record.draw <= cell.draws
-                for line in former_finder.of(record)
-            )
-        ):
-            not_counted.add(record.id)
         if not in_cells or not kind.fits(record.target):
             continue
+        if record.chosen:
+            chosen.add(condition)
         verdict = judge.verdict(record)
         right = record.target, *(record.accept or ())
         outcome = verdict.outcome.place
@@ -213,7 +202,7 @@ def judged_samples(
         pd.DataFrame(columns, copy=False),
         sorted(answers),
         (first_s, last_s) if first_s <= last_s else None,
-        len(not_counted),
+        chosen,
         replace(judge, cuts=cuts),
         one_counts,
     )

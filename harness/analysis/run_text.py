@@ -24,7 +24,6 @@ from eyechart.harness.analysis.not_known import (
 from eyechart.harness.score.outcomes import NOT_SCORED, Outcome
 from eyechart.harness.settings.judging import THRESHOLD
 from eyechart.harness.spec import Condition, varied_label
-from eyechart.providers.naming import named
 
 _TWO = 2
 
@@ -239,15 +238,13 @@ def reading_note(runs: Sequence[tuple[str, JudgedRun]]) -> str:
 
 
 def missing_notes(runs: Sequence[tuple[str, JudgedRun]]) -> list[str]:
-    """A sentence for each of the named runs that lacks replies, and for each that has more answers
-    than its plan: `9 of 20 samples are not scored: error 1, not run 8`; with the name of the run
-    where there are several.
+    """A sentence for each of the named runs that lacks replies: `9 of 20 samples are not scored:
+    error 1, not run 8`; with the name of the run where there are several.
     """
     return [
         f"{f'{name}: ' * (len(runs) > 1)}{text}"
         for name, run in runs
-        for text in (_missing_note(run), _not_counted_note(run))
-        if text
+        if (text := _missing_note(run))
     ]
 
 
@@ -257,19 +254,6 @@ def _missing_note(run: JudgedRun) -> str:
     planned = int(run.cells["n"].sum()) + run.missing
     are = "is" if run.missing == 1 else "are"
     return f"{run.missing:,} of {planned:,} samples {are} not scored: {unscored_text(run)}."
-
-
-def _not_counted_note(run: JudgedRun) -> str:
-    """The answers that the plan of the run leaves out. A full run with them would have more samples
-    where the answers of an adaptive one asked for them.
-    """
-    if not run.not_counted:
-        return ""
-    answers = "answer is" if run.not_counted == 1 else "answers are"
-    return (
-        f"{run.not_counted:,} further {answers} kept and not counted, as only an earlier plan has "
-        f"them; {named('adaptive')} takes them up."
-    )
 
 
 def cut_notes(runs: Sequence[tuple[str, JudgedRun]]) -> list[str]:

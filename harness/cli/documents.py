@@ -79,7 +79,6 @@ def run_document(
         "recorded": None if manifest.recorded is None else asdict(manifest.recorded),
         "folder": run.folder,
         "missing": run.missing,
-        "not_counted": run.not_counted,
         "threshold": threshold,
         "finding": run_finding(run, threshold),
         "confidence": confidence_finding(run, threshold),

@@ -12,7 +12,7 @@ from eyechart.harness.analysis.adaptive import Aim, Choice, Step, choose
 from eyechart.harness.analysis.foreseen import foreseen, middle
 from eyechart.harness.analysis.judged_run import JudgedRun, read_run
 from eyechart.harness.errors import TaskError
-from eyechart.harness.journal.manifest import MANIFEST
+from eyechart.harness.journal.manifest import MANIFEST, read_manifest
 from eyechart.harness.plan.context_fit import CellFit
 from eyechart.harness.plan.cost import estimate_tokens
 from eyechart.harness.plan.plan import Plan, make_sample
@@ -301,19 +301,17 @@ def _present(request: RunRequest) -> JudgedRun | None:
     """The run as its folder has it, with its samples in order, so that the order of replies does
     not matter; `None` if there is none.
 
-    Of a full plan, and of earlier plans, only answered samples count, and all samples before them.
+    Of a full plan only answered samples count, and all samples before them.
     """
     if not (request.folder / MANIFEST).exists():
         return None
-    run = read_run(request.folder, of_all_plans=True)
+    run, waves = read_run(request.folder), read_manifest(request.folder).adaptive
     samples = run.samples.sort_values(["cell", "index", "draw"], ignore_index=True)
     manifest = run.manifest
     answered = samples[samples["outcome"] != Outcome.ERROR.place]
     last = answered.groupby("cell")["index"].max()
     manifest.cells = [
-        cell
-        if cell.condition in manifest.adaptive
-        else replace(cell, samples=int(last.get(place, -1)) + 1)
+        cell if cell.condition in waves else replace(cell, samples=int(last.get(place, -1)) + 1)
         for place, cell in enumerate(manifest.cells)
     ]
     return replace(run, samples=samples, manifest=manifest)

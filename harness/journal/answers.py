@@ -116,16 +116,21 @@ class Answered:
         """Whether the index has any sample."""
         return any(map(any, self._hashes.values()))
 
-    def has_record_of_all(self, cell: Cell) -> bool:
-        """Whether every draw of every sample of a cell has a record: a reply or a failure."""
-        if self.count_in(cell) == cell.samples * cell.draws:
-            return True
-        kinds = (self, self.unsent, self.failed)
-        return all(
-            any(kind.has(cell.key, index, draw) for kind in kinds)
+    def recorded(self, cell: Cell) -> Cell:
+        """The part of a cell up to the last of its samples that has an answer, or is known not to
+        fit the window; without samples if none has.
+        """
+        sizes = {
+            draw: max(self.extent(cell, draw), self.unsent.extent(cell, draw))
             for draw in range(1, cell.draws + 1)
-            for index in range(cell.samples)
-        )
+        }
+        draws = max((draw for draw, size in sizes.items() if size), default=1)
+        return Cell(*cell.key, max(sizes.values()), draws)
+
+    def extent(self, cell: Cell, draw: int) -> int:
+        """How many of a cell's samples there are up to the last one in the index."""
+        marks = self._hashes.get((*cell.key, draw), ())[: cell.samples]
+        return next((size for size in range(len(marks), 0, -1) if marks[size - 1]), 0)
 
     def count_in(self, cell: Cell, shard: Shard = WHOLE) -> int:
         """Number of draws of a cell's samples, in a shard, that have an answer."""

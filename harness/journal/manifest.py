@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
@@ -75,15 +75,11 @@ class Manifest:
     """Label of a condition -> tokens of some of its prompts, see `spec.counted`. Empty where the
     model's tokenizer is not at hand."""
     cells: list[Cell] = field(default_factory=list)
-    """The plan: see `plan_cells`."""
-    completed: list[Cell] = field(default_factory=list)
-    """Cells of full plans that had a record for every sample when a command began, with the most
-    samples for each key; they stay in the plan."""
-    former: list[Cell] = field(default_factory=list)
-    """Cells that left the plan, or had more samples in an earlier one. Their answers stay in the
-    journal and are not counted; an adaptive plan of their condition takes them up."""
+    """What the latest command asked, and what is answered: see `plan_cells`."""
     adaptive: list[Condition] = field(default_factory=list)
-    """Conditions whose samples were last chosen by the replies, and not planned in full since."""
+    """Conditions whose `cells` are a wave of an adaptive run, which is asked to its end first. In a
+    judged run: those with a sample that was chosen by answers, see `Record.chosen`.
+    """
     commands: list[str] = field(default_factory=list)
     created: str = ""
     updated: str = ""
@@ -108,73 +104,15 @@ class Manifest:
         return TaskSpec.model_validate(self.spec)
 
     def plan_cells(
-        self, asked: Sequence[Cell], *, adaptive: bool = False, keeps_all: bool = False
+        self, asked: Sequence[Cell], recorded: Sequence[Cell], waves: Collection[Condition]
     ) -> None:
-        """Adds the cells that a command asks to the plan, and removes others.
-
-        Complete cells of full plans are never removed, and with `keeps_all` no cell is:
-
-        - a full plan replaces the adaptive plan of the conditions it asks for; if it is a part of
-          the plan, the rest of the full plans is removed. What is removed is `former`;
-        - an `adaptive` plan replaces a full plan of the conditions it asks for, and grows in later
-          waves. If it asks only complete cells of a condition, the condition stays full. It asks
-          what has an answer in `cells_ever`.
+        """Plans what a command asks, beside what is `recorded`, see `Answered.recorded`. `waves`
+        are the conditions under which `asked` is a wave of an adaptive run.
         """
-        completed = {cell.key: cell for cell in self.completed}
-        conditions = {cell.condition for cell in asked}
-        before = {cell.key: cell for cell in self.cells}
-        marked = set(self.adaptive)
-        if adaptive:
-            reduced = conditions - marked
-            marked |= {cell.condition for cell in asked if not _has(completed.get(cell.key), cell)}
-        else:
-            reduced = conditions & marked
-            if all(_has(before.get(cell.key), cell) for cell in asked):
-                reduced |= {cell.condition for cell in self.cells} - marked
-            if not keeps_all:
-                marked -= conditions
-        stays = [cell for cell in self.cells if keeps_all or cell.condition not in reduced]
-        planned = {cell.key: cell for cell in stays}
-        for cell in (*self.completed, *asked):
-            known = planned.get(cell.key)
-            if not _has(known, cell):
-                wanted = cell if known is None else together(known, cell)
-                old = before.get(cell.key)
-                is_kept = old is not None and old.samples == wanted.samples
-                planned[cell.key] = (
-                    replace(old, draws=wanted.draws) if old is not None and is_kept else wanted
-                )
-        former = most_of([*self.former, *([] if adaptive else self.cells)])
-        self.former = [
-            cell
-            for key, cell in former.items()
-            if not _has(planned.get(key), cell) and not (adaptive and cell.condition in conditions)
-        ]
-        self.cells = list(planned.values())
-        self.adaptive = [
-            condition
-            for condition in dict.fromkeys(c.condition for c in self.cells)
-            if condition in marked
-        ]
-
-    @property
-    def cells_ever(self) -> list[Cell]:
-        """The cells of this plan and of earlier ones, each with its most samples."""
-        return list(most_of([*self.cells, *self.former]).values())
-
-    def complete(self, cells: Iterable[Cell]) -> None:
-        """Marks `cells` of full plans as complete: every sample has a record, and they stay."""
-        completed = {cell.key: cell for cell in self.completed}
-        for cell in cells:
-            known = completed.get(cell.key)
-            if cell.condition not in self.adaptive and not _has(known, cell):
-                completed[cell.key] = cell
-        self.completed = list(completed.values())
-
-
-def _has(known: Cell | None, cell: Cell) -> bool:
-    """Whether a planned cell has all samples of another, as often as they are asked there."""
-    return known is not None and known.samples >= cell.samples and known.draws >= cell.draws
+        self.cells = list(most_of([*recorded, *asked]).values())
+        others = set(self.adaptive) - {cell.condition for cell in asked}
+        conditions = dict.fromkeys(cell.condition for cell in self.cells)
+        self.adaptive = [one for one in conditions if one in others or one in waves]
 
 
 def together(one: Cell, other: Cell) -> Cell:
@@ -315,11 +253,9 @@ def manifest_of(fields: object) -> Manifest:
         first = error.errors(include_url=False)[0]
         where = ".".join(("spec", *map(str, first["loc"])))
         raise ValueError(f"{where}: {first['msg'].lower()}") from None
-    cells, completed, former = (
-        [cell.cell() for cell in group] for group in (read.cells, read.completed, read.former)
-    )
+    cells = [cell.cell() for cell in read.cells]
     adaptive = [Condition(values) for values in read.adaptive]
-    for condition in (*(one.condition for one in (*cells, *completed, *former)), *adaptive):
+    for condition in (*(one.condition for one in cells), *adaptive):
         if list(condition) != list(axes) or any(
             value not in axes[axis].values for axis, value in condition.items()
         ):
@@ -330,8 +266,7 @@ def manifest_of(fields: object) -> Manifest:
     recorded = None if read.recorded is None else read.recorded.recorded()
     if recorded is None and read.settings.api is None:
         raise ValueError("settings: the api of an asked run is missing")
-    typed: dict[str, Any] = {"cells": cells, "completed": completed, "former": former}
-    typed["recorded"] = recorded
+    typed: dict[str, Any] = {"cells": cells, "recorded": recorded}
     typed["settings"] = read.settings.model_dump(exclude_unset=True)
     return Manifest(**found | typed | {"adaptive": adaptive})
 
@@ -361,17 +296,16 @@ def _write(folder: Path, manifest: Manifest) -> None:
     manifest.updated = datetime.now(UTC).isoformat(timespec="seconds")
     fields = asdict(manifest)
     fields["adaptive"] = list(map(dict, manifest.adaptive))
-    for name in ("cells", "completed", "former"):
-        fields[name] = [
-            {
-                "condition": dict(cell.condition),
-                "length": cell.line.length,
-                "low": cell.line.low,
-                "high": cell.line.high,
-                "samples": cell.samples,
-                "draws": cell.draws,
-            }
-            for cell in getattr(manifest, name)
-        ]
+    fields["cells"] = [
+        {
+            "condition": dict(cell.condition),
+            "length": cell.line.length,
+            "low": cell.line.low,
+            "high": cell.line.high,
+            "samples": cell.samples,
+            "draws": cell.draws,
+        }
+        for cell in manifest.cells
+    ]
     content = exact_json.dumps(masked_fields(fields, _MASKED), indent=True)
     replace_file(folder / MANIFEST, content + b"\n", durable=True)

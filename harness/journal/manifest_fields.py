@@ -120,8 +120,6 @@ class ManifestFields(_InFile):
     software: dict[str, str] = {}
     counted: dict[str, Annotated[str, Field(pattern=PATTERN)]] = {}
     cells: list[_CellInFile]
-    completed: list[_CellInFile] = []
-    former: list[_CellInFile] = []
     adaptive: list[dict[str, str]] = []
     commands: list[str] = []
     created: Annotated[str, AfterValidator(_is_moment)] = ""

@@ -81,6 +81,8 @@ class Record(msgspec.Struct, kw_only=True, omit_defaults=True, gc=False):
     """Nominal length of the line, for a recorded reply; no index gives its length."""
     draw: int = 1
     """Which of several replies to the prompt it is, from 1."""
+    chosen: bool = False
+    """Whether an adaptive run asked it: then other answers chose it."""
     accept: tuple[str, ...] | None = None
     """Other correct answers."""
     reply: str | None = None

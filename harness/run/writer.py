@@ -91,32 +91,15 @@ class PlannedRun:
         self.answered = answered(self.journal.folder, self._warn, lines, self.start)
 
     def _plan(self) -> None:
-        """Adds the plan to that of the manifest; tells the user if samples leave it."""
-        plan = self.request.plan
+        """Makes the plan of the manifest: that of this command, and what is answered."""
+        manifest, plan = self.manifest, self.request.plan
         self._cells = plan.cells
-        manifest, before = self.manifest, {cell.key: cell for cell in self.manifest.cells}
-        manifest.complete(filter(self.answered.has_record_of_all, manifest.cells))
         in_batches = (self.journal.folder / PENDING_FILE).exists()  # they may be paid for by now
-        was_full = {key for key in before if key[0] not in manifest.adaptive}
-        chosen = self._chosen_conditions()
-        for adaptive in (True, False):
-            cells = [cell for cell in self._cells if (cell.condition in chosen) == adaptive]
-            if cells or not self._cells:
-                manifest.plan_cells(cells, adaptive=adaptive, keeps_all=in_batches)
-        now = {cell.key: cell.samples * cell.draws for cell in manifest.cells}
-        planned = ((key, before[key].samples * before[key].draws) for key in was_full)
-        if fewer := sum(max(0, size - now.get(key, 0)) for key, size in planned):
-            self._warn(
-                f"{plan.task.name}: {fewer:,} samples that an earlier command planned and did not "
-                "complete are no longer planned"
-            )
-
-    def _chosen_conditions(self) -> Collection[Condition]:
-        """The conditions whose samples the answers chose."""
-        plan = self.request.plan
-        if plan.counts is None:
-            return ()
-        return plan.conditions if plan.is_adaptive else tuple(self.manifest.adaptive)
+        recorded = manifest.cells if in_batches else map(self.answered.recorded, manifest.cells)
+        waves: Collection[Condition] = ()
+        if plan.counts is not None:
+            waves = plan.conditions if plan.is_adaptive else manifest.adaptive
+        manifest.plan_cells(self._cells, [cell for cell in recorded if cell.samples], waves)
 
     @property
     def pending(self) -> int:
@@ -366,6 +349,7 @@ class RunWriter:
 
     def _append(self, record: Record) -> None:
         record.run = self._manifest.run
+        record.chosen = record.condition in self._manifest.adaptive
         self._journal.append(record)
 
 

@@ -39,7 +39,6 @@ _LEFT_OUT = (
     "refused",
     "answered_by",
     "software",
-    "completed",
     "file",
     "given",
 )
@@ -119,6 +118,7 @@ def _saved(run: JudgedRun) -> str:
     kept = {name: value for name, value in fields.items() if name not in _LEFT_OUT}
     samples = run.samples.sort_values(["cell", "index", "draw"])
     by_cell = dict(iter(samples.groupby("cell")))
+    kept["adaptive"] = list(map(dict, run.manifest.adaptive))
     kept["cells"] = [
         {
             "condition": dict(cell.condition),

@@ -385,8 +385,7 @@ class _Recorder:
         manifest.kept = keep(request.folder, request.task.source)
         remember(request.task)
         manifest.software = software(request.task.plugin)
-        manifest.cells = []
-        manifest.plan_cells(cells)
+        manifest.cells = cells
         write_manifest(request.folder, manifest)
 
     def _given_cells(self) -> Iterator[Cell]:
