@@ -119,6 +119,33 @@ class TestRun:
         (folder / "samples-1-of-2.jsonl").rename(folder / "samples z.jsonl")
         assert_frame_equal(read_run(folder).cells, judged.cells)
 
+    def test_a_copied_journal_may_have_other_cells(self, lab: Lab) -> None:
+        """Other lengths, bands, conditions and more samples: all are the run, as if asked here."""
+        model = lab.fake(right)
+        other = ("--lengths", "4,8,20", "--spread", "bands", "--samples", "6", "--axis")
+        commands = (("--samples", "3"), (*other, "separator=comma,space"))
+        for place, command in enumerate(commands):
+            out = lab.folder / f"job-{place}"
+            assert lab.bench_run("--model", model, *command, "--out", out).code == 0
+            assert lab.bench_run("--model", model, *command).code == 0
+        here, there = (find_runs(lab.folder / f"job-{place}")[0] for place in (0, 1))
+        shutil.copy(there / SAMPLES, here / "samples-2.jsonl")
+        assert_frame_equal(read_run(here).cells, read_run(lab.the_run()).cells)
+        assert read_run(here).fingerprint() == read_run(lab.the_run()).fingerprint() is not None
+
+    def test_an_adaptive_journal_stays_adaptive(self, lab: Lab) -> None:
+        """Its records say that answers chose them, whatever the manifest is of."""
+        model = lab.fake(right)
+        chosen = ("--adaptive", "--axis", "separator=comma", "--max-requests", "20")
+        assert lab.bench_run("--model", model, "--axis", "separator=none").code == 0
+        lab.bench_run("--model", model, *chosen, "--out", lab.folder / "job")
+        (job,) = find_runs(lab.folder / "job")
+        shutil.copy(job / SAMPLES, lab.the_run() / "samples-job.jsonl")
+        kinds = {
+            one.condition["separator"]: one.adaptive for one in read_run(lab.the_run()).shown()
+        }
+        assert kinds == {"none": False, "comma": True}
+
     def test_the_first_reply_counts(self, lab: Lab) -> None:
         """Of several journals, whatever they are called; a failed request never does."""
         replies = iter([right, lambda _request: "Final answer: 99"])

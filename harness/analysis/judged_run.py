@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import astuple, dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -42,7 +42,7 @@ from eyechart.harness.analysis.remedies import MOST_RECORDS, Remedies, context_o
 from eyechart.harness.analysis.tokens_of_row import Source, TokensASymbol, fitted, of_prompts
 from eyechart.harness.errors import JournalError
 from eyechart.harness.journal.judged_before import check_journal
-from eyechart.harness.journal.manifest import Manifest, read_manifest
+from eyechart.harness.journal.manifest import Manifest, most_of, read_manifest
 from eyechart.harness.journal.record import Record, Warn, read_records
 from eyechart.harness.journal.server import addresses
 from eyechart.harness.plan.plan import Plan
@@ -501,10 +501,14 @@ def read_run(
                 f"{folder}: the axis {axis!r} of its task has the name of a column of {table}; "
                 "rename the axis in the task file and run that"
             )
-    manifest.cells.sort(key=lambda cell: (_rank(cell.condition, spec), cell.line))
+    manifest.cells = _sorted(manifest.cells, spec)
     judge = judge_of_run(folder, manifest, tasks, run_kept_code=run_kept_code)
     model = model_of(manifest)
     judged = judged_samples(folder, manifest, spec, warn, judge=judge, model=model)
+    if judged.beyond:
+        every = most_of([*manifest.cells, *judged.beyond])
+        manifest.cells = _sorted(every.values(), spec)
+        judged = judged_samples(folder, manifest, spec, None, judge=judge, model=model)
     conditions = dict.fromkeys(cell.condition for cell in manifest.cells)
     manifest.adaptive = [one for one in conditions if one in judged.chosen]
     found = judged.table, judged.answers, judged.judge, judged.times, model
@@ -527,6 +531,10 @@ def part_of(run: JudgedRun, keeps: Callable[[Cell], bool]) -> JudgedRun:
     numbers = {place: number for number, place in enumerate(places)}
     samples = kept.assign(cell=kept["cell"].map(numbers)).reset_index(drop=True)
     return replace(run, manifest=manifest, samples=samples)
+
+
+def _sorted(cells: Iterable[Cell], spec: TaskSpec) -> list[Cell]:
+    return sorted(cells, key=lambda cell: (_rank(cell.condition, spec), cell.line))
 
 
 def _rank(condition: Condition, spec: TaskSpec) -> tuple[int, ...]:

@@ -20,7 +20,7 @@ from eyechart.harness.analysis.diagnosis import collapsed
 from eyechart.harness.analysis.judging import Judge, counts_of
 from eyechart.harness.analysis.right_inside import settle
 from eyechart.harness.journal.line_finder import LineFinder
-from eyechart.harness.journal.manifest import Manifest
+from eyechart.harness.journal.manifest import Manifest, together
 from eyechart.harness.journal.record import Record, Warn, chosen_records, is_chosen, read_records
 from eyechart.harness.journal.thoughts import thinking_tokens
 from eyechart.harness.plan.cost import whole_cost
@@ -29,7 +29,16 @@ from eyechart.harness.score.forced_choice import belief
 from eyechart.harness.score.outcomes import SCORED_PLACES, Outcome
 from eyechart.harness.score.readings import Reading, reading_of
 from eyechart.harness.score.verdict import Verdict
-from eyechart.harness.spec import Condition, TaskSpec, line_start
+from eyechart.harness.spec import (
+    MAX_LENGTH,
+    MAX_SAMPLES,
+    Cell,
+    CellKey,
+    Condition,
+    Line,
+    TaskSpec,
+    line_start,
+)
 
 _COLUMNS = {
     "cell": "i",
@@ -110,6 +119,10 @@ class JudgedSamples:
     """See `JudgedRun.times`."""
     chosen: set[Condition]
     """The conditions with a sample that was chosen by answers."""
+    beyond: list[Cell]
+    """Cells of the records that are in no cell of the manifest, as a journal that was copied into
+    the folder may have.
+    """
     judge: Judge
     """What gives these verdicts, now that it is known where prompts were cut."""
     one_counts: Mapping[Condition, OneCount]
@@ -132,6 +145,7 @@ def judged_samples(
     start = line_start(int(manifest.settings["seed"]), manifest.task)
     finder = LineFinder((cell.line for cell in manifest.cells), start)
     chosen: set[Condition] = set()
+    beyond = dict[CellKey, Cell]()
     sizes = [cell.samples for cell in manifest.cells]
     draws = [cell.draws for cell in manifest.cells]
     has_draws = max(draws, default=1) > 1
@@ -154,7 +168,11 @@ def judged_samples(
             and index < sizes[place]
             and record.draw <= draws[place]
         ]
-        if not in_cells or not kind.fits(record.target):
+        if not kind.fits(record.target):
+            continue
+        if not in_cells:
+            if (cell := _cell_of(record, spec, start)) is not None and manifest.recorded is None:
+                beyond[cell.key] = together(beyond.get(cell.key, cell), cell)
             continue
         if record.chosen:
             chosen.add(condition)
@@ -203,8 +221,31 @@ def judged_samples(
         sorted(answers),
         (first_s, last_s) if first_s <= last_s else None,
         chosen,
+        list(beyond.values()),
         replace(judge, cuts=cuts),
         one_counts,
+    )
+
+
+def _cell_of(record: Record, spec: TaskSpec, start: int) -> Cell | None:
+    """The smallest cell with the sample of an answer, on the line that asked it; `None` for a
+    failed request, and for a condition that the task lacks.
+    """
+    condition, length, index = record.condition, record.length, record.index
+    if (
+        record.is_error
+        or not spec.has_condition(condition)
+        or length > MAX_LENGTH
+        or index >= MAX_SAMPLES
+    ):
+        return None
+    line = Line.exact(length) if record.band is None else Line(*record.band)
+    if not line.low <= line.length <= line.high <= MAX_LENGTH:
+        return None
+    return (
+        Cell(condition, line, index + 1, record.draw)
+        if line.length_of(index, start) == length
+        else None
     )
 
 

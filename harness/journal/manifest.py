@@ -248,7 +248,7 @@ def manifest_of(fields: object) -> Manifest:
     """
     read = ManifestFields.model_validate(fields)
     try:
-        axes = TaskSpec.model_validate(read.spec).axes
+        spec = TaskSpec.model_validate(read.spec)
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         where = ".".join(("spec", *map(str, first["loc"])))
@@ -256,9 +256,7 @@ def manifest_of(fields: object) -> Manifest:
     cells = [cell.cell() for cell in read.cells]
     adaptive = [Condition(values) for values in read.adaptive]
     for condition in (*(one.condition for one in cells), *adaptive):
-        if list(condition) != list(axes) or any(
-            value not in axes[axis].values for axis, value in condition.items()
-        ):
+        if not spec.has_condition(condition):
             raise ValueError(f"cells: unknown condition {condition.label!r}")
     if len({cell.key for cell in cells}) < len(cells):
         raise ValueError("cells: a cell is there twice")

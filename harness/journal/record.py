@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import astuple
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, Literal, TypeAlias, get_type_hints
@@ -134,6 +135,8 @@ class Record(msgspec.Struct, kw_only=True, omit_defaults=True, gc=False):
     turns: tuple[Turn, ...] | None = None
     """The turns before the reply, of a sample that is asked over several. Reply and tokens are
     those of the last request."""
+    band: tuple[int, int, int] | None = None
+    """The line that it was asked on, if that has several lengths: nominal, shortest and longest."""
     origin: str | None = None
     """Mark of the row in the recorded file, see `satellites.recorded`."""
 
@@ -208,6 +211,7 @@ def record_of(
         reply=reply,
         failure=failure,
         chars=len(sample.prompt),
+        band=None if sample.line.is_exact else astuple(sample.line),
     )
 
 

@@ -289,11 +289,7 @@ def sample_from_id(task: Task, identifier: str) -> Sample:
     condition = Condition.read(match["condition"])
     if EXAMPLES in condition:
         task = task.with_examples()
-    axes = task.spec.axes
-    is_known = list(condition) == list(axes) and all(
-        value in axes[axis].values for axis, value in condition.items()
-    )
-    if not is_known or condition.label != match["condition"]:
+    if not task.spec.has_condition(condition) or condition.label != match["condition"]:
         raise PlanError(f"task {task.name!r} has no condition {match['condition']!r}")
     length, index = int(match["length"]), int(match["index"])
     available = task.items_at(length)

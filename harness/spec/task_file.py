@@ -250,6 +250,12 @@ class TaskSpec(Part):
         """Axis -> the value names that run by default."""
         return {name: list(axis.default) for name, axis in self.axes.items()}
 
+    def has_condition(self, values: Mapping[str, str]) -> bool:
+        """Whether the task has exactly these axes, in this order, with these values."""
+        return list(values) == list(self.axes) and all(
+            value in self.axes[axis].values for axis, value in values.items()
+        )
+
     def digest(self) -> str:
         """Hash of what determines prompts and verdicts: no defaults, presets or descriptions."""
         without_defaults = self.model_copy(
