@@ -370,6 +370,16 @@ def records(folder: Path) -> list[dict[str, Any]]:
     return [exact_json.loads(line) for line in lines]
 
 
+def mark_chosen(folder: Path, separator: str) -> None:
+    """Makes one condition of a run adaptive: says of its records that answers chose them."""
+    lines = [
+        orjson.dumps(one | {"chosen": one["condition"].get("separator") == separator}) + b"\n"
+        for one in records(folder)
+    ]
+    (path,) = journals(folder)
+    path.write_bytes(b"".join(lines))
+
+
 def wait_for(condition: Callable[[], bool], process: subprocess.Popen[bytes] | Forked) -> None:
     """Waits until `condition` holds; fails once `process` has ended or after a minute."""
     end_s = time.monotonic() + PATIENCE_S

@@ -13,11 +13,11 @@ import pytest
 from eyechart.harness.analysis.comparison import Change, compare_conditions, compare_runs
 from eyechart.harness.analysis.comparison_table import comparison_table
 from eyechart.harness.analysis.judged_run import read_run
-from eyechart.harness.journal.manifest import MANIFEST, read_manifest, write_manifest
+from eyechart.harness.journal.manifest import MANIFEST
 from eyechart.harness.journal.record import SAMPLES
-from eyechart.harness.spec import Condition, Settings
+from eyechart.harness.spec import Settings
 from eyechart.providers.base import Request
-from tests.conftest import Lab, right
+from tests.conftest import Lab, mark_chosen, right
 
 
 def wrong_from(index: int, *, length: int = 5) -> Callable[[Request], str]:
@@ -161,9 +161,7 @@ class TestChange:
         folders = [run(lab, "scripted/a", samples=120), run(lab, "scripted/b", samples=120)]
         first, second = map(read_run, folders)
         assert compare_runs(first, second).change(0.05) == "equivalent"
-        manifest = read_manifest(folders[1])
-        manifest.adaptive = [Condition({"separator": "none"})]
-        write_manifest(folders[1], manifest)
+        mark_chosen(folders[1], "none")
         chosen = read_run(folders[1])
         compared = compare_runs(first, chosen)
         assert (compared.area, compared.change(0.05)) == (None, "undecided")

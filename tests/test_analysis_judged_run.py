@@ -135,15 +135,16 @@ def test_a_row_that_nobody_scored_changes_no_interval(lab: Lab) -> None:
     assert replace(of_all, lapse=0) == replace(of_scored, lapse=0)
 
 
-def test_a_manifest_without_cells_has_no_condition(lab: Lab) -> None:
-    """And nothing is judged."""
+def test_a_manifest_without_cells_has_those_of_its_records(lab: Lab) -> None:
+    """A run is what was answered."""
     wanted = lab.wanted(lab.plain)
     lab.run(wanted)
     run = read_run(wanted.folder)
     run.manifest.cells.clear()
     write_manifest(wanted.folder, run.manifest)
-    empty = read_run(wanted.folder)
-    assert (empty.conditions, empty.missing, len(empty.cells)) == ({}, 0, 0)
+    found = read_run(wanted.folder)
+    assert (list(found.conditions), found.missing) == ([Condition({})], 0)
+    assert found.cells["n"].tolist() == [3]
 
 
 def test_one_scored_sample_is_enough_for_a_row(lab: Lab) -> None:
@@ -162,13 +163,13 @@ def test_one_scored_sample_is_enough_for_a_row(lab: Lab) -> None:
 
 
 @pytest.mark.parametrize("samples", [1, 3])
-def test_samples_beyond_the_plan_are_not_judged(lab: Lab, samples: int) -> None:
-    """The journal may have answers of a longer plan, from the next index on."""
+def test_answers_beyond_the_plan_are_judged(lab: Lab, samples: int) -> None:
+    """The journal may have those of a longer plan, as a copied one."""
     lab.run(lab.wanted(samples=4))
     run = read_run(lab.wanted(samples=4).folder)
     run.manifest.cells[:] = [replace(cell, samples=samples) for cell in run.manifest.cells]
     write_manifest(run.folder, run.manifest)
-    assert set(read_run(run.folder).cells["n"]) == {samples}
+    assert set(read_run(run.folder).cells["n"]) == {4}
 
 
 def test_numbers_that_no_float_holds_are_infinite() -> None:

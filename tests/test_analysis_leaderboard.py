@@ -24,14 +24,14 @@ from eyechart.harness.analysis.leaderboard_file import (
     write_leaderboard,
 )
 from eyechart.harness.cli.readable import Reading
-from eyechart.harness.journal.manifest import MANIFEST, read_manifest, write_manifest
+from eyechart.harness.journal.manifest import MANIFEST
 from eyechart.harness.report.readme import BEGIN, END, markdown, put_into
 from eyechart.harness.run.run_request import RunRequest
 from eyechart.harness.settings.judging import THRESHOLD
 from eyechart.harness.spec import MAX_LENGTH, Condition, Settings
 from eyechart.providers.base import BadRequestError, Request, StopRunError
 from eyechart.providers.scripted import ScriptedProvider
-from tests.conftest import Done, Lab, right
+from tests.conftest import Done, Lab, mark_chosen, right
 
 
 def made(lab: Lab, model: str = "scripted/a", **more: object) -> RunRequest:
@@ -790,9 +790,7 @@ class TestAdaptive:
         given = {"axes": {"separator": ["none"]}, **more}
         wanted = lab.wanted(model=model, **given)  # type: ignore[arg-type]
         lab.asked(wanted, reply)
-        manifest = read_manifest(wanted.folder)
-        manifest.adaptive = list(dict.fromkeys(cell.condition for cell in manifest.cells))
-        write_manifest(wanted.folder, manifest)
+        mark_chosen(wanted.folder, "none")
         (row,) = rows(wanted)
         return row
 
@@ -861,9 +859,7 @@ class TestAdaptive:
     def test_a_run_with_conditions_of_both_kinds(self, lab: Lab) -> None:
         """It has a row of each kind, and no median over both."""
         wanted = made(lab, "scripted/a")
-        manifest = read_manifest(wanted.folder)
-        manifest.adaptive = [Condition({"separator": "comma"})]
-        write_manifest(wanted.folder, manifest)
+        mark_chosen(wanted.folder, "comma")
         board = merge(rows(wanted))
         assert [(row["condition"], row["adaptive"]) for row in board.rows] == [
             ("separator=comma", "yes"),

@@ -347,10 +347,10 @@ class TestSeveralRecords:
             ([BadRequestError("x"), BadRequestError("y")], "error"),
             ([BadRequestError("x"), "none", BadRequestError("y")], "unparsed"),
             ([PromptOverflowError("x"), BadRequestError("y")], "overflow"),
-            (["Final answer: 99", "no idea"], "unparsed"),
+            (["Final answer: 99", "no idea"], "incorrect"),
         ],
     )
-    def test_an_answer_beats_an_error_and_a_later_one_an_earlier(
+    def test_an_answer_beats_an_error_and_the_first_one_a_later_one(
         self, lab: Lab, said: Sequence[Said], outcome: str
     ) -> None:
         """And the sample counts once."""
@@ -367,8 +367,10 @@ class TestSeveralRecords:
         assert (row["n"], row["error"], row["incorrect"]) == ("3", "0", "3")
         assert float(row["mean_signed_error"]) == 2.0
 
-    def test_records_outside_the_plan_do_not_count(self, lab: Lab) -> None:
-        """Neither those of a cell that was never planned nor those beyond a cell's samples."""
+    def test_records_outside_the_plan_count(self, lab: Lab) -> None:
+        """Those of another cell, and those beyond a cell's samples: what lies before them was not
+        run. Conditions that the task lacks do not.
+        """
         wanted = lab.wanted(lab.plain, samples=3)
         lab.asked(wanted)
         path = wanted.folder / SAMPLES
@@ -376,8 +378,8 @@ class TestSeveralRecords:
         last = orjson.loads(lines[-1])
         strays = [last | {"index": 7}, last | {"length": 5}, last | {"condition": {"hint": "no"}}]
         path.write_bytes(b"".join([*lines[:2], *(orjson.dumps(one) + b"\n" for one in strays)]))
-        (row,) = table(wanted)
-        assert (row["n"], row["correct"], row["not_run"]) == ("2", "2", "1")
+        counts = [(row["length"], row["n"], row["not_run"]) for row in table(wanted)]
+        assert counts == [("4", "3", "5"), ("5", "1", str(last["index"]))]
 
 
 class TestPureFunction:

@@ -17,7 +17,6 @@ from eyechart.harness.analysis.judged_run import read_run
 from eyechart.harness.analysis.paired import PairedArea, holm
 from eyechart.harness.analysis.run_text import run_finding
 from eyechart.harness.analysis.standing import Standing, standing
-from eyechart.harness.journal.manifest import read_manifest, write_manifest
 from eyechart.harness.journal.record import SAMPLES
 from eyechart.harness.plan.plan import plan
 from eyechart.harness.plan.resolved_model import resolve_model
@@ -27,11 +26,11 @@ from eyechart.harness.report.page_section import page_section_of
 from eyechart.harness.report.section import Section, sections
 from eyechart.harness.run.run_request import RunRequest
 from eyechart.harness.settings.judging import THRESHOLD
-from eyechart.harness.spec import Condition, Settings
+from eyechart.harness.spec import Settings
 from eyechart.harness.task.catalogue import built_in_files, open_task
 from eyechart.providers.base import Request
 from eyechart.providers.scripted import ScriptedProvider
-from tests.conftest import right
+from tests.conftest import mark_chosen, right
 from tests.test_report_page import data_of, finding_of, moved_run, report, section_of, sees_to
 
 if TYPE_CHECKING:
@@ -335,9 +334,7 @@ def test_adaptive_samples_have_no_sentence_about_areas(lab: Lab) -> None:
     """One condition that is adaptive is enough."""
     wanted = lab.wanted(lengths=[2, 4, 8, 16], samples=20)
     lab.run(wanted, ScriptedProvider(sometimes(0.7)))
-    manifest = read_manifest(wanted.folder)
-    manifest.adaptive = [Condition({"separator": "none"})]
-    write_manifest(wanted.folder, manifest)
+    mark_chosen(wanted.folder, "none")
     page = report(lab, wanted.folder)
     assert said_of(wanted.folder) == (
         "No change of separator shows a difference in how far scripted/test sees."
