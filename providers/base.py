@@ -284,9 +284,7 @@ class ModelSettings:
     top_logprobs: int = 0
     """How many of the most probable tokens at each place replies carry; only with `logprobs`."""
     model_args: tuple[str, ...] = ()
-    """`KEY=VALUE` for the library that loads the model."""
-    server_args: tuple[str, ...] = ()
-    """Arguments of the server that the provider starts."""
+    """`KEY=VALUE` for the library that loads the model, or the server that the provider starts."""
     server_log: Path | None = None
     """File for the output of that server."""
     device: str | None = None
@@ -312,12 +310,13 @@ class ModelSettings:
 
 
 _SETTINGS = {
-    **{name: name for name in ("temperature", "api", "system", "effort", "thinking", "params")},
-    **{name: name for name in ("tier", "logprobs", "top_logprobs")},
+    **{name: name for name in ("temperature", "api", "system", "thinking", "params")},
+    "effort": "thinking",
+    "tier": "tier",
+    **dict.fromkeys(("logprobs", "top_logprobs"), "logprobs"),
     "base_urls": "base_url",
     "headers": "header",
     "model_args": "model_args",
-    "server_args": "server_args",
 }
 """Field -> the setting of a run that gives it."""
 

@@ -100,6 +100,8 @@ class Descriptor:
     model_args: Callable[[Sequence[str]], str] | None = None
     """What `model_args` adds to the name of a model; raises `SetupError`. `None`: it takes none.
     """
+    takes_model_args: bool = False
+    """Whether it starts a server, whose arguments are `model_args`."""
     known_facts: Callable[[Sequence[str]], dict[str, object]] = lambda _model_args: {}
     """The facts of a model that its `model_args` show, before it is loaded."""
     users_name_models: bool = False
@@ -107,8 +109,6 @@ class Descriptor:
 
     takes_address: bool = True
     """Whether `base_url` names its servers."""
-    takes_server_args: bool = False
-    """Whether it starts a server, which takes `server_args`."""
     efforts: Literal["none", "listed", "any"] = "listed"
     """The reasoning efforts that it takes: those of vendors, or also words of its own."""
     effort_hint: str = ""

@@ -25,7 +25,7 @@ from eyechart.providers.catalog.spelling import meant, vendor_of
 from eyechart.providers.close_match import did_you_mean
 from eyechart.providers.descriptor import NOTHING, Descriptor, Destination, Environment
 from eyechart.providers.descriptors import BUILT_IN, descriptor_of, plugin_descriptor, vendors
-from eyechart.providers.naming import named, turned_on
+from eyechart.providers.naming import named
 from eyechart.providers.plugins import INSIDES, PROVIDERS, Plugin, PluginError
 from eyechart.providers.secrets import A_KEY, holds_key, keep_key, redact_address
 
@@ -93,8 +93,8 @@ def parse_model(
     read = name.descriptor.model_args
     if read is not None:
         return replace(name, detail=read(model_args))
-    if model_args:
-        takers = _takers(lambda one: one.model_args is not None)
+    if model_args and not name.descriptor.takes_model_args:
+        takers = _takers(lambda one: one.takes_model_args or one.model_args is not None)
         raise SetupError(f"{named('model_args')} is for models of {takers}, not of {name.provider}")
     return name
 
@@ -257,8 +257,8 @@ def has_batches(name: ModelName) -> None:
     if not name.descriptor.batch_service:
         hint = f"{name.descriptor.batch_hint}; " if name.descriptor.batch_hint else ""
         raise SetupError(
-            f"{turned_on('batch')} is for openai/… and vendors or servers with a Batch API like "
-            f"OpenAI's, not for {name.label}; {hint}leave out {turned_on('batch')}"
+            f"{named('tier', 'batch')} is for openai/… and vendors or servers with a Batch API "
+            f"like OpenAI's, not for {name.label}; {hint}leave out {named('tier', 'batch')}"
         )
 
 
@@ -274,56 +274,37 @@ def check_tier(name: ModelName, tier: str | None, base_urls: Sequence[str] = ())
         )
 
 
-def check_effort(name: ModelName, effort: str | None, base_urls: Sequence[str] = ()) -> None:
-    """Raises `SetupError` if the model's provider takes no reasoning effort, or is a vendor and no
-    vendor has this one. A server of the user's may have words of its own.
-    """
-    if effort is None:
-        return
-    one = name.descriptor
-    if one.efforts == "none":
-        hint = f", or {one.effort_hint}" if one.effort_hint else ""
-        raise SetupError(
-            f"{name.label} takes no reasoning effort: leave out {named('effort')}{hint}"
-        )
-    if one.efforts == "listed" and not base_urls and effort not in EFFORTS:
-        guess = did_you_mean(effort, EFFORTS, f"there are {', '.join(EFFORTS)}")
-        raise SetupError(
-            f"{name.label} has no reasoning effort {effort!r} for {named('effort')}; {guess}"
-        )
-
-
 def asked_thinking(
-    name: ModelName, effort: str | None, thinking: str | None, base_urls: Sequence[str] = ()
+    name: ModelName, thinking: str | None, base_urls: Sequence[str] = ()
 ) -> tuple[str | None, str | None]:
-    """The effort and the thinking to ask for: a word in `thinking` is an effort, and so is a kind
-    of thinking that the provider has as an effort.
+    """The effort and the kind of thinking to ask for: a word is an effort, and so is a kind of
+    thinking that the provider has as an effort. A server of the user's may have words of its own.
 
     Raises:
-        SetupError: the model's provider takes no such wish, or there are two efforts.
+        SetupError: the model's provider cannot be asked so.
     """
     if thinking is None:
-        return effort, None
+        return None, None
+    one = name.descriptor
+    forms = one.thinking(base_urls)
     is_word = thinking not in ("on", "off") and not thinking.isdecimal()
-    forms = name.descriptor.thinking(base_urls)
-    has_words = name.descriptor.efforts != "none"
+    has_words = one.efforts != "none"
     form = (thinking if has_words else None) if is_word else forms.get(kind_of_thinking(thinking))
     if form is None:
         kinds = {"on": "on", "off": "off", "tokens": "a number of tokens"}
         known = [words for kind, words in kinds.items() if kind in forms]
-        takes = f"takes {' or '.join(known)}" if known else "takes none"
-        effort_too = f"; {named('effort')} says how much a model thinks" if has_words else ""
+        known += ["an effort such as low"] * has_words
+        hint = f"; {one.effort_hint}" if one.effort_hint and is_word else ""
         raise SetupError(
-            f"{name.label} {takes} for {named('thinking')}, not {thinking!r}{effort_too}"
+            f"{name.label} takes {' or '.join(known) or 'nothing'} for {named('thinking')}, not "
+            f"{thinking!r}{hint}"
         )
-    if not isinstance(form, str):
-        return effort, thinking
-    if effort is not None and effort != form:
+    if is_word and one.efforts == "listed" and not base_urls and thinking not in EFFORTS:
+        guess = did_you_mean(thinking, EFFORTS, f"there are on, off, {', '.join(EFFORTS)}")
         raise SetupError(
-            f"{named('effort', effort)} and {named('thinking', thinking)} both say how much "
-            f"{name.label} thinks; leave out one of them"
+            f"{name.label} has no effort {thinking!r} for {named('thinking')}; {guess}"
         )
-    return form, None
+    return (form, None) if isinstance(form, str) else (None, thinking)
 
 
 _TOOLS = ("tools", "tool_choice", "parallel_tool_calls", "functions", "function_call")
@@ -339,8 +320,8 @@ REFUSED_PARAMS = {
     "seed": f"{named('seed')} sets it",
     "system": f"{named('system')} sets it",
     "logprobs": f"{named('logprobs')} sets it",
-    "top_logprobs": f"{named('top_logprobs')} sets it",
-    "reasoning_effort": f"{named('effort')} sets it",
+    "top_logprobs": f"{named('logprobs')} sets it",
+    "reasoning_effort": f"{named('thinking')} sets it",
     "service_tier": f"{named('tier')} sets it",
 }
 """Field of a body that `params` cannot set -> why not."""
@@ -418,21 +399,17 @@ def checked(name: ModelName, settings: ModelSettings) -> ModelSettings:
     known = settings.known if one.gets_answers else None
     settings = replace(settings, model=name.model, provider=name.provider, known=known)
     _check_addresses(name, settings.base_urls)
-    if settings.server_args and not one.takes_server_args:
-        takers = _takers(lambda one: one.takes_server_args)
-        raise SetupError(
-            f"{named('server_args')} is for models of {takers}, not of {name.provider}"
-        )
-    effort, thinking = asked_thinking(name, settings.effort, settings.thinking, settings.base_urls)
+    effort, thinking = asked_thinking(
+        name, settings.effort or settings.thinking, settings.base_urls
+    )
     settings = replace(settings, effort=effort, thinking=thinking)
-    check_effort(name, effort, settings.base_urls)
     check_params(name, settings.params)
     if settings.headers and not one.takes_headers:
         raise SetupError(f"{name.label} takes no {named('header')}; leave it out")
     check_no_field_twice(name, thinking, settings.params, settings.base_urls)
     if settings.logprobs and not one.gives_logprobs:
         raise SetupError(
-            f"{name.label} gives no probabilities of tokens; leave out {turned_on('logprobs')}"
+            f"{name.label} gives no probabilities of tokens; leave out {named('logprobs')}"
         )
     if settings.api == "completions":
         _check_completions(name, settings)
@@ -446,8 +423,8 @@ def _check_completions(name: ModelName, settings: ModelSettings) -> None:
         raise SetupError(f"{name.provider} takes chats only; leave out {api}")
     if (settings.effort, settings.thinking) != (None, None):
         raise SetupError(
-            f"a text to continue takes no wish for thoughts: leave out {named('effort')} and "
-            f"{named('thinking')}, or {api}"
+            f"a text to continue takes no wish for thoughts: leave out {named('thinking')}, or "
+            f"{api}"
         )
     if settings.system is not None:
         raise SetupError(

@@ -632,7 +632,7 @@ MISUSE = [
     (["--system", "\udce9"], ["--system", r"'\udce9'", "UTF-8"]),
     (["--base-url", "http://\udce9"], ["--base-url", "UTF-8"]),
     (["--model-arg", "a=\udce9"], ["--model-arg", "UTF-8"]),
-    (["--vllm-arg", "\udce9"], ["--vllm-arg", "UTF-8"]),
+    (["--model-arg", "\udce9"], ["--model-arg", "UTF-8"]),
     (["--task", "\udce9.yaml"], [r"'\udce9.yaml'"]),
     (["--model", "scripted/no\nsuch"], ["cannot read"]),
     (["--model", "scripted/nowhere.txt"], ["nowhere.txt"]),

@@ -43,11 +43,14 @@ def test_requests_that_are_not_sent_are_not_counted(lab: Lab) -> None:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (("tiny", "--logprobs"), "tiny gives no probabilities of tokens; leave out --logprobs"),
-        (("anthropic/x", "--logprobs"), "leave out --logprobs"),
+        (
+            ("tiny", "--logprobs", "0"),
+            "tiny gives no probabilities of tokens; leave out",
+        ),
+        (("anthropic/x", "--logprobs", "0"), "leave out --logprobs"),
         (("anthropic/x", "--api", "completions"), "leave out --api completions"),
         (("gpt-4o", "--api", "completions", "--system", "Be brief."), "give an empty --system"),
-        (("gpt-4o", "--api", "completions", "--thinking", "low"), "leave out --effort and --thi"),
+        (("gpt-4o", "--api", "completions", "--thinking", "low"), "leave out --thinking, or"),
     ],
 )
 def test_what_the_run_would_refuse_is_refused(
@@ -113,7 +116,7 @@ def test_a_model_that_nobody_knows_is_told(lab: Lab) -> None:
         "--model",
         "openai/gtp-4o,openai/gpt-4o",
         "--dry-run",
-        "--effort",
+        "--thinking",
         "low,high",
         task=lab.plain,
     )

@@ -48,6 +48,18 @@ def test_help_comes_in_three_ways(lab: Lab, verb: tuple[str, ...]) -> None:
     assert lab.bench("help", *verb) == long
 
 
+def test_what_is_used_most_stands_first(lab: Lab) -> None:
+    """Ten of the options of a run, of which there are not too many."""
+    said = lab.bench("run", "--help").out.split("\n\n")
+    (first,) = (part for part in said if part.startswith("Most used:"))
+    names = ("task", "model", "lengths", "samples", "axis", "adaptive", "base-url", "budget")
+    given = [line.split("--")[1].split()[0] for line in first.splitlines() if "--" in line[:10]]
+    assert sorted(given) == sorted([*names, "out", "dry-run"])
+    options = [one for one in VERBS["run",].params if one.param_type_name == "option"]
+    assert len(options) <= 38
+    assert said.index(first) < min(said.index(part) for part in said if part.startswith("What is"))
+
+
 def test_help_of_no_verb(lab: Lab) -> None:
     """The nearest one is named, else all."""
     lab.bench("help", "scoer").one_line(2, "'scoer'", "did you mean 'score'?")

@@ -254,7 +254,7 @@ def test_the_table_of_several_models_fits(lab: Lab, columns: int) -> None:
     lab.monkeypatch.setenv("COLUMNS", str(columns))
     axes = ("--axis", "separator=all", "--lengths", "5,10", "--samples", "2")
     label = "a-variant-with-a-name-of-40-characters__"
-    models = ("--model", "oracle:20,oracle:60/0.9,tiny", "--label", label)
+    models = ("--model", "oracle:20,oracle:60/0.9,tiny", "--name", f"@{label}")
     done = lab.bench_run(*models, *axes)
     rows = rows_of(done.out)
     assert max(map(cell_len, rows)) <= columns

@@ -188,10 +188,10 @@ WRONG = [
     ("samples = true", "samples must be a whole number from 1 to 1,000,000, not True"),
     ("samples = [1]", "samples must be a whole number from 1 to 1,000,000, not [1]"),
     ("budget = 'x'", "budget must be a number above 0, not 'x'"),
-    ("batch = 1", "batch must be true or false, not 1"),
+    ("adaptive = 1", "adaptive must be true or false, not 1"),
     ("lengths = {a = 1}", "lengths must be whole numbers from 1 to 1,000,000, not {'a': 1}"),
     ("model = [true]", "model must be a text, not True"),
-    ("label = 8", "label must be a text, not 8"),
+    ("name = 8", "name must be a text, not 8"),
 ]
 
 

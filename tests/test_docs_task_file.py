@@ -13,7 +13,7 @@ import pytest
 import yaml
 
 from eyechart.harness.spec.answer import TYPES, Answer
-from eyechart.harness.spec.task_file import Axis, Preset, Separator, TaskSpec
+from eyechart.harness.spec.task_file import Axis, Separator, TaskSpec
 from eyechart.harness.task.catalogue import open_task
 from tests.docs.chapters import ROOT, read_blocks
 
@@ -44,7 +44,6 @@ def test_every_key_of_every_model_has_a_section_with_an_example() -> None:
         *TaskSpec.model_fields,
         *(f"axes.AXIS.{key}" for key in Axis.model_fields),
         *(f"axes.AXIS.values.VALUE.{key}" for key in Separator.model_fields),
-        *(f"presets.PRESET.{key}" for key in Preset.model_fields),
         *(f"answer.{key}" for key in Answer.model_fields),
     ]
     assert list(EXAMPLES) == [key for key, _ in SECTIONS] == keys

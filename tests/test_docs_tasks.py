@@ -32,25 +32,15 @@ def part(first_word: str) -> str:
 
 
 def test_every_built_in_task_is_in_the_table() -> None:
-    """With its title, its axes and its presets, of which each is in a table of its own."""
+    """With its title and its axes."""
     rows = dict(re.findall(r"^\| `(\w+/\w+)` \| (.*) \|$", TEXT, re.MULTILINE))
     specs = {
         name: open_task(name, path, trial=False).spec for name, path in built_in_files().items()
     }
-    named = {name: list(map("`{}`".format, (*spec.presets,))) for name, spec in specs.items()}
     assert rows == {
-        name: " | ".join(
-            [
-                spec.title,
-                ", ".join(f"`{axis}`" for axis in spec.axes),
-                ", ".join(named[name]) or "–",
-            ]
-        )
+        name: f"{spec.title} | {', '.join(f'`{axis}`' for axis in spec.axes)}"
         for name, spec in specs.items()
     }
-    section = TEXT.partition("\n## Presets\n")[2].partition("\n## ")[0]
-    explained = set(re.findall(r"^\| (`\w+`) \|", section, re.MULTILINE))
-    assert explained == {preset for presets in named.values() for preset in presets}
 
 
 def test_every_type_of_answer_has_an_example() -> None:
@@ -86,7 +76,7 @@ def test_the_tasks_are_sound(lab: Lab) -> None:
     (folder / "scored.yaml").write_text(ready.replace("answer: text\n", part("scorer:")))
     prompt = "prompt: 'How many in {{ label }}: {{ sequence }}? {{ phrase }}'\nanswer: integer\n"
     head = "version: 1\ntitle: Marks\n"
-    (folder / "marks.yaml").write_text(f"{head}{part('generator:')}{part('presets:')}{prompt}")
+    (folder / "marks.yaml").write_text(f"{head}{part('generator:')}{prompt}")
     generator, amid, separated = map(part, ("generator:", "axes:\n  context:", "axes:\n  sep"))
     (folder / "amid.yaml").write_text(f"{head}{generator}{amid}answer: integer\n")
     (folder / "separated.yaml").write_text(f"{head}{generator}{separated}{prompt}")

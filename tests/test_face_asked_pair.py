@@ -272,14 +272,13 @@ def test_a_folder_that_was_renamed_is_not_asked_into_another(pair: Pair) -> None
 
 def test_a_run_is_asked_with_what_it_was_asked_with(pair: Pair) -> None:
     """Its manifest keeps that; an option of the command goes over it."""
-    given = ("--logprobs", "--top-logprobs", "3", "--rpm", "60000", "--label", "fp8+x")
+    given = ("--logprobs", "3", "--rpm", "60000", "--name", "@fp8+x")
     pair.run("far", sees_to(8), *LINES, *given, "--max-connections", "3")
     manifest = read_manifest(pair.folders[0])
     assert manifest.given == {
-        "label": "fp8+x",
-        "logprobs": True,
-        "top_logprobs": 3,
+        "logprobs": 3,
         "max_connections": 3,
+        "name": "@fp8+x",
         "rpm": 60000.0,
     }
     settings = AskedRun(pair.folders[0], Limits(tasks=str(pair.lab.ones)), print)._options.given
@@ -293,15 +292,14 @@ def test_a_run_of_batches_is_asked_one_by_one(pair: Pair) -> None:
     """A wave cannot wait for a day; a line says so."""
     pair.run("far", sees_to(8), *LINES)
     manifest = read_manifest(pair.folders[0])
-    for given in ({"batch": True}, {"tier": "batch"}):
-        manifest.given = given
-        write_manifest(pair.folders[0], manifest)
-        said: list[str] = []
-        one = AskedRun(pair.folders[0], Limits(tasks=str(pair.lab.ones)), said.append)
-        assert not one._options.given.is_batch
-        assert [line.partition("was asked")[2] for line in said] == [
-            " by the vendor's Batch API, and is now asked one by one, at the price of that"
-        ]
+    manifest.given = {"tier": "batch"}
+    write_manifest(pair.folders[0], manifest)
+    said: list[str] = []
+    one = AskedRun(pair.folders[0], Limits(tasks=str(pair.lab.ones)), said.append)
+    assert not one._options.given.is_batch
+    assert [line.partition("was asked")[2] for line in said] == [
+        " by the vendor's Batch API, and is now asked one by one, at the price of that"
+    ]
 
 
 @pytest.mark.parametrize(

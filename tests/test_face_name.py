@@ -103,7 +103,7 @@ class TestWithoutAName:
         for module in (engine, context):
             lab.monkeypatch.setattr(module, "FIRST_POLL_S", 0.001)
         with serving(BatchServer(plots=[Plot(), Plot(model="stand-in-2")])) as server:
-            given = ("--model", "m8", "--base-url", server.base_url, "--batch")
+            given = ("--model", "m8", "--base-url", server.base_url, "--tier", "batch")
             assert lab.bench_run(*given, "--samples", "2").code == 0
             assert "was by 'stand-in-1'" in lab.bench_run(*given).err
         assert read_manifest(lab.the_run()).model == "local/m8"
@@ -146,7 +146,7 @@ class TestName:
         done.one_line(1, "holds a run of lab/m8, which was local/m8", "asks local/m9", "--name")
 
     def test_with_variants(self) -> None:
-        one = options("m8", name="lab/m8", label="fp8", effort="low")
+        one = options("m8", name="lab/m8@fp8", thinking="low")
         assert one.model.label == "lab/m8@fp8+low"
         assert one.model.provider == "local"
         assert one.model_settings().model == "m8"

@@ -68,12 +68,11 @@ def test_the_default_is_that_of_the_limits() -> None:
     [
         ({"model": "gpt-\udcff"}, "model"),
         ({"base_url": ["http://\udcff"]}, "base_url"),
-        ({"server_args": ["\udcff"]}, "server_args"),
         ({"model_args": ["\udcff"]}, "model_args"),
         ({"rpm": 0.0}, "rpm must be a number above 0"),
         ({"tpm": float("nan")}, "tpm must be a number above 0"),
         ({"budget": float("inf")}, "budget must be a number above 0"),
-        ({"batch": True, "rpm": 1.0}, "rpm does not go together with batch=True: it is"),
+        ({"tier": "batch", "rpm": 1.0}, "rpm does not go together with tier='batch': it is"),
         ({"draws": 2, "reading": "likelihood"}, "does not go together with draws=2"),
         ({"draws": 1001}, "draws must be a whole number from 1 to 1,000"),
         ({"precision": 1.0}, "precision needs adaptive=True; add it"),
@@ -85,7 +84,6 @@ def test_the_default_is_that_of_the_limits() -> None:
         ({"model": "groq/nobody-knows-it", "budget": 1.0}, "budget needs the prices"),
         ({"out": Path(__file__) / "below"}, "is not a folder"),
         ({"tier": "priority"}, "tier must be default, flex or batch, not 'priority'"),
-        ({"tier": "flex", "batch": True}, "tier='flex' does not go together with batch=True"),
         ({"tier": "batch", "tpm": 5.0}, "tpm does not go together with tier='batch'"),
     ],
     ids=str,
@@ -103,7 +101,7 @@ def test_what_no_run_can_have(given: dict[str, Any], word: str) -> None:
         ("vllm/m", "default", "leave out tier"),
         ("deepseek/deepseek-v4-pro", "flex", "leave out tier"),
         ("anthropic/claude-sonnet-5", "flex", "'flex'; it has default; leave out tier"),
-        ("anthropic/claude-sonnet-5", "batch", "batch=True is for openai"),
+        ("anthropic/claude-sonnet-5", "batch", "tier='batch' is for openai"),
     ],
 )
 def test_a_tier_that_the_vendor_lacks(model: str, tier: str, word: str) -> None:
@@ -125,8 +123,8 @@ def test_a_tier_is_sent_and_paid_for() -> None:
 
 def test_no_batch_api() -> None:
     """A provider without one is named before anything is opened."""
-    with pytest.raises(SetupError, match="batch=True"):
-        options(model="tiny", batch=True)
+    with pytest.raises(SetupError, match="tier='batch'"):
+        options(model="tiny", tier="batch")
 
 
 @pytest.mark.parametrize(

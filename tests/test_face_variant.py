@@ -30,11 +30,9 @@ from tests.conftest import Lab
 
 @pytest.mark.parametrize(
     ("label", "effort", "variant"),
-    [(None, None, ""), ("fp8", None, "fp8"), (None, "low", "low"), ("fp8", "low", "fp8+low")],
+    [("", None, ""), ("fp8", None, "fp8"), ("", "low", "low"), ("fp8", "low", "fp8+low")],
 )
-def test_the_variant_is_named_after_the_model(
-    label: str | None, effort: str | None, variant: str
-) -> None:
+def test_the_variant_is_named_after_the_model(label: str, effort: str | None, variant: str) -> None:
     """By the label, the effort, or both; a reasoning effort gives any model room to think."""
     assert variant_of(label, effort) == variant
     model = resolve_model("openai/mine", variant=variant, effort=effort)
@@ -45,21 +43,15 @@ def test_the_variant_is_named_after_the_model(
 
 @pytest.mark.parametrize("label", ["", "a/b", "a,b", "-a", "ü", "a b", "a" * 41])
 def test_a_label_that_no_folder_can_have_is_refused(label: str) -> None:
-    with pytest.raises(UsageError, match=r"^label must be "):
-        RunSettings.read(label=label)
-
-
-@pytest.mark.parametrize("effort", ["", "Low", "lo w", "1"])
-def test_an_effort_is_a_word(effort: str) -> None:
-    with pytest.raises(UsageError, match=r"^effort "):
-        RunSettings.read(effort=[effort])
+    with pytest.raises(UsageError, match=r"^name must be "):
+        RunSettings.read(name=f"@{label}")
 
 
 def test_two_variants_are_two_runs_in_folders_and_tables(tmp_path: Path) -> None:
     """They never share answers, and each has a row of its own in the leaderboard."""
     asked: Any = {"lengths": [5], "samples": 2, "out": tmp_path}
     one, other = (
-        eyechart.run("counting/words", model, label=label, **asked)
+        eyechart.run("counting/words", model, name=f"@{label}", **asked)
         for model, label in (("oracle:50", "a"), ("oracle:2", "b"))
     )
     assert one.folder.parts[-4:-2] == ("oracle", "50@a")
@@ -74,15 +66,15 @@ def test_two_variants_are_two_runs_in_folders_and_tables(tmp_path: Path) -> None
 def test_names_that_differ_in_case_alone_share_no_run(tmp_path: Path) -> None:
     """Two folders; and where a file system has one for both, the second is refused by its name."""
     asked: Any = {"lengths": [5], "samples": 2, "out": tmp_path}
-    small = eyechart.run("counting/words", "oracle:50", label="fp8", **asked).folder
+    small = eyechart.run("counting/words", "oracle:50", name="@fp8", **asked).folder
     replies = (small / "samples.jsonl").read_bytes()
     folder = tmp_path / "runs" / "oracle" / "50@FP8"
     folder.symlink_to(folder.with_name("50@fp8"))  # as such a file system has it
     with pytest.raises(JournalError, match="does not tell apart from oracle/50@FP8"):
-        eyechart.run("counting/words", "oracle:50", label="FP8", **asked)
+        eyechart.run("counting/words", "oracle:50", name="@FP8", **asked)
     assert (small / "samples.jsonl").read_bytes() == replies
     folder.unlink()
-    large = eyechart.run("counting/words", "oracle:50", label="FP8", **asked).folder
+    large = eyechart.run("counting/words", "oracle:50", name="@FP8", **asked).folder
     assert large != small
     assert (small / "samples.jsonl").read_bytes() == replies
 
@@ -90,26 +82,26 @@ def test_names_that_differ_in_case_alone_share_no_run(tmp_path: Path) -> None:
 def test_one_label_has_one_set_of_server_arguments(tmp_path: Path) -> None:
     """Also where the other run is of another task; a label of its own is another variant."""
     asked: Any = {"lengths": [5], "samples": 2, "out": tmp_path}
-    run = eyechart.run("counting/words", "oracle:50", label="a", **asked)
+    run = eyechart.run("counting/words", "oracle:50", name="@a", **asked)
     manifest = read_manifest(run.folder)
     manifest.server["server_args"] = ["--dtype=bfloat16"]
     write_manifest(run.folder, manifest)
     model = resolve_model("oracle/50", variant="a")
-    refuse_other_arguments(tmp_path, model, "a", ["--dtype=bfloat16"])
-    refuse_other_arguments(tmp_path, resolve_model("oracle/50", variant="b"), "b", [])
-    with pytest.raises(UsageError, match=r"label='a': .*--dtype=bfloat16, and this command has no"):
-        refuse_other_arguments(tmp_path, model, "a", [])
+    refuse_other_arguments(tmp_path, model, "a", {"server_args": ["--dtype=bfloat16"]})
+    refuse_other_arguments(tmp_path, resolve_model("oracle/50", variant="b"), "b", {})
+    with pytest.raises(UsageError, match=r"name='@a': .*--dtype=bfloat16, and this command has no"):
+        refuse_other_arguments(tmp_path, model, "a", {})
 
 
 @pytest.mark.parametrize("model", ["tiny", "oracle:50", "vllm/mine", "scripted/file"])
 def test_a_model_that_is_not_asked_for_an_effort_is_said(model: str) -> None:
     """With the command's options, so that a dry run says it too."""
-    with pytest.raises(SetupError, match="takes no reasoning effort"):
+    with pytest.raises(SetupError, match="for thinking, not 'low'"):
         options_of(model, "low")
 
 
 def options_of(model: str, effort: str, *urls: str) -> RunOptions:
-    given = RunSettings.read(model=model, effort=effort, base_url=urls, out="nowhere")
+    given = RunSettings.read(model=model, thinking=effort, base_url=urls, out="nowhere")
     (found,) = models_of(given)
     return found
 
@@ -117,16 +109,14 @@ def options_of(model: str, effort: str, *urls: str) -> RunOptions:
 @pytest.mark.parametrize(
     ("effort", "guess"),
     [
-        ("banana", "there are none, minimal, low, medium, high, xhigh, max"),
+        ("banana", "there are on, off, none, minimal, low, medium, high, xhigh, max"),
         ("hihg", "did you mean 'high'?"),
     ],
 )
 def test_an_effort_that_no_vendor_has_is_refused(effort: str, guess: str) -> None:
     """A server of the user's may have it."""
     for model in ("gpt-5", "anthropic/claude-sonnet-5"):
-        with pytest.raises(
-            SetupError, match=f"no reasoning effort '{effort}' .*{re.escape(guess)}"
-        ):
+        with pytest.raises(SetupError, match=f"no effort '{effort}' .*{re.escape(guess)}"):
             options_of(model, effort)
     mine = options_of("mine", effort, "http://127.0.0.1:9/v1")
     assert mine.model.label == f"local/mine@{effort}"
@@ -136,10 +126,10 @@ def test_an_effort_that_no_vendor_has_is_refused(effort: str, guess: str) -> Non
 @pytest.mark.parametrize(
     ("model", "instead"),
     [
-        ("tiny@fp8", "--model tiny --label fp8"),
-        ("openai/gpt-5@low", "--model openai/gpt-5 --effort low"),
-        ("gpt-5@eu+low", "--model gpt-5 --label eu --effort low"),
-        ("vllm/a/b@bf16+fp8", "--model vllm/a/b --label bf16+fp8"),
+        ("tiny@fp8", "--model tiny --name @fp8"),
+        ("openai/gpt-5@low", "--model openai/gpt-5 --thinking low"),
+        ("gpt-5@eu+low", "--model gpt-5 --name @eu --thinking low"),
+        ("vllm/a/b@bf16+fp8", "--model vllm/a/b --name @bf16+fp8"),
     ],
 )
 def test_a_name_as_it_is_printed_says_which_options_it_means(model: str, instead: str) -> None:
@@ -153,10 +143,10 @@ def test_a_name_as_it_is_printed_says_which_options_it_means(model: str, instead
 
 
 def test_each_effort_is_one_run(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
-    """`--effort low,high` plans two runs, which a dry run shows."""
+    """`--thinking low,high` plans two runs, which a dry run shows."""
     monkeypatch.setenv("OPENAI_API_KEY", "sk-not-a-real-one")
     asked = ("--task", "counting/ones", "--model", "gpt-5", "--lengths", "5", "--dry-run")
-    done = lab.bench("run", *asked, "--effort", "low,high")
+    done = lab.bench("run", *asked, "--thinking", "low,high")
     assert done.code == 0
     assert "openai/gpt-5@low" in done.out
     assert "openai/gpt-5@high" in done.out

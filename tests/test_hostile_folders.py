@@ -274,5 +274,5 @@ def test_a_plan_without_cells(folders: Folders) -> None:
 def test_another_run_of_the_label_may_be_damaged(folders: Folders) -> None:
     """A new run of a model does not depend on the manifests of its other runs."""
     (folders.spoilt / MANIFEST).write_text("{")
-    done = folders.lab.bench_run("--model", folders.lab.model(), "--label", "x")
+    done = folders.lab.bench_run("--model", folders.lab.model(), "--name", "@x")
     assert done.code in (0, 1), done.err

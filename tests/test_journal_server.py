@@ -77,10 +77,10 @@ class TestAtAnotherAddress:
     @pytest.mark.parametrize("model", ["m8", "vllm/m8"])
     @pytest.mark.parametrize("change", [{"root": "/ckpt/b"}, {"max_model_len": 99}])
     def test_another_model_is_refused(self, lab: Lab, model: str, change: dict[str, Any]) -> None:
-        """Also by --accept-server, which is for what is not known."""
+        """Also by --trust, which is for what is not known."""
         with serving(ENTRY, {**ENTRY, **change}) as (first, second):
             assert ask(lab, 1, *at(first), model=model).code == 0
-            for more in ([], ["--accept-server"]):
+            for more in ([], ["--trust"]):
                 done = ask(lab, 2, *at(second), *more, model=model)
                 done.one_line(1, "another model or server", *map(str, change), "--fresh")
         assert not [one for one in second.asked if one.path.endswith("/completions")]
@@ -103,10 +103,10 @@ class TestAtAnotherAddress:
             says = [
                 *(one.base_url for one in silent),
                 "no list of models has it",
-                "--accept-server",
+                "--trust",
             ]
             ask(lab, 2, *at(second)).one_line(1, *says)
-            done = ask(lab, 2, *at(second), "--accept-server")
+            done = ask(lab, 2, *at(second), "--trust")
             assert done.code == 0
             assert f"{second.base_url}/ is accepted" in done.err
             assert ask(lab, 3, *at(second)).code == 0
@@ -139,7 +139,7 @@ class TestAtAnotherAddress:
     def test_a_study_accepts_a_server_too(self, lab: Lab) -> None:
         file = lab.folder / "study.yaml"
         with serving(None, None) as servers:
-            for server, more in zip(servers, ([], ["--accept-server"]), strict=True):
+            for server, more in zip(servers, ([], ["--trust"]), strict=True):
                 file.write_text(
                     f"name: s\ntitle: S\nsamples: {1 + len(more)}\ntasks: [{lab.ones}]\n"
                     f"models: [{{name: m8, base_url: {server.base_url}}}]\n"
@@ -152,7 +152,7 @@ class TestAtAnotherAddress:
     def test_a_page_says_what_was_accepted(self, lab: Lab) -> None:
         with serving(None, None) as (first, second):
             ask(lab, 1, *at(first))
-            ask(lab, 2, *at(second), "--accept-server")
+            ask(lab, 2, *at(second), "--trust")
         page = lab.folder / "page.html"
         assert lab.bench("report", lab.the_run(), "-o", page).code == 0
         assert "accepted without knowing its model" in page.read_text(encoding="utf-8")
@@ -231,5 +231,5 @@ def test_addresses_of_other_providers() -> None:
 def test_the_option_has_no_default_in_a_file(lab: Lab) -> None:
     """It is meant for one command."""
     lab.monkeypatch.chdir(lab.folder)
-    Path("bench.toml").write_text("accept-server = true\n")
-    assert "accept-server" in lab.bench_run().one_line(2, "bench.toml:1")
+    Path("bench.toml").write_text("trust = true\n")
+    assert "trust" in lab.bench_run().one_line(2, "bench.toml:1")

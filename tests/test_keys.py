@@ -116,7 +116,7 @@ def test_a_reply_that_says_the_key_back_is_kept_without_it(
             monkeypatch.setenv("ANTHROPIC_BASE_URL", address)
             given = []
         if not model.startswith("anthropic"):
-            given.append("--logprobs")
+            given += ["--logprobs", "0"]
         for samples in ("2", "3"):  # the second time it is a run that goes on
             done = lab.bench_run("--model", model, *given, "--samples", samples, "--keep-going")
             assert done.code == 0, done
@@ -196,7 +196,7 @@ def test_a_batch_that_says_the_key_back_is_kept_without_it(
     server = BatchServer(says=lambda _body: f'Bearer {KEY} "{KEY}" Final answer: 2')
     server.lines_besides = [json.dumps({"custom_id": "foreign", "said": KEY}).encode() + b"\n"]
     with serving(server):
-        done = lab.bench_run("--model", "m", "--base-url", server.base_url, "--batch")
+        done = lab.bench_run("--model", "m", "--base-url", server.base_url, "--tier", "batch")
     assert done.code == 0, done
     (replies,) = lab.out.rglob("replies-*.jsonl")
     assert b"foreign" in replies.read_bytes()
@@ -209,7 +209,7 @@ def test_a_batch_that_says_the_key_back_is_kept_without_it(
 def test_arguments_of_models_and_servers_give_no_key_away(lab: Lab) -> None:
     """Also shortened, as vLLM would take them; the line names the option alone."""
     for name in ("--api-key", "--api_key", "--api-k", "--hf-tok", "--hf_token"):
-        done = lab.bench_run("--model", "vllm/m", f"--vllm-arg={name}={KEY}")
+        done = lab.bench_run("--model", "vllm/m", f"--model-arg={name}={KEY}")
         assert KEY not in done.one_line(2)
     given = (f"api_key={KEY}", f"base_url=http://user:{KEY}@127.0.0.1:9/v1", "x")
     options = (part for one in given for part in ("--model-arg", one))

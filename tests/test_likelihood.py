@@ -155,13 +155,13 @@ def test_readings_are_compared_and_ranked_by_name(lab: Lab, ask: Callable[..., s
 @pytest.mark.parametrize(
     "other",
     [
-        ("--batch",),
+        ("--tier", "batch"),
         ("--engine", "ray"),
-        ("--effort", "low"),
+        ("--thinking", "low"),
         ("--thinking", "on"),
         ("--temperature", "1"),
         ("--max-tokens", "9"),
-        ("--logprobs",),
+        ("--logprobs", "0"),
     ],
 )
 def test_what_does_not_go_together(lab: Lab, other: tuple[str, ...]) -> None:
@@ -204,7 +204,7 @@ def test_the_setting_has_a_name_at_each_door(lab: Lab) -> None:
     with pytest.raises(UsageError) as said:
         refuse_variant("tiny@bf16+likelihood")
     (line,) = said.value.lines
-    wanted = "write --model tiny --label bf16 --read likelihood"
+    wanted = "write --model tiny --name @bf16 --read likelihood"
     assert spelled(line, as_option).endswith(wanted)
     lab.monkeypatch.setenv("EYECHART_READ", "likelihood")
     done = lab.bench_run("--model", "tiny", "--dry-run", task=lab.ones)

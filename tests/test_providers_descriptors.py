@@ -17,7 +17,7 @@ from eyechart.providers.base import ModelSettings, SetupError
 from eyechart.providers.descriptor import Descriptor, Destination
 from eyechart.providers.descriptors import BUILT_IN, descriptor_of, vendors
 from eyechart.providers.registry import (
-    check_effort,
+    asked_thinking,
     check_tier,
     has_batches,
     open_batch_form,
@@ -132,12 +132,11 @@ def test_a_new_provider_goes_through_all_doors(lab: Lab) -> None:
     assert line.split("  ")[-1].strip() == "ACME (set)"
     assert "Acme's models" in line
     for options, said in (
-        (["--batch"], "not for acme/a; send a letter; leave out --batch"),
-        (["--effort", "low"], "acme/a takes no reasoning effort"),
+        (["--tier", "batch"], "not for acme/a; send a letter; leave out --tier batch"),
+        (["--thinking", "low"], "acme/a takes nothing for --thinking, not 'low'"),
         (["--tier", "default"], "acme/a is not asked in a tier 'default'; it has flex"),
         (["--base-url", "http://127.0.0.1:1/v1"], "acme takes no --base-url"),
-        (["--model-arg", "a=b"], "--model-arg is for models of lm-eval/, not of acme"),
-        (["--vllm-arg", "a"], "--vllm-arg is for models of vllm/, not of acme"),
+        (["--model-arg", "a=b"], "--model-arg is for models of vllm/ and lm-eval/, not of acme"),
     ):
         lab.bench_run("--model", "acme/a", *options, task=lab.plain).one_line(2, said)
     with pytest.raises(SetupError, match="acme/a does not take the Batch form"):
@@ -150,7 +149,7 @@ def test_an_option_that_a_new_provider_takes(lab: Lab, acme: Descriptor) -> None
     lab.monkeypatch.setitem(descriptors.BUILT_IN, "acme", taking)
     name = parse_model("acme/a")
     has_batches(name)
-    check_effort(name, "a-word-of-its-own")
+    assert asked_thinking(name, "a-word-of-its-own") == ("a-word-of-its-own", None)
     check_tier(name, "flex")
 
 

@@ -633,8 +633,8 @@ class TestNames:
         assert KEY not in redact(f"bench run --model-arg api_key={KEY}")
 
     def test_others_take_no_model_arguments(self) -> None:
-        """As they take no --vllm-arg."""
-        with pytest.raises(SetupError, match="model_args is for models of lm-eval/"):
+        """As they take no --model-arg."""
+        with pytest.raises(SetupError, match="model_args is for models of vllm/ and lm-eval/"):
             parse_model("tiny", ("dtype=float32",))
 
     def test_weights_on_disk_are_known_by_what_is_in_them(self, tmp_path: Path) -> None:

@@ -90,7 +90,7 @@ def test_no_other_provider_is_given_what_is_right(monkeypatch: pytest.MonkeyPatc
     ("settings", "word"),
     [
         ({}, "answers the samples of 'bench run'"),
-        ({"known": by_length, "logprobs": True}, "logprobs=True"),
+        ({"known": by_length, "logprobs": True}, "leave out logprobs"),
         ({"known": by_length, "base_urls": ("http://127.0.0.1:9",)}, "takes no base_url"),
     ],
     ids=["unknown", "logprobs", "base-url"],

@@ -81,7 +81,7 @@ def test_its_models_are_asked(site: Path) -> None:
     assert isinstance(opened.provider, ScriptedProvider)
     assert parse_model("acme/acme").label == "acme/acme"
     for more, option in (
-        ({"effort": "high"}, "effort"),
+        ({"effort": "high"}, "thinking"),
         ({"temperature": 0.5}, "temperature"),
         ({"logprobs": True}, "logprobs"),
     ):
@@ -96,7 +96,7 @@ def test_what_it_is_not_asked_for(site: Path) -> None:
         parse_model("acme")
     with pytest.raises(SetupError, match="did you mean 'acme'"):
         parse_model("acmee/x")
-    with pytest.raises(SetupError, match="batch=True is for"):
+    with pytest.raises(SetupError, match="tier='batch' is for"):
         has_batches(parse_model("acme/x"))
     check_tier(parse_model("acme/x"), "flex")
     assert parse_model("acme", base_urls=["http://h"]).label == "local/acme"

@@ -129,16 +129,23 @@ def test_vllm_is_asked_as_other_open_servers() -> None:
 @pytest.mark.parametrize(
     ("model", "more", "said"),
     [
-        ("openai/gpt-5.1", {"thinking": "on"}, "takes off for thinking, not 'on'; effort says"),
-        ("openai/gpt-5.1", {"thinking": "500"}, "takes off for thinking, not '500'"),
-        ("tiny", {"thinking": "on"}, "tiny takes none for thinking"),
-        ("tiny", {"thinking": "low"}, "tiny takes none for thinking, not 'low'"),
+        (
+            "openai/gpt-5.1",
+            {"thinking": "on"},
+            "takes off or an effort such as low",
+        ),
+        (
+            "openai/gpt-5.1",
+            {"thinking": "500"},
+            "for thinking, not '500'",
+        ),
+        ("tiny", {"thinking": "on"}, "tiny takes nothing for thinking"),
+        ("tiny", {"thinking": "low"}, "tiny takes nothing for thinking, not 'low'"),
         ("tiny", {"params": ["top_p=1"]}, "tiny takes no params"),
         ("gpt-4o", {"params": ["temperature=1"]}, "temperature sets it"),
         ("gpt-4o", {"params": ["n=2"]}, "cannot be given here: a request has one reply"),
         ("gpt-4o", {"params": ["tools=[]"]}, "tools are not run"),
         ("q", {"params": {"extra_body": {"max_tokens": 9}}}, "max_tokens sets it"),
-        ("gpt-5.1", {"thinking": "low", "effort": "high"}, "both say how much"),
     ],
 )
 def test_what_a_form_lacks_is_refused_by_name(model: str, more: dict[str, Any], said: str) -> None:
@@ -243,7 +250,7 @@ def test_one_number_is_one_run() -> None:
         ("param", "params"),
         ("read", "reading"),
         ("axis", "axes"),
-        ("vllm_arg", "server_args"),
+        ("model_arg", "model_args"),
         ("temprature", "temperature"),
     ],
 )
@@ -276,12 +283,10 @@ class TestIdentity:
         assert len({str(sorted(one.settings.given().items())) for one in options}) == 3
 
     def test_a_word_is_an_effort(self) -> None:
-        """One request is one run, whichever option asked for it."""
-        word, effort = (
-            models_of(RunSettings.read(model="gpt-5.1", **{name: "low"}))[0]
-            for name in ("thinking", "effort")
-        )
-        assert (word.settings, word.model.label) == (effort.settings, effort.model.label)
+        """It names the run by itself."""
+        (word,) = models_of(RunSettings.read(model="gpt-5.1", thinking="low"))
+        assert (word.settings.effort, word.settings.thinking) == ("low", None)
+        assert word.model.label == "openai/gpt-5.1@low"
 
     def test_a_temperature_that_is_not_sent_is_no_part(self) -> None:
         """It is named, and 0 and 0.6 are one run; a server of the user's gets it."""

@@ -275,7 +275,7 @@ def test_tokens_are_counted_by_the_server() -> None:
 @pytest.mark.parametrize(
     ("settings", "said"),
     [
-        ({"server_args": ("--x",), "base_urls": ("http://127.0.0.1:1/v1",)}, "server_args"),
+        ({"model_args": ("--x",), "base_urls": ("http://127.0.0.1:1/v1",)}, "model_args"),
         ({"base_urls": ("127.0.0.1:1/v1",)}, "http://"),
         ({"base_urls": ("http://127.0.0.1:1/v1",), "api": "completions", "system": "x"}, "system"),
     ],

@@ -232,7 +232,7 @@ def test_killed_with_its_bench(tmp_path: Path) -> None:
 def test_arguments_that_are_ours_or_secret_are_refused(argument: str, tmp_path: Path) -> None:
     """Keys belong into the environment, and the address is chosen here."""
     (tmp_path / "vllm").touch(mode=0o755)
-    settings = ModelSettings("m", server_args=(argument,), server_log=tmp_path / "server.log")
+    settings = ModelSettings("m", model_args=(argument,), server_log=tmp_path / "server.log")
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(sys, "executable", str(tmp_path / "python"))
         with pytest.raises(

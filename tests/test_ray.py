@@ -17,13 +17,14 @@ import pytest
 
 from eyechart.harness.analysis.results import TABLE
 from eyechart.harness.journal.manifest import read_manifest
-from eyechart.harness.run.limits import RayOptions, RunLimits
+from eyechart.harness.run.limits import RunLimits
 from eyechart.harness.run.records import failed
 from eyechart.harness.run.room import Room
 from eyechart.harness.satellites.ray import fleet, rows
 from eyechart.harness.satellites.ray.cluster import Cluster, JobError, connect
 from eyechart.harness.satellites.ray.rows import Asked, Back
 from eyechart.harness.satellites.ray.worker import Order, Worker
+from eyechart.harness.settings.ray_options import RayOptions
 from eyechart.harness.spec import Condition, Line, Sample
 from eyechart.providers.base import (
     AuthError,
@@ -237,11 +238,9 @@ class TestRefused:
     @pytest.mark.parametrize(
         ("options", "words"),
         [
-            (("--engine", "spark"), "--engine must be ray, not 'spark'"),
-            (("--ray-workers", "2"), "needs --engine ray"),
-            (("--ray-address", "auto"), "needs --engine ray"),
-            ((*RAY, "--ray-workers", "0"), "--ray-workers"),
-            ((*RAY, "--batch"), "--batch"),
+            (("--engine", "spark"), "--engine must be ray, ray:ADDRESS or"),
+            (("--engine", "ray,workers=0"), "with N from 1 to 99999, not 'ray,workers=0'"),
+            ((*RAY, "--tier", "batch"), "--tier batch"),
             ((*RAY, "--budget", "3"), "--budget"),
         ],
     )
@@ -263,8 +262,7 @@ class TestRefused:
         """Found in a moment: Ray itself would try for minutes."""
         monkeypatch.setitem(sys.modules, "ray", sys)
         monkeypatch.setitem(sys.modules, "ray.data", sys)
-        address = ("--ray-address", "127.0.0.1:1")
-        done = lab.bench_run("--model", lab.fake(right), *RAY, *address)
+        done = lab.bench_run("--model", lab.fake(right), "--engine", "ray:127.0.0.1:1")
         done.one_line(2, "no Ray cluster at 127.0.0.1:1")
 
 

@@ -109,5 +109,5 @@ def test_a_prompt_beyond_the_window_is_an_overflow(imported: Path) -> None:
 
 def test_a_server_without_a_batch_api_is_said() -> None:
     """`vllm serve` has none; what can be used instead is named."""
-    command = ("run", "--batch", *LONG, "--model", "vllm/tiny")
+    command = ("run", "--tier", "batch", *LONG, "--model", "vllm/tiny")
     bench(Path.cwd(), *command).one_line(2, "'vllm run-batch'")

@@ -43,7 +43,7 @@ pytestmark = [
 ]
 ASKED = ("--task", "counting/ones", "--lengths", "20,30,40,50", "--samples", "400")
 TINY = ("--model", "tiny")
-RAY = ("--engine", "ray", "--ray-workers", "2")
+RAY = ("--engine", "ray,workers=2")
 PATIENCE_S = 900
 
 
@@ -246,7 +246,7 @@ def test_engines_of_vllm_say_what_the_embedded_runtime_says(
     task = ("--task", "counting,copying/first_last")
     model = ("--model", f"vllm/{MODEL}")
     served = ("--dtype=float32", f"--max-model-len={WINDOW}", UNCOMPILED)
-    arguments = [f"--vllm-arg={one}" for one in served]
+    arguments = [f"--model-arg={one}" for one in served]
     tiny, engines = tmp_path / "tiny", tmp_path / "vllm"
     for out in (tiny, engines):
         out.mkdir()

@@ -119,7 +119,7 @@ class TestSameAnswers:
         self, server: Server, tmp_path: Path, model: str, way: str
     ) -> None:
         """With --logprobs the journal has each token of the reply and its log-probability."""
-        asked = (*ONE_ROW, *SMALL, *WAYS[way], "--logprobs")
+        asked = (*ONE_ROW, *SMALL, *WAYS[way], "--logprobs", "0")
         bench(tmp_path, *asked, "--model", model, "--base-url", server.base_url)
         for record in records(the_run(tmp_path)):
             assert "".join(token for token, _ in record["logprobs"]).startswith(record["reply"])
@@ -236,17 +236,17 @@ class TestVariants:
         """
         bench(
             tmp_path,
-            *(*self.asked, "--model", "vllm/tiny", "--label", "float32"),
+            *(*self.asked, "--model", "vllm/tiny", "--name", "@float32"),
             *("--base-url", server.base_url),
         )
         base = '--hf-overrides={"rope_parameters":{"rope_type":"default","rope_theta":20000.0}}'
         served = {"bfloat16": ("--dtype=bfloat16",), "base-20000": ("--dtype=float32", base)}
         for label, arguments in served.items():
-            options = [part for one in arguments for part in ("--vllm-arg", one)]
+            options = [part for one in arguments for part in ("--model-arg", one)]
             bench(
                 tmp_path,
-                *(*self.asked, "--model", f"vllm/{MODEL}", "--label", label),
-                *(*options, "--vllm-arg", UNCOMPILED, "--vllm-arg", f"--max-model-len={WINDOW}"),
+                *(*self.asked, "--model", f"vllm/{MODEL}", "--name", f"@{label}"),
+                *(*options, "--model-arg", UNCOMPILED, "--model-arg", f"--max-model-len={WINDOW}"),
             )
         by_label = {
             folder.parents[1].name.partition("@")[2]: load_run(folder) for folder in runs(tmp_path)
@@ -263,8 +263,8 @@ class TestManagedServer:
         *ONE_ROW,
         *("--lengths", "20,50", "--samples", "600", "--max-connections", "4"),
         *("--model", f"vllm/{MODEL}"),
-        *("--vllm-arg", "--dtype=float32", "--vllm-arg", "--max-model-len=512"),
-        *("--vllm-arg", UNCOMPILED),
+        *("--model-arg", "--dtype=float32", "--model-arg", "--max-model-len=512"),
+        *("--model-arg", UNCOMPILED),
     )
     size = 1200
     """Requests of that command: some seconds, the first of which a test interrupts."""
@@ -318,7 +318,7 @@ class TestManagedServer:
 
     def test_a_server_that_cannot_start_says_why(self, tmp_path: Path) -> None:
         """A wrong argument is one line with the log's last words."""
-        done = end(start(tmp_path, *self.command, "--vllm-arg=--no-such-option"))
+        done = end(start(tmp_path, *self.command, "--model-arg=--no-such-option"))
         assert done.code != 0
         assert "--no-such-option" in done.err.splitlines()[-1]
         assert_nobody_left(tmp_path)

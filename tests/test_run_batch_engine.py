@@ -1,4 +1,4 @@
-"""`bench run --batch` against a stand-in: every state, every way to be stopped, no double pay."""
+"""`bench run --tier batch` against a stand-in: every state and way to be stopped, no double pay."""
 
 from __future__ import annotations
 
@@ -106,13 +106,13 @@ def serve(*plots: Plot, **more: Any) -> Iterator[BatchServer]:
 
 
 def batched(lab: Lab, server: BatchServer, *arguments: str | Path, **more: Any) -> Done:
-    """`bench run --batch` of the lab's task at the stand-in."""
+    """`bench run --tier batch` of the lab's task at the stand-in."""
     place = ("--model", MODEL, "--base-url", server.base_url)
-    return lab.bench_run(*place, "--batch", *arguments, **more)
+    return lab.bench_run(*place, "--tier", "batch", *arguments, **more)
 
 
 def direct(lab: Lab, server: BatchServer, *arguments: str | Path, **more: Any) -> Done:
-    """The same without --batch."""
+    """The same without a batch."""
     return lab.bench_run("--model", MODEL, "--base-url", server.base_url, *arguments, **more)
 
 
@@ -439,7 +439,7 @@ class TestBadly:
             assert done.code == 1
             assert "batch_1 has 16 answered requests, and its files have" in done.err
             assert 9 <= len(records(lab.the_run())) < 16
-            assert "--batch' waits for it" in direct(lab, server).err
+            assert "--tier batch' waits for it" in direct(lab, server).err
             batch = server.batches["batch_1"]
             server.batches["batch_1"] = replace(batch, plot=Plot())
             server.batches["batch_1"].said["status"] = "finalizing"
@@ -742,7 +742,7 @@ class TestStopping:
             _, err = process.communicate(timeout=60)
             assert process.returncode == -signal.SIGKILL, err
             arguments = ("--task", both, "--model", MODEL, "--base-url", server.base_url)
-            done = lab.bench("run", "--batch", *arguments, "--out", lab.out)
+            done = lab.bench("run", "--tier", "batch", *arguments, "--out", lab.out)
             assert done.code == 0, done
             assert server.created == 2
             assert leftovers(lab) == []
@@ -779,7 +779,7 @@ class TestStopping:
         """Their answers would be paid for twice; a run that has all its answers needs none."""
         with serve(Plot(way=["in_progress"] * 10**6)) as server:
             stopped_at_once(lab, server)
-            said = "16 samples of", "are being asked in a batch (batch_1); 'bench run --batch'"
+            said = "16 samples of", "are being asked in a batch (batch_1); 'bench run --tier batch'"
             done = direct(lab, server)
             assert done.code == 1
             assert all(word in done.err for word in said)
@@ -865,7 +865,7 @@ def start(lab: Lab, server: BatchServer, moment: str, *arguments: str) -> Forked
     def command() -> None:
         if moment:
             dies(moment)
-        sys.argv = ["bench", "run", "--batch", *place, *arguments]
+        sys.argv = ["bench", "run", "--tier", "batch", *place, *arguments]
         app.main()
 
     return Forked(command, lab.folder)
@@ -997,7 +997,7 @@ class TestMoney:
     ) -> None:
         """At the batch price, or at the list price where none is known."""
         lab.monkeypatch.setenv("EYECHART_MODELS", priced(lab.folder, batch))
-        arguments = ("--model", MODEL, "--batch", "--dry-run", "--max-tokens", "10")
+        arguments = ("--model", MODEL, "--tier", "batch", "--dry-run", "--max-tokens", "10")
         done = lab.bench_run(*arguments)
         assert done.code == 0
         assert cost in done.out
@@ -1028,8 +1028,8 @@ class TestRefused:
     def test_providers_without_batches(self, lab: Lab, model: str, word: str) -> None:
         """Also in a dry run."""
         for more in ((), ("--dry-run",)):
-            done = lab.bench_run("--model", model, "--batch", *more)
-            done.one_line(2, "--batch is for openai/…", word)
+            done = lab.bench_run("--model", model, "--tier", "batch", *more)
+            done.one_line(2, "--tier batch is for openai/…", word)
 
     def test_a_server_without_a_batch_api(self, lab: Lab) -> None:
         """Nothing stays behind."""
@@ -1040,18 +1040,18 @@ class TestRefused:
 
     def test_a_missing_key(self, lab: Lab) -> None:
         """As for direct runs."""
-        lab.bench_run("--model", "gpt-4o", "--batch").one_line(2, "set OPENAI_API_KEY")
+        lab.bench_run("--model", "gpt-4o", "--tier", "batch").one_line(2, "set OPENAI_API_KEY")
 
     @pytest.mark.parametrize("pace", ["--rpm", "--tpm"])
     def test_pace_is_for_single_requests(self, lab: Lab, pace: str) -> None:
         """A batch has none."""
-        done = lab.bench_run("--model", "gpt-4o", "--batch", pace, "5")
-        done.one_line(2, f"{pace} does not go together with --batch")
+        done = lab.bench_run("--model", "gpt-4o", "--tier", "batch", pace, "5")
+        done.one_line(2, f"{pace} does not go together with --tier batch")
 
     def test_replicas(self, lab: Lab) -> None:
         """A batch is in one place."""
         urls = ("--base-url", "http://127.0.0.1:1/v1", "--base-url", "http://127.0.0.1:2/v1")
-        lab.bench_run("--model", MODEL, "--batch", *urls).one_line(2, "give one --base-url")
+        lab.bench_run("--model", MODEL, "--tier", "batch", *urls).one_line(2, "give one --base-url")
 
 
 class TestAdaptive:

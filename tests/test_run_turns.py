@@ -363,7 +363,7 @@ class TestDoors:
         """Neither of a vendor nor in a file."""
         monkeypatch.setenv("OPENAI_API_KEY", "sk-of-a-test")
         gpt = ("--model", "openai/gpt-4o")
-        lab.bench_run(*gpt, "--batch", task=sums).one_line(2, "leave out --batch")
+        lab.bench_run(*gpt, "--tier", "batch", task=sums).one_line(2, "leave out --tier batch")
         lab.bench_run(*gpt, "--tier", "batch", task=sums).one_line(2, "leave out --tier batch")
         file = lab.folder / "x.jsonl"
         out = ("--out", lab.out, "-o", file)

@@ -32,7 +32,7 @@ NUMBERS: dict[str, tuple[list[Any], list[Any]]] = {
     "samples": ([1, 1_000_000], [0, -1, 1_000_001, 1.5]),
     "seed": ([0, 2**63 - 1], [-1, -5, 2**63, 1.5]),
     "temperature": ([0, 2.5], [-1, -0.5, math.nan, math.inf]),
-    "top_logprobs": ([1, 20], [0, -1, 21, 1.5]),
+    "logprobs": ([0, 20], [-1, 21, 1.5]),
     "tpm": ([0.5, 10_000], [0, -1, math.nan, math.inf]),
 }
 """Numbers that each option takes, and that it refuses."""
@@ -68,7 +68,7 @@ def command_line(lab: Lab, name: str, value: Any) -> str:
 
 
 def run(lab: Lab, *more: str) -> str:
-    given = ("--task", str(lab.plain), "--model", MODEL, "--adaptive", "--logprobs")
+    given = ("--task", str(lab.plain), "--model", MODEL, "--adaptive")
     done = lab.bench("run", *given, *more)
     assert done.code == 2
     return done.err
@@ -87,11 +87,11 @@ def file(lab: Lab, name: str, value: Any) -> str:
 
 def of_study(lab: Lab, name: str, value: Any) -> str:
     given = {"nan": ".nan", "inf": ".inf"}.get(str(value), str(value))
-    of_model = name in ("max_connections", "rpm", "top_logprobs", "tpm")
+    of_model = name in ("max_connections", "rpm", "logprobs", "tpm")
     line = f"{name}: {[value] if name == 'lengths' else given}\n"
     (lab.folder / "s.yaml").write_text(
         f"name: s\ntitle: s\ntasks: [lab/plain.yaml]\nadaptive: true\n{'' if of_model else line}"
-        f"models:\n  - name: {MODEL}\n    logprobs: true\n{'    ' + line if of_model else ''}"
+        f"models:\n  - name: {MODEL}\n{'    ' + line if of_model else ''}"
     )
     done = lab.bench("run", "s.yaml", "--trust")
     assert done.code == 2
@@ -100,7 +100,6 @@ def of_study(lab: Lab, name: str, value: Any) -> str:
 
 def python(lab: Lab, name: str, value: Any) -> str:
     given: dict[str, Any] = {name: [value] if name == "lengths" else value, "adaptive": True}
-    given["logprobs"] = True
     with pytest.raises(eyechart.EyechartError) as caught:
         eyechart.run(lab.plain, MODEL, out=lab.out, warn=lambda _line: None, **given)
     return str(caught.value)
@@ -133,7 +132,7 @@ def test_every_door_has_the_same_bounds(home: Lab, door: str, name: str) -> None
     assert not home.out.exists()
 
 
-KEYS = {"model": "model", "label": "label", "name": "called"}
+KEYS = {"model": "model", "name": "called"}
 """Setting that names a model -> its key in a study."""
 
 
@@ -159,8 +158,8 @@ def test_a_key_is_no_name(lab: Lab, name: str) -> None:
 
 
 def test_what_is_tested_is_all_there_is() -> None:
-    """But for `ray_workers`, which only the command line and Python have."""
-    assert {*NUMBERS, "ray_workers"} == set(BOUNDS)
+    """Each number that a setting can be has values of both kinds."""
+    assert set(NUMBERS) == set(BOUNDS)
     for name, (good, bad) in NUMBERS.items():
         assert all(map(BOUNDS[name].allows, good))
         assert not any(map(BOUNDS[name].allows, bad))

@@ -291,10 +291,10 @@ class TestRun:
         refused = lab.bench("run", *both, "--shard", "5/5")
         refused.one_line(2, "--shard 5/5", "at most 4 shards")
 
-    @pytest.mark.parametrize("other", ["--adaptive", "--batch", "--fresh"])
+    @pytest.mark.parametrize("other", ["--adaptive", "--tier batch", "--fresh"])
     def test_what_concerns_the_whole_run_is_refused(self, lab: Lab, other: str) -> None:
         """An adaptive run, batches and starting over."""
-        done = lab.bench_run("--shard", "1/2", other)
+        done = lab.bench_run("--shard", "1/2", *other.split())
         done.one_line(2, "--shard", other, "does not go together")
 
     def test_python_has_it(self, lab: Lab) -> None:

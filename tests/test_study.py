@@ -48,7 +48,7 @@ title: Ones twice
 samples: 4
 models:
   - fake/a
-  - {name: other/b, label: bf16, max_connections: 2}
+  - {name: other/b, called: "@bf16", max_connections: 2}
 tasks:
   - lab/ones.yaml
   - {task: lab/plain.yaml, samples: 2}
@@ -259,8 +259,8 @@ class TestRun:
         monkeypatch.setattr(preview, "previews_of", previews_of)
         monkeypatch.setattr(preview, "run_in_loop", loops.append)
         monkeypatch.setattr(plan_module, "make_sample", counted)
-        other = ["{name: openai/gpt-5, effort: high}", "openai/gpt-4"]
-        labels = [f"{{name: openai/gpt-4o, label: m{number:02}}}" for number in range(40)]
+        other = ["{name: openai/gpt-5, thinking: high}", "openai/gpt-4"]
+        labels = [f"{{name: openai/gpt-4o, called: '@m{number:02}'}}" for number in range(40)]
         (alone,), samples = total(labels[:1])
         both = [total([model]) for model in other]
         rows, made = total([*labels, *other])
@@ -424,10 +424,10 @@ class TestFile:
         [
             ("title:", "titel:", "study.yaml:2:1: unknown key 'titel'; did you mean 'title'?"),
             ("samples: 4", "samples: many", "study.yaml:3:10: samples: must be a whole number"),
-            ("label: bf16", "labl: bf16", "unknown key 'labl'; did you mean 'label'?"),
+            ('called: "@bf16"', 'caled: "@bf16"', "unknown key 'caled'; did you mean 'called'?"),
             ("lab/plain.yaml", "lab/plane.yaml", "study.yaml:9:5: no file '/"),
             ("  - fake/a", "  - nobody/a", "study.yaml:5:5: unknown provider 'nobody'"),
-            ("  - fake/a", "  - {name: tiny, effort: high}", "study.yaml:5:5: "),
+            ("  - fake/a", "  - {name: tiny, thinking: high}", "study.yaml:5:5: "),
             (
                 "samples: 4",
                 "precision: 0.5",
@@ -479,7 +479,7 @@ class TestFile:
         [
             ("--lengths", "5", "write 'lengths' into its file"),
             ("--axis", "a=b", "write 'axes' into its file"),
-            ("--effort", "low", "write 'effort' into its file"),
+            ("--thinking", "low", "write 'thinking' into its file"),
             ("--task", "counting", "write 'tasks' into its file"),
             ("--shard", "1/2", "leave it out"),
             ("--budget", "0", "--budget must be a number above 0"),
@@ -496,7 +496,7 @@ class TestFile:
         ("model", "words"),
         [
             ('{name: gpt-4o, base_url: "notaurl"}', "does not begin with http"),
-            ("{name: tiny, vllm_arg: '--x'}", "vllm_arg is for models of vllm/"),
+            ("{name: tiny, model_arg: '--x'}", "model_arg is for models of vllm/ and lm-eval/"),
             ("'tiny,oracle:5'", "names several models; list each of them on its own"),
             ("''", "must not be empty"),
         ],
@@ -563,9 +563,8 @@ class TestFile:
 
     def test_one_effort_or_several(self, lab: Lab) -> None:
         """Each is a model of its own; a value may stand for a list of one."""
-        text = (
-            "name: a\ntitle: b\nmodels: [{name: gpt-5, effort: [low, high]}]\ntasks: counting/ones"
-        )
+        models = "[{name: gpt-5, thinking: [low, high]}]"
+        text = f"name: a\ntitle: b\nmodels: {models}\ntasks: counting/ones"
         with pytest.raises(StudyFileError, match="tasks: must be a list"):
             read_study(write(lab, text))
         path = write(lab, text.replace("tasks: counting/ones", "tasks: [counting/ones]"))
@@ -580,7 +579,7 @@ class TestDryRun:
     def test_a_row_a_model_and_their_sum(self, lab: Lab) -> None:
         """Nothing is sent; what is answered is not asked."""
         text = STUDY.replace("fake/a", "gpt-4o").replace(
-            "{name: other/b, label: bf16, max", "{name: gpt-4.1, max"
+            '{name: other/b, called: "@bf16", max', "{name: gpt-4.1, max"
         )
         path = write(lab, text)
         done = lab.bench("run", path, "--trust", "--dry-run", "--out", lab.out)
@@ -622,7 +621,7 @@ class TestStandard:
         for old, new in (
             ("title: Ones twice", "title: Other words"),
             ("  - fake/a", "  - fake/z"),
-            ("label: bf16, ", ""),
+            ('called: "@bf16", ', ""),
         ):
             study = read_study(write(lab, STUDY.replace("other/b", "fake/b").replace(old, new)))
             labels.add(study_runs(study, RunSettings(out=lab.out), notify=print, trusts=True).label)
@@ -636,8 +635,10 @@ class TestStandard:
 
     def test_built_in_ones_are_listed_and_shown(self, lab: Lab) -> None:
         """With how they are cited."""
-        assert [path.stem for path in built_in()] == ["standard"]
-        assert lab.bench("study").out == "standard@1  The eye chart\n"
+        assert [path.stem for path in built_in()] == [
+            *("barbero", "barbero_commas", "chroma", "standard", "zhang")
+        ]
+        assert "standard@1  The eye chart\n" in lab.bench("study").out
         done = lab.bench("study", "show", "standard")
         assert done.out.startswith("name: standard\n")
         assert f"({STANDARD})" in done.out

@@ -362,34 +362,6 @@ AXES[-1] = Broken(
     AXES[-1].others,
 )
 
-PRESETS = [
-    good("prompt: |", f"presets:\n  paper: {preset}\nprompt: |", *expected)
-    for preset, *expected in [
-        ("{lengths: [5]}", "12:10 missing key 'title' in 'presets.paper'"),
-        (
-            "{title: x, lengths: [5, 5, 0]}",
-            "12:34 length 5 is here twice",
-            "12:37 lengths: must be greater than 0, not 0",
-        ),
-        ("{title: x, lengths: []}", "12:30 lengths: must not be empty"),
-        (
-            "{title: x, spread: band}",
-            "12:29 spread: must be one of 'bands', 'fifth', 'none', not 'band'",
-        ),
-        ("{title: x, sampels: 3}", "12:21 unknown key 'sampels'; did you mean 'samples'?"),
-        (
-            "{title: x, axes: {seperator: [none]}}",
-            "12:28 the task has no axis 'seperator'; did you mean 'separator'?",
-        ),
-        (
-            "{title: x, axes: {separator: [none, coma, none]}}",
-            "12:46 axis 'separator' has no value 'coma'; did you mean 'comma'?",
-            "12:52 'none' is here twice",
-        ),
-        ("[5]", "12:10 paper: must be a mapping, not [5]"),
-    ]
-]
-
 ANSWERS = [
     good("answer: integer", "answer: float", "15:9 answer: must be one of 'integer', 'number'"),
     good("answer: integer", "answer: 5", "15:9 answer: must be"),
@@ -755,7 +727,7 @@ ITEM_FILES = [
     ),
 ]
 
-BROKEN = [*FILE_ITSELF, *KEYS, *AXES, *PRESETS, *ANSWERS, *PROMPTS, *GENERATORS, *ITEM_FILES]
+BROKEN = [*FILE_ITSELF, *KEYS, *AXES, *ANSWERS, *PROMPTS, *GENERATORS, *ITEM_FILES]
 
 
 def write(folder: Path, broken: Broken) -> Path:

@@ -58,7 +58,7 @@ def test_they_are_asked_for_kept_and_shown(lab: Lab, api: str) -> None:
     with fake_server(answer) as server:
         done = lab.bench_run(
             *("--model", "m8", "--base-url", server.base_url, "--samples", "1", "--api", api),
-            *("--logprobs", "--top-logprobs", "2"),
+            *("--logprobs", "2"),
         )
         sent = next(one.body for one in server.asked if one.body)
     assert done.code == 0, done.err
@@ -93,10 +93,8 @@ def test_what_a_server_sends_amiss_is_left_out(spoilt: dict[str, Any]) -> None:
 
 
 def test_they_need_log_probabilities(lab: Lab) -> None:
-    done = lab.bench_run("--top-logprobs", "2")
-    done.one_line(2, "--top-logprobs needs --logprobs; add it")
-    done = lab.bench_run("--logprobs", "--top-logprobs", "21")
-    done.one_line(2, "--top-logprobs must be a whole number from 1 to 20, not 21")
+    done = lab.bench_run("--logprobs", "21")
+    done.one_line(2, "--logprobs must be a whole number from 0 to 20, not 21")
 
 
 def test_a_plugin_that_gives_others_is_told() -> None:

@@ -98,7 +98,7 @@ def test_the_vendors_own_address_needs_no_confirmation(home: Lab) -> None:
 @pytest.mark.parametrize(
     ("model", "words"),
     [
-        ("{name: vllm/m, vllm_arg: '--load-format=x'}", "vllm_arg can load code"),
+        ("{name: vllm/m, model_arg: '--load-format=x'}", "model_arg can load code"),
         ("{name: lm-eval/hf, model_arg: 'pretrained=x'}", "model_arg can load code"),
         ("scripted//etc/hostname", "'scripted//etc/hostname' is a file outside this folder"),
         ("scripted/../x", "'scripted/../x' is a file outside this folder"),
@@ -146,9 +146,8 @@ def test_the_code_of_a_study_needs_a_confirmation(home: Lab) -> None:
     ("line", "words"),
     [
         ("base-url = 'http://127.0.0.1:9/v1'", "names an address that requests and keys"),
-        ("vllm-arg = ['x']", "'vllm-arg' can load code"),
         ("model-arg = ['x=y']", "'model-arg' can load code"),
-        ("ray-address = 'x:1'", "names a cluster that code and keys"),
+        ("engine = 'ray:x:1'", "can name a cluster that code and keys"),
         ("out = '../victim'", "'out' leads out of this folder"),
         ("out = '/tmp/victim'", "'out' leads out of this folder"),
         ("out = 'link/victim'", "'out' leads out of this folder"),

@@ -9,7 +9,6 @@ import typer
 
 from eyechart.harness.cli.options import (
     JsonOption,
-    TrustOption,
     command_of,
     examples,
     settings_of,
@@ -24,21 +23,21 @@ from eyechart.providers.naming import named
 RUN_EXAMPLES = examples(
     "bench run --task counting --model tiny",
     "bench run --task copying/first_last --model tiny --axis hint=all --lengths 10,20,50",
-    "bench run --task copying/first_last --model tiny --preset barbero",
     "bench run --task my_task.yaml --model oracle:50",
     "bench run --task counting --model gpt-4o,gpt-4.1-mini --dry-run",
     "bench run standard --model gpt-4o --dry-run",
+    "bench run barbero --model tiny --dry-run",
     "bench run study.yaml",
     "bench run --task counting --model gpt-4o --budget 5",
     "bench run --task counting --model gpt-4o --adaptive --max-requests 500",
-    "bench run --task counting --model gpt-4o --batch",
+    "bench run --task counting --model gpt-4o --tier batch",
     "bench run --task counting --model gpt-4o --temperature 0.7 --draws 5",
     "bench run --task counting --model gpt-4o --shard 3/16",
-    "bench run --task counting --model vllm/Qwen/Qwen3-4B --engine ray --ray-address auto",
-    "bench run --task counting --model gpt-5 --effort low,medium,high",
+    "bench run --task counting --model vllm/Qwen/Qwen3-4B --engine ray:auto",
+    "bench run --task counting --model gpt-5 --thinking low,medium,high",
     "bench run --task counting --model Qwen/Qwen3-4B --base-url http://127.0.0.1:8000/v1",
     "bench run --task counting --model m8 --base-url http://127.0.0.1:8000/v1 --name lab/m8",
-    "bench run --task counting --model vllm/Qwen/Qwen3-4B --vllm-arg --tensor-parallel-size=2",
+    "bench run --task counting --model vllm/Qwen/Qwen3-4B --model-arg tensor-parallel-size=2",
     "bench run --task counting --model lm-eval/hf --model-arg pretrained=Qwen/Qwen3-4B",
 )
 
@@ -65,7 +64,6 @@ def run(
             "token counts.",
         ),
     ] = False,
-    trust: TrustOption = False,
     as_json: JsonOption = False,
     **given: Any,
 ) -> None:
@@ -81,7 +79,7 @@ def run(
         from eyechart.harness.study.spec import KEYS
 
         settings = settings_of(_beside_study(context, given, KEYS, study))
-        runs = studies.read(study, settings, trusts=trust)
+        runs = studies.read(study, settings, trusts=settings.trust)
         if dry_run:
             raise typer.Exit(studies.dry_run(runs, asks_server=ask_server, as_json=as_json))
         raise typer.Exit(studies.run(runs, out=settings.out, as_json=as_json, debug=debug))
@@ -96,7 +94,7 @@ def run(
     from eyechart.harness.plan import selection
 
     settings = settings_of(given)
-    plans = selection.plans(settings, leave_out=warner_for_default_axes(context), notify=warn)
+    plans = selection.plans(settings, leave_out=warner_for_default_axes(context))
     models = models_of(settings, plans, notify=warn, command=command_of(context))
     warn_of_unknown(models)
     chooser = None
@@ -112,7 +110,7 @@ def run(
     raise typer.Exit(run_models(plans, models, chooser, debug=debug, as_json=as_json))
 
 
-_BESIDE_STUDY = ("out", "model", "budget", "fresh", "keep_going", "accept_server", "log_to")
+_BESIDE_STUDY = ("out", "model", "budget", "fresh", "keep_going", "trust", "log_to")
 """Settings that a command may give together with a study."""
 
 

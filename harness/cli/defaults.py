@@ -27,7 +27,7 @@ FILES = ("EYECHART_ENDPOINTS", "EYECHART_MODELS")
 """Variables that are no options."""
 DEFAULTS: Mapping[str, Setting] = {one.option: one for one in SETTINGS.values() if not one.once}
 """Long option of `bench run` that can have a default -> its setting."""
-_OF_VERB = ("dry-run", "ask-server", "trust", "json")
+_OF_VERB = ("dry-run", "ask-server", "json")
 """Options of `bench run` that are no settings of a run."""
 ONCE = (*_OF_VERB, *(one.option for one in SETTINGS.values() if one.once))
 """Options of `bench run` that are meant for one command, and have no default anywhere."""

@@ -22,8 +22,13 @@ from eyechart.providers.base import SetupError
 from eyechart.providers.naming import settings_in, spelled
 
 _HELP = ("-h", "--help")
-_MANY = 40
-"""A verb with this many options or more shows them in groups."""
+_MANY = 36
+"""A verb with this many arguments and options or more shows them in groups."""
+_MOST_USED = (
+    *("--task", "--model", "--lengths", "--samples", "--axis", "--adaptive", "--base-url"),
+    *("--budget", "--out", "--dry-run"),
+)
+"""The options that stand first in such a verb's help."""
 _BLANKS = "; blanks separate the values of a variable, so write JSON without any"
 
 
@@ -105,16 +110,24 @@ class Verb(TyperCommand):
         if len(self.params) < _MANY:
             super().format_options(ctx, formatter)
             return
+        for heading, parameters in self.groups(ctx).items():
+            with formatter.section(heading):
+                formatter.write_dl([one.get_help_record(ctx) for one in parameters])
+
+    def groups(self, ctx: Any) -> dict[str, list[Any]]:
+        """Heading -> its arguments or options, as help shows them."""
         begins = {f"--{one.option}": one.begins for one in SETTINGS.values() if one.begins}
-        group, groups = "Options", dict[str, list[tuple[str, str]]]()
+        group, groups = "Options", dict[str, list[Any]](Arguments=[])
+        if len(self.params) >= _MANY:
+            groups["Most used"] = []
         for parameter in self.get_params(ctx):
             group = next((begins[name] for name in parameter.opts if name in begins), group)
-            is_argument = parameter.param_type_name == "argument"
-            if record := parameter.get_help_record(ctx):
-                groups.setdefault("Arguments" if is_argument else group, []).append(record)
-        for heading, records in groups.items():
-            with formatter.section(heading):
-                formatter.write_dl(records)
+            heading = "Arguments" if parameter.param_type_name == "argument" else group
+            if "Most used" in groups and not {*_MOST_USED}.isdisjoint(parameter.opts):
+                heading = "Most used"
+            if parameter.get_help_record(ctx):
+                groups.setdefault(heading, []).append(parameter)
+        return groups
 
     def settings(self, ctx: Any) -> list[str]:
         """The options whose values come from the file or the environment, as arguments."""

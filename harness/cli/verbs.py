@@ -113,14 +113,6 @@ def _summary(task: Task, origin: str) -> dict[str, Any]:
         "lengths": list(task.lengths),
         "samples": task.samples,
         "requests": plan(task).size,
-        "presets": {
-            name: {
-                "title": preset.title,
-                "lengths": [line.length for line in plan(task, preset=name).lines],
-                "requests": plan(task, preset=name).size,
-            }
-            for name, preset in spec.presets.items()
-        },
         "file": task.path,
     }
 
@@ -137,8 +129,6 @@ def show_tasks(names: str, *, as_json: bool) -> None:
         echo(f"# lines: {', '.join(map(str, plan(task).lines))}")
         if task.spec.answer.read == "first":
             echo("# read: first; the answer with which a reply begins")
-        for name, preset in task.spec.presets.items():
-            echo(f"# --preset {name}, {plan(task, preset=name).size:,} requests: {preset.title}")
         echo("")
         _echo_prompts(task)
 

@@ -64,7 +64,6 @@ def run(
     model: str,
     *,
     name: str | None = None,
-    preset: str | None = None,
     lengths: Sequence[int] | None = None,
     samples: int | None = None,
     draws: int = 1,
@@ -79,16 +78,11 @@ def run(
     api: str = "chat",
     reading: str = "reply",
     system: str | None = None,
-    effort: str | None = None,
     thinking: str | int | bool | None = None,
     params: Mapping[str, object] | None = None,
-    label: str | None = None,
-    logprobs: bool = False,
-    top_logprobs: int | None = None,
+    logprobs: int | None = None,
     base_url: str | Sequence[str] = (),
-    accept_server: bool = False,
     header: str | Sequence[str] = (),
-    server_args: Sequence[str] = (),
     model_args: Sequence[str] = (),
     max_connections: int = 64,
     rpm: float | None = None,
@@ -97,12 +91,11 @@ def run(
     tier: str | None = None,
     shard: str | None = None,
     engine: str | None = None,
-    ray_address: str | None = None,
-    ray_workers: int | None = None,
     out: str | Path = "results",
     log_to: str | Sequence[str] = (),
     keep_going: bool = False,
     fresh: bool = False,
+    trust: bool = False,
     threshold: float = THRESHOLD,
     warn: Warn | None = None,
 ) -> Run:
@@ -170,7 +163,7 @@ def _command(planned: Plan, options: RunOptions) -> str:
     """The call, for the manifest: with what chooses samples and model."""
     task, given = planned.task, options.given
     lengths = None if given.lengths is None else list(given.lengths)
-    chosen = {"lengths": lengths, "spread": given.spread, "preset": given.preset}
+    chosen = {"lengths": lengths, "spread": given.spread}
     values = {
         axis: list(dict.fromkeys(condition[axis] for condition in planned.conditions))
         for axis in task.spec.axes

@@ -154,13 +154,15 @@ class AskedRun:
         """
         manifest, limits = run.manifest, self._limits
         depth = len(folder_of(Path(), manifest).parts)
-        asked = {name: one for name, one in manifest.settings.items() if name != "read"}
+        asked = dict(manifest.settings)
+        reading, effort = asked.pop("read", "reply"), asked.pop("effort", None)
         given = (
             asked
             | manifest.given
             | {
                 "model": [manifest.asked_as],
-                "reading": manifest.settings.get("read", "reply"),
+                "reading": reading,
+                "thinking": effort or asked.get("thinking"),
                 "base_url": limits.base_url,
                 "header": limits.header,
                 "budget": limits.budget,
@@ -169,13 +171,15 @@ class AskedRun:
         )
         if limits.max_connections is not None:
             given["max_connections"] = limits.max_connections
-        if given.pop("batch", False) or given.get("tier") == "batch":
+        if given.get("tier") == "batch":
             self._warn(
                 f"{run.folder} was asked by the vendor's Batch API, and is now asked one by one, "
                 "at the price of that"
             )
             given |= {"tier": None}
-        return RunSettings.read(**{name: value for name, value in given.items() if value})
+        return RunSettings.read(
+            **{name: value for name, value in given.items() if value or value == 0}
+        )
 
 
 def _request(options: RunOptions, task: Task, counts: Counts, draws: int) -> RunRequest:

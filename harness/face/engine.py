@@ -15,7 +15,6 @@ from eyechart.harness.plan.cost import Budget
 from eyechart.harness.run.batch.engine import BatchEngine
 from eyechart.harness.run.engine import Asking, Display, Engine, RunEngine
 from eyechart.harness.run.fresh import OldRuns
-from eyechart.harness.run.limits import RayOptions
 from eyechart.harness.run.progress import RunOutcome
 from eyechart.harness.run.run_request import RunRequest
 from eyechart.harness.spec.dollars import dollars_text
@@ -206,7 +205,6 @@ def _engine(job: Job, old_runs: OldRuns, talk: Talk) -> Engine:
         form = open_batch_form(options.name, settings)
         return BatchEngine(asking, service, form)
     if given.engine is not None:
-        open_engine = cast("Callable[..., Engine]", plugins.named(ENGINES, given.engine).load())
-        cluster = RayOptions(given.ray_address, given.ray_workers)
-        return open_engine(asking, cluster, options.name, options.model_settings())
+        open_engine = cast("Callable[..., Engine]", plugins.named(ENGINES, "ray").load())
+        return open_engine(asking, given.engine, options.name, options.model_settings())
     return RunEngine(asking, options.open_provider(job.requests))

@@ -27,7 +27,7 @@ from eyechart.harness.settings.run_settings import RunSettings
 from eyechart.harness.spec import Settings
 from eyechart.providers.base import ModelSettings, Provider
 from eyechart.providers.descriptor import Destination
-from eyechart.providers.naming import in_python, named, turned_on
+from eyechart.providers.naming import in_python, named
 from eyechart.providers.registry import (
     ModelName,
     address_in_environment,
@@ -95,7 +95,7 @@ class RunOptions:
                 given.out,
                 self.known_facts,
                 plugin=self.name.plugin,
-                accept_server=given.accept_server,
+                accept_server=given.trust,
                 command=self.command,
                 given=given.kept,
             )
@@ -130,9 +130,8 @@ class RunOptions:
             thinking=settings.thinking,
             params=settings.params,
             tier=given.request_tier,
-            logprobs=given.logprobs,
-            top_logprobs=given.top_logprobs or 0,
-            server_args=given.server_args,
+            logprobs=given.logprobs is not None,
+            top_logprobs=given.logprobs or 0,
             model_args=given.model_args,
             server_log=log,
             notify=self.notify,
@@ -152,7 +151,7 @@ class RunOptions:
 def models_of(
     given: RunSettings, plans: Sequence[Plan] = (), *, notify: Warn = as_warning, command: str = ""
 ) -> list[RunOptions]:
-    """One `RunOptions` for each combination of a model, an effort and a kind of thinking in the
+    """One `RunOptions` for each combination of a model and a kind of thinking in the
     settings. If two have the same label, only the first one is kept. The system
     prompt comes from the settings; if they have none, from the tasks of `plans`.
 
@@ -161,7 +160,7 @@ def models_of(
         SetupError: there is no such model or provider.
     """
     _check_out(given.out)
-    if given.name is not None and len(given.model) > 1:
+    if given.called and len(given.model) > 1:
         raise UsageError(
             f"{named('name')} names one model, and {named('model')} has {len(given.model)}; give "
             "each a command"
@@ -169,15 +168,14 @@ def models_of(
     trackers = open_trackers(given.log_to)
     settings = shaping(given, system_prompt(plans, given.system))
     found = {}
-    for (at, variable, name), effort, thinking in product(
+    for (at, variable, name), thinking in product(
         [_located(given, model) for model in given.model],
-        given.effort or [None],
         given.thinking or [None],
     ):
         _check_read(at, name, plans)
         _check_turns(at, name, plans)
-        words = asked_thinking(name, effort, thinking, at.base_url)
-        asked = replace(settings, effort=words[0], thinking=words[1])
+        effort, kind = asked_thinking(name, thinking, at.base_url)
+        asked = replace(settings, effort=effort, thinking=kind)
         model = _look_up(at, name, asked)
         if model.label not in found:
             one = found[model.label] = RunOptions(
@@ -196,7 +194,7 @@ def models_of(
 
 
 def shaping(given: RunSettings, system: str | None = None) -> Settings:
-    """The settings that shape the answers, without an effort, as the manifest has them."""
+    """The settings that shape the answers, without thinking, as the manifest has them."""
     return Settings(
         *(given.seed, given.temperature, given.max_tokens, given.api, system or None),
         params=given.params,
@@ -243,13 +241,13 @@ def _check_turns(given: RunSettings, name: ModelName, plans: Sequence[Plan]) -> 
     for setting, value, is_other in (
         ("api", given.api, given.api != "chat"),
         ("reading", given.reading, given.reading != "reply"),
-        ("batch", "", given.batch),
         ("tier", given.tier or "", given.tier == "batch"),
-        ("engine", given.engine or "", given.engine is not None),
+        ("engine", str(given.engine), given.engine is not None),
     ):
         if is_other:
-            shown = named(setting, value) if value else turned_on(setting)
-            raise UsageError(f"{why}, in a chat that this process asks; leave out {shown}")
+            raise UsageError(
+                f"{why}, in a chat that this process asks; leave out {named(setting, value)}"
+            )
 
 
 def _sent(
@@ -284,16 +282,17 @@ def _name_of(given: RunSettings, model: str) -> ModelName:
     urls = given.base_url
     refuse_variant(model, urls)
     name = parse_model(model, given.model_args, urls)
-    if given.name is not None:
-        check_name(given.name, urls, is_file=name.descriptor.models_are_files)
-        name = replace(name, called=given.name)
+    if given.called:
+        check_name(given.called, urls, is_file=name.descriptor.models_are_files)
+        name = replace(name, called=given.called)
     if given.is_batch:
         has_batches(name)
     check_tier(name, given.request_tier, urls)
     check_params(name, given.params)
     if given.engine is not None and not name.descriptor.in_cluster:
         raise UsageError(
-            f"{model} answers from this process alone; leave out {named('engine', given.engine)}"
+            f"{model} answers from this process alone; leave out "
+            f"{named('engine', str(given.engine))}"
         )
     return name
 
@@ -302,14 +301,16 @@ def _look_up(given: RunSettings, name: ModelName, asked: Settings) -> ResolvedMo
     """What is known of the model, and the label of its variant."""
     model = resolve_model(
         name.asked_as,
-        tier="batch" if given.is_batch else given.tier,
+        tier=given.tier,
         addresses=given.base_url,
-        variant=variant_of(given.label, asked.effort, asked.thinking, asked.read),
+        variant=variant_of(given.variant, asked.effort, asked.thinking, asked.read),
         effort=asked.effort,
         thinking=asked.thinking,
         called=name.called,
     )
-    refuse_other_arguments(given.out, model, given.label, given.server_args)
+    refuse_other_arguments(
+        given.out, model, given.variant, name.descriptor.known_facts(given.model_args)
+    )
     if given.budget is not None and model.prices is None:
         raise UsageError(
             f"{named('budget')} needs the prices of {name.label}: give them in a file that "

@@ -79,7 +79,7 @@ def study_runs(
     spec = study.spec
     if not trusts:
         _refuse_doubtful(study, () if command.model else spec.models)
-    plans = _plans(study, notify)
+    plans = _plans(study)
     wanted = [StudyModel.model_construct(name=name) for name in command.model] or spec.models
     if not wanted:
         raise UsageError(
@@ -102,7 +102,7 @@ def study_runs(
             mistakes += study.error_at(["models", number], said).lines
     if mistakes:
         raise StudyFileError(*mistakes)
-    finds_longer = not any({"lengths", "preset"} & {*task.settings} for task in spec.tasks)
+    finds_longer = not any("lengths" in task.settings for task in spec.tasks)
     return StudyRuns(
         study,
         plans,
@@ -115,7 +115,7 @@ def _of_model(study: Study, model: StudyModel, command: RunSettings) -> RunSetti
     if "," in model.name:
         raise UsageError(f"{model.name!r} names several models; list each of them on its own")
     given = study.spec.settings | model.settings
-    for name in ("out", "fresh", "keep_going", "accept_server", "budget", "log_to"):
+    for name in ("out", "fresh", "keep_going", "trust", "budget", "log_to"):
         if value := getattr(command, name):
             given[name] = value
     return RunSettings.read(**given, model=[model.name])
@@ -165,12 +165,12 @@ def _why_model(folder: Path, model: StudyModel) -> Iterator[str]:
             yield f"{name.label} would be asked at {given}"
 
 
-def _plans(study: Study, notify: Warn) -> list[Plan]:
+def _plans(study: Study) -> list[Plan]:
     plans: dict[str, Plan] = {}
     mistakes: list[str] = []
     for number, task in enumerate(study.spec.tasks):
         try:
-            for plan in _plans_of(study, task, notify):
+            for plan in _plans_of(study, task):
                 if plan.task.name in plans:
                     raise UsageError(
                         f"{plan.task.name} is here twice; put its axes and lengths together"
@@ -184,9 +184,6 @@ def _plans(study: Study, notify: Warn) -> list[Plan]:
     return list(plans.values())
 
 
-def _plans_of(study: Study, task: StudyTask, notify: Warn) -> list[Plan]:
-    usual = study.spec.settings
-    if "preset" in task.settings:
-        usual.pop("lengths", None)
-    given = RunSettings.read(**usual | task.settings, task=[study.task_text(task)])
-    return selection.plans(given, notify=notify)
+def _plans_of(study: Study, task: StudyTask) -> list[Plan]:
+    given = RunSettings.read(**study.spec.settings | task.settings, task=[study.task_text(task)])
+    return selection.plans(given)

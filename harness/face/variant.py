@@ -44,7 +44,7 @@ def check_name(name: str, base_urls: Sequence[str], *, is_file: bool = False) ->
 
 
 def variant_of(
-    label: str | None,
+    label: str,
     effort: str | None = None,
     thinking: str | None = None,
     read: ReadBy = "reply",
@@ -68,11 +68,10 @@ def refuse_variant(model: str, base_urls: Sequence[str] = ()) -> None:
     variant = kept if is_read else whole
     label, _, last = variant.rpartition("+")
     given = [named("model", name)]
-    thinks, kind = last.startswith(THINKING), last.removeprefix(THINKING)
-    if not thinks and last not in EFFORTS:
+    if not last.startswith(THINKING) and last not in EFFORTS:
         label, last = variant, ""
-    given += [named("label", label)] * bool(label)
-    given += [named("thinking" if thinks else "effort", kind)] * bool(last)
+    given += [named("name", f"@{label}")] * bool(label)
+    given += [named("thinking", last.removeprefix(THINKING))] * bool(last)
     given += [named("reading", "likelihood")] * is_read
     raise UsageError(
         f"{named('model')} {model!r} has the variant {at}{whole} in its name; write "
@@ -81,19 +80,23 @@ def refuse_variant(model: str, base_urls: Sequence[str] = ()) -> None:
 
 
 def refuse_other_arguments(
-    out: Path, model: ResolvedModel, label: str | None, server_args: Sequence[str]
+    out: Path, model: ResolvedModel, label: str, facts: Mapping[str, object]
 ) -> None:
-    """Raises `UsageError` if a run with the same label has other arguments of the server."""
-    if label is None:
+    """Raises `UsageError` if a run of the same variant has other arguments of the server; `facts`
+    are those that are known of the model before it is opened.
+    """
+    if not label:
         return
+    given = facts.get("server_args", [])
     for folder in find_runs(out, model.label):
         try:
             before = read_manifest(folder).server.get("server_args")
         except JournalError:  # of another run; 'bench runs' names it
             continue
-        if isinstance(before, list) and before != list(server_args):
-            was, now = (" ".join(map(str, args)) or "none" for args in (before, server_args))
+        if isinstance(before, list) and before != given:
+            was = " ".join(map(str, before)) or "none"
+            now = " ".join(map(str, given)) if isinstance(given, list) and given else "none"
             raise UsageError(
-                f"{named('label', label)}: {folder} has it with the server arguments {was}, and "
-                f"this command has {now}; give these a label of their own"
+                f"{named('name', f'@{label}')}: {folder} has it with the server arguments {was}, "
+                f"and this command has {now}; give these a name of their own"
             )

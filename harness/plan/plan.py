@@ -26,7 +26,6 @@ from eyechart.harness.spec import (
     Condition,
     Item,
     Line,
-    Preset,
     Sample,
     line_start,
     lines_of,
@@ -127,26 +126,19 @@ def plan(
     axes: Mapping[str, Sequence[str]] | None = None,
     spread: Spread | None = None,
     seed: int = 0,
-    preset: str | None = None,
 ) -> Plan:
-    """The plan of a task: its defaults, overridden by its `preset`, and both by the given options.
+    """The plan of a task: its defaults, overridden by the given options.
 
-    Given `lengths` are exact unless `spread` says otherwise; without them the spread of the preset
-    or of the task holds. `axes` maps an axis to value names, or to `["all"]`; axes that the task
+    Given `lengths` are exact unless `spread` says otherwise; without them the spread of
+    the task holds. `axes` maps an axis to value names, or to `["all"]`; axes that the task
     lacks are ignored here, since tasks of a group may have different axes; the caller checks them.
     With `examples` among them the plan is of the task with this axis.
 
     Raises:
-        PlanError: the task lacks the preset or an axis value, its items file lacks a
+        PlanError: the task lacks an axis value, its items file lacks a
             length, bands are asked of ready items, or worked examples of a task in turns.
     """
-    chosen = None if preset is None else preset_of(task, preset)
     own_spread: Spread = "none" if lengths else task.spec.usual_spread
-    if chosen is not None:
-        axes = {**chosen.axes, **(axes or {})}
-        samples = samples or chosen.samples
-        if not lengths:
-            lengths, own_spread = chosen.lengths, chosen.spread or own_spread
     if EXAMPLES in (axes or {}) and EXAMPLES not in task.spec.axes:
         if task.in_turns:
             raise PlanError(
@@ -165,15 +157,6 @@ def plan(
             raise PlanError(f"task {task.name!r} has no item of length {length}", setting="lengths")
     lines = lines_of(lengths or task.lengths, spread or own_spread)
     return Plan(task, conditions, lines, samples or task.samples, seed)
-
-
-def preset_of(task: Task, name: str) -> Preset:
-    """The preset of a task; raises `PlanError` if it has none of that name."""
-    presets = task.spec.presets
-    if name not in presets:
-        known = f"it has {', '.join(presets)}" if presets else "it has none"
-        raise PlanError(f"task {task.name!r} has no preset {name!r}; {known}")
-    return presets[name]
 
 
 def _chosen_values(task: Task, axes: Mapping[str, Sequence[str]]) -> dict[str, list[str]]:

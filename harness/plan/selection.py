@@ -36,17 +36,12 @@ def open_tasks(names: str, *, trial: bool = True) -> list[Task]:
     return opened
 
 
-def plans(
-    given: RunSettings, *, leave_out: Warn | None = None, notify: Warn | None = None
-) -> list[Plan]:
+def plans(given: RunSettings, *, leave_out: Warn | None = None) -> list[Plan]:
     """A plan for each task of the settings, as `task_plan` makes it. `leave_out` takes what is
-    said of an axis that tasks lack; without it an axis that no task has is an error. With a
-    `preset` the tasks that do not have it are left out, and `notify` gets a line that names them.
+    said of an axis that tasks lack; without it an axis that no task has is an error.
     """
     names = ",".join(given.task)
     tasks = open_tasks(names)
-    if given.preset is not None:
-        tasks = _with_preset(tasks, given.preset, names, notify)
     if leave_out is None:
         check_axes(given.axes, tasks, names)
         return [task_plan(task, given) for task in tasks]
@@ -78,7 +73,6 @@ def task_plan(task: Task, given: RunSettings) -> Plan:
         axes=given.axes,
         spread=spread,
         seed=given.seed,
-        preset=given.preset,
     )
     for condition, line in planned.sizes:  # a length that the task cannot make is found here
         for length in sorted({line.low, line.length, line.high}):
@@ -90,18 +84,6 @@ def _some(names: Sequence[str]) -> str:
     """The first names, and the number of the others."""
     others = len(names) - _NAMED
     return ", ".join(names[:_NAMED]) + (f" and {others} more" if others > 0 else "")
-
-
-def _with_preset(tasks: Sequence[Task], preset: str, names: str, notify: Warn | None) -> list[Task]:
-    """The tasks that have the preset; raises `UsageError` if none has."""
-    having = [task for task in tasks if preset in task.spec.presets]
-    if not having:
-        known = sorted({name for task in tasks for name in task.spec.presets})
-        raise UsageError(f"no preset {preset!r} in {names!r}; {did_you_mean(preset, known)}")
-    others = [task.name for task in tasks if task not in having]
-    if others and notify is not None:
-        notify(f"left out, as they have no preset {preset!r}: {', '.join(others)}")
-    return having
 
 
 def check_axes(axes: Iterable[str], tasks: Sequence[Task], names: str) -> None:

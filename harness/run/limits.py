@@ -9,16 +9,6 @@ from eyechart.providers.base import StopRunError, TransientError
 
 
 @dataclass(frozen=True, slots=True)
-class RayOptions:
-    """Which cluster of Ray asks, and how much of it."""
-
-    address: str | None = None
-    """`HOST:PORT` of a cluster, `auto` for the one of this machine; `None` starts one here."""
-    workers: int | None = None
-    """Engines or workers; `None` takes as many as the cluster has room for."""
-
-
-@dataclass(frozen=True, slots=True)
 class RunLimits:
     """How many requests are sent at once, how often they are repeated, and when a run stops."""
 

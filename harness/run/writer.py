@@ -146,7 +146,7 @@ class PlannedRun:
                 f"{self.request.folder} was answered at other addresses than {new}, and whether "
                 "the model is the same is not known, as no list of models has it at "
                 f"{silent_one(manifest.server, server)}; if it is the same, add "
-                f"{turned_on('accept_server')}, "
+                f"{turned_on('trust')}, "
                 f"else use another {named('out')} or {turned_on('fresh')}"
             )
         manifest.accepted = sorted({*manifest.accepted, *addresses})

@@ -12,34 +12,25 @@ Given: TypeAlias = Mapping[str, Any]
 """Name -> value, of the settings that differ from their default."""
 Side: TypeAlias = tuple[str, str]
 """A setting, and the value that counts: "" is any that differs from the default."""
-_ADAPTIVE, _RAY = ("adaptive", ON), ("engine", "ray")
-_BATCHES = (("batch", ON), ("tier", "batch"))
+_ADAPTIVE, _RAY, _BATCH = ("adaptive", ON), ("engine", ""), ("tier", "batch")
 _NEEDS: Mapping[str, Side] = {
     "precision": _ADAPTIVE,
     "max_requests": _ADAPTIVE,
-    "ray_address": _RAY,
-    "ray_workers": _RAY,
-    "top_logprobs": ("logprobs", ON),
 }
 _WRITTEN_OR_DRAWN = (
-    *(*_BATCHES, ("engine", ""), ("effort", ""), ("thinking", ""), ("temperature", "")),
-    *(("max_tokens", ""), ("logprobs", ON), ("draws", "")),
+    *(_BATCH, _RAY, ("thinking", ""), ("temperature", "")),
+    *(("max_tokens", ""), ("logprobs", ""), ("draws", "")),
 )
 """A forced choice asks for probabilities: nothing is written, and nothing is drawn."""
 _CONFLICTS: Iterable[tuple[Side, Side, str]] = (
-    (("tier", ""), ("batch", ON), ": a batch is a tier of its own"),
-    *(
-        (pace, batch, ": it is for single requests")
-        for pace in (("rpm", ""), ("tpm", ""))
-        for batch in _BATCHES
-    ),
+    *((pace, _BATCH, ": it is for single requests") for pace in (("rpm", ""), ("tpm", ""))),
     (
         *(("shard", ""), _ADAPTIVE),
         ", which chooses each sample by all replies so far: a shard has only its own",
     ),
-    *((("shard", ""), batch, ": batches share a run's rows") for batch in _BATCHES),
+    (("shard", ""), _BATCH, ": batches share a run's rows"),
     (("shard", ""), ("fresh", ON), ", which moves the whole run; use another folder"),
-    *((_RAY, batch, ": each asks in its own way") for batch in _BATCHES),
+    (_RAY, _BATCH, ": each asks in its own way"),
     (("budget", ""), _RAY, ": no worker knows what the others spend"),
     *((("reading", "likelihood"), other, "") for other in _WRITTEN_OR_DRAWN),
 )

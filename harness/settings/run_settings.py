@@ -24,7 +24,6 @@ from eyechart.harness.settings.checks import (
     OneOf,
     OrWord,
     axes,
-    full_text,
     headers,
     matching,
     names,
@@ -36,9 +35,10 @@ from eyechart.harness.settings.checks import (
     thinking,
 )
 from eyechart.harness.settings.conflicts import check_together
+from eyechart.harness.settings.ray_options import RayOptions
 from eyechart.harness.settings.setting import Part, Setting, on_or_off, setting
 from eyechart.harness.settings.shard import WHOLE, Shard
-from eyechart.providers.naming import named, turned_on
+from eyechart.providers.naming import named
 from eyechart.providers.secrets import has_secret
 
 Spread: TypeAlias = Literal["bands", "fifth", "none"]
@@ -63,7 +63,7 @@ def _system(given: Any) -> str:
 class RunSettings:
     """The settings of a run as they were given, and checked: `RunSettings.read` makes them.
 
-    Several models and efforts are several runs.
+    Several models and kinds of thinking are several runs.
     """
 
     task: tuple[str, ...] = setting(
@@ -88,22 +88,20 @@ class RunSettings:
         repeats=True,
     )
     name: str | None = setting(
-        public_name,
-        f"Name of the model at {named('base_url')}, or in files, in tables, folders and pages, as "
-        "lab/m8.",
-        "NAME",
-        form="a name for the [model at `base-url`](running.md#a-server-of-your-own) or in files",
+        matching(
+            r"[^@]*(@[A-Za-z0-9][A-Za-z0-9._=+-]{0,39})?",
+            "must be NAME, NAME@VARIANT or @VARIANT, with a variant of letters, digits and "
+            ". _ = + -, at most 40, that begins with a letter or digit",
+            public_name,
+        ),
+        f"Name in tables, folders and pages: lab/m8 for the model at {named('base_url')} or in "
+        "files; @bf16-fp8kv, or both, for a variant: how the model is served.",
+        "NAME|@VARIANT",
+        form="a name for the [model at `base-url`](running.md#a-server-of-your-own) or in files, a "
+        "[variant](running.md#variants-of-one-model) after an @, or both",
         key="called",
         parts=("model",),
         identity="model",
-    )
-    preset: str | None = setting(
-        text,
-        "Lengths and axes that the task file has under this name, such as those of a paper; other "
-        "options go over it.",
-        "NAME",
-        form="the name of a [preset](tasks.md#presets)",
-        parts=("task",),
     )
     lengths: tuple[int, ...] | None = setting(
         Lengths(),
@@ -211,23 +209,14 @@ class RunSettings:
         parts=("study",),
         identity="settings",
     )
-    effort: tuple[str, ...] = setting(
-        matching(r"[a-z]{1,20}", "is a word such as low, medium or high", names),
-        "How much a reasoning model thinks: low, medium, high, …; one run each.",
-        "WORD[,WORD]",
-        (),
-        form=f"words {_LISTED}",
-        usual=("minimal", "low", "medium", "high"),
-        parts=("model",),
-        identity="settings",
-    )
     thinking: tuple[str, ...] = setting(
         thinking,
-        "Whether, or at most how many tokens, a model thinks first; one run each.",
+        "Whether, or how much, a model thinks first: at most so many tokens, or an effort such as "
+        "low, medium, high; one run each.",
         "on|off|TOKENS|WORD",
         (),
         form=f"on, off, a number of tokens, or an effort, {_LISTED}",
-        usual=("on", "off"),
+        usual=("on", "off", "minimal", "low", "medium", "high"),
         parts=("model",),
         identity="settings",
     )
@@ -244,23 +233,10 @@ class RunSettings:
         identity="settings",
         repeats=True,
     )
-    label: str | None = setting(
-        matching(
-            r"[A-Za-z0-9][A-Za-z0-9._=+-]{0,39}",
-            "must be of letters, digits and . _ = + -, at most 40, and begin with a letter or "
-            "digit",
-            public_name,
-        ),
-        "Names how the model is served, as bf16-fp8kv: a variant of it.",
-        "NAME",
-        form="a name of a [variant](running.md#variants-of-one-model)",
-        parts=("model",),
-        identity="model",
-    )
-    logprobs: bool = on_or_off("Keep the probabilities of the replies' tokens.", parts=("model",))
-    top_logprobs: int | None = setting(
-        Bound(1, 20),
-        f"With {turned_on('logprobs')}: keep the N most probable tokens at each place too.",
+    logprobs: int | None = setting(
+        Bound(0, 20),
+        "Keep the probabilities of the replies' tokens, and of the N most probable tokens at each "
+        "place; 0: of the reply's tokens alone.",
         "N",
         parts=("model",),
     )
@@ -275,9 +251,6 @@ class RunSettings:
         repeats=True,
         begins="Where it is asked",
     )
-    accept_server: bool = on_or_off(
-        "Go on with a run at a server that does not say whether it has the same model.", once=True
-    )
     header: tuple[str, ...] = setting(
         headers,
         "A further header of each request, as gateways need; $VARIABLE in the value is one of the "
@@ -289,20 +262,9 @@ class RunSettings:
         doubt="can send any variable of the environment",
         repeats=True,
     )
-    server_args: tuple[str, ...] = setting(
-        texts,
-        "Argument for the server that vllm/ starts.",
-        "ARG",
-        (),
-        form="arguments with blanks between",
-        option="vllm-arg",
-        parts=("model",),
-        doubt="can load code",
-        repeats=True,
-    )
     model_args: tuple[str, ...] = setting(
         texts,
-        "Argument for the model that lm-eval/ loads.",
+        "Argument for the model that lm-eval/ loads, or for the server that vllm/ starts.",
         "KEY=VALUE",
         (),
         form=f"`KEY=VALUE`, {_SEVERAL}",
@@ -328,12 +290,10 @@ class RunSettings:
         form="dollars",
         parts=("study",),
     )
-    batch: bool = on_or_off(
-        "Use the vendor's Batch API: cheaper, but replies may take a day.", parts=("model",)
-    )
     tier: str | None = setting(
         OneOf("default", "flex", "batch"),
-        "The vendor's tier: default, flex (cheap, slow), batch.",
+        "The vendor's tier: default, flex (cheap, slow), or batch: its Batch API, cheaper, but "
+        "replies may take a day.",
         "TIER",
         parts=("model",),
     )
@@ -344,18 +304,13 @@ class RunSettings:
         WHOLE,
         once=True,
     )
-    engine: str | None = setting(
-        OneOf("ray"), "Ask through a Ray cluster instead of from here.", "ray"
-    )
-    ray_address: str | None = setting(
-        full_text,
-        "The cluster; without it (and RAY_ADDRESS) one starts on this machine.",
-        "ADDRESS",
-        form="an address",
-        doubt="names a cluster that code and keys would be sent to",
-    )
-    ray_workers: int | None = setting(
-        Bound(1, 100_000), "Engines or workers; default: what the cluster has room for.", "N"
+    engine: RayOptions | None = setting(
+        RayOptions.read,
+        "Ask through a Ray cluster instead of from here: at ADDRESS, else at RAY_ADDRESS or one "
+        "that starts on this machine; with N engines or workers, else as many as have room.",
+        "ray[:ADDRESS][,workers=N]",
+        form="`ray`, `ray:ADDRESS` or `ray:ADDRESS,workers=N`",
+        doubt="can name a cluster that code and keys would be sent to",
     )
     out: Path = setting(
         path,
@@ -378,6 +333,11 @@ class RunSettings:
         "Ask on, even if none of the first replies can be used.", parts=("study",)
     )
     fresh: bool = on_or_off("Start over; the old run moves to OUT/replaced.", once=True)
+    trust: bool = on_or_off(
+        "Use what a study or bench.toml names and may be another's: addresses, code, files "
+        "elsewhere; and a server that does not say whether it has the same model as the run's.",
+        once=True,
+    )
 
     @classmethod
     def read(cls, **given: Any) -> RunSettings:
@@ -408,14 +368,24 @@ class RunSettings:
         return {name: one for name, one in values.items() if one != SETTINGS[name].default}
 
     @property
+    def called(self) -> str:
+        """The user's name for the model; empty where it has its own."""
+        return (self.name or "").partition("@")[0]
+
+    @property
+    def variant(self) -> str:
+        """How the model is served, in the user's word; empty where nothing is said of it."""
+        return (self.name or "").partition("@")[2]
+
+    @property
     def chooses_lines(self) -> bool:
         """Whether the lengths are not those of the tasks."""
-        return self.lengths is not None or self.preset is not None
+        return self.lengths is not None
 
     @property
     def is_batch(self) -> bool:
-        """Whether a Batch API is asked: with `batch`, or with the tier `batch`."""
-        return self.batch or self.tier == "batch"
+        """Whether a Batch API is asked."""
+        return self.tier == "batch"
 
     @property
     def request_tier(self) -> str | None:

@@ -26,7 +26,6 @@ from eyechart.harness.spec.condition import Condition as Condition
 from eyechart.harness.spec.condition import varied_axes as varied_axes
 from eyechart.harness.spec.condition import varied_label as varied_label
 from eyechart.harness.spec.task_file import Axis as Axis
-from eyechart.harness.spec.task_file import Preset as Preset
 from eyechart.harness.spec.task_file import Separator as Separator
 from eyechart.harness.spec.task_file import TaskSpec as TaskSpec
 from eyechart.harness.spec.task_file import taken_by as taken_by

@@ -80,7 +80,7 @@ ValueName = Annotated[
     WithJsonSchema({"type": "string", "pattern": _NAME, "maxLength": 40}),
 ]
 """A digit names a value of the axis `examples` alone; `task.check` refuses it in a file."""
-"""The name of an axis, of one of its values, or of a preset."""
+"""The name of an axis, or of one of its values."""
 CodeReference = Annotated[str, Field(pattern=r"^[^:]+\.py:[A-Za-z_]\w*$")]
 
 
@@ -103,29 +103,6 @@ class Axis(Part):
         ),
     ]
     """The name of each value, and what the prompt sees for it."""
-
-
-class Preset(Part):
-    """Named settings of a task, such as those of a paper, which the setting `preset` names.
-
-    A field that a preset does not give keeps the task's default. Options of the command line
-    override the preset.
-    """
-
-    title: Annotated[str, Field(min_length=1, examples=["the lengths of a paper, exactly"])]
-    """What the preset asks, and whose settings they are."""
-    lengths: Annotated[list[Length], Field(min_length=1)] | None = Field(
-        default=None, examples=[[10, 20, 40]]
-    )
-    """Numbers of symbols, in place of the task's `lengths`."""
-    spread: Spread | None = Field(default=None, examples=["none"])
-    """In place of the task's `spread`."""
-    samples: Annotated[int, Field(gt=0, le=MAX_SAMPLES)] | None = Field(default=None, examples=[10])
-    """Samples per cell, in place of the task's `samples`."""
-    axes: dict[Name, Annotated[list[str], Field(min_length=1)]] = Field(
-        default_factory=dict, examples=[{"separator": ["comma"]}]
-    )
-    """For each axis, the names of the values that run in place of its `default`."""
 
 
 _PHRASE_AT_END = re.compile(r"\{\{-?\s*phrase\s*-?\}\}\s*\Z")
@@ -184,11 +161,6 @@ class TaskSpec(Part):
     """What the task varies besides length, each thing under its name; the prompt, and a generator
     that has a parameter of the axis's name, see the value. `separator` is also what
     `{{ sequence }}` is written with."""
-    presets: dict[Name, Preset] = Field(
-        default_factory=dict,
-        examples=[{"paper": {"title": "the lengths of a paper, exactly", "spread": "none"}}],
-    )
-    """Settings under a name, which the setting `preset` takes."""
     prompt: Annotated[
         str,
         Field(
@@ -257,13 +229,11 @@ class TaskSpec(Part):
         )
 
     def digest(self) -> str:
-        """Hash of what determines prompts and verdicts: no defaults, presets or descriptions."""
+        """Hash of what determines prompts and verdicts: no defaults or descriptions."""
         without_defaults = self.model_copy(
             update={"axes": {k: a.model_copy(update={"default": []}) for k, a in self.axes.items()}}
         )
-        described = {
-            *("title", "source", "unit", "lengths", "spread", "samples", "statistics", "presets")
-        }
+        described = {*("title", "source", "unit", "lengths", "spread", "samples", "statistics")}
         content = without_defaults.model_dump(mode="json", exclude=described)
         content["answer"] = self.answer.given()
         return hashlib.sha256(json.dumps(content).encode()).hexdigest()

@@ -8,7 +8,7 @@ from pathlib import Path
 from pydantic import BaseModel, ValidationError
 
 from eyechart.harness.errors import TaskFileError
-from eyechart.harness.spec import MAX_LENGTH, Axis, Preset, Separator, TaskSpec, taken_by
+from eyechart.harness.spec import MAX_LENGTH, Axis, Separator, TaskSpec, taken_by
 from eyechart.harness.spec.answer import TYPES, Answer, phrase_of
 from eyechart.harness.spec.task_file import NAME_FORM
 from eyechart.harness.task import prompt
@@ -76,8 +76,6 @@ def _fields_at(path: Sequence[str | int]) -> list[str]:
     model: type[BaseModel] = TaskSpec
     if path and path[0] == "axes":
         model = Separator if "separator" in path[3:] else Axis
-    elif path and path[0] == "presets":
-        model = Preset
     elif path and path[0] == "answer":
         model = Answer
     return list(model.model_fields)
@@ -87,7 +85,7 @@ def _static_problems(file: YamlFile, data: Mapping[str, object]) -> Iterator[Pro
     """Problems that types do not show, in every part that has the right shape."""
     checks = (
         *(_statistic_problems, _source_problems, _length_problems, _axis_problems),
-        *(_preset_problems, _prompt_problems),
+        _prompt_problems,
     )
     for check in checks:
         yield from check(file, data)
@@ -140,28 +138,6 @@ def _twice(file: YamlFile, path: list[str | int], lengths: object) -> Iterator[P
     for place, length in enumerate(lengths):
         if length in lengths[:place] and not isinstance(length, bool):
             yield Problem(file.position([*path, place]), f"length {length!r} is here twice")
-
-
-def _preset_problems(file: YamlFile, data: Mapping[str, object]) -> Iterator[Problem]:
-    presets, axes = data.get("presets"), data.get("axes")
-    for name, preset in presets.items() if isinstance(presets, dict) else ():
-        if not isinstance(preset, dict):
-            continue
-        path: list[str | int] = ["presets", name]
-        yield from _twice(file, [*path, "lengths"], preset.get("lengths"))
-        if "items" in data and preset.get("spread") == "bands":
-            place = file.position([*path, "spread"])
-            yield Problem(place, "'spread: bands' needs a generator; ready items have lengths")
-        chosen = preset.get("axes")
-        for axis, values in chosen.items() if isinstance(chosen, dict) else ():
-            known = axes.get(axis) if isinstance(axes, dict) else None
-            if known is None:
-                place = file.position([*path, "axes", axis], of_key=True)
-                remedy = did_you_mean(axis, list(axes)) if isinstance(axes, dict) else "it has none"
-                yield Problem(place, f"the task has no axis {axis!r}; {remedy}")
-            elif isinstance(known, dict) and isinstance(values, list):
-                names = known.get("values")
-                yield from _unknown_values(file, axis, [*path, "axes", axis], values, names)
 
 
 def _unknown_values(

@@ -172,5 +172,5 @@ def test_what_cannot_be_changed_is_one_line(lab: Lab) -> None:
     ):
         lab.bench_run("--model", name, task=lab.plain).one_line(2, said)
     model = ("--model", "changed/softmax_one/tiny")
-    done = lab.bench_run(*model, "--effort", "low", task=lab.plain)
-    done.one_line(2, "changed/softmax_one/tiny does not support --effort")
+    done = lab.bench_run(*model, "--thinking", "low", task=lab.plain)
+    done.one_line(2, "changed/softmax_one/tiny does not support --thinking")

@@ -19,7 +19,7 @@ from eyechart.providers.contract import is_count
 from eyechart.providers.http.bodies import Limits
 from eyechart.providers.http.error_body import as_text
 from eyechart.providers.http.sdk import http_client
-from eyechart.providers.naming import named, turned_on
+from eyechart.providers.naming import named
 from eyechart.providers.openai.api import OpenAIProvider, json_of, open_provider, sdk_errors
 from eyechart.providers.openai.form import read_json
 from eyechart.providers.secrets import mask, masked, redact, redact_address
@@ -215,7 +215,8 @@ def open_service(settings: ModelSettings) -> OpenAIBatches:
     """
     if len(settings.base_urls) > 1:
         raise SetupError(
-            f"a batch is sent to one server: give one {named('base_url')} with {turned_on('batch')}"
+            f"a batch is sent to one server: give one {named('base_url')} with "
+            f"{named('tier', 'batch')}"
         )
     provider = open_provider(settings)
     return OpenAIBatches(provider.clients[0], provider)

@@ -383,9 +383,9 @@ def open_provider(settings: ModelSettings) -> VllmProvider:
             server that is not started here.
     """
     if settings.base_urls:
-        if settings.server_args:
+        if settings.model_args:
             raise SetupError(
-                f"{named('server_args')} is for a server that bench starts: leave out "
+                f"{named('model_args')} is for a server that bench starts: leave out "
                 f"{named('base_url')}"
             )
         return VllmProvider(settings)

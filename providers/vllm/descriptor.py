@@ -26,6 +26,11 @@ def _destination(
     return at(addresses, key_in(VLLM_KEY, environ)) if addresses else None
 
 
+def server_arguments(model_args: Sequence[str]) -> tuple[str, ...]:
+    """The arguments of `vllm serve`, from `KEY=VALUE` or as they are typed there."""
+    return tuple(one if one.startswith("-") else f"--{one}" for one in model_args)
+
+
 DESCRIPTOR = Descriptor(
     name="vllm",
     title="vLLM: a server that runs, or one of our own",
@@ -33,7 +38,8 @@ DESCRIPTOR = Descriptor(
     opens="eyechart.providers.vllm.client:open_provider",
     batch_form="eyechart.providers.openai.batch_form:open_vllm",
     batch_hint="'bench export batch' writes files for 'vllm run-batch'",
-    takes_server_args=True,
+    takes_model_args=True,
+    known_facts=lambda given: {"server_args": list(server_arguments(given))} if given else {},
     efforts="none",
     thinking=lambda _addresses: OPEN_SERVER,
     takes_turns=True,

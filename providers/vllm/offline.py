@@ -34,7 +34,7 @@ from eyechart.providers.naming import named
 from eyechart.providers.openai.form import asked_fields, body_of, template_fields
 from eyechart.providers.openai.neutral import NeutralFields, neutral_of
 from eyechart.providers.secrets import redact
-from eyechart.providers.vllm.server import check_arguments, check_folder
+from eyechart.providers.vllm.server import check_folder, read_arguments
 
 _ERROR_CHARS = 400
 _TOO_LONG = "maximum model length"
@@ -46,6 +46,8 @@ class OfflineVllm:
     """A model as vLLM's engine loads it. Reading its config imports vLLM, which takes seconds."""
 
     settings: ModelSettings
+    given: tuple[str, ...]
+    """The arguments of the user, as vLLM spells them."""
 
     @classmethod
     def of(cls, settings: ModelSettings) -> OfflineVllm:
@@ -58,8 +60,7 @@ class OfflineVllm:
         if importlib.util.find_spec("vllm") is None:
             raise SetupError(f"vllm/{settings.model} needs vLLM here too: {install('vllm')}")
         check_folder(settings.model)
-        check_arguments(settings.server_args)
-        return cls(settings)
+        return cls(settings, read_arguments(settings.model_args))
 
     @cached_property
     def arguments(self) -> dict[str, Any]:
@@ -68,7 +69,7 @@ class OfflineVllm:
         Raises:
             SetupError: vLLM does not know an argument or its value.
         """
-        given, usual = self._parsed(self.settings.server_args), self._parsed(())
+        given, usual = self._parsed(self.given), self._parsed(())
         names = [field.name for field in fields(given) if field.init and field.name != "model"]
         return {
             name: getattr(given, name)
@@ -89,7 +90,7 @@ class OfflineVllm:
         except (Exception, SystemExit) as error:
             printed = said.getvalue().strip().rpartition("error: ")[2]
             why = _one_line(printed if isinstance(error, SystemExit) else error)
-            raise SetupError(f"vLLM does not take {named('server_args')}: {why}") from error
+            raise SetupError(f"vLLM does not take {named('model_args')}: {why}") from error
 
     @cached_property
     def config(self) -> Any:
@@ -99,7 +100,7 @@ class OfflineVllm:
             SetupError: vLLM cannot load the model.
         """
         try:
-            return self._parsed(self.settings.server_args).create_model_config()
+            return self._parsed(self.given).create_model_config()
         except ProviderError:
             raise
         except Exception as error:
@@ -124,7 +125,7 @@ class OfflineVllm:
             "served_by": "ray",
             "max_model_len": self.config.max_model_len,
             "version": vllm.__version__,
-            "server_args": list(self.settings.server_args),
+            "server_args": list(self.given),
         }
 
     def plan(self) -> OfflinePlan:

@@ -20,7 +20,7 @@ import aiohttp
 from eyechart.providers.base import ModelSettings, SetupError, install
 from eyechart.providers.naming import named
 from eyechart.providers.secrets import redact, scrub
-from eyechart.providers.vllm.descriptor import VLLM_KEY
+from eyechart.providers.vllm.descriptor import VLLM_KEY, server_arguments
 
 _HOST = "127.0.0.1"
 _POLL_S = 0.5
@@ -95,12 +95,12 @@ class VllmServer:
                 f"with {named('base_url', 'http://HOST:8000/v1')}"
             )
         check_folder(settings.model)
-        check_arguments(settings.server_args)
+        arguments = read_arguments(settings.model_args)
         if settings.server_log is None:
             raise SetupError("vllm serve needs a file for its log")
         return cls(
             settings.model,
-            settings.server_args,
+            arguments,
             command=(program, "serve"),
             log=settings.server_log,
             notify=settings.notify,
@@ -227,21 +227,23 @@ def check_folder(model: str) -> None:
         )
 
 
-def check_arguments(arguments: Sequence[str]) -> None:
-    """Raises `SetupError` for an argument of the server that the user may not set."""
+def read_arguments(model_args: Sequence[str]) -> tuple[str, ...]:
+    """See `server_arguments`; raises `SetupError` for one that the user may not set."""
+    arguments = server_arguments(model_args)
     for argument in arguments:
         name = argument.partition("=")[0].replace("_", "-")  # vLLM accepts both
         if _SECRET.match(name):
             raise SetupError(
-                f"{named('server_args')} {name}: set keys in the environment "
+                f"{named('model_args')} {name}: set keys in the environment "
                 f"({VLLM_KEY}, HF_TOKEN), because arguments are written to the manifest"
             )
         if _OURS.match(name):
             raise SetupError(
-                f"{named('server_args')} {name}: bench chooses the address and the name of the "
+                f"{named('model_args')} {name}: bench chooses the address and the name of the "
                 "server that it starts; to choose them, start it yourself and give "
                 f"{named('base_url')}"
             )
+    return arguments
 
 
 def _tethered(command: Sequence[str]) -> tuple[str, ...]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from itertools import chain
 from typing import Any
 
 from typer.main import get_command
@@ -61,7 +62,8 @@ def _section(name: str, verb: Any) -> Iterator[str]:
 def _rows(verb: Any, name: str) -> Iterator[str]:
     """A row for each argument and option; --help is left out."""
     context = verb.make_context(name, [], resilient_parsing=True)
-    for parameter in verb.params:
+    groups = verb.groups(context).values() if hasattr(verb, "groups") else [verb.params]
+    for parameter in chain.from_iterable(groups):
         record = parameter.get_help_record(context)
         if record is None or "--help" in parameter.opts:
             continue

@@ -12,7 +12,7 @@ from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
 from eyechart.harness.spec.answer import TYPES, Answer
-from eyechart.harness.spec.task_file import NAME_FORM, Axis, Preset, Separator, TaskSpec
+from eyechart.harness.spec.task_file import NAME_FORM, Axis, Separator, TaskSpec
 from eyechart.harness.task.schema import task_schema
 
 _HEAD = """\
@@ -20,8 +20,8 @@ _HEAD = """\
 
 Every key that a task file may have. [A task of your own](tasks.md) shows how a task is made of
 them, and says what an [axis, a condition and a control](tasks.md#axes-and-conditions) are. An
-unknown key is a mistake: `bench tasks check` reports it at its line. Names of axes, of their values
-and of presets are {name}; they begin with a letter and have at most
+unknown key is a mistake: `bench tasks check` reports it at its line. Names of axes and of their
+values are {name}; they begin with a letter and have at most
 {longest} characters.
 
 """
@@ -82,7 +82,6 @@ _SCHEMA: dict[str, Any] = task_schema()
 _PARTS: Mapping[str, str] = {
     "Axis": "[axis](#the-keys-of-an-axis)",
     "Separator": "[separator](#the-keys-of-a-separator)",
-    "Preset": "[preset](#the-keys-of-a-preset)",
     "Answer": "[mapping](#the-keys-of-an-answer)",
     "JsonValue": "any value",
 }
@@ -103,7 +102,6 @@ _SECTIONS = (
     _Section("The keys of the file", TaskSpec, ""),
     _Section("The keys of an axis", Axis, "axes.AXIS."),
     _Section("The keys of a separator", Separator, "axes.AXIS.values.VALUE."),
-    _Section("The keys of a preset", Preset, "presets.PRESET."),
     _Section("The keys of an answer", Answer, "answer."),
 )
 
@@ -150,8 +148,6 @@ def _fragment(model: type[BaseModel], key: str) -> Mapping[str, object]:
         return {"axes": {"separator": shown}}
     if model is Separator:
         return {"axes": {"separator": {"default": ["marked"], "values": {"marked": shown}}}}
-    if model is Preset:
-        return {"presets": {"paper": shown}}
     if (owner := _OWNERS.get(key)) is not None:
         needed = {name: _example(model, name) for name in owner.needed}
         shown = {"type": owner.name, **needed, key: _example(model, key)}

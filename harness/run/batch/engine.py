@@ -1,4 +1,4 @@
-"""`bench run --batch`: puts pending samples into batches, waits for them, and imports the replies.
+"""`bench run --tier batch`: puts pending samples into batches, waits, and imports the replies.
 
 A batch cannot be stopped midway, so under a budget only as much is submitted as the budget pays for
 in the worst case; the rest of the budget goes into the next wave. An adaptive run goes through a

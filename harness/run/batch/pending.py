@@ -131,5 +131,5 @@ def refuse_if_under_way(folder: Path) -> None:
         requests = sum(batch.requests for batch in batches)
         raise JournalError(
             f"{requests:,} samples of {folder} are being asked in a batch ({names}); 'bench run "
-            f"--batch' waits for it; to give it up, delete {folder / PENDING_FILE}"
+            f"--tier batch' waits for it; to give it up, delete {folder / PENDING_FILE}"
         )

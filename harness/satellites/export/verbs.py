@@ -40,7 +40,7 @@ export_app = typer.Typer(
 FolderOption = Annotated[
     Path, typer.Option("--output", "-o", metavar="DIR", parser=folder, help="Folder to write.")
 ]
-_SHAPING = ("temperature", "max_tokens", "api", "system", "logprobs", "top_logprobs", "out")
+_SHAPING = ("temperature", "max_tokens", "api", "system", "logprobs", "out")
 
 
 @export_app.command(
@@ -76,7 +76,7 @@ def batch(
     from eyechart.harness.plan import selection
 
     settings = settings_of(given)
-    plans = selection.plans(settings, leave_out=warner_for_default_axes(context), notify=warn)
+    plans = selection.plans(settings, leave_out=warner_for_default_axes(context))
     if len(settings.model) > 1:
         raise UsageError("a batch file asks one model; export a file for each")
     (options,) = models_of(settings, plans, notify=warn, command=command_of(context))
@@ -113,7 +113,7 @@ def lm_eval(
     from eyechart.harness.satellites.export.lm_eval import writer
 
     settings = settings_of(given)
-    plans = selection.plans(settings, leave_out=warner_for_default_axes(context), notify=warn)
+    plans = selection.plans(settings, leave_out=warner_for_default_axes(context))
     tops = writer.export(plans, output, api=settings.api, max_tokens=settings.max_tokens)
     if as_json:
         print_document({"files": [output], "tasks": tops})
@@ -155,7 +155,7 @@ def verifiers(
     from eyechart.harness.satellites.export.verifiers import writer
 
     settings = settings_of(given)
-    plans = selection.plans(settings, leave_out=warner_for_default_axes(context), notify=warn)
+    plans = selection.plans(settings, leave_out=warner_for_default_axes(context))
     name = writer.export(plans, output)
     if as_json:
         print_document({"files": [output], "environment": name})

@@ -19,13 +19,13 @@ from eyechart.harness.run.chooser import next_plan
 from eyechart.harness.run.engine import Asking, Display
 from eyechart.harness.run.first_replies import FirstStops
 from eyechart.harness.run.first_samples import WORTH_A_JOB
-from eyechart.harness.run.limits import RayOptions
 from eyechart.harness.run.progress import RunOutcome
 from eyechart.harness.run.room import Room
 from eyechart.harness.run.task_run import TaskRun
 from eyechart.harness.satellites.ray.cluster import Cluster, JobError
 from eyechart.harness.satellites.ray.fleet import Fleet, connect
 from eyechart.harness.satellites.ray.rows import Asked, Back, Job
+from eyechart.harness.settings.ray_options import RayOptions
 from eyechart.providers.base import ModelSettings, StopRunError, Usage
 from eyechart.providers.registry import ModelName
 

@@ -9,7 +9,7 @@ from typing import Annotated, Any, TypeAlias
 import msgspec
 
 from eyechart.harness.plan.request import request_of
-from eyechart.harness.run.limits import RayOptions, RunLimits
+from eyechart.harness.run.limits import RunLimits
 from eyechart.harness.run.records import answered, failed
 from eyechart.harness.run.room import Room
 from eyechart.harness.satellites.ray.cluster import Cluster
@@ -25,6 +25,7 @@ from eyechart.harness.satellites.ray.rows import (
     row_of,
 )
 from eyechart.harness.satellites.ray.worker import Facts, Order, Worker
+from eyechart.harness.settings.ray_options import RayOptions
 from eyechart.harness.spec import exact_json
 from eyechart.providers.base import ModelSettings, Request, StopRunError
 from eyechart.providers.registry import ModelName

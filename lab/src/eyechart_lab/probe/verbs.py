@@ -157,7 +157,7 @@ def probe(
     from eyechart_lab.probe.probe_command import probe as probe_models
 
     asked = settings_of(given)
-    plans = selection.plans(asked, leave_out=warner_for_default_axes(context), notify=warn)
+    plans = selection.plans(asked, leave_out=warner_for_default_axes(context))
     selection.refuse_turns(plans, "a probe")
     settings = shaping(asked, selection.system_prompt(plans, asked.system))
     models = []
