@@ -171,7 +171,7 @@ class TestChange:
             measures = [row["measure"] for row in csv.DictReader(file)]
         assert measures == ["accuracy", "accuracy", "effective_length", "effective_length"]
         assert "| area" not in done.out
-        assert "at least one side is adaptive, so lines are compared on the 240 samples" in done.out
+        assert "At least one side is adaptive, so lines are compared on the 240 samples" in done.out
         assert "whether the two are equivalent is not tested" in done.out
         worse = run(lab, "scripted/c", wrong_from(5), samples=120)
         back = compare_runs(chosen, read_run(worse))

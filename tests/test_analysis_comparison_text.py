@@ -10,7 +10,7 @@ import pytest
 
 from eyechart.harness.analysis.comparison import compare_runs
 from eyechart.harness.analysis.comparison_cells import area_rows
-from eyechart.harness.analysis.comparison_text import area_text, factor_text, finding
+from eyechart.harness.analysis.comparison_text import area_text, factor_text, verdict_text
 from eyechart.harness.analysis.further import LengthDifference
 from eyechart.harness.analysis.interval import Bound
 from eyechart.harness.analysis.judged_run import read_run
@@ -32,8 +32,8 @@ def test_who_sees_further_is_named_first(lab: Lab) -> None:
     """Whichever run is given first."""
     sharp = read_run(run(lab, "scripted/sharp", samples=40))
     blind = read_run(run(lab, "scripted/blind", wrong_from(5), samples=40))
-    sentence = finding(compare_runs(blind, sharp))
-    assert sentence.partition(";")[0] == finding(compare_runs(sharp, blind)).partition(";")[0]
+    sentence = verdict_text(compare_runs(blind, sharp))
+    assert sentence.partition(";")[0] == verdict_text(compare_runs(sharp, blind)).partition(";")[0]
     assert sentence.startswith(
         "scripted/sharp sees further than scripted/blind on lab/ones: to more than 5 symbols "
         "against "
@@ -47,7 +47,7 @@ def test_who_sees_further_is_named_first(lab: Lab) -> None:
 def test_no_difference_says_what_could_have_been_found(lab: Lab) -> None:
     """Both are right everywhere, so their lengths are not known."""
     first, second = (read_run(run(lab, f"scripted/{name}", samples=4)) for name in "ab")
-    sentence = finding(compare_runs(first, second))
+    sentence = verdict_text(compare_runs(first, second))
     assert sentence.startswith(
         "It is open whether scripted/a and scripted/b differ on lab/ones: both effective lengths "
         "lie beyond the longest line; area 1.00 against 1.00"
@@ -61,9 +61,9 @@ def test_one_sentence_has_one_order(lab: Lab) -> None:
     blind = run(lab, "scripted/blind", lambda _: "Final answer: 9")
     there = compare_runs(read_run(sharp), read_run(blind))
     back = compare_runs(read_run(blind), read_run(sharp))
-    assert finding(there).startswith("scripted/sharp sees further than scripted/blind")
-    assert finding(back) == finding(there)
-    assert "area 1.00 against 0.00, difference +1.00" in finding(back)
+    assert verdict_text(there).startswith("scripted/sharp sees further than scripted/blind")
+    assert verdict_text(back) == verdict_text(there)
+    assert "area 1.00 against 0.00, difference +1.00" in verdict_text(back)
 
 
 def test_a_larger_area_is_called_that(lab: Lab) -> None:
@@ -77,7 +77,7 @@ def test_a_larger_area_is_called_that(lab: Lab) -> None:
         ),
         samples=40,
     )
-    sentence = finding(compare_runs(read_run(none), read_run(half)))
+    sentence = verdict_text(compare_runs(read_run(none), read_run(half)))
     assert sentence.startswith(
         "scripted/b and scripted/a differ on lab/ones, and scripted/b has the larger area: area 0.3"
     )
@@ -89,7 +89,7 @@ def test_lines_may_differ_where_areas_do_not(lab: Lab) -> None:
     """One model fails on one length, the other on another: there is no single threshold."""
     one = run(lab, "scripted/a", wrong_from(0, length=3))
     other = run(lab, "scripted/b", wrong_from(0, length=5))
-    sentence = finding(compare_runs(read_run(one), read_run(other)))
+    sentence = verdict_text(compare_runs(read_run(one), read_run(other)))
     assert sentence.startswith("scripted/a and scripted/b differ on lab/ones at single lengths; ")
     assert "at least one side has no single threshold" in sentence
     assert "; accuracy differs at lengths 3, 5 (p < 0.001" in sentence
@@ -126,7 +126,7 @@ def test_what_would_have_been_found(lab: Lab, low: float, high: float, text: str
     length, ends = Bound("=", 3.0), np.array([[low], [high]])
     octaves = 0.0 if math.isfinite(high) else math.inf
     difference = LengthDifference(length, length, octaves, low, high, True, ends, 1.0)
-    assert text in finding(replace(compared, length=difference))
+    assert text in verdict_text(replace(compared, length=difference))
 
 
 def test_the_change_names_its_interval_and_margin(lab: Lab) -> None:
@@ -137,10 +137,10 @@ def test_the_change_names_its_interval_and_margin(lab: Lab) -> None:
     )
     compared = compare_runs(first, second)
     assert compared.change(0.9) == "equivalent"
-    sentence = finding(compared, 0.9)
+    sentence = verdict_text(compared, 0.9)
     assert "; it counts as none, because their areas differ by +" in sentence
     assert "(scripted/a minus scripted/b, 90 % interval), and the margin is 90 points;" in sentence
-    assert "it counts as none" not in finding(compared, 0.05)
+    assert "it counts as none" not in verdict_text(compared, 0.05)
 
 
 def test_equal_runs_are_equivalent_in_one_sentence(lab: Lab) -> None:
@@ -148,7 +148,7 @@ def test_equal_runs_are_equivalent_in_one_sentence(lab: Lab) -> None:
     first, second = (
         read_run(run(lab, f"scripted/{name}", wrong_from(30), samples=60)) for name in "ab"
     )
-    sentence = finding(compare_runs(first, second))
+    sentence = verdict_text(compare_runs(first, second))
     assert sentence.startswith(
         "scripted/a and scripted/b are equivalent on lab/ones: their areas differ by -"
     )
@@ -168,7 +168,7 @@ def test_one_condition_without_a_limit_is_counted(lab: Lab) -> None:
         wanted = lab.wanted(model=f"scripted/{name}", samples=40)
         lab.asked(wanted, fails)
         runs.append(read_run(wanted.folder))
-    sentence = finding(compare_runs(runs[0], runs[1]))
+    sentence = verdict_text(compare_runs(runs[0], runs[1]))
     assert (
         "as effective lengths may lie beyond the tested lines under 1 of 2 conditions" in sentence
     )
@@ -181,7 +181,7 @@ def test_what_a_line_can_show_goes_by_the_line_with_most_pairs(lab: Lab) -> None
     few = lab.wanted(model="scripted/b", samples=60, lengths=[5], axes={"separator": ["none"]})
     lab.asked(few)
     lab.asked(lab.wanted(model="scripted/b", samples=2, axes={"separator": ["none"]}))
-    sentence = finding(compare_runs(first, read_run(few.folder)))
+    sentence = verdict_text(compare_runs(first, read_run(few.folder)))
     assert "the 60 pairs of the largest line and 2 tests can show a fall from 90 % to " in sentence
 
 

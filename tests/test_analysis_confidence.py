@@ -19,12 +19,14 @@ from eyechart.harness.analysis.confidence import (
     calibration,
     overconfidence_interval,
 )
-from eyechart.harness.analysis.confidence_text import confidence_finding, sure_and_blind
-from eyechart.harness.analysis.judged_run import read_run
+from eyechart.harness.analysis.findings.confidence import sure_and_blind
+from eyechart.harness.analysis.findings.of_run import findings
+from eyechart.harness.analysis.judged_run import JudgedRun, read_run
 from eyechart.harness.score.forced_choice import belief
 from eyechart.providers import descriptors
 from eyechart.providers.likelihood import scored_reply
 from tests.benchmarks.simulation import confidence as simulation
+from tests.said import said
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -195,21 +197,29 @@ BLIND = (
 )
 
 
+def sure_text(run: JudgedRun) -> str:
+    """What is said of forced choices, in the order in which it is shown."""
+    kinds = ("confidence", "sure and blind", "below chance", "tied choices")
+    return said(findings(run), *kinds)
+
+
 def test_every_door_says_where_a_model_is_sure_and_blind(
     lab: Lab, asked: Callable[..., Any]
 ) -> None:
     """The terminal, JSON, Python and the page have one sentence; files have the numbers."""
     done = asked(answers(0.99, 0.93), "--samples", "10", "--axis", "separator=none")
     run = lab.the_run()
-    said = confidence_finding(read_run(run))
-    assert BLIND in said
-    assert " is 96 % sure of its first choice on average, and right in 50 %" in said
-    assert "(expected calibration error 0.4" in said
-    assert said in " ".join(done.out.split())
+    text = sure_text(read_run(run))
+    assert BLIND in text
+    assert " is 96 % sure of its first choice on average, and right in 50 %" in text
+    assert "(expected calibration error 0.4" in text
+    assert text in " ".join(done.out.split())
     document = lab.bench("score", run, "--task", lab.ones, "--json")
-    assert json.loads(document.out)["runs"][0]["confidence"] == said
+    kinds = ("confidence", "sure and blind")
+    of_json = json.loads(document.out)["runs"][0]["findings"]
+    assert " ".join(one["sentence"] for one in of_json if one["kind"] in kinds) == text
     loaded = eyechart.load_run(run, tasks=lab.ones)
-    assert loaded.confidence == said
+    assert " ".join(one.sentence for one in loaded.findings if one.kind in kinds) == text
     page = lab.folder / "page.html"
     lab.bench("report", run, "--task", lab.ones, "-o", page)
     text = page.read_text(encoding="utf-8")
@@ -231,9 +241,9 @@ def test_every_door_says_where_a_model_is_sure_and_blind(
 def test_the_worst_of_several_conditions_is_named(lab: Lab, asked: Callable[..., Any]) -> None:
     """With its own numbers, and how many are so."""
     asked(answers(0.99, 0.93), "--samples", "10", "--axis", "separator=all")
-    said = confidence_finding(read_run(lab.the_run()))
-    assert "at 5 symbols with separator=none (10 choices) it is 93 % sure" in said
-    assert said.endswith(
+    text = sure_text(read_run(lab.the_run()))
+    assert "at 5 symbols with separator=none (10 choices) it is 93 % sure" in text
+    assert text.endswith(
         "It is so under 3 of 3 conditions; these numbers are those of the largest difference."
     )
 
@@ -242,9 +252,9 @@ def test_lengths_that_were_not_asked_are_not_claimed(lab: Lab, asked: Callable[.
     """The sentence names the shortest and the longest row, and the number of choices."""
     wanted = ("--samples", "5", "--axis", "separator=none", "--lengths", "3,5,9")
     asked(answers(0.99, 0.93), *wanted)
-    said = confidence_finding(read_run(lab.the_run()))
-    assert "from 5 to 9 symbols (10 choices) it is 93 % sure" in said
-    assert "beyond" not in said
+    text = sure_text(read_run(lab.the_run()))
+    assert "from 5 to 9 symbols (10 choices) it is 93 % sure" in text
+    assert "beyond" not in text
 
 
 @pytest.mark.parametrize(("long", "samples"), [(0.4, 10), (0.93, 1)])
@@ -255,8 +265,8 @@ def test_a_model_that_is_not_sure_or_hardly_asked_is_not_called_so(
     asked(answers(0.99, long), "--samples", str(samples), "--axis", "separator=none")
     judged = read_run(lab.the_run())
     assert [sure_and_blind(one) for one in judged.conditions.values()] == [None]
-    assert "blind" not in confidence_finding(judged)
-    assert "expected calibration error" in confidence_finding(judged)
+    assert "blind" not in sure_text(judged)
+    assert "expected calibration error" in sure_text(judged)
 
 
 def test_a_model_that_is_right_more_often_than_guesses_is_not_blind(
@@ -279,20 +289,20 @@ def test_a_model_that_is_right_more_often_than_guesses_is_not_blind(
 def test_a_model_that_prefers_wrong_options_is_said_to(lab: Lab, asked: Callable[..., Any]) -> None:
     """Where it is right less often than guesses would be, it follows a rule of its own."""
     asked(answers(0.99, 0.5), "--samples", "60", "--axis", "separator=none")
-    said = confidence_finding(read_run(lab.the_run()))
-    assert BELOW in said
-    assert "prefers wrong options by a rule of its own" in said
-    assert "the same probability" not in said
+    text = sure_text(read_run(lab.the_run()))
+    assert BELOW in text
+    assert "prefers wrong options by a rule of its own" in text
+    assert "the same probability" not in text
 
 
 def test_options_of_the_same_probability_are_no_rule(lab: Lab, asked: Callable[..., Any]) -> None:
     """The sentence has their number: they are why guesses would be right more often."""
     asked(answers(0.99, 0.01), "--samples", "60", "--axis", "separator=none")
-    said = confidence_finding(read_run(lab.the_run()))
-    assert BELOW in said
-    assert "rule of its own" not in said
-    assert "In 60 of 120 choices the right option has the same probability as the best" in said
-    assert "options of the same probability, which count as not right, can explain that" in said
+    text = sure_text(read_run(lab.the_run()))
+    assert BELOW in text
+    assert "rule of its own" not in text
+    assert "In 60 of 120 choices the right option has the same probability as the best" in text
+    assert "options of the same probability, which count as not right, can explain that" in text
 
 
 def test_a_server_that_tells_no_options_apart_is_asked_no_more(
@@ -310,6 +320,6 @@ def test_replies_have_no_confidence(lab: Lab) -> None:
     wanted = lab.wanted()
     lab.asked(wanted)
     judged = read_run(wanted.folder)
-    assert confidence_finding(judged) == ""
+    assert sure_text(judged) == ""
     assert judged.diagnosis["confidence"].isna().all()
     assert {one.calibration for one in judged.conditions.values()} == {None}

@@ -9,12 +9,13 @@ import numpy as np
 import pytest
 
 from eyechart.harness.analysis.cut_prompts import Cut, OneCount, cut_prompts, one_count
+from eyechart.harness.analysis.findings.of_run import findings
 from eyechart.harness.analysis.judged_run import read_run
-from eyechart.harness.analysis.run_text import cut_notes, run_finding
 from eyechart.harness.analysis.tables import effective_length_table
 from eyechart.harness.score.outcomes import OUTCOMES
 from eyechart.providers.base import Reply, Request, Usage
 from tests.conftest import right
+from tests.said import headline, said
 
 if TYPE_CHECKING:
     from tests.conftest import Lab
@@ -139,16 +140,16 @@ def test_such_samples_are_too_long_for_the_window(lab: Lab) -> None:
     assert by_length["incorrect"].sum() == 0
     assert judged.tokens_a_symbol is None
     assert effective_length_table(run)["limited_by"].tolist() == ["window"]
-    assert "It is not known how far" in run_finding(run)
-    (note,) = cut_notes([("x", run)])
-    assert note.startswith("x: the server cut 16 prompts without an error")
+    assert "It is not known how far" in headline(run)
+    note = said(findings(run), "cut prompts")
+    assert note.startswith("The server cut 16 prompts without an error")
     assert "num_ctx" in done.out
-    assert note.removeprefix("x: ") in done.out
+    assert note in done.out
     shown = lab.bench("samples", lab.the_run(), "--outcome", "overflow").out
     assert "the server cut the prompt to 300 of about" in shown
     page = lab.folder / "page.html"
     assert lab.bench("report", lab.the_run(), "-o", page).code == 0
-    assert "the server cut 16 prompts" in page.read_text(encoding="utf-8")
+    assert "The server cut 16 prompts" in page.read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize(
@@ -179,6 +180,6 @@ def test_usage_that_is_no_count_changes_no_outcome(lab: Lab) -> None:
     run = read_run(wanted.folder)
     assert run.outcomes[:, OUTCOMES.index("overflow")].sum() == 0
     assert all(one.tokens_a_symbol is None for one in run.conditions.values())
-    (note,) = cut_notes([("x", run)])
-    assert "the server counts 50 tokens in prompts of" in note
-    assert note.removeprefix("x: ") in lab.bench("score", wanted.folder).out
+    note = said(findings(run), "one count")
+    assert "The server counts 50 tokens in prompts of" in note
+    assert note in lab.bench("score", wanted.folder).out

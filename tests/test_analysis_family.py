@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 
 from eyechart.harness.analysis.comparison import compare_runs
-from eyechart.harness.analysis.comparison_text import finding
+from eyechart.harness.analysis.comparison_text import verdict_text
 from eyechart.harness.analysis.family import corrected, in_family, longest, rank_runs
+from eyechart.harness.analysis.findings.sees import correction
 from eyechart.harness.analysis.further import (
     fitted_side,
     sides_difference,
@@ -19,13 +20,13 @@ from eyechart.harness.analysis.interval import Bound
 from eyechart.harness.analysis.judged_run import JudgedRun, read_run
 from eyechart.harness.analysis.paired import holm
 from eyechart.harness.analysis.power import FROM, smallest_fall
-from eyechart.harness.analysis.run_text import correction, ranking_finding, run_finding
 from eyechart.harness.errors import CompareError
 from eyechart.harness.settings.judging import THRESHOLD
 from eyechart.harness.spec import Settings
 from eyechart.providers.base import BadRequestError, Request
 from tests.conftest import DEFAULTS, Lab, right
 from tests.curves import length_difference
+from tests.said import headline, ranks
 from tests.simulated import logistic, simulated
 
 LENGTHS = [2, 4, 8, 16]
@@ -113,14 +114,14 @@ class TestFamily:
         alone = compare_runs(run(lab, "a", sees_to(16)), run(lab, "b", sees_to(sees)))
         count, pairs = len(alone.lines), max(line.n for line, _ in alone.lines)
         family = in_family([alone] * 3)[0]
-        assert f"{said}{count} tests" in finding(alone)
-        assert f"{said}{3 * count} tests of all compared runs" in finding(family)
-        assert f"{said}{3 * count} tests of all compared runs" in finding(family.swapped)
+        assert f"{said}{count} tests" in verdict_text(alone)
+        assert f"{said}{3 * count} tests of all compared runs" in verdict_text(family)
+        assert f"{said}{3 * count} tests of all compared runs" in verdict_text(family.swapped)
         if sees > 4:
             fall = smallest_fall(pairs, 3 * count)
             assert fall is not None
             assert fall != smallest_fall(pairs, count)
-            assert f"from 90 % to {100 * (FROM - fall):.0f} %" in finding(family)
+            assert f"from 90 % to {100 * (FROM - fall):.0f} %" in verdict_text(family)
 
     def test_exchanged_sides(self, lab: Lab) -> None:
         """All numbers of a comparison change their sign, or their side."""
@@ -151,7 +152,7 @@ class TestRanking:
             for place, comparison in ranking.against_reference
         }
         assert others == {"scripted/b": "better", "scripted/c": "equivalent"}
-        said = ranking_finding(ranking)
+        said = ranks(ranking)
         assert said.startswith("scripted/b has the longest effective length on lab/ones, more than")
         assert said.endswith(
             "it sees further than each of the 2 others (same rows, Holm's correction for 3 pairs)."
@@ -161,12 +162,12 @@ class TestRanking:
         """So what is longest is not known where a run was asked short lines only."""
         runs = [run(lab, "a", sees_to(16)), run(lab, "b", sees_to(99), lengths=LENGTHS[:2])]
         ranking = rank_runs(runs)
-        assert "has the longest known effective length" in ranking_finding(ranking)
+        assert "has the longest known effective length" in ranks(ranking)
 
     def test_nothing_shown_is_said(self, lab: Lab) -> None:
         """Equal runs."""
         ranking = rank_runs([run(lab, name, sees_to(4)) for name in "abc"])
-        said = ranking_finding(ranking)
+        said = ranks(ranking)
         assert said.startswith(
             "scripted/a, scripted/b and scripted/c have the same effective length on lab/ones, "
         )
@@ -180,25 +181,25 @@ class TestRanking:
             for name, script in (("a", sees_to(8)), ("b", slips), ("c", slips))
         ]
         ranking = rank_runs(runs)
-        assert ranking_finding(ranking).startswith("scripted/a has the longest effective length on")
-        assert "it is not shown to see further than any of the 2 others" in ranking_finding(ranking)
+        assert ranks(ranking).startswith("scripted/a has the longest effective length on")
+        assert "it is not shown to see further than any of the 2 others" in ranks(ranking)
 
     def test_equal_ones_are_named_together(self, lab: Lab) -> None:
         """Two of three, or four of five."""
         runs = [run(lab, name, sees_to(n)) for name, n in (("a", 16), ("b", 2), ("c", 16))]
-        assert ranking_finding(rank_runs(runs)).startswith(
+        assert ranks(rank_runs(runs)).startswith(
             "scripted/a and scripted/c cannot be ordered on lab/ones: their effective lengths lie "
             "beyond the longest line asked; they see further than scripted/b (same rows, "
         )
         more = [run(lab, name, sees_to(16)) for name in "de"]
-        assert ranking_finding(rank_runs([*runs, *more])).startswith("4 runs cannot be ordered ")
+        assert ranks(rank_runs([*runs, *more])).startswith("4 runs cannot be ordered ")
         below = [run(lab, name, sees_to(1)) for name in "fg"]
-        assert ranking_finding(rank_runs(below)) == (
+        assert ranks(rank_runs(below)) == (
             "scripted/f and scripted/g cannot be ordered on lab/ones: their effective lengths lie "
             "below the shortest line asked (same rows)."
         )
         same = [run(lab, name, sees_to(4)) for name in "hi"]
-        assert ranking_finding(rank_runs([*same, *below])).startswith(
+        assert ranks(rank_runs([*same, *below])).startswith(
             "scripted/h and scripted/i have the longest effective length on lab/ones, "
         )
 
@@ -206,7 +207,7 @@ class TestRanking:
         """Those that are shown to see less far."""
         scripts = (("a", sees_to(8)), ("b", slips), ("c", sees_to(2)))
         runs = [run(lab, name, script) for name, script in scripts]
-        said = ranking_finding(rank_runs(runs))
+        said = ranks(rank_runs(runs))
         assert (
             "it sees further than scripted/c, and is not shown to see further than 1 other" in said
         )
@@ -234,7 +235,7 @@ class TestRanking:
             run(lab, name, sees_to(n), separators=both)
             for name, n in (("a", 2), ("b", 16), ("c", 4))
         ]
-        assert " in the mean of 2 conditions; it sees further" in ranking_finding(rank_runs(runs))
+        assert " in the mean of 2 conditions; it sees further" in ranks(rank_runs(runs))
 
     def test_runs_of_one_model_are_named_by_what_differs(self, lab: Lab) -> None:
         """Their settings."""
@@ -253,7 +254,7 @@ class TestSentence:
 
     def test_one_condition(self, lab: Lab) -> None:
         """Its length with the interval."""
-        said = run_finding(run(lab, "a", sees_to(4)))
+        said = headline(run(lab, "a", sees_to(4)))
         assert said.startswith("scripted/a sees to ")
         assert said.endswith(") on lab/ones.")
         assert " symbols (95 % interval " in said
@@ -270,14 +271,14 @@ class TestSentence:
         self, lab: Lab, script: Callable[[Request], str], beyond: str
     ) -> None:
         """`less than 2 (at most 5)` would read as a contradiction."""
-        said = run_finding(run(lab, "a", script, lengths=[2, 4, 8], samples=6))
+        said = headline(run(lab, "a", script, lengths=[2, 4, 8], samples=6))
         assert re.match(f"scripted/a sees to {beyond}", said), said
         assert said.endswith(", of 6 rows only) on lab/ones.")
 
     def test_the_default_is_the_headline(self, lab: Lab) -> None:
         """The longest of several is only the longest seen, and is compared with the others."""
         separators = ("none", "space", "comma")
-        said = run_finding(run(lab, "a", sees_to(2, "none"), separators=separators))
+        said = headline(run(lab, "a", sees_to(2, "none"), separators=separators))
         assert said.startswith("scripted/a sees to ")
         assert (
             " on lab/ones with separator=none, the default; the longest length seen under 3 "
@@ -289,7 +290,7 @@ class TestSentence:
 
     def test_several_of_equal_length_are_counted(self, lab: Lab) -> None:
         """Where the default is one of them, it is the only one that is named."""
-        said = run_finding(run(lab, "a", sees_to(4), separators=("none", "space", "comma")))
+        said = headline(run(lab, "a", sees_to(4), separators=("none", "space", "comma")))
         assert (
             " on lab/ones with separator=none, the default, and as far under the 2 other "
             "conditions; no difference"
@@ -298,24 +299,24 @@ class TestSentence:
     def test_without_the_default_the_longest_is_one_that_was_seen(self, lab: Lab) -> None:
         """Nothing is the headline, unless all lengths are equal: then none is the longest."""
         script = sees_to(2, "space")
-        said = run_finding(run(lab, "a", script, separators=("space", "comma")))
+        said = headline(run(lab, "a", script, separators=("space", "comma")))
         assert said.startswith(
             "The longest length seen under 2 conditions by scripted/a on lab/ones is "
         )
-        said = run_finding(run(lab, "b", sees_to(4), separators=("space", "comma")))
+        said = headline(run(lab, "b", sees_to(4), separators=("space", "comma")))
         assert said.startswith("scripted/b sees to ")
         assert " on lab/ones with separator=space, and as far with separator=comma; no" in said
 
     def test_no_difference(self, lab: Lab) -> None:
         """Is said to be none."""
-        said = run_finding(run(lab, "a", sees_to(4), separators=("none", "comma")))
+        said = headline(run(lab, "a", sees_to(4), separators=("none", "comma")))
         assert "no difference from the other condition is shown (same rows)." in said
 
     @pytest.mark.parametrize("separators", [("none",), ("none", "comma")])
     def test_few_replies_show_nothing(self, lab: Lab, separators: tuple[str, ...]) -> None:
         """If the interval is open at both ends, no length is said: it is not known."""
         few: dict[str, Any] = {"separators": separators, "lengths": [15, 16], "samples": 3}
-        said = run_finding(run(lab, "a", sees_to(15), **few))
+        said = headline(run(lab, "a", sees_to(15), **few))
         assert said == (
             "It is not known how far scripted/a sees on lab/ones: with so few replies the 95 % "
             "interval is < 15 to > 16."
@@ -323,21 +324,21 @@ class TestSentence:
 
     def test_all_beyond_the_longest_line(self, lab: Lab) -> None:
         """Nothing is the longest."""
-        said = run_finding(run(lab, "a", right, separators=("none", "comma")))
+        said = headline(run(lab, "a", right, separators=("none", "comma")))
         assert said == "scripted/a sees to more than 16 symbols on lab/ones under both conditions."
 
     def test_conditions_that_are_not_shown_do_not_count(self, lab: Lab) -> None:
         """The sentence is about those above it."""
         judged = run(lab, "a", sees_to(2, "none"), separators=("none", "comma"))
         (none, _) = judged.conditions
-        assert run_finding(judged, conditions=[none]).startswith("scripted/a sees to ")
+        assert headline(judged, conditions=[none]).startswith("scripted/a sees to ")
 
     def test_controls_are_left_out(self, lab: Lab) -> None:
         """A row without an odd symbol shows nothing."""
         task = ("--task", "copying/first_last", "--lengths", "10,20", "--samples", "4")
         done = lab.bench("run", *task, "--model", lab.fake(lambda _: "1"), "--out", lab.out)
         assert done.code == 0
-        said = run_finding(read_run(lab.the_run()))
+        said = headline(read_run(lab.the_run()))
         assert said == (
             "fake/model sees to less than 10 symbols (of 4 rows only) on copying/first_last under "
             "both conditions (controls are left out)."
@@ -348,14 +349,14 @@ class TestSentence:
             return "no" if wrong else f"Final answer: {'01'['odd=absent' in request.sample_id]}"
 
         lab.bench("run", *task, "--model", lab.fake(first_only), "--out", lab.out, "--fresh")
-        said = run_finding(read_run(lab.the_run()))
+        said = headline(read_run(lab.the_run()))
         assert said.endswith("(same rows; controls are left out).")
 
     def test_nothing_scored(self, lab: Lab) -> None:
         """Nothing is known."""
         wanted = lab.wanted(lab.plain)
         lab.asked(wanted, lambda _: BadRequestError("no"))
-        assert run_finding(read_run(wanted.folder)) == (
+        assert headline(read_run(wanted.folder)) == (
             "No sample of lab/plain is scored, so it is not known how far scripted/test sees."
         )
 

@@ -10,20 +10,26 @@ import pytest
 
 import eyechart
 from eyechart.harness.analysis.comparison import compare_conditions, compare_runs
-from eyechart.harness.analysis.comparison_text import finding
+from eyechart.harness.analysis.findings.pair import of_pair
 from eyechart.harness.analysis.in_tokens import length_in_tokens, token_columns
 from eyechart.harness.analysis.interval import span_text
 from eyechart.harness.analysis.judged_run import JudgedRun, read_run
 from eyechart.harness.analysis.results import write_results
-from eyechart.harness.analysis.tokens_text import notes_of_runs, table_notes
+from eyechart.harness.analysis.tokens_text import of_conditions
 from eyechart.harness.report.accuracy import accuracy_figure
 from eyechart.harness.report.listed import estimates_table
 from eyechart.harness.report.section import sections
 from eyechart.harness.settings.judging import THRESHOLD
 from tests.conftest import Lab
+from tests.said import said
 from tests.tokens import asked
 
+KIND = "confounded with tokens"
 TOKENS = {"none": 1.0, "comma": 2.0}
+
+
+def sentences(run: JudgedRun) -> list[str]:
+    return [one.sentence for one in of_conditions(list(run.conditions.values()))]
 
 
 def rows(path: Path) -> list[dict[str, str]]:
@@ -120,35 +126,33 @@ class TestCompare:
     def test_an_axis_that_moves_tokens_is_confounded(self, lab: Lab) -> None:
         """The sentence says so; not where they are equal."""
         run = asked(lab, "a", TOKENS, sees={"none": 8, "comma": 16})
-        said = finding(compare_conditions(run, "separator", ["none", "comma"]))
-        assert said.endswith(
-            "; a symbol is 2.00 tokens with separator=comma and 1.00 with separator=none, "
-            "estimated from usage, so the effect of separator is confounded with that of the "
-            "tokenizer."
+        compared = compare_conditions(run, "separator", ["none", "comma"])
+        assert said(of_pair(compared), KIND) == (
+            "A symbol is 1.00 tokens with separator=none and 2.00 with separator=comma, estimated "
+            "from usage, so the effect of separator is confounded with that of the tokenizer."
         )
         equal, other = (asked(lab, name, {"none": 1, "comma": 1}) for name in "bc")
         for found in (
             compare_conditions(equal, "separator", ["none", "comma"]),
             compare_runs(equal, other),
         ):
-            assert "token" not in finding(found)
+            assert said(of_pair(found), KIND) == ""
 
     def test_models_with_other_tokenizers_are_confounded_with_them(self, lab: Lab) -> None:
         """With the tokens of a symbol of each."""
         first, second = asked(lab, "a", {"none": 1}), asked(lab, "b", {"none": 0.5})
-        said = finding(compare_runs(first, second))
-        assert "a symbol is 1.00 tokens for scripted/a and 0.50 for scripted/b, estimated" in said
-        assert said.endswith(
-            ", so the effect of the model is confounded with that of its tokenizer."
+        assert said(of_pair(compare_runs(first, second)), KIND) == (
+            "A symbol is 1.00 tokens for scripted/a and 0.50 for scripted/b, estimated from usage, "
+            "so the effect of the model is confounded with that of its tokenizer."
         )
 
     def test_separators_without_known_tokens_are_confounded(self, lab: Lab) -> None:
         """Nobody can say whether they are."""
         run = asked(lab, "a", None)
-        said = finding(compare_conditions(run, "separator", ["none", "comma"]))
-        assert said.endswith(
-            "; tokens a symbol are not known, so the effect of separator is confounded with that "
-            "of the tokenizer."
+        compared = compare_conditions(run, "separator", ["none", "comma"])
+        assert said(of_pair(compared), KIND) == (
+            "Tokens a symbol are not known, so the effect of separator is confounded with that of "
+            "the tokenizer."
         )
 
     def test_a_comparison_file_has_them(self, lab: Lab) -> None:
@@ -179,7 +183,7 @@ class TestNotes:
     def test_symbols_that_share_tokens(self, lab: Lab) -> None:
         """Only the conditions where they do are counted."""
         run = asked(lab, "a", {"none": 0.34, "comma": 2}, lengths=[3, 30, 60, 90, 120])
-        merged, differing = table_notes(list(run.conditions.values()))
+        merged, differing = sentences(run)
         assert merged == (
             "Neighbouring symbols share tokens under 1 of 2 conditions: 0.34 tokens a symbol, "
             "estimated from usage. The model gets lumps of symbols there."
@@ -188,7 +192,7 @@ class TestNotes:
             "Tokens a symbol differ by separator (0.34 to 2.00, estimated from usage), so the "
             "effect of separator is confounded with that of the tokenizer."
         )
-        printed = " ".join(lab.bench("score", run.folder, "--task", lab.ones).out.split())
+        printed = " ".join(lab.bench("score", run.folder, "--all-findings").out.split())
         assert merged in printed
         assert differing in printed
         assert "| tokens a symbol | 0.34 | 2.00 |" in printed
@@ -196,19 +200,11 @@ class TestNotes:
     def test_equal_tokens_need_no_note(self, lab: Lab) -> None:
         """Nor does the table have a row for them."""
         run = asked(lab, "a", {"none": 1, "comma": 1})
-        assert table_notes(list(run.conditions.values())) == []
+        assert sentences(run) == []
         assert "tokens a symbol" not in lab.bench("score", run.folder, "--task", lab.ones).out
-        assert table_notes([]) == []
 
     def test_one_separator_is_not_compared(self, lab: Lab) -> None:
         """So nothing is confounded."""
         run = read_run(asked(lab, "a", None).folder)
-        assert len(table_notes(list(run.conditions.values()))) == 1
-        assert table_notes(list(run.conditions.values())[:1]) == []
-
-    def test_equal_notes_of_several_runs_are_one(self, lab: Lab) -> None:
-        """With their names, or their number."""
-        runs = [(name, asked(lab, name, None)) for name in "abcd"]
-        assert [note.partition(":")[0] for note in notes_of_runs(runs)] == ["4 runs"]
-        assert [note.partition(":")[0] for note in notes_of_runs(runs[:2])] == ["a, b"]
-        assert notes_of_runs(runs[:1])[0].startswith("Tokens a symbol")
+        assert len(sentences(run)) == 1
+        assert [*of_conditions(list(run.conditions.values())[:1])] == []

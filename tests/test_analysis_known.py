@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import eyechart
-from eyechart.harness.analysis.comparison import compare_runs
+from eyechart.harness.analysis.comparison import Comparison, compare_runs
 from eyechart.harness.analysis.judged_run import read_run
-from eyechart.harness.analysis.known import Known, known, known_finding
+from eyechart.harness.analysis.known import Known, known, known_and_not_said
 from eyechart.harness.journal.manifest import MANIFEST
 from eyechart.providers import descriptors
 from eyechart.providers.likelihood import scored_reply
@@ -65,24 +65,32 @@ def readings(lab: Lab) -> Callable[..., tuple[Path, Path]]:
     return asked
 
 
+KIND = "known and not said"
+
+
+def known_text(comparison: Comparison) -> str:
+    found = known_and_not_said(comparison)
+    return found.sentence if found else ""
+
+
 def test_every_door_says_what_is_known_and_not_said(
     lab: Lab, readings: Callable[..., tuple[Path, Path]]
 ) -> None:
     """The terminal, JSON, Python and the page have one sentence, in either order of the runs."""
     folders = readings(lambda _id: True)
     said, chosen = map(read_run, folders)
-    sentence = known_finding(compare_runs(said, chosen))
+    sentence = known_text(compare_runs(said, chosen))
     assert SAID in sentence
     assert sentence.endswith(" symbols by its replies and to more than 5 by its likelihoods.")
-    assert known_finding(compare_runs(chosen, said)) == sentence
-    assert known_finding(compare_runs(said, chosen).swapped) == sentence
+    assert known_text(compare_runs(chosen, said)) == sentence
+    assert known_text(compare_runs(said, chosen).swapped) == sentence
     printed = lab.bench("compare", *folders).out
     assert sentence in " ".join(printed.split())
     (pair,) = json.loads(lab.bench("compare", *folders, "--json").out)["pairs"]
-    assert pair["known_not_said"] == sentence
+    assert [one["sentence"] for one in pair["findings"] if one["kind"] == KIND] == [sentence]
     compared = eyechart.compare(*folders)
-    assert compared.known_not_said == sentence
-    assert repr(compared).endswith(sentence)
+    assert [one.sentence for one in compared.findings if one.kind == KIND] == [sentence]
+    assert sentence in repr(compared).splitlines()
     page = lab.folder / "page.html"
     lab.bench("report", *folders, "--task", lab.ones, "-o", page)
     assert sentence in page.read_text(encoding="utf-8")
@@ -100,7 +108,7 @@ def test_the_model_has_the_name_that_tables_give_it(
     said, chosen = map(read_run, folders)
     assert said.manifest.asked_as == "fake/served"
     for pair in ((said, chosen), (chosen, said)):
-        assert known_finding(compare_runs(*pair)).startswith("fake/model knows what it does not")
+        assert known_text(compare_runs(*pair)).startswith("fake/model knows what it does not")
 
 
 def test_the_page_has_the_pairs_as_a_chart_and_a_table(
@@ -127,8 +135,8 @@ def test_as_many_as_guesses_are_no_knowledge(readings: Callable[..., tuple[Path,
         (row.length, row.both, row.only_said, row.only_known, row.neither)
         for row in known(compared)
     ] == [(3, 10, 0, 0, 0), (5, 0, 0, 1, 9)]
-    assert "It is not shown that " in known_finding(compared)
-    assert "the likelihood has 1 right, and guessing would have 1 right;" in known_finding(compared)
+    assert "It is not shown that " in known_text(compared)
+    assert "the likelihood has 1 right, and guessing would have 1 right;" in known_text(compared)
 
 
 @pytest.mark.parametrize(("most", "is_shown"), [(5, False), (6, True)])
@@ -145,7 +153,7 @@ def test_a_length_is_named_after_the_correction_for_all(
     said, chosen = readings(knows, "--samples", "20", "--axis", "separator=none")
     compared = compare_runs(read_run(said), read_run(chosen))
     assert (0.02 < known(compared)[1].p < 0.05) is not is_shown
-    assert ("knows what it does not say at length 5:" in known_finding(compared)) is is_shown
+    assert ("knows what it does not say at length 5:" in known_text(compared)) is is_shown
 
 
 def test_conditions_are_counted_together(readings: Callable[..., tuple[Path, Path]]) -> None:
@@ -153,14 +161,14 @@ def test_conditions_are_counted_together(readings: Callable[..., tuple[Path, Pat
     said, chosen = readings(lambda _id: True, "--samples", "4", "--axis", "separator=all")
     compared = compare_runs(read_run(said), read_run(chosen))
     assert [row.only_known for row in known(compared)] == [0, 12]
-    assert "by its replies" not in known_finding(compared)
+    assert "by its replies" not in known_text(compared)
 
 
 def test_one_reply_is_no_plural(readings: Callable[..., tuple[Path, Path]]) -> None:
     """One row of one condition, whose reply is wrong."""
     wanted = ("--samples", "1", "--axis", "separator=none")
     said, chosen = readings(lambda _id: True, *wanted)
-    found = known_finding(compare_runs(read_run(said), read_run(chosen)))
+    found = known_text(compare_runs(read_run(said), read_run(chosen)))
     assert "of the one reply that is not right the likelihood has 1 right, and" in found
 
 
@@ -175,9 +183,9 @@ def test_other_comparisons_have_no_such_sentence(
     for first, second in ((theirs, chosen), (said, theirs)):
         compared = compare_runs(read_run(first), read_run(second))
         assert known(compared) == []
-        assert known_finding(compared) == ""
+        assert known_text(compared) == ""
     (pair,) = json.loads(lab.bench("compare", said, theirs, "--json").out)["pairs"]
-    assert pair["known_not_said"] is None
+    assert KIND not in {one["kind"] for one in pair["findings"]}
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,6 @@ from typing import TypeAlias
 import pytest
 
 from eyechart.harness.analysis.judged_run import read_run
-from eyechart.harness.analysis.run_text import run_finding
 from eyechart.harness.settings.judging import THRESHOLD
 from eyechart.providers.base import (
     BadRequestError,
@@ -19,6 +18,7 @@ from eyechart.providers.base import (
     Request,
 )
 from tests.conftest import Lab, right
+from tests.said import headline
 
 Said: TypeAlias = Callable[[int, int, str], Reply | str | Exception]
 """Length, index and the right reply -> what the model says."""
@@ -137,7 +137,7 @@ def test_where_longer_rows_fail_by_sight_an_upper_bound_is_known(lab: Lab) -> No
     assert 10 <= low.length <= 20
     assert 50 <= high.length <= 100
     bounds = f"it sees to at least {low} symbols and to at most {high} symbols."
-    assert run_finding(run).endswith(bounds)
+    assert headline(run).endswith(bounds)
 
 
 @pytest.mark.parametrize("name", MODELS)
@@ -151,10 +151,10 @@ def test_what_limits_each_of_many_models(lab: Lab, name: str) -> None:
     assert found is not None
     assert (found.limit.by, "" if found.length is None else found.length.sign) == (by, sign)
     assert found.is_ranked == (by in ("sight", "lengths"))
-    finding = run_finding(run)
+    finding = headline(run)
     assert " ".join(finding.split()) in printed
     assert ("It is not known how far" in finding) == (not found.is_ranked)
-    assert ("To know it, " in printed) == (not found.is_ranked)
+    assert (" Remedy: " in printed) == (not found.is_ranked)
     assert ("limited by" in printed) == (not found.is_ranked)
 
 
@@ -206,8 +206,8 @@ def test_only_sight_is_ranked_and_compared(lab: Lab) -> None:
         ["–", "fake/thinks", "> 20"],
     ]
     note = (
-        "fake/thinks is not ranked, since it is not known how far it sees: all 40 failing "
-        "replies were cut off; it sees to at least 20 symbols. To rank it, give"
+        "It is not known how far fake/thinks sees on lab/ones: all 40 failing replies were cut "
+        "off; it sees to at least 20 symbols. Remedy: give"
     )
     assert note in " ".join(ranks.split())
     page = (lab.out / "board.html").read_text()

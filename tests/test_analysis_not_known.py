@@ -11,9 +11,9 @@ import pytest
 
 from eyechart.harness.analysis.curve import curve
 from eyechart.harness.analysis.effective_length import EffectiveLength, effective_length
+from eyechart.harness.analysis.findings.not_known import where_not_known
 from eyechart.harness.analysis.judged_run import read_run
 from eyechart.harness.analysis.leaderboard import merge, run_rows
-from eyechart.harness.analysis.not_known import where_not_known
 from eyechart.harness.analysis.standing import standing
 from eyechart.harness.journal.manifest import MANIFEST
 from eyechart.harness.settings.judging import THRESHOLD

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from eyechart.harness.analysis.findings.same_mistake import same_mistake
 from eyechart.harness.analysis.judged_run import read_run
-from eyechart.harness.analysis.same_mistake import same_mistake_notes
 from eyechart.providers.base import Request
 from tests.conftest import Lab, right
 
@@ -31,21 +31,22 @@ def always(_request: Request) -> str:
 @pytest.mark.parametrize(
     ("script", "said"),
     [
-        (shifted(1), ["x: 80 of its 80 wrong answers are 1 too large."]),
-        (shifted(-2), ["x: 80 of its 80 wrong answers are 2 too small."]),
-        (always, ["x: 80 of its 80 answers are 70."]),
-        (lambda _: "Final answer: 2", ["x: 80 of its 80 answers are 2."]),
-        (shifted(1, until=4), []),
-        (right, []),
+        (shifted(1), "80 of its 80 wrong answers are 1 too large."),
+        (shifted(-2), "80 of its 80 wrong answers are 2 too small."),
+        (always, "80 of its 80 answers are 70."),
+        (lambda _: "Final answer: 2", "80 of its 80 answers are 2."),
+        (shifted(1, until=4), None),
+        (right, None),
     ],
 )
 def test_wrong_answers_that_are_alike(
-    lab: Lab, script: Callable[[Request], Any], said: list[str]
+    lab: Lab, script: Callable[[Request], Any], said: str | None
 ) -> None:
     """Fewer than twenty are not looked at."""
     wanted = lab.wanted(samples=20)
     lab.asked(wanted, script)
-    assert same_mistake_notes([("x", read_run(wanted.folder))]) == said
+    found = same_mistake(read_run(wanted.folder))
+    assert (found and found.sentence) == said
 
 
 def test_errors_of_many_sizes_are_no_single_mistake(lab: Lab) -> None:
@@ -56,14 +57,14 @@ def test_errors_of_many_sizes_are_no_single_mistake(lab: Lab) -> None:
 
     wanted = lab.wanted(samples=20)
     lab.asked(wanted, uneven)
-    assert same_mistake_notes([("x", read_run(wanted.folder))]) == []
+    assert same_mistake(read_run(wanted.folder)) is None
 
 
 def test_every_door_says_it(lab: Lab) -> None:
     """The terminal and the page."""
     done = lab.bench_run("--model", lab.fake(shifted(1)), "--samples", "20")
     said = "80 of its 80 wrong answers are 1 too large."
-    assert f"fake/model: {said}" in done.out
+    assert said in done.out
     page = lab.folder / "page.html"
     assert lab.bench("report", lab.the_run(), "-o", page).code == 0
     assert said in page.read_text(encoding="utf-8")

@@ -13,6 +13,7 @@ import pytest
 from eyechart.harness.analysis import standing as standing_module
 from eyechart.harness.analysis.comparison import compare_runs
 from eyechart.harness.analysis.family import in_family
+from eyechart.harness.analysis.findings.ranks import of_standing
 from eyechart.harness.analysis.further import Sides
 from eyechart.harness.analysis.interval import Bound
 from eyechart.harness.analysis.judged_run import read_run
@@ -22,14 +23,13 @@ from eyechart.harness.report.section import sections
 from eyechart.harness.report.standings import (
     Scale,
     condition_text,
-    standing_finding,
     standing_lines,
-    standing_notes,
 )
 from eyechart.harness.settings.judging import THRESHOLD
 from eyechart.harness.spec import Condition, Settings
 from eyechart.providers.base import BadRequestError
 from tests.conftest import right
+from tests.said import said
 
 if TYPE_CHECKING:
     from eyechart.providers.base import Request
@@ -87,13 +87,13 @@ def test_many_models_are_compared_by_their_lengths(
     found = standing_of(*folders)
     assert ranks(found) == ranks(full) == {"far": "1", "middle": "2–3", "same": "2–3", "near": "4"}
     assert (len(found.ranking.comparisons), found.tests, found.apart) == (3, 6, 0)
-    (note,) = standing_notes(found)
-    assert note.startswith("Of 4 models the effective lengths of each pair were compared")
-    said = standing_finding(found)
-    assert said.startswith("far has the longest effective length, ")
-    assert said.endswith(
-        "far is shown to see further than 3 of the 3 others (same rows, Holm's correction for 6 "
-        "pairs)."
+    shown = of_standing(found, THRESHOLD)
+    assert said(shown, "lengths alone").startswith("Of 4 models the effective lengths of each pair")
+    text = said(shown, "ranks")
+    assert text == said(of_standing(full, THRESHOLD), "ranks")
+    assert text.startswith("far has the longest effective length on ")
+    assert text.endswith(
+        "it sees further than each of the 3 others (same rows, Holm's correction for 6 pairs)."
     )
 
 
@@ -138,13 +138,12 @@ def test_the_lengths_of_many_are_those_of_full_comparisons(lab: Lab) -> None:
 
 
 def test_the_best_of_many_may_be_several(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The sentence names the one that the others are compared with, and counts the rest."""
+    """The sentence names them, and what each of them sees further than."""
     monkeypatch.setattr(standing_module, "MOST_IN_PAIRS", 2)
     found = standing_of(run(lab, "one", 99), run(lab, "two", 99), run(lab, "near", 2))
-    assert standing_finding(found) == (
-        "one and two cannot be ordered: their effective lengths lie beyond the longest line asked; "
-        "one is shown to see further than 1 of the 2 others (same rows, Holm's correction for 3 "
-        "pairs)."
+    assert said(of_standing(found, THRESHOLD), "ranks") == (
+        "one and two cannot be ordered on lab/ones: their effective lengths lie beyond the longest "
+        "line asked; they see further than near (same rows, Holm's correction for 3 pairs)."
     )
 
 
@@ -153,7 +152,8 @@ def test_models_with_other_samples_are_not_compared(lab: Lab) -> None:
     found = standing_of(run(lab, "far", 16), run(lab, "near", 2, seed=1))
     assert ranks(found) == {"far": "1–2", "near": "1–2"}
     assert found.apart == 1
-    assert standing_notes(found)[0].startswith("1 pair of models cannot be compared")
+    text = said(of_standing(found, THRESHOLD), "apart")
+    assert text.startswith("1 pair of models cannot be compared")
 
 
 def test_a_model_without_a_scored_sample_comes_last(lab: Lab) -> None:
@@ -162,7 +162,7 @@ def test_a_model_without_a_scored_sample_comes_last(lab: Lab) -> None:
     (unscored / SAMPLES).unlink()
     found = standing_of(unscored, run(lab, "far", 16))
     assert ranks(found) == {"far": "1", "none": "–"}
-    assert standing_finding(found) == ""
+    assert said(of_standing(found, THRESHOLD), "ranks") == ""
 
 
 def test_the_condition_is_the_default_one_of_those_that_most_have(lab: Lab) -> None:

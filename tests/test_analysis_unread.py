@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Callable
 from itertools import count
 from typing import TYPE_CHECKING
 
 import pytest
 
+from eyechart.harness.analysis.findings.of_run import findings
+from eyechart.harness.analysis.findings.unread import right_in_wrong, unread
 from eyechart.harness.analysis.judged_run import read_run
-from eyechart.harness.analysis.run_text import remedies, run_finding
-from eyechart.harness.analysis.unread import unread_lines
 from eyechart.harness.settings.judging import THRESHOLD
 from tests.conftest import right
 
@@ -25,23 +24,24 @@ WHY = "two different numbers on the last line"
 
 
 @pytest.mark.parametrize(
-    ("samples", "unread", "noticed"),
+    ("samples", "count_of", "noticed"),
     [(10, 7, False), (10, 8, True), (10, 40, True), (4, 4, False), (4, 5, True)],
 )
 def test_a_fifth_and_five_replies_are_many(
-    lab: Lab, *, samples: int, unread: int, noticed: bool
+    lab: Lab, *, samples: int, count_of: int, noticed: bool
 ) -> None:
     """Of all replies that are scored."""
-    left = iter(["7 or 8"] * unread)
+    left = iter(["7 or 8"] * count_of)
     wanted = lab.wanted(samples=samples)
     lab.asked(wanted, lambda request: next(left, None) or right(request))
-    lines = unread_lines(read_run(wanted.folder))
-    assert bool(lines) == noticed
-    if noticed:
-        assert lines[0] == (
-            f"{unread} of {4 * samples} replies have no answer that can be read: {unread} {WHY}"
+    found = unread(read_run(wanted.folder))
+    assert (found is not None) == noticed
+    if found is not None:
+        assert found.sentence.startswith(
+            f"{count_of} of {4 * samples} replies have no answer that can be read: {count_of} "
+            f"{WHY}. For example, "
         )
-        assert len(lines) == 4
+        assert len(found.facts["examples"]) == 3
 
 
 def test_each_common_reason_has_a_reply_that_is_shortened(lab: Lab) -> None:
@@ -50,35 +50,33 @@ def test_each_common_reason_has_a_reply_that_is_shortened(lab: Lab) -> None:
     left = iter(said)
     wanted = lab.wanted(samples=20)
     lab.asked(wanted, lambda request: next(left, None) or right(request))
-    first, *replies = unread_lines(read_run(wanted.folder))
-    assert first.endswith(
+    found = unread(read_run(wanted.folder))
+    assert found is not None
+    assert (
         f"9 {WHY}, 8 no number on the last line, 6 more than a plain number on the last line, "
-        "2 for other reasons"
-    )
-    shown = [line.partition(": ")[2] for line in replies]
+        "2 for other reasons. "
+    ) in found.sentence
+    shown = [line.partition(": ")[2] for line in found.facts["examples"]]
     assert shown[0] == "'7 or 8'"
     assert shown[1].startswith("'xxx")
     assert "characters" in shown[1]
     assert shown[2] == "'7?'"
 
 
-def test_it_stands_before_the_table_of_each_command(lab: Lab) -> None:
+def test_each_command_says_it(lab: Lab) -> None:
     """Of a run that is judged again, of its page, and of replies that are imported."""
-
-    def unread(_: Request) -> str:
-        return "7 or 8"
-
-    lab.asked(lab.wanted(samples=4), unread)
+    lab.asked(lab.wanted(samples=4), lambda _: "7 or 8")
     folder = lab.wanted(samples=4).folder
     notice = f"16 of 16 replies have no answer that can be read: 16 {WHY}"
     scored = lab.bench("score", folder)
-    assert scored.out.startswith(notice)
-    assert notice in lab.bench("report", folder, "-o", lab.folder / "page.html").err
+    assert notice in scored.out
+    lab.bench("report", folder, "-o", lab.folder / "page.html")
+    assert notice in (lab.folder / "page.html").read_text()
     rows = [{"target": 5, "length": 5, "reply": "7 or 8"} for _ in range(5)]
     (lab.folder / "log.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     wanted = ("--task", lab.plain, "--model", "a/b", "--out", lab.out)
     imported = lab.bench("import", lab.folder / "log.jsonl", *wanted)
-    assert imported.out.startswith(f"5 of 5 replies have no answer that can be read: 5 {WHY}")
+    assert f"5 of 5 replies have no answer that can be read: 5 {WHY}" in imported.out
 
 
 def echoed(request: Request) -> str:
@@ -108,25 +106,25 @@ def test_wrong_replies_with_the_right_answer_in_them_limit_by_form(lab: Lab, nam
     wanted = lab.wanted(lab.echo, samples=12, lengths=[3, 4, 5])
     lab.asked(wanted, lambda request: said(echoed(request), next(turns)))
     run = read_run(wanted.folder)
-    lines = unread_lines(run)
+    misread = right_in_wrong(run)
     (judged,) = run.conditions.values()
     found = judged.effective_length(THRESHOLD)
     assert found is not None
     assert found.limit.by == ("form" if name in MISREAD else "sight")
     if name in SIGHT:
-        assert lines == []
+        assert misread is None
         return
-    number, wrong = map(
-        int, re.findall(r"^(\d+) of (\d+) wrong replies have the right", lines[0])[0]
-    )
+    assert misread is not None
+    number, wrong = misread.facts["right"], misread.facts["wrong"]
+    assert misread.sentence.startswith(f"{number} of {wrong} wrong replies have the right answer")
     assert (number, wrong) == ({"a part of them": 24, "a quarter": 9}.get(name, 36), 36)
-    assert "'answer' in the task file" in lines[0]
-    assert len(lines) == 4
+    assert "'answer' in the task file" in misread.remedy
+    assert len(misread.facts["examples"]) == 3
     of = f"all {wrong}" if number == wrong else f"{number} of {wrong}"
     fact = f"{of} failing replies were wrong with the right answer in them"
-    assert fact in run_finding(run)
-    (remedy,) = remedies(run, THRESHOLD)
-    assert "'answer' in the task file" in remedy
+    (unknown,) = (one for one in findings(run) if one.kind == "not known")
+    assert fact in unknown.sentence
+    assert "'answer' in the task file" in unknown.remedy
 
 
 def test_a_count_aloud_has_the_right_number_by_chance(lab: Lab) -> None:
@@ -139,7 +137,7 @@ def test_a_count_aloud_has_the_right_number_by_chance(lab: Lab) -> None:
 
         wanted = lab.wanted(lab.plain, samples=20, lengths=[3], model=f"scripted/{is_chance}")
         lab.asked(wanted, reply)
-        assert bool(unread_lines(read_run(wanted.folder))) != is_chance
+        assert bool(right_in_wrong(read_run(wanted.folder))) != is_chance
 
 
 def test_imported_replies_of_one_row_are_misread_too(lab: Lab) -> None:
@@ -150,9 +148,9 @@ def test_imported_replies_of_one_row_are_misread_too(lab: Lab) -> None:
     wanted = ("--task", lab.echo, "--model", "a/b", "--out", lab.out)
     done = lab.bench("import", lab.folder / "log.jsonl", *wanted)
     said = " ".join(done.out.split())
-    assert said.startswith("6 of 6 wrong replies have the right answer in them; change 'answer' in")
+    assert "6 of 6 wrong replies have the right answer in them. " in said
     assert "all 6 failing replies were wrong with the right answer in them" in said
-    assert "To know it, change 'answer' in the task file" in said
+    assert said.count("Remedy: change 'answer' in the task file") == 2
     board = lab.bench("leaderboard", lab.the_run(), "-o", lab.out / "board.csv").out
-    assert "is not ranked, since" in board
+    assert "It is not known how far a/b sees" in board
     assert ",form," in (lab.out / "board.csv").read_text()

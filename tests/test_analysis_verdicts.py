@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from eyechart.harness.analysis.comparison import Comparison, compare_runs
-from eyechart.harness.analysis.comparison_text import decisions, finding
+from eyechart.harness.analysis.comparison_text import decisions, verdict_text
 from eyechart.harness.analysis.judged_run import read_run
 from eyechart.harness.settings.judging import MARGIN
 from eyechart.providers.base import Request
@@ -84,7 +84,7 @@ def test_what_is_open_of_one_pair_is_named(
     """With what is shown, in the words of the verdict."""
     assert decisions([pairs[kind]], MARGIN) == f"open: which of {both} sees further {said}"
     said_by = " and ".join(both.split(" and ")[:: -1 if kind == "area" else 1])
-    assert finding(pairs[kind]).startswith(f"{said_by} {found}"), "who is ahead stands first"
+    assert verdict_text(pairs[kind]).startswith(f"{said_by} {found}"), "who is ahead stands first"
 
 
 def test_an_area_that_counts_as_none_is_equivalent(lab: Lab) -> None:
@@ -99,4 +99,4 @@ def test_an_area_that_counts_as_none_is_equivalent(lab: Lab) -> None:
         "equivalent: scripted/dip and scripted/far (scripted/far has the larger area, which counts "
         "as none)"
     )
-    assert "; it counts as none, because" in finding(compared, 0.7)
+    assert "; it counts as none, because" in verdict_text(compared, 0.7)

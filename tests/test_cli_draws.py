@@ -178,7 +178,8 @@ class TestShown:
         shown = json.loads(self.run_it(lab, "--json"))
         (run,) = shown["runs"]
         assert run["draws"] == 3
-        assert run["drawn"]["pass_at"] == {"2": 1.0, "3": 1.0}
+        (drawn,) = (one["facts"] for one in run["findings"] if one["kind"] == "draws")
+        assert drawn["pass_at"] == {"2": 1.0, "3": 1.0}
         lines = lab.bench("samples", lab.the_run(), "--json", "--limit", "0").out.splitlines()
         assert [json.loads(line)["draw"] for line in lines[:3]] == [1, 2, 3]
         assert "draw     2 of 3, seed 1" in lab.bench("samples", lab.the_run(), "--limit", "0").out

@@ -117,12 +117,13 @@ def test_of_several_draws_it_says_what_they_say(lab: Lab) -> None:
     """The numbers, and the sentences of the terminal."""
     command = ("run", "--task", lab.plain, "--model", "oracle:9", "--out", lab.out)
     (run,) = document(lab, *command)["runs"]
-    assert (run["draws"], run["drawn"]) == (1, None)
+    assert run["draws"] == 1
+    assert "draws" not in {one["kind"] for one in run["findings"]}
     (run,) = document(lab, *command, "--draws", "2")["runs"]
     assert run["draws"] == 2
-    assert run["drawn"]["text"].startswith("Of 3 prompts, each asked 2 times, 3 got the same text")
-    described = re.findall(r"`(\w+)`", DOCS.partition("| `drawn` |")[2].partition("|\n")[0])
-    assert set(run["drawn"]) <= set(described)
+    (drawn,) = (one for one in run["findings"] if one["kind"] == "draws")
+    assert drawn["sentence"].startswith("Of 3 prompts, each asked 2 times, 3 got the same text")
+    assert drawn["facts"]["prompts"] == 3
 
 
 def test_a_dry_run_is_the_plan_with_its_cost(lab: Lab) -> None:

@@ -86,8 +86,8 @@ def test_several_models_behind_one_name_are_noted(lab: Lab) -> None:
     model = lab.fake(lambda request: Reply(right(request), model=next(names)))
     done = lab.bench_run("--model", model)
     note = (
-        f"{model}: its replies come from 5 models (m0, m1, m2 and 2 others), so its numbers are "
-        "those of no single one."
+        "The replies come from 5 models (m0, m1, m2 and 2 others), so the numbers are those of no "
+        "single one."
     )
     assert "replies now come from 'm1', and those before from 'm0'" in done.err
     page = lab.folder / "page.html"

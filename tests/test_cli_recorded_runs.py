@@ -7,8 +7,6 @@ import json
 from collections.abc import Sequence
 from pathlib import Path
 
-from eyechart.harness.analysis.judged_run import read_run
-from eyechart.harness.analysis.run_text import recorded_note
 from eyechart.harness.face.compare import compare
 from eyechart.harness.report.readme import BEGIN, END
 from tests.conftest import Lab
@@ -44,23 +42,13 @@ def recorded(lab: Lab, model: str, sees: int, centres: Sequence[int], *, first: 
 def test_recorded_replies_are_named_as_such(lab: Lab) -> None:
     """By whom, in a comparison, in a leaderboard and in their JSON."""
     folders = [recorded(lab, name, sees, (32, 64)) for name, sees in (("a", 50), ("b", 33))]
-    note = "Recorded, and not asked here: both runs (by A & B in 2026-04)."
-    assert note in lab.bench("compare", *folders).out.splitlines()
-    done = lab.bench("leaderboard", "--out", lab.out)
+    note = "a and b: The replies were recorded by A & B in 2026-04, and not asked here."
+    assert note in lab.bench("compare", *folders, "--all-findings").out.splitlines()
+    done = lab.bench("leaderboard", "--out", lab.out, "--all-findings")
     assert note in done.out.splitlines()
     assert "| a, recorded |" in done.out
     models = json.loads(lab.bench("leaderboard", "--out", lab.out, "--json").out)["ranks"][0]
     assert [one["kind"] for one in models["models"]] == ["recorded", "recorded"]
-
-
-def test_of_asked_and_recorded_runs_the_recorded_ones_are_named(lab: Lab) -> None:
-    """And of asked ones alone nothing is said."""
-    wanted = lab.wanted()
-    lab.asked(wanted)
-    asked = "asked", read_run(wanted.folder)
-    them = "a", read_run(recorded(lab, "a", 50, (32, 64)))
-    said = "Recorded, and not asked here: a (by A & B in 2026-04)."
-    assert [recorded_note(runs) for runs in ([asked], [asked, them], [them])] == ["", said, said]
 
 
 def test_replies_to_other_rows_are_compared_unpaired(lab: Lab) -> None:
@@ -70,7 +58,7 @@ def test_replies_to_other_rows_are_compared_unpaired(lab: Lab) -> None:
     done = lab.bench("compare", far, near, "-o", lab.folder / "c.csv")
     assert done.code == 0
     assert "far sees further than near" in done.out
-    assert "; unpaired: the replies are to different rows." in done.out
+    assert "Unpaired: the replies are to different rows." in done.out
     assert "accuracy differs at length 32 (p < 0.001, exact Fisher with Holm's" in done.out
     cells = cells_of(done.out)
     assert [row[1] for row in cells[:3]] == ["n", "8, 8", "8, 8"]
@@ -85,7 +73,7 @@ def test_replies_to_other_rows_are_compared_unpaired(lab: Lab) -> None:
     assert (pair["paired"], pair["area_difference"]) == (False, None)
     assert pair["sees_further"] == "far"
     in_python = compare(far, near)
-    assert in_python.finding.endswith("; unpaired: the replies are to different rows.")
+    assert "unpaired" in {one.kind for one in in_python.findings}
     assert in_python.change == pair["second_is"] == "worse"
 
 
@@ -95,7 +83,8 @@ def test_without_a_common_line_the_lengths_are_compared(lab: Lab) -> None:
     near = recorded(lab, "near", 20, (16, 32))
     same = recorded(lab, "same", 20, (16, 32))
     done = lab.bench("compare", far, near)
-    assert (done.code, "no line is in both; unpaired: " in done.out) == (0, True)
+    assert (done.code, "no line is in both." in done.out) == (0, True)
+    assert "Unpaired: the replies are to different rows." in done.out
     assert "unpaired" not in lab.bench("compare", near, same).out
     several = lab.bench("compare", far, near, same).out
     assert "each pair (2 unpaired, since the rows differ), Holm's correction" in several
@@ -114,7 +103,7 @@ def test_recorded_runs_of_any_lines_are_ranked_by_effective_length(lab: Lab) -> 
     assert "3 rows" in done.out
     names = [row[1] for row in cells_of(done.out)]
     assert names == ["model", "far, recorded", "b, recorded", "near, recorded"]
-    assert "3 pairs of models have replies to other rows" in done.out
+    assert "(unpaired: other rows, Holm's correction for 3 pairs)" in done.out
     table = readme.read_text().splitlines()[3:6]
     assert [line.split(" | ")[1] for line in table] == [
         *("far, recorded", "b, recorded", "near, recorded"),

@@ -1,11 +1,11 @@
-"""The same runs give the same numbers through every door: terminal, page, CSV, exports."""
+"""The same runs give the same numbers and findings through every door."""
 
 from __future__ import annotations
 
 import csv
 import json
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,18 +13,29 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
+from eyechart.harness.analysis.comparison import compare_runs
 from eyechart.harness.analysis.effective_length import NO_SINGLE_THRESHOLD, NOT_KNOWN
+from eyechart.harness.analysis.findings.finding import Finding
+from eyechart.harness.analysis.findings.of_run import findings
+from eyechart.harness.analysis.findings.pair import of_pair
+from eyechart.harness.analysis.findings.ranks import of_standing
 from eyechart.harness.analysis.judged_run import read_run
 from eyechart.harness.analysis.leaderboard import merge, run_rows
 from eyechart.harness.analysis.leaderboard_file import write_leaderboard
 from eyechart.harness.analysis.limit import RANKED
 from eyechart.harness.analysis.standing import standing
+from eyechart.harness.face.compare import compare
+from eyechart.harness.face.result import load_run
 from eyechart.harness.report.effects import effects, gaps
 from eyechart.harness.report.listed import cells_table, estimates_table, pairs_table
-from eyechart.harness.report.section import sections
+from eyechart.harness.report.page_section import page_section_of
+from eyechart.harness.report.paper.tables import paper_tables
+from eyechart.harness.report.section import Section, sections
 from eyechart.harness.settings.judging import THRESHOLD
+from eyechart.harness.settings.spelling import as_option
 from eyechart.harness.spec.columns import ESTIMATE_TEXTS
 from eyechart.providers.base import BadRequestError, RefusedError, Reply, Request
+from eyechart.providers.naming import spelled
 from tests.conftest import Lab, right
 
 KINDS = ("right", "wrong", "empty", "refused", "error")
@@ -123,10 +134,55 @@ def check_run(lab: Lab, folder: Path, printed: str) -> None:
             assert of_page["single threshold"] == of_file["one_threshold"]
             assert (NO_SINGLE_THRESHOLD in printed) >= (of_file["one_threshold"] == "no")
             assert of_page["lapse rate"] == near(number(of_file["lapse"]))
+    check_findings(lab, folder, section)
     place = folder.parents[4] / folder.parents[1].name
     check_leaderboard(folder, place.with_suffix(".csv"), table, estimates)
     if any(row["area"] for row in estimates):
         check_exports(lab, folder, place, table, estimates)
+
+
+def check_findings(lab: Lab, folder: Path, section: Section) -> None:
+    """One run: the terminal, JSON, Python, the page and a paper."""
+    found = findings(read_run(folder))
+    kinds = [one.kind for one in found]
+    assert "not known" in kinds or "effective length" in kinds
+    printed = " ".join(lab.bench("score", folder, "--all-findings").out.split())
+    assert [text for text in texts_of(found) if " ".join(text.split()) not in printed] == []
+    (document,) = json.loads(lab.bench("score", folder, "--json").out)["runs"]
+    assert [one["kind"] for one in document["findings"]] == kinds
+    assert [one["sentence"] for one in document["findings"]] == [one.sentence for one in found]
+    assert [one.kind for one in load_run(folder).findings] == kinds
+    on_page = page_section_of(section, [])
+    assert [on_page.summary, *on_page.notes] == texts_of(found)
+    *_, table = paper_tables(section)
+    warnings = [one for one in found if one.level == "warning"]
+    assert [text for text in texts_of(warnings) if text not in table.notes] == []
+
+
+def texts_of(found: Sequence[Finding]) -> list[str]:
+    return [spelled(str(one), as_option) for one in found]
+
+
+def check_findings_of_two(lab: Lab, folders: list[Path], section: Section) -> None:
+    """`bench compare`, the leaderboard, JSON, Python and the page."""
+    first, second = map(read_run, folders)
+    found = of_pair(compare_runs(first, second))
+    assert found[0].kind == "verdict"
+    printed = " ".join(lab.bench("compare", *folders, "--all-findings").out.split())
+    assert [text for text in texts_of(found) if " ".join(text.split()) not in printed] == []
+    (pair,) = json.loads(lab.bench("compare", *folders, "--json").out)["pairs"]
+    assert [one["sentence"] for one in pair["findings"]] == [one.sentence for one in found]
+    assert [one.kind for one in compare(*folders).findings] == [one.kind for one in found]
+    of_all = of_standing(section.standing, section.threshold)
+    assert {one.sentence for one in of_all} >= {one.sentence for one in found if one.names}
+    file = folders[0].parents[4] / "both.csv"
+    board: list[str | Path] = ["leaderboard", *folders, "-o", file]
+    printed = " ".join(lab.bench(*board, "--all-findings").out.split())
+    assert [text for text in texts_of(of_all) if " ".join(text.split()) not in printed] == []
+    (ranks,) = json.loads(lab.bench(*board, "--json").out)["ranks"]
+    assert [one["kind"] for one in ranks["findings"]] == [one.kind for one in of_all]
+    on_page = page_section_of(section, [])
+    assert [text for text in (on_page.summary, *on_page.notes) if text] == texts_of(of_all)
 
 
 def scored(table: list[dict[str, str]]) -> list[dict[str, str]]:
@@ -196,6 +252,7 @@ def check_comparison(lab: Lab, folders: list[Path]) -> None:
     """Two runs, and two conditions of one: `bench compare` and the page."""
     (section,) = sections([read_run(folder) for folder in folders], THRESHOLD)
     folder_of = {shown.name: shown.run.folder for shown in section.runs}
+    check_findings_of_two(lab, folders, section)
     ranks = standing([(shown.name, shown.run) for shown in section.runs], THRESHOLD)
     of_models = [effect for gap in gaps(section, ranks) for effect in gap.effects]
     asked: dict[tuple[str | Path, ...], list[dict[str, Any]]] = {}

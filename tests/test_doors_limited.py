@@ -16,21 +16,22 @@ import pytest
 from eyechart.harness.analysis.comparison import compare_conditions, compare_runs
 from eyechart.harness.analysis.effective_length import EffectiveLength
 from eyechart.harness.analysis.family import rank_runs
+from eyechart.harness.analysis.findings.not_known import where_not_known
+from eyechart.harness.analysis.findings.ranks import of_ranking, of_standing
 from eyechart.harness.analysis.judged_run import read_run
 from eyechart.harness.analysis.leaderboard import merge, run_rows
 from eyechart.harness.analysis.limit import Limit
-from eyechart.harness.analysis.not_known import where_not_known
-from eyechart.harness.analysis.run_text import ranking_finding, ranking_notes, run_finding
 from eyechart.harness.analysis.standing import standing
 from eyechart.harness.face.result import RunComparison, load_run
-from eyechart.harness.report.effects import effects, finding
+from eyechart.harness.report.effects import effects, moved_text
 from eyechart.harness.report.listed import models_table, pairs_table
 from eyechart.harness.report.page_section import page_section_of
 from eyechart.harness.report.readme import markdown
-from eyechart.harness.report.standings import Scale, standing_finding, standing_lines
+from eyechart.harness.report.standings import Scale, standing_lines
 from eyechart.harness.score.outcomes import Cause
 from eyechart.providers.base import RefusedError, Reply, Request
 from tests.conftest import Lab, right
+from tests.said import headline, ranks, said
 from tests.test_report_page import report, section_of
 
 LENGTHS = [2, 4, 8, 16, 32]
@@ -71,24 +72,20 @@ def one_line(text: str) -> str:
 def test_the_headline_of_a_run_is_the_same_at_every_door(lab: Lab) -> None:
     """It has what is known, and for the other condition the fact and the lower bound."""
     folder = limited(lab, "some", {"none": (8, WRONG), "comma": (4, CUT)})
-    said = run_finding(read_run(folder))
+    text = headline(read_run(folder))
     assert re.fullmatch(
         r"scripted/some sees to \d+ symbols \(95 % interval \d+ to \d+\) on lab/ones with "
-        r"separator=none\. It is not known how far it sees with separator=comma: all 60 failing "
-        r"replies were cut off; it sees to at least 4 symbols\.",
-        said,
+        r"separator=none\. It is not known how far scripted/some sees on lab/ones with "
+        r"separator=comma: all 60 failing replies were cut off; it sees to at least 4 symbols\.",
+        text,
     )
-    assert said in one_line(lab.bench("score", folder).out)
-    assert said in html.unescape(re.sub(r"<[^>]+>", "", report(lab, folder)))
-    remedy = "To know how far scripted/some sees under all conditions, give replies more tokens"
-    board = lab.bench("leaderboard", folder, "-o", lab.out / "board.csv").out
-    assert f"{remedy} with --max-tokens" in one_line(board)
-    assert f"{remedy} with --max-tokens" in report(lab, folder)
-    (document,) = json.loads(lab.bench("score", folder, "--json").out)["runs"]
-    assert document["finding"] == said
+    assert text in one_line(lab.bench("score", folder).out)
+    unknown = text.partition(". ")[2] + " Remedy: give replies more tokens with --max-tokens"
+    assert unknown in one_line(lab.bench("leaderboard", folder, "-o", lab.out / "board.csv").out)
+    assert unknown in html.unescape(report(lab, folder))
     run = load_run(folder)
-    assert run.finding == said
-    assert said in html.unescape(run._repr_html_())
+    assert " ".join(one.sentence for one in run.findings[:2]) == text
+    assert unknown.replace("--max-tokens", "max_tokens") in html.unescape(run._repr_html_())
     assert "separator=comma: > 4 (4 to > 32, limited by room)" in repr(run)
     assert "limited by room" in run._repr_html_()
     chart = run.plot().to_dict()
@@ -97,14 +94,14 @@ def test_the_headline_of_a_run_is_the_same_at_every_door(lab: Lab) -> None:
 
 def test_conditions_with_one_cause_are_one_fact(lab: Lab) -> None:
     """With the sum of their replies; those with several have each their own."""
-    both = run_finding(
+    both = headline(
         read_run(limited(lab, "both", {"none": (8, CUT), "comma": (4, CUT)})),
     )
     assert both == (
         "It is not known how far scripted/both sees on lab/ones: all 100 failing replies were "
         "cut off; it sees to at least 4 to 8 symbols."
     )
-    other = run_finding(
+    other = headline(
         read_run(limited(lab, "other", {"none": (8, CUT), "comma": (0, RefusedError("no"))})),
     )
     assert other == (
@@ -159,7 +156,7 @@ def test_the_page_does_not_say_that_a_limited_condition_sees_less_far(lab: Lab) 
     section = section_of(folder)
     (effect,) = effects(section)
     assert (effect.moved, effect.shift, effect.further) == (False, 0, 0)
-    assert finding(section, section.runs[0], [effect]) == (
+    assert moved_text(section.runs[0], [effect]) == (
         "With separator comma instead of none, it is not known whether scripted/hedging sees "
         "further: none is limited by form."
     )
@@ -175,19 +172,16 @@ def test_the_page_does_not_say_that_a_limited_condition_sees_less_far(lab: Lab) 
 
 
 def test_many_limited_changes_are_counted(lab: Lab) -> None:
-    """In one sentence; and a page of several models says of each where it is not known."""
+    """In one sentence."""
     fails = {"none": (2, HEDGE), "space": (4, WRONG), "comma": (4, WRONG)}
     folders = [limited(lab, "a", fails), limited(lab, "b", dict.fromkeys(fails, (4, WRONG)))]
     section = section_of(*folders)
-    said = page_section_of(section, []).findings
-    assert said["scripted/a"] == (
+    moved = page_section_of(section, []).moved
+    assert moved["scripted/a"] == (
         "For 2 changes of separator it is not known whether scripted/a sees further: something "
-        "else than sight limits a length. It is not known how far scripted/a sees with "
-        "separator=none: all 80 failing replies were not readable; it sees to at least 2 "
-        "symbols."
+        "else than sight limits a length."
     )
-    assert said["scripted/b"].startswith("No change of separator shows a difference")
-    assert "not known" not in said["scripted/b"]
+    assert moved["scripted/b"].startswith("No change of separator shows a difference")
 
 
 def three(lab: Lab) -> list[Path]:
@@ -205,21 +199,21 @@ def test_a_run_is_not_ranked_on_a_part_of_its_conditions(lab: Lab) -> None:
     ranking = rank_runs([*map(read_run, folders)])
     assert [one.name for one in ranking.runs] == ["scripted/far", "scripted/near", "scripted/part"]
     assert [one.is_ranked for one in ranking.runs] == [True, True, False]
-    said = ranking_finding(ranking)
-    assert said == (
+    text = ranks(ranking)
+    assert text == (
         "scripted/far has the longest effective length on lab/ones in the mean of 2 conditions; it "
         "sees further than scripted/near (same rows; 1 not ranked)."
     )
-    (note,) = ranking_notes(ranking)
-    assert note.startswith(
-        "scripted/part is not ranked, since it is not known how far it sees with separator=comma: "
-        "all 80 failing replies were cut off; it sees to at least 2 symbols. To rank "
-        "it, give replies more tokens"
+    unknown = said(of_ranking(ranking, 0.05), "not known")
+    assert unknown == (
+        "It is not known how far scripted/part sees on lab/ones with separator=comma: all 80 "
+        "failing replies were cut off; it sees to at least 2 symbols."
     )
     alone = compare_runs(read_run(folders[2]), read_run(folders[1])).length.p
     assert [one.length.p for one in ranking.comparisons.values()] == [alone, None, None]
     done = lab.bench("compare", *folders, "-o", lab.out / "compared.csv")
-    assert f"{said} scripted/part is not ranked, since" in one_line(done.out)
+    assert text in one_line(done.out)
+    assert f"{unknown} Remedy: give replies more tokens" in one_line(done.out)
     assert "Holm's correction for" not in done.out.partition("McNemar")[0]
     document = json.loads(lab.bench("compare", *folders, "--json").out)
     assert [one["ranked"] for one in document["runs"]] == [True, True, False]
@@ -244,13 +238,13 @@ def test_two_runs_say_under_which_condition_one_is_limited(lab: Lab) -> None:
     """In the terminal and in Python; without a p-value of the lengths."""
     part, _, far = three(lab)
     compared = RunComparison(compare_runs(read_run(part), read_run(far)), 0.05)
-    assert compared.finding.startswith(
+    assert compared.findings[0].sentence.startswith(
         "scripted/part and scripted/far cannot be compared on lab/ones (mean of 2 conditions): "
         "scripted/part is limited by room with separator=comma (all 80 failing replies were cut "
         "off); "
     )
     out = lab.bench("compare", part, far).out
-    assert compared.finding in one_line(out)
+    assert compared.findings[0].sentence in one_line(out)
     assert "> 2, limited by room" in out
     whole = compared.table[compared.table["condition"] == "all"]
     assert whole["p_holm"].isna().all()
@@ -264,14 +258,12 @@ def test_of_runs_that_are_all_limited_each_has_its_own_fact(lab: Lab) -> None:
         limited(lab, "c", {"none": (0, RefusedError("no"))}),
     ]
     ranking = rank_runs([*map(read_run, folders)])
-    assert ranking_finding(ranking) == (
-        "None of the 3 runs has a known effective length on lab/ones."
-    )
-    notes = [note.partition(". To rank it")[0] for note in ranking_notes(ranking)]
-    assert [note.partition(": ")[2] for note in notes] == [
-        "all 60 failing replies were cut off; it sees to at least 4 symbols",
-        "all 40 failing replies were not readable; it sees to at least 8 symbols",
-        "all 100 failing replies were refused",
+    assert ranks(ranking) == ("None of the 3 runs has a known effective length on lab/ones.")
+    found = [one for one in of_ranking(ranking, 0.05) if one.kind == "not known"]
+    assert [one.sentence.partition(": ")[2] for one in found] == [
+        "all 60 failing replies were cut off; it sees to at least 4 symbols.",
+        "all 40 failing replies were not readable; it sees to at least 8 symbols.",
+        "all 100 failing replies were refused.",
     ]
 
 
@@ -299,9 +291,8 @@ def test_a_leaderboard_of_one_limited_run_says_why(lab: Lab) -> None:
     folder = limited(lab, "thinks", {"none": (4, CUT)})
     done = lab.bench("leaderboard", folder, "-o", lab.out / "board.csv")
     note = (
-        "scripted/thinks is not ranked, since it is not known how far it sees: all 60 failing "
-        "replies were cut off; it sees to at least 4 symbols. To rank it, give replies "
-        "more tokens with --max-tokens"
+        "It is not known how far scripted/thinks sees on lab/ones: all 60 failing replies were cut "
+        "off; it sees to at least 4 symbols. Remedy: give replies more tokens with --max-tokens"
     )
     assert note in one_line(done.out)
     assert note in (lab.out / "board.html").read_text()
@@ -311,7 +302,7 @@ def test_equal_models_are_named(lab: Lab) -> None:
     """Two are no `all 2 runs`."""
     folders = [limited(lab, name, {"none": (8, WRONG)}) for name in "ab"]
     section = section_of(*folders)
-    assert standing_finding(section.standing).startswith(
+    assert said(of_standing(section.standing, section.threshold), "ranks").startswith(
         "scripted/a and scripted/b have the same effective length on lab/ones, "
     )
 

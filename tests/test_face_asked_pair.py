@@ -187,7 +187,9 @@ def test_it_ends_once_one_sees_further(pair: Pair) -> None:
     done = pair.ask("--max-requests", "120", "--json")
     found = json.loads(done.out)["pairs"][0]
     assert (before["sees_further"], found["sees_further"]) == (None, "far/x")
-    assert found["finding"].startswith("far/x sees further than near/x on lab/ones: to ")
+    assert found["findings"][0]["sentence"].startswith(
+        "far/x sees further than near/x on lab/ones: to "
+    )
     assert "the comparison is decided" in done.err
     asked = pair.asked["far"] + pair.asked["near"]
     assert 0 < len(asked) < 120
@@ -348,7 +350,7 @@ def test_python_asks_too(pair: Pair) -> None:
     assert set(lines["n"]) == {20}
     pair.asked["near"].clear()
     again = eyechart.compare(*pair.folders, ask=True, max_requests=1, tasks=pair.lab.ones)
-    assert again.finding == found.finding
+    assert again.findings[0].sentence == found.findings[0].sentence
     assert len(pair.asked["far"]) + len(pair.asked["near"]) <= 1
 
 

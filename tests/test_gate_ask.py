@@ -63,7 +63,7 @@ def test_a_run_of_few_samples_is_asked_until_it_is_decided(
     if verdict == "worse":
         assert len(gate.asked) < OF_BASELINE / 2
         known = len(gate.asked) + 12
-        assert f"That was decided with {known} of 80 samples" in " ".join(done.out.split())
+        assert f"{80 - known} of 80 samples of the baseline have no" in " ".join(done.out.split())
     assert read_run(gate.now).missing == 0
     again, done = len(gate.asked), gate.ask()
     assert (done.code, len(gate.asked)) == (code, again)
@@ -108,7 +108,7 @@ def test_a_limit_leaves_the_run_incomplete(gate: Gate) -> None:
     assert "asked 10 samples, all that may be asked" in said
     assert "open: whether new/x is worse than the baseline" in said
     told = " ".join(done.out.split())
-    assert "have no partner in the run; the same command asks on." in told
+    assert "have no partner in the run. Remedy: the same command asks on." in told
     assert "--ask" not in told
     assert len(gate.asked) == 10
 

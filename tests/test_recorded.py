@@ -170,7 +170,7 @@ def test_a_row_may_bring_its_sample(lab: Lab) -> None:
     ]
     assert said[4] == "5 new replies, 0 known before, 4 rows that cannot be used"
     assert outcomes(lab) == {"correct": 2, "incorrect": 1, "truncated": 1, "error": 1}
-    assert "The replies were recorded by Ann in 2026-04 (them.jsonl), and not asked." in done.out
+    assert "The replies were recorded by Ann in 2026-04, and not asked here." in done.out
     written = records(lab.the_run())
     facts = ("line", "length", "index", "target")
     assert [tuple(one[name] for name in facts) for one in written] == [

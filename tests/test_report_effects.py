@@ -12,16 +12,15 @@ from typing import TYPE_CHECKING
 import pytest
 
 from eyechart.harness.analysis.comparison import compare_conditions
-from eyechart.harness.analysis.comparison_text import finding as finding_in_words
+from eyechart.harness.analysis.comparison_text import verdict_text
 from eyechart.harness.analysis.judged_run import read_run
 from eyechart.harness.analysis.paired import PairedArea, holm
-from eyechart.harness.analysis.run_text import run_finding
 from eyechart.harness.analysis.standing import Standing, standing
 from eyechart.harness.journal.record import SAMPLES
 from eyechart.harness.plan.plan import plan
 from eyechart.harness.plan.resolved_model import resolve_model
 from eyechart.harness.report.accuracy import accuracy_figure
-from eyechart.harness.report.effects import effects, finding, gaps, size_text
+from eyechart.harness.report.effects import effects, gaps, moved_text, size_text
 from eyechart.harness.report.page_section import page_section_of
 from eyechart.harness.report.section import Section, sections
 from eyechart.harness.run.run_request import RunRequest
@@ -31,6 +30,7 @@ from eyechart.harness.task.catalogue import built_in_files, open_task
 from eyechart.providers.base import Request
 from eyechart.providers.scripted import ScriptedProvider
 from tests.conftest import mark_chosen, right
+from tests.said import headline
 from tests.test_report_page import data_of, finding_of, moved_run, report, section_of, sees_to
 
 if TYPE_CHECKING:
@@ -44,9 +44,8 @@ def standing_of(section: Section) -> Standing:
 def said_of(folder: Path) -> str:
     """What is said under the headline of a run alone."""
     section = section_of(folder)
-    said = finding(section, section.runs[0], effects(section))
-    headline = run_finding(section.runs[0].run)
-    assert page_section_of(section, []).summary == headline
+    said = moved_text(section.runs[0], effects(section))
+    assert page_section_of(section, []).summary == headline(section.runs[0].run)
     return said
 
 
@@ -61,7 +60,7 @@ def test_a_sentence_says_what_moved_the_breaking_point(lab: Lab) -> None:
         said,
     )
     shown = html.unescape(finding_of(report(lab, folder)))
-    assert shown == f"{run_finding(read_run(folder))} {said}"
+    assert shown == f"{headline(read_run(folder))} {said}"
 
 
 def test_a_sentence_says_that_nothing_moved_it(lab: Lab) -> None:
@@ -153,7 +152,7 @@ def test_a_control_is_no_finding(lab: Lab) -> None:
         ("odd", "hint off", False, True),
         ("odd", "hint on", False, True),
     ]
-    said = finding(section, section.runs[0], found)
+    said = moved_text(section.runs[0], found)
     assert said.startswith(
         "With hint on instead of off (odd zero), scripted/x sees further: to > 20 instead of < 5; "
         "at length 5 its accuracy rises by 100 points."
@@ -174,7 +173,7 @@ def test_one_condition_has_its_length_said(lab: Lab) -> None:
     said = finding_of(report(lab, wanted.folder))
     assert (
         html.unescape(said)
-        == run_finding(read_run(wanted.folder))
+        == headline(read_run(wanted.folder))
         == (
             "It is not known how far scripted/test sees on lab/plain: with so few replies the 95 % "
             "interval is < 4 to > 4."
@@ -189,15 +188,16 @@ def test_models_are_compared(lab: Lab) -> None:
     section = section_of(near, far)
     ranks = standing_of(section)
     (gap,) = gaps(section, ranks)
-    assert str(gap) == finding_in_words(gap.comparison).replace("-", "\u2212")
-    assert str(gap).startswith("scripted/far and scripted/near differ on lab/ones")
+    text = verdict_text(gap.comparison).replace("-", "\u2212")
+    assert page_section_of(section, []).gap[0] == text
+    assert text.startswith("scripted/far and scripted/near differ on lab/ones")
     assert [place.name for place in ranks.places] == ["scripted/far", "scripted/near"]
     figure = accuracy_figure(section)
     assert [panel.model for panel in figure.panels] == ["scripted/near", "scripted/far"]
     page = report(lab, near, far)
     assert "How far do 2 models see?" in page
     assert page.count('name="shown"') == 2
-    assert str(gap) in html.unescape(page)
+    assert text in html.unescape(page)
     pairs = {table["name"]: table for table in data_of(page)["tables"]}["lab-ones-differences"]
     named = {tuple(row[:5]) for row in pairs["rows"] if row[1] == "model"}
     assert named == {
@@ -211,7 +211,7 @@ def test_models_that_see_alike(lab: Lab) -> None:
     same = [moved_run(lab, f"scripted/{name}") for name in ("one", "two")]
     section = section_of(*same)
     (gap,) = gaps(section, standing_of(section))
-    assert str(gap).startswith(
+    assert verdict_text(gap.comparison).startswith(
         "scripted/one and scripted/two are equivalent on lab/ones (mean of 2 "
     )
     other = lab.wanted(model="scripted/three", settings=Settings(seed=1))
@@ -267,9 +267,7 @@ def test_effects_hold_the_other_axes(lab: Lab) -> None:
         ("strategy", "direct", "cot_zero_shot", "separator comma"),
     ]
     assert all([row.n for row in one.compared.paired.lengths] == [4, 4] for one in found)
-    assert finding(section, section.runs[0], found).startswith(
-        "No change of separator or strategy "
-    )
+    assert moved_text(section.runs[0], found).startswith("No change of separator or strategy ")
 
 
 def test_effects_of_a_model_are_corrected_together(lab: Lab) -> None:

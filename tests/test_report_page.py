@@ -15,7 +15,6 @@ import pytest
 from eyechart.harness import errors
 from eyechart.harness.analysis import details
 from eyechart.harness.analysis.judged_run import read_run
-from eyechart.harness.analysis.run_text import run_finding
 from eyechart.harness.journal.manifest import MANIFEST, read_manifest
 from eyechart.harness.journal.record import SAMPLES
 from eyechart.harness.plan.plan import make_sample, plan
@@ -39,6 +38,7 @@ from eyechart.providers.base import BadRequestError, Reply, Request, Usage
 from eyechart.providers.naming import spelled
 from eyechart.providers.scripted import ScriptedProvider
 from tests.conftest import right
+from tests.said import headline
 
 if TYPE_CHECKING:
     from tests.conftest import Lab
@@ -287,7 +287,7 @@ def test_a_run_without_an_answer_has_a_page(lab: Lab, formats: tuple[str, ...]) 
     written = write_report([section_of(wanted.folder)], out, formats=formats, warn=lab.said.append)
     assert written[0] == out
     said = finding_of(out.read_text())
-    assert said == run_finding(read_run(wanted.folder))
+    assert said == headline(read_run(wanted.folder))
     assert said.startswith("No sample of lab/ones is scored")
 
 

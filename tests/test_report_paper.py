@@ -401,7 +401,7 @@ class TestTables:
             low, high = (round(100 * end) for end in row.difference_ci)
             difference = f"{round(100 * row.difference):+d} ({low:+d} to {high:+d})"
             assert f" & {difference.replace('-', '$-$')} & {p:.3f} \\\\" in table
-        assert latex_text(compared.finding) in text
+        assert latex_text(compared.findings[0].sentence) in text
         assert compared.to_markdown().count("| --- | ---: |") == len(here)
         both = lab.bench("compare", runs["tiny"], "--axis", "strategy=direct,cot_few_shot")
         paper = lab.bench(
@@ -437,7 +437,7 @@ class TestTables:
         assert printed.out.count("oracle/12 sees further |") == 2
         compared = eyechart.compare(list(map(eyechart.load_run, folders)))
         assert compared.to_markdown() == printed.out.rstrip("\n")
-        assert latex_text(compared.finding) in compared.to_latex()
+        assert latex_text(compared.findings[0].sentence) in compared.to_latex()
 
     def test_a_minus_is_a_minus(self) -> None:
         """Before a number, and not in a name."""

@@ -126,6 +126,8 @@ class Comparison:
     """Mean over the conditions."""
     readings_of: str = ""
     """The model as tables name its replies, where the other side is its likelihoods; else empty."""
+    runs: tuple[JudgedRun, ...] = ()
+    """The runs of both sides, in their order; one where its conditions are compared."""
     other_tests: int = 0
     """Tests of lines of other comparisons for which the p-values are corrected too."""
 
@@ -166,6 +168,7 @@ class Comparison:
             second=self.first,
             conditions=tuple(compared.swapped for compared in self.conditions),
             length=self.length.swapped,
+            runs=self.runs[::-1],
         )
 
     def is_at_floor(self, margin: float) -> bool:
@@ -239,7 +242,7 @@ def compare_runs(
         sides=sides,
         unpaired=unpaired,
     )
-    return replace(compared, readings_of=readings_of(first, second))
+    return replace(compared, readings_of=readings_of(first, second), runs=(first, second))
 
 
 def readings_of(first: JudgedRun, second: JudgedRun) -> str:
@@ -358,6 +361,7 @@ def _compare(
         threshold=threshold,
         conditions=tuple(compared),
         length=length,
+        runs=(run,),
     )
 
 

@@ -9,12 +9,11 @@ from typing import Literal, TypeAlias
 from eyechart.harness.analysis.comparison import Comparison
 from eyechart.harness.analysis.comparison_cells import number_text
 from eyechart.harness.analysis.effective_length import limited_by
+from eyechart.harness.analysis.findings.not_known import alike, facts, under
 from eyechart.harness.analysis.further import LengthDifference
-from eyechart.harness.analysis.not_known import alike, facts, under
 from eyechart.harness.analysis.paired import PairedArea
 from eyechart.harness.analysis.power import FROM, smallest_fall
 from eyechart.harness.analysis.signed import signed_end, with_ends
-from eyechart.harness.analysis.tokens_text import tokens_text
 from eyechart.harness.settings.judging import MARGIN
 from eyechart.harness.spec import varied_label
 from eyechart.providers.naming import named
@@ -23,7 +22,6 @@ Verdict: TypeAlias = Literal["limited", "further", "area", "equivalent", "lines"
 _LARGER = "has the larger area"
 _AT_LINES = "at single lengths"
 _LEAST_P = 0.001
-UNPAIRED = "unpaired: the replies are to different rows"
 
 
 def verdict_on(comparison: Comparison, margin: float | None) -> Verdict:
@@ -55,7 +53,7 @@ def _is_behind(comparison: Comparison) -> bool:
     return (comparison.length.further or larger) < 0
 
 
-def finding(comparison: Comparison, margin: float | None = MARGIN) -> str:
+def verdict_text(comparison: Comparison, margin: float | None = MARGIN) -> str:
     """The verdict in one sentence: who sees further, that the two differ, that they are equivalent,
     or that this is open; then the numbers that it follows from. `None` as `margin` leaves out
     whether they are equivalent.
@@ -105,9 +103,7 @@ def finding(comparison: Comparison, margin: float | None = MARGIN) -> str:
     else:
         differ = f"It is open whether {first} and {second} differ"
         said = [f"{differ}{of_model} on {where}: {no_further}", areas, within]
-    rows = "" if comparison.is_paired else UNPAIRED
-    said += [_of_lines(comparison), _each_way(comparison), _of_adaptive(comparison), rows]
-    said.append(tokens_text(comparison))
+    said += [_of_lines(comparison), _each_way(comparison)]
     return f"{'; '.join(filter(None, said))}."
 
 
@@ -284,20 +280,6 @@ def _tests(comparison: Comparison) -> str:
     count = len(comparison.lines) + comparison.other_tests
     return (
         f"{count:,} test{'s' * (count > 1)}{' of all compared runs' * (comparison.other_tests > 0)}"
-    )
-
-
-def _of_adaptive(comparison: Comparison) -> str:
-    """Which samples a comparison of adaptive runs uses; empty if no side is adaptive."""
-    conditions = comparison.conditions
-    adaptive = [one for one in conditions if one.adaptive and one.is_paired]
-    if not adaptive:
-        return ""
-    pairs = sum(line.n for compared in adaptive for line in compared.paired.lengths)
-    which = f" under {len(adaptive)} of {len(conditions)} conditions" * (len(conditions) > 1)
-    return (
-        f"at least one side is adaptive{which}, so lines are compared on the {pairs:,} samples "
-        "that both have there, and areas not at all"
     )
 
 

@@ -7,7 +7,6 @@ their order says nothing.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import NamedTuple
 from weakref import WeakKeyDictionary
 
@@ -16,7 +15,6 @@ import numpy as np
 from eyechart.harness.analysis.cell_table import cell_means
 from eyechart.harness.analysis.judged_run import JudgedRun
 from eyechart.harness.score.outcomes import SCORED_PLACES, Outcome
-from eyechart.providers.naming import turned_on
 
 _LEVEL = 0.005
 """About how often a run without a change is said to have one."""
@@ -33,32 +31,12 @@ class Drift(NamedTuple):
     p: float
     """Two-sided p-value, by permutation of the rows."""
 
-    def __str__(self) -> str:
-        worse = self.difference < 0
-        return (
-            f"The replies became {'worse' if worse else 'better'} in the course of the run: at "
-            f"equal lengths the accuracy on the later half of its rows is "
-            f"{abs(100 * self.difference):.0f} points {'lower' if worse else 'higher'} "
-            f"(p = {self.p:.2g}), "
-            "so the server may have changed."
-        )
-
 
 def drift(run: JudgedRun) -> Drift | None:
     """The change, computed once; `None` if none is shown, or the rows are not drawn."""
     if run not in _FOUND:
         _FOUND[run] = None if run.has_given_rows else _drift(run)
     return _FOUND[run]
-
-
-def drift_notes(runs: Sequence[tuple[str, JudgedRun]]) -> list[str]:
-    """A sentence for each of the named runs that has changed in its course."""
-    again = turned_on("fresh")
-    return [
-        f"{name}: {found} {again} asks everything again."
-        for name, run in runs
-        if (found := drift(run))
-    ]
 
 
 def _drift(run: JudgedRun) -> Drift | None:

@@ -8,6 +8,8 @@ from typing import NamedTuple
 
 from eyechart.harness.analysis.comparison import Comparison, ConditionComparison
 from eyechart.harness.analysis.curve import SIGNIFICANT
+from eyechart.harness.analysis.findings.finding import Finding, Kind
+from eyechart.harness.analysis.interval import Bound
 from eyechart.harness.analysis.paired import holm
 
 
@@ -78,31 +80,60 @@ def _sum(rows: Sequence[Known], length: int = 0) -> Known:
     return Known(length, *map(sum, zip(*(row[1:] for row in rows), strict=True)))
 
 
-def known_finding(comparison: Comparison) -> str:
+def known_and_not_said(comparison: Comparison) -> Finding | None:
     """Where a model's likelihoods have the right answer and its reply does not, with the number of
-    pairs for each case and both effective lengths; empty for any other comparison. A length is
+    pairs for each case and both effective lengths; `None` for any other comparison. A length is
     named if guesses would hardly have as many, with Holm's correction for all lengths.
     """
     rows = known(comparison)
     if not rows:
-        return ""
-    model, whole = comparison.readings_of, _sum(rows)
+        return None
     corrected = zip(rows, holm([row.p for row in rows]), strict=True)
     shown = [row for row, p in corrected if p < SIGNIFICANT]
-    if shown:
-        there = _sum(shown)
-        lengths = ", ".join(str(row.length) for row in shown)
-        said = f"{model} knows what it does not say at length{'s' * (len(shown) > 1)} {lengths}: "
-    else:
-        there = whole
-        said = f"It is not shown that {model} knows what it does not say: "
+    return KNOWN(
+        model=comparison.readings_of,
+        lengths=[row.length for row in shown],
+        there=_sum(shown or rows),
+        whole=_sum(rows),
+        sees_to=_lengths(comparison),
+        unit=comparison.unit,
+    )
+
+
+def _words(
+    *,
+    model: str,
+    lengths: Sequence[int],
+    there: Known,
+    whole: Known,
+    sees_to: Sequence[Bound],
+    unit: str,
+) -> str:
+    said = f"It is not shown that {model} knows what it does not say: "
+    if lengths:
+        at = f"length{'s' * (len(lengths) > 1)} {', '.join(map(str, lengths))}"
+        said = f"{model} knows what it does not say at {at}: "
     cases = (
         f"of {whole.both + whole.only_said + whole.not_said:,} pairs both readings are right in "
         f"{whole.both:,}, only the reply in {whole.only_said:,}, only the likelihood in "
         f"{whole.only_known:,}, neither in {whole.neither:,}"
     )
-    where = " there" if shown else ""
-    return f"{said}{_wrong(there, where)}; {cases}{_lengths(comparison)}."
+    sees = ""
+    if sees_to:
+        by_replies, by_likelihoods = sees_to
+        sees = (
+            f"; it sees to {by_replies.counted(unit)} by its replies and to {by_likelihoods.words} "
+            "by its likelihoods"
+        )
+    return f"{said}{_wrong(there, ' there' if lengths else '')}; {cases}{sees}."
+
+
+KNOWN = Kind(
+    "known and not said",
+    "result",
+    "where the likelihoods of a model have the right answer and its replies do not",
+    _words,
+)
 
 
 def _wrong(there: Known, where: str) -> str:
@@ -117,18 +148,15 @@ def _wrong(there: Known, where: str) -> str:
     )
 
 
-def _lengths(comparison: Comparison) -> str:
-    """Both effective lengths; empty over several conditions, or where one is not known."""
+def _lengths(comparison: Comparison) -> list[Bound]:
+    """The effective lengths by replies and by likelihoods; empty over several conditions, or where
+    one is not known.
+    """
     if len(comparison.conditions) > 1 or comparison.length.is_limited:
-        return ""
+        return []
     (compared,) = comparison.conditions
     sides = [compared.length.first, compared.length.second]
     if compared.paired.pair[0].guessed is not None:
         sides.reverse()
-    said, chosen = sides
-    if said is None or chosen is None:
-        return ""
-    return (
-        f"; it sees to {said.counted(comparison.unit)} by its replies and to "
-        f"{chosen.words} by its likelihoods"
-    )
+    found = [one for one in sides if one is not None]
+    return found if len(found) == len(sides) else []

@@ -14,6 +14,7 @@ from pathlib import Path
 
 from eyechart.harness.analysis.adaptive import around_crossing
 from eyechart.harness.analysis.family import Ranked, Ranking
+from eyechart.harness.analysis.findings.finding import listed
 from eyechart.harness.analysis.judged_run import JudgedRun
 from eyechart.harness.analysis.next_pairs import (
     Counts,
@@ -23,7 +24,6 @@ from eyechart.harness.analysis.next_pairs import (
     is_found,
     planned,
 )
-from eyechart.harness.analysis.not_known import listed
 from eyechart.harness.plan.selection import MOST_SAMPLES
 from eyechart.harness.spec import CellKey, Condition
 

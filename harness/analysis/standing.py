@@ -89,8 +89,8 @@ class Standing:
     without a single threshold is in none of them."""
     unpaired: int
     """Those among them whose models have recorded replies to different rows."""
-    behind_first: int
-    """Models that, by test, see less far than the first one."""
+    further: Sequence[Sequence[int]]
+    """For each model of the ranking the places of those that, by test, see less far."""
     apart: int
     """Pairs that cannot be compared, because the models were asked other samples."""
 
@@ -171,7 +171,7 @@ def standing(
         complete,
         len(tested),
         len(other_rows & set(tested)),
-        len(further[0]) if ranked else 0,
+        further,
         len(pairs) - len(signs),
     )
 

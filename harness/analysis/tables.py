@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -15,13 +16,17 @@ from eyechart.harness.analysis.at_length import AT_COLUMNS, at_length, is_descri
 from eyechart.harness.analysis.capacity import STATISTIC, capacity_columns
 from eyechart.harness.analysis.cell_table import cell_means
 from eyechart.harness.analysis.cells import csv_text
+from eyechart.harness.analysis.comparison import Comparison
 from eyechart.harness.analysis.cost_at import cost_of_reply_at
 from eyechart.harness.analysis.effective_length import EffectiveLength
+from eyechart.harness.analysis.findings.finding import Finding
 from eyechart.harness.analysis.in_tokens import token_columns
 from eyechart.harness.analysis.interval import Bound, Span
 from eyechart.harness.analysis.judged_run import JudgedCondition, JudgedRun
+from eyechart.harness.analysis.known import Known
 from eyechart.harness.analysis.order import OrderOfLine
 from eyechart.harness.analysis.overall import overall
+from eyechart.harness.analysis.tokens_of_row import PairTokens, TokensASymbol
 from eyechart.harness.journal.files import replace_file
 from eyechart.harness.score.outcomes import NOT_SCORED
 from eyechart.harness.settings.judging import THRESHOLD
@@ -196,6 +201,35 @@ def _near_and_apart(judged: JudgedCondition, threshold: float) -> dict[str, floa
         **_length_columns("near_length", near.length, near.length_ci),
         **_length_columns("apart_length", apart.length, apart.length_ci),
     }
+
+
+def finding_columns(finding: Finding) -> dict[str, Any]:
+    """A finding as a document: `kind`, `level`, `facts`, `sentence`, `remedy`, and `runs`."""
+    return {
+        "kind": finding.kind,
+        "level": finding.level,
+        "facts": {name: _plain(value) for name, value in finding.facts.items()},
+        "sentence": finding.sentence,
+        "remedy": finding.remedy or None,
+        "runs": list(finding.names),
+    }
+
+
+def _plain(value: Any) -> Any:
+    """A fact as numbers, texts, lists and mappings."""
+    if isinstance(value, EffectiveLength):
+        return estimate_columns(value, adaptive=False)
+    if isinstance(value, Comparison):
+        return {"task": value.task, "first": value.first, "second": value.second}
+    if isinstance(value, Bound | PairTokens | TokensASymbol):
+        return asdict(value)
+    if isinstance(value, Known):
+        return value._asdict()
+    if isinstance(value, Mapping):
+        return {str(name): _plain(one) for name, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(one) for one in value]
+    return value
 
 
 def diagnosis_table(run: JudgedRun) -> pd.DataFrame:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
-from eyechart.harness.analysis.comparison import Comparison
-from eyechart.harness.analysis.judged_run import JudgedCondition, JudgedRun
-from eyechart.harness.analysis.not_known import MOST_NAMES
+from eyechart.harness.analysis.findings.finding import Finding, Kind
+from eyechart.harness.analysis.judged_run import JudgedCondition
 from eyechart.harness.analysis.tokens_of_row import PairTokens, TokensASymbol, differ, writes_rows
 from eyechart.harness.spec import Condition
 from eyechart.harness.spec.unit import singular
@@ -25,13 +24,7 @@ def how(tokens: Iterable[TokensASymbol | None]) -> str:
     return " or ".join(text for source, text in HOW.items() if source in sources)
 
 
-def tokens_text(comparison: Comparison) -> str:
-    """What `confounded` says of it."""
-    pairs = [compared.tokens for compared in comparison.conditions]
-    return confounded(pairs, (comparison.first, comparison.second), comparison.unit)
-
-
-def confounded(pairs: Sequence[PairTokens], names: tuple[str, str], unit: str) -> str:
+def confounded(pairs: Sequence[PairTokens], names: Sequence[str], unit: str) -> str:
     """That a comparison of two models, or of two values of an axis, is also one of tokens a symbol,
     with both values; or that this is not known, for an axis that says how rows are written. Empty
     otherwise. `pairs` are the tokens under each condition.
@@ -56,7 +49,7 @@ def _same(axis: str) -> str:
     return "so the effect of the model is confounded with that of its tokenizer"
 
 
-def _sides(pairs: Sequence[PairTokens], names: tuple[str, str], unit: str) -> str:
+def _sides(pairs: Sequence[PairTokens], names: Sequence[str], unit: str) -> str:
     """`a symbol is 2.00 tokens with A and 0.34 with B, estimated from usage`."""
     word = "with" if pairs[0].axis else "for"
     known = [pair for pair in pairs if pair.is_known]
@@ -74,30 +67,20 @@ def _range(tokens: Iterable[TokensASymbol | None]) -> str:
     return " to ".join(dict.fromkeys((texts[0], texts[-1])))
 
 
-def table_notes(judged: Sequence[JudgedCondition]) -> list[str]:
-    """Notes under a table of the conditions of one run: where neighbouring symbols share tokens,
-    where values of an axis differ in tokens a symbol; and where they may differ, since they say how
-    rows are written.
+def of_conditions(judged: Sequence[JudgedCondition]) -> Iterator[Finding]:
+    """Where, under the conditions of one run, neighbouring symbols share tokens; where values of an
+    axis differ in tokens a symbol; and where they may differ, since they say how rows are written.
     """
     if not judged:
-        return []
+        return
     spec = judged[0].run.spec
-    merged = [one for one in judged if one.tokens_a_symbol and one.tokens_a_symbol.is_merged]
-    notes = []
-    if merged:
-        few = _range(one.tokens_a_symbol for one in merged)
-        where = f" under {len(merged)} of {len(judged)} conditions" * (len(judged) > 1)
-        notes.append(
-            f"Neighbouring {spec.unit} share tokens{where}: {few} tokens a {singular(spec.unit)}, "
-            f"{how(one.tokens_a_symbol for one in merged)}. The model gets lumps of {spec.unit} "
-            "there."
-        )
     tokens = [one.tokens_a_symbol for one in judged]
-    if axes := [axis for axis in spec.axes if _moves_tokens(judged, axis)]:
-        notes.append(
-            f"Tokens a {singular(spec.unit)} differ by {_named(axes)} ({_range(tokens)}, "
-            f"{how(tokens)}), so {_of_tokenizer(axes)}."
+    if merged := [one for one in tokens if one and one.is_merged]:
+        yield SHARED_TOKENS(
+            unit=spec.unit, tokens=merged, found=len(merged), conditions=len(judged)
         )
+    if axes := [axis for axis in spec.axes if _moves_tokens(judged, axis)]:
+        yield OTHER_TOKENS(unit=spec.unit, axes=axes, tokens=[one for one in tokens if one])
     unknown = [one for one in judged if one.tokens_a_symbol is None]
     axes = [
         axis
@@ -105,22 +88,45 @@ def table_notes(judged: Sequence[JudgedCondition]) -> list[str]:
         if writes_rows(spec, axis) and len({one.condition[axis] for one in unknown}) > 1
     ]
     if axes:
-        notes.append(f"Tokens a {singular(spec.unit)} are not known, so {_of_tokenizer(axes)}.")
-    return notes
+        yield UNKNOWN_TOKENS(unit=spec.unit, axes=axes)
 
 
-def notes_of_runs(named: Sequence[tuple[str, JudgedRun]]) -> list[str]:
-    """The `table_notes` of several runs, each once, with the names of its runs or their number."""
-    runs_of: dict[str, list[str]] = {}
-    for name, run in named:
-        for note in table_notes(list(run.conditions.values())):
-            runs_of.setdefault(note, []).append(name)
-    return [
-        note
-        if len(named) == 1
-        else f"{', '.join(names) if len(names) <= MOST_NAMES else f'{len(names)} runs'}: {note}"
-        for note, names in runs_of.items()
-    ]
+def _shared(*, unit: str, tokens: Sequence[TokensASymbol], found: int, conditions: int) -> str:
+    where = f" under {found} of {conditions} conditions" * (conditions > 1)
+    return (
+        f"Neighbouring {unit} share tokens{where}: {_range(tokens)} tokens a {singular(unit)}, "
+        f"{how(tokens)}. The model gets lumps of {unit} there."
+    )
+
+
+SHARED_TOKENS = Kind("shared tokens", "note", "neighbouring symbols share tokens", _shared)
+
+
+def _other(*, unit: str, axes: Sequence[str], tokens: Sequence[TokensASymbol]) -> str:
+    return (
+        f"Tokens a {singular(unit)} differ by {_named(axes)} ({_range(tokens)}, {how(tokens)}), so "
+        f"{_of_tokenizer(axes)}."
+    )
+
+
+OTHER_TOKENS = Kind(
+    "other tokens",
+    "note",
+    "conditions differ in tokens a symbol, so their effect is confounded with the tokenizer's",
+    _other,
+)
+
+
+def _unknown(*, unit: str, axes: Sequence[str]) -> str:
+    return f"Tokens a {singular(unit)} are not known, so {_of_tokenizer(axes)}."
+
+
+UNKNOWN_TOKENS = Kind(
+    "unknown tokens",
+    "note",
+    "rows are written in several ways, and tokens a symbol are not known",
+    _unknown,
+)
 
 
 def _moves_tokens(judged: Sequence[JudgedCondition], axis: str) -> bool:

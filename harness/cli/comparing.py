@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from eyechart.harness.analysis.comparability import names_of
 from eyechart.harness.analysis.comparison import (
     Change,
     Comparison,
@@ -17,27 +16,25 @@ from eyechart.harness.analysis.comparison import (
     compare_runs,
 )
 from eyechart.harness.analysis.comparison_table import comparison_table, sized_table
-from eyechart.harness.analysis.comparison_text import finding
-from eyechart.harness.analysis.drift import drift_notes
 from eyechart.harness.analysis.family import Ranking, rank_runs
+from eyechart.harness.analysis.findings.pair import of_pair
+from eyechart.harness.analysis.findings.ranks import of_ranking
 from eyechart.harness.analysis.in_tokens import token_columns
 from eyechart.harness.analysis.judged_run import JudgedRun
-from eyechart.harness.analysis.known import known_finding
 from eyechart.harness.analysis.paired import PairedArea
-from eyechart.harness.analysis.run_text import (
-    reading_note,
-    recorded_note,
-    refused_notes,
-    several_models_notes,
+from eyechart.harness.analysis.tables import (
+    estimate_columns,
+    finding_columns,
+    to_csv,
 )
-from eyechart.harness.analysis.tables import estimate_columns, to_csv
 from eyechart.harness.cli.asked_dry_run import show_asking
 from eyechart.harness.cli.comparison_tables import print_comparison, print_ranking
 from eyechart.harness.cli.documents import print_document, rows_of
+from eyechart.harness.cli.findings import tell_findings
 from eyechart.harness.cli.following import page_next
 from eyechart.harness.cli.progress import LiveDisplay, counting
 from eyechart.harness.cli.readable import Reading
-from eyechart.harness.cli.terminal import echo, say, take_logs, tell, warn
+from eyechart.harness.cli.terminal import echo, say, take_logs, warn
 from eyechart.harness.cli.verbs import check_output
 from eyechart.harness.errors import COMPLETE, INCOMPLETE, UsageError
 from eyechart.harness.face.asked_pair import Asking
@@ -70,6 +67,7 @@ def compare(
     asking: Limits | None,
     settle: str | None,
     is_dry: bool,
+    all_findings: bool,
     form: str | None,
 ) -> int:
     """Prints the differences between runs, or between two conditions of each run, and writes them
@@ -80,7 +78,8 @@ def compare(
     samples that were asked have no reply. With `form` the tables are those of a paper, alone.
     """
     threshold = reading.threshold
-    _check_output(None if is_dry else output, form, as_json=as_json)
+    others = {"--json": as_json, "--all-findings": all_findings}
+    _check_output(None if is_dry else output, form, others)
     _check(len(folders), axis, margin, fail_if, asks=asking is not None)
     is_short = False
     if asking is not None:
@@ -104,8 +103,7 @@ def compare(
     elif form is not None:
         _print_for_paper(comparisons, ranking, margin, form)
     else:
-        _print(comparisons, ranking, margin)
-        _tell_notes(runs, axis)
+        _print(comparisons, ranking, margin, all_findings=all_findings)
     if output is not None:
         to_csv(comparison_table(comparisons, margin), output)
     if not as_json and form is None:
@@ -121,14 +119,14 @@ def compare(
     return INCOMPLETE if failing or is_short else COMPLETE
 
 
-def _check_output(output: Path | None, form: str | None, *, as_json: bool) -> None:
+def _check_output(output: Path | None, form: str | None, others: Mapping[str, object]) -> None:
     """Raises an `EyechartError` for a file that cannot be written, or would be lost, and for a
     form that there is not.
     """
     if form is not None:
         from eyechart.harness.cli.paper import check_form
 
-        check_form(form, {"--json": as_json})
+        check_form(form, others)
     check_output("-o", output, ",".join(COMPARISON[:5]).encode())
     if output is not None and output.suffix != ".csv":
         raise UsageError(f"-o {str(output)!r} is no .csv file, the only kind that is written")
@@ -174,30 +172,6 @@ def check_margin(margin: float) -> None:
         raise UsageError(f"--margin is a share of accuracy, above 0 and below 1, not {margin:g}")
 
 
-def _lines_apart(runs: Sequence[JudgedRun], names: Sequence[str]) -> str:
-    """The note on lines that only one of two runs has. Empty for more runs, for adaptive runs,
-    which choose their lines, and if there are no such lines.
-    """
-    if len(runs) != _TWO or any(run.manifest.adaptive for run in runs):
-        return ""
-    first, second = ({(cell.condition, cell.line) for cell in run.manifest.cells} for run in runs)
-    both = {condition for condition, _ in first} & {condition for condition, _ in second}
-    apart = [
-        (name, len({line for condition, line in mine - others if condition in both}))
-        for name, mine, others in ((names[0], first, second), (names[1], second, first))
-    ]
-    if not any(number for _, number in apart):
-        return ""
-    counts = " and ".join(
-        f"{number} line{'s' * (number != 1)} of {name}" for name, number in apart if number
-    )
-    return (
-        f"Left out: {counts}, which the other run does not have. Lines are compared where both "
-        "runs have them: ask both with the same --lengths and --spread, or import with --field "
-        "line=…."
-    )
-
-
 def _comparisons(runs: Sequence[JudgedRun], axis: str | None, threshold: float) -> list[Comparison]:
     if axis is None:
         return [compare_runs(runs[0], runs[1], threshold, unpaired=True)]
@@ -205,14 +179,20 @@ def _comparisons(runs: Sequence[JudgedRun], axis: str | None, threshold: float) 
     return [compare_conditions(run, name, values, threshold, unpaired=True) for run in runs]
 
 
-def _print(comparisons: Sequence[Comparison], ranking: Ranking | None, margin: float) -> None:
+def _print(
+    comparisons: Sequence[Comparison],
+    ranking: Ranking | None,
+    margin: float,
+    *,
+    all_findings: bool,
+) -> None:
     if ranking is not None:
         print_ranking(ranking, margin)
-    else:
-        for comparison in comparisons:
-            print_comparison(comparison, margin)
-    for sentence in filter(None, map(known_finding, comparisons)):
-        tell(sentence)
+        tell_findings(of_ranking(ranking, margin), is_all=all_findings)
+        return
+    for comparison in comparisons:
+        print_comparison(comparison)
+        tell_findings(of_pair(comparison, margin), is_all=all_findings)
 
 
 def _print_for_paper(
@@ -226,16 +206,6 @@ def _print_for_paper(
         print_tables([ranking_tables(ranking, margin)], form)
     else:
         print_tables((comparison_tables(one, margin) for one in comparisons), form)
-
-
-def _tell_notes(runs: Sequence[JudgedRun], axis: str | None) -> None:
-    names = names_of(runs) if axis is None else [run.manifest.model for run in runs]
-    named_runs = list(zip(names, runs, strict=True))
-    apart = _lines_apart(runs, names) if axis is None else ""
-    notes = (recorded_note(named_runs), reading_note(named_runs), *drift_notes(named_runs))
-    served = (*several_models_notes(named_runs), *refused_notes(named_runs))
-    for note in filter(None, (*notes, *served, apart)):
-        tell(note)
 
 
 def _document(
@@ -272,6 +242,7 @@ def _document(
             for place, ranked in enumerate(ranking.runs)
             for best, last in [ranking.ranks(place) or (None, None)]
         ]
+        document["findings"] = [*map(finding_columns, of_ranking(ranking, margin))]
     document["pairs"] = pair_documents(comparisons, margin)
     return document
 
@@ -314,9 +285,8 @@ def _pair(comparison: Comparison, margin: float) -> dict[str, Any]:
         "p_holm": length.p,
         **_area(comparison.area),
         "second_is": comparison.change(margin),
-        "finding": finding(comparison, margin),
         "paired": comparison.is_paired,
-        "known_not_said": known_finding(comparison) or None,
+        "findings": [*map(finding_columns, of_pair(comparison, margin))],
     }
 
 

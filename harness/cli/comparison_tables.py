@@ -18,14 +18,11 @@ from eyechart.harness.analysis.comparison_cells import (
     points_cell,
     seen_cell,
 )
-from eyechart.harness.analysis.comparison_text import finding
 from eyechart.harness.analysis.comparison_text import p_text as in_text
 from eyechart.harness.analysis.curve import SIGNIFICANT
-from eyechart.harness.analysis.effective_length import few
 from eyechart.harness.analysis.family import Ranking, ranks_text
 from eyechart.harness.analysis.further import LengthDifference
 from eyechart.harness.analysis.paired import LineDifference, PairedArea
-from eyechart.harness.analysis.run_text import not_by_length, ranking_finding, ranking_notes
 from eyechart.harness.analysis.signed import points_text
 from eyechart.harness.cli.layout import Column, letters, show_blocks, show_title
 from eyechart.harness.cli.tables import INTERVAL, sees_text
@@ -33,8 +30,8 @@ from eyechart.harness.cli.terminal import tell
 from eyechart.harness.spec import varied_axes
 
 
-def print_comparison(comparison: Comparison, margin: float) -> None:
-    """Prints for each condition its lines, and effective lengths and areas; then the finding."""
+def print_comparison(comparison: Comparison) -> None:
+    """Prints for each condition its lines, and effective lengths and areas."""
     for compared in comparison.conditions:
         sides = f"{comparison.first} against {comparison.second}"
         fixed = [f"{axis}={value}" for axis, value in compared.condition.items()]
@@ -44,11 +41,7 @@ def print_comparison(comparison: Comparison, margin: float) -> None:
             show_blocks([first], columns)
         first, *columns = _lengths(comparison, compared)
         show_blocks([first], columns)
-        pairs = sum(row.n for row, _ in compared.lines)
-        if compared.is_paired and (note := few(pairs, compared.rows)):
-            tell(f"The pairs are {note}.")
     _tell_of_factors(compared.length for compared in comparison.conditions)
-    tell(finding(comparison, margin))
 
 
 def _lines(compared: ConditionComparison) -> list[Column]:
@@ -110,7 +103,7 @@ def _tell_of_factors(lengths: Iterable[LengthDifference]) -> None:
 
 def print_ranking(ranking: Ranking, margin: float) -> None:
     """Prints the runs by effective length under letters, then each pair of them, then the verdict
-    on each run compared with the one named first, and the finding.
+    on each run compared with the one named first.
     """
     names = letters(len(ranking.runs))
     task, count = ranking.runs[0].run.manifest.task, len(ranking.runs)
@@ -147,11 +140,6 @@ def print_ranking(ranking: Ranking, margin: float) -> None:
     ]
     show_blocks([Column([""], [names[place] for place, _ in others], "left")], columns)
     _tell_of_factors(comparison.length for comparison in ranking.comparisons.values())
-    if note := not_by_length(ranking, margin):
-        tell(note)
-    tell(ranking_finding(ranking))
-    for note in ranking_notes(ranking):
-        tell(note)
 
 
 def _area_points(area: PairedArea | None) -> str:

@@ -58,13 +58,12 @@ def run_document(
     """A judged run: who was asked what, the rows of its two tables, and the accuracy at each length
     `at`.
     """
-    from eyechart.harness.analysis.confidence_text import confidence_finding
-    from eyechart.harness.analysis.drift import drift
-    from eyechart.harness.analysis.run_text import run_finding
+    from eyechart.harness.analysis.findings.of_run import findings
     from eyechart.harness.analysis.tables import (
         at_table,
         cells_table,
         effective_length_table,
+        finding_columns,
     )
 
     threshold = threshold or THRESHOLD
@@ -74,18 +73,15 @@ def run_document(
         "task": manifest.task,
         "task_version": manifest.task_version,
         "draws": run.draws,
-        "drawn": None if run.drawn is None else asdict(run.drawn) | {"text": str(run.drawn)},
         "settings": manifest.settings,
         "recorded": None if manifest.recorded is None else asdict(manifest.recorded),
         "folder": run.folder,
         "missing": run.missing,
         "threshold": threshold,
-        "finding": run_finding(run, threshold),
-        "confidence": confidence_finding(run, threshold),
+        "findings": [*map(finding_columns, findings(run, threshold))],
         "conditions": rows_of(effective_length_table(run, threshold)),
         "cells": rows_of(cells_table(run, threshold)),
         "right_at": rows_of(at_table(run, threshold, at)),
-        "drift": None if (found := drift(run)) is None else found._asdict() | {"text": str(found)},
     }
 
 

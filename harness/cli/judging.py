@@ -11,6 +11,7 @@ import typer
 from eyechart.harness.cli.completion import complete_runs, one_of
 from eyechart.harness.cli.options import (
     ASKING,
+    AllFindingsOption,
     AtOption,
     DryAskOption,
     JsonOption,
@@ -78,6 +79,7 @@ def score(
     at: AtOption = None,
     tasks: OwnTasksOption = "",
     run_kept_code: RunKeptCodeOption = False,
+    all_findings: AllFindingsOption = False,
     form: TableFormOption = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -88,11 +90,15 @@ def score(
     from eyechart.harness.cli import paper, results
 
     if form is not None:
-        paper.check_form(form, {"--json": as_json, "--by": by, "--at": at})
+        paper.check_form(
+            form, {"--json": as_json, "--by": by, "--at": at, "--all-findings": all_findings}
+        )
     reading = results.reading_of(threshold=threshold, tasks=tasks, run_kept_code=run_kept_code)
     if form is not None:
         raise typer.Exit(paper.tables(runs, form, reading))
-    raise typer.Exit(results.score(runs, reading, by=by, at=at or (), as_json=as_json))
+    raise typer.Exit(
+        results.score(runs, reading, by=by, at=at or (), all_findings=all_findings, as_json=as_json)
+    )
 
 
 @takes(*ASKING, max_connections=None)
@@ -132,6 +138,7 @@ def compare(
     dry_run: DryAskOption = False,
     tasks: OwnTasksOption = "",
     run_kept_code: RunKeptCodeOption = False,
+    all_findings: AllFindingsOption = False,
     form: TableFormOption = None,
     as_json: Annotated[
         bool, typer.Option("--json", help="Print one JSON document, of all pairs.")
@@ -180,6 +187,7 @@ def compare(
             asking=asking,
             settle=settle,
             is_dry=dry_run,
+            all_findings=all_findings,
             form=form,
         )
     )
@@ -221,6 +229,7 @@ def leaderboard(
             help="The page has all rows of the file, and no charts or samples: it opens quickly.",
         ),
     ] = False,
+    all_findings: AllFindingsOption = False,
     form: TableFormOption = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -236,7 +245,7 @@ def leaderboard(
     from eyechart.harness.cli import paper, results
 
     if form is not None:
-        paper.check_form(form, {"--json": as_json})
+        paper.check_form(form, {"--json": as_json, "--all-findings": all_findings})
     reading = results.reading_of(threshold=threshold, tasks=tasks, run_kept_code=run_kept_code)
     raise typer.Exit(
         board.leaderboard(
@@ -247,6 +256,7 @@ def leaderboard(
             reading=reading,
             at=at or (),
             ranks_only=ranks_only,
+            all_findings=all_findings,
             form=form,
             as_json=as_json,
         )

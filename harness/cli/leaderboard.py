@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from eyechart.harness.analysis.at_length import at_length
 from eyechart.harness.analysis.cost_at import cost_of_reply_at
+from eyechart.harness.analysis.findings.ranks import of_standing
 from eyechart.harness.analysis.in_tokens import token_columns
 from eyechart.harness.analysis.judged_run import JudgedRun, part_of
 from eyechart.harness.analysis.leaderboard import enter_standings, merge, run_rows
@@ -25,7 +26,7 @@ from eyechart.harness.analysis.leaderboard_file import (
     write_leaderboard,
 )
 from eyechart.harness.analysis.standing import Place, Standing
-from eyechart.harness.analysis.tables import estimate_columns
+from eyechart.harness.analysis.tables import estimate_columns, finding_columns
 from eyechart.harness.cli.documents import print_document
 from eyechart.harness.cli.readable import Reading
 from eyechart.harness.cli.standing_tables import print_standings
@@ -68,6 +69,7 @@ def leaderboard(
     reading: Reading,
     at: Sequence[int],
     ranks_only: bool,
+    all_findings: bool,
     form: str | None,
     as_json: bool,
 ) -> int:
@@ -96,7 +98,7 @@ def leaderboard(
     elif form is not None:
         _print_for_paper(ranked, at, form)
     elif used or not folders:
-        print_standings(ranked, at)
+        print_standings(ranked, at, all_findings=all_findings)
         print_files(output, has_page=bool(ranked))
         if readme is not None:
             echo(str(readme))
@@ -295,6 +297,7 @@ def document(output: Path, ranked: Iterable[Section], at: Sequence[int] = ()) ->
                 "condition": standing.condition.label,
                 "unit": standing.ranking.unit,
                 "tests": standing.tests,
+                "findings": [*map(finding_columns, of_standing(standing, section.threshold))],
                 "models": [
                     _ranked(place, standing, section.threshold, at) for place in standing.places
                 ],

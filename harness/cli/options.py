@@ -318,6 +318,13 @@ DryAskOption = Annotated[
         "--dry-run", help="With --ask: show what it would ask and what that costs; send nothing."
     ),
 ]
+AllFindingsOption = Annotated[
+    bool,
+    typer.Option(
+        "--all-findings",
+        help="Print all findings, and not only warnings and the first three.",
+    ),
+]
 JsonOption = Annotated[
     bool, typer.Option("--json", help="Print one JSON document, as docs/json.md says.")
 ]

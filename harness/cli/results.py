@@ -6,29 +6,17 @@ from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Any
 
-from eyechart.harness.analysis.confidence_text import confidence_finding
-from eyechart.harness.analysis.drift import drift_notes
+from eyechart.harness.analysis.findings.of_run import findings
 from eyechart.harness.analysis.grouped import grouped
 from eyechart.harness.analysis.judged_run import JudgedRun
 from eyechart.harness.analysis.results import change_lines, changes, write_results
-from eyechart.harness.analysis.run_text import (
-    cut_notes,
-    missing_notes,
-    reading_note,
-    refused_notes,
-    remedies,
-    run_finding,
-    several_models_notes,
-)
-from eyechart.harness.analysis.same_mistake import same_mistake_notes
 from eyechart.harness.analysis.tables import to_csv
-from eyechart.harness.analysis.tokens_text import table_notes
-from eyechart.harness.analysis.unread import unread_lines
 from eyechart.harness.cli.documents import print_document, rows_of, run_document
+from eyechart.harness.cli.findings import ALL, tell_findings
 from eyechart.harness.cli.following import Followed, after_runs, followed
 from eyechart.harness.cli.readable import Reading
 from eyechart.harness.cli.tables import print_groups, print_table
-from eyechart.harness.cli.terminal import echo, say, tell, warn
+from eyechart.harness.cli.terminal import echo, say, warn
 from eyechart.harness.cli.verbs import PAGE, check_drawing, check_output
 from eyechart.harness.errors import COMPLETE, INCOMPLETE, UsageError
 from eyechart.harness.face.arguments import read_threshold
@@ -45,7 +33,13 @@ def reading_of(*, threshold: float, tasks: str, run_kept_code: bool) -> Reading:
 
 
 def score(
-    folders: Sequence[Path], reading: Reading, *, by: str | None, at: Sequence[int], as_json: bool
+    folders: Sequence[Path],
+    reading: Reading,
+    *,
+    by: str | None,
+    at: Sequence[int],
+    all_findings: bool,
+    as_json: bool,
 ) -> int:
     """Judges runs again and rewrites their tables, with one more for the metadata `by`; shows the
     accuracy at each length `at`. Prints the tables, or one document.
@@ -59,7 +53,7 @@ def score(
             documents.append(_score_document(run, reading, by, at))
         else:
             say(*change_lines(run))
-            followed_runs.append(show_run(run, reading.threshold, at=at))
+            followed_runs.append(show_run(run, reading.threshold, at=at, all_findings=all_findings))
             if by is not None:
                 _show_groups(run, by, reading)
         missing += run.missing
@@ -93,31 +87,18 @@ def show_run(
     conditions: Collection[Condition] | None = None,
     *,
     at: Sequence[int] = (),
-    shows_unread: bool = True,
+    all_findings: bool = False,
 ) -> Followed:
-    """Writes the result files of a run and prints what is unread, its tables, only of `conditions`
-    if given, and its finding. Returns what the next command depends on.
+    """Writes the result files of a run and prints its tables, only of `conditions` if given, and
+    its findings. Returns what the next command depends on.
     """
     path = write_results(judged_run, threshold)
-    if shows_unread:
-        echo(*unread_lines(judged_run))
     print_table(judged_run, threshold, conditions, at=at)
-    tell(run_finding(judged_run, threshold, conditions))
-    for note in table_notes(judged_run.shown(conditions)):
-        tell(note)
-    for remedy in remedies(judged_run, threshold, conditions):
-        tell(f"To know it, {remedy}.")
-    named = [(judged_run.manifest.model, judged_run)]
-    served = (*several_models_notes(named), *drift_notes(named))
-    notes = (*missing_notes(named), *cut_notes(named), *same_mistake_notes(named), *served)
-    for note in filter(None, (*notes, *refused_notes(named), reading_note(named))):
-        tell(note)
-    if sure := confidence_finding(judged_run, threshold, conditions):
-        tell(sure)
-    if judged_run.drawn is not None:
-        tell(str(judged_run.drawn))
-    if (recorded := judged_run.manifest.recorded) is not None:
-        tell(f"The replies were {recorded}, and not asked.")
+    tell_findings(
+        findings(judged_run, threshold, conditions),
+        is_all=all_findings,
+        rest=f"bench score {ALL} {judged_run.folder}",
+    )
     echo(str(path), "")
     return followed(judged_run)
 
@@ -160,9 +141,6 @@ def report(folders: Sequence[Path], output: Path, formats: Sequence[str], readin
     runs = [*reading.runs(named, unread)]
     for kind in kinds:
         check_drawing("--format", kind)
-    for run in runs:
-        if lines := unread_lines(run):
-            say(f"{run.manifest.model} on {run.manifest.task}:", *lines)
     shown = [run for run in {run.folder: run for run in runs}.values() if run.manifest.cells]
     written = write_report(
         sections(shown, reading.threshold),

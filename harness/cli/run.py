@@ -15,7 +15,6 @@ from eyechart.harness.face.run_options import RunOptions
 from eyechart.harness.face.tracking import log_run
 from eyechart.harness.plan.cost import Budget
 from eyechart.harness.plan.plan import Plan
-from eyechart.harness.run.first_replies import FirstRepliesError
 from eyechart.harness.run.progress import RunOutcome
 from eyechart.harness.run.run_request import RunRequest
 from eyechart.harness.score.outcomes import Outcome
@@ -66,11 +65,7 @@ def show_asked(job: Job, asked: Asked, *, spent_before: float = 0.0, is_quiet: b
     begun = asked.begun
     try:
         _share_log([request.server_log for request in begun.values()])
-        is_stopped = isinstance(asked.ended_by, FirstRepliesError)
-        runs = [
-            _show(request, options, as_json=is_quiet, is_stopped=is_stopped)
-            for request in begun.values()
-        ]
+        runs = [_show(request, options, as_json=is_quiet) for request in begun.values()]
         _say_how_it_went(asked.outcomes)
         if budget.spent > spent_before:
             _say_cost(budget, budget.spent - spent_before)
@@ -151,13 +146,12 @@ def _share_log(logs: Sequence[Path]) -> None:
                 log.hardlink_to(logs[0])
 
 
-def _show(request: RunRequest, options: RunOptions, *, as_json: bool, is_stopped: bool) -> Shown:
+def _show(request: RunRequest, options: RunOptions, *, as_json: bool) -> Shown:
     """Judges a run; writes its result files, shows its tables, unless `as_json`, and logs it to
-    trackers. If the first replies have stopped it, the message about that shows them.
+    trackers.
     """
     from eyechart.harness.analysis.judged_run import read_run
     from eyechart.harness.analysis.results import write_results
-    from eyechart.harness.analysis.unread import unread_lines
     from eyechart.harness.cli.documents import run_document
     from eyechart.harness.cli.ending import headline
     from eyechart.harness.cli.following import followed
@@ -169,12 +163,11 @@ def _show(request: RunRequest, options: RunOptions, *, as_json: bool, is_stopped
         warn(more)
     if as_json:
         write_results(run)
-        say(*([] if is_stopped else unread_lines(run)))
         document = run_document(run)
     elif is_empty:  # the cause is said afterwards
         write_results(run)
     else:
-        show_run(run, conditions=request.plan.conditions, shows_unread=not is_stopped)
+        show_run(run, conditions=request.plan.conditions)
     log_run(options.trackers, run, warn, say)
     missing = run.lacking(request.plan)
     return Shown(missing, followed(run), document, headline(run, request.plan.conditions))

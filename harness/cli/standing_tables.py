@@ -6,11 +6,12 @@ from collections.abc import Sequence
 
 from eyechart.harness.analysis.at_length import probability_text
 from eyechart.harness.analysis.cost_at import cost_texts
-from eyechart.harness.analysis.drift import drift_notes
+from eyechart.harness.analysis.findings.finding import of_several
+from eyechart.harness.analysis.findings.ranks import of_standing
 from eyechart.harness.analysis.interval import span_text
 from eyechart.harness.analysis.paper_text import at_texts
-from eyechart.harness.analysis.run_text import reading_note, recorded_note, several_models_notes
 from eyechart.harness.analysis.standing import Place
+from eyechart.harness.cli.findings import tell_findings
 from eyechart.harness.cli.layout import Column, fits, show_blocks, show_title, table
 from eyechart.harness.cli.tables import INTERVAL, STAR, chart_title, length_text, sees_text
 from eyechart.harness.cli.terminal import echo, show, tell
@@ -18,15 +19,15 @@ from eyechart.harness.report.section import Section
 from eyechart.harness.report.standings import (
     FURTHEST,
     TESTED_HEADS,
-    standing_finding,
-    standing_notes,
     suited_at,
     tested_counts,
 )
 from eyechart.harness.spec import Condition
 
 
-def print_standings(of_tasks: Sequence[Section], at: Sequence[int] = ()) -> None:
+def print_standings(
+    of_tasks: Sequence[Section], at: Sequence[int] = (), *, all_findings: bool = False
+) -> None:
     """Prints the models of each task, sorted by effective length, with the ranks that each can have
     by the tests and its accuracy at each length in `at`. Tasks with a single model share one table.
     """
@@ -44,11 +45,7 @@ def print_standings(of_tasks: Sequence[Section], at: Sequence[int] = ()) -> None
         _show_places(section.threshold, places, keys, at, more)
         for sentence in suited_at(standing, section.threshold, at):
             tell(sentence)
-        if finding := standing_finding(standing):
-            tell(finding)
-        for note in standing_notes(standing):
-            tell(note)
-        _tell_of_origins(places)
+        tell_findings(of_standing(standing, section.threshold), is_all=all_findings)
         echo("")
     if alone:
         places = tuple(standings[id(section)].places[0] for section in alone)
@@ -63,16 +60,16 @@ def print_standings(of_tasks: Sequence[Section], at: Sequence[int] = ()) -> None
         models = [_models(places)] if several else []
         keys = [Column(["task"], names, "left"), *models]
         _show_places(alone[0].threshold, places, keys, at)
-        print_notes(alone)
-        _tell_of_origins(places)
+        tell_of_alone(alone, all_findings=all_findings)
         echo("")
 
 
-def print_notes(alone: Sequence[Section]) -> None:
-    """Prints why the only model of each task is not ranked, and what helps."""
-    for section in alone:
-        for note in standing_notes(section.standing):
-            tell(f"{section.name}: {note}" if len(alone) > 1 else note)
+def tell_of_alone(alone: Sequence[Section], *, all_findings: bool = False) -> None:
+    """Prints the findings of tasks that have one model each."""
+    found = of_several(
+        (section.name, of_standing(section.standing, section.threshold)) for section in alone
+    )
+    tell_findings(found, is_all=all_findings)
 
 
 def print_chart(of_tasks: Sequence[Section]) -> None:
@@ -114,13 +111,6 @@ def print_chart(of_tasks: Sequence[Section]) -> None:
     if any(not one.one_threshold for section in of_tasks for one in section.estimates.values()):
         tell(STAR)
     echo("")
-
-
-def _tell_of_origins(places: Sequence[Place]) -> None:
-    runs = [(place.name, place.run) for place in places]
-    notes = (*several_models_notes(runs), *drift_notes(runs))
-    for note in filter(None, (recorded_note(runs), reading_note(runs), *notes)):
-        tell(note)
 
 
 def _condition(section: Section) -> list[str]:

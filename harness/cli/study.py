@@ -28,7 +28,7 @@ from eyechart.harness.cli.preview import (
 from eyechart.harness.cli.progress import TogetherDisplay
 from eyechart.harness.cli.readable import Reading
 from eyechart.harness.cli.run import RunsOfModel
-from eyechart.harness.cli.standing_tables import print_chart, print_notes, print_standings
+from eyechart.harness.cli.standing_tables import print_chart, print_standings, tell_of_alone
 from eyechart.harness.cli.terminal import echo, say, take_logs, warn
 from eyechart.harness.errors import COMPLETE, INCOMPLETE, INTERRUPTED, USAGE, EyechartError
 from eyechart.harness.face.engine import Asked, Job, Talk, ask_together
@@ -213,7 +213,7 @@ def run(runs: StudyRuns, *, out: Path, as_json: bool, debug: bool) -> int:
         if ranked:
             print_chart(ranked)
         print_standings([one for one in ranked if len(one.standing.places) > 1])
-        print_notes([one for one in ranked if len(one.standing.places) == 1])
+        tell_of_alone([one for one in ranked if len(one.standing.places) == 1])
         ranks.print_files(folder / LEADERBOARD, has_page=bool(ranked))
     if failed := [result for result in ordered if result.exit_code != COMPLETE]:
         say(

@@ -6,9 +6,9 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
+from eyechart.harness.analysis.findings.unread import SHOWN, reply_text
 from eyechart.harness.analysis.judging import judge_of_task
 from eyechart.harness.analysis.remedies import Remedies, context_of
-from eyechart.harness.analysis.unread import SHOWN, reply_line
 from eyechart.harness.errors import TaskError
 from eyechart.harness.journal.manifest import read_manifest
 from eyechart.harness.journal.record import Record
@@ -69,7 +69,7 @@ def check_first(request: RunRequest, records: Sequence[Record]) -> FirstVerdict:
     return FirstVerdict(
         (
             said,
-            *map(reply_line, replies[:SHOWN]),
+            *(f"  {reply_text(record)}" for record in replies[:SHOWN]),
             *remedies.of([cause for cause, _ in causes.most_common(1)], records),
         )
     )

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import html
 from functools import cached_property
 
 import pandas as pd
 
 from eyechart.harness.analysis.comparison_table import comparison_table
 from eyechart.harness.analysis.family import Ranking
-from eyechart.harness.analysis.run_text import ranking_finding, ranking_notes
+from eyechart.harness.analysis.findings.finding import Finding
+from eyechart.harness.analysis.findings.ranks import of_ranking
 from eyechart.harness.analysis.tables import estimate_columns
 from eyechart.harness.face.arguments import read_margin
+from eyechart.harness.face.findings import in_words_of_python, paragraphs
 from eyechart.harness.face.result import RunComparison
 
 
@@ -51,10 +52,10 @@ class RunRanking:
         """The comparison of each pair, with Holm's correction over all of them."""
         return [RunComparison(one, self.margin) for one in self.ranking.comparisons.values()]
 
-    @property
-    def finding(self) -> str:
-        """In sentences: which run sees furthest, and which are not ranked."""
-        return " ".join([ranking_finding(self.ranking), *ranking_notes(self.ranking)])
+    @cached_property
+    def findings(self) -> list[Finding]:
+        """All that the runs show, the most important first: which of them see furthest."""
+        return in_words_of_python(of_ranking(self.ranking, self.margin))
 
     def to_latex(self) -> str:
         """The tables of a paper, in LaTeX with the lines of the package booktabs: the runs with
@@ -73,8 +74,7 @@ class RunRanking:
         return "\n\n".join(table.text(form) for table in tables)
 
     def __repr__(self) -> str:
-        return self.finding
+        return "\n".join(map(str, self.findings))
 
     def _repr_html_(self) -> str:
-        said = html.escape(self.finding)
-        return f"<p>{said}</p>{self.ranks.to_html(index=False, na_rep='')}"
+        return f"{paragraphs(self.findings)}{self.ranks.to_html(index=False, na_rep='')}"

@@ -13,17 +13,15 @@ import pandas as pd
 
 from eyechart.harness.analysis.comparison import Change, Comparison, compare_conditions
 from eyechart.harness.analysis.comparison_table import comparison_table
-from eyechart.harness.analysis.comparison_text import finding
-from eyechart.harness.analysis.confidence_text import confidence_finding
 from eyechart.harness.analysis.details import Prompts, prompts_of
 from eyechart.harness.analysis.draws import Drawn
-from eyechart.harness.analysis.drift import Drift, drift
 from eyechart.harness.analysis.effective_length import EffectiveLength
+from eyechart.harness.analysis.findings.finding import Finding
+from eyechart.harness.analysis.findings.of_run import findings
+from eyechart.harness.analysis.findings.pair import of_pair
 from eyechart.harness.analysis.interval import span_text
 from eyechart.harness.analysis.judged_run import JudgedRun, read_run
-from eyechart.harness.analysis.known import known_finding
 from eyechart.harness.analysis.order import Order
-from eyechart.harness.analysis.run_text import missing_notes, run_finding
 from eyechart.harness.analysis.tables import (
     at_table,
     cells_table,
@@ -39,6 +37,7 @@ from eyechart.harness.face.arguments import (
     read_threshold,
     texts_by_axis,
 )
+from eyechart.harness.face.findings import in_words_of_python, paragraphs
 from eyechart.harness.face.listing import list_runs as listed_runs
 from eyechart.harness.face.run_options import as_warning
 from eyechart.harness.face.samples import Choice, choose, shown_samples
@@ -98,13 +97,6 @@ class Run:
     def diagnosis(self) -> pd.DataFrame:
         """A row for each cell: the columns of `diagnosis.csv`."""
         return diagnosis_table(self.judged)
-
-    @cached_property
-    def confidence(self) -> str:
-        """How sure the model is of its first choices, and how often right; empty where replies are
-        read.
-        """
-        return confidence_finding(self.judged, self.threshold)
 
     @cached_property
     def conditions(self) -> pd.DataFrame:
@@ -204,13 +196,6 @@ class Run:
         """
         return self.judged.pass_at(argument("k", k, Bound(1, MAX_DRAWS)))
 
-    @property
-    def drift(self) -> Drift | None:
-        """Whether replies became worse, or better, in the course of the run; `None` if that is not
-        shown.
-        """
-        return drift(self.judged)
-
     def right_at(self, *lengths: int) -> pd.DataFrame:
         """A row for each condition and each of `lengths`: how often the model is right there, by
         the fitted curve, with the 95 % interval, and the probability that this reaches the
@@ -220,11 +205,11 @@ class Run:
         return at_table(self.judged, self.threshold, argument("lengths", lengths, lengths_of))
 
     @cached_property
-    def finding(self) -> str:
-        """How far the model sees, and where this is not known and why: the sentences that end
-        `bench run`.
+    def findings(self) -> list[Finding]:
+        """All that the run shows, the most important first: `kind`, `level`, `facts`, `sentence`
+        and `remedy` of each; `str` has the last two.
         """
-        return run_finding(self.judged, self.threshold)
+        return in_words_of_python(findings(self.judged, self.threshold))
 
     @property
     def table(self) -> pd.DataFrame:
@@ -313,10 +298,7 @@ class Run:
         if any(notes):
             shown.loc["note"] = notes
         title = html.escape(f"{self.task}, {self.model}, accuracy by length")
-        said = f"<p>{html.escape(self.finding)}</p>"
-        for note in missing_notes([(self.model, self.judged)]):
-            said += f"<p>{html.escape(note)}</p>"
-        return f"<p><b>{title}</b></p>{shown.to_html()}{said}"
+        return f"<p><b>{title}</b></p>{shown.to_html()}{paragraphs(self.findings)}"
 
 
 class RunComparison:
@@ -332,19 +314,12 @@ class RunComparison:
         """What `bench compare -o` writes: each line, effective length and area, with tests."""
         return comparison_table([self.comparison], self.margin)
 
-    @property
-    def finding(self) -> str:
-        """The verdict in one sentence: who sees further, that they differ, that they are
-        equivalent, or that this is open.
+    @cached_property
+    def findings(self) -> list[Finding]:
+        """All that the two sides show, the most important first: who sees further, that they
+        differ, that they are equivalent, or that this is open.
         """
-        return finding(self.comparison, self.margin)
-
-    @property
-    def known_not_said(self) -> str:
-        """Where the model's likelihoods have the right answer and its reply does not; empty unless
-        these are the two readings of one model.
-        """
-        return known_finding(self.comparison)
+        return in_words_of_python(of_pair(self.comparison, self.margin))
 
     @property
     def change(self) -> Change:
@@ -368,12 +343,10 @@ class RunComparison:
         return "\n\n".join(table.text(form) for table in tables)
 
     def __repr__(self) -> str:
-        said = (self.finding, self.known_not_said)
-        return "\n".join(filter(None, said))
+        return "\n".join(map(str, self.findings))
 
     def _repr_html_(self) -> str:
-        sentences = "".join(f"<p>{html.escape(line)}</p>" for line in repr(self).split("\n"))
-        return f"{sentences}{self.table.to_html(index=False, na_rep='')}"
+        return f"{paragraphs(self.findings)}{self.table.to_html(index=False, na_rep='')}"
 
 
 def load_run(

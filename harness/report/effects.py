@@ -11,15 +11,12 @@ from eyechart.harness.analysis.comparison import (
     compare_conditions,
     compare_runs,
 )
-from eyechart.harness.analysis.comparison_text import finding as finding_of
 from eyechart.harness.analysis.curve import SIGNIFICANT
 from eyechart.harness.analysis.details import RunDetails
 from eyechart.harness.analysis.effective_length import EffectiveLength, limited_by
 from eyechart.harness.analysis.family import Ranked, corrected, in_family
 from eyechart.harness.analysis.interval import span_text
-from eyechart.harness.analysis.known import known_finding
 from eyechart.harness.analysis.paired import PairedArea
-from eyechart.harness.analysis.run_text import run_finding, unknown_finding
 from eyechart.harness.analysis.signed import printed, signed_end
 from eyechart.harness.analysis.standing import Standing
 from eyechart.harness.analysis.tokens_text import confounded
@@ -165,21 +162,14 @@ def _compare_values(
     return {compared.condition: compared for compared in comparison.conditions}
 
 
-def finding(section: Section, run_details: RunDetails, section_effects: Sequence[Effect]) -> str:
-    """A few sentences: what moved the effective length of a model, and by how much. Of one of
-    several models also where it is not known; above a single model this is said already.
+def moved_text(run_details: RunDetails, section_effects: Sequence[Effect]) -> str:
+    """A few sentences: what moved the effective length of a model, and by how much; empty where
+    nothing can be compared.
     """
-    name, run = run_details.name, run_details.run
-    is_alone = len(section.runs) == 1
     fair_effects = [
         effect for effect in section_effects if effect.run_details is run_details and effect.fair
     ]
-    if not fair_effects:
-        return "" if is_alone else run_finding(run, section.threshold, name=name)
-    sentences = _effect_sentences(name, fair_effects)
-    if not is_alone:
-        sentences.append(unknown_finding(run, name, section.threshold))
-    return " ".join(filter(None, sentences))
+    return " ".join(_effect_sentences(run_details.name, fair_effects))
 
 
 def _effect_sentences(name: str, fair_effects: Sequence[Effect]) -> list[str]:
@@ -300,11 +290,6 @@ class Gap:
     """The model with the longest effective length is the first."""
     effects: tuple[Effect, ...]
     """The comparison under each condition that both have."""
-
-    def __str__(self) -> str:
-        """The sentences of `bench compare`."""
-        said = printed(finding_of(self.comparison))
-        return " ".join(filter(None, (said, known_finding(self.comparison))))
 
 
 def gaps(section: Section, ranks: Standing) -> list[Gap]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from eyechart.harness.analysis.details import RunDetails
-from eyechart.harness.analysis.run_text import unscored_text
+from eyechart.harness.analysis.findings.served import not_scored_text
 from eyechart.harness.spec import exact_json
 
 
@@ -52,7 +52,7 @@ def _facts(run_details: RunDetails) -> Iterator[tuple[str, str]]:
     yield "last written", manifest.updated
     cells = run_details.run.cells
     yield "samples", f"{int(cells['n'].sum()):,} scored"
-    yield "not scored", unscored_text(run_details.run)
+    yield "not scored", not_scored_text(run_details.run)
     samples = run_details.samples
     prompt, output = (float(samples[name].sum()) for name in ("prompt_tokens", "output_tokens"))
     if prompt or output:

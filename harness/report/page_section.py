@@ -10,23 +10,16 @@ from itertools import chain
 
 import numpy as np
 
-from eyechart.harness.analysis.confidence_text import confidence_finding
-from eyechart.harness.analysis.drift import drift_notes
-from eyechart.harness.analysis.run_text import (
-    cut_notes,
-    missing_notes,
-    reading_note,
-    refused_notes,
-    run_finding,
-    several_models_notes,
-)
-from eyechart.harness.analysis.same_mistake import same_mistake_notes
+from eyechart.harness.analysis.findings.finding import Finding
+from eyechart.harness.analysis.findings.of_run import findings
+from eyechart.harness.analysis.findings.pair import of_sides
+from eyechart.harness.analysis.findings.ranks import RANKS, of_standing
+from eyechart.harness.analysis.signed import printed
 from eyechart.harness.analysis.standing import Standing
-from eyechart.harness.analysis.tokens_text import notes_of_runs
 from eyechart.harness.report import figures, listed
 from eyechart.harness.report.accuracy import accuracy_figures
 from eyechart.harness.report.costs import cost_figures
-from eyechart.harness.report.effects import Effect, effects, finding, gaps
+from eyechart.harness.report.effects import Effect, effects, gaps, moved_text
 from eyechart.harness.report.heat_map import heat_map_figure
 from eyechart.harness.report.known import known_figures, known_table
 from eyechart.harness.report.listed import ReportTable
@@ -38,9 +31,7 @@ from eyechart.harness.report.standings import (
     Scale,
     StandingLine,
     condition_text,
-    standing_finding,
     standing_lines,
-    standing_notes,
     suited_at,
 )
 from eyechart.harness.score.outcomes import OUTCOMES
@@ -57,11 +48,11 @@ class PageSection:
     top: Sequence[Figure]
     """Accuracy over length."""
     figures: Sequence[Figure]
-    findings: Mapping[str, str]
+    moved: Mapping[str, str]
     """Model -> the sentences about what moved its effective length."""
     standing: Standing
-    gap: str
-    """The sentence about the difference of two models; empty with more or fewer."""
+    gap: Sequence[str]
+    """What the comparison of two models shows; empty with more or fewer."""
     tables: Sequence[ReportTable]
 
     def lines(self, scale: Scale, at: Sequence[int] = ()) -> list[StandingLine]:
@@ -77,13 +68,29 @@ class PageSection:
         """Whether a model was asked adaptively under the condition of the standing."""
         return any(place.adaptive for place in self.standing.places)
 
+    @cached_property
+    def findings(self) -> list[Finding]:
+        """All that the models show; of a single one what ends its run."""
+        threshold = self.section.threshold
+        if len(self.section.runs) > 1:
+            return of_standing(self.standing, threshold)
+        (details,) = self.section.runs
+        return findings(details.run, threshold, name=details.name)
+
     @property
     def summary(self) -> str:
-        """The sentence about all models, or the one that ends a run where there is one model."""
-        if len(self.section.runs) > 1:
-            return standing_finding(self.standing)
-        (details,) = self.section.runs
-        return run_finding(details.run, self.section.threshold, name=details.name)
+        """The finding above the charts: which models see furthest, or how far the only one sees."""
+        return _said(self.findings[0]) if self._has_summary else ""
+
+    @property
+    def notes(self) -> list[str]:
+        """The findings under the table: all others."""
+        return [*map(_said, self.findings[self._has_summary :])]
+
+    @property
+    def _has_summary(self) -> bool:
+        is_alone = len(self.section.runs) == 1
+        return bool(self.findings) and (is_alone or self.findings[0].kind == RANKS.name)
 
     @property
     def condition(self) -> str:
@@ -91,30 +98,9 @@ class PageSection:
         return condition_text(self.section, self.standing)
 
     @property
-    def notes(self) -> list[str]:
-        """What the ranks do not go by."""
-        runs = [(details.name, details.run) for details in self.section.runs]
-        read = reading_note(runs)
-        threshold = self.section.threshold
-        sure = [confidence_finding(run, threshold, name=name) for name, run in runs]
-        several = [f"{name}: {run.drawn}" for name, run in runs if run.drawn is not None]
-        notes = (
-            *missing_notes(runs),
-            *cut_notes(runs),
-            *standing_notes(self.standing),
-            *same_mistake_notes(runs),
-            *several_models_notes(runs),
-            *drift_notes(runs),
-            *refused_notes(runs),
-            *filter(None, (read, *sure, *several)),
-            *notes_of_runs(runs),
-        )
-        return [spelled(note, as_option) for note in notes]
-
-    @property
     def mentions_area(self) -> bool:
         """Whether a sentence speaks of areas."""
-        return any(" area" in sentence for sentence in (self.gap, *self.findings.values()))
+        return any(" area" in sentence for sentence in (*self.gap, *self.moved.values()))
 
     @property
     def other_lines(self) -> bool:
@@ -141,9 +127,9 @@ class PageSection:
         ]
 
     @property
-    def findings_under_panels(self) -> bool:
-        """Whether each model has exactly one panel, so that its finding can stand under it."""
-        return len(self.findings) > 1 and len(self.panels) == len(self.findings)
+    def moved_under_panels(self) -> bool:
+        """Whether each model has exactly one panel, so that its sentences can stand under it."""
+        return len(self.moved) > 1 and len(self.panels) == len(self.moved)
 
     @cached_property
     def outcomes(self) -> set[str]:
@@ -154,6 +140,10 @@ class PageSection:
     def anchor(self) -> str:
         """The HTML id of the section."""
         return re.sub(r"[^a-z0-9]+", "-", self.section.name.lower()).strip("-") or "task"
+
+
+def _said(finding: Finding) -> str:
+    return spelled(str(finding), as_option)
 
 
 def page_section_of(
@@ -182,10 +172,12 @@ def page_section_of(
             run_details.name: sentences
             for run_details in section.runs
             if section.varied  # otherwise the summary has all
-            if (sentences := finding(section, run_details, section_effects))
+            if (sentences := moved_text(run_details, section_effects))
         },
         ranks,
-        str(section_gaps[0]) if len(section.runs) == 2 and section_gaps else "",  # noqa: PLR2004
+        [printed(str(one)) for one in of_sides(section_gaps[0].comparison)]
+        if len(section.runs) == 2 and section_gaps  # noqa: PLR2004
+        else [],
         [
             table
             for table in (

@@ -3,21 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from eyechart.harness.analysis.at_length import AtLength, at_length, probability_text, suited
 from eyechart.harness.analysis.cost_at import cost_of_reply_at, many_text
 from eyechart.harness.analysis.curve import threshold_text
 from eyechart.harness.analysis.interval import Bound, Span, span_text
-from eyechart.harness.analysis.not_known import not_ranked
-from eyechart.harness.analysis.run_text import (
-    correction,
-    longest_of,
-    outside_text,
-    ranking_finding,
-    remedies,
-)
 from eyechart.harness.analysis.standing import Place, Standing
 from eyechart.harness.report.section import Section
 from eyechart.harness.spec.columns import ASKED, RECORDED
@@ -239,33 +231,6 @@ def suited_at(standing: Standing, threshold: float, at: Sequence[int]) -> list[s
     ]
 
 
-def standing_finding(standing: Standing) -> str:
-    """Which model sees farthest, and which see less far by test; empty for a single model."""
-    ranking = standing.ranking
-    others = len(ranking.runs) - 1
-    if others < 1:
-        return ""
-    if not standing.apart and not standing.unpaired and standing.complete:
-        return ranking_finding(ranking)
-    best = ranking.runs[0]
-    estimate = best.estimates[standing.condition]
-    tests = standing.tests
-    count = standing.behind_first
-    which = f"{count or 'any'} of the {others} others" if others > 1 else ranking.runs[1].name
-    shown = f"{best.name} is {'' if count else 'not '}shown to see further than {which}"
-    tied = [one.name for one in ranking.runs[1:] if one.rank_key == best.rank_key]
-    others_too = f"and {tied[0] if len(tied) == 1 else f'{len(tied)} others'}"
-    length = estimate and estimate.length
-    outside = outside_text([length.sign]) if tied and length else ""
-    if outside:
-        first = f"{best.name} {others_too} cannot be ordered: their effective lengths lie {outside}"
-    else:
-        has = f"{others_too} have" if tied else "has"
-        longest = longest_of(one for one in ranking.runs if one.rank_key != best.rank_key)
-        first = f"{best.name} {has} {longest}, {estimate}"
-    return f"{first}; {shown} ({correction(tests, standing.unpaired)})."
-
-
 def condition_text(section: Section, standing: Standing) -> str:
     """The condition of the standing by the axes that vary; empty if none does."""
     values = standing.condition.only(section.varied)
@@ -273,41 +238,3 @@ def condition_text(section: Section, standing: Standing) -> str:
         return ""
     text = ", ".join(f"{axis.replace('_', ' ')} {value}" for axis, value in values.items())
     return f"{text} (the default)" if standing.default else text
-
-
-def _place_notes(place: Place, standing: Standing) -> Iterator[str]:
-    """Why a model is not ranked, and what helps; and what helps under its other conditions."""
-    estimate = place.estimate
-    if estimate is None:
-        return
-    if not estimate.is_ranked:
-        label, unit = standing.condition.label, place.run.spec.unit
-        yield not_ranked(place.name, {label: estimate}, unit, 1)
-    mine = estimate.limit.remedies
-    more = [one for one in remedies(place.run, estimate.threshold) if not one.endswith(mine)]
-    if more:
-        yield f"To know how far {place.name} sees under all conditions, {'; '.join(more)}."
-
-
-def standing_notes(standing: Standing) -> list[str]:
-    """Limits of the ranks, in sentences; mostly empty."""
-    notes = [note for place in standing.places for note in _place_notes(place, standing)]
-    if not standing.complete:
-        notes.append(
-            f"Of {len(standing.places)} models the effective lengths of each pair were compared, "
-            "and single lines and areas with the first one only."
-        )
-    if standing.unpaired:
-        rows = "replies to other rows, so their effective lengths were compared without pairing"
-        one = standing.unpaired == 1
-        notes.append(
-            f"{standing.unpaired:,} pair{'' if one else 's'} of models {'has' if one else 'have'} "
-            f"{rows}."
-        )
-    if standing.apart:
-        apart = standing.apart
-        notes.append(
-            f"{apart} pair{'s' * (apart > 1)} of models cannot be compared: they were asked other "
-            "samples, or none was scored for both."
-        )
-    return notes

@@ -8,6 +8,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping
 
+from eyechart.harness.analysis.findings.kinds import OF_A_COMPARISON, OF_A_RUN
+from eyechart.harness.satellites.gate.gate import OTHER_SETTINGS, WITHOUT_PARTNER
 from eyechart.harness.score.answers import TYPES
 from eyechart.harness.score.outcomes import Outcome
 from tests.docs.commands import commands_page
@@ -39,7 +41,17 @@ def _answers() -> Iterator[str]:
         yield f"| `{kind.name}` | {kind.target} | it {kind.right} |"
 
 
-_TABLES: Mapping[str, Callable[[], Iterator[str]]] = {"outcomes": _outcomes, "answers": _answers}
+def _findings() -> Iterator[str]:
+    yield from ("| kind | level | what it says |", "| --- | --- | --- |")
+    for kind in (*OF_A_RUN, *OF_A_COMPARISON, WITHOUT_PARTNER, OTHER_SETTINGS):
+        yield f"| `{kind.name}` | {kind.level} | {kind.meaning} |"
+
+
+_TABLES: Mapping[str, Callable[[], Iterator[str]]] = {
+    "outcomes": _outcomes,
+    "answers": _answers,
+    "findings": _findings,
+}
 _PLACE = re.compile(
     rf"^<!-- ({'|'.join(_TABLES)}) -->\n.*?^<!-- end -->$", re.MULTILINE | re.DOTALL
 )

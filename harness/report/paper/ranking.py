@@ -14,9 +14,9 @@ from eyechart.harness.analysis.comparison_text import p_text
 from eyechart.harness.analysis.curve import threshold_text
 from eyechart.harness.analysis.effective_length import EffectiveLength
 from eyechart.harness.analysis.family import Ranking, ranks_text
+from eyechart.harness.analysis.findings.ranks import of_ranking
 from eyechart.harness.analysis.paper_text import length_cell, notes
-from eyechart.harness.analysis.run_text import not_by_length, ranking_finding, ranking_notes
-from eyechart.harness.report.paper.tables import PaperTable, comparison_tables
+from eyechart.harness.report.paper.tables import PaperTable, comparison_tables, notes_of
 from eyechart.harness.spec import varied_axes, varied_label
 
 
@@ -62,9 +62,7 @@ def _runs(ranking: Ranking, margin: float) -> PaperTable:
         1,
         notes=(
             *notes(of_notes),
-            *filter(None, [not_by_length(ranking, margin)]),
-            ranking_finding(ranking),
-            *ranking_notes(ranking),
+            *notes_of(of_ranking(ranking, margin)),
         ),
         words=1,
     )

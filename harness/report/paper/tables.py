@@ -17,10 +17,15 @@ from eyechart.harness.analysis.comparison_cells import (
     factor_cell,
     points_cell,
 )
-from eyechart.harness.analysis.comparison_text import finding, p_text
+from eyechart.harness.analysis.comparison_text import p_text
 from eyechart.harness.analysis.cost_at import cost_texts
 from eyechart.harness.analysis.curve import threshold_text
+from eyechart.harness.analysis.details import RunDetails
 from eyechart.harness.analysis.effective_length import EffectiveLength
+from eyechart.harness.analysis.findings.finding import Finding, below_a_table
+from eyechart.harness.analysis.findings.of_run import findings
+from eyechart.harness.analysis.findings.pair import of_pair
+from eyechart.harness.analysis.findings.ranks import of_standing
 from eyechart.harness.analysis.judged_run import JudgedCondition
 from eyechart.harness.analysis.paper_text import (
     NOTED,
@@ -35,12 +40,12 @@ from eyechart.harness.report.standings import (
     FURTHEST,
     TESTED_HEADS,
     condition_text,
-    standing_finding,
-    standing_notes,
     tested_counts,
 )
+from eyechart.harness.settings.spelling import as_option
 from eyechart.harness.spec import varied_axes
 from eyechart.harness.spec.unit import counted
+from eyechart.providers.naming import spelled
 
 _LATEX = str.maketrans(
     {
@@ -120,6 +125,11 @@ class PaperTable:
         return self.latex() if form == "latex" else self.markdown()
 
 
+def notes_of(found: Sequence[Finding]) -> tuple[str, ...]:
+    """The findings below a table: those that stand below one of the terminal."""
+    return tuple(spelled(line, as_option) for line in below_a_table(found)[0])
+
+
 def latex_text(text: str) -> str:
     """`text` for LaTeX: as it is read, with all of LaTeX's own signs escaped."""
     return _MINUS.sub("−", escaped(text)).translate(_LATEX)
@@ -140,13 +150,14 @@ def paper_tables(section: Section) -> Iterator[PaperTable]:
     for details in section.runs:
         judged = list(details.run.conditions.values())
         if judged:
-            yield _accuracies(section, details.name, judged)
+            yield _accuracies(section, details, judged)
 
 
 def comparison_tables(comparison: Comparison, margin: float) -> Iterator[PaperTable]:
     """For each condition both sides on each line, their difference with its test, and both
     effective lengths and areas; the verdict is a note.
     """
+    told = notes_of(of_pair(comparison, margin))
     for compared in comparison.conditions:
         of = ", ".join(f"{axis} {value}" for axis, value in compared.condition.items())
         test = "McNemar's" if compared.is_paired else "Fisher's"
@@ -172,7 +183,7 @@ def comparison_tables(comparison: Comparison, margin: float) -> Iterator[PaperTa
             (*lines, *ends),
             1,
             last=len(ends) if lines else 0,
-            notes=(finding(comparison, margin),),
+            notes=told if compared is comparison.conditions[-1] else (),
         )
 
 
@@ -213,7 +224,7 @@ def _standing(section: Section, standing: Standing, at: Sequence[int]) -> PaperT
         keys,
         notes=(
             *notes({place.name: place.estimate for place in places}),
-            *filter(None, (standing_finding(standing), *standing_notes(standing))),
+            *notes_of(of_standing(standing, section.threshold)),
         ),
     )
 
@@ -285,7 +296,9 @@ def _area(judged: JudgedCondition, estimate: EffectiveLength | None) -> str:
     return f"{estimate.area:.2f} ({low:.2f}–{high:.2f})"
 
 
-def _accuracies(section: Section, model: str, judged: Sequence[JudgedCondition]) -> PaperTable:
+def _accuracies(
+    section: Section, details: RunDetails, judged: Sequence[JudgedCondition]
+) -> PaperTable:
     """Lengths as rows and conditions as columns; the last row has the effective lengths."""
     by_line = shown_lines(judged)
     lines = sorted({line for of_part in by_line for line in of_part})
@@ -296,8 +309,8 @@ def _accuracies(section: Section, model: str, judged: Sequence[JudgedCondition])
     seen = (f"sees to ({threshold_text(section.threshold)})", *map(unit, estimates))
     of_axes = f" by {', '.join(axes)}" if axes else ""
     return PaperTable(
-        f"Accuracy in % of {model} on {section.name}{of_axes}, and its effective length, with "
-        "95 % intervals.",
+        f"Accuracy in % of {details.name} on {section.name}{of_axes}, and its effective length, "
+        "with 95 % intervals.",
         (section.over, *headers),
         (
             *(
@@ -308,7 +321,10 @@ def _accuracies(section: Section, model: str, judged: Sequence[JudgedCondition])
         ),
         1,
         last=1,
-        notes=tuple(notes(dict(zip(headers, estimates, strict=True)))),
+        notes=(
+            *notes(dict(zip(headers, estimates, strict=True))),
+            *notes_of(findings(details.run, section.threshold, name=details.name)),
+        ),
     )
 
 

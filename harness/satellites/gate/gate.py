@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
 from eyechart.harness.analysis.comparability import setting_text
 from eyechart.harness.analysis.comparison import Comparison, compare_runs
-from eyechart.harness.analysis.comparison_text import finding
-from eyechart.harness.analysis.drift import drift_notes
+from eyechart.harness.analysis.findings.finding import Finding, Kind, in_order
+from eyechart.harness.analysis.findings.pair import of_pair
 from eyechart.harness.analysis.further import mean_difference
 from eyechart.harness.analysis.judged_run import JudgedRun
-from eyechart.harness.analysis.run_text import reading_note
 from eyechart.harness.errors import COMPLETE, CompareError, UsageError
 from eyechart.harness.face.asked_pair import BASELINE
 from eyechart.providers.naming import named
@@ -38,8 +37,8 @@ class Gated:
     """Scored samples of the baseline without a scored partner in the run."""
     samples: int
     """Scored samples of the baseline."""
-    notes: tuple[str, ...] = ()
-    """What else the reader should know."""
+    other_settings: Mapping[str, tuple[object, object]]
+    """What the run was asked otherwise than the baseline, with both values, its own first."""
     was_decided: bool = False
     """Whether the run was asked until the comparison was decided, and no further."""
     was_asked: bool = False
@@ -72,33 +71,54 @@ class Gated:
         return found if is_comparable else NOT_COMPARABLE
 
     @property
-    def sentences(self) -> list[str]:
-        """What was found, why, and what is missing."""
+    def findings(self) -> list[Finding]:
+        """What was found, why, what is missing, and what the run shows by itself."""
         shown = self.by_sight if self.verdict == "worse" and self.by_sight else self.comparison
         is_judged = self.verdict not in (INCOMPLETE, NOT_COMPARABLE)
         has_reason = is_judged or shown.is_at_floor(self.margin)
-        said = [self._capital(finding(shown, self.margin if has_reason else None))]
-        if self.without and self.was_decided:
-            said.append(
-                f"That was decided with {self.samples - self.without:,} of {self.samples:,} "
-                "samples of the baseline."
-            )
-        elif self.without:
-            remedy = (
-                "the same command asks on"
-                if self.was_asked
-                else "ask it with the same lengths, conditions and samples, or add --ask"
-            )
-            said.append(
-                f"{self.without:,} of {self.samples:,} samples of the baseline have no partner in "
-                f"the run; {remedy}."
-            )
-        return [*said, *filter(None, self.notes)]
+        found = of_pair(shown, self.margin if has_reason else None)
+        if self.without:
+            counts = {"without": self.without, "samples": self.samples}
+            remedy = ""
+            if not self.was_decided:
+                remedy = (
+                    "the same command asks on"
+                    if self.was_asked
+                    else "ask it with the same lengths, conditions and samples, or add --ask"
+                )
+            found.append(WITHOUT_PARTNER(remedy, **counts))
+        if self.other_settings:
+            found.append(OTHER_SETTINGS(settings=self.other_settings))
+        return in_order(found)
 
-    def _capital(self, sentence: str) -> str:
-        """The sentence with a capital, unless it begins with the name of the run."""
-        is_name = sentence.startswith(self.comparison.second)
-        return sentence if is_name else sentence[:1].upper() + sentence[1:]
+    @property
+    def sentences(self) -> list[str]:
+        """The findings; the first with a capital, unless it begins with the name of the run."""
+        first, *others = map(str, self.findings)
+        is_name = first.startswith(self.comparison.second)
+        return [first if is_name else first[:1].upper() + first[1:], *others]
+
+
+def _without(*, without: int, samples: int) -> str:
+    return f"{without:,} of {samples:,} samples of the baseline have no partner in the run."
+
+
+WITHOUT_PARTNER = Kind(
+    "without partner", "warning", "samples of a baseline that the run does not have", _without
+)
+
+
+def _settings(*, settings: Mapping[str, Sequence[object]]) -> str:
+    mine, theirs = (
+        ", ".join(setting_text(name, values[at]) for name, values in settings.items())
+        for at in (0, 1)
+    )
+    return f"The run was asked with {mine}, and the baseline with {theirs}."
+
+
+OTHER_SETTINGS = Kind(
+    "other settings", "warning", "a run was asked otherwise than its baseline", _settings
+)
 
 
 def gate(
@@ -125,10 +145,11 @@ def gate(
         scored = [one.curve.scored.sum() for one in before.conditions.values() if one.curve]
         paired = sum(one.paired.pair[0].scored.sum() for one in comparison.conditions)
         samples = int(sum(scored))
-        only = [(now.manifest.model, now)]
-        notes = (*_other_settings(before, now), reading_note(only), *drift_notes(only))
         without, was_decided = samples - int(paired), now.folder in decided
-        found.append(Gated(comparison, margin, without, samples, notes, was_decided, was_asked))
+        settings = _other_settings(before, now)
+        # a baseline has no replies to show
+        alone = replace(comparison, runs=(now,))
+        found.append(Gated(alone, margin, without, samples, settings, was_decided, was_asked))
     return found
 
 
@@ -157,15 +178,13 @@ def _check_reading(before: JudgedRun, now: JudgedRun) -> None:
         )
 
 
-def _other_settings(before: JudgedRun, now: JudgedRun) -> Iterator[str]:
-    """What the run was asked otherwise than the baseline, with both values."""
+def _other_settings(before: JudgedRun, now: JudgedRun) -> dict[str, tuple[object, object]]:
     old, new = before.manifest.settings, now.manifest.settings
-    differ = [name for name in {**old, **new} if old.get(name) != new.get(name)]
-    if differ:
-        mine, theirs = (
-            ", ".join(setting_text(name, of.get(name)) for name in differ) for of in (new, old)
-        )
-        yield f"The run was asked with {mine}, and the baseline with {theirs}."
+    return {
+        name: (new.get(name), old.get(name))
+        for name in {**old, **new}
+        if old.get(name) != new.get(name)
+    }
 
 
 def partner_of(before: JudgedRun, runs: Sequence[JudgedRun]) -> JudgedRun:

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 from xml.etree import ElementTree as ET
 
 from eyechart.harness.analysis.cells import markdown_text
+from eyechart.harness.analysis.tables import finding_columns
 from eyechart.harness.cli.comparing import pair_documents
 from eyechart.harness.satellites.gate.gate import INCOMPLETE, NOT_COMPARABLE, Gated
 
@@ -93,7 +94,7 @@ def document(gated: Sequence[Gated], code: int) -> dict[str, Any]:
                 "verdict": one.verdict,
                 "without_partner": one.without,
                 "samples": one.samples,
-                "comparison": pair,
+                "comparison": pair | {"findings": [*map(finding_columns, one.findings)]},
             }
             for one, pair in zip(gated, pairs, strict=True)
         ],

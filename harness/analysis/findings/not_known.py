@@ -7,23 +7,15 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
 from eyechart.harness.analysis.effective_length import GROUP, EffectiveLength
+from eyechart.harness.analysis.findings.finding import MOST_NAMES, Finding, Kind, listed
 from eyechart.harness.analysis.interval import Z95, Bound, span_text, wilson
 from eyechart.harness.analysis.limit import Limit
 from eyechart.harness.score.outcomes import Cause
-
-MOST_NAMES = 3
-"""Most names in a sentence; of more names only their number is given."""
-
-
-def listed(names: Sequence[str], what: str) -> str:
-    """Names joined with "and"; if they are many, only their number: `5 runs`."""
-    if len(names) > MOST_NAMES:
-        return f"{len(names)} {what}"
-    return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
 
 
 def where_not_known(
@@ -158,11 +150,36 @@ def remedies_of(estimates: Mapping[str, EffectiveLength | None], conditions: int
     return texts
 
 
-def not_ranked(
-    name: str, estimates: Mapping[str, EffectiveLength | None], unit: str, conditions: int
+def not_known(estimates: Mapping[str, EffectiveLength | None], **facts: Any) -> Finding | None:
+    """That the effective length is not known under some conditions, why, and what helps; `None`
+    where it is known under all. `estimates` are by the label of their condition; `facts` are model,
+    task and unit.
+    """
+    unknown = {label: one for label, one in estimates.items() if one is None or not one.is_ranked}
+    if not unknown and estimates:
+        return None
+    remedy = "; ".join(remedies_of(unknown, len(estimates)))
+    return NOT_KNOWN(remedy, **facts, conditions=len(estimates), unknown=unknown)
+
+
+def _words(
+    *,
+    model: str,
+    task: str,
+    unit: str,
+    conditions: int,
+    unknown: Mapping[str, EffectiveLength | None],
 ) -> str:
-    """Why a run is not ranked, and what helps; `estimates` are those of `where_not_known`."""
-    where = where_not_known(estimates, unit, conditions)
-    sentence = f"{name} is not ranked, since it is not known how far it sees{where}."
-    remedies = remedies_of(estimates, conditions)
-    return f"{sentence} To rank it, {'; '.join(remedies)}." if remedies else sentence
+    if not any(unknown.values()) and len(unknown) == conditions:
+        return f"No sample of {task} is scored, so it is not known how far {model} sees."
+    where = where_not_known(unknown, unit, conditions)
+    return f"It is not known how far {model} sees on {task}{where}."
+
+
+NOT_KNOWN = Kind(
+    "not known",
+    "warning",
+    "the effective length is not known under some conditions, and why: something else than sight "
+    "limits it, or the replies leave it open",
+    _words,
+)

@@ -1,0 +1,59 @@
+"""All kinds of findings, the most important of each level first."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from eyechart.harness.analysis.findings import (
+    confidence,
+    finding,
+    not_known,
+    pair,
+    ranks,
+    same_mistake,
+    sees,
+    served,
+    unread,
+)
+from eyechart.harness.analysis.known import KNOWN
+from eyechart.harness.analysis.tokens_text import OTHER_TOKENS, SHARED_TOKENS, UNKNOWN_TOKENS
+
+OF_A_RUN: tuple[finding.Kind, ...] = (
+    sees.SEES,
+    confidence.CONFIDENCE,
+    confidence.SURE_AND_BLIND,
+    served.DRAWS,
+    not_known.NOT_KNOWN,
+    unread.UNREAD,
+    unread.RIGHT_IN_WRONG,
+    same_mistake.SAME_ANSWER,
+    same_mistake.SAME_ERROR,
+    served.CUT_PROMPTS,
+    served.ONE_COUNT,
+    served.SEVERAL_MODELS,
+    served.DRIFT,
+    served.NOT_ALL_SCORED,
+    confidence.BELOW_CHANCE,
+    confidence.READ_BY_LIKELIHOOD,
+    confidence.TIED,
+    served.RECORDED,
+    served.REFUSED_SETTINGS,
+    served.NOT_COUNTED,
+    SHARED_TOKENS,
+    OTHER_TOKENS,
+    UNKNOWN_TOKENS,
+)
+OF_A_COMPARISON: tuple[finding.Kind, ...] = (
+    pair.VERDICT,
+    KNOWN,
+    ranks.RANKS,
+    pair.FEW_PAIRS,
+    pair.LINES_APART,
+    pair.ADAPTIVE,
+    pair.UNPAIRED,
+    pair.CONFOUNDED,
+    ranks.NOT_BY_LENGTH,
+    ranks.LENGTHS_ALONE,
+    ranks.APART,
+)
+KINDS: Mapping[str, finding.Kind] = {one.name: one for one in (*OF_A_RUN, *OF_A_COMPARISON)}

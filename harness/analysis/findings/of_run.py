@@ -1,0 +1,59 @@
+"""The findings of one run."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+
+from eyechart.harness.analysis.findings.confidence import confidence
+from eyechart.harness.analysis.findings.finding import Finding, in_order
+from eyechart.harness.analysis.findings.not_known import not_known
+from eyechart.harness.analysis.findings.same_mistake import same_mistake
+from eyechart.harness.analysis.findings.sees import sees
+from eyechart.harness.analysis.findings.served import doubts, origins
+from eyechart.harness.analysis.findings.unread import right_in_wrong, unread
+from eyechart.harness.analysis.judged_run import JudgedRun, without_controls
+from eyechart.harness.analysis.tokens_text import of_conditions
+from eyechart.harness.settings.judging import THRESHOLD
+from eyechart.harness.spec import Condition, varied_label
+
+
+def findings(
+    run: JudgedRun,
+    threshold: float = THRESHOLD,
+    conditions: Collection[Condition] | None = None,
+    *,
+    name: str = "",
+) -> list[Finding]:
+    """All that a run shows, the most important first; of effective lengths only under `conditions`
+    if given, and without controls, unless there is nothing else. The model is called `name`, or as
+    the run has it.
+    """
+    return in_order(_found(run, threshold, conditions, name or run.manifest.model))
+
+
+def _found(
+    run: JudgedRun,
+    threshold: float,
+    conditions: Collection[Condition] | None,
+    model: str,
+) -> Iterator[Finding]:
+    shown = run.shown(conditions)
+    judged = without_controls(shown)
+    varied = [one.condition for one in judged]
+    labels = {varied_label(one.condition, varied): one for one in judged}
+    estimates = {label: one.effective_length(threshold) for label, one in labels.items()}
+    scored = {label: one for label, one in estimates.items() if one is not None}
+    about = {"model": model, "task": run.manifest.task, "unit": run.spec.unit}
+    is_part = len(judged) < len(shown)
+    found = (
+        sees(labels, scored, threshold, **about, controls_left_out=is_part),
+        not_known(estimates, **about),
+        unread(run),
+        right_in_wrong(run),
+        same_mistake(run),
+    )
+    yield from filter(None, found)
+    yield from doubts(run)
+    yield from confidence(run, judged, threshold, model)
+    yield from origins(run)
+    yield from of_conditions(shown)

@@ -1,0 +1,149 @@
+"""The findings of a comparison of two runs, or of two conditions of one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from eyechart.harness.analysis.comparison import Comparison
+from eyechart.harness.analysis.comparison_text import verdict_text
+from eyechart.harness.analysis.effective_length import few
+from eyechart.harness.analysis.findings.finding import Finding, Kind, in_order
+from eyechart.harness.analysis.findings.not_known import under
+from eyechart.harness.analysis.findings.ranks import beside
+from eyechart.harness.analysis.judged_run import JudgedRun
+from eyechart.harness.analysis.known import known_and_not_said
+from eyechart.harness.analysis.tokens_of_row import PairTokens
+from eyechart.harness.analysis.tokens_text import confounded
+from eyechart.harness.settings.judging import MARGIN
+from eyechart.harness.spec import varied_label
+from eyechart.providers.naming import named
+
+_TWO = 2
+
+
+def of_pair(comparison: Comparison, margin: float | None = MARGIN) -> list[Finding]:
+    """All that two sides show; `None` as `margin` leaves out whether they are equivalent."""
+    names = _names(comparison) if len(comparison.runs) == _TWO else [""]
+    of_runs = zip(names, comparison.runs, strict=True)
+    return in_order([*of_sides(comparison, margin), *beside(of_runs, comparison.threshold)])
+
+
+def _names(comparison: Comparison) -> list[str]:
+    return [comparison.first, comparison.second]
+
+
+def of_sides(comparison: Comparison, margin: float | None = MARGIN) -> Iterator[Finding]:
+    """What the comparison shows, without what each run shows by itself."""
+    yield VERDICT(comparison=comparison, margin=margin)
+    if known := known_and_not_said(comparison):
+        yield known
+    if labels := _few(comparison):
+        yield FEW_PAIRS(found=labels, conditions=len(comparison.conditions))
+    if any(apart := _lines_apart(comparison.runs)):
+        remedy = (
+            f"ask both with the same {named('lengths')}, or import with {named('field', 'line=…')}"
+        )
+        yield LINES_APART(remedy, lines=dict(zip(_names(comparison), apart, strict=True)))
+    conditions = comparison.conditions
+    adaptive = [one for one in conditions if one.adaptive and one.is_paired]
+    if adaptive:
+        yield ADAPTIVE(
+            samples=sum(line.n for compared in adaptive for line in compared.paired.lengths),
+            found=len(adaptive),
+            conditions=len(conditions),
+        )
+    if not comparison.is_paired:
+        yield UNPAIRED()
+    tokens = [compared.tokens for compared in conditions]
+    if confounded(tokens, _names(comparison), comparison.unit):
+        yield CONFOUNDED(tokens=tokens, sides=_names(comparison), unit=comparison.unit)
+
+
+VERDICT = Kind(
+    "verdict",
+    "result",
+    "who sees further, whether the two differ or are equivalent, or that this is open; and the "
+    "numbers that this follows from",
+    verdict_text,
+)
+
+
+def _few(comparison: Comparison) -> dict[str, str]:
+    """Condition -> of how few replies or rows its pairs are; those with enough are left out."""
+    conditions = [compared.condition for compared in comparison.conditions]
+    found = {
+        varied_label(compared.condition, conditions): few(
+            sum(row.n for row, _ in compared.lines), compared.rows
+        )
+        for compared in comparison.conditions
+        if compared.is_paired
+    }
+    return {label: text for label, text in found.items() if text}
+
+
+def _few_pairs(*, found: Mapping[str, str], conditions: int) -> str:
+    where = under(list(found), conditions)
+    return f"The pairs{where} are {' or '.join(dict.fromkeys(found.values()))}."
+
+
+FEW_PAIRS = Kind("few pairs", "warning", "two sides are compared on few rows", _few_pairs)
+
+
+def _lines_apart(runs: Sequence[JudgedRun]) -> list[int]:
+    """How many lines each of two runs has that the other one lacks; empty for adaptive runs, which
+    choose their lines.
+    """
+    if len(runs) != _TWO or any(one.adaptive for run in runs for one in run.conditions.values()):
+        return []
+    first, second = ({(cell.condition, cell.line) for cell in run.manifest.cells} for run in runs)
+    both = {condition for condition, _ in first} & {condition for condition, _ in second}
+    return [
+        len({line for condition, line in lines if condition in both})
+        for lines in (first - second, second - first)
+    ]
+
+
+def _apart(*, lines: Mapping[str, int]) -> str:
+    counts = " and ".join(
+        f"{number} line{'s' * (number != 1)} of {name}" for name, number in lines.items() if number
+    )
+    return (
+        f"Left out: {counts}, which the other run does not have. Lines are compared where both "
+        "runs have them."
+    )
+
+
+LINES_APART = Kind("lines left out", "warning", "lines that only one of two runs has", _apart)
+
+
+def _adaptive(*, samples: int, found: int, conditions: int) -> str:
+    which = f" under {found} of {conditions} conditions" * (conditions > 1)
+    return (
+        f"At least one side is adaptive{which}, so lines are compared on the {samples:,} samples "
+        "that both have there, and areas not at all."
+    )
+
+
+ADAPTIVE = Kind(
+    "adaptive", "note", "an adaptive side is compared without areas, on shared samples", _adaptive
+)
+
+
+def _unpaired() -> str:
+    return "Unpaired: the replies are to different rows."
+
+
+UNPAIRED = Kind("unpaired", "note", "the replies of the two sides are to different rows", _unpaired)
+
+
+def _confounded(*, tokens: Sequence[PairTokens], sides: Sequence[str], unit: str) -> str:
+    text = confounded(tokens, sides, unit)
+    return f"{text[:1].upper()}{text[1:]}."
+
+
+CONFOUNDED = Kind(
+    "confounded with tokens",
+    "note",
+    "the two sides differ in tokens a symbol, or may do so",
+    _confounded,
+)

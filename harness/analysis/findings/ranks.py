@@ -1,0 +1,248 @@
+"""Which of several runs of a task see furthest, and what the ranks do not go by."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+
+from eyechart.harness.analysis.effective_length import EffectiveLength
+from eyechart.harness.analysis.family import Ranked, Ranking
+from eyechart.harness.analysis.findings.finding import (
+    MOST_NAMES,
+    Finding,
+    Kind,
+    in_order,
+    listed,
+    of_several,
+)
+from eyechart.harness.analysis.findings.of_run import findings
+from eyechart.harness.analysis.findings.sees import SEES, correction, length_text
+from eyechart.harness.analysis.interval import Sign
+from eyechart.harness.analysis.judged_run import JudgedRun
+from eyechart.harness.analysis.standing import Standing
+from eyechart.harness.spec import Condition
+
+_TWO = 2
+
+
+def beside(
+    runs: Iterable[tuple[str, JudgedRun]],
+    threshold: float,
+    conditions: Collection[Condition] | None = None,
+) -> list[Finding]:
+    """What stands beside a comparison of named runs: all that each of them shows, without how far
+    it sees, which the comparison says.
+    """
+    return [
+        one
+        for one in of_several(
+            (name, findings(run, threshold, conditions, name=name)) for name, run in runs
+        )
+        if one.kind != SEES.name
+    ]
+
+
+def of_ranking(ranking: Ranking, margin: float) -> list[Finding]:
+    """All that several runs show, of which each pair was compared."""
+    pairs = ranking.comparisons
+    found = [
+        _ranks(
+            ranking,
+            [ranking.further_than(place) for place in range(len(ranking.runs))],
+            tests=len(ranking.tested),
+            unpaired=sum(not one.is_paired for one in ranking.tested),
+        )
+    ]
+    if other := _not_by_length(ranking, margin):
+        found.append(other)
+    threshold = next(iter(pairs.values())).threshold
+    runs = [(one.name, one.run) for one in ranking.runs]
+    return in_order([*found, *beside(runs, threshold, ranking.conditions)])
+
+
+def of_standing(standing: Standing, threshold: float) -> list[Finding]:
+    """All that the models of a task show; of a single model all but how far it sees, which its line
+    of the table says.
+    """
+    found = []
+    if len(standing.ranking.runs) > 1:
+        further = standing.further
+        found.append(
+            _ranks(standing.ranking, further, tests=standing.tests, unpaired=standing.unpaired)
+        )
+    if not standing.complete:
+        found.append(LENGTHS_ALONE(models=len(standing.places)))
+    if standing.apart:
+        found.append(APART(pairs=standing.apart))
+    runs = [(place.name, place.run) for place in standing.places]
+    return in_order([*found, *beside(runs, threshold)])
+
+
+def _ranks(
+    ranking: Ranking, further: Sequence[Collection[int]], *, tests: int, unpaired: int
+) -> Finding:
+    """Which runs see how far, and which of the others they are shown to see further than."""
+    first = ranking.runs[0]
+    best = [place for place, one in enumerate(ranking.runs) if one.rank_key == first.rank_key]
+    shorter = set.intersection(*(set(further[place]) for place in best))
+    estimates = [one for ranked in ranking.runs for one in ranked.estimates.values()]
+    return RANKS(
+        task=first.run.manifest.task,
+        unit=ranking.unit,
+        runs=len(ranking.runs),
+        ranked=sum(one.is_ranked for one in ranking.runs),
+        scored=any(estimates),
+        conditions=len(ranking.conditions),
+        best=[ranking.runs[place].name for place in best],
+        length=next(iter(first.estimates.values())),
+        outside=_outside(first) if len(best) > 1 else "",
+        is_known=not any(map(_is_beyond, ranking.runs[len(best) :])),
+        further_than=[ranking.runs[place].name for place in sorted(shorter)],
+        tests=tests,
+        unpaired=unpaired,
+    )
+
+
+def _words(
+    *,
+    task: str,
+    unit: str,
+    runs: int,
+    ranked: int,
+    scored: bool,
+    conditions: int,
+    best: Sequence[str],
+    length: EffectiveLength | None,
+    outside: str,
+    is_known: bool,
+    further_than: Sequence[str],
+    tests: int,
+    unpaired: int,
+) -> str:
+    if not scored:
+        return f"No sample of {task} is scored, so it is not known how far the models see."
+    every = " under every condition" if conditions > 1 else ""
+    if not ranked or length is None:
+        return f"None of the {runs} runs has a known effective length on {task}{every}."
+    of = f" in the mean of {conditions} conditions"
+    if conditions == 1:
+        of = f", {length_text(length, unit)}"
+    how = correction(tests, unpaired) + (f"; {runs - ranked} not ranked" if ranked < runs else "")
+    subject = listed(best, "runs")
+    if ranked == 1:
+        others = "the others are" if runs > _TWO else "the other one is"
+        return (
+            f"Of {runs} runs only {subject} has a known effective length on {task}{every or of}; "
+            f"{others} not ranked."
+        )
+    has, it = ("have", "they") if len(best) > 1 else ("has", "it")
+    what = f"{it} {_further(further_than, ranked - len(best), plural=len(best) > 1)}"
+    if outside:
+        what = "" if len(best) == ranked else f"; {what}"
+        return (
+            f"{subject} cannot be ordered on {task}: their effective lengths lie {outside}{what} "
+            f"({how})."
+        )
+    if len(best) == ranked:
+        return (
+            f"{subject} have the same effective length on {task}{of}; no difference between them "
+            f"is shown ({how})."
+        )
+    longest = "longest" if is_known else "longest known"
+    return f"{subject} {has} the {longest} effective length on {task}{of}; {what} ({how})."
+
+
+RANKS = Kind(
+    "ranks",
+    "result",
+    "which runs see furthest, and which of the others they are shown to see further than",
+    _words,
+)
+
+
+def _not_by_length(ranking: Ranking, margin: float) -> Finding | None:
+    """Why a run can be worse or better where no difference in effective length was found."""
+    changes = {
+        ranking.runs[place].name: change
+        for place, comparison in ranking.against_reference
+        if not comparison.length.further
+        if (change := comparison.change(margin)) in ("worse", "better")
+    }
+    reference = ranking.runs[ranking.reference].name
+    return NOT_BY_LENGTH(reference=reference, changes=changes) if changes else None
+
+
+def _changed(*, reference: str, changes: Mapping[str, str]) -> str:
+    said = [f"{name} is {change} than {reference}" for name, change in changes.items()]
+    runs = f"{len(said)} runs are worse or better than {reference}"
+    which = runs if len(said) > MOST_NAMES else listed(said, "")
+    return (
+        f"{which} though no difference was found between their effective lengths: "
+        "“worse” and “better” are also about the areas and the accuracy at each length, and areas "
+        "are not corrected for all pairs."
+    )
+
+
+NOT_BY_LENGTH = Kind(
+    "not by length",
+    "note",
+    "runs are worse or better than the first one without a difference in effective length",
+    _changed,
+)
+
+
+def _lengths_alone(*, models: int) -> str:
+    return (
+        f"Of {models} models the effective lengths of each pair were compared, and single lines "
+        "and areas with the first one only."
+    )
+
+
+LENGTHS_ALONE = Kind(
+    "lengths alone",
+    "note",
+    "of many models the pairs are compared by effective length alone",
+    _lengths_alone,
+)
+
+
+def _apart(*, pairs: int) -> str:
+    return (
+        f"{pairs} pair{'s' * (pairs > 1)} of models cannot be compared: they were asked other "
+        "samples, or none was scored for both."
+    )
+
+
+APART = Kind("apart", "note", "models that cannot be compared", _apart)
+
+
+def _outside(ranked: Ranked) -> str:
+    """`beyond the longest line asked` if the effective lengths of a run lie there under all
+    conditions, or the like below the shortest line; else empty.
+    """
+    signs = {one.length.sign for one in ranked.estimates.values() if one and one.length}
+    places: dict[Sign, str] = {
+        ">": "beyond the longest line asked",
+        "<": "below the shortest line asked",
+    }
+    return places.get(next(iter(signs)), "") if len(signs) == 1 else ""
+
+
+def _is_beyond(ranked: Ranked) -> bool:
+    """Whether the length of a run that is ranked lies beyond its lines under a condition."""
+    lengths = [one and one.length for one in ranked.estimates.values()]
+    return ranked.is_ranked and any(length and length.sign == ">" for length in lengths)
+
+
+def _further(shorter: Sequence[str], others: int, *, plural: bool) -> str:
+    """What the best run of a ranking is shown to do, as a predicate."""
+    see, are = ("see", "are") if plural else ("sees", "is")
+    if not shorter:
+        which = f"any of the {others} others" if others > 1 else "the other one"
+        return f"{are} not shown to see further than {which}"
+    if len(shorter) == others > 1:
+        return f"{see} further than each of the {others} others"
+    rest = others - len(shorter)
+    also = (
+        f", and {are} not shown to see further than {rest} other{'s' * (rest > 1)}" if rest else ""
+    )
+    return f"{see} further than {listed(shorter, 'runs')}{also}"

@@ -1,0 +1,159 @@
+"""How far a model sees under the conditions of a run, and which of their lengths differ."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import combinations
+from math import comb
+
+from eyechart.harness.analysis.comparability import have_other_rows
+from eyechart.harness.analysis.comparison import sides_of
+from eyechart.harness.analysis.effective_length import NOT_KNOWN, EffectiveLength
+from eyechart.harness.analysis.family import corrected, is_default, longest
+from eyechart.harness.analysis.findings.finding import Finding, Kind
+from eyechart.harness.analysis.further import LengthDifference, Sides, sides_difference
+from eyechart.harness.analysis.judged_run import JudgedCondition
+
+_TWO = 2
+
+
+def sees(
+    judged: Mapping[str, JudgedCondition],
+    estimates: Mapping[str, EffectiveLength],
+    threshold: float,
+    *,
+    model: str,
+    task: str,
+    unit: str,
+    controls_left_out: bool,
+) -> Finding | None:
+    """How far a model sees under the default condition; the longest length that was seen under
+    several, and whether tests on the same rows show that it is longer; `None` where no length is
+    known. The longest of several lengths is too long by chance, so it is no headline.
+
+    `judged` and `estimates` are by the label of their condition. The best condition is compared
+    with each other one, corrected for all pairs, because it is chosen by the answers.
+    """
+    known = {label: one for label, one in estimates.items() if one.is_ranked}
+    if not known:
+        return None
+    best = list(known)[longest([one.length for one in known.values() if one.length])]
+    default = next((label for label in known if is_default(judged[label])), "")
+    if default and known[default].length == known[best].length:
+        best = default
+    others = [judged[label] for label in known if label != best]
+    single = [judged[label] for label, one in known.items() if one.one_threshold]
+    pairs = comb(len(single), 2)
+    differences = _differences(judged[best], others, threshold, pairs)
+    return SEES(
+        model=model,
+        task=task,
+        unit=unit,
+        lengths=known,
+        default=default,
+        longest=best,
+        conditions=len(judged),
+        further_than=sum(one.further > 0 for one in differences),
+        pairs=pairs,
+        unpaired=sum(have_other_rows(*pair) for pair in combinations(single, 2)),
+        controls_left_out=controls_left_out,
+    )
+
+
+def _differences(
+    best: JudgedCondition, others: Sequence[JudgedCondition], threshold: float, pairs: int
+) -> list[LengthDifference]:
+    """The corrected differences of `best` and each of the others that shares samples with it."""
+    sides = Sides(threshold)
+    found = []
+    for other in others:
+        other_rows = have_other_rows(best, other)
+        if pair := sides_of(best, other, sides, other_rows=other_rows):
+            found.append(sides_difference(*pair, paired=not other_rows))
+    return corrected(found, max(pairs, len(found)))
+
+
+def _words(
+    *,
+    model: str,
+    task: str,
+    unit: str,
+    lengths: Mapping[str, EffectiveLength],
+    default: str,
+    longest: str,
+    conditions: int,
+    further_than: int,
+    pairs: int,
+    unpaired: int,
+    controls_left_out: bool,
+) -> str:
+    first, best = lengths[default or longest], lengths[longest]
+    sees = f"{model} sees to {length_text(first, unit)} on {task}"
+    if conditions == 1:
+        return f"{sees}."
+    controls = "controls are left out" if controls_left_out else ""
+    note = f" ({controls})" if controls else ""
+    assert best.length is not None  # it is known
+    equal = [label for label, one in lengths.items() if one.length == best.length]
+    if len(equal) == len(lengths) > 1 and best.length.sign != "=":
+        texts = dict.fromkeys(length_text(one, unit) for one in lengths.values())
+        seen = best.length.counted(unit) if len(texts) > 1 else next(iter(texts))
+        return f"{model} sees to {seen} on {task} under {_which(len(lengths), conditions)}{note}."
+    headline = f"{sees} with {default or longest}{', the default' if default else ''}"
+    if len(lengths) == 1:
+        return f"{sees} with {longest}{note}."
+    others, equal = len(lengths) - 1, [label for label in equal if label != longest]
+    how = "; ".join(filter(None, (correction(pairs, unpaired), controls)))
+    tail = f"{_shown(further_than, others)} ({how})."
+    which = f"with {equal[0]}" if len(equal) == 1 else f"under {len(equal)} other conditions"
+    if len(equal) == others:
+        return f"{headline}, and as far {which.replace('under', 'under the')}; {tail}"
+    also = f", and as long {which}" if equal else ""
+    longest_of = f"longest length seen under {len(lengths)} conditions"
+    if default == longest:
+        return f"{headline}, the {longest_of}{also}; {tail}"
+    best_text = f"{length_text(best, unit)}, with {longest}{also}"
+    if not default:
+        return f"The {longest_of} by {model} on {task} is {best_text}; {tail}"
+    return f"{headline}; the {longest_of} is {best_text}; {tail}"
+
+
+SEES = Kind(
+    "effective length",
+    "result",
+    "how far the model sees: under the default condition, and under which one longest",
+    _words,
+)
+
+
+def _which(some: int, conditions: int) -> str:
+    """`both conditions`, `all 3 conditions`, `2 of 3 conditions`."""
+    if some < conditions:
+        return f"{some} of {conditions} conditions"
+    return "both conditions" if conditions == _TWO else f"all {conditions} conditions"
+
+
+def length_text(estimate: EffectiveLength, unit: str) -> str:
+    """`29 symbols (95 % interval 21 to 39)`, `less than 5 symbols (95 % interval < 5 to 65)`."""
+    interval = estimate.span and f"95 % interval {estimate.span}"
+    inside = ", ".join(filter(None, (interval, estimate.note)))
+    text = NOT_KNOWN if estimate.length is None else estimate.length.counted(unit)
+    return text + (f" ({inside})" if inside else "")
+
+
+def _shown(shorter: int, others: int) -> str:
+    if not shorter:
+        return f"no difference from the other condition{'s' * (others > 1)} is shown"
+    which = f"{'each' if shorter == others else shorter} of the {others} other conditions"
+    return f"that is further than with {which if others > 1 else 'the other condition'}"
+
+
+def correction(pairs: int, unpaired: int = 0) -> str:
+    """How the pairs were compared: with which correction, and how many on other rows."""
+    if not pairs:
+        return "no pair can be compared"
+    rows = "same rows"
+    if unpaired:
+        rows = "unpaired: other rows"
+        rows += f" in {unpaired:,} of {pairs:,} pairs" if unpaired < pairs else ""
+    return rows if pairs == 1 else f"{rows}, Holm's correction for {pairs:,} pairs"

@@ -1,0 +1,32 @@
+"""The sentences of findings, by their kinds."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+
+from eyechart.harness.analysis.family import Ranking
+from eyechart.harness.analysis.findings.finding import Finding
+from eyechart.harness.analysis.findings.of_run import findings
+from eyechart.harness.analysis.findings.ranks import of_ranking
+from eyechart.harness.analysis.judged_run import JudgedRun
+from eyechart.harness.settings.judging import MARGIN, THRESHOLD
+from eyechart.harness.spec import Condition
+
+
+def said(found: Sequence[Finding], *kinds: str) -> str:
+    """The sentences of the findings of these kinds, in their order."""
+    return " ".join(one.sentence for one in found if one.kind in kinds)
+
+
+def headline(
+    run: JudgedRun,
+    threshold: float = THRESHOLD,
+    conditions: Collection[Condition] | None = None,
+) -> str:
+    """How far a model sees, and where this is not known."""
+    return said(findings(run, threshold, conditions), "effective length", "not known")
+
+
+def ranks(ranking: Ranking) -> str:
+    """Which of several runs see furthest."""
+    return said(of_ranking(ranking, MARGIN), "ranks")

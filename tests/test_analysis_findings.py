@@ -1,0 +1,77 @@
+"""Findings: their kinds, their order, and which of them stand below a table."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import eyechart.harness.analysis
+from eyechart.harness.analysis.findings.finding import (
+    MOST_NAMES,
+    MOST_SHOWN,
+    Finding,
+    Kind,
+    below_a_table,
+    in_order,
+    of_several,
+)
+from eyechart.harness.analysis.findings.kinds import OF_A_COMPARISON, OF_A_RUN
+from eyechart.harness.analysis.findings.served import NOT_ALL_SCORED, NOT_COUNTED, REFUSED_SETTINGS
+
+
+def missing(count: int) -> Finding:
+    return NOT_ALL_SCORED(missing=count, samples=9, outcomes={"error": count})
+
+
+def note(number: int) -> Finding:
+    return NOT_COUNTED(answers=number)
+
+
+def test_every_kind_is_in_the_table_of_kinds() -> None:
+    """Those that a module of the analysis makes, each with a name of its own."""
+    folder = Path(eyechart.harness.analysis.__path__[0])
+    made = [
+        name
+        for path in folder.rglob("*.py")
+        for name in re.findall(r"^([A-Z_]+) = Kind\(", path.read_text(), re.MULTILINE)
+    ]
+    kinds: list[Kind] = [*OF_A_RUN, *OF_A_COMPARISON]
+    assert len(made) == len(kinds) == len({one.name for one in kinds}) > 0
+
+
+def test_warnings_are_never_hidden() -> None:
+    """Of the others the first three stand below a table, and the rest is counted."""
+    found = in_order([*map(note, range(1, 6)), *map(missing, range(1, 5))])
+    assert [one.level for one in found] == ["warning"] * 4 + ["note"] * 5
+    lines, hidden = below_a_table(found)
+    assert lines == [*map(str, found[:4])]
+    assert hidden == 5
+    lines, hidden = below_a_table(in_order([missing(1), *map(note, range(1, 5))]))
+    assert (len(lines), hidden) == (MOST_SHOWN, 2)
+
+
+def test_a_warning_about_many_runs_is_one_line_with_their_names() -> None:
+    """The command that shows all has each of them in full."""
+    names = [f"model-{number}" for number in range(MOST_NAMES + 1)]
+    found = of_several((name, [missing(place + 1)]) for place, name in enumerate(names))
+    assert below_a_table(found) == (
+        ["Not scored in 4 runs: model-0, model-1, model-2, model-3."],
+        len(names),
+    )
+    few = of_several((name, [missing(place + 1)]) for place, name in enumerate(names[1:]))
+    assert below_a_table(few) == ([*map(str, few)], 0)
+
+
+def test_equal_findings_of_several_runs_are_one() -> None:
+    """With the names of its runs, unless the sentence has them."""
+    (one,) = of_several([("a", [missing(1)]), ("b", [missing(1)])])
+    assert one.names == ("a", "b")
+    assert str(one) == "a and b: 1 of 9 samples is not scored: error 1."
+    named = REFUSED_SETTINGS(settings=["a"])
+    assert str(of_several([("a", [named])])[0]).startswith("a: The server does not take a")
+
+
+def test_a_remedy_stands_behind_the_sentence() -> None:
+    """In a sentence of its own."""
+    found = NOT_ALL_SCORED("ask again", missing=1, samples=9, outcomes={"error": 1})
+    assert str(found) == "1 of 9 samples is not scored: error 1. Remedy: ask again."
