@@ -127,6 +127,7 @@ class TestCompare:
         """The sentence says so; not where they are equal."""
         run = asked(lab, "a", TOKENS, sees={"none": 8, "comma": 16})
         compared = compare_conditions(run, "separator", ["none", "comma"])
+        assert said(of_pair(compared), "other tokens") == ""
         assert said(of_pair(compared), KIND) == (
             "A symbol is 1.00 tokens with separator=none and 2.00 with separator=comma, estimated "
             "from usage, so the effect of separator is confounded with that of the tokenizer."

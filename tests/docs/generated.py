@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping
 
+from eyechart.harness.analysis.findings.finding import LEVELS
 from eyechart.harness.analysis.findings.kinds import OF_A_COMPARISON, OF_A_RUN
 from eyechart.harness.satellites.gate.gate import OTHER_SETTINGS, WITHOUT_PARTNER
 from eyechart.harness.score.answers import TYPES
@@ -42,6 +43,8 @@ def _answers() -> Iterator[str]:
 
 
 def _findings() -> Iterator[str]:
+    yield from (f"- `{level}`: {meaning}" for level, meaning in LEVELS.items())
+    yield ""
     yield from ("| kind | level | what it says |", "| --- | --- | --- |")
     for kind in (*OF_A_RUN, *OF_A_COMPARISON, WITHOUT_PARTNER, OTHER_SETTINGS):
         yield f"| `{kind.name}` | {kind.level} | {kind.meaning} |"

@@ -13,7 +13,7 @@ from eyechart.harness.analysis.findings.ranks import beside
 from eyechart.harness.analysis.judged_run import JudgedRun
 from eyechart.harness.analysis.known import known_and_not_said
 from eyechart.harness.analysis.tokens_of_row import PairTokens
-from eyechart.harness.analysis.tokens_text import confounded
+from eyechart.harness.analysis.tokens_text import OTHER_TOKENS, UNKNOWN_TOKENS, confounded
 from eyechart.harness.settings.judging import MARGIN
 from eyechart.harness.spec import varied_label
 from eyechart.providers.naming import named
@@ -23,9 +23,14 @@ _TWO = 2
 
 def of_pair(comparison: Comparison, margin: float | None = MARGIN) -> list[Finding]:
     """All that two sides show; `None` as `margin` leaves out whether they are equivalent."""
-    names = _names(comparison) if len(comparison.runs) == _TWO else [""]
-    of_runs = zip(names, comparison.runs, strict=True)
-    return in_order([*of_sides(comparison, margin), *beside(of_runs, comparison.threshold)])
+    is_of_runs = len(comparison.runs) == _TWO
+    names = _names(comparison) if is_of_runs else [""]
+    of_runs = beside(zip(names, comparison.runs, strict=True), comparison.threshold)
+    found = list(of_sides(comparison, margin))
+    if not is_of_runs and any(one.kind == CONFOUNDED.name for one in found):
+        said = OTHER_TOKENS.name, UNKNOWN_TOKENS.name  # of the axis that is compared
+        of_runs = [one for one in of_runs if one.kind not in said]
+    return in_order([*found, *of_runs])
 
 
 def _names(comparison: Comparison) -> list[str]:
