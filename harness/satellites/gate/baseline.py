@@ -177,7 +177,7 @@ def _read_cell(place: int, cell: Mapping[str, Any], draws: int) -> pd.DataFrame:
         **{column: np.array(cell[name], np.int64) for name, column in _LISTS.items()},
     }
     nothing = np.full(len(asked), np.nan)
-    unknown = ("signed_error", "first_divergence", "prompt_tokens", "output_tokens")
+    unknown = ("wanted", "signed_error", "first_divergence", "prompt_tokens", "output_tokens")
     columns |= dict.fromkeys((*unknown, "thinking_tokens", "cost"), nothing)
     columns |= {"answer": np.full(len(asked), -1), "collapsed": np.full(len(asked), -1)}
     columns |= dict.fromkeys(("said", "text"), np.zeros(len(asked), np.uint32))
