@@ -16,7 +16,7 @@ from eyechart.harness.analysis.findings.finding import (
     of_several,
 )
 from eyechart.harness.analysis.findings.kinds import OF_A_COMPARISON, OF_A_RUN
-from eyechart.harness.analysis.findings.served import NOT_ALL_SCORED, NOT_COUNTED, REFUSED_SETTINGS
+from eyechart.harness.analysis.findings.served import NOT_ALL_SCORED, REFUSED_SETTINGS
 
 
 def missing(count: int) -> Finding:
@@ -24,7 +24,7 @@ def missing(count: int) -> Finding:
 
 
 def note(number: int) -> Finding:
-    return NOT_COUNTED(answers=number)
+    return REFUSED_SETTINGS(settings=[str(number)])
 
 
 def test_every_kind_is_in_the_table_of_kinds() -> None:

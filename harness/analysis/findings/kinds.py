@@ -38,7 +38,6 @@ OF_A_RUN: tuple[finding.Kind, ...] = (
     confidence.TIED,
     served.RECORDED,
     served.REFUSED_SETTINGS,
-    served.NOT_COUNTED,
     SHARED_TOKENS,
     OTHER_TOKENS,
     UNKNOWN_TOKENS,

@@ -11,7 +11,7 @@ from eyechart.harness.analysis.drift import drift
 from eyechart.harness.analysis.findings.finding import MOST_NAMES, Finding, Kind
 from eyechart.harness.analysis.judged_run import JudgedRun
 from eyechart.harness.score.outcomes import NOT_SCORED, Outcome
-from eyechart.providers.naming import named, turned_on
+from eyechart.providers.naming import turned_on
 
 
 def doubts(run: JudgedRun) -> Iterator[Finding]:
@@ -48,8 +48,6 @@ def origins(run: JudgedRun) -> Iterator[Finding]:
         yield RECORDED(origins=origins, files=[file.name for file in recorded.latest])
     if manifest.refused_sampling:
         yield REFUSED_SETTINGS(settings=list(manifest.refused_sampling))
-    if run.not_counted:
-        yield NOT_COUNTED(f"{named('adaptive')} takes them up", answers=run.not_counted)
 
 
 def _cut_prompts(run: JudgedRun) -> Finding:
@@ -171,17 +169,4 @@ REFUSED_SETTINGS = Kind(
     "note",
     "settings of sampling that the server does not take",
     _refused_settings,
-)
-
-
-def _not_counted(*, answers: int) -> str:
-    """A full run with them would have more samples where the answers of an adaptive one asked for
-    them.
-    """
-    are = "answer is" if answers == 1 else "answers are"
-    return f"{answers:,} further {are} kept and not counted, as only an earlier plan has them."
-
-
-NOT_COUNTED = Kind(
-    "not counted", "note", "answers to samples that only an earlier plan has", _not_counted
 )
