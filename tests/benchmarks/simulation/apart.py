@@ -101,6 +101,12 @@ def exact_or(other: Observer, half: float) -> Observer:
     return observer
 
 
+def sometimes_exact(targets: Floats, rng: np.random.Generator) -> Floats:
+    """Exact in 60 %, else a guess."""
+    is_exact = rng.random(targets.shape) < 0.6
+    return np.where(is_exact, targets, guess(targets, rng))
+
+
 def unread(other: Observer, share: float) -> Observer:
     """This share of the replies has no answer."""
 
@@ -154,6 +160,7 @@ OBSERVERS: Mapping[str, Observer] = {
     "never above 100": capped(100, 0.05),
     "heaped on tens": heaped(0.2, 0.5),
     "exact, else a guess": exact_or(guess, 60),
+    "exact in 60 %, else a guess": sometimes_exact,
     "exact, else spread 25 %": exact_or(weber(0.25), 60),
     "10 % absurd": lambda targets, rng: np.where(
         rng.random(targets.shape) < 0.1, absurd(targets, rng), weber(0.1, 0.5)(targets, rng)
