@@ -61,6 +61,11 @@ def finish_of(given: object, usage: Usage | None = None) -> FinishReason | None:
     return ending
 
 
+def is_ending(given: object) -> bool:
+    """Whether `given` is a word that is known to say why a reply ended."""
+    return isinstance(given, str) and _ending(given) is not None
+
+
 def word_to_show(given: object) -> str | None:
     """The server's word for why a reply ended, where ours does not say enough: that of a filter, or
     one that is not known; else `None`.

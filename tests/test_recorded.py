@@ -128,7 +128,7 @@ def test_requests_beside_a_batch_give_the_prompts(lab: Lab) -> None:
     asked = lines(lab.folder / "asked.jsonl", [{"custom_id": "mine", "body": body}])
     replies = lines(lab.folder / "said.jsonl", [batch_line("mine", "Final answer: 4")])
     command = ("import", asked, replies, "--task", task, "--model", "them", "--out", lab.out)
-    assert "samples without a recorded reply: 3 of 4" in lab.bench(*command).err
+    assert "3 of 4 samples are not scored: not run 3." in lab.bench(*command).out
     board = lab.bench("leaderboard", "--out", lab.out).err
     assert "hint=no: 3 samples have no recorded reply\n" in board  # nothing can ask them
     (record,) = records(lab.the_run())
@@ -299,14 +299,14 @@ def test_rows_of_another_model_never_take_a_number(lab: Lab) -> None:
     assert [one["reply"] for one in records(lab.the_run())] == ["4", "5"]
 
 
-def test_the_same_reply_to_a_sample_is_known(lab: Lab) -> None:
+def test_the_same_reply_to_a_sample_is_taken_once(lab: Lab) -> None:
     """As where lm-eval writes a line for each of its filters; another reply is refused."""
     rows = [
         {"reply": reply, "target": 5, "length": 5, "index": 0}
         for reply in ("5", "5", "5 ", "Five is 5")
     ]
     done = take(lab, lines(lab.folder / "them.jsonl", rows), lab.plain)
-    assert "1 new reply, 1 known before, 2 rows that cannot be used" in done.err
+    assert "1 new reply, 0 known before, 1 repeated, 2 rows that cannot be used" in done.err
 
 
 @pytest.mark.parametrize("none", ["", "None", "nan", "0", "False", "null", None, False, 0, {}, []])
@@ -323,7 +323,9 @@ def test_an_error_beside_a_reply_is_named(lab: Lab) -> None:
     rows = [{**row, "index": number} for number in (0, 1)] + [{**row, "reply": "", "index": 2}]
     path = lines(lab.folder / "them.jsonl", rows)
     done = take(lab, path, lab.plain)
-    assert f"{path}:1: with a reply and an error, 2 rows in all; they count as failed" in done.err
+    assert (
+        f"{path}:1: a reply with an error, or broken off by its server, 2 rows in all" in done.err
+    )
     assert outcomes(lab) == {"error": 3}
 
 
@@ -334,8 +336,28 @@ def test_why_a_reply_ended_is_read_in_any_words(lab: Lab) -> None:
     rows = [{**row, "index": i, "finish_reason": word} for i, word in enumerate(words)]
     path = lines(lab.folder / "them.jsonl", rows)
     done = take(lab, path, lab.plain)
-    assert f"{path}:4: with a reply and an error, 1 row in all" in done.err
+    assert f"{path}:4: a reply with an error, or broken off by its server, 1 row in" in done.err
+    assert "without a recorded reply" not in done.err
+    assert "1 of 5 samples is not scored: error 1." in done.out
     assert outcomes(lab) == {"correct": 1, "truncated": 2, "refused": 1, "error": 1}
+
+
+@pytest.mark.parametrize(
+    "said",
+    [{"stop_reason": "max_tokens"}, {"done_reason": "length"}, {"finish": "length"}],
+)
+def test_why_a_reply_ended_is_read_by_other_names(lab: Lab, said: dict[str, str]) -> None:
+    """Those of vendors and servers, unless the column has no word for it, or none is wanted."""
+    row = {"reply": "the row has 5, so", "target": 5, "length": 5}
+    path = lines(lab.folder / "them.jsonl", [{**row, **said}])
+    assert take(lab, path, lab.plain).code == 0
+    assert outcomes(lab) == {"truncated": 1}
+    (name,) = said
+    others = [{**row, name: "2026-04-01"}, {**row, name: 4.5}]
+    take(lab, lines(lab.folder / "others.jsonl", others), lab.plain, model="other")
+    take(lab, path, lab.plain, "--field", "finish_reason=", model="unread")
+    later = [one for run in find_runs(lab.out) if "them" not in run.parts for one in records(run)]
+    assert [one.get("finish_reason") for one in later] == [None] * 3
 
 
 def test_a_figure_that_cannot_be_true_costs_only_itself(lab: Lab) -> None:
@@ -428,6 +450,9 @@ def test_a_file_without_a_usable_row_makes_no_run(lab: Lab) -> None:
         "0 new replies, 0 known before, 3 rows that cannot be used",
         "bench: no reply was taken",
     ]
+    path = path.with_suffix(".csv")
+    path.write_text("item,Draw,Reply\nq1,0,5\n")
+    assert "did you mean --field reply=Reply?" in take(lab, path, lab.plain).err
     lab.bench("import", path, "--field", "reply=text", "--out", lab.out).one_line(2, "--model")
 
 

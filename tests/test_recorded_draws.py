@@ -27,7 +27,28 @@ def test_a_column_of_draws_needs_no_option(lab: Lab) -> None:
     bare = take(lab, said(lab, [*rows, {"id": "q1", "reply": "7"}]), task, model="bare")
     assert ":6: the row has no draw, and other rows have one" in bare.err
     once = take(lab, said(lab, rows), task, "--field", "draw=", model="once")
-    assert "3 new replies, 2 known before" in once.err
+    assert "3 new replies, 0 known before, 2 repeated" in once.err
+
+
+def test_draws_under_another_name_are_named(lab: Lab) -> None:
+    """The second row of a sample in a new file is not known before: it may be a draw, also when it
+    has the same reply, and also in another file of the same import.
+    """
+    task = letters(lab, [3, 4])
+    rows = [{"item": 0, "Attempt": n, "reply": "3"} for n in range(3)]
+    path = said(lab, rows)
+    for _ in range(2):
+        done = take(lab, path, task)
+        assert (
+            f"{path}:2: its sample has its reply from another row, 2 rows in all; if these are "
+            "draws of one prompt, import with --field draw=Attempt into another --out"
+        ) in done.err
+    assert "0 new replies, 1 known before, 2 repeated" in done.err
+    files = [lines(lab.folder / f"{n}.jsonl", [row]) for n, row in enumerate(rows)]
+    several = take(lab, files[0], task, *map(str, files[1:]), model="several")
+    assert "1 new reply, 0 known before, 2 repeated" in several.err
+    other = take(lab, said(lab, [rows[0], {**rows[1], "reply": "4"}]), task, model="other")
+    assert "if both are draws of one prompt, number them with --field draw=Attempt" in other.err
 
 
 def test_draws_of_rows_that_bring_their_samples(lab: Lab) -> None:

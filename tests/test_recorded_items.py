@@ -116,7 +116,7 @@ def test_items_without_a_row_are_missing(lab: Lab) -> None:
     rows = [{"id": name, "reply": "2"} for name in ("q1", "q2", "q4")]
     done = take(lab, said(lab, rows), task)
     assert done.code == 1
-    assert "samples without a recorded reply: 4 of 7" in done.err
+    assert "4 of 7 samples are not scored: not run 4." in done.out
     assert outcomes(lab) == {"correct": 2, "incorrect": 1, "not_run": 4}
     rest = [{"id": name, "reply": "2"} for name in ("q0", "q3", "q5", "q6")]
     done = take(lab, lines(lab.folder / "rest.jsonl", rest), task)
@@ -169,7 +169,10 @@ def test_the_verdicts_of_the_rows_are_compared(lab: Lab) -> None:
     shown = lab.bench("samples", lab.the_run(), "--length", "4")
     assert "  by row   correct" in shown.out
     bad = take(lab, said(lab, [{"id": "q0", "reply": "2", "verdict": 0.5}]), task, model="other")
-    assert "verdict is 0.5, neither right nor wrong" in bad.err
+    assert "verdict is 0.5, neither right nor wrong, which are true, 1, correct or pass" in bad.err
+    words = [{"id": "q0", "reply": "2", "verdict": "PASS"}, {"id": "q1", "verdict": "FAILED"}]
+    passed = take(lab, said(lab, [{"reply": "5", **row} for row in words]), task, model="words")
+    assert "2 of 2 verdicts agree" in passed.out
 
 
 def test_a_row_without_a_target_is_checked_by_its_prompt(lab: Lab) -> None:
@@ -216,5 +219,5 @@ def test_several_replies_to_one_prompt_are_draws_of_one_row(lab: Lab) -> None:
     assert "0 new replies, 6 known before" in again.err
     assert ((folder / "samples.jsonl").read_bytes(), read_manifest(folder).cells) == before
     unnumbered = take(lab, path, task, model="mixed")
-    assert "number them with --field draw=COLUMN" in unnumbered.err
+    assert "number them with --field draw=try" in unnumbered.err
     assert "no column 'nix'" in take(lab, path, task, "--field", "draw=nix", model="none").err

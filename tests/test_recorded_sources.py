@@ -113,7 +113,7 @@ def test_an_index_is_of_one_row(lab: Lab) -> None:
     fixed = ("--axis", "item=a", "--axis", "delimiter=comma", "-m", "them", "--out", lab.out)
     done = lab.bench("import", first, second, "-t", "capacity/items", *fixed)
     assert f"{first}:3: the run has another row with index 0 on line 32" in done.err
-    assert "2 new replies, 1 known before, 1 row that cannot be used" in done.err
+    assert "2 new replies, 0 known before, 1 repeated, 1 row that cannot be used" in done.err
 
 
 def test_a_reply_takes_the_place_of_an_error(lab: Lab) -> None:

@@ -17,7 +17,7 @@ from eyechart.harness.cli.terminal import say, warn
 from eyechart.harness.errors import COMPLETE, INCOMPLETE, UsageError
 from eyechart.harness.plan.selection import open_tasks
 from eyechart.harness.satellites.recorded.agreement import agreement, print_agreement
-from eyechart.harness.satellites.recorded.fields import Columns
+from eyechart.harness.satellites.recorded.fields import DRAW, Columns
 from eyechart.harness.satellites.recorded.reader import Imported, ImportRequest
 from eyechart.harness.satellites.recorded.recorder import import_recorded
 from eyechart.harness.satellites.recorded.rows import Problem, Rows, Where
@@ -110,11 +110,18 @@ def _tell(request: ImportRequest, imported: Imported, told: set[str]) -> int:
         warn(f"… and {len(reasons) - _SHOWN:,} more reasons why rows cannot be used")
     if left_out := imported.left_out:
         warn(
-            f"{left_out[0]}: with a reply and an error, {_rows(len(left_out))} in all; they count "
-            "as failed; to score such replies, import with --field error=,finish_reason= into "
-            f"another {named('out')}"
+            f"{left_out[0]}: a reply with an error, or broken off by its server, "
+            f"{_rows(len(left_out))} in all; they count as failed; to score such replies, import "
+            f"with --field error=,finish_reason= into another {named('out')}"
         )
-    others = f", {imported.others:,} of other rows" if imported.others else ""
+    if repeated := imported.repeated:
+        warn(
+            f"{repeated[0]}: its sample has its reply from another row, {_rows(len(repeated))} in "
+            "all; if these are draws of one prompt, import with "
+            f"--field {DRAW}={imported.draw_column} into another {named('out')}"
+        )
+    others = f", {len(repeated):,} repeated" if repeated else ""
+    others += f", {imported.others:,} of other rows" if imported.others else ""
     say(
         f"{imported.new:,} new {'reply' if imported.new == 1 else 'replies'}, "
         f"{imported.known:,} known before{others}, {_rows(len(problems))} that cannot be used"
@@ -142,11 +149,7 @@ def _tell(request: ImportRequest, imported: Imported, told: set[str]) -> int:
             "have no row and count as not run; index counts from 0 on each line; to number rows as "
             f"they come, import with --field index= into another {named('out')}"
         )
-    if (missing := judged_run.missing) > imported.gaps:
-        planned = sum(cell.samples * cell.draws for cell in judged_run.manifest.cells)
-        without = f"{missing - imported.gaps:,} of {planned:,}"
-        warn(f"{request.task.name}: samples without a recorded reply: {without}")
-    return INCOMPLETE if problems or missing else COMPLETE
+    return INCOMPLETE if problems or judged_run.missing else COMPLETE
 
 
 def _told(problems: Iterable[Problem], files: Sequence[Path]) -> list[str]:

@@ -14,7 +14,7 @@ from eyechart.harness.spec import exact_json
 from eyechart.harness.spec.counted import token_count
 from eyechart.providers.base import TransientError
 from eyechart.providers.close_match import did_you_mean
-from eyechart.providers.finish import finish_of, word_to_show
+from eyechart.providers.finish import finish_of, is_ending, word_to_show
 from eyechart.providers.secrets import A_KEY, holds_key
 
 Row: TypeAlias = Mapping[str, Any]
@@ -45,6 +45,8 @@ _REPLY_NAMES = (
     *("prediction", "response", "said", "text"),
 )
 """Names that others give to a column of replies."""
+_ENDING_NAMES = ("stop_reason", "done_reason", "finish", "finishReason", "stopReason")
+"""Names that others give to the reason why a reply ended."""
 _INTEGER = re.compile(r"[+-]?[0-9]+(\.0*)?")
 """Writers of CSV add a point where a column has empty cells."""
 _SHOWN = 30
@@ -52,8 +54,8 @@ _SHOWN = 30
 _NO_ERROR = ("", "none", "nan", "null", "nil", "n/a", "false", "0", "no", "ok", "{}", "[]")
 """Texts in a column of errors that mean "no error", in lower case."""
 _TRUE, _FALSE = ("true", "1", "yes"), ("false", "0", "no", "")
-_RIGHT = (*_TRUE, "1.0", "correct", "right", "c")
-_WRONG = (*_FALSE, "0.0", "incorrect", "wrong", "i")
+_RIGHT = (*_TRUE, "1.0", "correct", "right", "c", "pass", "passed")
+_WRONG = (*_FALSE, "0.0", "incorrect", "wrong", "i", "fail", "failed")
 
 
 class RowError(Exception):
@@ -172,6 +174,8 @@ class Columns:
                 value = None if name in self.axes else by_form.get(name)
             else:
                 value = row.get(name)
+                if name == "finish_reason" and value is None:
+                    value = _ending(row)
             if value is not None and (value != "" or name == "reply" or name in self.axes):
                 values[name] = value
         if not values.keys() & {"reply", "error"}:
@@ -297,6 +301,11 @@ def _finish(values: Mapping[str, Any]) -> str | None:
     return _text(given) if finish == "other" else finish
 
 
+def _ending(row: Row) -> Any:
+    """Why the reply of a row ended, by the word of a server in a column of another name."""
+    return next((row[name] for name in _ENDING_NAMES if is_ending(row.get(name))), None)
+
+
 def _verdict(values: Mapping[str, Any]) -> Literal["correct", "incorrect"] | None:
     """The verdict of the row's author; raises `RowError` for one between right and wrong."""
     if "verdict" not in values:
@@ -306,7 +315,11 @@ def _verdict(values: Mapping[str, Any]) -> Literal["correct", "incorrect"] | Non
         return "correct"
     if said in _WRONG:
         return "incorrect"
-    raise RowError(f"verdict is {_shown(values['verdict'])}, neither right nor wrong")
+    raise RowError(
+        f"verdict is {_shown(values['verdict'])}, neither right nor wrong, which are true, 1, "
+        "correct or pass, and false, 0, incorrect or fail; to take no verdicts, import with "
+        "--field verdict="
+    )
 
 
 def _text(value: object) -> str:
@@ -337,7 +350,7 @@ def _draw(value: object) -> str:
 def _no_reply(row: Row) -> str:
     if "reply" in row:
         return "the row has no reply, and no error that says why"
-    usual = next((name for name in row if str(name).lower() in _REPLY_NAMES), None)
+    usual = next((name for name in row if str(name).lower() in ("reply", *_REPLY_NAMES)), None)
     remedy = (
         "name the column of the replies with --field reply=COLUMN"
         if usual is None

@@ -53,6 +53,10 @@ class Imported:
     new: int = 0
     known: int = 0
     """Rows that an earlier import has taken."""
+    repeated: list[Place] = field(default_factory=list)
+    """Rows whose sample has its reply from another row of these files."""
+    draw_column: str = "COLUMN"
+    """The column that may number the replies to a prompt."""
     others: int = 0
     """Rows that `where` leaves out, or of other models."""
     problems: list[Problem] = field(default_factory=list)

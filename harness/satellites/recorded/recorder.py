@@ -40,7 +40,7 @@ from eyechart.harness.plan.plan import (
 from eyechart.harness.satellites.recorded.draws import Draws, Given, given_of
 from eyechart.harness.satellites.recorded.fields import DRAW, RecordedReply, RowError, RowMark
 from eyechart.harness.satellites.recorded.reader import Imported, ImportRequest, Reader
-from eyechart.harness.satellites.recorded.rows import Problem, Rows
+from eyechart.harness.satellites.recorded.rows import Place, Problem, Rows
 from eyechart.harness.satellites.recorded.samples import GivenSample, SampleFinder
 from eyechart.harness.satellites.recorded.sources import GivenFile, Sources
 from eyechart.harness.spec import (
@@ -80,7 +80,8 @@ def import_recorded(
         return unused
     found = _survey(reader, finder)
     reader.only_model = _only_model(request, found.models, warn)
-    imported = Imported(nameless=0 if reader.only_model or not found.models else found.nameless)
+    nameless = 0 if reader.only_model or not found.models else found.nameless
+    imported = Imported(nameless=nameless, draw_column=rows.draw_column)
     with Journal(request.folder, warn) as run_journal:
         recorder = _Recorder(request, finder, run_journal, imported, found)
         recorder.place(rows.files, reader)
@@ -89,7 +90,7 @@ def import_recorded(
             write_manifest(request.folder, recorder.manifest)
         for place, reply in reader.replies(imported):
             try:
-                recorder.take(reply)
+                recorder.take(reply, place)
             except RowError as error:
                 imported.problems.append(Problem(place, str(error)))
         recorder.save(is_named=is_named)
@@ -240,8 +241,8 @@ class _Recorder:
         self.sources.find(files, reader.marks)
         self.sources.refuse_doubtful(files, unnumbered)
 
-    def take(self, reply: RecordedReply) -> None:
-        """Writes a reply, unless it is known.
+    def take(self, reply: RecordedReply, at: Place) -> None:
+        """Writes the reply of the row at a place, unless it is known.
 
         Raises:
             RowError: its sample cannot be found, or has another reply.
@@ -264,7 +265,10 @@ class _Recorder:
             )
         record = self._record(sample, reply, draw, place)
         if self._has(record):
-            self._imported.known += 1
+            if self.sources.are_here(self._before[record.id].origin):
+                self._imported.repeated.append(at)
+            else:
+                self._imported.known += 1
             return
         if isinstance(sample, GivenSample) and self._given.get(
             (sample.condition, sample.line), {}
@@ -294,7 +298,7 @@ class _Recorder:
             return True
         raise RowError(
             f"the run has another reply to sample {record.id}; if both are draws of one prompt, "
-            f"number them with --field {DRAW}=COLUMN"
+            f"number them with --field {DRAW}={self._imported.draw_column}"
         )
 
     def _record(

@@ -31,6 +31,11 @@ from eyechart.providers.secrets import A_KEY, holds_key
 
 _IN_MEMORY = 64 << 20
 """Bytes of rows that are kept in memory; more go to the disk."""
+_DRAW_NAMES = (
+    *("attempt", "draw", "epoch", "iteration", "repeat", "repetition", "replica", "rollout", "run"),
+    *("seed", "trial", "try"),
+)
+"""Names that others give to a column of draws."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,6 +142,12 @@ class Rows:
     def models(self) -> list[str]:
         """The models that the column names, sorted."""
         return sorted(self._at)
+
+    @property
+    def draw_column(self) -> str:
+        """The column that by its name numbers the replies to a prompt; `COLUMN` if none does."""
+        columns = sorted(self._columns)
+        return next((name for name in columns if name.lower() in _DRAW_NAMES), "COLUMN")
 
     def of(self, model: str, file: int | None = None) -> Iterator[KeptRow]:
         """The rows of a model in their order, of all files or of one; without a column of models

@@ -104,6 +104,10 @@ class Sources:
         """The mark of a row in the run."""
         return f"{self._numbers[mark.file]}/{mark.row}/{mark.values}"
 
+    def are_here(self, origin: str | None) -> bool:
+        """Whether the row of an `origin` is one of the files of this import."""
+        return (origin or "").partition("/")[0] in map(str, self._numbers)
+
     def known(self, mark: RowMark) -> str | None:
         """The mark of what was taken from a row; `None` if the run does not have the row."""
         return self._rows[self._numbers[mark.file]].get(mark.row)
