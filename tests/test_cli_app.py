@@ -626,6 +626,10 @@ MISUSE = [
     (["--model", ""], ["''", "provider/model"]),
     (["--model", "/x"], ["'/x'", "provider/model"]),
     (["--model", "scripted/"], ["'scripted/'", "provider/model"]),
+    (
+        ["--task", "tiny", "--model", "counting/ones"],
+        ["'tiny' is a model and 'counting/ones' a task", "--task counting/ones --model tiny"],
+    ),
     (["--model", "scriptd/x"], ["'scriptd'", "did you mean 'scripted'?"]),
     (["--model", "nobody/x"], ["'nobody'", "bench models"]),
     (["--model", "openai/\udce9"], ["--model", r"'openai/\udce9'", "UTF-8"]),

@@ -432,6 +432,12 @@ def test_wrong_options_are_one_line(lab: Lab, arguments: list[str], words_of: li
     assert not lab.out.exists()
 
 
+def test_a_task_in_the_place_of_the_replies_is_one_line(lab: Lab) -> None:
+    """Which says what goes where."""
+    path = lines(lab.folder / "them.jsonl", [{"reply": "3"}])
+    take(lab, lab.ones, path).one_line(2, "holds no replies", f"REPLIES --task {lab.ones}")
+
+
 def test_a_file_without_a_usable_row_makes_no_run(lab: Lab) -> None:
     """Each row says what it lacks; options of recorded replies need a model."""
     path = lines(lab.folder / "them.jsonl", [{"text": "3"}, {"reply": "3"}, {"reply": "3", "n": 3}])

@@ -472,6 +472,9 @@ class TestFile:
         lab.bench("run", "standrad", "--model", "tiny").one_line(2, "did you mean 'standard'?")
         for task in ("counting/ones", "counting"):
             lab.bench("run", task, "--model", "tiny").one_line(2, f"use --task {task}")
+        lab.bench("run", lab.ones, "--model", "tiny").one_line(
+            2, "is a task's file and no study", f"use --task {lab.ones}"
+        )
         lab.bench("run", "nothing.yaml").one_line(2, "no study's file 'nothing.yaml'")
 
     @pytest.mark.parametrize(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from typing import Annotated, Any
 
 import typer
@@ -94,6 +94,7 @@ def run(
     from eyechart.harness.plan import selection
 
     settings = settings_of(given)
+    _refuse_swapped(settings.task, settings.model)
     plans = selection.plans(settings, leave_out=warner_for_default_axes(context))
     models = models_of(settings, plans, notify=warn, command=command_of(context))
     warn_of_unknown(models)
@@ -108,6 +109,19 @@ def run(
     if dry_run:
         raise typer.Exit(show_plan(plans, models, chooser, asks_server=ask_server, as_json=as_json))
     raise typer.Exit(run_models(plans, models, chooser, debug=debug, as_json=as_json))
+
+
+def _refuse_swapped(tasks: Sequence[str], models: Sequence[str]) -> None:
+    """Raises `UsageError` where a built-in task stands for a model."""
+    from eyechart.harness.task.catalogue import built_in_files
+    from eyechart.providers.registry import owner_of
+
+    swapped = [model for model in models if model in built_in_files()]
+    if swapped and all(map(owner_of, tasks)):
+        task, model = ",".join(swapped), ",".join(tasks)
+        raise UsageError(
+            f"{model!r} is a model and {task!r} a task; write --task {task} --model {model}"
+        )
 
 
 _BESIDE_STUDY = ("out", "model", "budget", "fresh", "keep_going", "trust", "log_to")

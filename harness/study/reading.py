@@ -50,14 +50,19 @@ def built_in() -> list[Path]:
 
 
 def find_study(given: str) -> Path:
-    """The file of a study, from its path or from the name of a built-in study; raises `UsageError`
-    if there is none.
+    """The file of a study, from its path or from the name of a built-in study.
+
+    Raises:
+        StudyFileError: the file cannot be read.
+        UsageError: there is none, or it is the file of a task.
     """
     names = {path.stem: path for path in built_in()}
     if given in names:
         return names[given]
     path = Path(given)
     if path.is_file():
+        if _is_task(path):
+            raise UsageError(f"{given!r} is a task's file and no study; use {named('task', given)}")
         return path
     if path.suffix in SUFFIXES or path.exists():
         raise UsageError(f"no study's file {given!r}")
@@ -66,6 +71,11 @@ def find_study(given: str) -> Path:
         raise UsageError(f"{given!r} names tasks and no study; use {named('task', given)}")
     known = did_you_mean(given, names, f"built in: {', '.join(names)}")
     raise UsageError(f"no study {given!r}; name a .yaml file, or a built-in study ({known})")
+
+
+def _is_task(path: Path) -> bool:
+    data = parse(read_text(path, StudyFileError)).data
+    return isinstance(data, dict) and "prompt" in data and "tasks" not in data
 
 
 def read_as(

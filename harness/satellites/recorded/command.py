@@ -24,6 +24,7 @@ from eyechart.harness.satellites.recorded.rows import Problem, Rows, Where
 from eyechart.harness.satellites.recorded.sources import given_files
 from eyechart.harness.spec import EXAMPLES
 from eyechart.harness.task.catalogue import Task
+from eyechart.harness.task.files import SUFFIXES
 from eyechart.providers.base import ModelSettings
 from eyechart.providers.batches import BatchForm
 from eyechart.providers.naming import named
@@ -51,6 +52,11 @@ def import_files(
     """Makes a run of `model` from recorded replies, judges it and prints its table. Without `model`
     it makes a run of each model that the rows name.
     """
+    if swapped := next((file for file in files if file.suffix in SUFFIXES), None):
+        raise UsageError(
+            f"{swapped} is a task's file and holds no replies; write "
+            f"bench import REPLIES --task {swapped} --model NAME"
+        )
     task, fixed = _only_task(tasks), dict(_pairs("--axis", axes))
     if EXAMPLES in fixed:
         task = task.with_examples()
