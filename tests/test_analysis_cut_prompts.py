@@ -183,3 +183,16 @@ def test_usage_that_is_no_count_changes_no_outcome(lab: Lab) -> None:
     note = said(findings(run), "one count")
     assert "The server counts 50 tokens in prompts of" in note
     assert note in lab.bench("score", wanted.folder).out
+
+
+def test_one_count_stands_before_other_warnings(lab: Lab) -> None:
+    """Directly below the sentence about the length, since cut prompts may be the cause of all."""
+    wanted = lab.wanted(samples=8, lengths=[2, 50, 800])
+
+    def reply(request: Request) -> Reply:
+        text = right(request) if len(request.prompt) < WINDOW else "I see no row."
+        return Reply(text, usage=Usage(50, 3))
+
+    lab.asked(wanted, reply)
+    kinds = [one.kind for one in findings(read_run(wanted.folder))]
+    assert kinds[:3] == ["not known", "one count", "unread replies"]

@@ -85,6 +85,7 @@ seq_len 9000 > max_position_embeddings 8192
 The request contains 33000 tokens, but the server accepts at most 32768
 Token count 33000 is above the limit of 32768
 The prompt (5000 tokens) exceeds the KV cache capacity (4096 tokens)
+KV cache is too small for the sequence of 5000 tokens
 The text is too long: 9000 tokens, the maximum is 8192
 Number of prompt tokens (9000) out of range, only 8192 are supported
 """.strip().splitlines()
@@ -137,6 +138,7 @@ messages: at least one message is required
 prompt must not be empty
 The prompt length must be greater than 0
 input is too short: at least 3 tokens
+input of 3 tokens is too small for this model
 The cached content is of 1000 tokens. The minimum token count to start caching is 4096.
 n must be less than or equal to 128
 seed must be less than 9223372036854775807

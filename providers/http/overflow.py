@@ -59,6 +59,7 @@ _COMPARED = re.compile(
     r"exceed|too (?:long|large|many|big)|(?:longer|greater|larger|more|bigger|higher) than"
     r"|(?:less|fewer|smaller) than|at most|(?:cannot|must not|not) be more|\blimit|maximum|\bmax"
     r"|reduc|shorten|shorter|overflow|beyond|above|surpass|<=?|(?<![-=])>|range of|not enough"
+    r"|(?:cache|context|window)(?: \w+){0,3} too small for"
     r"|\bover\b|does(?: not|n.t) fit|out of (?:range|context|room)|truncat|only \d"
 )
 _MODEL = re.compile(r"too many (?:input )?tokens|model(?:'s)? (?:token|context|length) limit")

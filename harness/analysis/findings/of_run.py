@@ -9,7 +9,7 @@ from eyechart.harness.analysis.findings.finding import Finding, in_order
 from eyechart.harness.analysis.findings.not_known import not_known
 from eyechart.harness.analysis.findings.same_mistake import same_mistake
 from eyechart.harness.analysis.findings.sees import sees
-from eyechart.harness.analysis.findings.served import doubts, origins
+from eyechart.harness.analysis.findings.served import cuts, doubts, origins
 from eyechart.harness.analysis.findings.unread import right_in_wrong, unread
 from eyechart.harness.analysis.judged_run import JudgedRun, without_controls
 from eyechart.harness.analysis.tokens_text import of_conditions
@@ -48,6 +48,7 @@ def _found(
     found = (
         sees(labels, scored, threshold, **about, controls_left_out=is_part),
         not_known(estimates, **about),
+        *cuts(run),
         unread(run),
         right_in_wrong(run),
         same_mistake(run),

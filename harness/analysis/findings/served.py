@@ -14,10 +14,8 @@ from eyechart.harness.score.outcomes import NOT_SCORED, Outcome
 from eyechart.providers.naming import turned_on
 
 
-def doubts(run: JudgedRun) -> Iterator[Finding]:
-    """Why the numbers of a run may be wrong: cut prompts, several models, a change in its course,
-    samples without a score.
-    """
+def cuts(run: JudgedRun) -> Iterator[Finding]:
+    """Prompts that the server cut, or may have cut."""
     if run.judge.cuts:
         yield _cut_prompts(run)
     if counts := [run.one_counts[one.condition] for one in run.shown(run.one_counts)]:
@@ -28,6 +26,12 @@ def doubts(run: JudgedRun) -> Iterator[Finding]:
             shortest=min(one.shortest for one in counts),
             longest=max(one.longest for one in counts),
         )
+
+
+def doubts(run: JudgedRun) -> Iterator[Finding]:
+    """Why the numbers of a run may be wrong: several models, a change in its course, samples
+    without a score.
+    """
     if len(models := run.manifest.answered_by) > 1:
         yield SEVERAL_MODELS(models=sorted(models))
     if (found := drift(run)) is not None:
