@@ -214,6 +214,10 @@ def test_what_pipelines_read_takes_no_other_file_away(lab: Lab, before: Path) ->
     for path in (linked, hard, other):
         lab.bench("gate", bare, now, "--summary", path).one_line(2, "is a link, or data")
     assert [path.read_bytes() for path in files if path != mine] == kept[:1] + kept[2:]
+    for option in ("--junit", "--summary"):
+        inside = now / "kept" / "new.txt"
+        lab.bench("gate", bare, now, option, inside).one_line(2, "is in the folder of a run")
+        assert not inside.exists()
     xml, step = lab.folder / "gate.xml", lab.folder / "step"
     for path in (xml, step):
         path.write_text("")

@@ -19,7 +19,7 @@ from eyechart.harness.face.arguments import read_threshold
 from eyechart.harness.face.asked_pair import AskedAgainstBaseline, Asking
 from eyechart.harness.face.asked_run import AskedRun, Limits
 from eyechart.harness.journal.files import make_folder_of, replace_file
-from eyechart.harness.journal.record import Warn
+from eyechart.harness.journal.record import MANIFEST, Warn, journal_size
 from eyechart.harness.satellites.gate import outputs
 from eyechart.harness.satellites.gate.baseline import read_baseline, save_baseline
 from eyechart.harness.satellites.gate.gate import Gated, exit_code, partner_of
@@ -182,7 +182,13 @@ def _check(baseline: Path, wanted: Wanted) -> None:
                 "damaged; name another file"
             )
         for path in files:
+            if any(map(_is_run, path.resolve().parents)):
+                raise UsageError(f"{str(path)!r} is in the folder of a run; name a file elsewhere")
             make_folder_of(path)
+
+
+def _is_run(folder: Path) -> bool:
+    return (folder / MANIFEST).is_file() and journal_size(folder) > 0
 
 
 def _takes_text(path: Path) -> bool:
