@@ -27,6 +27,7 @@ MARKS = (
     *("<\uff5cend\u2581of\u2581sentence\uff5c>", "<\uff5cUser\uff5c>", "[|endofturn|]", "[|user|]"),
     *("<|start_of_role|>user<|end_of_role|>", "<|begin_of_text|>", "<end_of_utterance>"),
     *("[EOS]", "[e~[", "<eod>", "</assistant>", "<reserved_106>"),
+    *("<pad>", "<unk>", "[PAD]", "<extra_id_1>", "<pad><pad>", "<unk> <unk>"),
 )
 LINES = (
     "User: and now?",
@@ -150,6 +151,10 @@ def test_what_ends_an_answer_of_any_type(begin: str, answer: Answer, target: int
         (TEXT, "kiwi", "kiwi\n\u7528\u6237\u540d"),
         (TEXT, "kiwi", "kiwi [EO]"),
         (TEXT, "kiwi", "kiwi <eo>"),
+        (TEXT, "kiwi pear", "kiwi <unk> pear"),
+        (TEXT, "<pad>", "<pad>"),
+        (TEXT, "kiwi <unk>", "kiwi <unk>"),
+        (LIST, "pad", "[pad]"),
         (TEXT, "kiwi", "kiwi <0x41>"),
         (TEXT, "kiwi", "kiwi <0x0A>pear"),
         (TEXT, "<|im_", "<|im_"),
@@ -180,6 +185,31 @@ def test_an_answer_with_such_a_mark_is_whole() -> None:
         assert judged(reply, TEXT, target).outcome == "correct"
     tokens = Answer(type="choice", options=("<|user|>", "<|system|>"))
     assert own_turn("It is <|user|> then <|system|>", tokens, ("<|user|>",)).endswith("<|system|>")
+
+
+@pytest.mark.parametrize(
+    ("answer", "target", "reply"),
+    [
+        (INTEGER, 7, "7\n\nQuestion: How many ones are in 111?\nFinal answer: 3"),
+        (INTEGER, 7, "7\r\n\r\nQ: How many?\nA: I see.\nFinal answer: 3"),
+        (INTEGER, 7, "7\n\n**Question 2:** How many?\n\nFinal answer: 3"),
+        (INTEGER, 7, "7\n[User]: How many?\nFinal answer: 3"),
+        (INTEGER, 7, "7\n\nStudent: And now?\nTeacher: Final answer: 3"),
+        (TEXT, "ok", "ok\n\nQ: What?\nA: x"),
+        (TEXT, "ok", "ok\n\nQuestion: What?\nFinal answer: x"),
+        (TEXT, "ok\n\nQ: What?\nA: x", "ok\n\nQ: What?\nA: x"),
+        (TEXT, "ok Q: What?", "ok\n\nQ: What?"),
+        (TEXT, "ok Q: What? A: x", "ok\nQ: What?\nA: x"),
+        (TEXT, "Q: What? A: x", "\n\nQ: What?\nA: x"),
+        (INTEGER, 3, "7\nQuestion: is it right?\nNo.\nFinal answer: 3"),
+    ],
+)
+def test_a_reply_ends_where_the_model_asks_itself_a_question(
+    answer: Answer, target: int | str, reply: str
+) -> None:
+    """After an answer behind the phrase and a blank line, unless the target has the question."""
+    verdict = judged(f"Final answer: {reply}", answer, target)
+    assert verdict.outcome == "correct", verdict
 
 
 @pytest.mark.parametrize(
