@@ -920,6 +920,127 @@ def test_numbers_beside_letters_of_scripts_without_spaces(reply: str, value: int
         assert extract(text, INTEGER).value == value, text
 
 
+DENIED = (
+    *(
+        "5ではない",
+        "5ではありません",
+        "5가 아닙니다",
+        "没有5个",
+        "低于5",
+    ),
+    *(
+        "高于5",
+        "不足5个",
+        "5 이상",
+        "5개 미만",
+        "5을 초과",
+    ),
+    *(
+        "负5",
+        "マイナス5",
+        "마이너스 5",
+        "百分之5",
+        "5억",
+    ),
+    *(
+        "5つ目",
+        "5％",
+        "5‰",
+        "⩾5",
+        "≪5",
+    ),
+    *(
+        "&lt;5",
+        "&gt; 5",
+        "√5",
+        "½ 5",
+        "5 or more",
+    ),
+    *(
+        "5 at least",
+        "max 5",
+        "never 5",
+        "except 5",
+        "5 is wrong",
+    ),
+    *(
+        "5 is not correct",
+        "5 is too high",
+        "5 too many",
+        "5 squared",
+        "half of 5",
+    ),
+    *(
+        "twice 5",
+        "5以上",
+        "至少5",
+        "5万",
+        "5%",
+    ),
+    *(
+        "≤5",
+        ">5",
+        "5만",
+        "5 以上",
+        "5 ones or more",
+    ),
+    *(
+        "5不是",
+        "5 个不对",
+        "√ 5",
+        "&#60;5",
+        "5 or fewer",
+    ),
+)
+NOT_DENIED = (
+    *(
+        "5个",
+        "5です",
+        "5입니다",
+        "5개입니다",
+        "5個です",
+    ),
+    *(
+        "一共有5个",
+        "正确答案是5",
+        "5 ones",
+        "5 or so",
+        "There are 5 ones, or 5 in all",
+    ),
+    *(
+        "5, and I am sure",
+        "5 is the count",
+        "5 is correct",
+        "5 in total",
+        "有5个，不多不少",
+    ),
+    *(
+        "the total is 5",
+        "max: 5",
+        "5。以上です",
+        "5 is right, nothing is missing",
+        "5 – not more",
+    ),
+    *(
+        "5人",
+        "5回",
+        "答えは5です",
+        "답은 5입니다",
+        "5 symbols at last",
+    ),
+    *("In half of the row there are 5",),
+)
+
+
+@pytest.mark.parametrize("kind", ["integer", "number"])
+@pytest.mark.parametrize(
+    ("said", "value"), [*((said, None) for said in DENIED), *((said, 5) for said in NOT_DENIED)]
+)
+def test_bounds_denials_and_parts_around_a_number(kind: str, said: str, value: int | None) -> None:
+    """In words and signs of any language, before and after it."""
+    assert extract(f"Final answer: {said}", Answer(type=kind)).value == value
+
+
 def test_other_types_beside_letters_of_scripts_without_spaces() -> None:
     """Options, symbols, codes and answer phrases need no space there either."""
     fruit = Answer(type="choice", options=("\u82f9\u679c", "\u9999\u8549"))

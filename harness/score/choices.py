@@ -23,7 +23,7 @@ from functools import lru_cache
 from itertools import islice
 from typing import NamedTuple
 
-from .integers import BULLETS, MOST_FOUND, Found, is_denied
+from .integers import BULLETS, DENIED_AFTER, MOST_FOUND, Found, is_denied
 from .markup import BRACKETS, QUOTES, UNSPACED, edges, peel, split, without_markup
 from .normal_form import nfc
 
@@ -52,10 +52,6 @@ _NEGATION = re.compile(
 )
 _SENTENCE = re.compile(r"(?:[^.!?\n]|[.!?](?=\S))++[.!?]*+")
 _LIST_ITEM = re.compile(r"\W*+(?:[A-Za-z]|\d{1,3})[.)]\s")
-_DENIED_AFTER = re.compile(
-    r"\s*+(?:(?:\u3067\u306f|\u3058\u3083)\u306a|[\uc774\uac00]?\s*+\uc544\ub2c8)"
-)
-"""Japanese and Korean deny after the word."""
 _CLAUSE_END = re.compile(r"[.,:;!?(]")
 _CLAUSE = 60
 _CUE = re.compile(r"\b(?:option|choice|answer|letter)(?:\s+is)?[\s\"'(\[:]*\Z", re.IGNORECASE)
@@ -159,20 +155,18 @@ def choice(line: str, options: tuple[str, ...], *, letters: bool, own_line: bool
     problems = (
         (not found, NO_OPTION),
         (len({option.value for option in found}) > 1, "two different options"),
-        (any(_is_denied(rest, option) for option in found), "not the option that it is"),
+        (any(is_negated(rest, *option[1:]) for option in found), "not the option that it is"),
         (line.rstrip().endswith("?"), "a question"),
     )
     return next((why for holds, why in problems if holds), "") or found[0]
 
 
-def is_negated(rest: str, start: int) -> bool:
-    """Whether the clause before an answer has a negation; `rest` is the line without options."""
+def is_negated(rest: str, start: int, end: int) -> bool:
+    """Whether the clause before an answer, or what follows it, has a negation; `rest` is the line
+    without options.
+    """
     clause = _CLAUSE_END.split(rest[max(0, start - _CLAUSE) : start])[-1]
-    return is_denied(rest, start) or bool(_NEGATION.search(clause))
-
-
-def _is_denied(rest: str, option: Found) -> bool:
-    return is_negated(rest, option.start) or bool(_DENIED_AFTER.match(rest, option.end))
+    return is_denied(rest, start, end) or bool(_NEGATION.search(clause))
 
 
 def _all_named(text: str, choices: _Choices) -> tuple[list[Found], str]:
@@ -210,7 +204,7 @@ def only_choice(reply: str, options: tuple[str, ...], *, letters: bool) -> Found
         (any(_LIST_ITEM.match(line) and _NAMED in line for line in rest.split("\n")), "a list"),
         (any(_DOUBT.search(part) for part in sentences), "a doubt"),
         (not is_common and any(_NEGATION.search(part) for part in sentences), "a negation"),
-        (any(_DENIED_AFTER.match(rest, option.end) for option in found), "a negation"),
+        (any(DENIED_AFTER.match(rest, option.end) for option in found), "a negation"),
         (any(part.endswith("?") for part in sentences), "a question"),
     )
     return next((why for holds, why in problems if holds), "") or (clear or found)[0]

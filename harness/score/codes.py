@@ -45,7 +45,7 @@ def code(line: str, marked: str) -> Found | str:
     problems = (
         (not found, NO_CODE),
         (len(found) > MOST_FOUND or len({one.value for one in found}) > 1, "two different codes"),
-        (any(is_negated(line, one.start) for one in found), "not the code that it is"),
+        (any(is_negated(line, *one[1:]) for one in found), "not the code that it is"),
         (line.rstrip().endswith("?"), "a question"),
     )
     return next((why for holds, why in problems if holds), "") or found[0]

@@ -132,7 +132,7 @@ def symbol(answer: AnswerLine) -> Found | str:
         (not symbols, NO_SYMBOL),
         (len({symbol.value for symbol in symbols}) > 1, "two different symbols"),
         (len(symbols) > MOST_FOUND or in_a_row(line, symbols), "a row of symbols"),
-        (any(is_denied(line, symbol.start) for symbol in symbols), "not the symbol that it is"),
+        (any(is_denied(line, *symbol[1:]) for symbol in symbols), "not the symbol that it is"),
         (line.rstrip().endswith("?"), "a question"),
     )
     return next((why for holds, why in problems if holds), "") or symbols[0]

@@ -11,12 +11,13 @@ Integers, in digits of any script or in words from zero to a hundred:
   two numbers. 7.0 and "12." are whole. -7 and +7 have signs.
 - Not numbers: 7th, 1s, x7, GPT-4. Numbers that make a line unreadable: 7.5, 1.234, 7/10,
   1e3, 50%, 3-4, 1,2,3, 007, a sum without a result, "two hundred", more than 4,000 digits, a
-  bound ("at least 7"), a label ("step 7", "Sentence 2: she sings"), "not 7", "7?", "- 7", and
-  "7. text" on a line of its own, which may be an item of a list. "One" is the answer only where it
-  cannot be a pronoun ("The answer is one", "There is only one letter"), and no second number in
-  "this one", "an easy one", "one by one" and the like. Nor is "line 12" in "in line 12 is <7>".
+  bound ("at least 7", "7 or more"), a part ("half of 7"), a denial ("not 7", "7 is wrong"), a
+  label ("step 7", "Sentence 2: she sings"), "7?", "- 7", and "7. text" on a line of its own, which
+  may be an item of a list. "One" is the answer only where it cannot be a pronoun ("The answer is
+  one", "There is only one letter"), and no second number in "this one", "an easy one", "one by
+  one" and the like. Nor is "line 12" in "in line 12 is <7>".
 - Beside Chinese, Japanese, Korean and Thai letters no space is needed around digits. A place in a
-  row, a bound and a part of a longer number are no answer there as well.
+  row, a bound, a denial and a part of a longer number are no answer there as well.
 
 Decimal numbers by the same rules, but:
 
@@ -81,20 +82,17 @@ _NAME = re.compile(r"\d+(?:st|nd|rd|th|s)", re.IGNORECASE)
 _NUMERAL_SIGNS = frozenset(NUMERALS)
 _RANK = "\u7b2c"
 """Before a number, this makes it a place in a row."""
-_ENDING = re.compile(
-    rf"(\u756a\u76ee|\ubc88\uc9f8|\u865f|\u53f7)|[{NUMERALS}]|\u70b9|\u9ede|\u5206\u4e4b"
-    r"|.?(?:\u4ee5\u4e0a|\u4ee5\u4e0b|\u672a\u6e80|\u4ee5[\u5185\u5167]|\u591a)"
-    r"|.{0,2}?(?:\uc774\uc0c1|\uc774\ud558)"
-)
+_ENDING = re.compile(rf"([つ個个回番本行枚日人]目|번째|號|号)|[{NUMERALS}억만천백]|点|點|分之|.?多")
 """After a number, this makes it a place in a row (group 1), a part of another one, or a bound."""
 _LEAST = re.compile(
-    r"(?:[\u81f3\u6700]\u5c11|[\u6700\u81f3]\u591a|\u4e0d\u5230|\u8d85[\u8fc7\u904e]"
-    r"|[\u5927\u5c0f\u591a\u5c11][\u4e8e\u65bc]|\u4e0d\u662f|\ucd5c[\uc18c\ub300]|\uc801\uc5b4\ub3c4)"
-    r"(?:\u6709|\u662f)?\Z"
+    r"(?:[至最]少|[最至]多|不到|不足|超[过過]|[大小多少低高][于於]|不是|[没沒]有|非|分之"
+    r"|[负負]|マイナス|마이너스|최[소대]|적어도)(?:有|是)?\Z"
 )
-"""`at least`, `not` and the like in Chinese and Korean."""
-_SPOILS_NEXT = re.compile(r"(?:[+/\u00f7\u00d7^<\u2264\u2265\u2260\u00b1#%\u2026]|(?<![-=])>)\Z")
-_SPOILS_LAST = re.compile(r"\?|\s*+(?:[/\u00f7\u00d7^%\u00b0<>\u2264\u2265\u00b1+\u2026]|\.\.\.)")
+"""`at least`, `not`, `minus` and the like in Chinese, Japanese and Korean."""
+_SPOILS_NEXT = re.compile(r"(?:[+/\u00f7\u00d7^<≤≥≦≧⩽⩾≪≫≲≳√\u2260\u00b1#%\u2026]|(?<![-=])>)\Z")
+_SPOILS_LAST = re.compile(
+    r"\?|\s*+(?:[/\u00f7\u00d7^%％‰\u00b0<>\u2264\u2265\u00b1+\u2026]|\.\.\.)"
+)
 
 
 def _spoilt(before: str, after: str, previous: str, following: str) -> str | None:
@@ -307,12 +305,24 @@ _IN_LINE = re.compile(r"\b(?:in|of|at|on|for)\s+(?:the\s+)?line\s+<?\Z", re.IGNO
 _ZERO_IN = re.compile(r"\s+in\s+on\b", re.IGNORECASE)
 _LINKS = frozenset(("and", "or", "plus", "minus", "times", "x", "to", "then"))
 _NOT_EXACTLY = re.compile(
-    r"(?:\b(?:not|than|least|most|over|under|below|above|minus|negative|plus|step|group|line|case"
+    r"(?:\b(?:not|never|except|max(?:imum)?\.?|min(?:imum)?\.?|half\s+of|twice|than|least|most|over|under|below|above|minus|negative|plus|step|group|line|case"
     r"|part|sentence|row|example|question|problem|paragraph|section|no\."
-    r"|(?<!adds )(?<!sums )(?<!add )(?<!sum )up\s+to)|n't)"
+    r"|(?<!adds )(?<!sums )(?<!add )(?<!sum )up\s+to)|n't|&(?:[lg][te]|ne);|[¼-¾⅐-⅞])"
     r"(?:\s+(?:be|exactly|just|the))?[\s\"'(\[+-]*\Z",
     re.IGNORECASE,
 )
+DENIED_AFTER = re.compile(
+    r"(?:\s++[^\W\d]++)??\s++(?:or\s+(?:more|less|fewer|higher|lower|above|over|below|under)"
+    r"|at\s+(?:least|most|minimum|maximum)"
+    r"|(?:is|are|was|were)(?:n't|\s+(?:not|never|wrong|incorrect|false|too))"
+    r"|too\s+(?:many|few|high|low|much)|squared|cubed)\b"
+    r"|\s*+[¼-¾⅐-⅞]"
+    rf"|\s*+[{UNSPACED}]{{0,2}}?\s*+(?:以[上下内內]|未満|이상|이하|미만|초과)"
+    r"|\s*+[个個개]?\s*+(?:で[はも](?:な|ありませ)|じゃ(?:な|ありませ)|は(?:間違|誤|違)"
+    r"|[이가은는]?\s*+(?:아니|아닙|틀[렸리린])|不[对對是正]|是?(?:不[对對]|错|錯))",
+    re.IGNORECASE,
+)
+"""What denies or bounds an answer that stands before it."""
 _INTRODUCES = re.compile(r"(?:[:=]|\b(?:is|are|was|equals))[\s\"'(\[]*\Z", re.IGNORECASE)
 _WINDOW = 28
 _WORD = re.compile(r"\w")
@@ -332,9 +342,10 @@ def in_a_row(line: str, found: Sequence[Found]) -> bool:
     )
 
 
-def is_denied(line: str, start: int) -> bool:
-    """Whether the words before `start` make the number a bound, a label or a negation."""
-    return bool(_NOT_EXACTLY.search(line, max(0, start - _WINDOW), start))
+def is_denied(line: str, start: int, end: int) -> bool:
+    """Whether the words around `line[start:end]` make it a bound, a label or a negation."""
+    before = _NOT_EXACTLY.search(line, max(0, start - _WINDOW), start)
+    return bool(before or DENIED_AFTER.match(line, end))
 
 
 def _is_pronoun(line: str, number: Found) -> bool:
@@ -424,7 +435,7 @@ def _only_number(line: str, kind: _Kind, *, own_line: bool) -> Found | str:
         *((True, number.value) for number in numbers if isinstance(number.value, str)),
         (len({number.value for number in numbers}) > 1, "two different numbers"),
         (in_a_row(line, numbers), "a row of numbers"),
-        (any(is_denied(line, number.start) for number in numbers), "a bound or a label"),
+        (any(is_denied(line, *number[1:]) for number in numbers), "a bound or a label"),
         (bool(numbers) and all(_is_pronoun(line, number) for number in numbers), "only a 'one'"),
         (line.rstrip().endswith("?"), "a question"),
     )
