@@ -225,6 +225,95 @@ def test_where_the_phrase_is_there_other_lines_have_no_choice() -> None:
     assert judged("I see green.\nFinal answer: unknown", COLORS, "green").outcome == "unparsed"
 
 
+LENGTHS = Answer(type="choice", options=("3.7 km", "850 cats", "7 km", "5个"))
+DIGITS = Answer(type="choice", options=("1", "2", "3"))
+TRUTH = Answer(type="choice", options=("red", "green", "true"))
+PLACES = Answer(type="choice", options=("garden", "kitchen"))
+WORDS = Answer(type="choice", options=("東京", "苹果", "猫"))
+LETTERED = Answer(type="choice", options=("red", "green"), letters=True)
+NUMBERS = Answer(type="choice", options=("10", "12"))
+
+
+@pytest.mark.parametrize(
+    ("answer", "reply", "chosen"),
+    [
+        (LENGTHS, "1,850 cats", None),
+        (LENGTHS, "It is 1.7 km.", None),
+        (LENGTHS, "It is -7 km.", None),
+        (LENGTHS, "Final answer: 2,7 km", None),
+        (LENGTHS, "有0.5个", None),
+        (DIGITS, "Final answer: 0.2", None),
+        (DIGITS, "Final answer: 1,2", None),
+        (DIGITS, "It is 2.5", None),
+        (LENGTHS, "850 cats", "850 cats"),
+        (LENGTHS, "It is 7 km.", "7 km"),
+        (LENGTHS, "It is 3.7 km.", "3.7 km"),
+        (LENGTHS, "有5个", "5个"),
+        (LENGTHS, "Final answer: so 7 km, I think", "7 km"),
+        (DIGITS, "Final answer: 2", "2"),
+        (DIGITS, "Final answer: it is 2.", "2"),
+        (DIGITS, "Final answer: 2, I think", "2"),
+        (NUMBERS, "It is 12.5", None),
+        (NUMBERS, "It is 12.", "12"),
+        (NUMBERS, "It is 12, I think", "12"),
+        (LENGTHS, "— 7 km — it is", "7 km"),
+        (LENGTHS, "I see - 7 km", "7 km"),
+        (WORDS, "東京ではありません", None),
+        (WORDS, "東京でもない", None),
+        (WORDS, "東京は間違いです", None),
+        (WORDS, "苹果不对", None),
+        (WORDS, "苹果是错的", None),
+        (WORDS, "绝非苹果", None),
+        (WORDS, "不是苹果", None),
+        (WORDS, "猫じゃない", None),
+        (WORDS, "東京です", "東京"),
+        (WORDS, "答えは東京です", "東京"),
+        (WORDS, "是苹果", "苹果"),
+        (WORDS, "苹果", "苹果"),
+        (WORDS, "苹果是对的", "苹果"),
+        (WORDS, "東京でしょう", "東京"),
+        (TRUTH, "anything but red", None),
+        (TRUTH, "It is anything but red.", None),
+        (TRUTH, "far from red", None),
+        (TRUTH, "I eliminated red", None),
+        (TRUTH, "I ruled out red.", None),
+        (TRUTH, "hardly true", None),
+        (TRUTH, "red is wrong", None),
+        (TRUTH, "red isn't it", None),
+        (TRUTH, "It is red", "red"),
+        (TRUTH, "I see it on the left, so it is red.", "red"),
+        (TRUTH, "The left one is red", "red"),
+        (TRUTH, "It left us with red", "red"),
+        (PLACES, "John left the garden.", None),
+        (PLACES, "John moved out of the kitchen.", None),
+        (PLACES, "John left for the garden.", "garden"),
+        (PLACES, "John is in the garden.", "garden"),
+        (PLACES, "He went left to the kitchen.", "kitchen"),
+        (LETTERED, "B不对", None),
+        (LETTERED, "排除B", None),
+        (LETTERED, "不选B", None),
+        (LETTERED, "错误的选项是B", None),
+        (LETTERED, "答案是B", "green"),
+        (LETTERED, "答案选B。", "green"),
+        (LETTERED, "应该选B", "green"),
+        (LETTERED, "选B不对", None),
+        (LETTERED, "答えはBです", "green"),
+        (LETTERED, "정답은 B입니다", "green"),
+        (LETTERED, "I see B here", None),
+        (LETTERED, "答案是A", "red"),
+        (LETTERED, "選擇B", "green"),
+        (LETTERED, "选项B是绿色", "green"),
+    ],
+)
+def test_options_that_are_denied_or_within_a_number(
+    answer: Answer, reply: str, chosen: str | None
+) -> None:
+    """With and without the answer phrase."""
+    behind_phrase = reply if reply.startswith("Final answer") else f"Final answer: {reply}"
+    for text in {reply} if reply == "I see B here" else {reply, behind_phrase}:
+        assert judged(text, answer, "x").answer == chosen, text
+
+
 UUID = "550e8400-e29b-41d4-a716-446655440000"
 
 

@@ -8,12 +8,13 @@
   single letter counts where it is a capital; `A` and `I`, which are also words, only before `)`,
   `.`, `:` or the end of the line, or after `option`. A letter beside the text of another option is
   no answer.
-- `not red`, a question, and two options are no answer.
+- `not red`, `anything but red`, `red is wrong`, a question, and two options are no answer. Nor is
+  an option within a longer number: `7 km` in `3.7 km` or `-7 km`.
 - A reply without the phrase, whose last line is more than an option, may name exactly one option in
   all its sentences. There a sentence with a negation or a doubt (`John is not in the kitchen`, `I
   cannot tell if he is in the kitchen`) is no answer. A single letter counts only after a word such
-  as `option`. An option that is a common word (`no`, `may`) counts only where it opens the reply
-  and a punctuation mark follows it: `No, he is not.`
+  as `option` or `答案`. An option that is a common word (`no`, `may`) counts only where it opens
+  the reply and a punctuation mark follows it: `No, he is not.`
 """
 
 from __future__ import annotations
@@ -46,19 +47,28 @@ _DOUBT = re.compile(
 )
 _NEGATION = re.compile(
     r"\b(?:no|not|never|none|neither|nor|without|except|unlike|wrong|incorrect|false|unlikely"
-    r"|impossible|(?:rather|other)\s+than|instead\s+of)\b|n't\b"
-    r"|\u4e0d\u662f|[\u5e76\u4e26]\u975e|[\u6ca1\u6c92]\u6709|\u4e0d\u5728",
+    r"|impossible|hardly|anything\s+but|far\s+from|(?:rather|other)\s+than|instead\s+of"
+    r"|eliminat\w+|exclud\w+|rul(?:ed?|ing)\s+out)\b|n't\b"
+    r"|\b(?:left|out\s+of)\s+(?:the\s+)?(?:\x1f|\Z)"
+    r"|不(?:是|在|[选選])|[并並绝絕]非|[没沒]有|排除|错误|錯誤|間違",
     re.IGNORECASE,
 )
 _SENTENCE = re.compile(r"(?:[^.!?\n]|[.!?](?=\S))++[.!?]*+")
 _LIST_ITEM = re.compile(r"\W*+(?:[A-Za-z]|\d{1,3})[.)]\s")
 _CLAUSE_END = re.compile(r"[.,:;!?(]")
 _CLAUSE = 60
-_CUE = re.compile(r"\b(?:option|choice|answer|letter)(?:\s+is)?[\s\"'(\[:]*\Z", re.IGNORECASE)
+_CUE = re.compile(
+    r"(?:\b(?:option|choice|answer|letter)(?:\s+is)?|答案[是为為选選]?|[选選](?:[项項择擇]是?)?"
+    r"|(?:答え|正解)は|(?:정답|답)은)[\s\"'(\[:]*\Z",
+    re.IGNORECASE,
+)
 _CUE_WINDOW = 20
-_OPENING = re.compile(r"\W*+(?:(?:the\s++)?(?:answer|response)(?:\s++is)?\W*+)?", re.IGNORECASE)
+_OPENING = re.compile(
+    r"\W*+(?:(?:(?:the\s++)?(?:answer|response)(?:\s++is)?|答案[是为為选選]?|答えは|정답은)\W*+)?",
+    re.IGNORECASE,
+)
 _SET_APART = re.compile(r"[ \"')\]]*+(?:[.,:;!\n\u2013\u2014]|\Z)")
-_APART = (rf"(?<![^\W{UNSPACED}])(?<!['-])", rf"(?![^\W{UNSPACED}]|['-])")
+_APART = (rf"(?<![^\W{UNSPACED}])(?<!['-])(?<!\d[.,])", rf"(?![^\W{UNSPACED}]|['-]|[.,]\d)")
 """What is around a single character that stands for itself."""
 _NAMED = "\x1f"
 """Stands for each character of an option that was found."""

@@ -90,13 +90,19 @@ def is_unspaced_sentence(line: str) -> bool:
 
 
 def edges(text: str) -> tuple[str, str]:
-    """Patterns for what must stand before and after `text`, so that it is not within a word."""
+    """Patterns for what must stand before and after `text`, so that it is not within a word or a
+    number.
+    """
     both = []
-    for sign, ahead in ((text[:1], "<!"), (text[-1:], "!")):
+    for sign, ahead, number in (
+        (text[:1], "<!", r"(?<![\d\s][.,])(?<![-/])"),
+        (text[-1:], "!", r"(?![.,/]\d)"),
+    ):
         if re.match(rf"[{NUMERALS}]", sign):
             both.append(rf"(?{ahead}[\d{NUMERALS}])")
         else:
-            both.append(rf"(?{ahead}{IN_WORD})" if re.match(IN_WORD, sign) else "")
+            edge = rf"(?{ahead}{IN_WORD})" if re.match(IN_WORD, sign) else ""
+            both.append(edge + number if sign.isdecimal() else edge)
     return both[0], both[1]
 
 
