@@ -314,6 +314,62 @@ def test_options_that_are_denied_or_within_a_number(
         assert judged(text, answer, "x").answer == chosen, text
 
 
+@pytest.mark.parametrize(
+    ("kind", "reply", "target", "outcome"),
+    [
+        ("text", "The wrong answer is tea", "tea", "incorrect"),
+        ("text", "Wrong: tea", "tea", "incorrect"),
+        ("text", "Not this: tea", "tea", "incorrect"),
+        ("text", "Topics except: tea", "tea", "incorrect"),
+        ("text", "The answer is never: tea", "tea", "incorrect"),
+        ("text", "It is false that the first topic was tea", "tea", "incorrect"),
+        ("text", "Final answer: 错误答案是北京", "北京", "incorrect"),
+        ("text", "错误答案是北京", "北京", "incorrect"),
+        ("list", "The wrong items are a, b", "a, b", "unparsed"),
+        ("code", "The ABC is wrong", "ABC", "unparsed"),
+        ("symbol", "Final answer: the 'k' is wrong", "k", "unparsed"),
+        ("text", "The first topic was tea", "tea", "correct"),
+        ("text", "Topic no. 3: tea", "tea", "correct"),
+        ("text", "The answer to question no 3 is: tea", "tea", "correct"),
+        ("text", "The first topic is wrong", "wrong", "correct"),
+        ("text", "Wrong: tea", "Wrong: tea", "correct"),
+        ("text", "Final answer: 答案是北京", "北京", "correct"),
+        ("list", "The items are a, b", "a, b", "correct"),
+        ("code", "The code is ABC", "ABC", "correct"),
+        ("code", "ABC is right", "ABC", "correct"),
+        ("symbol", "Final answer: the 'k' is right", "k", "correct"),
+    ],
+)
+def test_a_sentence_that_denies_states_nothing(
+    kind: str, reply: str, target: str, outcome: str
+) -> None:
+    """A sentence or a label with a negation before the answer, or what follows it."""
+    assert judged(reply, Answer.model_validate({"type": kind}), target).outcome == outcome
+
+
+@pytest.mark.parametrize(
+    ("said", "target", "is_right"),
+    [
+        *(("c, or b", "c, or b", True), ("c, or b", "c, b", True), ("c, or b", "c, d", False)),
+        *(("a, b and c", "a, b, c", True), ("a, b and c", "a, b and c", True)),
+        *(("a and b", "a, b", True), ("a, b and c", "a, b, d", False), ("a or b", "a, b", False)),
+        *(("a, b, and c", "a, b, c", True), ('"a", and "b"', '"a", "b"', True)),
+        *(('"a", "b" and "c"', "a, b, c", True), ("1, 2 and 3", "1, 2, 3", True)),
+        *(("\u22121, 2", "-1, 2", True), ("\u22121, 2", "1, 2", False)),
+        *(("{a, b, c}", "a, b, c", True), ("{a, b}", "{a, b}", True), ("{a}, {b}", "a, b", True)),
+        *(("{a, b", "a, b", False), ("{1, 2}", "1, 2", True)),
+        *(("猫、犬です", "猫, 犬", True), ("猫、犬です。", "猫, 犬", True)),
+        *(("猫、犬です", "猫, 犬です", True), ("猫、子犬です", "猫, 犬", False)),
+        *(("猫、犬ではない", "猫, 犬", False), ("猫、犬", "猫, 犬です", False)),
+    ],
+)
+def test_what_stands_around_the_last_item(said: str, target: str, *, is_right: bool) -> None:
+    """The target decides whether words and signs belong to the items."""
+    for answer in (LIST, BAG):
+        verdict = judged(f"Final answer: {said}", answer, target)
+        assert verdict.outcome == ("correct" if is_right else "incorrect"), answer
+
+
 UUID = "550e8400-e29b-41d4-a716-446655440000"
 
 

@@ -45,14 +45,15 @@ _DOUBT = re.compile(
     r"|determine|if|unless)\b|\bnot\s+(?:sure|clear|certain|possible|enough|mentioned|stated|given)\b",
     re.IGNORECASE,
 )
-_NEGATION = re.compile(
-    r"\b(?:no|not|never|none|neither|nor|without|except|unlike|wrong|incorrect|false|unlikely"
+NEGATION = re.compile(
+    r"\b(?:no(?!\.?\s*\d)|not|never|none|neither|nor|without|except|unlike|wrong|incorrect|false|unlikely"
     r"|impossible|hardly|anything\s+but|far\s+from|(?:rather|other)\s+than|instead\s+of"
     r"|eliminat\w+|exclud\w+|rul(?:ed?|ing)\s+out)\b|n't\b"
     r"|\b(?:left|out\s+of)\s+(?:the\s+)?(?:\x1f|\Z)"
     r"|不(?:是|在|[选選])|[并並绝絕]非|[没沒]有|排除|错误|錯誤|間違",
     re.IGNORECASE,
 )
+"""A word that denies what stands in its clause; `no. 3` is none."""
 _SENTENCE = re.compile(r"(?:[^.!?\n]|[.!?](?=\S))++[.!?]*+")
 _LIST_ITEM = re.compile(r"\W*+(?:[A-Za-z]|\d{1,3})[.)]\s")
 _CLAUSE_END = re.compile(r"[.,:;!?(]")
@@ -176,7 +177,7 @@ def is_negated(rest: str, start: int, end: int) -> bool:
     without options.
     """
     clause = _CLAUSE_END.split(rest[max(0, start - _CLAUSE) : start])[-1]
-    return is_denied(rest, start, end) or bool(_NEGATION.search(clause))
+    return is_denied(rest, start, end) or bool(NEGATION.search(clause))
 
 
 def _all_named(text: str, choices: _Choices) -> tuple[list[Found], str]:
@@ -213,7 +214,7 @@ def only_choice(reply: str, options: tuple[str, ...], *, letters: bool) -> Found
         (not clear and not opens, "only a letter in a sentence"),
         (any(_LIST_ITEM.match(line) and _NAMED in line for line in rest.split("\n")), "a list"),
         (any(_DOUBT.search(part) for part in sentences), "a doubt"),
-        (not is_common and any(_NEGATION.search(part) for part in sentences), "a negation"),
+        (not is_common and any(NEGATION.search(part) for part in sentences), "a negation"),
         (any(DENIED_AFTER.match(rest, option.end) for option in found), "a negation"),
         (any(part.endswith("?") for part in sentences), "a question"),
     )

@@ -31,7 +31,7 @@ from dataclasses import dataclass, replace
 from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
-from .choices import ANSWER_IS
+from .choices import ANSWER_IS, NEGATION
 from .integers import BULLETS, LIST_ITEM, MOST_FOUND, SMALL, WORDS, Found, in_a_row, is_denied
 from .markup import (
     BRACKETS,
@@ -309,7 +309,8 @@ def text_answer(
         return Extracted(None, why="an empty block")
     found = _all_of(text, layers)
     for pattern in (_SAID, _LABELLED):
-        if stated := pattern.match(text, start, end):
+        stated = pattern.match(text, start, end)
+        if stated and not NEGATION.search(text, start, stated.start(1)):
             said = _found(text, undress(text, *stated.span(1)))
             found = replace(found, dressed=(*found.dressed, *said))
     return _with_said(text, found, by_phrase=False)
@@ -328,7 +329,8 @@ _SAID = re.compile(
     r"\s*+(?:the|its|it|this)\b(?>[^\n]*\b(?:is|are|was|were)\b)\s*+:?\s*+([^\s:][^\n]*+)\s*+\Z",
     re.IGNORECASE,
 )
-"""A sentence that states a text, such as "The first topic was tea"."""
+"""A sentence that states a text, such as "The first topic was tea". With a negation before the text
+it states none, nor does a label such as `Wrong:`."""
 
 
 _LABELLED = re.compile(r"\W*+[^\W\d][^\n:\uff1a]{0,30}[:\uff1a]\**+\s++(\S[^\n]*+)\s*+\Z")

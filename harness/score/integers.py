@@ -312,6 +312,7 @@ _NOT_EXACTLY = re.compile(
     re.IGNORECASE,
 )
 DENIED_AFTER = re.compile(
+    r"[\"'`)\]]*+(?:"
     r"(?:\s++[^\W\d]++)??\s++(?:or\s+(?:more|less|fewer|higher|lower|above|over|below|under)"
     r"|at\s+(?:least|most|minimum|maximum)"
     r"|(?:is|are|was|were)(?:n't|\s+(?:not|never|wrong|incorrect|false|too))"
@@ -319,7 +320,7 @@ DENIED_AFTER = re.compile(
     r"|\s*+[¼-¾⅐-⅞]"
     rf"|\s*+[{UNSPACED}]{{0,2}}?\s*+(?:以[上下内內]|未満|이상|이하|미만|초과)"
     r"|\s*+[个個개]?\s*+(?:で[はも](?:な|ありませ)|じゃ(?:な|ありませ)|は(?:間違|誤|違)"
-    r"|[이가은는]?\s*+(?:아니|아닙|틀[렸리린])|不[对對是正]|是?(?:不[对對]|错|錯))",
+    r"|[이가은는]?\s*+(?:아니|아닙|틀[렸리린])|不[对對是正]|是?(?:不[对對]|错|錯)))",
     re.IGNORECASE,
 )
 """What denies or bounds an answer that stands before it."""

@@ -3,10 +3,12 @@
 Commas separate the items, so an item has none, unless the task names another separator. Those of
 Chinese and Japanese do so as well, unless the target has them. The line
 after the answer phrase is the list; a line that ends with a comma goes on in the next. Where a
-bullet or a number begins that line, each such line is an item. Brackets around the list, quotes and
-markup in pairs around an item, one full stop at the end, and `and` or `or` after the last separator
-are left out, unless the target has them. Items are compared as texts: case counts, amounts of white
-space do not. If all items of the target are numbers, they are compared as numbers.
+bullet or a number begins that line, each such line is an item. Brackets and braces around the list,
+quotes and markup in pairs around an item, one full stop at the end, `and` or `or` after the last
+separator, and a polite ending (`犬です`) are left out, unless the target has them. `and` may stand
+in place of the last separator, if the target has the items on both sides. Items are compared as
+texts: case counts, amounts of white space do not. If all items of the target are numbers, they are
+compared as numbers.
 
 A list is found as a text is, see `extraction`. Of a sentence that says what a list is, the list is
 what follows `is` or `are`.
@@ -21,10 +23,12 @@ from typing import TYPE_CHECKING
 
 from .alternatives import changed_characters, changed_items
 from .answer_type import AnswerType
+from .choices import NEGATION
 from .extraction import FIRST, SENTENCE_END, Extracted, from_start, text_alone
 from .integers import MOST_DIGITS, Found, decimal
 from .markup import SOLID, readings, undress
 from .normal_form import tidy
+from .unspaced import POLITE_END
 from .verdict import Verdict, compare_parts, ended, right_or_wrong
 
 if TYPE_CHECKING:
@@ -76,10 +80,12 @@ def _items_of(text: str, start: int, end: int, form: AnswerForm) -> list[str]:
         items = [line[bullet.end() if (bullet := _BULLET.match(line)) else 0 :] for line in lines]
     else:
         items = _parts(text[start:end], form)
-    if len(items) > 1:
-        items[-1] = _LAST.sub("", items[-1], count=1)
     items = [tidy(item.rstrip().rstrip("".join(_COMMAS))) for item in items]
     return items[:-1] if len(items) > 1 and not items[-1] else items
+
+
+def _without_and(items: list[str]) -> list[str]:
+    return [*items[:-1], _LAST.sub("", items[-1], count=1)] if len(items) > 1 else items
 
 
 def _plain(item: str, known: Collection[str] = ()) -> str:
@@ -124,6 +130,7 @@ def _as_numbers(*both: list[str]) -> list[list[str]]:
 
 def _number(item: str) -> str | None:
     """The number that an item is, in one way of writing; `None` if it is none."""
+    item = item.replace("\u2212", "-")
     if not (parts := _DIGITS.fullmatch(item)):
         found = decimal(item, own_line=False)
         if isinstance(found, str) or item[found.start : found.end] != item:
@@ -164,8 +171,9 @@ def _list_answer(text: str, bare: str, phrases: Phrases, form: AnswerForm) -> Ex
         return Extracted(None, why="nothing after the answer phrase")
     start, end = text_alone(text)
     if stated := _STATED.match(text, start, end):
-        is_one = not SENTENCE_END.search(bare.rstrip(), start, end)
-        start, end = stated.span("list") if is_one else (end, end)
+        is_more = SENTENCE_END.search(bare.rstrip(), start, end)
+        is_denied = NEGATION.search(bare, start, stated.start("list"))
+        start, end = (end, end) if is_more or is_denied else stated.span("list")
     elif bare[start:end].rstrip().endswith(":"):
         start = end
     if start == end:
@@ -183,7 +191,8 @@ def _list_of(text: str, place: tuple[int, int], opened: str, form: AnswerForm) -
         Found(_joint(form).join(items), *layer)
         for items, layer in zip(as_written, layers, strict=True)
     )
-    return Extracted(_joint(form).join(map(_plain, as_written[-1])), *layers[-1], dressed=dressed)
+    items = map(_plain, _without_and(as_written[-1]))
+    return Extracted(_joint(form).join(items), *layers[-1], dressed=dressed)
 
 
 class List(AnswerType):
@@ -262,10 +271,21 @@ class List(AnswerType):
         return _joint(form).join(_items(option, form))
 
 
+def _as_known(items: list[str], known: set[str]) -> list[str]:
+    """Items without what is around them and the last of them, unless `known` has it."""
+    if _plain(items[-1], known) not in known:
+        items = _without_and(items)
+        last = POLITE_END.sub("", items[-1])
+        parts = [_plain(part, known) for part in last.rsplit(" and ", 1)]
+        if known.issuperset(parts):
+            items = [*items[:-1], *parts]
+    return [_plain(item, known) for item in items]
+
+
 def _verdict_on_items(said: Found, target: Sequence[str], form: AnswerForm) -> Verdict:
     text = str(said.value)
     known = set(target)
-    written = [_plain(item, known) for item in text.split(_joint(form))]
+    written = _as_known(text.split(_joint(form)), known)
     items, right = _as_numbers(written, list(target))
     if form.ordered is not False:
         return compare_parts(text, items, right, said.start, said.end)

@@ -240,6 +240,7 @@ _RUN = re.compile(r"\*{1,3}|_{1,3}|~~|`+|\${1,2}|[\"'\u00ab\u2018\u201c\u201e\u3
 _AROUND = {
     **QUOTES,
     **BRACKETS,
+    "{": "}",
     **dict(zip("\u2018\u201c\u201e\u300c\u300e", "\u2019\u201d\u201c\u300d\u300f", strict=True)),
     "\\(": "\\)",
     "\\[": "\\]",

@@ -20,7 +20,7 @@ _POLITE = (
     r"(?:です|でした|でございます|である|(?<=[\u30a0-\u30ff\u4e00-\u9fffA-Za-z0-9」』\"'])だ"
     r"|입니다|이에요|예요)[よね]?"
 )
-_ENDS = re.compile(rf"(?:{_POLITE}|吧)[。.!！]?\s*\Z")
+POLITE_END = re.compile(rf"(?:{_POLITE}|吧)[。.!！]?\s*\Z")
 _LONGEST_END = 12
 _HEADS = {True: re.compile(_ANSWER_IS), False: re.compile(_IS)}
 """Whether the answer phrase stands before -> what may begin a sentence that says the answer."""
@@ -29,7 +29,7 @@ _DENIES = re.compile(
     r"不(?:是|[会會]是|可能|知|[确確]定|清楚)|[没沒]有|[并並]非|[无無]法"
     r"|ではな|じゃな|ではあ|じゃあ|(?<=.)ません|아니|아닙|모르"
 )
-_DENIES_BEFORE = re.compile("[不没沒非否未]")
+_DENIES_BEFORE = re.compile("[不没沒非否未错錯误誤違]|오답|틀린|아닌")
 _SYMBOL = re.compile(
     rf"(?:[{UNSPACED}\s]+?{_IS})?"
     rf"(?:(?P<latin>[A-Za-z0-9][A-Za-z0-9_-]*+)[个個つ]?|(?![是为為])(?P<own>[{UNSPACED}]{{1,8}}?))"
@@ -63,7 +63,7 @@ def said_places(text: str, start: int, end: int, *, by_phrase: bool) -> list[tup
     """Where a sentence between `start` and `end` may say a text."""
     if text[start:end].isascii():
         return []
-    ending = _ENDS.search(text, max(start, end - _LONGEST_END), end)
+    ending = POLITE_END.search(text, max(start, end - _LONGEST_END), end)
     until = ending.start() if ending else end
     heads = _HEADS[by_phrase].finditer(text, start, min(until, start + _LONGEST_HEAD))
     places = [head.end() for head in islice(heads, _MOST_HEADS)]
