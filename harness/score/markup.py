@@ -78,7 +78,8 @@ NUMERALS = (
 
 
 _UNSPACED_SENTENCE = re.compile(
-    rf"[{UNSPACED}]{{2,}}+[\s:]*+[\"'`(]?[A-Za-z0-9]|[A-Za-z0-9][\"'`)]?[\s]*+[{UNSPACED}]{{2}}"
+    rf"(?<![{UNSPACED}])[{UNSPACED}]{{2,}}+[\s:]*+[\"'`(]?[A-Za-z0-9]"
+    rf"|[A-Za-z0-9][\"'`)]?[\s]*+[{UNSPACED}]{{2}}"
 )
 
 
