@@ -277,8 +277,9 @@ def check_tier(name: ModelName, tier: str | None, base_urls: Sequence[str] = ())
 def asked_thinking(
     name: ModelName, thinking: str | None, base_urls: Sequence[str] = ()
 ) -> tuple[str | None, str | None]:
-    """The effort and the kind of thinking to ask for: a word is an effort, and so is a kind of
-    thinking that the provider has as an effort. A server of the user's may have words of its own.
+    """The effort and the kind of thinking that `--thinking` asks for. A word, such as `low`, is an
+    effort; `on`, `off` or a number is one too where the provider knows it as an effort. A server of
+    the user's may have words of its own.
 
     Raises:
         SetupError: the model's provider cannot be asked so.

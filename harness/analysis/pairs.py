@@ -143,7 +143,7 @@ class Pairs:
     apart: Floats
     """Logarithm of the ratio of both targets."""
     places: Floats
-    """Length of the pair: the geometric mean of both rows' lengths."""
+    """The geometric mean of the lengths of the two rows, for each pair."""
     lines: Places
     """The line at this length."""
 

@@ -54,7 +54,7 @@ class RunRanking:
 
     @cached_property
     def findings(self) -> list[Finding]:
-        """All that the runs show, the most important first: which of them see furthest."""
+        """What the runs show, such as which of them see furthest; the most important first."""
         return in_words_of_python(of_ranking(self.ranking, self.margin))
 
     def to_latex(self) -> str:

@@ -35,7 +35,7 @@ __all__ = [
 
 @pytest.fixture(autouse=True)
 def _one_thread(request: pytest.FixtureRequest) -> Iterator[None]:
-    """A test with the mark `torch` computes on one thread; it is skipped where torch is missing."""
+    """Tests marked `torch` use one thread of the CPU. Without torch they are skipped."""
     if request.node.get_closest_marker("torch") is None:
         yield
         return

@@ -1,4 +1,4 @@
-"""Many replies of a run have no answer that can be read, or were misread."""
+"""Findings about a run of which many replies could not be read, or may have been misread."""
 
 from __future__ import annotations
 

@@ -374,9 +374,7 @@ class _Recorder:
             )
 
     def save(self, *, is_named: bool) -> None:
-        """Writes the manifest with the plan, where it or its files, which `is_named` tells, have
-        changed.
-        """
+        """Writes the manifest if its cells have changed, or if it names files anew (`is_named`)."""
         manifest, request = self.manifest, self._request
         cells = [*self._given_cells(), *self._own_cells()]
         self._imported.gaps = sum(max(given) + 1 - len(given) for given in self._given.values())

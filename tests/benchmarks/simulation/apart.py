@@ -43,8 +43,8 @@ _LINE = 8
 
 
 def weber(spread: float, growth: float = 0.0) -> Observer:
-    """Log-normal answers around the target; the coefficient of variation is `spread` at 100 and
-    grows with this power of the target.
+    """An observer whose answers are log-normal around the target. Their coefficient of variation
+    is `spread` at a target of 100, and is multiplied by (target / 100) ** `growth` elsewhere.
     """
 
     def observer(targets: Floats, rng: np.random.Generator) -> Floats:

@@ -37,7 +37,11 @@ def open_provider(settings: ModelSettings) -> HfProvider:
 
 
 def open_inside(settings: ModelSettings) -> HfInside:
-    """Loads the model, whose inner states can be read; raises `SetupError` like `open_provider`."""
+    """Loads the changed model, so that its inner states can be read.
+
+    Raises:
+        SetupError: as `open_provider` does.
+    """
     from eyechart_lab.probe.hf.inside import HfInside  # noqa: PLC0415  imports torch
 
     change, files = _read(settings)
