@@ -334,6 +334,11 @@ class UsageMeter:
         self.budget.charge(usage)
         return reply, usage
 
+    def charge(self, record: PaidRecord) -> None:
+        """Charges a record that came from another process, as far as it has counts of tokens."""
+        if self.budget.prices is not None:
+            self.budget.spent += whole_cost(self.budget.prices, record) or 0.0
+
     def settle_nothing(self, usage: Usage | None) -> Usage:
         """Charges an exchange without a reply by its token counts, if any; returns the usage."""
         sound = self._sound(usage, 0)

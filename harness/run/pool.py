@@ -170,13 +170,7 @@ class WorkerPool:
     def _count(self, record: Record) -> None:
         progress = self.client.progress
         progress.connections = self.client.limiter.limit
-        if not record.is_error:
-            progress.answered += 1
-            progress.failed_in_a_row = 0
-            return
-        progress.failed += 1
-        progress.failed_in_a_row += 1
-        progress.last_failure = "" if record.failure is None else record.failure.message
+        progress.note(record)
         if progress.failed_in_a_row >= self.client.limits.max_consecutive_failures:
             raise StopRunError(
                 f"{progress.failed_in_a_row} samples in a row had no reply; the last: "

@@ -6,6 +6,7 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from eyechart.harness.journal.record import Record
 from eyechart.harness.plan.cost import Budget
 from eyechart.harness.run.run_request import RunRequest
 
@@ -84,6 +85,16 @@ class Progress:
     """Whether the replies decide how much is asked, so that the total is not known."""
     pace: Pace = field(default_factory=Pace)
     started_s: float = field(default_factory=time.monotonic)
+
+    def note(self, record: Record) -> None:
+        """Counts the result of a sample."""
+        if record.is_error:
+            self.failed += 1
+            self.failed_in_a_row += 1
+            self.last_failure = "" if record.failure is None else record.failure.message
+        else:
+            self.answered += 1
+            self.failed_in_a_row = 0
 
     @property
     def elapsed_s(self) -> float:

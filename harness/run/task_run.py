@@ -74,7 +74,12 @@ class TaskRun:
         self._has_server = False
         self._has_asked = False
         self._writer = RunWriter(
-            run_journal, self._run.manifest, warn, progress=self.progress, judge=judge
+            run_journal,
+            self._run.manifest,
+            warn,
+            progress=self.progress,
+            judge=judge,
+            taught=(self.first.note, self.room.note),
         )
 
     @property
@@ -127,17 +132,13 @@ class TaskRun:
             yield sample, self.room.tokens(sample.prompt, answer)
 
     def take(self, record: Record) -> bool:
-        """Writes the record of a sample, unless the sample has one; returns whether it was new."""
+        """Writes and charges the record of a sample, unless the sample has one; returns whether it
+        was new.
+        """
         if not self._run.note(record):
             return False
-        self.first.note(record)
-        self.room.note(record)
-        self._writer(record)
-        if record.is_error:
-            self.progress.failed += 1
-            self.progress.last_failure = "" if record.failure is None else record.failure.message
-        else:
-            self.progress.answered += 1
+        self._writer.take(record)
+        self._meter.charge(record)
         return True
 
     def read_again(self) -> None:
@@ -195,7 +196,7 @@ class TaskRun:
         await pool.ask_all(
             samples,
             provider,
-            self._write,
+            self._writer,
             temperature=settings.temperature,
             seed=settings.seed,
             meter=self._meter,
@@ -207,8 +208,3 @@ class TaskRun:
             progress=self.progress,
             say=self._warn,
         )
-
-    def _write(self, record: Record) -> None:
-        """Writes a record. If its sample was one of the first, it is not asked again."""
-        self.first.note(record)
-        self._writer(record)

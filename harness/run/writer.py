@@ -271,8 +271,11 @@ class RunWriter:
         *,
         progress: Progress | None = None,
         judge: Judge | None = None,
+        taught: Sequence[Callable[[Record], None]] = (),
     ) -> None:
-        """With `judge`, the progress counts correct answers."""
+        """With `judge`, the progress counts correct answers. `taught` are called with each record
+        before it is written: what learns from replies how to ask the rest.
+        """
         self._journal = run_journal
         self._manifest = manifest
         self._warn = warn
@@ -281,24 +284,34 @@ class RunWriter:
         self._said_all = False
         self._model: str | None = None
         """The model of the last reply."""
-        self._progress = progress or Progress()
+        self.progress = progress or Progress()
         self._judge = judge
+        self._taught = taught
         self.new = 0
         """Number of records without an error."""
 
+    def take(self, record: Record) -> None:
+        """Writes a record and counts it in the progress."""
+        self(record)
+        self.progress.note(record)
+
     def __call__(self, record: Record) -> None:
-        """Writes a record; raises `StopRunError` if another model answers than before."""
-        self._note_sent(self._progress.sent, record.dropped_params or ())
+        """Writes a record; a pool of workers counts it. Raises `StopRunError` if another model
+        answers than before.
+        """
+        for learn in self._taught:
+            learn(record)
+        self._note_sent(self.progress.sent, record.dropped_params or ())
         if record.model is not None and record.model != self._model:
             self._note_model(mask(record.model)[:_NAME_CHARS])
             self._model = record.model
         self._append(record)
         self.new += not record.is_error
         if record.latency_s is not None:
-            self._progress.pace.note(record.length, record.latency_s)
+            self.progress.pace.note(record.length, record.latency_s)
         if self._judge is not None and (correct := self._judge(record)) is not None:
-            self._progress.judged += 1
-            self._progress.correct += correct
+            self.progress.judged += 1
+            self.progress.correct += correct
 
     def _note_sent(self, sent: Mapping[str, Any] | None, refused: Sequence[str]) -> None:
         """Notes how the model was asked; warns once where its sampling differs from that of replies
@@ -345,7 +358,7 @@ class RunWriter:
         if not known:
             self._append(overflow(sample, why))
             self.new += 1
-        self._progress.answered += 1
+        self.progress.answered += 1
 
     def _append(self, record: Record) -> None:
         record.run = self._manifest.run

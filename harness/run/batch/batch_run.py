@@ -12,7 +12,6 @@ from functools import partial
 from itertools import chain
 
 from eyechart.harness.errors import JournalError
-from eyechart.harness.journal.record import Record
 from eyechart.harness.journal.writer import Journal
 from eyechart.harness.plan.cost import UsageMeter
 from eyechart.harness.plan.plan import Plan
@@ -68,15 +67,21 @@ class BatchRun:
         self._tag = run_tag(request.out, request.folder)
         self.batches = PendingBatches(request.folder)
         self.progress = Progress(budget=context.budget)
-        self._writer = RunWriter(run_journal, run.manifest, context.warn, progress=self.progress)
         self._first = FirstSamples(run, check_first, context.warn)
         self._room = Room.of(request.model, request.settings)
+        self._writer = RunWriter(
+            run_journal,
+            run.manifest,
+            context.warn,
+            progress=self.progress,
+            taught=(self._first.note, self._room.note),
+        )
         self._meter = UsageMeter(context.budget, request.settings.system or "", say=context.warn)
         self._importer = ReplyImporter(
             request.plan.task,
             run.manifest,
             run.answered,
-            self._write,
+            self._writer,
             context.form,
             meter=self._meter,
             room=self._room,
@@ -91,12 +96,6 @@ class BatchRun:
                     f"{context.service.address}; use that address again, or delete "
                     f"{request.folder / PENDING_FILE} to give it up"
                 )
-
-    def _write(self, record: Record) -> None:
-        """Writes a record; later batches give the room that its reply shows to be needed."""
-        self._room.note(record)
-        self._first.note(record)
-        self._writer(record)
 
     @property
     def outcome(self) -> RunOutcome:
@@ -303,9 +302,6 @@ class BatchRun:
                 gone |= what == "output"
         for complaint in summary.complaints():
             context.warn(complaint)
-        self.progress.answered += summary.fates["answered"]
-        self.progress.failed += summary.fates["failed"]
-        self.progress.last_failure = self._importer.last_failure
         if gone or summary.of_run < state.completed:  # answers that are paid for
             has = f"{state.completed:,} answered requests, and its files have {summary.of_run:,}"
             context.warn(

@@ -18,7 +18,7 @@ from eyechart.harness.errors import TaskError
 from eyechart.harness.journal import answers
 from eyechart.harness.journal.answers import Answered, text_mark
 from eyechart.harness.journal.manifest import Manifest, read_manifest
-from eyechart.harness.journal.record import Record, Warn
+from eyechart.harness.journal.record import Warn
 from eyechart.harness.journal.server import addresses
 from eyechart.harness.journal.writer import Journal
 from eyechart.harness.plan.cost import UsageMeter
@@ -78,18 +78,18 @@ class ReplyImporter:
         task: Task,
         manifest: Manifest,
         answered: Answered,
-        write: Callable[[Record], None],
+        writer: RunWriter,
         form: BatchForm,
         *,
         meter: UsageMeter,
         room: Room,
     ) -> None:
-        """`write` gets each record, `meter` charges each reply. `room` says how many tokens a reply
-        without usage may have taken.
+        """`writer` takes each record, `meter` charges each reply. `room` says how many tokens a
+        reply without usage may have taken.
         """
         self._task = task
         self._answered = answered
-        self._write = write
+        self._writer = writer
         self._form = form
         self._meter = meter
         self._room = room
@@ -99,8 +99,11 @@ class ReplyImporter:
         self._conditions = {
             condition_tag(cell.condition): cell.condition for cell in manifest.cells
         }
-        self.last_failure = ""
+
+    @property
+    def last_failure(self) -> str:
         """The reason why the latest sample without a reply has none."""
+        return self._writer.progress.last_failure
 
     def take(self, custom_id: CustomId, line: Mapping[str, Any], batch: str | None = None) -> Fate:
         """Writes the reply or error on `line` for the sample in `custom_id`. `batch` is the id of
@@ -136,15 +139,14 @@ class ReplyImporter:
             if isinstance(error, TransientError):
                 self._meter.settle_nothing(error.usage)
             kind = kind_of(error)
-            self.last_failure = str(error)
             if kind != "error":
-                self._write(failed(sample, error, attempts=1, batch=batch))
+                self._writer.take(failed(sample, error, attempts=1, batch=batch))
                 self._answered.note(sample)
                 return "answered"
             reason = text_mark(str(error))
             if self._answered.failed.mark(key, sample.index, sample.draw) == reason:
                 return "known"
-            self._write(failed(sample, error, attempts=1, batch=batch))
+            self._writer.take(failed(sample, error, attempts=1, batch=batch))
             self._answered.failed.add(condition, sample.length, sample.index, reason, sample.draw)
             return "failed"
         least = self._max_tokens or output_budget(sample)
@@ -159,7 +161,7 @@ class ReplyImporter:
             max_tokens=most if most == least else None,  # else a request had less room, or as much
             seed=seed_of(self._seed, sample.draw) if self._is_drawn else None,
         )
-        self._write(record)
+        self._writer.take(record)
         self._answered.note(sample)
         return "answered"
 

@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Self
 
 from eyechart.harness.journal.writer import Journal
-from eyechart.harness.plan.cost import cut_usage
 from eyechart.harness.run.chooser import next_plan
 from eyechart.harness.run.engine import Asking, Display
 from eyechart.harness.run.first_replies import FirstStops
@@ -26,7 +25,7 @@ from eyechart.harness.satellites.ray.cluster import Cluster, JobError
 from eyechart.harness.satellites.ray.fleet import Fleet, connect
 from eyechart.harness.satellites.ray.rows import Asked, Back, Job
 from eyechart.harness.settings.ray_options import RayOptions
-from eyechart.providers.base import ModelSettings, StopRunError, Usage
+from eyechart.providers.base import ModelSettings, StopRunError
 from eyechart.providers.registry import ModelName
 
 MOST_SAMPLES = 500_000
@@ -171,22 +170,7 @@ class RayEngine:
         if record is None:
             raise back.stop or StopRunError("a worker of Ray ended the run")
         job.check(back.run, record)
-        if not runs[back.run].take(record):
-            return False
-        if record.prompt_tokens is not None and record.output_tokens is not None:
-            self._asking.budget.charge(
-                Usage(
-                    record.prompt_tokens,
-                    record.output_tokens,
-                    record.cache_read_tokens,
-                    record.cache_write_tokens,
-                    record.thought_tokens,
-                    record.tier,
-                )
-            )
-            if record.cut_off:
-                self._asking.budget.charge(cut_usage(record))
-        return True
+        return runs[back.run].take(record)
 
     def _give_back(self, samples: int) -> None:
         """Counts samples without a reply as not asked, so that they may be asked again."""
