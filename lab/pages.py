@@ -11,7 +11,7 @@ from pathlib import Path
 
 from eyechart_lab.variants.asking import read_csv
 from eyechart_lab.variants.page import page
-from eyechart_lab.variants.probing import Inside
+from eyechart_lab.variants.probing import InsideRow
 from eyechart_lab.variants.reading import read_lab
 from eyechart_lab.variants.results import results_of
 from eyechart_lab.variants.tables import variants_text
@@ -31,7 +31,7 @@ def pages(folder: Path = HERE) -> Iterator[tuple[Path, str]]:
         yield study.with_suffix(".html"), page(spec, found, inside)
 
 
-def _inside(path: Path) -> Iterator[Inside]:
+def _inside(path: Path) -> Iterator[InsideRow]:
     if path.exists():
         with path.open(newline="", encoding="utf-8") as file:
             for row in csv.DictReader(file):
@@ -40,7 +40,7 @@ def _inside(path: Path) -> Iterator[Inside]:
                     "length": int(row["length"]),
                     "value": float(row["value"]),
                 }
-                yield Inside(**{**row, **numbers})  # type: ignore[arg-type]
+                yield InsideRow(**{**row, **numbers})  # type: ignore[arg-type]
 
 
 def main() -> None:

@@ -13,7 +13,7 @@ from itertools import product
 import numpy as np
 
 from eyechart.harness.analysis.curve import Floats
-from eyechart_lab.probe.change import LEVEL, AtLength, change_with_length
+from eyechart_lab.probe.change import LEVEL, MeasureAtLength, change_with_length
 from tests.benchmarks.simulation.__main__ import main
 from tests.benchmarks.simulation.table import Column, Row, Simulation, Spread
 
@@ -62,7 +62,7 @@ def _legs(case: Case, run: int, factor: float) -> tuple[bool, bool]:
     values /= factor ** np.linspace(0, 1, case.lengths)
     found = change_with_length(
         [
-            AtLength(10 * (place + 1), dict(enumerate(map(float, column))), 0.0)
+            MeasureAtLength(10 * (place + 1), dict(enumerate(map(float, column))), 0.0)
             for place, column in enumerate(values.T)
         ],
         is_ratio=True,

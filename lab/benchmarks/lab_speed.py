@@ -26,10 +26,10 @@ from unittest import mock
 import torch
 
 from eyechart_lab.variants import lab_command
-from eyechart_lab.variants.data import IGNORED, Batch, read_examples
+from eyechart_lab.variants.data import IGNORED, ExampleBatch, read_examples
 from eyechart_lab.variants.folders import LabFolder
-from eyechart_lab.variants.lab_command import Wanted, lab
-from eyechart_lab.variants.order import ENDED, ORDER, WEIGHTS, Order
+from eyechart_lab.variants.lab_command import LabOptions, lab
+from eyechart_lab.variants.order import ENDED, ORDER, WEIGHTS, TrainingOrder
 from eyechart_lab.variants.reading import read_lab
 from eyechart_lab.variants.steps import new_optimizer, on_device
 from eyechart_lab.variants.train import new_model, steps_in
@@ -55,7 +55,9 @@ def prepare(folder: Path, steps: int) -> Path:
     """Draws the examples; returns the folder of the only training."""
     path = folder / "study.yaml"
     path.write_text(STUDY.format(steps=steps), encoding="utf-8")
-    options = Wanted(out=folder, jobs=1, device="cpu", dry_run=False, trusts=False, as_json=False)
+    options = LabOptions(
+        out=folder, jobs=1, device="cpu", dry_run=False, trusts=False, as_json=False
+    )
     with mock.patch.object(lab_command, "train_all"):
         lab(path, options)
     (model,) = LabFolder.of(read_lab(path), folder).models()
@@ -88,8 +90,8 @@ def of_lab(folder: Path, device: str, took: list[Took]) -> None:
 
 
 def of_loop(
-    order: Order,
-    batches: Sequence[Batch],
+    order: TrainingOrder,
+    batches: Sequence[ExampleBatch],
     size: tuple[int, int],
     device: str,
     took: list[Took],
@@ -122,7 +124,7 @@ def main() -> None:
     torch.set_num_threads(1)
     with tempfile.TemporaryDirectory() as name:
         folder = prepare(Path(name), given.steps)
-        order = Order.model_validate_json((folder / ORDER).read_bytes())
+        order = TrainingOrder.model_validate_json((folder / ORDER).read_bytes())
         examples = read_examples(folder / order.examples, order.training)
         batches = [on_device(examples.batch(step), given.device) for step in range(given.steps)]
         tokens = sum(one.ids.numel() for one in batches)

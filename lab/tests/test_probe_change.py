@@ -12,8 +12,8 @@ import pytest
 
 from eyechart.harness.errors import COMPLETE
 from eyechart_lab.probe.change import (
-    AtLength,
-    Change,
+    MeasureAtLength,
+    MeasureChange,
     change_with_length,
 )
 from tests.conftest import Lab
@@ -28,11 +28,11 @@ def said(
     spread: float = 0.02,
     rows: int = 5,
     is_ratio: bool = True,
-) -> Change:
+) -> MeasureChange:
     """Of rows around these means; `spread` is the standard deviation of their logarithms."""
     draw = np.random.default_rng(4)
     lengths = [
-        AtLength(
+        MeasureAtLength(
             length,
             {row: float(mean * math.exp(spread * draw.normal())) for row in range(rows)},
             rounding,
@@ -84,7 +84,7 @@ def test_too_little_is_said_to_be_too_little() -> None:
 def test_shares_are_compared_by_their_difference() -> None:
     found = said([0.9, 0.6, 0.2], is_ratio=False)
     assert found.words == "falls by 0.7 from 5 to 50"
-    zero = [AtLength(length, dict.fromkeys(range(4), 0.0), 0.0) for length in (5, 9)]
+    zero = [MeasureAtLength(length, dict.fromkeys(range(4), 0.0), 0.0) for length in (5, 9)]
     assert change_with_length(zero, is_ratio=True).words == "no change beyond the spread of rows"
 
 

@@ -35,17 +35,17 @@ from eyechart_lab.probe.measures.residual import (
     rank_one_distance,
     spectral_norm,
 )
-from eyechart_lab.probe.measures.rotary import Rotary
+from eyechart_lab.probe.measures.rotary import RotaryWatcher
 from eyechart_lab.probe.measures.squashing import along_the_row, largest_slope
 from eyechart_lab.probe.measures.states import Several, States
-from eyechart_lab.probe.reading import Reading
+from eyechart_lab.probe.reading import SampleReading
 
 Floats = NDArray[Any]
 EVENTS: frozenset[Event] = frozenset(["residual", "final", "heads", "attention"])
 DRAW = np.random.default_rng(11)
 
 
-def values(readings: Iterable[Reading]) -> dict[tuple[str, int | None, int | None], float]:
+def values(readings: Iterable[SampleReading]) -> dict[tuple[str, int | None, int | None], float]:
     return {(one.quantity, one.layer, one.head): one.value for one in readings}
 
 
@@ -241,7 +241,7 @@ def test_rotary_pairs() -> None:
     queries = np.zeros((5, 2, 6), np.float32)
     queries[2, :, 1], queries[2, :, 3] = 3, 4  # a pair of a width of 4
     queries[2, :, 5] = 100
-    watcher = Rotary([2], 4)
+    watcher = RotaryWatcher([2], 4)
     Several([watcher]).projections(1, np.arange(5), queries, 2 * queries, queries)
     found = values(watcher.readings())
     assert found["query_norm", 1, 1] == pytest.approx(5)
@@ -252,13 +252,13 @@ def test_rotary_pairs() -> None:
 
 def test_equal_rotary_pairs_give_the_faster_half_a_half() -> None:
     for pairs in (1, 5, 8):
-        watcher = Rotary([0], 2 * pairs)
+        watcher = RotaryWatcher([0], 2 * pairs)
         equal = np.ones((1, 3, 2 * pairs), np.float32)
         watcher.projections(0, np.zeros(1, int), equal, equal, equal)
         assert values(watcher.readings())["key_norm_fast", 0, None] == pytest.approx(0.5)
     queries = np.ones((1, 1, 8), np.float32)
     queries[:, :, [0, 4]] = 9  # the fastest of 4 pairs
-    watcher = Rotary([0], 8)
+    watcher = RotaryWatcher([0], 8)
     watcher.projections(0, np.zeros(1, int), queries, queries, queries)
     assert values(watcher.readings())["query_norm_fast", 0, None] == pytest.approx(10 / 12)
 
@@ -346,16 +346,16 @@ def test_the_chapter_has_every_quantity_with_its_unit() -> None:
     assert unit_of("collapse", "tenth_01") == ""
 
 
-def every_reading() -> dict[str, list[Reading]]:
+def every_reading() -> dict[str, list[SampleReading]]:
     """What each measure of a sample gives, of a model of two layers and two heads."""
     count, width = 30, 8
     states = DRAW.normal(size=(count, width)).astype(np.float32)
     heads = states.reshape(count, 2, 4)
     weights = np.stack([softmax(DRAW.normal(size=(count, count)))] * 2).astype(np.float32)
-    measures: dict[str, Attention | Residual | Rotary] = {
+    measures: dict[str, Attention | Residual | RotaryWatcher] = {
         "attention": Attention(range(5, 25), count),
         "residual": Residual(range(5, 25)),
-        "rotary": Rotary(range(5, 25), 4),
+        "rotary": RotaryWatcher(range(5, 25), 4),
     }
     one, other = (States([24, 29], EVENTS) for _ in range(2))
     watching = Several([*measures.values(), one, other])

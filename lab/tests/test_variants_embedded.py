@@ -16,7 +16,7 @@ from eyechart.harness.task.catalogue import tasks_root
 from eyechart_lab.variants.embedded import tokenizer as tokenizers_
 from eyechart_lab.variants.embedded.command import RECIPE, embedded
 from eyechart_lab.variants.embedded.examples import batch, example_of, tasks
-from eyechart_lab.variants.lab_command import Wanted
+from eyechart_lab.variants.lab_command import LabOptions
 from eyechart_lab.variants.order import LOSSES
 from eyechart_lab.variants.study import Training
 from eyechart_lab.variants.variant import Variant
@@ -151,6 +151,6 @@ class TestTrained:
         assert shapes[0] == shapes[1]
 
 
-def wanted(out: Path, *, dry_run: bool = False) -> Wanted:
+def wanted(out: Path, *, dry_run: bool = False) -> LabOptions:
     """The options of a command."""
-    return Wanted(out=out, jobs=1, device="cpu", dry_run=dry_run, trusts=False, as_json=False)
+    return LabOptions(out=out, jobs=1, device="cpu", dry_run=dry_run, trusts=False, as_json=False)

@@ -58,7 +58,7 @@ def near(found: Any, expected: Any, tolerance: float = 1e-5) -> None:
 
 
 def seen_by(tokens: int, mask: Any = None) -> Any:
-    return places.Places.of(tokens, 0, mask, torch.device("cpu"))
+    return places.RowPositions.of(tokens, 0, mask, torch.device("cpu"))
 
 
 # positions

@@ -12,7 +12,7 @@ import pytest
 
 from eyechart.harness.analysis.interval import Bound
 from eyechart.harness.errors import EyechartError
-from eyechart_lab.variants.asking import Cell, read_csv
+from eyechart_lab.variants.asking import LabCell, read_csv
 from eyechart_lab.variants.page import page
 from eyechart_lab.variants.results import Result, length_text, results_of
 from eyechart_lab.variants.seeds import (
@@ -168,14 +168,14 @@ def cells(
     *,
     trained: bool = True,
     beyond: float = 0.0,
-) -> list[Cell]:
+) -> list[LabCell]:
     """The rows of a variant: for each seed how far it sees; two lines, one of them trained."""
     found = []
     for seed, length in enumerate(lengths):
         for at in (10, 80):
             right = accuracy if at == 10 else beyond
             found.append(
-                Cell(
+                LabCell(
                     variant=variant,
                     seed=seed,
                     task="counting/ones",
@@ -199,7 +199,7 @@ def cells(
     return found
 
 
-def said(*rows: list[Cell], of: str = "new") -> str:
+def said(*rows: list[LabCell], of: str = "new") -> str:
     """The sentence about a variant, compared with `old`."""
     results = results_of([cell for one in rows for cell in one], "old")
     (one,) = [result for result in results if result.variant == of]
@@ -300,9 +300,9 @@ class TestWords:
 def test_the_rows_are_read_as_they_were_written(tmp_path: Path) -> None:
     """Also those of a model that was not asked."""
     rows = [*cells("new", [20.5, 21]), *cells("old", [None], trained=False)]
-    (tmp_path / "lab.csv").write_text(csv_text(Cell, rows), encoding="utf-8")
+    (tmp_path / "lab.csv").write_text(csv_text(LabCell, rows), encoding="utf-8")
     again = read_csv(tmp_path / "lab.csv")
-    assert csv_text(Cell, again) == csv_text(Cell, rows)
+    assert csv_text(LabCell, again) == csv_text(LabCell, rows)
     assert again[-1].length is None
     (tmp_path / "other.csv").write_text("a,b\n1,2\n", encoding="utf-8")
     with pytest.raises(EyechartError, match="cannot be read as the results of a study"):

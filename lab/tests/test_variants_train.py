@@ -34,14 +34,14 @@ from eyechart_lab.variants import (  # noqa: E402
 )
 from eyechart_lab.variants.data import Examples  # noqa: E402
 from eyechart_lab.variants.folders import LabFolder, Model  # noqa: E402
-from eyechart_lab.variants.lab_command import Wanted, lab  # noqa: E402
+from eyechart_lab.variants.lab_command import LabOptions, lab  # noqa: E402
 from eyechart_lab.variants.order import (  # noqa: E402
     CHECKPOINT,
     DIVERGED,
     LOSSES,
     TRAINED,
     WEIGHTS,
-    Order,
+    TrainingOrder,
     ended,
 )
 from eyechart_lab.variants.reading import read_lab  # noqa: E402
@@ -77,7 +77,7 @@ def study_in(folder: Path, text: str = STUDY) -> Path:
     return path
 
 
-def wanted(folder: Path, **given: Any) -> Wanted:
+def wanted(folder: Path, **given: Any) -> LabOptions:
     """The options of a command whose results are in `folder`."""
     usual: dict[str, Any] = {
         "out": folder / "out",
@@ -87,7 +87,7 @@ def wanted(folder: Path, **given: Any) -> Wanted:
         "trusts": False,
         "as_json": False,
     }
-    return Wanted(**usual | given)
+    return LabOptions(**usual | given)
 
 
 def models(folder: Path, text: str = STUDY) -> list[Model]:
@@ -572,7 +572,7 @@ def test_steps_that_can_be_recorded_are_those_of_the_batches(name: str) -> None:
     """
     variant = read_variant({"layers": 1, "width": 16, "heads": 2, **RECORDED[name]})
     training = Training(steps=6, rows=4, learning_rate=0.01, warm_up=2)
-    order = Order(variant=variant, training=training, seed=3, examples="", tokenizer="")
+    order = TrainingOrder(variant=variant, training=training, seed=3, examples="", tokenizer="")
     rng = np.random.default_rng(0)
     sizes = rng.integers(8, 15, 24)
     examples = Examples(

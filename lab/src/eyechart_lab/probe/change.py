@@ -16,7 +16,7 @@ _LEAST_ROWS = 2
 
 
 @dataclass(frozen=True)
-class AtLength:
+class MeasureAtLength:
     """The values of a measure at one length."""
 
     length: int
@@ -53,8 +53,8 @@ class AtLength:
 class Leg:
     """A rise or a fall between two lengths."""
 
-    start: AtLength
-    end: AtLength
+    start: MeasureAtLength
+    end: MeasureAtLength
     change: float
     """The end's value less that of the start, or its multiple, where values are compared by it."""
     low: float
@@ -81,7 +81,7 @@ class Leg:
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class MeasureChange:
     """What is said of a measure over its lengths."""
 
     legs: tuple[Leg, ...]
@@ -96,7 +96,7 @@ class Change:
         return max(self.legs, key=lambda leg: abs(leg.end.mean - leg.start.mean), default=None)
 
 
-def change_with_length(lengths: Sequence[AtLength], *, is_ratio: bool) -> Change:
+def change_with_length(lengths: Sequence[MeasureAtLength], *, is_ratio: bool) -> MeasureChange:
     """Whether a measure changes with length, from its values at some lengths, ascending.
 
     Two lengths differ where the difference of their means is larger than what rounding alone does
@@ -107,9 +107,9 @@ def change_with_length(lengths: Sequence[AtLength], *, is_ratio: bool) -> Change
     known = [one for one in lengths if one.rows]
     rows = min((len(one.rows) for one in known), default=0)
     if len(known) < 2:  # noqa: PLR2004  a change needs two
-        return Change((), "one length: no change can be seen", rows)
+        return MeasureChange((), "one length: no change can be seen", rows)
     if rows < _LEAST_ROWS:
-        return Change((), "one row: no verdict", rows)
+        return MeasureChange((), "one row: no verdict", rows)
     is_ratio = is_ratio and all(value > 0 for one in known for value in one.rows.values())
     compared = {
         pair: _compared(known[pair[0]], known[pair[1]], len(known), is_ratio=is_ratio)
@@ -123,10 +123,10 @@ def change_with_length(lengths: Sequence[AtLength], *, is_ratio: bool) -> Change
         for start, end in ends
     )
     if legs:
-        return Change(legs, "; ".join(leg.words for leg in legs), rows)
+        return MeasureChange(legs, "; ".join(leg.words for leg in legs), rows)
     hidden = any(one.is_sure and not one.is_beyond_rounding for one in compared.values())
     floor = "rounding" if hidden else "the spread of rows"
-    return Change((), f"no change beyond {floor}", rows)
+    return MeasureChange((), f"no change beyond {floor}", rows)
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,7 +154,9 @@ class _Compared:
         return self.difference, self.low, self.high
 
 
-def _compared(one: AtLength, other: AtLength, lengths: int, *, is_ratio: bool) -> _Compared:
+def _compared(
+    one: MeasureAtLength, other: MeasureAtLength, lengths: int, *, is_ratio: bool
+) -> _Compared:
     value = math.log if is_ratio else float
     differences = [
         value(other.rows[row]) - value(one.rows[row]) for row in one.rows if row in other.rows

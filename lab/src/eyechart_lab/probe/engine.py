@@ -29,7 +29,7 @@ from eyechart_lab.probe.passes import (
     told_by_position,
 )
 from eyechart_lab.probe.places import places_of, running_counts, symbol_spans
-from eyechart_lab.probe.reading import Reading
+from eyechart_lab.probe.reading import SampleReading
 
 Progress = Callable[[int, int], None]
 """Gets the number of finished samples, and of all."""
@@ -212,7 +212,11 @@ class Probe:
         self._append(key, None, readings, perf_counter() - started)
 
     def _append(
-        self, key: MeasuredKey, scene: Scene | None, readings: Sequence[Reading], seconds: float
+        self,
+        key: MeasuredKey,
+        scene: Scene | None,
+        readings: Sequence[SampleReading],
+        seconds: float,
     ) -> None:
         name, (condition, line), length, index = key
         self._folder.append(

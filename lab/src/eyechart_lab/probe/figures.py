@@ -29,7 +29,7 @@ from eyechart.harness.report.section import Section, Series, key_of
 from eyechart_lab.probe.folder import is_probe, read_manifest
 from eyechart_lab.probe.shown import (
     SHOWN,
-    Shown,
+    ShownMeasure,
     rows_with,
     shown_changes,
     shown_values,
@@ -137,7 +137,9 @@ def _draw(section: Section, probes: Sequence[ProbeOfRun]) -> list[Figure]:
     return found
 
 
-def _said(section: Section, shown: Shown, changes: Mapping[str, pd.DataFrame]) -> Iterator[str]:
+def _said(
+    section: Section, shown: ShownMeasure, changes: Mapping[str, pd.DataFrame]
+) -> Iterator[str]:
     """What is said of a shown measure with length: a sentence for each model and condition."""
     conditions = {series.label(section.varied): series.condition for series in section.series}
     for model, frame in changes.items():
@@ -152,7 +154,7 @@ def _said(section: Section, shown: Shown, changes: Mapping[str, pd.DataFrame]) -
 def _panel(
     section: Section,
     panel_series: Sequence[Series],
-    shown: Shown,
+    shown: ShownMeasure,
     *,
     model: str,
     title: str,
@@ -181,7 +183,7 @@ def _panel(
 
 
 def _figure(
-    section: Section, shown: Shown, look: Look, panels: Sequence[Panel], note: str
+    section: Section, shown: ShownMeasure, look: Look, panels: Sequence[Panel], note: str
 ) -> Figure:
     spec = charts.inside_chart(
         look,
@@ -197,7 +199,7 @@ def _figure(
 
 
 def _rows(
-    section: Section, series: Series, shown: Shown, frame: pd.DataFrame, *, is_own: bool
+    section: Section, series: Series, shown: ShownMeasure, frame: pd.DataFrame, *, is_own: bool
 ) -> Rows:
     """The values under the condition of a series; tokens are known for its own model only."""
     chosen = rows_with(frame[frame["shown"] == shown.name], series.condition)

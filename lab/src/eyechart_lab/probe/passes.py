@@ -17,11 +17,11 @@ from eyechart_lab.probe.measures.attention import Attention
 from eyechart_lab.probe.measures.collapse import ROUNDED, distances, weights_apart
 from eyechart_lab.probe.measures.counter import counter_readings, position_readings
 from eyechart_lab.probe.measures.residual import Residual, spectral_norm
-from eyechart_lab.probe.measures.rotary import Rotary
+from eyechart_lab.probe.measures.rotary import RotaryWatcher
 from eyechart_lab.probe.measures.squashing import along_the_row, largest_slope
 from eyechart_lab.probe.measures.states import States
 from eyechart_lab.probe.places import Places
-from eyechart_lab.probe.reading import ROUNDING, Reading
+from eyechart_lab.probe.reading import ROUNDING, SampleReading
 
 COUNTER, MAPS = "counter", "maps"
 """Measures of a whole condition, and of the model."""
@@ -66,15 +66,15 @@ class Row:
 
 
 @dataclass(slots=True)
-class Found:
+class RowValues:
     """The values that were measured on one row."""
 
-    readings: dict[str, list[Reading]] = field(default_factory=dict)
+    readings: dict[str, list[SampleReading]] = field(default_factory=dict)
     left_out: Counter[tuple[str, str]] = field(default_factory=Counter)
     """Measure, and the reason why it could not be taken."""
 
 
-def measure(inside: Inside, rows: Sequence[Row]) -> Iterator[Found]:
+def measure(inside: Inside, rows: Sequence[Row]) -> Iterator[RowValues]:
     """Takes the measures of rows that begin alike; gives one result for each, in order.
 
     What they begin with is computed once in float32, and once in bfloat16, whose difference is how
@@ -85,7 +85,9 @@ def measure(inside: Inside, rows: Sequence[Row]) -> Iterator[Found]:
     wanted: list[list[str]] = []
     for row in rows:
         reasons = {name: _why_not(inside, name, row.twin) for name in row.names}
-        results.append(Found(left_out=Counter((one, why) for one, why in reasons.items() if why)))
+        results.append(
+            RowValues(left_out=Counter((one, why) for one, why in reasons.items() if why))
+        )
         wanted.append([name for name, why in reasons.items() if not why])
     exact, rounded = (
         [_Watched(inside, row, names) for row, names in zip(rows, wanted, strict=True)]
@@ -108,7 +110,7 @@ def measure(inside: Inside, rows: Sequence[Row]) -> Iterator[Found]:
             slope = largest_slope(
                 inside.embedded(ids), inside.logits_of, partial(inside.gradients, ids)
             )
-            found.readings["lipschitz"] = [Reading("largest_slope", slope)]
+            found.readings["lipschitz"] = [SampleReading("largest_slope", slope)]
         yield found
 
 
@@ -117,13 +119,13 @@ class _Watched:
 
     def __init__(self, inside: Inside, row: Row, names: Sequence[str]) -> None:
         scene, twin = row.scene, row.twin
-        self.watchers: dict[str, Residual | Rotary | Attention] = {}
+        self.watchers: dict[str, Residual | RotaryWatcher | Attention] = {}
         if "attention" in names:
             self.watchers["attention"] = Attention(scene.places.row, len(scene.ids))
         if "residual" in names:
             self.watchers["residual"] = Residual(scene.places.row)
         if "rotary" in names:
-            self.watchers["rotary"] = Rotary(scene.places.row, inside.anatomy.rotary_width)
+            self.watchers["rotary"] = RotaryWatcher(scene.places.row, inside.anatomy.rotary_width)
         self.states = [
             States(one.at, _STATES - inside.anatomy.unavailable)
             for one in (scene, twin)
@@ -146,7 +148,7 @@ class _Watched:
         if twin is not None and self.states:
             self.prompts.append(Prompt(twin.ids, watchers=[self.states[1]]))
 
-    def readings(self, scene: Scene) -> dict[str, list[Reading]]:
+    def readings(self, scene: Scene) -> dict[str, list[SampleReading]]:
         """The values of all measures but collapse."""
         found = {name: list(watcher.readings()) for name, watcher in self.watchers.items()}
         if self.answers:
@@ -155,13 +157,13 @@ class _Watched:
         return found
 
 
-def _of_passes(row: Row, exact: _Watched, rounded: _Watched) -> dict[str, list[Reading]]:
+def _of_passes(row: Row, exact: _Watched, rounded: _Watched) -> dict[str, list[SampleReading]]:
     """The values in float32, and how far rounding to bfloat16 moves each."""
     found = exact.readings(row.scene)
     for name, readings in rounded.readings(row.scene).items():
         others = {(one.quantity, one.layer, one.head): one.value for one in readings}
         found[name] += [
-            Reading(one.quantity + ROUNDING, abs(one.value - other), one.layer, one.head)
+            SampleReading(one.quantity + ROUNDING, abs(one.value - other), one.layer, one.head)
             for one in found[name]
             if (other := others.get((one.quantity, one.layer, one.head))) is not None
         ]
@@ -190,15 +192,15 @@ def _why_not(inside: Inside, name: str, twin: Scene | None) -> str:
     return ""
 
 
-def _answer(scene: Scene, logits: Array) -> list[Reading]:
+def _answer(scene: Scene, logits: Array) -> list[SampleReading]:
     """Whether the model gives the right answer, if it answers at once, from (answer, V) logits."""
     answer, logits = np.array(scene.answer), logits.astype(float)
     of_answer = logits[np.arange(len(answer)), answer]
     largest = logits.max(axis=1)
     sums = largest + np.log(np.exp(logits - largest[:, None]).sum(axis=1))
     return [
-        Reading("probability", float(np.exp((of_answer - sums).sum()))),
-        Reading("greedy", float((logits.argmax(axis=1) == answer).all())),
+        SampleReading("probability", float(np.exp((of_answer - sums).sum()))),
+        SampleReading("greedy", float((logits.argmax(axis=1) == answer).all())),
     ]
 
 
@@ -223,7 +225,7 @@ def measure_counts(
     scenes: Sequence[Scene],
     counts: Sequence[Sequence[int | None]],
     limits: Sequence[int],
-) -> dict[int, list[Reading]]:
+) -> dict[int, list[SampleReading]]:
     """How well the running counts of some rows can be read off their states, layer by layer, from
     rows that are cut off at each of `limits` symbols.
 
@@ -255,9 +257,9 @@ def measure_counts(
     return found
 
 
-def measure_maps(inside: Inside) -> list[Reading]:
+def measure_maps(inside: Inside) -> list[SampleReading]:
     """The spectral norm of each linear map of the model."""
     return [
-        Reading(f"spectral_norm_{name}", spectral_norm(matrix), layer)
+        SampleReading(f"spectral_norm_{name}", spectral_norm(matrix), layer)
         for layer, name, matrix in inside.matrices()
     ]

@@ -11,7 +11,7 @@ quantity of the name before it, on the same row.
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class SampleReading:
     """The value of a quantity on one sample."""
 
     quantity: str

@@ -10,13 +10,13 @@ import pandas as pd
 
 from eyechart.harness.spec import Condition
 from eyechart.harness.spec.columns import LINE as OF_LINE
-from eyechart_lab.probe.change import AtLength, Change, change_with_length
+from eyechart_lab.probe.change import MeasureAtLength, MeasureChange, change_with_length
 from eyechart_lab.probe.measures.collapse import LINE
 from eyechart_lab.probe.passes import COUNTER
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class ShownMeasure:
     """A quantity of `probe.csv` over length."""
 
     measure: str
@@ -44,7 +44,7 @@ class Shown:
 
 
 SHOWN = (
-    Shown(
+    ShownMeasure(
         "answer",
         "probability",
         "Probability of the right answer",
@@ -53,7 +53,7 @@ SHOWN = (
         is_share=True,
         note="If it is given at once, after the phrase that announces it.",
     ),
-    Shown(
+    ShownMeasure(
         "collapse",
         "final_relative_end",
         "Collapse: n and n + 1 symbols at the end",
@@ -64,7 +64,7 @@ SHOWN = (
         note="Largest difference of the states after the final norm, as a share of their largest "
         "number. Below the dashed line, 2⁻⁷, bfloat16 may not tell them apart.",
     ),
-    Shown(
+    ShownMeasure(
         "collapse",
         "final_relative_symbol",
         "Collapse: n and n + 1 symbols at the last symbol",
@@ -74,7 +74,7 @@ SHOWN = (
         line=LINE,
         note="The same where the row ends.",
     ),
-    Shown(
+    ShownMeasure(
         "collapse",
         "final_equal_end_bfloat16",
         "Collapse: equal numbers in bfloat16",
@@ -83,7 +83,7 @@ SHOWN = (
         note="Share of the numbers of the state at the end that are equal for n and n + 1 symbols "
         "in a pass that is rounded to bfloat16.",
     ),
-    Shown(
+    ShownMeasure(
         "squashing",
         "first_to_last",
         "Over-squashing: first tenth against the last",
@@ -93,7 +93,7 @@ SHOWN = (
         line=1.0,
         note="How much more the answer depends on the first tenth of the row than on the last one.",
     ),
-    Shown(
+    ShownMeasure(
         "attention",
         "sinks_0.3",
         "Attention sinks",
@@ -102,7 +102,7 @@ SHOWN = (
         is_share=True,
         note="Share of heads whose mean weight on the first token exceeds 0.3.",
     ),
-    Shown(
+    ShownMeasure(
         "attention",
         "largest_end",
         "Dispersion: largest weight at the end",
@@ -111,7 +111,7 @@ SHOWN = (
         layers="all",
         note="Mean of all heads.",
     ),
-    Shown(
+    ShownMeasure(
         "attention",
         "entropy_share",
         "Dispersion: entropy over the row",
@@ -120,7 +120,7 @@ SHOWN = (
         layers="all",
         note="Mean of all heads; 1 where all tokens have the same weight.",
     ),
-    Shown(
+    ShownMeasure(
         "residual",
         "rank_one_distance",
         "Rank collapse: distance to rank one",
@@ -128,7 +128,7 @@ SHOWN = (
         ("to rank", "one"),
         note="Of the row's states after the last layer; 0 where all are equal.",
     ),
-    Shown(
+    ShownMeasure(
         "residual",
         "effective_rank",
         "Rank collapse: effective rank",
@@ -136,7 +136,7 @@ SHOWN = (
         ("effective", "rank"),
         note="Of the row's states after the last layer.",
     ),
-    Shown(
+    ShownMeasure(
         "counter",
         "within_half",
         "The count in the states",
@@ -148,7 +148,7 @@ SHOWN = (
         note="Share of the counts so far that a linear map reads off the states to within a half, "
         "in rows of at most this length, at the best layer.",
     ),
-    Shown(
+    ShownMeasure(
         "counter",
         "position_within_half",
         "The count from the position alone",
@@ -157,7 +157,7 @@ SHOWN = (
         is_share=True,
         note="The same from the position in the row, for comparison.",
     ),
-    Shown(
+    ShownMeasure(
         "rotary",
         "query_norm_fast",
         "Rotary positions: the faster half of the pairs",
@@ -168,7 +168,7 @@ SHOWN = (
         note="How much of the norms of queries belongs to the pairs that turn faster; mean of all "
         "layers, 0.5 where all pairs are equally long.",
     ),
-    Shown(
+    ShownMeasure(
         "lipschitz",
         "largest_slope",
         "Largest slope of the logits",
@@ -212,7 +212,7 @@ _VALUES = ("tokens", "index", "one", "rounding")
 _PLACES = ("measure", "quantity", "unit", "layer", "head")
 
 
-def _rows_of(rows: pd.DataFrame, shown: Shown) -> pd.DataFrame:
+def _rows_of(rows: pd.DataFrame, shown: ShownMeasure) -> pd.DataFrame:
     chosen = rows[(rows["measure"] == shown.measure) & (rows["quantity"] == shown.quantity)]
     if shown.layers == "last" and chosen["layer"].notna().any():
         chosen = chosen[chosen["layer"] == chosen["layer"].max()]
@@ -255,16 +255,16 @@ _CHANGES = (
 )
 
 
-def _change_of(rows: pd.DataFrame, shown: Shown) -> Change:
+def _change_of(rows: pd.DataFrame, shown: ShownMeasure) -> MeasureChange:
     """What is said of one shown measure under one condition."""
     if shown.measure == COUNTER:
-        return Change((), "fitted on all rows together: no verdict", 0)
+        return MeasureChange((), "fitted on all rows together: no verdict", 0)
     lengths = []
     for length in sorted(set(rows["length"])):
         known = rows[rows["length"] == length].dropna(subset=["one"])
         rounding = known["rounding"].mean()
         lengths.append(
-            AtLength(
+            MeasureAtLength(
                 int(length),
                 dict(zip(known["index"].astype(int), known["one"].astype(float), strict=True)),
                 None if pd.isna(rounding) else float(rounding),

@@ -9,7 +9,7 @@ from typing import Any
 import pandas as pd
 
 from eyechart.harness.journal.files import replace_file
-from eyechart_lab.probe.change import AtLength
+from eyechart_lab.probe.change import MeasureAtLength
 from eyechart_lab.probe.folder import Measured, read_manifest, read_measured
 from eyechart_lab.probe.measures.catalogue import unit_of
 from eyechart_lab.probe.passes import COUNTER
@@ -64,7 +64,7 @@ def probe_frame(rows: pd.DataFrame) -> pd.DataFrame:
             "high": ones.max(),
         }
     )
-    values = (AtLength(0, dict(enumerate(one))) for _, one in ones)
+    values = (MeasureAtLength(0, dict(enumerate(one))) for _, one in ones)
     floors = [(*(one.interval or (None, None)), one.between_rows) for one in values]
     found[["ci_low", "ci_high", "between_rows"]] = pd.DataFrame(
         floors, index=found.index, columns=["ci_low", "ci_high", "between_rows"], dtype=float

@@ -27,7 +27,7 @@ from eyechart_lab.variants.reading import Lab
 
 
 @dataclass(frozen=True, slots=True)
-class Cell:
+class LabCell:
     """A row of `lab.csv`: what one model answered at one length."""
 
     variant: str
@@ -137,7 +137,7 @@ def _part(judged: JudgedRun, plan: Plan) -> JudgedRun:
     )
 
 
-def cells_of(lab: Lab, model: Model, runs: Sequence[Run], ended: Ended) -> Iterator[Cell]:
+def cells_of(lab: Lab, model: Model, runs: Sequence[Run], ended: Ended) -> Iterator[LabCell]:
     """The rows of the runs of a model, one for each task; `ended` is how its training ended."""
     firsts = _first_of_tasks(lab, model, ended)
     for first, plan, run_ in zip(firsts, lab.plans, runs, strict=True):
@@ -146,17 +146,17 @@ def cells_of(lab: Lab, model: Model, runs: Sequence[Run], ended: Ended) -> Itera
             yield from _of_condition(of_condition, condition, run_.threshold)
 
 
-def not_asked(lab: Lab, model: Model, ended: Ended) -> Iterator[Cell]:
+def not_asked(lab: Lab, model: Model, ended: Ended) -> Iterator[LabCell]:
     """A row for each condition of a model whose training diverged."""
     for first, plan in zip(_first_of_tasks(lab, model, ended), lab.plans, strict=True):
         for condition in plan.conditions:
             yield replace(first, condition=condition.label)
 
 
-def _first_of_tasks(lab: Lab, model: Model, ended: Ended) -> Iterator[Cell]:
+def _first_of_tasks(lab: Lab, model: Model, ended: Ended) -> Iterator[LabCell]:
     """What the rows of each task have before anything is asked."""
     for task, plan in zip(lab.spec.tasks, lab.plans, strict=True):
-        yield Cell(
+        yield LabCell(
             variant=model.variant,
             seed=model.seed,
             task=plan.task.name,
@@ -169,7 +169,9 @@ def _first_of_tasks(lab: Lab, model: Model, ended: Ended) -> Iterator[Cell]:
         )
 
 
-def _of_condition(first: Cell, condition: JudgedCondition, threshold: float) -> Iterator[Cell]:
+def _of_condition(
+    first: LabCell, condition: JudgedCondition, threshold: float
+) -> Iterator[LabCell]:
     """A row for each line of a condition."""
     estimate = condition.effective_length(threshold)
     length = None if estimate is None else estimate.length
@@ -191,7 +193,7 @@ def _of_condition(first: Cell, condition: JudgedCondition, threshold: float) -> 
         )
 
 
-def read_csv(path: Path) -> list[Cell]:
+def read_csv(path: Path) -> list[LabCell]:
     """The rows of a `lab.csv`.
 
     Raises:
@@ -204,7 +206,7 @@ def read_csv(path: Path) -> list[Cell]:
         raise JournalError(f"{path} cannot be read as the results of a study: {error}") from error
 
 
-def _cell(row: dict[str, str]) -> Cell:
+def _cell(row: dict[str, str]) -> LabCell:
     whole = {name: int(row[name]) for name in ("seed", "steps", "trained_to", "n", "correct")}
     numbers = {
         name: float(row[name]) if row[name] else None
@@ -217,4 +219,4 @@ def _cell(row: dict[str, str]) -> Cell:
         )
     }
     lines = {name: int(row[name]) if row[name] else None for name in LINE}
-    return Cell(**{**row, **whole, **numbers, **lines})  # type: ignore[arg-type]
+    return LabCell(**{**row, **whole, **numbers, **lines})  # type: ignore[arg-type]

@@ -63,7 +63,7 @@ def drawn(
     return task.prompt(item, condition, length), f"{answer.first_phrase} {target}"
 
 
-class Batch(NamedTuple):
+class ExampleBatch(NamedTuple):
     """Examples as they are trained on, arrays or tensors: rows of one width, padded on the right.
 
     Letters in shape comments: B rows, T tokens of the longest row, R of the longest reply.
@@ -107,12 +107,12 @@ class Examples:
             step = self._first_whole + (step - drawn) % (drawn - self._first_whole)
         return step * self.training.rows
 
-    def batch(self, step: int) -> Batch:
+    def batch(self, step: int) -> ExampleBatch:
         """The examples of a step."""
         first = self.first(step)
         return self.between(first, first + self.training.rows)
 
-    def between(self, first: int, end: int) -> Batch:
+    def between(self, first: int, end: int) -> ExampleBatch:
         """The examples from number `first` to before number `end`."""
         sizes, replies = self.sizes[first:end, None], self.replies[first:end, None]
         ids = np.full((end - first, sizes.max()), EOS, np.int64)
@@ -121,7 +121,7 @@ class Examples:
         order = np.arange(replies.max())
         places = np.where(order < replies, sizes - replies - 1 + order, 0)
         following = np.take_along_axis(ids, places + 1, axis=1)
-        return Batch(ids, places, np.where(order < replies, following, IGNORED))
+        return ExampleBatch(ids, places, np.where(order < replies, following, IGNORED))
 
 
 def make_examples(

@@ -28,7 +28,7 @@ from eyechart.providers.registry import open_model, parse_model
 from eyechart_lab.variants.data import Examples
 from eyechart_lab.variants.memory import longest_tokens
 from eyechart_lab.variants.model import LabForCausalLM, config_of
-from eyechart_lab.variants.order import Order
+from eyechart_lab.variants.order import TrainingOrder
 from eyechart_lab.variants.reading import Lab
 from eyechart_lab.variants.steps import Steps, new_optimizer, steps_of
 from eyechart_lab.variants.study import Training
@@ -71,7 +71,7 @@ def seconds_of_step(
 ) -> float:
     """Seconds that a step takes here, with rows of `tokens` tokens drawn at random."""
     training = training.model_copy(update={"steps": TIMED + 1})
-    order = Order(variant=variant.trained_as, training=training, seed=0, tokenizer="")
+    order = TrainingOrder(variant=variant.trained_as, training=training, seed=0, tokenizer="")
     count = training.rows * training.steps
     examples = Examples(
         np.random.default_rng(0).integers(0, vocabulary, count * tokens, np.uint16),

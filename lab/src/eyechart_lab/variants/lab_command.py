@@ -16,7 +16,7 @@ from eyechart.harness.journal.files import replace_file
 from eyechart.providers.base import SetupError
 from eyechart_lab.extras import install
 from eyechart_lab.variants import shown
-from eyechart_lab.variants.asking import Cell
+from eyechart_lab.variants.asking import LabCell
 from eyechart_lab.variants.folders import (
     CSV,
     INSIDE,
@@ -27,11 +27,11 @@ from eyechart_lab.variants.folders import (
     Model,
 )
 from eyechart_lab.variants.memory import check_memory, check_positions
-from eyechart_lab.variants.order import DIVERGED, ORDER, Order, ended
+from eyechart_lab.variants.order import DIVERGED, ORDER, TrainingOrder, ended
 from eyechart_lab.variants.page import page
-from eyechart_lab.variants.parts import Found, Row, asked, draw, in_processes, probed
-from eyechart_lab.variants.probing import Inside
-from eyechart_lab.variants.progress import Display
+from eyechart_lab.variants.parts import ModelParts, Row, asked, draw, in_processes, probed
+from eyechart_lab.variants.probing import InsideRow
+from eyechart_lab.variants.progress import TrainingDisplay
 from eyechart_lab.variants.reading import read_lab
 from eyechart_lab.variants.results import results_of
 from eyechart_lab.variants.tables import csv_text, variants_text
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Wanted:
+class LabOptions:
     """The options of `bench lab`, see its help."""
 
     out: Path
@@ -54,7 +54,7 @@ class Wanted:
     as_json: bool
 
 
-def lab(path: Path, wanted: Wanted) -> int:
+def lab(path: Path, wanted: LabOptions) -> int:
     """Trains and asks what is missing of a study, and writes its results; returns the exit code.
 
     Raises:
@@ -79,7 +79,7 @@ def lab(path: Path, wanted: Wanted) -> int:
     return working(folder.path, _Work(folder, tokenizer, places, wanted).run)
 
 
-def places_of(wanted: Wanted) -> list[Slot]:
+def places_of(wanted: LabOptions) -> list[Slot]:
     """The processes that train.
 
     Raises:
@@ -123,7 +123,7 @@ class _Work:
     """One command on one study."""
 
     def __init__(
-        self, folder: LabFolder, tokenizer: Tokenizer, places: Sequence[Slot], wanted: Wanted
+        self, folder: LabFolder, tokenizer: Tokenizer, places: Sequence[Slot], wanted: LabOptions
     ) -> None:
         self._folder, self._lab, self._wanted = folder, folder.lab, wanted
         self._tokenizer, self._places = tokenizer, places
@@ -156,7 +156,7 @@ class _Work:
         for model in missing.values():
             self._order(model)
         labels = {folder: model.label for folder, model in missing.items()}
-        with Display(labels, self._lab.spec.training.steps) as display:
+        with TrainingDisplay(labels, self._lab.spec.training.steps) as display:
             train_all(list(missing), self._places, display)
         self._failed += [
             f"{labels[folder]}: {why}"
@@ -175,7 +175,7 @@ class _Work:
         """Writes what is to be trained into the folder of a training."""
         model.training.mkdir(parents=True, exist_ok=True)
         beside = Path("..", "..", "examples")
-        order = Order(
+        order = TrainingOrder(
             variant=self._lab.spec.variants[model.variant].trained_as,
             training=self._lab.spec.training,
             seed=model.seed,
@@ -190,7 +190,7 @@ class _Work:
         return [at for at, how in enumerate(ends) if how is not None and how.how not in left_out]
 
     def _found(
-        self, work: Callable[[LabFolder, int], Found[Row]], numbers: Sequence[int]
+        self, work: Callable[[LabFolder, int], ModelParts[Row]], numbers: Sequence[int]
     ) -> list[Row]:
         """The rows that `work` finds of the models with these numbers."""
         rows: list[Row] = []
@@ -207,12 +207,12 @@ class _Work:
             say(f"{one.model.label}: {one.said} ({number + 1:,} of {len(self._models):,})")
         return rows
 
-    def _write(self, cells: Sequence[Cell], inside: Sequence[Inside]) -> None:
+    def _write(self, cells: Sequence[LabCell], inside: Sequence[InsideRow]) -> None:
         """Writes the tables and the page, and prints what the seeds say."""
         path = self._folder.path
-        replace_file(path / CSV, csv_text(Cell, cells).encode())
+        replace_file(path / CSV, csv_text(LabCell, cells).encode())
         if inside:
-            replace_file(path / INSIDE, csv_text(Inside, inside).encode())
+            replace_file(path / INSIDE, csv_text(InsideRow, inside).encode())
         results = results_of(cells, self._lab.spec.reference)
         replace_file(path / VARIANTS, variants_text(results, self._lab.spec.reference).encode())
         replace_file(path / PAGE, page(self._lab.spec, results, inside).encode())

@@ -29,7 +29,7 @@ from eyechart_lab.variants.mechanisms.attention import (
     is_plain,
     times_of,
 )
-from eyechart_lab.variants.mechanisms.places import Move, Places
+from eyechart_lab.variants.mechanisms.places import Move, RowPositions
 from eyechart_lab.variants.mechanisms.positions import (
     KerpleBias,
     Rotary,
@@ -262,7 +262,7 @@ class LabModel(LabPreTrainedModel):
         if use_cache and past_key_values is None:
             past_key_values = DynamicCache()
         kept = 0 if past_key_values is None else int(past_key_values.get_seq_length())
-        places = Places.of(states.shape[1], kept, attention_mask, states.device)
+        places = RowPositions.of(states.shape[1], kept, attention_mask, states.device)
         if is_added(self._variant):
             positions = self._positions(states, position_ids, places, past_key_values)
             waves = sinusoids(positions, states.shape[-1])
@@ -283,7 +283,11 @@ class LabModel(LabPreTrainedModel):
         )
 
     def _positions(
-        self, states: torch.Tensor, position_ids: torch.Tensor | None, places: Places, past: Any
+        self,
+        states: torch.Tensor,
+        position_ids: torch.Tensor | None,
+        places: RowPositions,
+        past: Any,
     ) -> torch.Tensor:
         """(B, S): the sinusoidal positions of this pass. Those of a model that was trained on drawn
         ones depend on the length of the prompt, which is kept with its keys and values.
@@ -314,7 +318,7 @@ class LabModel(LabPreTrainedModel):
         keys = past.layers[-1].keys
         return None if keys is None else keys[:, 0, -1, 0]
 
-    def _pass(self, position_ids: torch.Tensor | None, places: Places) -> Pass:
+    def _pass(self, position_ids: torch.Tensor | None, places: RowPositions) -> Pass:
         """What the layers of this pass share."""
         variant = self._variant
         attention, seen = variant.attention, places.seen

@@ -19,7 +19,7 @@ TRAINED, DIVERGED = "trained", "diverged"
 """How a training ends."""
 
 
-class Order(BaseModel):
+class TrainingOrder(BaseModel):
     """All that determines a training, and where its examples are: the content of `training.json`.
 
     Paths are relative to the folder of the training.

@@ -16,7 +16,7 @@ from markupsafe import Markup
 from eyechart.harness.report.page import style
 from eyechart.providers.base import SetupError
 from eyechart_lab.extras import install
-from eyechart_lab.variants.probing import TRAINED, UNTRAINED, Inside
+from eyechart_lab.variants.probing import TRAINED, UNTRAINED, InsideRow
 from eyechart_lab.variants.results import (
     Result,
     beyond_span_text,
@@ -129,7 +129,7 @@ _COLUMNS: Mapping[str, Callable[[Result], str]] = {
 """Head of a column -> the text of a variant; a column without any text is left out."""
 
 
-def page(spec: LabSpec, results: Sequence[Result], inside: Sequence[Inside] = ()) -> str:
+def page(spec: LabSpec, results: Sequence[Result], inside: Sequence[InsideRow] = ()) -> str:
     """The page as HTML."""
     environment = Environment(
         autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
@@ -150,7 +150,7 @@ def page(spec: LabSpec, results: Sequence[Result], inside: Sequence[Inside] = ()
     )
 
 
-def _part(spec: LabSpec, mine: Sequence[Result], inside: Sequence[Inside]) -> dict[str, Any]:
+def _part(spec: LabSpec, mine: Sequence[Result], inside: Sequence[InsideRow]) -> dict[str, Any]:
     """What the page says of one condition of a task."""
     first = mine[0]
     columns = {head: [text(one) for one in mine] for head, text in _COLUMNS.items()}
@@ -252,7 +252,7 @@ def _chart(mine: Sequence[Result]) -> Markup | None:
     return _svg(alt.layer(*layers).properties(width=_WIDTH, height=_HEIGHT))
 
 
-def _of_inside(mine: Sequence[Result], inside: Sequence[Inside]) -> list[tuple[Markup, str]]:
+def _of_inside(mine: Sequence[Result], inside: Sequence[InsideRow]) -> list[tuple[Markup, str]]:
     """A chart of each quantity that was measured, with its name."""
     names = [one.variant for one in mine]
     charts = []

@@ -14,15 +14,15 @@ from functools import partial
 from typing import Generic, TypeVar
 
 from eyechart import EyechartError, ProviderError
-from eyechart_lab.variants.asking import Cell, ask, cells_of, not_asked
+from eyechart_lab.variants.asking import LabCell, ask, cells_of, not_asked
 from eyechart_lab.variants.data import make_examples
 from eyechart_lab.variants.folders import LabFolder, Model, keep_model
 from eyechart_lab.variants.order import DIVERGED, WEIGHTS, ended
-from eyechart_lab.variants.probing import TRAINED, UNTRAINED, Inside, measured
+from eyechart_lab.variants.probing import TRAINED, UNTRAINED, InsideRow, measured
 from eyechart_lab.variants.tokens import read_tokenizer
 from eyechart_lab.variants.worker import CONTEXT
 
-Row = TypeVar("Row", Cell, Inside)
+Row = TypeVar("Row", LabCell, InsideRow)
 Thing = TypeVar("Thing")
 Result = TypeVar("Result")
 
@@ -65,7 +65,7 @@ def draw(folder: LabFolder, seed: int) -> int:
 
 
 @dataclass(frozen=True)
-class Found(Generic[Row]):
+class ModelParts(Generic[Row]):
     """What was found of a model."""
 
     model: Model
@@ -78,25 +78,25 @@ class Found(Generic[Row]):
     """Why it could not be asked or measured."""
 
 
-def asked(folder: LabFolder, number: int) -> Found[Cell]:
+def asked(folder: LabFolder, number: int) -> ModelParts[LabCell]:
     """Asks the model with this number what has no answer yet; not one whose training diverged."""
     lab, model = folder.lab, list(folder.models())[number]
     how = ended(model.training)
     assert how is not None
     if how.how == DIVERGED:
-        return Found(model, list(not_asked(lab, model, how)), "has all answers")
+        return ModelParts(model, list(not_asked(lab, model, how)), "has all answers")
     variant = lab.spec.variants[model.variant]
     keep = partial(keep_model, model.training / WEIGHTS, model.folder, variant)
     warnings: list[str] = []
     try:
         runs, has_asked = ask(lab, model, keep, warnings.append)
     except (EyechartError, ProviderError) as error:
-        return Found(model, warnings=warnings, failure=" ".join(error.lines))
+        return ModelParts(model, warnings=warnings, failure=" ".join(error.lines))
     said = "asked" if has_asked else "has all answers"
-    return Found(model, list(cells_of(lab, model, runs, how)), said, warnings)
+    return ModelParts(model, list(cells_of(lab, model, runs, how)), said, warnings)
 
 
-def probed(folder: LabFolder, number: int) -> Found[Inside]:
+def probed(folder: LabFolder, number: int) -> ModelParts[InsideRow]:
     """Measures the model with this number, and what it was before its training."""
     from eyechart_lab.variants.train import (  # noqa: PLC0415  imports torch
         write_untrained,
@@ -113,5 +113,5 @@ def probed(folder: LabFolder, number: int) -> Found[Inside]:
             *measured(lab, model, TRAINED, model.folder),
         ]
     except (EyechartError, ProviderError) as error:
-        return Found(model, failure=" ".join(error.lines))
-    return Found(model, rows, "probed")
+        return ModelParts(model, failure=" ".join(error.lines))
+    return ModelParts(model, rows, "probed")

@@ -28,7 +28,7 @@ UNTRAINED, TRAINED = "untrained", "trained"
 
 
 @dataclass(frozen=True, slots=True)
-class Inside:
+class InsideRow:
     """A row of `inside.csv`: what one model has inside at one length."""
 
     variant: str
@@ -45,7 +45,7 @@ class Inside:
     """The mean over rows and heads, of the last layer where there is one value a layer."""
 
 
-def measured(lab: Lab, model: Model, state: str, folder: Path) -> Iterator[Inside]:
+def measured(lab: Lab, model: Model, state: str, folder: Path) -> Iterator[InsideRow]:
     """Measures the model in `folder` on the rows of every task, as `bench probe` does."""
     wanted = lab.spec.probe
     assert wanted is not None
@@ -68,7 +68,7 @@ def _rows(
     state: str,
     rows: Sequence[Mapping[str, Any]],
     shown: set[tuple[str, str]],
-) -> Iterator[Inside]:
+) -> Iterator[InsideRow]:
     """The values of the quantities that the probe itself shows."""
     axes = list(plan.task.spec.axes)
     values: dict[tuple[Any, ...], dict[float, list[float]]] = {}
@@ -80,7 +80,7 @@ def _rows(
             values.setdefault(key, {}).setdefault(layer, []).append(row["value"])
     for (condition, measure, quantity, length), layers in values.items():
         last = layers[max(layers)]
-        yield Inside(
+        yield InsideRow(
             variant=model.variant,
             seed=model.seed,
             state=state,

@@ -18,7 +18,7 @@ _SPOKEN_S = 60.0
 """Seconds between lines about trainings under way where stderr is no terminal."""
 
 
-class Display:
+class TrainingDisplay:
     """Is told how trainings go, see `worker.Watch`."""
 
     def __init__(self, labels: Mapping[Path, str], steps: int) -> None:

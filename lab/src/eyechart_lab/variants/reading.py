@@ -27,13 +27,13 @@ from eyechart_lab.variants.study import (
     TASK_OF_LAB,
     LabSpec,
     LabTask,
-    Probe,
+    ProbePart,
     Training,
     digest_of,
 )
 from eyechart_lab.variants.variant import Mechanism, Variant
 
-_PARTS: dict[str, Any] = {"tasks": TASK_OF_LAB, "training": Training, "probe": Probe}
+_PARTS: dict[str, Any] = {"tasks": TASK_OF_LAB, "training": Training, "probe": ProbePart}
 _PLACES_OF_VARIANTS = {"every": 1, "variants": 2}
 """Keys below which there are variants, and how deep one lies."""
 _BESIDES = 8

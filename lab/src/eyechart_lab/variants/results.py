@@ -12,7 +12,7 @@ from eyechart.harness.analysis.curve import SIGNIFICANT
 from eyechart.harness.analysis.interval import Bound, Sign, Span, span_text
 from eyechart.harness.analysis.paired import holm
 from eyechart.harness.settings.judging import THRESHOLD
-from eyechart_lab.variants.asking import Cell
+from eyechart_lab.variants.asking import LabCell
 from eyechart_lab.variants.order import TRAINED
 from eyechart_lab.variants.seeds import (
     OfModel,
@@ -36,7 +36,7 @@ Where: TypeAlias = tuple[str, str]
 class OfSeed:
     """What the model of one seed answered under one condition."""
 
-    cells: Sequence[Cell]
+    cells: Sequence[LabCell]
 
     @property
     def is_trained(self) -> bool:
@@ -61,7 +61,7 @@ class OfSeed:
         return self.accuracy is not None and self.accuracy >= LEARNT
 
     @property
-    def asked(self) -> Sequence[Cell]:
+    def asked(self) -> Sequence[LabCell]:
         """The lines that it was asked; none where its training diverged."""
         return [one for one in self.cells if one.length is not None]
 
@@ -87,12 +87,12 @@ class OfSeed:
         return SeedLength(length, span)
 
 
-def is_within(cell: Cell) -> bool:
+def is_within(cell: LabCell) -> bool:
     """Whether all rows of a line that was asked are of trained lengths."""
     return cell.length_high is not None and cell.length_high <= cell.trained_to
 
 
-def _counts(cells: Iterable[Cell]) -> tuple[int, int]:
+def _counts(cells: Iterable[LabCell]) -> tuple[int, int]:
     """Right and scored answers in lines."""
     counted = [(one.correct, one.n) for one in cells]
     return sum(correct for correct, _ in counted), sum(n for _, n in counted)
@@ -114,7 +114,7 @@ model; `no reference`: it is known of no model of the reference. The reference i
 
 
 @dataclass(frozen=True)
-class Comparison:
+class VariantComparison:
     """The models of a variant and those of the reference."""
 
     p: float | None = None
@@ -139,9 +139,9 @@ class Result:
     longest: int
     """The shortest and the longest line that any model was asked under the condition; 0 where none
     was asked."""
-    by_length: Comparison = Comparison()
+    by_length: VariantComparison = VariantComparison()
     """How far the models see, against the reference."""
-    by_beyond: Comparison = Comparison()
+    by_beyond: VariantComparison = VariantComparison()
     """Their shares of right answers to rows longer than trained, against the reference."""
 
     @property
@@ -256,9 +256,9 @@ def length_text(one: Result) -> str:
     return str(one.length)
 
 
-def results_of(cells: Sequence[Cell], reference: str) -> list[Result]:
+def results_of(cells: Sequence[LabCell], reference: str) -> list[Result]:
     """A result for each condition and variant, in the order of the rows, against `reference`."""
-    grouped: dict[Where, dict[str, dict[int, list[Cell]]]] = defaultdict(
+    grouped: dict[Where, dict[str, dict[int, list[LabCell]]]] = defaultdict(
         lambda: defaultdict(lambda: defaultdict(list))
     )
     for cell in cells:
@@ -288,10 +288,10 @@ def _compared(results: Sequence[Result], reference: str) -> list[Result]:
 
 def _comparisons(
     results: Sequence[Result], values: Sequence[Sequence[OfModel]], reference: str
-) -> list[Comparison]:
+) -> list[VariantComparison]:
     """The comparison of each variant, whose models have these values, with the reference."""
     found = [
-        Comparison(verdict="" if of else "not known" if one.trained else "not trained")
+        VariantComparison(verdict="" if of else "not known" if one.trained else "not trained")
         for one, of in zip(results, values, strict=True)
     ]
     at = next((at for at, one in enumerate(results) if one.variant == reference), None)
@@ -301,12 +301,12 @@ def _comparisons(
     others = [other for other, of in enumerate(values) if other != at and of]
     if not against:
         for other in others:
-            found[other] = Comparison(verdict="no reference")
+            found[other] = VariantComparison(verdict="no reference")
         return found
     corrected = holm([permutation_p(values[other], against) for other in others])
     smallest = holm([smallest_p(len(values[other]), len(against)) for other in others])
     for other, p, least in zip(others, corrected, smallest, strict=True):
-        found[other] = Comparison(p, least, _verdict(values[other], against, p, least))
+        found[other] = VariantComparison(p, least, _verdict(values[other], against, p, least))
     return found
 
 

@@ -15,8 +15,8 @@ from eyechart_lab.variants.folders import CSV, PAGE, VARIANTS, LabFolder
 from eyechart_lab.variants.memory import longest_tokens
 from eyechart_lab.variants.order import TRAINED, ended
 from eyechart_lab.variants.results import (
-    Comparison,
     Result,
+    VariantComparison,
     beyond_span,
     beyond_span_text,
     beyond_text,
@@ -198,5 +198,5 @@ def _entry(one: Result, reference: str) -> dict[str, Any]:
     }
 
 
-def _compared(of: Comparison) -> dict[str, Any]:
+def _compared(of: VariantComparison) -> dict[str, Any]:
     return {"p": of.p, "smallest_p": of.smallest_p, "verdict": of.verdict or None}

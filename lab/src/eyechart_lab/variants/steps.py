@@ -18,10 +18,10 @@ from typing import Any, TypeAlias
 
 import torch
 
-from eyechart_lab.variants.data import IGNORED, Batch, Examples
+from eyechart_lab.variants.data import IGNORED, ExampleBatch, Examples
 from eyechart_lab.variants.mechanisms.losses import extra_loss
 from eyechart_lab.variants.mechanisms.positions import drawn
-from eyechart_lab.variants.order import Order
+from eyechart_lab.variants.order import TrainingOrder
 from eyechart_lab.variants.study import Training
 from eyechart_lab.variants.tokens import EOS
 from eyechart_lab.variants.variant import Randomised
@@ -33,9 +33,9 @@ _REHEARSALS = 2
 """Steps before a step is recorded, whose changes are taken back: PyTorch asks for them."""
 
 
-def on_device(batch: Batch, device: str) -> Batch:
+def on_device(batch: ExampleBatch, device: str) -> ExampleBatch:
     """The tensors of a batch of arrays."""
-    return Batch(*(torch.from_numpy(array).to(device) for array in batch))
+    return ExampleBatch(*(torch.from_numpy(array).to(device) for array in batch))
 
 
 def learning_rate(training: Training, step: int) -> float:
@@ -45,7 +45,7 @@ def learning_rate(training: Training, step: int) -> float:
     return training.learning_rate * rise * fall
 
 
-def loss_of(model: Any, given: Batch, positions: torch.Tensor | None = None) -> torch.Tensor:
+def loss_of(model: Any, given: ExampleBatch, positions: torch.Tensor | None = None) -> torch.Tensor:
     """The mean loss of the tokens of the replies, with the variant's own loss. `positions`
     (B, T - 1) are those of randomised positions; drawn by the model if not given.
     """
@@ -88,7 +88,9 @@ def new_optimizer(model: Any, training: Training, device: str) -> torch.optim.Ad
     )
 
 
-def steps_of(model: Any, optimizer: Any, order: Order, examples: Examples, device: str) -> Steps:
+def steps_of(
+    model: Any, optimizer: Any, order: TrainingOrder, examples: Examples, device: str
+) -> Steps:
     """The steps of a training on the examples of a study: recorded on a GPU."""
     if torch.device(device).type == "cuda":
         return RecordedSteps(model, optimizer, order, examples, device)
@@ -107,7 +109,11 @@ class PlainSteps:
     """Checkpoints of a training, about."""
 
     def __init__(
-        self, model: Any, optimizer: Any, order: Order, loss_at: Callable[[int], torch.Tensor]
+        self,
+        model: Any,
+        optimizer: Any,
+        order: TrainingOrder,
+        loss_at: Callable[[int], torch.Tensor],
     ) -> None:
         """`loss_at` gives the loss of the examples of a step."""
         self._model, self._optimizer, self._order = model, optimizer, order
@@ -128,7 +134,7 @@ class PlainSteps:
         return mean
 
 
-def seed_of(order: Order, step: int) -> int:
+def seed_of(order: TrainingOrder, step: int) -> int:
     """What the random numbers of a step follow from."""
     return order.seed << 32 | step
 
@@ -145,13 +151,13 @@ class RecordedSteps:
     """Few: a training takes seconds, and all that share a GPU wait for a checkpoint."""
 
     def __init__(
-        self, model: Any, optimizer: Any, order: Order, examples: Examples, device: str
+        self, model: Any, optimizer: Any, order: TrainingOrder, examples: Examples, device: str
     ) -> None:
         self._model, self._optimizer, self._order = model, optimizer, order
         training = order.training
         steps = range(training.steps)
         whole = examples.between(0, len(examples.ends))
-        self._given = Batch(*(torch.from_numpy(one).int().to(device) for one in whole))
+        self._given = ExampleBatch(*(torch.from_numpy(one).int().to(device) for one in whole))
         first = [examples.first(step) for step in steps]
         rates = [learning_rate(training, step) for step in steps]
         self._first = torch.tensor(first, device=device)
@@ -206,7 +212,7 @@ class RecordedSteps:
     def _whole_step(self) -> None:
         """The step whose number is on the device, and on to the next number."""
         rows = self._first.index_select(0, self._at) + self._rows
-        given = Batch(*(one.index_select(0, rows).long() for one in self._given))
+        given = ExampleBatch(*(one.index_select(0, rows).long() for one in self._given))
         rate = self._rates.index_select(0, self._at)[0]
         for group in self._optimizer.param_groups:
             if isinstance(group["lr"], torch.Tensor):

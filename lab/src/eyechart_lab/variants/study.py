@@ -87,7 +87,7 @@ class Training(Part):
         return min(1.0, (step + 1) / until) if until else 1.0
 
 
-class Probe(Part):
+class ProbePart(Part):
     """What `bench probe` measures inside every trained model."""
 
     measures: Annotated[list[Text], Field(min_length=1)] = Field(
@@ -125,7 +125,7 @@ TASK_OF_LAB: Any = create_model(
 
 
 def _mapping(given: Any) -> Any:
-    if not isinstance(given, dict | Probe | None):
+    if not isinstance(given, dict | ProbePart | None):
         problem = "must be a mapping, such as {measures: [collapse, attention]}"
         raise PydanticCustomError("must", "{problem}", {"problem": problem})
     return given
@@ -150,7 +150,7 @@ class LabSpec(Part):
     """The variant that the others are compared with; default: the first."""
     read: Literal["reply", "likelihood"] = "reply"
     """`reply`: what the model writes. `likelihood`: the probabilities of given answers."""
-    probe: Annotated[Probe | None, BeforeValidator(_mapping)] = None
+    probe: Annotated[ProbePart | None, BeforeValidator(_mapping)] = None
     """What is measured inside; nothing, unless given."""
 
     @model_validator(mode="before")

@@ -8,13 +8,13 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import astuple, fields
 from typing import TypeVar
 
-from eyechart_lab.variants.asking import Cell
-from eyechart_lab.variants.probing import Inside
+from eyechart_lab.variants.asking import LabCell
+from eyechart_lab.variants.probing import InsideRow
 from eyechart_lab.variants.results import Result, beyond_span
 from eyechart_lab.variants.seeds import mean
 from eyechart_lab.variants.words import sentence
 
-_Row = TypeVar("_Row", Cell, Inside)
+_Row = TypeVar("_Row", LabCell, InsideRow)
 _NO_SPAN = (None, None)
 _COLUMNS: Mapping[str, Callable[[Result], object]] = {
     "variant": lambda one: one.variant,

@@ -34,7 +34,7 @@ from eyechart_lab.variants.order import (
     TRAINED,
     WEIGHTS,
     Ended,
-    Order,
+    TrainingOrder,
     ended,
 )
 from eyechart_lab.variants.steps import Steps, new_optimizer, steps_of
@@ -49,7 +49,7 @@ Point: TypeAlias = tuple[int, float]
 """The steps that are done and the mean loss of the last ones."""
 
 
-def new_model(order: Order, vocabulary: int, window: int, device: str) -> Any:
+def new_model(order: TrainingOrder, vocabulary: int, window: int, device: str) -> Any:
     """The untrained model of an order, whose weights follow from its seed."""
     torch.manual_seed(order.seed)
     config = config_of(order.variant, vocabulary=vocabulary, trained_window=window)
@@ -74,7 +74,7 @@ def steps_in(folder: Path, device: str) -> Generator[Point | None, None, Ended]:
     """
     if (before := ended(folder)) is not None:
         return before
-    order = Order.model_validate_json((folder / ORDER).read_bytes())
+    order = TrainingOrder.model_validate_json((folder / ORDER).read_bytes())
     return (yield from _Training(folder, order, device).run())
 
 
@@ -92,7 +92,7 @@ def steps_left(folder: Path, training: Training) -> int:
 
 def write_untrained(folder: Path, out: Path) -> None:
     """Writes the model of a training as it is before the first step, whole or not at all."""
-    order = Order.model_validate_json((folder / ORDER).read_bytes())
+    order = TrainingOrder.model_validate_json((folder / ORDER).read_bytes())
     _Training(folder, order, "cpu").write_model(out)
 
 
@@ -101,7 +101,9 @@ class OfStudy:
     written, `learned` is all that is learned, and `window` is the most tokens of a text.
     """
 
-    def __init__(self, folder: Path, order: Order, tokenizer: Tokenizer, device: str) -> None:
+    def __init__(
+        self, folder: Path, order: TrainingOrder, tokenizer: Tokenizer, device: str
+    ) -> None:
         self._order, self._device = order, device
         self._examples: Examples = read_examples(folder / order.examples, order.training)
         self.window = int(self._examples.sizes.max())
@@ -116,7 +118,7 @@ class OfStudy:
 class _Training:
     """A training under way."""
 
-    def __init__(self, folder: Path, order: Order, device: str) -> None:
+    def __init__(self, folder: Path, order: TrainingOrder, device: str) -> None:
         self._folder, self._order, self._device = folder, order, device
         self._tokenizer = Tokenizer.from_file(str(folder / order.tokenizer))
         self._of: OfStudy | OfEmbedded = (

@@ -83,7 +83,7 @@ def lab(
 
     if not study.exists() and closest(str(study), [command.NAME]) not in (None, str(study)):
         raise UsageError(f"no file {str(study)!r}; did you mean {command.NAME!r}?")
-    wanted = lab_command.Wanted(
+    wanted = lab_command.LabOptions(
         out=settings_of(given).out,
         jobs=jobs,
         device=device,

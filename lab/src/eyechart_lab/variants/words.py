@@ -9,8 +9,8 @@ from eyechart.harness.analysis.interval import span_text
 from eyechart.harness.settings.judging import THRESHOLD
 from eyechart_lab.variants.results import (
     LEARNT,
-    Comparison,
     Result,
+    VariantComparison,
     beyond_span_text,
     beyond_text,
     p_text,
@@ -109,7 +109,7 @@ def _beyond(one: Result, reference: str) -> str:
     return f"{said}, {more}" if more else said
 
 
-def _difference(of: Comparison, reference: str, *, better: str, worse: str) -> str:
+def _difference(of: VariantComparison, reference: str, *, better: str, worse: str) -> str:
     """What a comparison with the reference says; empty where there is none."""
     if of.p is None or of.smallest_p is None:
         return ""

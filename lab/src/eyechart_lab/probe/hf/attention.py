@@ -31,7 +31,7 @@ _BLOCK = 1 << 22
 
 
 @dataclass(slots=True)
-class Pass:
+class AttentionPass:
     """One forward pass."""
 
     intervention: Intervention
@@ -45,7 +45,7 @@ class Pass:
     """Arguments of the architecture that this attention does not know."""
 
 
-CURRENT: ContextVar[Pass | None] = ContextVar("CURRENT", default=None)
+CURRENT: ContextVar[AttentionPass | None] = ContextVar("CURRENT", default=None)
 _IGNORED = ("position_bias",)
 """Arguments of architectures that change the weights and that this attention does not know."""
 
@@ -76,7 +76,7 @@ def _attention(  # noqa: PLR0917  the interface of transformers
             "the attention of this model can be changed for one prompt at a time: "
             f"{named('max_connections', '1')}"
         )
-    current = CURRENT.get() or Pass(Intervention())
+    current = CURRENT.get() or AttentionPass(Intervention())
     before = key.shape[2] - query.shape[2]
     mixed = []
     for row, padded in enumerate(current.padding or [0] * rows):
@@ -92,7 +92,7 @@ def _attention(  # noqa: PLR0917  the interface of transformers
 
 
 def _of_row(  # noqa: PLR0917  as transformers has them
-    current: Pass,
+    current: AttentionPass,
     module: Any,
     query: Any,
     key: Any,

@@ -18,7 +18,7 @@ try:
     import transformers
 
     from eyechart_lab.probe.hf import attention, loading
-    from eyechart_lab.probe.hf.attention import Pass, to_numpy
+    from eyechart_lab.probe.hf.attention import AttentionPass, to_numpy
 except ImportError as error:
     from eyechart.providers.base import SetupError
     from eyechart_lab.extras import install
@@ -218,7 +218,7 @@ class HfInside:
         def begin(_module: Any, _args: Any, kwargs: Any) -> None:
             mask = kwargs.get("attention_mask")
             padding = [] if mask is None else (mask.cumsum(dim=1) == 0).sum(dim=1).tolist()
-            attention.CURRENT.set(Pass(self._change, padding=padding))
+            attention.CURRENT.set(AttentionPass(self._change, padding=padding))
 
         model.register_forward_pre_hook(begin, with_kwargs=True)
         return model
@@ -239,7 +239,7 @@ class HfInside:
             given["logits_to_keep"] = last
         if cache is not None:
             given["past_key_values"] = cache
-        token = attention.CURRENT.set(Pass(self._change, watcher))
+        token = attention.CURRENT.set(AttentionPass(self._change, watcher))
         try:
             return model(**given, use_cache=cache is not None).logits
         finally:

@@ -52,7 +52,7 @@ def _open(files: ModelFiles, config: Any, options: dict[str, Any]) -> tuple[Any,
         model = whole(files, options | {"attn_implementation": attention.NAME})
     except (ValueError, TypeError):
         return whole(files, options), False
-    current = attention.Pass(Intervention())
+    current = attention.AttentionPass(Intervention())
     token = attention.CURRENT.set(current)
     try:
         with torch.no_grad():

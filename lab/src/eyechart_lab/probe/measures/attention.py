@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eyechart_lab.probe.inside import Array, Positions, Wants, Watcher
-from eyechart_lab.probe.reading import Reading
+from eyechart_lab.probe.reading import SampleReading
 
 SINKS = (0.3, 0.8)
 """Mean weights on the first token from which a head is a sink."""
@@ -42,14 +42,14 @@ class Attention(Watcher):
         if at[-1] == self._count - 1:
             mine.in_row = weights[:, -1, : self._count][:, self._in_row].sum(axis=1, dtype=float)
 
-    def readings(self) -> Iterator[Reading]:
+    def readings(self) -> Iterator[SampleReading]:
         """The values for each layer and head, as far as the row has positions for them."""
         others = self._count - 1
         layers = self._of_layer
         if others and layers:
             on_first = np.concatenate([one.of["first"][:, 1:].mean(1) for one in layers.values()])
             for limit in SINKS:
-                yield Reading(f"sinks_{limit}", float((on_first > limit).mean()))
+                yield SampleReading(f"sinks_{limit}", float((on_first > limit).mean()))
         for layer, mine in layers.items():
             of_heads = mine.at_the_end()
             if others:
@@ -58,7 +58,7 @@ class Attention(Watcher):
                 of_heads |= mine.over(self._row)
             for name, values in of_heads.items():
                 for head, value in enumerate(values):
-                    yield Reading(name, float(value), layer, head)
+                    yield SampleReading(name, float(value), layer, head)
 
 
 _KEPT = ("first", "previous", "diagonal", "entropy", "largest")

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from eyechart_lab.probe.reading import Reading
+from eyechart_lab.probe.reading import SampleReading
 
 Matrix = NDArray[np.float64]
 BLOCKS = 12
@@ -23,7 +23,7 @@ _LEAST = 24
 
 def counter_readings(
     states: Matrix, counts: Matrix, positions: Matrix, layer: int | None, prefix: str = ""
-) -> Iterator[Reading]:
+) -> Iterator[SampleReading]:
     """Readings of one layer from states (N, C) at `positions` of their rows, (N,), where the count
     is `counts`, (N,); none where there are too few.
     """
@@ -35,14 +35,14 @@ def counter_readings(
     read, known = _read(states, counts, block, held), counts[held]
     apart = np.abs(read - known)
     spread = float(np.square(known - known.mean()).sum())
-    yield Reading(f"{prefix}error", float(apart.mean()), layer)
-    yield Reading(f"{prefix}within_half", float((apart <= _NEAR).mean()), layer)
+    yield SampleReading(f"{prefix}error", float(apart.mean()), layer)
+    yield SampleReading(f"{prefix}within_half", float((apart <= _NEAR).mean()), layer)
     if spread > 0:
         left = float(np.square(read - known).sum())
-        yield Reading(f"{prefix}r2", 1 - left / spread, layer)
+        yield SampleReading(f"{prefix}r2", 1 - left / spread, layer)
 
 
-def position_readings(counts: Matrix, positions: Matrix) -> Iterator[Reading]:
+def position_readings(counts: Matrix, positions: Matrix) -> Iterator[SampleReading]:
     """The same from the position alone, for comparison."""
     return counter_readings(positions[:, None], counts, positions, None, "position_")
 

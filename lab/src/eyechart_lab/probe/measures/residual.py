@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eyechart_lab.probe.inside import Array, Positions, Wants, Watcher
-from eyechart_lab.probe.reading import Reading
+from eyechart_lab.probe.reading import SampleReading
 
 Matrix = NDArray[np.float64]
 
@@ -23,7 +23,7 @@ class Residual(Watcher):
         self.wants: Wants = {"residual": row}
         self._row = row
         self._parts: dict[int, list[Array]] = {}
-        self._readings: list[Reading] = []
+        self._readings: list[SampleReading] = []
 
     def residual(self, layer: int, at: Positions, states: Array) -> None:
         parts = self._parts.setdefault(layer, [])
@@ -37,9 +37,9 @@ class Residual(Watcher):
         size = float(np.linalg.norm(values))
         if size > 0:
             found["rank_one_distance"] = rank_one_distance(values)
-        self._readings += [Reading(name, value, layer) for name, value in found.items()]
+        self._readings += [SampleReading(name, value, layer) for name, value in found.items()]
 
-    def readings(self) -> Iterator[Reading]:
+    def readings(self) -> Iterator[SampleReading]:
         yield from self._readings
 
 

@@ -11,10 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eyechart_lab.probe.inside import Array, Positions, Wants, Watcher
-from eyechart_lab.probe.reading import Reading
+from eyechart_lab.probe.reading import SampleReading
 
 
-class Rotary(Watcher):
+class RotaryWatcher(Watcher):
     """The norm of each pair of numbers that is turned, on average over heads and the row.
 
     Pairs come from the one that turns fastest to the slowest.
@@ -36,14 +36,14 @@ class Rotary(Watcher):
             norms = np.hypot(*np.split(turned, 2, axis=-1)).mean(axis=1, dtype=float).sum(axis=0)
             self._sums[layer, name] = self._sums.get((layer, name), 0) + norms
 
-    def readings(self) -> Iterator[Reading]:
+    def readings(self) -> Iterator[SampleReading]:
         for (layer, name), sums in self._sums.items():
             norms = sums / len(self._row)
             for pair, norm in enumerate(norms):
-                yield Reading(name, float(norm), layer, pair)
+                yield SampleReading(name, float(norm), layer, pair)
             if norms.any():
                 share = float((norms * _fast(len(norms))).sum() / norms.sum())
-                yield Reading(f"{name}_fast", share, layer)
+                yield SampleReading(f"{name}_fast", share, layer)
 
 
 def _fast(pairs: int) -> NDArray[np.float64]:

@@ -11,28 +11,28 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eyechart_lab.probe.inside import Array
-from eyechart_lab.probe.reading import Reading
+from eyechart_lab.probe.reading import SampleReading
 
 TENTHS = 10
 
 
-def along_the_row(slopes: Array, ends: Sequence[int]) -> Iterator[Reading]:
+def along_the_row(slopes: Array, ends: Sequence[int]) -> Iterator[SampleReading]:
     """Readings of the derivative (T, C) of the answer's logit; `ends` are the places of the tokens
     that end a symbol, in order.
     """
     norms = np.linalg.norm(slopes[list(ends)].astype(float), axis=1)
-    yield Reading("slope", float(np.linalg.norm(slopes.astype(float))))
-    yield Reading("row_slope", float(np.linalg.norm(norms)))
+    yield SampleReading("slope", float(np.linalg.norm(slopes.astype(float))))
+    yield SampleReading("row_slope", float(np.linalg.norm(norms)))
     total = norms.sum()
     if not total > 0:
         return
     tenths = _tenths(norms / total)
-    yield Reading("first_tenth", float(tenths[0]))
-    yield Reading("last_tenth", float(tenths[-1]))
+    yield SampleReading("first_tenth", float(tenths[0]))
+    yield SampleReading("last_tenth", float(tenths[-1]))
     if tenths[-1] > 0:
-        yield Reading("first_to_last", float(tenths[0] / tenths[-1]))
+        yield SampleReading("first_to_last", float(tenths[0] / tenths[-1]))
     for number, share in enumerate(tenths, 1):
-        yield Reading(f"tenth_{number:02}", float(share * TENTHS))
+        yield SampleReading(f"tenth_{number:02}", float(share * TENTHS))
 
 
 def _tenths(shares: NDArray[np.float64]) -> NDArray[np.float64]:

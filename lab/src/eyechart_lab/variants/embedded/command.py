@@ -12,16 +12,16 @@ from eyechart.harness.spec.duration import duration
 from eyechart_lab.variants.embedded.examples import tasks
 from eyechart_lab.variants.embedded.tokenizer import build, vocabulary
 from eyechart_lab.variants.folders import ROOT
-from eyechart_lab.variants.lab_command import Wanted, places_of, working
-from eyechart_lab.variants.order import ORDER, WEIGHTS, Order, ended
-from eyechart_lab.variants.progress import Display
+from eyechart_lab.variants.lab_command import LabOptions, places_of, working
+from eyechart_lab.variants.order import ORDER, WEIGHTS, TrainingOrder, ended
+from eyechart_lab.variants.progress import TrainingDisplay
 from eyechart_lab.variants.study import Training, digest_of
 from eyechart_lab.variants.variant import Variant
 from eyechart_lab.variants.worker import Slot, train_all
 
 NAME = "embedded"
 """What stands in the place of a study's file."""
-RECIPE = Order(
+RECIPE = TrainingOrder(
     of="embedded",
     variant=Variant(layers=4, width=128, heads=4, inner=352),
     training=Training(steps=4000, rows=64, learning_rate=0.002, warm_up=200, growth=0.4),
@@ -30,7 +30,7 @@ RECIPE = Order(
 )
 
 
-def embedded(wanted: Wanted, recipe: Order = RECIPE) -> int:
+def embedded(wanted: LabOptions, recipe: TrainingOrder = RECIPE) -> int:
     """Trains the model, or goes on with it; prints its folder and returns the exit code.
 
     Raises:
@@ -47,7 +47,7 @@ def embedded(wanted: Wanted, recipe: Order = RECIPE) -> int:
     return working(folder, lambda: _train(folder, recipe, place, as_json=wanted.as_json))
 
 
-def _folder(out: Path, recipe: Order) -> Path:
+def _folder(out: Path, recipe: TrainingOrder) -> Path:
     """The folder of a training: another recipe, vocabulary or task has another one."""
     content = {
         "recipe": recipe.model_dump(mode="json"),
@@ -57,11 +57,11 @@ def _folder(out: Path, recipe: Order) -> Path:
     return out / ROOT / NAME / f"{digest_of(content)}-{recipe.seed}"
 
 
-def _train(folder: Path, recipe: Order, place: Slot, *, as_json: bool) -> int:
+def _train(folder: Path, recipe: TrainingOrder, place: Slot, *, as_json: bool) -> int:
     if ended(folder) is None:
         replace_file(folder / recipe.tokenizer, build().to_str().encode())
         replace_file(folder / ORDER, recipe.model_dump_json(indent=2).encode() + b"\n")
-        with Display({folder: NAME}, recipe.training.steps) as display:
+        with TrainingDisplay({folder: NAME}, recipe.training.steps) as display:
             train_all([folder], [place], display)
     model = folder / WEIGHTS
     if not model.is_dir():
@@ -74,7 +74,7 @@ def _train(folder: Path, recipe: Order, place: Slot, *, as_json: bool) -> int:
     return COMPLETE
 
 
-def _dry_run(folder: Path, recipe: Order, place: Slot, *, as_json: bool) -> None:
+def _dry_run(folder: Path, recipe: TrainingOrder, place: Slot, *, as_json: bool) -> None:
     """Prints the steps that are missing, with the time that they take here."""
     from eyechart_lab.variants.devices import seconds_of  # noqa: PLC0415  imports torch
     from eyechart_lab.variants.embedded.training import (  # noqa: PLC0415  likewise

@@ -18,7 +18,7 @@ from transformers import LlamaConfig, LlamaForCausalLM
 
 from eyechart_lab.variants.data import IGNORED
 from eyechart_lab.variants.embedded.examples import Example, batch
-from eyechart_lab.variants.order import Order
+from eyechart_lab.variants.order import TrainingOrder
 from eyechart_lab.variants.steps import PlainSteps
 from eyechart_lab.variants.tokens import BOS, EOS, opened
 from eyechart_lab.variants.variant import Variant
@@ -38,7 +38,7 @@ class OfEmbedded:
 
     window = WINDOW
 
-    def __init__(self, order: Order, tokenizer: Tokenizer, device: str) -> None:
+    def __init__(self, order: TrainingOrder, tokenizer: Tokenizer, device: str) -> None:
         self._order, self._tokenizer, self._device = order, tokenizer, device
         torch.manual_seed(order.seed)
         self.model = new_model(order.variant, tokenizer.get_vocab_size()).to(device)
@@ -72,7 +72,7 @@ def new_probes(width: int) -> torch.nn.ModuleList:
 
 
 def probe_loss(
-    probes: torch.nn.ModuleList, hidden: Sequence[torch.Tensor], batch: Batch
+    probes: torch.nn.ModuleList, hidden: Sequence[torch.Tensor], batch: TrainingBatch
 ) -> torch.Tensor:
     """Sum of the probes' cross-entropy over all marks.
 
@@ -88,7 +88,7 @@ def probe_loss(
     return total + loss(so_far, batch.so_far, reduction="sum")
 
 
-class Batch(NamedTuple):
+class TrainingBatch(NamedTuple):
     """Examples as tensors: [B, T], padded on the right, and [M] for the marks of all rows."""
 
     ids: torch.Tensor
@@ -124,7 +124,7 @@ def new_model(variant: Variant, vocabulary: int) -> LlamaForCausalLM:
     return LlamaForCausalLM(config)
 
 
-def encode(tokenizer: Tokenizer, examples: Sequence[Example], device: str) -> Batch:
+def encode(tokenizer: Tokenizer, examples: Sequence[Example], device: str) -> TrainingBatch:
     """Tokenizes `examples` as one batch."""
     before = opened("").removesuffix("<assistant>")
     rows, labels, marks = [], [], []
@@ -138,7 +138,7 @@ def encode(tokenizer: Tokenizer, examples: Sequence[Example], device: str) -> Ba
             for mark in example.marks
         ]
     row, token, counted, so_far = torch.tensor(marks, device=device).long().reshape(-1, 4).T
-    return Batch(
+    return TrainingBatch(
         pad_sequence(rows, batch_first=True, padding_value=EOS).to(device),
         pad_sequence(labels, batch_first=True, padding_value=IGNORED).to(device),
         (row, token),
@@ -148,7 +148,7 @@ def encode(tokenizer: Tokenizer, examples: Sequence[Example], device: str) -> Ba
 
 
 def loss_of(
-    model: LlamaForCausalLM, probes: torch.nn.ModuleList, parts: Sequence[Batch]
+    model: LlamaForCausalLM, probes: torch.nn.ModuleList, parts: Sequence[TrainingBatch]
 ) -> torch.Tensor:
     """The mean loss of all labels by their weights, and that of the marks, times its weight."""
     replies = sum(float(part.weights.sum()) for part in parts)

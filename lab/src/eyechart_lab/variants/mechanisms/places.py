@@ -18,7 +18,7 @@ are, (B, 1, S, T).
 
 
 @dataclass(frozen=True, slots=True)
-class Places:
+class RowPositions:
     """Places are counted from 0 in each row, without padding."""
 
     queries: torch.Tensor
@@ -34,7 +34,7 @@ class Places:
     """(B,): number of tokens of each row."""
 
     @staticmethod
-    def of(count: int, kept: int, mask: torch.Tensor | None, device: torch.device) -> Places:
+    def of(count: int, kept: int, mask: torch.Tensor | None, device: torch.device) -> RowPositions:
         """Those of a pass of `count` tokens behind `kept` ones. `mask` (B, T) is 1 for a token and
         0 for padding; `None` for no padding.
         """
@@ -44,8 +44,10 @@ class Places:
         if mask is None or bool((mask != 0).all()):
             is_causal = kept == 0 or count == 1
             tokens = order.new_full((1,), kept + count)
-            return Places(order[None, kept:], order[None], seen, is_causal, tokens)
+            return RowPositions(order[None, kept:], order[None], seen, is_causal, tokens)
         is_token = mask != 0
         keys = (is_token.cumsum(dim=-1) - 1).clamp(min=0)
         seen = seen & (is_token[:, None, None] | (mine == order))
-        return Places(keys[:, kept:], keys, seen, is_causal=False, tokens=is_token.sum(dim=-1))
+        return RowPositions(
+            keys[:, kept:], keys, seen, is_causal=False, tokens=is_token.sum(dim=-1)
+        )
