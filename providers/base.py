@@ -241,7 +241,7 @@ class Likelihood(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class OracleAnswer:
     """The oracle's knowledge of a sample."""
 
     length: int
@@ -291,7 +291,7 @@ class ModelSettings:
     """Where a model in this process runs: `cpu`, `cuda`, `mps`; `None` for the best."""
     trust_remote_code: bool = False
     """Whether Python code in the model's folder may be executed."""
-    known: Callable[[str], Known] | None = None
+    known: Callable[[str], OracleAnswer] | None = None
     """Sample id -> the oracle's knowledge. Only the oracle gets it, see `providers.registry`."""
     notify: Callable[[str], None] = lambda _line: None
     """Called with a line for the user."""

@@ -10,7 +10,7 @@ import random
 import re
 from collections.abc import Callable, Mapping, Sequence
 
-from eyechart.providers.base import Known, ModelSettings, Reply, Request, SetupError
+from eyechart.providers.base import ModelSettings, OracleAnswer, Reply, Request, SetupError
 from eyechart.providers.descriptor import Descriptor, Service
 from eyechart.providers.likelihood import choosing_reply
 
@@ -46,7 +46,7 @@ class OracleProvider:
     right and the last one decides, where the correct answers of the turns are known.
     """
 
-    def __init__(self, sees: int, accuracy: float, known: Callable[[str], Known]) -> None:
+    def __init__(self, sees: int, accuracy: float, known: Callable[[str], OracleAnswer]) -> None:
         self._sees = sees
         self._accuracy = accuracy
         self._known = known
@@ -64,7 +64,7 @@ class OracleProvider:
         draw = random.Random(f"wrong|{_asked(request)}")
         return choosing_reply(request, draw.choice(request.options[1:]))
 
-    def _is_right(self, known: Known, request: Request) -> bool:
+    def _is_right(self, known: OracleAnswer, request: Request) -> bool:
         lapse = random.Random(f"oracle|{_asked(request)}").random() >= self._accuracy
         return known.length <= self._sees and not lapse
 

@@ -456,7 +456,7 @@ def needs(environ: Environment = os.environ) -> list[tuple[str, str, str]]:
 
 
 @dataclass(frozen=True, slots=True)
-class Listed:
+class ListedProvider:
     """A provider as `bench models` lists it."""
 
     provider: str
@@ -466,9 +466,9 @@ class Listed:
     """Where it comes from: built in, or the distribution and its version."""
 
 
-def listed() -> tuple[list[Listed], list[PluginError]]:
+def listed() -> tuple[list[ListedProvider], list[PluginError]]:
     """All providers, and why plugins are not used. Imports those of plugins."""
-    rows = [Listed(*row) for row in needs()]
+    rows = [ListedProvider(*row) for row in needs()]
     taken = [*BUILT_IN, *endpoints({})]
     found = plugins.installed(PROVIDERS, taken, vendors())
     errors = [*found.refused.values()]
@@ -479,5 +479,5 @@ def listed() -> tuple[list[Listed], list[PluginError]]:
             errors.append(error)
         else:
             one = plugin_descriptor(plugin)
-            rows.append(Listed(name, one.title, one.needs(os.environ), str(plugin)))
+            rows.append(ListedProvider(name, one.title, one.needs(os.environ), str(plugin)))
     return rows, errors

@@ -9,7 +9,7 @@ import numpy as np
 from eyechart.harness.analysis.curve import Curve, Floats
 from eyechart.harness.analysis.limits import Numbers, Scored
 from eyechart.harness.score.outcomes import Outcome
-from eyechart.harness.score.readings import Reading
+from eyechart.harness.score.readings import Recount
 from eyechart.harness.spec import Line, line_start, lines_of
 
 LENGTHS = (5, 7, 10, 15, 22, 33, 50, 75, 110, 160, 240, 350, 500)
@@ -71,7 +71,7 @@ def counted(
     wanted = targets(lengths, rng)
     answers = observer(wanted, rng)
     read = np.where(answers == wanted, Outcome.CORRECT.place, Outcome.INCORRECT.place)
-    not_read = Reading.UNREAD if unread is Outcome.UNPARSED else Reading.LEFT_OUT
+    not_read = Recount.UNREAD if unread is Outcome.UNPARSED else Recount.LEFT_OUT
     indexes, places = np.indices(lengths.shape)
     return Scored(
         lines,
@@ -79,7 +79,7 @@ def counted(
         indexes.ravel(),
         lengths.ravel().astype(int),
         np.where(np.isnan(answers), unread.place, read).ravel(),
-        np.where(np.isnan(answers), not_read, Reading.AS_JUDGED).ravel(),
+        np.where(np.isnan(answers), not_read, Recount.AS_JUDGED).ravel(),
         has_same_rows=not own_rows,
         own_rows=own_rows,
         numbers=Numbers(wanted.ravel(), answers.ravel()),

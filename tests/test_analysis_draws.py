@@ -11,7 +11,7 @@ import pytest
 
 from eyechart.harness.analysis.curve import curve
 from eyechart.harness.analysis.draws import (
-    Rows,
+    ScoredRows,
     accuracy_interval,
     drawn,
     draws_columns,
@@ -51,9 +51,9 @@ def samples(*rows: str, cell: int = 0) -> pd.DataFrame:
     return table.assign(said=said, text=table["letter"].map(ord))
 
 
-def rows(right: list[float], replies: float) -> Rows:
+def rows(right: list[float], replies: float) -> ScoredRows:
     """Rows of one cell."""
-    return Rows(np.zeros(len(right), np.int64), np.full(len(right), replies), np.array(right))
+    return ScoredRows(np.zeros(len(right), np.int64), np.full(len(right), replies), np.array(right))
 
 
 class TestPassAt:

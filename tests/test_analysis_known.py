@@ -11,7 +11,7 @@ import pytest
 import eyechart
 from eyechart.harness.analysis.comparison import Comparison, compare_runs
 from eyechart.harness.analysis.judged_run import read_run
-from eyechart.harness.analysis.known import Known, known, known_and_not_said
+from eyechart.harness.analysis.known import ReplyAndChoice, known, known_and_not_said
 from eyechart.harness.journal.manifest import MANIFEST
 from eyechart.providers import descriptors
 from eyechart.providers.likelihood import scored_reply
@@ -194,5 +194,5 @@ def test_other_comparisons_have_no_such_sentence(
 )
 def test_the_exact_test_of_guesses(right: int, wrong: int, p: float) -> None:
     """Of guesses that are right in one of ten: both of two, at least one of two, at least none."""
-    row = Known(5, 3, 1, right, wrong, 0.1 * (right + wrong))
+    row = ReplyAndChoice(5, 3, 1, right, wrong, 0.1 * (right + wrong))
     assert row.p == pytest.approx(p)

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from eyechart.harness.analysis.remedies import Remedies, context_of
+from eyechart.harness.analysis.remedies import ReplyRemedies, context_of
 from eyechart.harness.journal.record import Record
 from eyechart.harness.plan.resolved_model import resolve_model
 from eyechart.harness.score.outcomes import Cause
@@ -39,7 +39,7 @@ def said(
 ) -> str:
     """The remedy for one cause, as Python's messages spell it."""
     server = {} if window is None else {"max_model_len": window}
-    found = Remedies(MODEL, settings or {}, server, context).of([cause], records)
+    found = ReplyRemedies(MODEL, settings or {}, server, context).of([cause], records)
     return in_python(" / ".join(found))
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from eyechart.harness.analysis.details import Prompts, RunDetails, prompts_of, read_details
+from eyechart.harness.analysis.details import RemadePrompts, RunDetails, prompts_of, read_details
 from eyechart.harness.analysis.judged_run import JudgedRun, read_run
 from eyechart.harness.errors import JournalError
 from eyechart.harness.journal.kept import KEPT, MAX_KEPT_BYTES, content_hash, keep, read_kept
@@ -37,7 +37,7 @@ def finished(lab: Lab, wanted: RunRequest) -> JudgedRun:
     return read_run(wanted.folder)
 
 
-def shown(run: JudgedRun, prompts: Prompts) -> set[str | None]:
+def shown(run: JudgedRun, prompts: RemadePrompts) -> set[str | None]:
     """The prompts, or `{None}`."""
     return set(prompts.of(RunDetails(run, read_details(run), "test")))
 

@@ -15,8 +15,8 @@ import pytest
 
 from eyechart.providers.base import (
     AuthError,
-    Known,
     ModelSettings,
+    OracleAnswer,
     PromptOverflowError,
     ProviderError,
     RateLimitError,
@@ -340,7 +340,7 @@ def test_an_error_in_passing() -> None:
         (named("scripted/replies.txt"), ModelSettings("replies.txt"), lambda _: "yes"),
         (
             named("oracle:9"),
-            ModelSettings("9", known=lambda _: Known(5, "right", "wrong")),
+            ModelSettings("9", known=lambda _: OracleAnswer(5, "right", "wrong")),
             lambda _: "right",
         ),
     ],

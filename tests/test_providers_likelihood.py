@@ -13,9 +13,9 @@ from msgspec.structs import replace
 
 from eyechart.providers.base import (
     BadReplyError,
-    Known,
     Likelihood,
     ModelSettings,
+    OracleAnswer,
     OverloadedError,
     PromptOverflowError,
     Reply,
@@ -605,8 +605,8 @@ def test_options_beyond_the_window_of_the_embedded_model() -> None:
 def test_made_up_models_prefer_an_option() -> None:
     """The oracle the first one, up to its length; a script the one that it says."""
 
-    def known(identifier: str) -> Known:
-        return Known(int(identifier), "right", "wrong")
+    def known(identifier: str) -> OracleAnswer:
+        return OracleAnswer(int(identifier), "right", "wrong")
 
     near, far = (
         score("oracle:50", Request("", 8, sample_id=length, options=("a", "b", "c")), known=known)

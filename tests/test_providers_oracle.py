@@ -11,7 +11,7 @@ import eyechart
 from eyechart.harness.analysis.judged_run import read_run
 from eyechart.harness.settings.judging import THRESHOLD
 from eyechart.providers import registry
-from eyechart.providers.base import Known, ModelSettings, Request, SetupError
+from eyechart.providers.base import ModelSettings, OracleAnswer, Request, SetupError
 from eyechart.providers.oracle import OracleProvider, read_oracle
 from eyechart.providers.registry import open_model, parse_model
 
@@ -52,8 +52,8 @@ def test_a_name_that_is_no_oracle_says_what_is_one(given: str) -> None:
         parse_model(given)
 
 
-def by_length(identifier: str) -> Known:
-    return Known(int(identifier.partition(" ")[0]), "yes", "no")
+def by_length(identifier: str) -> OracleAnswer:
+    return OracleAnswer(int(identifier.partition(" ")[0]), "yes", "no")
 
 
 def replies(sees: int, accuracy: float, *, length: int) -> list[str]:

@@ -22,8 +22,8 @@ from eyechart.harness.run.records import failed
 from eyechart.harness.run.room import Room
 from eyechart.harness.satellites.ray import fleet, rows
 from eyechart.harness.satellites.ray.cluster import Cluster, JobError, connect
-from eyechart.harness.satellites.ray.rows import Asked, Back
-from eyechart.harness.satellites.ray.worker import Order, Worker
+from eyechart.harness.satellites.ray.rows import ResultRow, SampleRow
+from eyechart.harness.satellites.ray.worker import Worker, WorkerSetup
 from eyechart.harness.settings.ray_options import RayOptions
 from eyechart.harness.spec import Condition, Line, Sample
 from eyechart.providers.base import (
@@ -71,13 +71,15 @@ class StandIn:
     """The ids that each job was given."""
     closed: int = 0
 
-    async def call(self, actor: type, order: Order, method: str, *arguments: Any, **_: Any) -> Any:
+    async def call(
+        self, actor: type, order: WorkerSetup, method: str, *arguments: Any, **_: Any
+    ) -> Any:
         said = await asyncio.to_thread(getattr(actor(order), method), *arguments)
         return said if self.says is None else self.says
 
     async def answers(
-        self, asked: Iterable[Asked], pipeline: Callable[[Any], Any]
-    ) -> AsyncIterator[list[Back]]:
+        self, asked: Iterable[SampleRow], pipeline: Callable[[Any], Any]
+    ) -> AsyncIterator[list[ResultRow]]:
         given = list(asked)
         if not given:
             return
@@ -99,7 +101,7 @@ class StandIn:
         self.closed += 1
 
 
-def batched_lists(given: list[Asked], size: int) -> Iterator[list[Asked]]:
+def batched_lists(given: list[SampleRow], size: int) -> Iterator[list[SampleRow]]:
     """Blocks of the samples."""
     samples = iter(given)
     while block := list(islice(samples, size)):
@@ -298,9 +300,9 @@ class TestRows:
         """As JSON, which no code is needed to read."""
         condition = Condition({"separator": "none", "hint": "yes"})
         sample = Sample("x", condition, Line(10, 8, 12), 9, 3, "1 1\n", target, ("a", "b"))
-        row = rows.row_of_asked(Asked(2, sample, 5))
+        row = rows.row_of_asked(SampleRow(2, sample, 5))
         assert json.loads(row["sample"])["prompt"] == "1 1\n"
-        assert rows.read_asked(row) == Asked(2, sample, 5)
+        assert rows.read_asked(row) == SampleRow(2, sample, 5)
 
     def test_no_pickle_is_opened(self, tmp_path: Path) -> None:
         """Neither as a sample nor as a record: it could run anything."""
@@ -375,10 +377,10 @@ class TestRows:
         assert asyncio.run(workers.count_tokens(["a", "b"])) == [1, 2]
 
 
-def order(limits: RunLimits | None = None, room: Room | None = None) -> Order:
+def order(limits: RunLimits | None = None, room: Room | None = None) -> WorkerSetup:
     """An order for one of two workers."""
     settings = ModelSettings("model", provider="fake")
-    return Order.of(
+    return WorkerSetup.of(
         parse_model("tiny"), settings, limits or RunLimits(), workers=2, seed=0, room=room or Room()
     )
 
@@ -401,7 +403,7 @@ class TestWorkers:
             raise RuntimeError("out of\nmemory")
 
         worker._model.do = fails  # type: ignore[method-assign, assignment]
-        (back,) = worker.answers([Asked(0, sample, 5)])
+        (back,) = worker.answers([SampleRow(0, sample, 5)])
         again = rows.read_back(rows.row_of(back))
         assert again.record is None
         assert str(again.stop) == "RuntimeError: out of memory"
@@ -416,14 +418,14 @@ class TestWorkers:
         (sample,) = lab.wanted(lab.plain, samples=1).plan
         worker, provider = Worker(order(room=room)), ScriptedProvider(right)
         worker._model._provider = provider
-        (back,) = worker.answers([Asked(0, sample, tokens)])
+        (back,) = worker.answers([SampleRow(0, sample, tokens)])
         assert back.record is not None
         assert [request.max_tokens for request in provider.requests] == [tokens]
 
     @pytest.mark.parametrize("error", [AuthError("key"), SetupError("a b"), BadRequestError("x")])
     def test_errors_come_back_as_they_were(self, error: Any) -> None:
         """With their class, on which the exit code depends."""
-        stop = rows.read_back(rows.row_of(Back(1, None, error))).stop
+        stop = rows.read_back(rows.row_of(ResultRow(1, None, error))).stop
         assert (type(stop), str(stop)) == (type(error), str(error))
 
     def test_as_many_as_the_cluster_has_room_for(self, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -526,7 +528,7 @@ class TestOfflineVllm:
         """It fails alone; one that is too long is said to be."""
         (sample,) = lab.wanted(lab.plain, samples=1).plan
         exchange = fleet._Exchange(self.PLAN, 0.0, 0)
-        asked = rows.row_of_asked(Asked(3, sample, 5))
+        asked = rows.row_of_asked(SampleRow(3, sample, 5))
         why = "The prompt (length 200) is longer than the maximum model length of 100"
         back = rows.read_back(exchange.failed({**asked, "__inference_error__": why}))
         expected = failed(sample, PromptOverflowError(why), attempts=1)

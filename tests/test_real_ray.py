@@ -19,7 +19,7 @@ import pytest
 from eyechart.harness.analysis.results import EFFECTIVE_LENGTHS, TABLE
 from eyechart.harness.journal.record import SAMPLES, record_of
 from eyechart.harness.satellites.ray import rows
-from eyechart.harness.satellites.ray.rows import Asked, Back
+from eyechart.harness.satellites.ray.rows import ResultRow, SampleRow
 from eyechart.harness.spec import Condition, Line, Sample
 from eyechart.providers.base import AuthError, StopRunError
 from tests.conftest import records
@@ -166,13 +166,16 @@ def test_tables_of_python_objects_are_not_read() -> None:
     import pyarrow as pa
 
     sample = Sample("x", Condition({"a": "b"}), Line(3, 3, 3), 3, 0, "1 1 1", 3)
-    back = [Back(0, record_of(sample, reply="3")), Back(1, None, AuthError("no such key"))]
+    back = [
+        ResultRow(0, record_of(sample, reply="3")),
+        ResultRow(1, None, AuthError("no such key")),
+    ]
     table = rows.back_table(back)
     again = rows.read_table(table)
     assert again[0] == back[0]
     assert (type(again[1].stop), str(again[1].stop)) == (AuthError, "no such key")
-    (asked,) = rows.tables([Asked(0, sample, 5)])
-    assert rows.read_asked(asked.to_pylist()[0]) == Asked(0, sample, 5)
+    (asked,) = rows.tables([SampleRow(0, sample, 5)])
+    assert rows.read_asked(asked.to_pylist()[0]) == SampleRow(0, sample, 5)
     kind = pa.opaque(pa.binary(), "objects", "ray")  # as the type of Ray's own for them
     objects = pa.ExtensionArray.from_storage(kind, pa.array([b"", b""], pa.binary()))
     for bad in (

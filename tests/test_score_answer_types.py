@@ -21,13 +21,13 @@ WORD = """class Word(AnswerType):
 
     def read(self, line, form):
         word = re.search(r"[a-z]+", line.bare, re.IGNORECASE)
-        return Found(word[0].lower(), *word.span()) if word and line.by_phrase else self.nothing
+        return FoundAnswer(word[0].lower(), *word.span()) if word and line.by_phrase else self.nothing
 
     def wrong(self, target, form, accept):
         yield "longer", f"{target}s", None
 
 
-from .integers import Found
+from .integers import FoundAnswer
 """
 TASK = """version: 1
 title: A word

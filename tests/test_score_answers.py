@@ -12,7 +12,7 @@ from pydantic import ValidationError
 from eyechart.harness.score.choices import LETTERS
 from eyechart.harness.score.judge import judge
 from eyechart.harness.score.normal_form import nfc
-from eyechart.harness.score.readings import Reading, reading_of
+from eyechart.harness.score.readings import Recount, reading_of
 from eyechart.harness.score.verdict import Verdict
 from eyechart.harness.spec.answer import Answer
 
@@ -638,14 +638,14 @@ def test_other_readings_of_normal_forms() -> None:
         reply = f"Is it\n\n{COMBINED} ?"
         verdict = judged(reply, answer, E)
         assert verdict.outcome == "unparsed"
-        assert reading_of(reply, verdict, answer, (E,)) == Reading.MAY_BE_RIGHT
+        assert reading_of(reply, verdict, answer, (E,)) == Recount.MAY_BE_RIGHT
     reply = f"Final answer: {COMBINED} noi"
     verdict = judged(reply, text, f"{E} noir", "length")
-    assert reading_of(reply, verdict, text, (f"{E} noir",)) == Reading.LEFT_OUT
-    assert reading_of(reply, verdict, text, ("cafe noir",)) == Reading.AS_JUDGED
+    assert reading_of(reply, verdict, text, (f"{E} noir",)) == Recount.LEFT_OUT
+    assert reading_of(reply, verdict, text, ("cafe noir",)) == Recount.AS_JUDGED
     echo = f"{COMBINED} " * 400
     verdict = judged(echo, text, "x", "length")
-    assert reading_of(echo, verdict, text, ("x",), E) == Reading.LEFT_OUT
+    assert reading_of(echo, verdict, text, ("x",), E) == Recount.LEFT_OUT
 
 
 @pytest.mark.parametrize("answer", [NUMBER, COLORS, LIST, Answer(type="code")])

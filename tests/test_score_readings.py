@@ -7,7 +7,7 @@ import pytest
 from eyechart.harness.score.answer_type import PlainAnswerForm
 from eyechart.harness.score.judge import judge
 from eyechart.harness.score.outcomes import Outcome
-from eyechart.harness.score.readings import Reading, reading_of
+from eyechart.harness.score.readings import Recount, reading_of
 from eyechart.harness.score.verdict import Target
 
 WORDS = "tea cake milk tea"
@@ -45,7 +45,7 @@ WRONG: list[tuple[str, Target, str]] = [
 ]
 
 
-def reading(kind: str, target: Target, reply: str, *, needs_phrase: bool = False) -> Reading:
+def reading(kind: str, target: Target, reply: str, *, needs_phrase: bool = False) -> Recount:
     form = PlainAnswerForm(kind, ("Final answer:",), phrase_required=needs_phrase)
     verdict = judge(
         text=reply, finish_reason="stop", refusal=None, failure=None, target=target, answer=form
@@ -59,7 +59,7 @@ def test_a_wrong_reply_with_the_right_answer_may_be_right(
     kind: str, target: Target, reply: str
 ) -> None:
     """In another case, with markup, in a sentence, or after a label of another language."""
-    assert reading(kind, target, reply) is Reading.MAY_BE_RIGHT
+    assert reading(kind, target, reply) is Recount.MAY_BE_RIGHT
 
 
 @pytest.mark.parametrize(("kind", "target", "reply"), WRONG)
@@ -67,11 +67,11 @@ def test_a_right_answer_within_something_else_is_none(
     kind: str, target: Target, reply: str
 ) -> None:
     """A longer word, row or list, all numbers of a count, and thoughts before the answer phrase."""
-    assert reading(kind, target, reply) is Reading.AS_JUDGED
+    assert reading(kind, target, reply) is Recount.AS_JUDGED
 
 
 def test_a_reply_that_lacks_a_required_phrase_is_wrong() -> None:
     """Whatever it has in it: the task says so."""
     said = f"The first topic: {TOPIC}, I think."
-    assert reading("text", TOPIC, said) is Reading.MAY_BE_RIGHT
-    assert reading("text", TOPIC, said, needs_phrase=True) is Reading.AS_JUDGED
+    assert reading("text", TOPIC, said) is Recount.MAY_BE_RIGHT
+    assert reading("text", TOPIC, said, needs_phrase=True) is Recount.AS_JUDGED

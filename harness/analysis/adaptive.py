@@ -129,7 +129,7 @@ class Step:
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class NextWave:
     """The plan after the next wave."""
 
     counts: Mapping[CellKey, int]
@@ -144,7 +144,7 @@ def choose(
     aim: Aim,
     *,
     most_requests: int | None = None,
-) -> Choice:
+) -> NextWave:
     """The next wave of `run` on `lines`, which ascend; `None` is a run that has not begun.
 
     `most_requests` limits the samples of the whole plan.
@@ -163,7 +163,7 @@ def choose(
                 left -= allowed
             if allowed:
                 counts[condition, line] = counts.get((condition, line), 0) + allowed
-    return Choice(counts, steps)
+    return NextWave(counts, steps)
 
 
 def neighbours(length: float, lines: Sequence[Line]) -> tuple[int, int]:

@@ -15,7 +15,7 @@ Lines: TypeAlias = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
-class Asked:
+class SampleSet:
     """N samples, by line and index."""
 
     keys: npt.NDArray[np.int64]
@@ -33,14 +33,14 @@ class Asked:
         return dict(zip(map(bytes, self.keys), self.prompts.tolist(), strict=True))
 
 
-def asked_of(samples: pd.DataFrame, recorded: npt.NDArray[np.bool_], lines: Lines) -> Asked:
+def asked_of(samples: pd.DataFrame, recorded: npt.NDArray[np.bool_], lines: Lines) -> SampleSet:
     """The `recorded` ones, each once; `lines` has the columns `LINE` of each cell: (cells, 3)."""
     cells, index = (samples[name].to_numpy(np.int64)[recorded] for name in ("cell", "index"))
     keys = np.column_stack([lines[cells], index])
     order = _order(keys)
     keys = keys[order]
     first = np.append(True, (keys[1:] != keys[:-1]).any(axis=1))[: len(keys)]
-    return Asked(
+    return SampleSet(
         np.ascontiguousarray(keys[first]),
         *(
             samples[name].to_numpy()[recorded][order[first]]
@@ -49,7 +49,7 @@ def asked_of(samples: pd.DataFrame, recorded: npt.NDArray[np.bool_], lines: Line
     )
 
 
-def in_both(first: Asked, second: Asked) -> tuple[Places, Places]:
+def in_both(first: SampleSet, second: SampleSet) -> tuple[Places, Places]:
     """The places of the samples that both have, in each of the two."""
     if np.array_equal(first.keys, second.keys):
         places = np.arange(len(first.keys))

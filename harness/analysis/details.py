@@ -108,7 +108,7 @@ def _exact_float(value: object) -> float:
 
 
 @dataclass(frozen=True)
-class Prompts:
+class RemadePrompts:
     """Makes the prompts of a run again, or says why that is impossible."""
 
     task: Task | None
@@ -160,11 +160,11 @@ def _sample(
         return None
 
 
-def prompts_of(run: JudgedRun, others: str = "", *, run_kept_code: bool = False) -> Prompts:
+def prompts_of(run: JudgedRun, others: str = "", *, run_kept_code: bool = False) -> RemadePrompts:
     """The prompts of `run`, made by the task that `task_of_run.task_of` opens."""
     try:
-        return Prompts(task_of(run.folder, run.manifest, others, run_kept_code=run_kept_code))
+        return RemadePrompts(task_of(run.folder, run.manifest, others, run_kept_code=run_kept_code))
     except NoTaskError as error:
-        return Prompts(None, str(error), error.remedy)
+        return RemadePrompts(None, str(error), error.remedy)
     except (UnknownTaskError, TaskFileError) as error:
-        return Prompts(None, f"the task file of {run.manifest.task} cannot be read: {error}")
+        return RemadePrompts(None, f"the task file of {run.manifest.task} cannot be read: {error}")

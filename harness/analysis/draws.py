@@ -30,7 +30,7 @@ whose draws are nearly alike held in 91 % of simulated runs."""
 
 
 @dataclass(frozen=True, eq=False)
-class Rows:
+class ScoredRows:
     """N rows with a scored reply, by cell and index; arrays of shape (N,)."""
 
     cells: Places
@@ -49,11 +49,11 @@ class Rows:
         """Share of correct replies."""
         return float(self.right.sum() / self.replies.sum())
 
-    def at(self, chosen: npt.NDArray[np.bool_]) -> Rows:
-        return Rows(self.cells[chosen], self.replies[chosen], self.right[chosen])
+    def at(self, chosen: npt.NDArray[np.bool_]) -> ScoredRows:
+        return ScoredRows(self.cells[chosen], self.replies[chosen], self.right[chosen])
 
 
-def rows_of(samples: pd.DataFrame) -> Rows:
+def rows_of(samples: pd.DataFrame) -> ScoredRows:
     """The rows of `JudgedRun.samples` with a scored reply."""
     scored = samples[np.isin(samples["outcome"].to_numpy(), SCORED_PLACES)]
     cells, index = (scored[name].to_numpy(np.int64) for name in ("cell", "index"))
@@ -61,14 +61,14 @@ def rows_of(samples: pd.DataFrame) -> Rows:
     keys, places = np.unique(np.stack([cells, index], axis=1), axis=0, return_inverse=True)
     places = places.ravel()
     size = len(keys)
-    return Rows(
+    return ScoredRows(
         keys[:, 0] if size else np.zeros(0, np.int64),
         np.bincount(places, minlength=size).astype(float),
         np.bincount(places, right, minlength=size).astype(float),
     )
 
 
-def accuracy_interval(rows: Rows) -> tuple[float, float] | None:
+def accuracy_interval(rows: ScoredRows) -> tuple[float, float] | None:
     """95 % interval of the accuracy, with rows as the unit; `None` without rows.
 
     Wilson's interval for as many independent replies as say as much as the replies to these rows:
@@ -105,7 +105,7 @@ def pass_at(k: int, right: Floats, replies: Floats) -> Floats:
     return np.where(replies >= k, 1 - left.prod(axis=1), np.nan)
 
 
-def mean_pass_at(k: int, rows: Rows) -> tuple[float, int] | None:
+def mean_pass_at(k: int, rows: ScoredRows) -> tuple[float, int] | None:
     """The mean of `pass_at` over the rows with at least `k` replies, and their number; `None`
     without any.
     """
@@ -123,7 +123,7 @@ class Split(NamedTuple):
     """Within rows: how much the draws of one row differ."""
 
 
-def split_of(rows: Rows) -> Split | None:
+def split_of(rows: ScoredRows) -> Split | None:
     """The split for the rows of one cell with at least two replies; `None` with fewer than two such
     rows.
 

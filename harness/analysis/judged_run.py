@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from eyechart.harness.analysis.asked import Asked, asked_of
+from eyechart.harness.analysis.asked import SampleSet, asked_of
 from eyechart.harness.analysis.cell_table import cell_table
 from eyechart.harness.analysis.confidence import (
     Calibration,
@@ -38,7 +38,7 @@ from eyechart.harness.analysis.judging import Judge, judge_of_run
 from eyechart.harness.analysis.limits import Numbers, Scored, scored_length
 from eyechart.harness.analysis.near import near_length
 from eyechart.harness.analysis.order import Order, order
-from eyechart.harness.analysis.remedies import MOST_RECORDS, Remedies, context_of
+from eyechart.harness.analysis.remedies import MOST_RECORDS, ReplyRemedies, context_of
 from eyechart.harness.analysis.tokens_of_row import Source, TokensASymbol, fitted, of_prompts
 from eyechart.harness.errors import JournalError
 from eyechart.harness.journal.judged_before import check_journal
@@ -309,7 +309,7 @@ class JudgedCondition:
         return sorted({int(length) for length in self.scored_cells["length"]})
 
     @cached_property
-    def asked(self) -> Asked:
+    def asked(self) -> SampleSet:
         """The condition's samples that have a record, in the same order in all runs."""
         lines = np.array([astuple(cell.line) for cell in self.run.manifest.cells], np.int64)
         return asked_of(self.run.samples, self.recorded, lines)
@@ -451,7 +451,7 @@ class JudgedCondition:
         places = [int(place) for place in np.flatnonzero(failed)[-MOST_RECORDS:]]
         records = [record for _, record in each_counted(self.run, places)]
         context = context_of(self.run.spec, self.condition)
-        asked = Remedies(model_of(manifest), manifest.settings, manifest.server, context)
+        asked = ReplyRemedies(model_of(manifest), manifest.settings, manifest.server, context)
         return asked.of(causes, records)
 
     @property

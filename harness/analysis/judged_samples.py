@@ -27,7 +27,7 @@ from eyechart.harness.plan.cost import whole_cost
 from eyechart.harness.plan.resolved_model import ResolvedModel
 from eyechart.harness.score.forced_choice import belief
 from eyechart.harness.score.outcomes import SCORED_PLACES, Outcome
-from eyechart.harness.score.readings import Reading, reading_of
+from eyechart.harness.score.readings import Recount, reading_of
 from eyechart.harness.score.verdict import Verdict
 from eyechart.harness.spec import (
     MAX_LENGTH,
@@ -80,7 +80,7 @@ _DTYPE = np.dtype([(name, f"<{letter}") for name, letter in _COLUMNS.items()])
 _NAN = float("nan")
 _OF_CUT = {
     "outcome": Outcome.OVERFLOW.place,
-    "reading": Reading.LEFT_OUT,
+    "reading": Recount.LEFT_OUT,
     "answer": -1,
     "signed_error": _NAN,
     "collapsed": -1,

@@ -13,7 +13,7 @@ from eyechart.harness.analysis.interval import Bound
 from eyechart.harness.analysis.paired import holm
 
 
-class Known(NamedTuple):
+class ReplyAndChoice(NamedTuple):
     """Pairs of a reply and a forced choice, by which of them is right."""
 
     length: int
@@ -41,7 +41,7 @@ class Known(NamedTuple):
         )
 
 
-def known(comparison: Comparison) -> list[Known]:
+def known(comparison: Comparison) -> list[ReplyAndChoice]:
     """A row for each length, the lines of all conditions together; empty unless one side is the
     replies and the other the likelihoods of one model, on the same rows.
     """
@@ -54,7 +54,7 @@ def known(comparison: Comparison) -> list[Known]:
     ]
 
 
-def _of_condition(compared: ConditionComparison) -> list[Known]:
+def _of_condition(compared: ConditionComparison) -> list[ReplyAndChoice]:
     swapped = compared.paired.pair[0].guessed is not None
     paired = compared.paired.swapped if swapped else compared.paired
     rows = []
@@ -64,7 +64,7 @@ def _of_condition(compared: ConditionComparison) -> list[Known]:
         said = round(line.first * line.n)
         neither = line.n - said - line.only_second
         rows.append(
-            Known(
+            ReplyAndChoice(
                 line.length,
                 said - line.only_first,
                 line.only_first,
@@ -76,8 +76,8 @@ def _of_condition(compared: ConditionComparison) -> list[Known]:
     return rows
 
 
-def _sum(rows: Sequence[Known], length: int = 0) -> Known:
-    return Known(length, *map(sum, zip(*(row[1:] for row in rows), strict=True)))
+def _sum(rows: Sequence[ReplyAndChoice], length: int = 0) -> ReplyAndChoice:
+    return ReplyAndChoice(length, *map(sum, zip(*(row[1:] for row in rows), strict=True)))
 
 
 def known_and_not_said(comparison: Comparison) -> Finding | None:
@@ -104,8 +104,8 @@ def _words(
     *,
     model: str,
     lengths: Sequence[int],
-    there: Known,
-    whole: Known,
+    there: ReplyAndChoice,
+    whole: ReplyAndChoice,
     sees_to: Sequence[Bound],
     unit: str,
 ) -> str:
@@ -136,7 +136,7 @@ KNOWN = Kind(
 )
 
 
-def _wrong(there: Known, where: str) -> str:
+def _wrong(there: ReplyAndChoice, where: str) -> str:
     """How many of the replies that are not right the likelihood has right, and guesses."""
     if not there.not_said:
         return "all replies are right"

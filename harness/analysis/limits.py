@@ -29,7 +29,7 @@ from eyechart.harness.analysis.interval import Bound, at_most
 from eyechart.harness.analysis.limit import LENGTHS, MIXED, OF_MISREAD, Limit
 from eyechart.harness.analysis.right_inside import misread
 from eyechart.harness.score.outcomes import Cause, Outcome
-from eyechart.harness.score.readings import Reading
+from eyechart.harness.score.readings import Recount
 from eyechart.harness.spec import Line
 
 Column: TypeAlias = npt.NDArray[Any]
@@ -108,7 +108,7 @@ class Scored:
         """
         if not self.set_aside.any():
             return None
-        right = self.readings == Reading.MAY_BE_RIGHT
+        right = self.readings == Recount.MAY_BE_RIGHT
         left_out = self.set_aside & ~right
         if left_out.all():
             return self._curve(left_out, left_out)  # nothing shows that it does not see
@@ -118,7 +118,7 @@ class Scored:
         """The curve where every reply that is not plainly wrong counts as right; where some were
         misread, none is plainly wrong.
         """
-        not_wrong = (self.readings != Reading.AS_JUDGED) | self.misread.any()
+        not_wrong = (self.readings != Recount.AS_JUDGED) | self.misread.any()
         return self._curve(self.right | not_wrong, np.ones(len(self.right), bool))
 
     @cached_property
@@ -129,7 +129,7 @@ class Scored:
     @cached_property
     def set_aside(self) -> npt.NDArray[np.bool_]:
         """Samples that did not fail by sight, or need not have."""
-        is_other = np.isin(self.readings, (Reading.MAY_BE_RIGHT, Reading.LEFT_OUT))
+        is_other = np.isin(self.readings, (Recount.MAY_BE_RIGHT, Recount.LEFT_OUT))
         return is_other | self._unread_as_before()
 
     def _curve(self, right: Column, kept: Column) -> Curve:
@@ -149,8 +149,8 @@ class Scored:
         often says nothing readable, and these are failures of sight. Where next to no answer was
         wrong, nothing shows that it does not see, and all of them are set aside.
         """
-        unread: npt.NDArray[np.bool_] = self.readings == Reading.UNREAD
-        wrong = ~self.right & (self.readings == Reading.AS_JUDGED)
+        unread: npt.NDArray[np.bool_] = self.readings == Recount.UNREAD
+        wrong = ~self.right & (self.readings == Recount.AS_JUDGED)
         if wrong.sum() < _WRONG * unread.sum():
             return unread
         found = np.zeros(len(unread), bool)

@@ -10,7 +10,7 @@ from eyechart.harness.analysis.effective_length import EffectiveLength
 from eyechart.harness.analysis.interval import Bound
 from eyechart.harness.analysis.limits import Scored, scored_length
 from eyechart.harness.score.outcomes import Outcome
-from eyechart.harness.score.readings import Reading
+from eyechart.harness.score.readings import Recount
 from eyechart.harness.settings.judging import WITHIN
 
 _NEARLY = 1e-9
@@ -45,7 +45,7 @@ def near(samples: Scored, within: float) -> Scored:
     return replace(
         samples,
         outcomes=np.where(is_near, Outcome.CORRECT.place, samples.outcomes),
-        readings=np.where(is_near, Reading.AS_JUDGED, samples.readings),
+        readings=np.where(is_near, Recount.AS_JUDGED, samples.readings),
     )
 
 

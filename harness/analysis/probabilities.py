@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from eyechart.harness.journal.record import Record
-from eyechart.harness.score.forced_choice import Ranked, ranked
+from eyechart.harness.score.forced_choice import RightRank, ranked
 
 
-def rank_of(record: Record) -> Ranked | None:
+def rank_of(record: Record) -> RightRank | None:
     """Where the right option stands; `None` for a record without options."""
     return None if record.options is None else ranked(record.options)
 

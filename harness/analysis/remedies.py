@@ -40,7 +40,7 @@ def context_of(spec: TaskSpec, condition: Condition) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Remedies:
+class ReplyRemedies:
     """What helps replies of one model that were asked for with the same settings."""
 
     model: ResolvedModel

@@ -35,7 +35,7 @@ _CODES = np.array([ord(outcome.about.letter) for outcome in Outcome], np.uint8)
 _SHOWN = 10
 
 
-class Change(NamedTuple):
+class OutcomeChange(NamedTuple):
     """A sample whose outcome has changed."""
 
     id: str
@@ -93,7 +93,7 @@ def _letters(run: JudgedRun) -> list[str]:
     return letters
 
 
-def changes(run: JudgedRun) -> tuple[str, list[Change]]:
+def changes(run: JudgedRun) -> tuple[str, list[OutcomeChange]]:
     """The Eyechart version that judged the run last, and the samples whose outcome has changed
     since.
 
@@ -111,7 +111,7 @@ def changes(run: JudgedRun) -> tuple[str, list[Change]]:
     return judged_by, list(_explained(run, changed)) if changed else []
 
 
-def _explained(run: JudgedRun, changed: dict[tuple[int, int], str]) -> Iterator[Change]:
+def _explained(run: JudgedRun, changed: dict[tuple[int, int], str]) -> Iterator[OutcomeChange]:
     """The changes of samples; `changed` is (cell, slot) -> letter of the outcome before."""
     cells = run.samples["cell"].to_numpy()
     draws = np.array([cell.draws for cell in run.manifest.cells])[cells]
@@ -123,7 +123,7 @@ def _explained(run: JudgedRun, changed: dict[tuple[int, int], str]) -> Iterator[
     for place, record in each_counted(run, letters_before.keys()):
         verdict = run.judge.verdict(record)
         why = reason(verdict, record.target)
-        yield Change(record.id, _SCORED[letters_before[place]], verdict.outcome, why)
+        yield OutcomeChange(record.id, _SCORED[letters_before[place]], verdict.outcome, why)
 
 
 def change_lines(run: JudgedRun) -> list[str]:

@@ -17,7 +17,7 @@ import numpy.typing as npt
 from eyechart.harness.analysis.judging import Judge
 from eyechart.harness.journal.record import Record, read_records
 from eyechart.harness.score.outcomes import Outcome
-from eyechart.harness.score.readings import Reading, has_right_answer
+from eyechart.harness.score.readings import Recount, has_right_answer
 from eyechart.harness.score.verdict import Target
 from eyechart.harness.spec import Condition
 
@@ -30,7 +30,7 @@ _MOST = 300
 def misread(samples: Mapping[str, npt.NDArray[np.generic]]) -> npt.NDArray[np.bool_]:
     """Which of some samples were read as wrong and may be right."""
     wrong = samples["outcome"] == Outcome.INCORRECT.place
-    found: npt.NDArray[np.bool_] = wrong & (samples["reading"] == Reading.MAY_BE_RIGHT)
+    found: npt.NDArray[np.bool_] = wrong & (samples["reading"] == Recount.MAY_BE_RIGHT)
     return found
 
 
@@ -56,7 +56,7 @@ def settle(
             suspects |= dict.fromkeys(numbers[::step].tolist(), len(rows))
             rows.append(held)
         else:
-            judged["reading"][held] = Reading.AS_JUDGED
+            judged["reading"][held] = Recount.AS_JUDGED
     if not rows:
         return
     replies: list[list[Record]] = [[] for _ in rows]
@@ -65,7 +65,7 @@ def settle(
             replies[place].append(record)
     for held, records in zip(rows, replies, strict=True):
         if not _is_more_than_chance(records, judge):
-            judged["reading"][held] = Reading.AS_JUDGED
+            judged["reading"][held] = Recount.AS_JUDGED
 
 
 def _is_more_than_chance(records: Sequence[Record], judge: Judge) -> bool:

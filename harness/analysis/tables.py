@@ -23,7 +23,7 @@ from eyechart.harness.analysis.findings.finding import Finding
 from eyechart.harness.analysis.in_tokens import token_columns
 from eyechart.harness.analysis.interval import Bound, Span
 from eyechart.harness.analysis.judged_run import JudgedCondition, JudgedRun
-from eyechart.harness.analysis.known import Known
+from eyechart.harness.analysis.known import ReplyAndChoice
 from eyechart.harness.analysis.order import OrderOfLine
 from eyechart.harness.analysis.overall import overall
 from eyechart.harness.analysis.tokens_of_row import PairTokens, TokensASymbol
@@ -223,7 +223,7 @@ def _plain(value: Any) -> Any:
         return {"task": value.task, "first": value.first, "second": value.second}
     if isinstance(value, Bound | PairTokens | TokensASymbol):
         return asdict(value)
-    if isinstance(value, Known):
+    if isinstance(value, ReplyAndChoice):
         return value._asdict()
     if isinstance(value, Mapping):
         return {str(name): _plain(one) for name, one in value.items()}

@@ -46,10 +46,10 @@ def samples(
     """Prints samples of a run, at most `limit` of them unless that is 0; returns the exit code."""
     from eyechart.harness.analysis.details import prompts_of
     from eyechart.harness.analysis.judged_run import read_run
-    from eyechart.harness.face.samples import Choice, choose, read_conditions, shown_samples
+    from eyechart.harness.face.samples import SampleFilter, choose, read_conditions, shown_samples
 
     names = [name.strip() for option in outcomes for name in option.split(",")]
-    choice = Choice(names, lengths, read_conditions(conditions))
+    choice = SampleFilter(names, lengths, read_conditions(conditions))
     run = read_run(folder, warn, tasks=tasks, run_kept_code=run_kept_code)
     chosen = choose(run, choice)
     places = chosen[:limit] if limit else chosen

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import product
 
-from eyechart.harness.analysis.adaptive import Aim, Choice, Step, choose
+from eyechart.harness.analysis.adaptive import Aim, NextWave, Step, choose
 from eyechart.harness.analysis.foreseen import foreseen, middle
 from eyechart.harness.analysis.judged_run import JudgedRun, read_run
 from eyechart.harness.errors import TaskError
@@ -145,10 +145,10 @@ class AdaptiveChooser:
         choice = self._choice(request, most)
         return Wave(choice.counts, _known(choice))
 
-    def _choice(self, request: RunRequest, most: int | None) -> Choice:
+    def _choice(self, request: RunRequest, most: int | None) -> NextWave:
         return self._chosen(request, _present(request), most)
 
-    def _chosen(self, request: RunRequest, run: JudgedRun | None, most: int | None) -> Choice:
+    def _chosen(self, request: RunRequest, run: JudgedRun | None, most: int | None) -> NextWave:
         planned = 0 if run is None else sum(cell.samples for cell in run.manifest.cells)
         return choose(
             run,
@@ -286,7 +286,7 @@ def _limited(run: JudgedRun, threshold: float) -> Iterator[tuple[Condition, str]
             yield condition, f"it is limited by {limit.said}: {limit.fact}"
 
 
-def _known(choice: Choice) -> str:
+def _known(choice: NextWave) -> str:
     """`1 of 2 known, widest 1.25 octaves`: the conditions that are done, and the widest interval of
     the others.
     """

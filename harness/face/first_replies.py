@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 
 from eyechart.harness.analysis.findings.unread import SHOWN, reply_text
 from eyechart.harness.analysis.judging import judge_of_task
-from eyechart.harness.analysis.remedies import Remedies, context_of
+from eyechart.harness.analysis.remedies import ReplyRemedies, context_of
 from eyechart.harness.errors import TaskError
 from eyechart.harness.journal.manifest import read_manifest
 from eyechart.harness.journal.record import Record
@@ -61,7 +61,7 @@ def check_first(request: RunRequest, records: Sequence[Record]) -> FirstVerdict:
     replies = [record for record, _ in pairs if record.failure is None]
     server = read_manifest(request.folder).server or request.known_facts
     context = context_of(request.plan.task.spec, pairs[0][0].condition)
-    remedies = Remedies(request.model, request.settings.given(), server, context)
+    remedies = ReplyRemedies(request.model, request.settings.given(), server, context)
     said = f"{first} answer that can be read: {said}"
     if {one.outcome for _, one in pairs} == {Outcome.OVERFLOW}:
         why = next(record.failure.message for record in records if record.failure is not None)

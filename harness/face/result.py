@@ -13,7 +13,7 @@ import pandas as pd
 
 from eyechart.harness.analysis.comparison import Change, Comparison, compare_conditions
 from eyechart.harness.analysis.comparison_table import comparison_table
-from eyechart.harness.analysis.details import Prompts, prompts_of
+from eyechart.harness.analysis.details import RemadePrompts, prompts_of
 from eyechart.harness.analysis.draws import Drawn
 from eyechart.harness.analysis.effective_length import EffectiveLength
 from eyechart.harness.analysis.findings.finding import Finding
@@ -40,7 +40,7 @@ from eyechart.harness.face.arguments import (
 from eyechart.harness.face.findings import in_words_of_python, paragraphs
 from eyechart.harness.face.listing import list_runs as listed_runs
 from eyechart.harness.face.run_options import as_warning
-from eyechart.harness.face.samples import Choice, choose, shown_samples
+from eyechart.harness.face.samples import SampleFilter, choose, shown_samples
 from eyechart.harness.face.samples_frame import samples_frame
 from eyechart.harness.settings.checks import MAX_DRAWS, Bound, full_text, path, switch, texts
 from eyechart.harness.settings.judging import MARGIN, THRESHOLD, WITHIN
@@ -60,13 +60,13 @@ class Run:
         judged: JudgedRun,
         threshold: float,
         task: Task | None = None,
-        prompts: Prompts | None = None,
+        prompts: RemadePrompts | None = None,
     ) -> None:
         """`task` is the task that was asked, if it is available; otherwise `prompts` are used."""
         self.judged = judged
         """The judged run behind all of these values."""
         self.threshold = threshold
-        self._prompts = Prompts(task) if task is not None else prompts or prompts_of(judged)
+        self._prompts = RemadePrompts(task) if task is not None else prompts or prompts_of(judged)
 
     @property
     def folder(self) -> Path:
@@ -124,7 +124,7 @@ class Run:
             UsageError: there is no such outcome, axis or value.
         """
         values = argument("condition", condition or {}, texts_by_axis)
-        choice = Choice(
+        choice = SampleFilter(
             argument("outcomes", outcomes, texts),
             argument("lengths", lengths, lengths_of),
             [values] if values else (),

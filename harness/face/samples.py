@@ -8,7 +8,7 @@ from typing import Any
 
 from msgspec.structs import asdict, replace
 
-from eyechart.harness.analysis.details import Detail, Prompts, RunDetails
+from eyechart.harness.analysis.details import Detail, RemadePrompts, RunDetails
 from eyechart.harness.analysis.judged_run import JudgedRun, each_counted
 from eyechart.harness.analysis.judging import Judge, reason
 from eyechart.harness.analysis.probabilities import rank_of
@@ -20,7 +20,7 @@ from eyechart.providers.close_match import did_you_mean
 
 
 @dataclass(frozen=True)
-class Choice:
+class SampleFilter:
     """Which samples are wanted; an empty field wants all."""
 
     outcomes: Collection[str] = ()
@@ -64,7 +64,7 @@ def read_conditions(labels: Iterable[str]) -> list[dict[str, str]]:
     return conditions
 
 
-def choose(run: JudgedRun, choice: Choice) -> list[int]:
+def choose(run: JudgedRun, choice: SampleFilter) -> list[int]:
     """Places in `run.samples` of the wanted samples, by index, cell and draw; each record once.
 
     Raises:
@@ -152,7 +152,9 @@ class ShownSample:
         }
 
 
-def shown_samples(run: JudgedRun, places: Sequence[int], prompts: Prompts) -> Iterator[ShownSample]:
+def shown_samples(
+    run: JudgedRun, places: Sequence[int], prompts: RemadePrompts
+) -> Iterator[ShownSample]:
     """The samples at `places` of `run.samples`, in their order."""
     records = dict(each_counted(run, places))
     cells = run.samples["cell"].to_numpy()

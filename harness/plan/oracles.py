@@ -9,7 +9,7 @@ from eyechart.harness.plan.plan import sample_from_id, task_of_id
 from eyechart.harness.spec import Sample
 from eyechart.harness.spec.answer import Answer
 from eyechart.harness.task.catalogue import Task
-from eyechart.providers.base import Known
+from eyechart.providers.base import OracleAnswer
 
 Speak = Callable[[str, str], str]
 
@@ -50,14 +50,14 @@ def right_replies(sample: Sample, answer: Answer) -> Iterator[tuple[str, str]]:
         yield name, f"{answer.first_phrase} {other}"
 
 
-def knower(tasks: Iterable[Task]) -> Callable[[str], Known]:
+def knower(tasks: Iterable[Task]) -> Callable[[str], OracleAnswer]:
     """The knowledge of the built-in model `oracle`: the id of a sample of `tasks` -> its length, a
     right reply and a wrong one, and the right replies of its earlier turns. Samples are made again
     from their ids.
     """
     by_name = {task.name: task for task in tasks}
 
-    def known(identifier: str) -> Known:
+    def known(identifier: str) -> OracleAnswer:
         task = by_name[task_of_id(identifier)]
         sample, answer = sample_from_id(task, identifier), task.spec.answer
         targets = (*sample.turn_targets, sample.target)
@@ -68,6 +68,6 @@ def knower(tasks: Iterable[Task]) -> Callable[[str], Known]:
             if not text.startswith("-") or str(sample.target).startswith("-")
         ]
         chosen = random.Random(f"wrong|{identifier}").choice(wrong) if wrong else ""
-        return Known(sample.length, right, f"{answer.first_phrase} {chosen}", tuple(earlier))
+        return OracleAnswer(sample.length, right, f"{answer.first_phrase} {chosen}", tuple(earlier))
 
     return known

@@ -20,7 +20,7 @@ _CUT_OFF = "Let me count one by one: the first is 1, the second is 2, the third"
 
 
 @dataclass(frozen=True, slots=True)
-class Failure:
+class ProofFailure:
     """A known reply that got a wrong verdict."""
 
     sample_id: str
@@ -47,7 +47,7 @@ def failure_lines(task: Task) -> Iterator[str]:
         )
 
 
-def failures(task: Task) -> Iterator[Failure]:
+def failures(task: Task) -> Iterator[ProofFailure]:
     """The failures on the first sample of each default condition and line.
 
     A task's own scorer decides itself which answers are right. It only must not fail, and must not
@@ -79,7 +79,7 @@ def repetitions(task: Task) -> Iterator[str]:
         )
 
 
-def _failures(task: Task, sample: Sample) -> Iterator[Failure]:
+def _failures(task: Task, sample: Sample) -> Iterator[ProofFailure]:
     answer, target = task.spec.answer, sample.target
     own = _scorer(task, sample)
 
@@ -98,14 +98,14 @@ def _failures(task: Task, sample: Sample) -> Iterator[Failure]:
     for name, reply in right_replies(sample, answer):
         verdict = given(reply)  # also for the mistakes that a scorer makes
         if verdict.outcome is not Outcome.CORRECT and own is None:
-            yield Failure(sample.id, name, reply, "correct", _described(verdict))
+            yield ProofFailure(sample.id, name, reply, "correct", _described(verdict))
     near = () if own is not None else answer.kind.wrong(target, answer, sample.accept)
     for name, wrong, error in near:
         reply = f"{answer.first_phrase} {wrong}"
         verdict = given(reply)
         if verdict.outcome is not Outcome.INCORRECT or not _is_error(verdict.absolute_error, error):
             wanted = "incorrect" if error is None else f"incorrect with error {error:g}"
-            yield Failure(sample.id, name, reply, wanted, _described(verdict))
+            yield ProofFailure(sample.id, name, reply, wanted, _described(verdict))
     for name, reply, finish_reason, outcome in (
         ("silent", "", "stop", Outcome.UNPARSED),
         ("refusing", _REFUSAL, "stop", Outcome.REFUSED),
@@ -113,7 +113,7 @@ def _failures(task: Task, sample: Sample) -> Iterator[Failure]:
     ):
         verdict = given(reply, finish_reason)
         if verdict.outcome is not outcome:
-            yield Failure(sample.id, name, reply, outcome, _described(verdict))
+            yield ProofFailure(sample.id, name, reply, outcome, _described(verdict))
 
 
 def _scorer(task: Task, sample: Sample) -> OwnScorer | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from eyechart.harness.analysis.known import Known, known
+from eyechart.harness.analysis.known import ReplyAndChoice, known
 from eyechart.harness.report import charts
 from eyechart.harness.report.effects import Gap
 from eyechart.harness.report.listed import ReportTable, Value, file_name, report_table
@@ -41,18 +41,18 @@ def known_table(section: Section, gaps: Sequence[Gap]) -> ReportTable:
     return report_table(file_name(section, "known"), f"Known and not said: {section.name}", rows)
 
 
-def _found(gaps: Sequence[Gap]) -> Iterator[tuple[str, list[Known]]]:
+def _found(gaps: Sequence[Gap]) -> Iterator[tuple[str, list[ReplyAndChoice]]]:
     for gap in gaps:
         if rows := known(gap.comparison):
             yield gap.comparison.readings_of, rows
 
 
-def _counts(row: Known) -> dict[str, int]:
+def _counts(row: ReplyAndChoice) -> dict[str, int]:
     counts = row.both, row.only_known, row.only_said, row.neither
     return dict(zip(KNOWN_COLOURS, counts, strict=True))
 
 
-def _bars(rows: Sequence[Known]) -> Rows:
+def _bars(rows: Sequence[ReplyAndChoice]) -> Rows:
     return [
         {
             "length": row.length,
@@ -67,7 +67,7 @@ def _bars(rows: Sequence[Known]) -> Rows:
     ]
 
 
-def _guesses(rows: Sequence[Known]) -> Rows:
+def _guesses(rows: Sequence[ReplyAndChoice]) -> Rows:
     """Where the bar of what is known alone would end if it were guessed."""
     return [
         {

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import Any
 
-from eyechart.harness.analysis.details import Detail, Prompts, RunDetails, prompts_of
+from eyechart.harness.analysis.details import Detail, RemadePrompts, RunDetails, prompts_of
 from eyechart.harness.report.cut import cut_prompt
 from eyechart.harness.spec.turns import conversation
 
@@ -79,7 +79,7 @@ def pack_samples(
     """
     packed = PackedSamples()
     made: dict[tuple[str, str], str] = {}
-    opened: dict[tuple[str, str, str], Prompts] = {}
+    opened: dict[tuple[str, str, str], RemadePrompts] = {}
     rows = {_key(detail): detail.record.length for _, run in runs for detail in run.details}
     are_long = sum(rows.values()) > MOST_SYMBOLS
 
@@ -89,7 +89,7 @@ def pack_samples(
             new = [one for one in chosen if one.record.prompt is None and _key(one) not in made]
             manifest = run_details.run.manifest
             task = manifest.task, manifest.task_digest, manifest.kept
-            prompts = opened.get(task, Prompts(None))
+            prompts = opened.get(task, RemadePrompts(None))
             if new:
                 if prompts.task is None:
                     prompts = prompts_of(run_details.run, tasks, run_kept_code=run_kept_code)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from random import Random
 
     from .extraction import AnswerLine
-    from .integers import Found
+    from .integers import FoundAnswer
     from .verdict import Target
 
 Phrases: TypeAlias = list[tuple[int, int]]
@@ -153,7 +153,7 @@ class AnswerType:
         find = first_answer if form.read == FIRST else short_answer
         return find(lambda line: self.read(line, form), self.nothing, text, bare, phrases)
 
-    def read(self, line: AnswerLine, form: AnswerForm) -> Found | str:
+    def read(self, line: AnswerLine, form: AnswerForm) -> FoundAnswer | str:
         """The answer on a line, or why there is none."""
         raise NotImplementedError
 

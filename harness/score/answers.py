@@ -32,7 +32,7 @@ from .extraction import (
     symbol,
     text_answer,
 )
-from .integers import MOST_DIGITS, NO_NUMBER, Found, decimal, integer, is_too_long, numbers_in
+from .integers import MOST_DIGITS, NO_NUMBER, FoundAnswer, decimal, integer, is_too_long, numbers_in
 from .lists import List
 from .markup import QUOTES, phrase_places, without_markup, without_thoughts
 from .normal_form import composed, nfc, tidy
@@ -73,7 +73,7 @@ class Integer(AnswerType):
             )
         return None
 
-    def read(self, line: AnswerLine, form: AnswerForm) -> Found | str:
+    def read(self, line: AnswerLine, form: AnswerForm) -> FoundAnswer | str:
         return integer(line.bare, own_line=line.own_line)
 
     def is_named(self, text: str, targets: Targets, form: AnswerForm) -> bool:
@@ -118,7 +118,7 @@ class Number(AnswerType):
             finite = False
         return None if finite else f"the {name} is not a finite number of at most 308 digits"
 
-    def read(self, line: AnswerLine, form: AnswerForm) -> Found | str:
+    def read(self, line: AnswerLine, form: AnswerForm) -> FoundAnswer | str:
         return decimal(line.bare, own_line=line.own_line)
 
     def is_named(self, text: str, targets: Targets, form: AnswerForm) -> bool:
@@ -182,7 +182,7 @@ class Symbol(AnswerType):
         places = from_start(phrases)[:1] if form.read == FIRST else phrases
         return read if read.value is not None else sign_alone(text, places) or read
 
-    def read(self, line: AnswerLine, form: AnswerForm) -> Found | str:
+    def read(self, line: AnswerLine, form: AnswerForm) -> FoundAnswer | str:
         return symbol(line)
 
     def is_named(self, text: str, targets: Targets, form: AnswerForm) -> bool:
@@ -211,7 +211,7 @@ class Code(AnswerType):
             return f"the {name} {target!r} has a space; 'answer: text' takes several words"
         return super().problem(target, form, name)
 
-    def read(self, line: AnswerLine, form: AnswerForm) -> Found | str:
+    def read(self, line: AnswerLine, form: AnswerForm) -> FoundAnswer | str:
         return code(line.bare, marked(line.text, line.bare))
 
     def wrong(self, target: Target, form: AnswerForm, accept: Sequence[str]) -> Wrong:
@@ -251,7 +251,7 @@ class Text(AnswerType):
         return text_answer(text, bare, phrases, first_line=first_line)
 
     def compare(self, read: Extracted, reply: str, targets: Targets, form: AnswerForm) -> Verdict:
-        said = (*read.dressed, Found(str(read.value), read.start, read.end))
+        said = (*read.dressed, FoundAnswer(str(read.value), read.start, read.end))
         if read.value == targets[0]:
             return Verdict(Outcome.CORRECT, *said[-1], similarity=1.0)
         for target in targets:
@@ -312,7 +312,7 @@ class Choice(AnswerType):
             return Extracted(None, why=f"{found}, and no answer phrase")
         return Extracted(*found)
 
-    def read(self, line: AnswerLine, form: AnswerForm) -> Found | str:
+    def read(self, line: AnswerLine, form: AnswerForm) -> FoundAnswer | str:
         letters, options = bool(form.letters), form.options or ()
         return choice(line.bare, options, letters=letters, own_line=not line.by_phrase)
 
@@ -404,7 +404,7 @@ def extract_any(reply: str, answer: AnswerForm, *, first_line: bool) -> Extracte
         start=origin[found.start],
         end=origin[found.end],
         dressed=tuple(
-            Found(words, origin[start], origin[end]) for words, start, end in found.dressed
+            FoundAnswer(words, origin[start], origin[end]) for words, start, end in found.dressed
         ),
     )
 

@@ -24,7 +24,7 @@ from functools import lru_cache
 from itertools import islice
 from typing import NamedTuple
 
-from .integers import BULLETS, DENIED_AFTER, MOST_FOUND, Found, is_denied
+from .integers import BULLETS, DENIED_AFTER, MOST_FOUND, FoundAnswer, is_denied
 from .markup import BRACKETS, QUOTES, UNSPACED, edges, peel, split, without_markup
 from .normal_form import nfc
 
@@ -133,7 +133,7 @@ def _choices(options: tuple[str, ...], *, letters: bool) -> _Choices:
     )
 
 
-def _alone(line: str, choices: _Choices) -> Found | str | None:
+def _alone(line: str, choices: _Choices) -> FoundAnswer | str | None:
     """The option if the line is nothing else; `None` if it is more."""
     leads = [lead.end() for lead in ANSWER_IS.finditer(line)][-1:]
     bullets = BULLETS.match(line)
@@ -143,15 +143,21 @@ def _alone(line: str, choices: _Choices) -> Found | str | None:
         if option is None:
             option = choices.names.get(folded(line[start:end].rstrip(").]")))
         if option is not None:
-            return Found(option, start, end)
+            return FoundAnswer(option, start, end)
         pair = choices.lettered.fullmatch(line, start, end) if choices.lettered else None
         if pair and (named := choices.names.get(folded(pair[2]))):
             same = named == choices.names.get(folded(pair[1]))
-            return Found(named, start, end) if same else "a letter and the text of another option"
+            return (
+                FoundAnswer(named, start, end)
+                if same
+                else "a letter and the text of another option"
+            )
     return None
 
 
-def choice(line: str, options: tuple[str, ...], *, letters: bool, own_line: bool) -> Found | str:
+def choice(
+    line: str, options: tuple[str, ...], *, letters: bool, own_line: bool
+) -> FoundAnswer | str:
     """The option on a line, or why there is none; see the module's docstring.
 
     `own_line` is true for a line that does not follow the answer phrase: there the option must
@@ -180,15 +186,15 @@ def is_negated(rest: str, start: int, end: int) -> bool:
     return is_denied(rest, start, end) or bool(NEGATION.search(clause))
 
 
-def _all_named(text: str, choices: _Choices) -> tuple[list[Found], str]:
+def _all_named(text: str, choices: _Choices) -> tuple[list[FoundAnswer], str]:
     """The named options, at most `MOST_FOUND` + 1, and the text without them, as long."""
-    found: list[Found] = []
+    found: list[FoundAnswer] = []
     rest = text
     for pattern in (choices.named, choices.letters):
         if pattern is None:
             continue
         found += [
-            Found(choices.names[name], *match.span())
+            FoundAnswer(choices.names[name], *match.span())
             for match in islice(pattern.finditer(rest), MOST_FOUND + 1)
             if (name := folded(match[0])) in choices.names  # of i and the dotless i it is not
         ]
@@ -196,7 +202,7 @@ def _all_named(text: str, choices: _Choices) -> tuple[list[Found], str]:
     return found, rest
 
 
-def only_choice(reply: str, options: tuple[str, ...], *, letters: bool) -> Found | str:
+def only_choice(reply: str, options: tuple[str, ...], *, letters: bool) -> FoundAnswer | str:
     """The one option that a reply without the phrase names, or why none; see the module."""
     choices = _choices(options, letters=letters)
     found, rest = _all_named(reply, choices)
@@ -221,7 +227,7 @@ def only_choice(reply: str, options: tuple[str, ...], *, letters: bool) -> Found
     return next((why for holds, why in problems if holds), "") or (clear or found)[0]
 
 
-def _is_clear(reply: str, option: Found) -> bool:
+def _is_clear(reply: str, option: FoundAnswer) -> bool:
     """Whether a single character in a sentence cannot be anything but an option."""
     before = reply[max(0, option.start - _CUE_WINDOW) : option.start]
     return option.end - option.start > 1 or bool(_CUE.search(before))

@@ -15,7 +15,7 @@ import re
 from itertools import islice
 
 from .choices import is_negated
-from .integers import BULLETS, MOST_FOUND, Found
+from .integers import BULLETS, MOST_FOUND, FoundAnswer
 from .markup import BRACKETS, IN_WORD, QUOTES, UNSPACED, is_unspaced_sentence, peel
 
 NO_CODE = "no code"
@@ -33,14 +33,14 @@ _CAPITALS = re.compile(r"[A-Z]{3,}")
 _STOPS = ".!?:"
 
 
-def code(line: str, marked: str) -> Found | str:
+def code(line: str, marked: str) -> FoundAnswer | str:
     """The code on a line, or why there is none; `marked` has quotes for backticks and braces."""
     bullets = BULLETS.match(line)
     leads = [lead.end() for lead in _LEAD.finditer(line)][-1:]
     for lead in () if is_unspaced_sentence(line) else (bullets.end() if bullets else 0, *leads):
         start, end = peel(line, lead, len(line), QUOTES | BRACKETS)
         if _ALONE.fullmatch(line, start, end) and line[end - 1] not in ",;:?":
-            return Found(line[start:end], start, end)
+            return FoundAnswer(line[start:end], start, end)
     found = _found(line, marked)
     problems = (
         (not found, NO_CODE),
@@ -51,14 +51,14 @@ def code(line: str, marked: str) -> Found | str:
     return next((why for holds, why in problems if holds), "") or found[0]
 
 
-def _found(line: str, marked: str) -> list[Found]:
+def _found(line: str, marked: str) -> list[FoundAnswer]:
     """All that could be a code in a sentence, of the first kind that it has."""
     quoted = [
-        Found(match[2], *match.span(2))
+        FoundAnswer(match[2], *match.span(2))
         for match in islice(_QUOTED.finditer(marked), MOST_FOUND + 1)
     ]
     tokens = [
-        Found(text, match.start(), match.start() + len(text))
+        FoundAnswer(text, match.start(), match.start() + len(text))
         for match in islice(_TOKEN.finditer(line), MOST_FOUND + 1)
         if (text := match[0].rstrip(_STOPS)) and not line.startswith(":", match.start() + len(text))
     ]

@@ -32,7 +32,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from .choices import ANSWER_IS, NEGATION
-from .integers import BULLETS, LIST_ITEM, MOST_FOUND, SMALL, WORDS, Found, in_a_row, is_denied
+from .integers import BULLETS, LIST_ITEM, MOST_FOUND, SMALL, WORDS, FoundAnswer, in_a_row, is_denied
 from .markup import (
     BRACKETS,
     IN_WORD,
@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 
-Read: TypeAlias = "Callable[[AnswerLine], Found | str]"
+Read: TypeAlias = "Callable[[AnswerLine], FoundAnswer | str]"
 """A line -> the answer on it, or why there is none."""
 
 
@@ -70,7 +70,7 @@ class Extracted:
     For a `text` or `list` answer: whether its first line is complete."""
     why: str = ""
     """The reason, if the answer is unparsed."""
-    dressed: tuple[Found, ...] = ()
+    dressed: tuple[FoundAnswer, ...] = ()
     """The answer with quotes and markup around it, which may belong to it; the outermost first."""
 
 
@@ -105,7 +105,7 @@ class AnswerLine(NamedTuple):
     """Whether it follows the answer phrase."""
 
 
-def symbol(answer: AnswerLine) -> Found | str:
+def symbol(answer: AnswerLine) -> FoundAnswer | str:
     """The symbol on a line, or why there is none."""
     line, with_quotes = answer.bare, marked(answer.text, answer.bare)
     leads = [0, *(lead.end() for lead in ANSWER_IS.finditer(line))][-2:]
@@ -120,11 +120,11 @@ def symbol(answer: AnswerLine) -> Found | str:
         if _TOKEN_ALONE.fullmatch(line, start, end):
             token = line[start:end]
             digit = token.lower() in SMALL[:10]
-            return Found(str(WORDS[token.lower()]) if digit else token, start, end)
-    symbols: list[Found] = []
+            return FoundAnswer(str(WORDS[token.lower()]) if digit else token, start, end)
+    symbols: list[FoundAnswer] = []
     for pattern, excluded in ((_QUOTED, ()), (_LETTER, ("a", "A", "I"))):
         symbols = symbols or [
-            Found(match[2], *match.span(2))
+            FoundAnswer(match[2], *match.span(2))
             for match in islice(pattern.finditer(with_quotes), MOST_FOUND + 1)
             if match[2] not in excluded
         ]
@@ -146,13 +146,13 @@ def marked(text: str, line: str) -> str:
     return "".join('"' if mark in "`{}" else sign for mark, sign in pairs)
 
 
-def _moved(answer: Found, start: int) -> Found:
+def _moved(answer: FoundAnswer, start: int) -> FoundAnswer:
     return answer._replace(start=answer.start + start, end=answer.end + start)
 
 
 def _read(
     read: Read, text: str, bare: str, start: int, end: int, *, by_phrase: bool
-) -> Found | str:
+) -> FoundAnswer | str:
     """The short answer between `start` and `end`, or why there is none."""
     own_line = start == 0 or bare[start - 1] == "\n"
     answer = read(AnswerLine(bare[start:end], text[start:end], own_line, by_phrase))
@@ -236,7 +236,7 @@ def first_answer(
 
 def _opening(
     read: Read, text: str, bare: str, place: tuple[int, int, int], *, nothing: str
-) -> Found | str:
+) -> FoundAnswer | str:
     """The answer in the first sentence of a line, or else on all of it; `place` is where the text
     begins, where its first line has ink, and where it ends.
     """
@@ -247,7 +247,7 @@ def _opening(
     own_line = "\n" in bare[begin:start]
     is_listed = own_line and LIST_ITEM.match(bare, start)
     sentence = None if is_listed else SENTENCE_END.search(bare, start, end)
-    answer: Found | str = nothing
+    answer: FoundAnswer | str = nothing
     for until in (sentence.end() if sentence else end, end):
         answer = read(AnswerLine(bare[start:until], text[start:until], own_line, by_phrase=True))
         if answer != nothing:
@@ -260,8 +260,8 @@ def from_start(phrases: list[tuple[int, int]]) -> list[tuple[int, int]]:
     return [(0, 0), *phrases[:1]]
 
 
-def _found(text: str, layers: list[tuple[int, int]]) -> list[Found]:
-    return [Found(*one) for one in readings(text, layers)]
+def _found(text: str, layers: list[tuple[int, int]]) -> list[FoundAnswer]:
+    return [FoundAnswer(*one) for one in readings(text, layers)]
 
 
 def _all_of(text: str, layers: list[tuple[int, int]]) -> Extracted:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from .verdict import Target
 
 
-class Option(Protocol):
+class ScoredOption(Protocol):
     """A text to choose, with the natural logarithm of its probability."""
 
     @property
@@ -32,7 +32,7 @@ class Option(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Ranked:
+class RightRank:
     """Where the right option stands."""
 
     rank: int
@@ -48,13 +48,13 @@ class Ranked:
         return f"rank {self.rank} of {self.of}, margin {self.margin:.2f}"
 
 
-def ranked(options: Sequence[Option]) -> Ranked:
+def ranked(options: Sequence[ScoredOption]) -> RightRank:
     """Ranks at least two options, of which the first is right."""
     right, *others = options
     best = max(others, key=lambda option: option.logprob)
     rank = 1 + sum(option.logprob >= right.logprob for option in others)
     chosen = right if rank == 1 else best
-    return Ranked(rank, len(options), right.logprob - best.logprob, chosen.text)
+    return RightRank(rank, len(options), right.logprob - best.logprob, chosen.text)
 
 
 class Belief(NamedTuple):
@@ -69,7 +69,7 @@ class Belief(NamedTuple):
     """Whether the right option has the same probability as the best wrong one."""
 
 
-def belief(options: Sequence[Option]) -> Belief:
+def belief(options: Sequence[ScoredOption]) -> Belief:
     """The softmax of the log-probabilities, its score, and whether the first, right option is tied
     with the best wrong one.
     """
@@ -81,7 +81,7 @@ def belief(options: Sequence[Option]) -> Belief:
 
 
 def choice_verdict(
-    options: Sequence[Option], target: Target, accept: Sequence[str], form: AnswerForm
+    options: Sequence[ScoredOption], target: Target, accept: Sequence[str], form: AnswerForm
 ) -> Verdict:
     """The verdict: correct at rank 1. Its answer is the most probable option, so that errors and
     similarity are those of a reply that says it. Never raises, whatever text an option is.

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
 
-class Found(NamedTuple):
+class FoundAnswer(NamedTuple):
     """An answer on a line, which is `line[start:end]`."""
 
     value: int | float | str
@@ -208,7 +208,7 @@ def _from_words(words: list[str], previous: str) -> int | str:
     return "a number in words beyond a hundred"
 
 
-def _numbers(line: str, kind: _Kind) -> list[Found]:
+def _numbers(line: str, kind: _Kind) -> list[FoundAnswer]:
     """All numbers on the line, also unreadable ones, which have the reason in place of the value;
     stops after `MOST_FOUND` + 1.
     """
@@ -216,7 +216,7 @@ def _numbers(line: str, kind: _Kind) -> list[Found]:
     texts = [*(token[0] for token in tokens), ""]
     starts = [*(token.start() for token in tokens), len(line)]
     ends = [*(token.end() for token in tokens), 0]
-    numbers: list[Found] = []
+    numbers: list[FoundAnswer] = []
     following = 0
     while following < len(tokens) and len(numbers) <= MOST_FOUND:
         first, following = following, following + 1
@@ -243,7 +243,7 @@ def _numbers(line: str, kind: _Kind) -> list[Found]:
         value = _from_words(words, previous) if in_words else kind.read(words[0])
         if sign == "-" and not isinstance(value, str):
             value = -value
-        numbers.append(Found(spoilt or value, start, end))
+        numbers.append(FoundAnswer(spoilt or value, start, end))
     return numbers
 
 
@@ -335,7 +335,7 @@ def _without_remark(remark: re.Match[str]) -> str:
     return remark[0] if keeps else remark[1] + " " * len(remark[2])
 
 
-def in_a_row(line: str, found: Sequence[Found]) -> bool:
+def in_a_row(line: str, found: Sequence[FoundAnswer]) -> bool:
     """Whether the numbers or symbols `found` are a list, rather than one answer given twice."""
     between = (line[left.end : right.start] for left, right in pairwise(found))
     return any(
@@ -349,7 +349,7 @@ def is_denied(line: str, start: int, end: int) -> bool:
     return bool(before or DENIED_AFTER.match(line, end))
 
 
-def _is_pronoun(line: str, number: Found) -> bool:
+def _is_pronoun(line: str, number: FoundAnswer) -> bool:
     if line[number.start : number.end].lower() != "one":
         return False
     before = max(0, number.start - 2 * _WINDOW), number.start
@@ -360,7 +360,7 @@ def _is_pronoun(line: str, number: Found) -> bool:
     return not leads or bool(_WORD.search(line, number.end))
 
 
-def _is_idiom(line: str, number: Found) -> bool:
+def _is_idiom(line: str, number: FoundAnswer) -> bool:
     """Whether a number counts nothing: `this one`, `an easy one`, `in line 12 is <7>`."""
     word, end = line[number.start : number.end].lower(), number.end
     before = max(0, number.start - _WINDOW), number.start
@@ -373,7 +373,7 @@ def _is_idiom(line: str, number: Found) -> bool:
     return bool(is_way or _BESIDE_ONE.search(line, *before) or _AFTER_ONE.match(line, end))
 
 
-def _compete(line: str, kind: _Kind, *, own_line: bool) -> list[Found] | str:
+def _compete(line: str, kind: _Kind, *, own_line: bool) -> list[FoundAnswer] | str:
     """The numbers that could be the line's answer, or why there is none."""
     line = _REMARK.sub(_without_remark, line)
     numbers = _numbers(line, kind)
@@ -398,14 +398,14 @@ def _compete(line: str, kind: _Kind, *, own_line: bool) -> list[Found] | str:
     ]
 
 
-def _without_stop(line: str, numbers: list[Found]) -> re.Match[str] | None:
+def _without_stop(line: str, numbers: list[FoundAnswer]) -> re.Match[str] | None:
     """The space before the next sentence, where no full stop ends the first: `6  Bob has 6 …`."""
     until = numbers[1].start if len(numbers) > 1 else len(line)
     gap = _WIDE_GAP.match(line, numbers[0].end)
     return gap if gap and not _TWO_RESULTS.search(line, gap.end(), until) else None
 
 
-def integer(line: str, *, own_line: bool) -> Found | str:
+def integer(line: str, *, own_line: bool) -> FoundAnswer | str:
     """The integer on a line, or why there is none; see the module's docstring.
 
     `own_line` is false for the rest of a line after the answer phrase.
@@ -413,13 +413,13 @@ def integer(line: str, *, own_line: bool) -> Found | str:
     return _only_number(line, _INTEGER, own_line=own_line)
 
 
-def decimal(line: str, *, own_line: bool) -> Found | str:
+def decimal(line: str, *, own_line: bool) -> FoundAnswer | str:
     """The decimal number on a line, or why there is none; see `integer`."""
     found = _only_number(_TIMES_TEN.sub(_with_exponent, line), _NUMBER, own_line=own_line)
     return found if isinstance(found, str) else found._replace(value=float(found.value))
 
 
-def _only_number(line: str, kind: _Kind, *, own_line: bool) -> Found | str:
+def _only_number(line: str, kind: _Kind, *, own_line: bool) -> FoundAnswer | str:
     lead = (BULLETS if own_line else _ARROW).match(line)
     skipped = lead.end() if lead else 0
     if own_line and LIST_ITEM.match(line, skipped):

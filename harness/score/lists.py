@@ -25,7 +25,7 @@ from .alternatives import changed_characters, changed_items
 from .answer_type import AnswerType
 from .choices import NEGATION
 from .extraction import FIRST, SENTENCE_END, Extracted, from_start, text_alone
-from .integers import MOST_DIGITS, Found, decimal
+from .integers import MOST_DIGITS, FoundAnswer, decimal
 from .markup import SOLID, readings, undress
 from .normal_form import tidy
 from .unspaced import POLITE_END
@@ -188,7 +188,7 @@ def _list_of(text: str, place: tuple[int, int], opened: str, form: AnswerForm) -
         return Extracted(None, why="nothing after the answer phrase")
     as_written = [_items_of(text, *layer, form) for layer in layers]
     dressed = tuple(
-        Found(_joint(form).join(items), *layer)
+        FoundAnswer(_joint(form).join(items), *layer)
         for items, layer in zip(as_written, layers, strict=True)
     )
     items = map(_plain, _without_and(as_written[-1]))
@@ -233,7 +233,7 @@ class List(AnswerType):
 
     def compare(self, read: Extracted, reply: str, targets: Targets, form: AnswerForm) -> Verdict:
         target = _items(str(targets[0]), form)
-        said = [Found(str(read.value), read.start, read.end), *reversed(read.dressed)]
+        said = [FoundAnswer(str(read.value), read.start, read.end), *reversed(read.dressed)]
         if _separator(form) == _COMMA and _WIDE_COMMA.search(str(read.value)):
             said += [
                 one._replace(value=_WIDE_COMMA.sub(_joint(form), str(one.value))) for one in said
@@ -282,7 +282,7 @@ def _as_known(items: list[str], known: set[str]) -> list[str]:
     return [_plain(item, known) for item in items]
 
 
-def _verdict_on_items(said: Found, target: Sequence[str], form: AnswerForm) -> Verdict:
+def _verdict_on_items(said: FoundAnswer, target: Sequence[str], form: AnswerForm) -> Verdict:
     text = str(said.value)
     known = set(target)
     written = _as_known(text.split(_joint(form)), known)

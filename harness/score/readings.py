@@ -40,7 +40,7 @@ _NEAR = 80
 """Characters beside a right answer in which the next word is looked for."""
 
 
-class Reading(IntEnum):
+class Recount(IntEnum):
     """How else a reply can be counted."""
 
     AS_JUDGED = 0
@@ -59,25 +59,25 @@ def reading_of(
     answer: AnswerForm,
     targets: Sequence[Target],
     repeated: object = None,
-) -> Reading:
+) -> Recount:
     """How else the reply can be counted. `targets` are all right answers, and `repeated` is the
     symbol that the row repeats, if it does.
     """
     cause = verdict.outcome.about.cause
     if cause is None:
-        return Reading.AS_JUDGED
+        return Recount.AS_JUDGED
     if cause is Cause.SIGHT:
         is_inside = has_right_answer(reply, verdict, answer, targets)
-        return Reading.MAY_BE_RIGHT if is_inside else Reading.AS_JUDGED
+        return Recount.MAY_BE_RIGHT if is_inside else Recount.AS_JUDGED
     if cause is Cause.ROOM:
         text = nfc(without_thoughts(reply)).strip()
         lost = _is_lost_loop(text, repeated) or _has_left(text, answer, targets)
-        return Reading.AS_JUDGED if lost else Reading.LEFT_OUT
+        return Recount.AS_JUDGED if lost else Recount.LEFT_OUT
     if cause is not Cause.FORM:
-        return Reading.LEFT_OUT
+        return Recount.LEFT_OUT
     text = without_markup(nfc(without_thoughts(own_turn(reply, answer, targets))))
     is_named = TYPES[answer.type].is_named(text, targets, answer)
-    return Reading.MAY_BE_RIGHT if is_named else Reading.UNREAD
+    return Recount.MAY_BE_RIGHT if is_named else Recount.UNREAD
 
 
 def has_right_answer(

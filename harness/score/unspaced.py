@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from itertools import islice
 
-from .integers import Found
+from .integers import FoundAnswer
 from .markup import UNSPACED
 
 _IS = rf"(?:は|是|为|為|은|는|(?<=[{UNSPACED}])[:：])[\s:：、,，]*+"
@@ -38,7 +38,7 @@ _SYMBOL = re.compile(
 _LONGEST = 60
 
 
-def said_symbol(line: str, start: int, end: int) -> Found | str | None:
+def said_symbol(line: str, start: int, end: int) -> FoundAnswer | str | None:
     """The symbol that a sentence says between `start` and `end`, why there is none, or `None` if
     these are no such sentence.
 
@@ -53,9 +53,9 @@ def said_symbol(line: str, start: int, end: int) -> Found | str | None:
     if said is None:
         return None
     return (
-        Found(said["latin"], *said.span("latin"))
+        FoundAnswer(said["latin"], *said.span("latin"))
         if said["latin"]
-        else Found(said["own"], start, end)
+        else FoundAnswer(said["own"], start, end)
     )
 
 

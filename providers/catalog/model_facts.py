@@ -31,7 +31,7 @@ Forecasts use this assumption.
 _Share = Annotated[float, Field(gt=0, le=1)]
 
 
-class Listed(BaseModel):
+class ListedPrices(BaseModel):
     """US dollars per million tokens."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -50,12 +50,12 @@ class Listed(BaseModel):
         return Rates(self.input, read, write, self.output, self.output)
 
 
-class PriceList(Listed):
+class PriceList(ListedPrices):
     """The prices of one model, as they are written in a file."""
 
     as_of: date
     """Date of the prices."""
-    above: Mapping[PositiveInt, Listed] = {}
+    above: Mapping[PositiveInt, ListedPrices] = {}
     """Tokens -> the prices of all tokens of a request whose prompt has more tokens."""
     batch: _Share | None = None
     flex: _Share | None = None

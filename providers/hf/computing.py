@@ -90,7 +90,7 @@ class Computing:
         free, _ = torch.cuda.mem_get_info(self.device)
         return int(free * _GPU_SHARE)
 
-    def begin(self, rows: Sequence[Sequence[int]]) -> tuple[Any, Batch]:
+    def begin(self, rows: Sequence[Sequence[int]]) -> tuple[Any, CachedBatch]:
         """(B, V) logits after the last token of each row, and the batch that goes on from there.
         Shorter rows are padded on the left, where nothing attends.
         """
@@ -100,7 +100,7 @@ class Computing:
         for place, row in enumerate(rows):
             ids[place, longest - len(row) :] = torch.tensor(list(row))
             mask[place, longest - len(row) :] = 1
-        batch = Batch(self, mask.to(self.device))
+        batch = CachedBatch(self, mask.to(self.device))
         return batch.go_on(ids.to(self.device), last=1)[:, -1], batch
 
     def forward(self, ids: Any, mask: Any, past: Any, last: int) -> tuple[Any, Any]:
@@ -119,7 +119,7 @@ class Computing:
         return output.logits[:, -last:].float(), getattr(output, "past_key_values", None)
 
 
-class Batch:
+class CachedBatch:
     """Rows with their keys and values; ids and masks are tensors on the device of the model."""
 
     def __init__(self, computing: Computing, mask: Any) -> None:

@@ -34,7 +34,7 @@ class Wish:
 
 
 @dataclass(slots=True)
-class Generated:
+class GeneratedTokens:
     """A reply as tokens."""
 
     ids: list[int] = field(default_factory=list)
@@ -54,7 +54,7 @@ def generate(
     logprobs: bool = False,
     most_probable: int = 0,
     should_stop: Callable[[], bool] = lambda: False,
-) -> Iterator[tuple[int, Generated]]:
+) -> Iterator[tuple[int, GeneratedTokens]]:
     """Place and reply of each wish, as it ends. `most_probable` tokens go along with each token.
 
     Raises:
@@ -63,7 +63,7 @@ def generate(
     with torch.inference_mode():
         logits, batch = computing.begin([wish.ids for wish in wishes])
         places = list(range(len(wishes)))
-        replies = [Generated() for _ in wishes]
+        replies = [GeneratedTokens() for _ in wishes]
         while True:
             if should_stop():
                 raise StoppedError
@@ -105,7 +105,7 @@ def _choose(logits: Any, wishes: Sequence[Wish]) -> list[int]:
 
 
 def _note(
-    logits: Any, chosen: Sequence[int], replies: Sequence[Generated], most_probable: int
+    logits: Any, chosen: Sequence[int], replies: Sequence[GeneratedTokens], most_probable: int
 ) -> None:
     """Adds the log-probabilities of the chosen tokens of (B, V) logits to the replies."""
     values = torch.log_softmax(logits, dim=-1)

@@ -19,9 +19,9 @@ from eyechart.providers.base import (
 from eyechart.providers.documents import until_stop
 from eyechart.providers.halving import Halving, StoppedError, is_out_of_memory
 from eyechart.providers.hf.computing import Computing
-from eyechart.providers.hf.generating import Generated, Wish, generate
-from eyechart.providers.hf.prompts import Prompts
-from eyechart.providers.hf.scoring import Choice, score
+from eyechart.providers.hf.generating import GeneratedTokens, Wish, generate
+from eyechart.providers.hf.prompts import ChatPrompts
+from eyechart.providers.hf.scoring import TokenChoice, score
 from eyechart.providers.likelihood import scored_reply
 from eyechart.providers.model_files import check_ids, one_line
 from eyechart.providers.one_thread import Job
@@ -41,7 +41,7 @@ class _Chosen:
     """A job with the tokens of its options."""
 
     job: Job
-    choice: Choice
+    choice: TokenChoice
 
 
 class HfModel:
@@ -50,7 +50,7 @@ class HfModel:
     def __init__(
         self,
         model: Any,
-        prompts: Prompts,
+        prompts: ChatPrompts,
         name: str,
         settings: ModelSettings,
         *,
@@ -119,7 +119,7 @@ class HfModel:
         """Raises `PromptOverflowError` if the prompt with an option is longer than the window."""
         before, tails = self._prompts.option_ids(job.request)
         check_ids([*before, *(one for tail in tails for one in tail)], self._computing.vocabulary)
-        choice, window = Choice(before, tails), self._computing.window
+        choice, window = TokenChoice(before, tails), self._computing.window
         if window is not None and choice.tokens > window:
             raise self._overflow(choice.tokens - 1, window)
         return _Chosen(job, choice)
@@ -189,7 +189,7 @@ class HfModel:
             return lambda _ids: False
         return lambda ids: until_stop(self._prompts.decoded(ids), request.prompt) is not None
 
-    def _reply(self, one: _Asked, generated: Generated) -> Reply:
+    def _reply(self, one: _Asked, generated: GeneratedTokens) -> Reply:
         text = self._prompts.decoded(generated.ids)
         if not self._prompts.is_chat:
             cut = until_stop(text, one.job.request.prompt)
@@ -221,7 +221,7 @@ class HfModel:
             usage = Usage(len(one.choice.before), sum(map(len, one.choice.tails)))
             one.job.settle(scored_reply(one.job.request, logprobs, usage=usage, model=self._name))
 
-    def _logprobs(self, choices: Sequence[Choice]) -> list[list[list[float]]]:
+    def _logprobs(self, choices: Sequence[TokenChoice]) -> list[list[list[float]]]:
         """The log-probabilities of all options. A single choice with too many for one batch goes in
         parts, and its beginning is computed for each.
         """
@@ -231,7 +231,7 @@ class HfModel:
             return score(self._computing, choices)
         found: list[list[float]] = []
         for start in range(0, len(first.tails), rows):
-            part = Choice(first.before, first.tails[start : start + rows])
+            part = TokenChoice(first.before, first.tails[start : start + rows])
             found += score(self._computing, [part])[0]
         return [found]
 

@@ -14,7 +14,7 @@ from eyechart.providers.model_files import check_rendered, rendering, tokenizing
 from eyechart.providers.naming import named
 
 
-class Prompts:
+class ChatPrompts:
     """A tokenizer with its chat template. A tokenizer without one has texts to continue."""
 
     def __init__(self, tokenizer: Any, place: Path, settings: ModelSettings) -> None:

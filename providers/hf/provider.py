@@ -28,7 +28,7 @@ from eyechart.providers.one_thread import Job, OneThread, check_limit
 
 if TYPE_CHECKING:
     from eyechart.providers.hf.model import HfModel
-    from eyechart.providers.hf.prompts import Prompts
+    from eyechart.providers.hf.prompts import ChatPrompts
 
 Load: TypeAlias = Callable[[ModelFiles, ModelSettings], Any]
 _PATIENCE_S = 10.0
@@ -70,7 +70,7 @@ class HfProvider:
         self._thread = OneThread(name, self._answer, self._failed)
         self._loading = threading.Lock()
         self._tokenizer: Any = None
-        self._prompts: Prompts | None = None
+        self._prompts: ChatPrompts | None = None
         self._model: HfModel | None = None
         self._facts: dict[str, object] | None = None
 
@@ -118,15 +118,15 @@ class HfProvider:
             }
         return self._facts
 
-    def _load_prompts(self) -> Prompts:
+    def _load_prompts(self) -> ChatPrompts:
         """The tokenizer, loaded on the first call; raises `SetupError` if it cannot be."""
         from eyechart.providers.hf.loading import load_tokenizer  # noqa: PLC0415  imports torch
-        from eyechart.providers.hf.prompts import Prompts  # noqa: PLC0415
+        from eyechart.providers.hf.prompts import ChatPrompts  # noqa: PLC0415
 
         with self._loading:
             if self._prompts is None:
                 self._tokenizer = load_tokenizer(self._files, self._settings)
-                self._prompts = Prompts(self._tokenizer, self._files.place, self._settings)
+                self._prompts = ChatPrompts(self._tokenizer, self._files.place, self._settings)
                 if self._prompts.lacks_template:
                     self._settings.notify(
                         f"{self._name} has no chat template, so its prompts are texts to continue, "

@@ -18,7 +18,7 @@ from eyechart.harness.analysis.judged_run import JudgedCondition, JudgedRun, rea
 from eyechart.harness.satellites.recorded.fields import Columns
 from eyechart.harness.satellites.recorded.reader import ImportRequest
 from eyechart.harness.satellites.recorded.recorder import import_recorded
-from eyechart.harness.satellites.recorded.rows import Rows
+from eyechart.harness.satellites.recorded.rows import RecordedRows
 from eyechart.harness.satellites.recorded.sources import given_files
 from eyechart.harness.score.outcomes import OUTCOMES
 from eyechart.harness.settings.judging import THRESHOLD
@@ -126,7 +126,7 @@ def _imported(
             at=AT,
             command="python -m results.recorded",
         )
-        with Rows(given_files(request.files, print)) as kept:
+        with RecordedRows(given_files(request.files, print)) as kept:
             imported = import_recorded(request, kept, _no_batches, print)
         assert not imported.problems, imported.problems[:3]
         yield from _conditions(read_run(request.folder), part)

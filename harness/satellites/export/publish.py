@@ -14,7 +14,7 @@ from functools import partial
 from pathlib import Path
 from typing import cast, get_args
 
-from eyechart.harness.analysis.details import Prompts, RunDetails, prompts_of, read_details
+from eyechart.harness.analysis.details import RemadePrompts, RunDetails, prompts_of, read_details
 from eyechart.harness.cli.readable import each_readable
 from eyechart.harness.cli.terminal import echo, warn
 from eyechart.harness.errors import COMPLETE, INCOMPLETE, IncompleteError, JournalError, UsageError
@@ -143,7 +143,7 @@ def read_publisher(
     )
 
 
-def _prompts(publishable: Publishable, tasks: str, *, run_kept_code: bool) -> Prompts:
+def _prompts(publishable: Publishable, tasks: str, *, run_kept_code: bool) -> RemadePrompts:
     prompts = prompts_of(publishable.run, tasks, run_kept_code=run_kept_code)
     if prompts.task is None:
         remedy = prompts.remedy or f"name its file with {named('tasks')}"
@@ -154,7 +154,9 @@ def _prompts(publishable: Publishable, tasks: str, *, run_kept_code: bool) -> Pr
     return prompts
 
 
-def _write_record(evaluation: Evaluation, output: Path, prompts: Prompts | None) -> list[Path]:
+def _write_record(
+    evaluation: Evaluation, output: Path, prompts: RemadePrompts | None
+) -> list[Path]:
     """Writes the files of one run; returns their paths.
 
     Raises:
@@ -176,7 +178,7 @@ def _write_record(evaluation: Evaluation, output: Path, prompts: Prompts | None)
     return written
 
 
-def _write_samples(evaluation: Evaluation, path: Path, prompts: Prompts) -> dict[str, object]:
+def _write_samples(evaluation: Evaluation, path: Path, prompts: RemadePrompts) -> dict[str, object]:
     """Writes the samples; returns the record's reference to their file."""
     run = evaluation.publishable.run
     run_details = RunDetails(run, read_details(run), run.manifest.model)
@@ -199,7 +201,7 @@ def _write_samples(evaluation: Evaluation, path: Path, prompts: Prompts) -> dict
     }
 
 
-def _prompt_texts(run_details: RunDetails, prompts: Prompts) -> Iterator[str]:
+def _prompt_texts(run_details: RunDetails, prompts: RemadePrompts) -> Iterator[str]:
     """The prompt of each detail; raises `UsageError` if one is unknown or was another one."""
     for detail, prompt in zip(run_details.details, prompts.of(run_details), strict=True):
         if prompt is None:

@@ -15,7 +15,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, cast
 
-from eyechart.harness.satellites.ray.rows import Asked, Back, read_table, tables
+from eyechart.harness.satellites.ray.rows import ResultRow, SampleRow, read_table, tables
 from eyechart.providers.base import SetupError, StopRunError, install
 from eyechart.providers.naming import named
 from eyechart.providers.secrets import redact
@@ -140,8 +140,8 @@ class Cluster:
             self._ray.kill(remote)
 
     async def answers(
-        self, asked: Iterable[Asked], pipeline: Callable[[Any], Any]
-    ) -> AsyncIterator[list[Back]]:
+        self, asked: Iterable[SampleRow], pipeline: Callable[[Any], Any]
+    ) -> AsyncIterator[list[ResultRow]]:
         """The results of the samples, block by block as blocks finish, in any order. `pipeline`
         makes the dataset of results from that of the samples.
 
@@ -149,11 +149,11 @@ class Cluster:
             JobError: the job ended before all results came back.
             StopRunError: a result is not one that our workers send.
         """
-        arrived: asyncio.Queue[list[Back] | BaseException | None] = asyncio.Queue()
+        arrived: asyncio.Queue[list[ResultRow] | BaseException | None] = asyncio.Queue()
         loop = asyncio.get_running_loop()
         blocks = [self._ray.put(table) for table in tables(asked)]
 
-        def give(item: list[Back] | BaseException | None) -> None:
+        def give(item: list[ResultRow] | BaseException | None) -> None:
             with suppress(RuntimeError):  # the loop has ended
                 loop.call_soon_threadsafe(arrived.put_nowait, item)
 

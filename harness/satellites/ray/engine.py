@@ -23,7 +23,7 @@ from eyechart.harness.run.room import Room
 from eyechart.harness.run.task_run import TaskRun
 from eyechart.harness.satellites.ray.cluster import Cluster, JobError
 from eyechart.harness.satellites.ray.fleet import Fleet, connect
-from eyechart.harness.satellites.ray.rows import Asked, Back, Job
+from eyechart.harness.satellites.ray.rows import ClusterJob, ResultRow, SampleRow
 from eyechart.harness.settings.ray_options import RayOptions
 from eyechart.providers.base import ModelSettings, StopRunError
 from eyechart.providers.registry import ModelName
@@ -95,8 +95,8 @@ class RayEngine:
         self, runs: Sequence[TaskRun], cluster: Cluster, fleet: Fleet, stopped: FirstStops
     ) -> list[TaskRun]:
         """Asks the first samples of each run; the runs that go on."""
-        job = Job(
-            Asked(number, sample, run.room.tokens(sample.prompt, answer))
+        job = ClusterJob(
+            SampleRow(number, sample, run.room.tokens(sample.prompt, answer))
             for number, run in enumerate(runs)
             for sample, answer in run.first_samples(WORTH_A_JOB)
         )
@@ -142,7 +142,7 @@ class RayEngine:
         with _Shown(runs, self._asking.display) as shown:
             try:
                 while True:
-                    job = Job(islice(samples, MOST_SAMPLES))
+                    job = ClusterJob(islice(samples, MOST_SAMPLES))
                     try:
                         async for block in cluster.answers(job, fleet.pipeline):
                             job.back += sum(self._take(runs, job, back) for back in block)
@@ -164,7 +164,7 @@ class RayEngine:
                 for run in runs:
                     run.end()
 
-    def _take(self, runs: Sequence[TaskRun], job: Job, back: Back) -> bool:
+    def _take(self, runs: Sequence[TaskRun], job: ClusterJob, back: ResultRow) -> bool:
         """Writes and charges the result of a sample; returns whether it is new."""
         record = back.record
         if record is None:
@@ -178,11 +178,11 @@ class RayEngine:
             self._asking.budget.requests += samples
 
     @staticmethod
-    def _samples(runs: Sequence[TaskRun]) -> Iterator[Asked]:
+    def _samples(runs: Sequence[TaskRun]) -> Iterator[SampleRow]:
         """The pending samples of all runs, one run after another."""
         for number, run in enumerate(runs):
             for sample, max_tokens in run.samples():
-                yield Asked(number, sample, max_tokens)
+                yield SampleRow(number, sample, max_tokens)
 
 
 class _Shown:

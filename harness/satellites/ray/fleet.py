@@ -18,13 +18,13 @@ from eyechart.harness.satellites.ray.rows import (
     MAX_TOKENS,
     RUN,
     SAMPLE,
-    Asked,
-    Back,
+    ResultRow,
+    SampleRow,
     read_asked,
     read_stop,
     row_of,
 )
-from eyechart.harness.satellites.ray.worker import Facts, Order, Worker
+from eyechart.harness.satellites.ray.worker import FactsActor, Worker, WorkerSetup
 from eyechart.harness.settings.ray_options import RayOptions
 from eyechart.harness.spec import exact_json
 from eyechart.providers.base import ModelSettings, Request, StopRunError
@@ -40,7 +40,7 @@ class Workers:
     """Processes that each open the model's provider and ask; vLLM has engines instead."""
 
     cluster: Cluster
-    order: Order
+    order: WorkerSetup
     number: int
     gpus: float
     """Number of GPUs of one worker."""
@@ -66,7 +66,7 @@ class Workers:
 
     async def _call(self, kind: Any, method: str, *arguments: Any) -> Any:
         """A worker's answer in JSON, checked to be of the type `kind`."""
-        said = await self.cluster.call(Facts, self.order, method, *arguments, gpus=self.gpus)
+        said = await self.cluster.call(FactsActor, self.order, method, *arguments, gpus=self.gpus)
         try:
             read = msgspec.convert(exact_json.loads(said), dict[str, Any])
             if "stop" in read:
@@ -98,7 +98,7 @@ class VllmEngines:
     """Engines of vLLM, through Ray Data's own batch inference."""
 
     cluster: Cluster
-    order: Order
+    order: WorkerSetup
     offline: OfflineVllm
     number: int
 
@@ -175,7 +175,7 @@ def connect(
         number = options.workers or max(1, gpus // offline.workers)
     else:
         number = options.workers or (gpus if on_gpu else cluster.nodes)
-    order = Order.of(name, settings, limits, workers=number, seed=seed, room=room)
+    order = WorkerSetup.of(name, settings, limits, workers=number, seed=seed, room=room)
     if offline is not None:
         return cluster, VllmEngines(cluster, order, offline, number)
     return cluster, Workers(cluster, order, number, float(on_gpu))
@@ -205,9 +205,9 @@ class _Exchange:
         reply = self.plan.reply(row, request)
         seconds = float(row["time_taken_llm"])
         record = answered(asked.sample, reply, attempts=1, latency_s=seconds, seed=request.seed)
-        return row_of(Back(asked.run, record))
+        return row_of(ResultRow(asked.run, record))
 
-    def _request(self, asked: Asked) -> Request:
+    def _request(self, asked: SampleRow) -> Request:
         return request_of(
             asked.sample, asked.max_tokens, self.temperature, self.seed, api=self.plan.settings.api
         )
@@ -220,4 +220,4 @@ class _Exchange:
         if not why:
             return {name: row[name] for name in ("run", "record", "stop")}
         asked = read_asked({name: row[name] for name in (RUN, SAMPLE, MAX_TOKENS)})
-        return row_of(Back(asked.run, failed(asked.sample, self.plan.error(why), attempts=1)))
+        return row_of(ResultRow(asked.run, failed(asked.sample, self.plan.error(why), attempts=1)))

@@ -51,7 +51,7 @@ _IDENTITY = (
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class SampleRow:
     """A sample that goes to the cluster."""
 
     run: int
@@ -60,7 +60,7 @@ class Asked:
 
 
 @dataclass(frozen=True, slots=True)
-class Back:
+class ResultRow:
     """The result of a sample: its record, or the error that ends the run."""
 
     run: int
@@ -68,9 +68,9 @@ class Back:
     stop: ProviderError | None = None
 
 
-def tables(asked: Iterable[Asked]) -> Iterator[pa.Table]:
+def tables(asked: Iterable[SampleRow]) -> Iterator[pa.Table]:
     """The blocks of the samples, in order, since neighbours in a plan share prefixes."""
-    block: list[Asked] = []
+    block: list[SampleRow] = []
     for one in asked:
         block.append(one)
         if len(block) == BLOCK:
@@ -80,38 +80,38 @@ def tables(asked: Iterable[Asked]) -> Iterator[pa.Table]:
         yield _table(block)
 
 
-def _table(block: Sequence[Asked]) -> pa.Table:
+def _table(block: Sequence[SampleRow]) -> pa.Table:
     import pyarrow as pa  # noqa: PLC0415  comes with Ray
 
     schema = {RUN: pa.int64(), SAMPLE: pa.binary(), MAX_TOKENS: pa.int64()}
     return pa.Table.from_pylist([row_of_asked(one) for one in block], pa.schema(schema))
 
 
-def row_of_asked(asked: Asked) -> dict[str, Any]:
+def row_of_asked(asked: SampleRow) -> dict[str, Any]:
     fields = msgspec.to_builtins(asked.sample, enc_hook=encode_condition)
     return {RUN: asked.run, SAMPLE: exact_json.dumps(fields), MAX_TOKENS: asked.max_tokens}
 
 
-def read_asked(row: Mapping[str, Any]) -> Asked:
+def read_asked(row: Mapping[str, Any]) -> SampleRow:
     """The sample in a row, for a worker; raises `ValueError` if there is none."""
     fields = exact_json.loads(row[SAMPLE])
     sample = msgspec.convert(fields, Sample, dec_hook=decode_condition)
-    return Asked(int(row[RUN]), sample, int(row[MAX_TOKENS]))
+    return SampleRow(int(row[RUN]), sample, int(row[MAX_TOKENS]))
 
 
-def row_of(back: Back) -> dict[str, Any]:
+def row_of(back: ResultRow) -> dict[str, Any]:
     record = b"" if back.record is None else encode(back.record)
     return {RUN: back.run, RECORD: record, STOP: "" if back.stop is None else stop_text(back.stop)}
 
 
-def back_table(answers: Sequence[Back]) -> pa.Table:
+def back_table(answers: Sequence[ResultRow]) -> pa.Table:
     import pyarrow as pa  # noqa: PLC0415  comes with Ray
 
     schema = {RUN: pa.int64(), RECORD: pa.binary(), STOP: pa.string()}
     return pa.Table.from_pylist([row_of(back) for back in answers], pa.schema(schema))
 
 
-def read_table(table: pa.Table) -> list[Back]:
+def read_table(table: pa.Table) -> list[ResultRow]:
     """The results in a table.
 
     Raises:
@@ -130,11 +130,11 @@ def read_table(table: pa.Table) -> list[Back]:
     return [read_back(row) for row in table.select(list(kinds)).to_pylist()]
 
 
-def read_back(row: Mapping[str, Any]) -> Back:
+def read_back(row: Mapping[str, Any]) -> ResultRow:
     """The result in a row; raises `StopRunError` if it is neither a record nor an error."""
     try:
         run, record, stop = int(row[RUN]), row[RECORD], row[STOP]
-        return Back(run, None, read_stop(stop)) if stop else Back(run, decode(record))
+        return ResultRow(run, None, read_stop(stop)) if stop else ResultRow(run, decode(record))
     except (TypeError, ValueError) as error:
         raise _unsound(f"a row without a record ({error})") from error
 
@@ -150,18 +150,18 @@ def read_stop(text: str) -> ProviderError:
     return _ERRORS.get(name, StopRunError)(" ".join(message.split())[:_STOP_CHARS])
 
 
-class Job:
+class ClusterJob:
     """The samples of a job, with the marks that their records must have, and how many were sent and
     came back.
     """
 
-    def __init__(self, samples: Iterator[Asked]) -> None:
+    def __init__(self, samples: Iterator[SampleRow]) -> None:
         self._samples = samples
         self._marks: set[int] = set()
         self.sent = 0
         self.back = 0
 
-    def __iter__(self) -> Iterator[Asked]:
+    def __iter__(self) -> Iterator[SampleRow]:
         for asked in self._samples:
             self.sent += 1
             self._marks.add(_mark(asked.run, record_of(asked.sample, reply="")))

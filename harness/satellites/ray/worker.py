@@ -14,7 +14,13 @@ from eyechart.harness.run.event_loop import loop_factory
 from eyechart.harness.run.limiter import RateLimiter
 from eyechart.harness.run.limits import RunLimits
 from eyechart.harness.run.room import Room
-from eyechart.harness.satellites.ray.rows import Asked, Back, back_table, read_asked, stop_text
+from eyechart.harness.satellites.ray.rows import (
+    ResultRow,
+    SampleRow,
+    back_table,
+    read_asked,
+    stop_text,
+)
 from eyechart.harness.spec import Sample, exact_json
 from eyechart.providers.base import ModelSettings, Provider, ProviderError
 from eyechart.providers.registry import ModelName, open_model
@@ -27,7 +33,7 @@ _Result = TypeVar("_Result")
 
 
 @dataclass(frozen=True, slots=True)
-class Order:
+class WorkerSetup:
     """The task of a worker: which model it opens, and how it asks."""
 
     name: ModelName
@@ -49,7 +55,7 @@ class Order:
         workers: int,
         seed: int,
         room: Room,
-    ) -> Order:
+    ) -> WorkerSetup:
         """The order for one of `workers`, which divide the rates of the command."""
         share = replace(
             limits,
@@ -67,7 +73,7 @@ def _ignore(_line: str) -> None:
 class OpenModel:
     """A model that is opened on first use, with its own event loop."""
 
-    def __init__(self, order: Order) -> None:
+    def __init__(self, order: WorkerSetup) -> None:
         self._order = order
         self._loop: asyncio.AbstractEventLoop | None = None
         self._provider: Provider | None = None
@@ -85,13 +91,13 @@ class OpenModel:
             self._loop.run_until_complete(self._provider.aclose())
 
 
-class Facts:
+class FactsActor:
     """An actor that answers questions about the model, since only workers may have room for it.
 
     Its answers are JSON: `value`, or `stop` with the error. Ray would wrap an error that is raised.
     """
 
-    def __init__(self, order: Order) -> None:
+    def __init__(self, order: WorkerSetup) -> None:
         self._model = OpenModel(order)
 
     def facts(self) -> bytes:
@@ -113,7 +119,7 @@ class Facts:
 class Worker:
     """Asks blocks: Ray Data calls it with one after another."""
 
-    def __init__(self, order: Order) -> None:
+    def __init__(self, order: WorkerSetup) -> None:
         self._order = order
         self._model = OpenModel(order)
         self._room = replace(order.room, grows=False)  # the command has added its head
@@ -123,22 +129,22 @@ class Worker:
         """The rows of results. If the run must end, the last row has the error."""
         return back_table(self.answers([read_asked(row) for row in block.to_pylist()]))
 
-    def answers(self, asked: Sequence[Asked]) -> list[Back]:
+    def answers(self, asked: Sequence[SampleRow]) -> list[ResultRow]:
         """The results of a block."""
         runs = {one.sample.id: one.run for one in asked}
-        found: list[Back] = []
+        found: list[ResultRow] = []
         pairs = [(one.sample, one.max_tokens) for one in asked]
 
         def keep(record: Record) -> None:
-            found.append(Back(runs[record.id], record))
+            found.append(ResultRow(runs[record.id], record))
 
         try:
             self._model.do(lambda provider: self._ask(pairs, provider, keep))
         except ProviderError as error:
-            found.append(Back(asked[0].run, None, error))
+            found.append(ResultRow(asked[0].run, None, error))
         except Exception as error:  # noqa: BLE001  the run ends with one line, wherever it is
             line = redact(" ".join(f"{type(error).__name__}: {error}".split()))
-            found.append(Back(asked[0].run, None, ProviderError(line)))
+            found.append(ResultRow(asked[0].run, None, ProviderError(line)))
         return found
 
     async def _ask(

@@ -20,7 +20,7 @@ from eyechart.harness.satellites.recorded.agreement import agreement, print_agre
 from eyechart.harness.satellites.recorded.fields import DRAW, Columns
 from eyechart.harness.satellites.recorded.reader import Imported, ImportRequest
 from eyechart.harness.satellites.recorded.recorder import import_recorded
-from eyechart.harness.satellites.recorded.rows import Problem, Rows, Where
+from eyechart.harness.satellites.recorded.rows import RecordedRows, RowProblem, Where
 from eyechart.harness.satellites.recorded.sources import given_files
 from eyechart.harness.spec import EXAMPLES
 from eyechart.harness.task.catalogue import Task
@@ -80,14 +80,14 @@ def import_files(
         raise UsageError("--model is empty; it is the name of the model that replied")
     told: set[str] = set()
     column = "" if request.model else request.columns.named["model"]
-    with Rows(given_files(files, warn), request.where, column) as rows:
+    with RecordedRows(given_files(files, warn), request.where, column) as rows:
         models = [request.model] if request.model else rows.models
         if not models:
             raise UsageError(f"no row names a model in the column {column!r}")
         return max([_take(replace(request, model=model), rows, told) for model in models])
 
 
-def _take(request: ImportRequest, rows: Rows, told: set[str]) -> int:
+def _take(request: ImportRequest, rows: RecordedRows, told: set[str]) -> int:
     return _tell(request, import_recorded(request, rows, _batch_form, warn), told)
 
 
@@ -158,7 +158,7 @@ def _tell(request: ImportRequest, imported: Imported, told: set[str]) -> int:
     return INCOMPLETE if problems or judged_run.missing else COMPLETE
 
 
-def _told(problems: Iterable[Problem], files: Sequence[Path]) -> list[str]:
+def _told(problems: Iterable[RowProblem], files: Sequence[Path]) -> list[str]:
     """A line for each reason why rows of a file cannot be used, with the first row of each."""
     places: dict[tuple[Path, str], list[int]] = {}
     for problem in sorted(

@@ -16,7 +16,7 @@ from eyechart.harness.satellites.recorded.fields import (
     values_hash,
 )
 from eyechart.harness.satellites.recorded.forms import fields_of
-from eyechart.harness.satellites.recorded.rows import Place, Problem, Rows, Where
+from eyechart.harness.satellites.recorded.rows import RecordedRows, RowPlace, RowProblem, Where
 from eyechart.harness.spec import Settings
 from eyechart.harness.task.catalogue import Task
 from eyechart.providers.batches import BatchForm
@@ -53,14 +53,14 @@ class Imported:
     new: int = 0
     known: int = 0
     """Rows that an earlier import has taken."""
-    repeated: list[Place] = field(default_factory=list)
+    repeated: list[RowPlace] = field(default_factory=list)
     """Rows whose sample has its reply from another row of these files."""
     draw_column: str = "COLUMN"
     """The column that may number the replies to a prompt."""
     others: int = 0
     """Rows that `where` leaves out, or of other models."""
-    problems: list[Problem] = field(default_factory=list)
-    left_out: list[Place] = field(default_factory=list)
+    problems: list[RowProblem] = field(default_factory=list)
+    left_out: list[RowPlace] = field(default_factory=list)
     """Rows with an error whose reply is left out."""
     nameless: int = 0
     """Rows with a reply that name no model, where others do."""
@@ -74,7 +74,7 @@ class Reader:
     """The replies in the rows of one model, and the problems of rows without one."""
 
     def __init__(
-        self, request: ImportRequest, rows: Rows, batch_form: Callable[[], BatchForm]
+        self, request: ImportRequest, rows: RecordedRows, batch_form: Callable[[], BatchForm]
     ) -> None:
         self._request = request
         self._rows = rows
@@ -88,12 +88,12 @@ class Reader:
 
     def replies(
         self, imported: Imported, only: int | None = None
-    ) -> Iterator[tuple[Place, RecordedReply]]:
+    ) -> Iterator[tuple[RowPlace, RecordedReply]]:
         """Each reply of all files, or of one, with its place; counts the other rows."""
         columns, fixed = self._request.columns, dict(self._request.fixed)
         imported.problems += self._rows.problems
         for kept in self._rows.of(self._request.model, only):
-            place = Place(self._rows.files[kept.file].path, kept.number)
+            place = RowPlace(self._rows.files[kept.file].path, kept.number)
             try:
                 kept.check()
                 if not kept.is_wanted:
@@ -108,7 +108,7 @@ class Reader:
                     imported.others += 1
                     continue
             except RowError as error:
-                imported.problems.append(Problem(place, str(error)))
+                imported.problems.append(RowProblem(place, str(error)))
                 continue
             if reply.is_left_out:
                 imported.left_out.append(place)

@@ -40,7 +40,7 @@ from eyechart.harness.plan.plan import (
 from eyechart.harness.satellites.recorded.draws import Draws, Given, given_of
 from eyechart.harness.satellites.recorded.fields import DRAW, RecordedReply, RowError, RowMark
 from eyechart.harness.satellites.recorded.reader import Imported, ImportRequest, Reader
-from eyechart.harness.satellites.recorded.rows import Place, Problem, Rows
+from eyechart.harness.satellites.recorded.rows import RecordedRows, RowPlace, RowProblem
 from eyechart.harness.satellites.recorded.samples import GivenSample, SampleFinder
 from eyechart.harness.satellites.recorded.sources import GivenFile, Sources
 from eyechart.harness.spec import (
@@ -64,7 +64,7 @@ _UNKNOWN = {"temperature": None, "max_tokens": None, "api": None, "system": None
 
 
 def import_recorded(
-    request: ImportRequest, rows: Rows, batch_form: Callable[[], BatchForm], warn: Warn
+    request: ImportRequest, rows: RecordedRows, batch_form: Callable[[], BatchForm], warn: Warn
 ) -> Imported:
     """Writes the rows of the request's model into its run. `batch_form` reads lines of OpenAI's
     Batch form.
@@ -92,7 +92,7 @@ def import_recorded(
             try:
                 recorder.take(reply, place)
             except RowError as error:
-                imported.problems.append(Problem(place, str(error)))
+                imported.problems.append(RowProblem(place, str(error)))
         recorder.save(is_named=is_named)
     imported.is_unproven = finder.is_unproven
     return imported
@@ -114,7 +114,7 @@ def _nothing_usable(reader: Reader, finder: SampleFinder) -> Imported | None:
         try:
             finder.of(reply)
         except RowError as error:
-            imported.problems.append(Problem(place, str(error)))
+            imported.problems.append(RowProblem(place, str(error)))
         else:
             return None
     return imported
@@ -241,7 +241,7 @@ class _Recorder:
         self.sources.find(files, reader.marks)
         self.sources.refuse_doubtful(files, unnumbered)
 
-    def take(self, reply: RecordedReply, at: Place) -> None:
+    def take(self, reply: RecordedReply, at: RowPlace) -> None:
         """Writes the reply of the row at a place, unless it is known.
 
         Raises:

@@ -60,7 +60,7 @@ class Where:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class RowPlace:
     """A row of a file."""
 
     path: Path
@@ -71,10 +71,10 @@ class Place:
 
 
 @dataclass(frozen=True, slots=True)
-class Problem:
+class RowProblem:
     """A row that cannot be used."""
 
-    place: Place
+    place: RowPlace
     why: str
 
 
@@ -98,7 +98,7 @@ class KeptRow(NamedTuple):
             raise RowError(self.why)
 
 
-class Rows:
+class RecordedRows:
     """The rows of all files; requests of batches are no rows.
 
     A column may name the model of each row. Then the rows of a model are read without those of the
@@ -116,7 +116,7 @@ class Rows:
         """
         self.files = files
         self._where, self._column = where, column
-        self.problems: list[Problem] = []
+        self.problems: list[RowProblem] = []
         """Rows that cannot be read, or name no model where each row has one."""
         self.prompts: dict[str, str] = {}
         """Prompt of each request of a batch, by its custom_id."""
@@ -163,7 +163,7 @@ class Rows:
         path, seen = self.files[file].path, Counter[str]()
         for file_row in read_rows(path):
             if file_row.row is None:
-                self.problems.append(Problem(Place(path, file_row.number), file_row.why))
+                self.problems.append(RowProblem(RowPlace(path, file_row.number), file_row.why))
                 continue
             if is_request(file_row.row):
                 if (prompt := prompt_of_request(file_row.row)) is not None:
@@ -183,10 +183,12 @@ class Rows:
         except RowError as error:
             why = str(error)
         if self._column and is_wanted and not (model := self._model(row)):
-            self.problems.append(Problem(Place(self.files[file].path, number), self._nameless))
+            self.problems.append(
+                RowProblem(RowPlace(self.files[file].path, number), self._nameless)
+            )
             return
         if model not in self._at and holds_key(model):
-            place = Place(self.files[file].path, number)
+            place = RowPlace(self.files[file].path, number)
             raise UsageError(f"{place}: the model in the column {self._column!r} {A_KEY}")
         self._kept.seek(0, 2)
         self._at.setdefault(model, array("Q")).append(self._kept.tell())

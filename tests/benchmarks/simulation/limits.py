@@ -13,7 +13,7 @@ from eyechart.harness.analysis.curve import Floats
 from eyechart.harness.analysis.limit import MIXED
 from eyechart.harness.analysis.limits import Scored, scored_length
 from eyechart.harness.score.outcomes import Cause, Outcome
-from eyechart.harness.score.readings import Reading
+from eyechart.harness.score.readings import Recount
 from eyechart.harness.settings.judging import THRESHOLD
 from tests.benchmarks.simulation.draws import (
     CORRELATION,
@@ -95,9 +95,9 @@ def simulate(fault: Fault, setting: Setting, run: int) -> tuple[float, Scored]:
     fails = rng.random(lengths.shape) < share
     outcomes = np.where(right > 0, Outcome.CORRECT.place, Outcome.INCORRECT.place)
     outcomes = np.where(fails, fault.outcome.place, outcomes)
-    unread = np.where((right > 0) & fault.has_answer, Reading.MAY_BE_RIGHT, Reading.UNREAD)
+    unread = np.where((right > 0) & fault.has_answer, Recount.MAY_BE_RIGHT, Recount.UNREAD)
     is_unread = fault.outcome is Outcome.UNPARSED
-    readings = np.where(fails, unread if is_unread else Reading.LEFT_OUT, Reading.AS_JUDGED)
+    readings = np.where(fails, unread if is_unread else Recount.LEFT_OUT, Recount.AS_JUDGED)
     indexes, places = np.indices(lengths.shape)
     scored = Scored(
         LINES,

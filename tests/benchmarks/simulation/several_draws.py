@@ -14,7 +14,7 @@ import numpy as np
 from scipy.special import ndtr, ndtri
 
 from eyechart.harness.analysis.curve import Curve, Floats
-from eyechart.harness.analysis.draws import Rows, accuracy_interval, split_of
+from eyechart.harness.analysis.draws import ScoredRows, accuracy_interval, split_of
 from eyechart.harness.analysis.effective_length import effective_length
 from tests.benchmarks.simulation.draws import (
     CORRELATION,
@@ -81,7 +81,7 @@ def measure(case: Case, runs: int) -> Row:
         widths.append(width(found.length_ci))
         for place in range(len(LINES)):
             means = curve.correct[:, place]
-            of_line = Rows(
+            of_line = ScoredRows(
                 np.zeros(samples, np.int64), np.full(samples, float(draws)), means * draws
             )
             interval = accuracy_interval(of_line)

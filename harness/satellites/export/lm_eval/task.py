@@ -37,7 +37,7 @@ def _scoring() -> Any:
     return importlib.import_module(f"{name}.bare_text")
 
 
-class Cell(ConfigurableTask):  # type: ignore[misc]  # lm-eval brings no types
+class CellTask(ConfigurableTask):  # type: ignore[misc]  # lm-eval brings no types
     """One condition of one task at one length. The folder may be moved."""
 
     def __init__(self, config: dict[str, Any] | None = None) -> None:
