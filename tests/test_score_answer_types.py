@@ -21,7 +21,9 @@ WORD = """class Word(AnswerType):
 
     def read(self, line, form):
         word = re.search(r"[a-z]+", line.bare, re.IGNORECASE)
-        return FoundAnswer(word[0].lower(), *word.span()) if word and line.by_phrase else self.nothing
+        if word is None or not line.by_phrase:
+            return self.nothing
+        return FoundAnswer(word[0].lower(), *word.span())
 
     def wrong(self, target, form, accept):
         yield "longer", f"{target}s", None
