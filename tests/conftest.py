@@ -36,7 +36,7 @@ from eyechart.harness.run.engine import Asking
 from eyechart.harness.run.fresh import OldRuns
 from eyechart.harness.run.limits import RunLimits
 from eyechart.harness.run.run_request import RunRequest
-from eyechart.harness.spec import Settings, Spread, exact_json
+from eyechart.harness.spec import Settings, exact_json
 from eyechart.harness.task.catalogue import open_task
 from eyechart.providers import descriptors, secrets
 from eyechart.providers.base import Provider, Request
@@ -226,12 +226,17 @@ class Lab:
         """The task file of `ECHO`."""
         return self.folder / "lab" / "echo.yaml"
 
+    def with_bands(self) -> None:
+        """Makes the lines of the tasks bands."""
+        for file in (self.ones, self.plain, self.echo):
+            file.write_text(file.read_text().replace("spread: none\n", ""))
+
     def wanted(
         self,
         file: Path | None = None,
         *,
         lengths: Sequence[int] | None = None,
-        spread: Spread | None = None,
+        exact: bool = False,
         samples: int | None = None,
         axes: Mapping[str, Sequence[str]] | None = None,
         settings: Settings = DEFAULTS,
@@ -241,7 +246,7 @@ class Lab:
         path = self.ones if file is None else file
         task = open_task(f"lab/{path.stem}", path, trial=False)
         planned = plan(
-            task, lengths=lengths, samples=samples, axes=axes, spread=spread, seed=settings.seed
+            task, lengths=lengths, samples=samples, axes=axes, exact=exact, seed=settings.seed
         )
         return RunRequest(planned, resolve_model(model), settings, self.out)
 

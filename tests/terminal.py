@@ -27,16 +27,16 @@ _LINES = "--model tiny --lengths 5,7,10,15,22,33,50 --samples 10"
 _SPACED = "--task counting/bernoulli --axis strategy=cot_few_shot --axis separator=space"
 _RUNS = "results/runs/tiny/counting"
 COMMANDS = (
-    f"bench run --task counting/words {_LINES} --spread bands",
+    f"bench run --task counting/words {_LINES}",
     f"bench run {_SPACED} {_LINES}",
     f"bench run {_SPACED} {_LINES} --max-tokens 28",
     f"bench run {_SPACED} {_LINES} --max-tokens 16",
     f"bench compare {_RUNS}/bernoulli@*",
     (
         "bench run --task counting/ones --axis separator=all --axis strategy=all --model tiny "
-        "--lengths 5,20,50 --spread bands --samples 4"
+        "--lengths 5,20,50 --samples 4"
     ),
-    f"bench run --task counting/words --axis strategy=all {_LINES} --spread bands",
+    f"bench run --task counting/words --axis strategy=all {_LINES}",
     f"bench compare {_RUNS}/words@* --axis strategy=direct,cot_few_shot",
     f"bench score {_RUNS}/words@*",
     "bench tasks",

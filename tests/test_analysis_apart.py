@@ -317,7 +317,6 @@ class TestFiles:
             out=lab.out,
             lengths=[10, 20, 40, 80],
             samples=20,
-            spread="bands",
             axes={"separator": "none"},
         )
 
@@ -354,7 +353,6 @@ class TestFiles:
             out=lab.out,
             lengths=[5, 10],
             samples=4,
-            spread="bands",
         )
         assert all(row["near_length"] == "" for row in rows(run.folder / "effective_length.csv"))
         assert all(row["ordered_p"] == "" for row in rows(run.folder / "diagnosis.csv"))

@@ -671,7 +671,16 @@ def test_the_file_has_the_largest_area_first(lab: Lab) -> None:
 
 def test_controls_are_marked_and_not_shown(lab: Lab) -> None:
     """A model that always says the repeated symbol sees nothing."""
-    command = ("run", "--task", "copying/first_last", "--lengths", "5,10", "--samples", "2")
+    command = (
+        "run",
+        "--task",
+        "copying/first_last",
+        "--lengths",
+        "5,10",
+        "--exact",
+        "--samples",
+        "2",
+    )
     model = lab.fake(lambda _: "Final answer: 1")
     lab.bench(*command, "--axis", "position=first", "--model", model, "--out", lab.out)
     found = rows_of(lab.the_run())

@@ -40,10 +40,11 @@ EXACT = [Line.exact(10), Line.exact(50)]
 
 def wanted(lab: Lab, samples: int = 30, *, exact: bool = False, model: str = "") -> RunRequest:
     """Two bands under one condition, or exact lines of the same nominal lengths."""
+    lab.with_bands()
     return lab.wanted(
         lab.plain,
         lengths=LENGTHS,
-        spread="none" if exact else "bands",
+        exact=exact,
         samples=samples,
         model=model or "scripted/test",
     )
@@ -151,9 +152,10 @@ def test_only_the_samples_of_a_band_that_are_too_long_are_not_sent(lab: Lab) -> 
 def test_exports_tell_lines_of_one_nominal_length_apart(lab: Lab) -> None:
     """Names of results are unique; each sample has its true length."""
     fake = lab.fake(right)
-    for spread in ("bands", "none"):
+    lab.with_bands()
+    for exact in ((), ("--exact",)):
         done = lab.bench_run(
-            *("--lengths", "10,50", "--spread", spread, "--samples", "20", "--model", fake),
+            *("--lengths", "10,50", *exact, "--samples", "20", "--model", fake),
             task=lab.plain,
         )
         assert done.code == 0, done
@@ -177,9 +179,10 @@ def test_exports_tell_lines_of_one_nominal_length_apart(lab: Lab) -> None:
 
 def test_an_export_for_lm_eval_has_a_task_for_each_line(lab: Lab) -> None:
     """Named by the nominal length; its samples have their own."""
+    lab.with_bands()
     folder = lab.folder / "tasks"
     done = lab.bench(
-        *("export", "lm-eval", "--task", lab.plain, "--lengths", "10,50", "--spread", "bands"),
+        *("export", "lm-eval", "--task", lab.plain, "--lengths", "10,50"),
         *("--samples", "20", "-o", folder),
     )
     assert done.code == 0, done
@@ -192,8 +195,9 @@ def test_an_export_for_lm_eval_has_a_task_for_each_line(lab: Lab) -> None:
 
 def test_a_batch_of_bands_is_imported_into_its_cells(lab: Lab) -> None:
     """A reply belongs to the sample that its true length and index name."""
+    lab.with_bands()
     command = ("--task", lab.plain, "--model", "openai/gpt-4o", "--lengths", "10,50")
-    more = ("--spread", "bands", "--samples", "5", "--out", lab.out)
+    more = ("--samples", "5", "--out", lab.out)
     requests = lab.folder / "requests.jsonl"
     assert lab.bench("export", "batch", *command, *more, "-o", requests).code == 0
     replies = lab.folder / "replies.jsonl"

@@ -93,6 +93,12 @@ class Uneven(ScriptedProvider):
         return reply
 
 
+@pytest.fixture(autouse=True)
+def bands(lab: Lab) -> None:
+    """The lines of the tasks are bands."""
+    lab.with_bands()
+
+
 def adaptive(lab: Lab, model: str, *arguments: str | Path, **more: Any) -> Done:
     """`bench run --adaptive`, until the effective length is known to the usual precision; without
     `--precision` the small tasks of the lab would end as soon as their small full runs.
@@ -178,11 +184,11 @@ class TestFinding:
         assert len(list(lab.out.rglob(TABLE))) == 2
 
     def test_exact_lengths_stay_exact(self, lab: Lab) -> None:
-        """With --spread none each line has one length, and the crossing is known to lie between two
+        """With --exact each line has one length, and the crossing is known to lie between two
         of them; without it lines are bands.
         """
         model = lab.fake(sees(SEES))
-        adaptive(lab, model, *LENGTHS, "--spread", "none")
+        adaptive(lab, model, *LENGTHS, "--exact")
         exact = read_manifest(lab.the_run())
         assert all(cell.line.is_exact for cell in exact.cells)
         assert sum(cell.samples for cell in exact.cells) < 300
@@ -246,7 +252,7 @@ class TestWindow:
     def test_the_climb_ends_at_the_window(self, lab: Lab) -> None:
         """What does not fit is recorded, never sent, and counts as failing."""
         provider = Window(400)
-        done = adaptive(lab, lab.fake(provider), "--axis", "separator=none")
+        done = adaptive(lab, lab.fake(provider), "--axis", "separator=none", "--exact")
         assert done.code == 0
         assert "it is limited by window: all 6 failing samples were too long" in done.err
         assert max(len(request.prompt) for request in provider.requests) < 400
@@ -338,10 +344,9 @@ class TestFullRuns:
     def test_an_adaptive_run_grows_into_a_full_one(self, lab: Lab) -> None:
         """All its answers are used and count, so it stays adaptive."""
         model = lab.fake(sees(SEES))
-        bands = (*LENGTHS, "--spread", "bands")
         adaptive(lab, model, *LENGTHS)
         before = ids(lab.the_run())
-        assert lab.bench_run("--model", model, *bands, "--samples", "30").code == 0
+        assert lab.bench_run("--model", model, *LENGTHS, "--samples", "30").code == 0
         assert ids(lab.the_run())[: len(before)] == before
         assert len(set(ids(lab.the_run()))) == len(ids(lab.the_run()))
         run = read_run(lab.the_run())
@@ -353,9 +358,9 @@ class TestFullRuns:
         """A full run and the next adaptive one count all that there is."""
         provider = ScriptedProvider(is_near_the_threshold)
         model = lab.fake(provider)
-        bands, one = ("--spread", "bands"), ("--axis", "separator=none")
+        one = ("--axis", "separator=none")
         adaptive(lab, model, *LENGTHS, *one, "--max-requests", "300")
-        full = ("--model", model, *LENGTHS, *bands, *one)
+        full = ("--model", model, *LENGTHS, *one)
         done = lab.bench_run(*full)
         folder = lab.the_run()
         answers, counted = len(ids(folder)), 4 * 6
@@ -387,7 +392,7 @@ class TestFullRuns:
     def test_conditions_are_of_one_kind_each(self, lab: Lab) -> None:
         """Whichever was asked first, and last, the full one has an area, the adaptive one none."""
         model = lab.fake(sees(SEES))
-        full = (*LENGTHS, "--spread", "bands", "--samples", "5", "--axis", "separator=comma")
+        full = (*LENGTHS, "--samples", "5", "--axis", "separator=comma")
         chosen = (*LENGTHS, "--axis", "separator=none")
         lab.bench_run("--model", model, *full)
         area = rows(lab.the_run() / EFFECTIVE_LENGTHS)[0]["area"]
@@ -410,7 +415,7 @@ class TestFullRuns:
     def test_a_full_run_needs_nothing_more(self, lab: Lab) -> None:
         """It stays a full run."""
         model = lab.fake(sees(SEES))
-        bands = (*LENGTHS, "--spread", "bands", "--samples", "40")
+        bands = (*LENGTHS, "--samples", "40")
         lab.bench_run("--model", model, *bands)
         before = (lab.the_run() / SAMPLES).read_bytes()
         table = (lab.the_run() / TABLE).read_bytes()
@@ -427,7 +432,7 @@ class TestFullRuns:
         def stops(request: Request) -> Any:
             return sees(SEES)(request) if next(asked) < 30 else BadRequestError("no")
 
-        bands = (*LENGTHS, "--spread", "bands", "--samples", "300", "--max-connections", "1")
+        bands = (*LENGTHS, "--samples", "300", "--max-connections", "1")
         assert lab.bench_run("--model", lab.fake(stops), *bands).code == 1
         before = [record["id"] for record in records(lab.the_run()) if "reply" in record]
         done = adaptive(lab, lab.fake(sees(SEES)), *LENGTHS)
@@ -761,15 +766,6 @@ def test_options_that_make_no_sense(
     """One line, and nothing is asked."""
     lab.bench_run(*arguments).one_line(2, *words)
     assert not list(lab.out.rglob(MANIFEST))
-
-
-def test_lengths_of_an_adaptive_plan_are_bands(lab: Lab) -> None:
-    """Unless the task's items are ready, or the command says otherwise."""
-    given: dict[str, Any] = {"task": str(lab.ones), "lengths": [5, 20], "adaptive": True}
-    (bands,) = plans(RunSettings.read(**given))
-    (exact,) = plans(RunSettings.read(**given, spread="none"))
-    assert [line.is_exact for line in bands.lines] == [False, False]
-    assert [line.is_exact for line in exact.lines] == [True, True]
 
 
 def test_the_display_has_what_is_known(lab: Lab) -> None:

@@ -104,9 +104,7 @@ def test_folders_in_examples_are_there(lab: Lab, verb: tuple[str, ...]) -> None:
     lab.monkeypatch.chdir(lab.folder)
     for line in examples(VERBS[verb]):
         if line.startswith("bench run "):
-            ran = lab.bench(
-                *line.split()[1:], "--lengths", "5", "--samples", "2", "--spread", "none"
-            )
+            ran = lab.bench(*line.split()[1:], "--lengths", "5", "--samples", "2", "--exact")
             assert ran.code == 0, ran
         for folder in (word for word in shlex.split(line) if word.startswith("results/runs/")):
             assert list(Path().glob(folder)), line
@@ -157,7 +155,6 @@ def test_a_shell_completes_names(lab: Lab) -> None:
         "bench run --model orac": {"oracle:50"},
         "bench run -m gpt-4o-m": {"gpt-4o-mini"},
         "bench run -m tiny,anthropic/claude-o": {"tiny,anthropic/claude-opus-4-1"},
-        "bench run --spread b": {"bands"},
         "bench run --api ch": {"chat"},
     }
     for words, found in zip(wanted, completed(lab.folder, *wanted), strict=True):

@@ -62,7 +62,7 @@ def test_the_task_is_sound_and_runs(lab: Lab, here: Path) -> None:
 def test_its_rows_are_nested_under_every_condition(lab: Lab, here: Path) -> None:
     """A longer row of one index begins with the shorter one, and has the same label."""
     lab.bench("tasks", "new", "marks")
-    planned = plan(open_task("mine/marks", here / "marks.yaml"), spread="none", samples=3)
+    planned = plan(open_task("mine/marks", here / "marks.yaml"), exact=True, samples=3)
     assert len(planned.conditions) == 2
     for condition in planned.conditions:
         for index in range(3):

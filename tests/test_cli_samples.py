@@ -105,7 +105,8 @@ def test_samples_are_chosen(
 
 def test_a_length_is_that_of_a_line_or_of_a_sample(lab: Lab) -> None:
     """A line of a band has the samples of its nominal length, whatever their own."""
-    lab.bench_run("--lengths", "3,12", "--spread", "bands", "--samples", "8")
+    lab.with_bands()
+    lab.bench_run("--lengths", "3,12", "--samples", "8")
     every = [
         json.loads(line)
         for line in lab.bench("samples", lab.the_run(), "--json", "--limit", "0").out.splitlines()

@@ -146,9 +146,9 @@ def test_parameters_are_those_of_bench() -> None:
     planned = plan(file, lengths=[5, 10], samples=2, seed=3, axes=axes)
     assert [sample.id for sample in task.dataset] == [sample.id for sample in planned]
     assert len(made(name, lengths=5, samples=1, hint="all", odd="zero").dataset) == 4
-    bands = plan(file, lengths=[5, 10], samples=2, spread="bands")
-    task = made(name, lengths=[5, 10], samples=2, spread="bands")
-    assert [sample.id for sample in task.dataset] == [sample.id for sample in bands]
+    exact = plan(file, lengths=[5, 10], samples=2, exact=True)
+    task = made(name, lengths=[5, 10], samples=2, exact=True)
+    assert [sample.id for sample in task.dataset] == [sample.id for sample in exact]
 
 
 @pytest.mark.parametrize(
@@ -159,11 +159,7 @@ def test_parameters_are_those_of_bench() -> None:
         ("counting/ones", {"separator": True}, "no value 'True'"),
         ("counting/ones", {"separator": None}, "-T separator is empty"),
         ("counting/ones", {"lengths": "ten"}, "not 'ten'"),
-        (
-            "counting/ones",
-            {"spread": "all"},
-            "-T spread must be bands, fifth or none, not 'all'",
-        ),
+        ("counting/ones", {"exact": "all"}, "-T exact must be true or false, not 'all'"),
         ("counting/ones", {"lengths": ["5", "-1"]}, "not '-1'"),
         (
             "counting/ones",

@@ -185,10 +185,10 @@ class TestRun:
 
     def test_the_call_has_what_was_chosen(self, ask: Callable[..., eyechart.Run]) -> None:
         """Numbers of other libraries too; what was not given is left out."""
-        run = ask(lengths=np.array([3, 5]), samples=np.int64(2), spread="none", seed=np.int64(3))
+        run = ask(lengths=np.array([3, 5]), samples=np.int64(2), exact=True, seed=np.int64(3))
         (command,) = read_manifest(run.folder).commands
         assert command == (
-            "eyechart.run('lab/ones', 'fake/model', lengths=[3, 5], spread='none', samples=2, "
+            "eyechart.run('lab/ones', 'fake/model', lengths=[3, 5], exact=True, samples=2, "
             "axes={'separator': ['none', 'comma']}, seed=3)"
         )
 
@@ -204,7 +204,7 @@ class TestRun:
         [
             ({"axes": {"seperator": "none"}}, "did you mean 'separator'"),
             ({"axes": {"separator": "nine"}}, "no value 'nine'"),
-            ({"spread": "wide"}, "spread must be bands, fifth or none, not 'wide'"),
+            ({"exact": "wide"}, "exact must be true or false, not 'wide'"),
             ({"samples": 0}, "samples must be a whole number from 1 to 1,000,000, not 0"),
             ({"lengths": [0]}, "lengths must be whole numbers from 1 to"),
             ({"lengths": []}, "lengths is empty"),
@@ -248,10 +248,13 @@ class TestResult:
         assert str(estimate.length) == "> 5"
         assert "separator=none: > 5" in repr(run)
 
-    def test_lines_of_one_nominal_length_are_two_rows(self, ask: Callable[..., Any]) -> None:
+    def test_lines_of_one_nominal_length_are_two_rows(
+        self, lab: Lab, ask: Callable[..., Any]
+    ) -> None:
         """A band and an exact line."""
-        ask(lengths=[3, 12])
-        run = ask(lengths=[3, 12], spread="bands")
+        lab.with_bands()
+        ask(lengths=[3, 12], exact=True)
+        run = ask(lengths=[3, 12])
         assert len(run.table) == 4
         assert [name.partition(":")[0] for name in run.table.index] == ["3", "3", "12", "12"]
 

@@ -138,8 +138,9 @@ def test_one_reply_to_a_sample_of_two_lines_is_one_sample(pair: Pair) -> None:
     """The other line of the same length gets it too; so the price is not spent, and nothing is
     without a reply.
     """
-    pair.run("far", sees_to(8), "--lengths", "2,4,8,16", "--spread", "bands", "--samples", "9")
-    pair.run("near", sees_to(8), "--lengths", "2,4,8,16", "--spread", "none", "--samples", "9")
+    pair.lab.with_bands()
+    pair.run("far", sees_to(8), "--lengths", "2,4,8,16", "--samples", "9")
+    pair.run("near", sees_to(8), "--lengths", "2,4,8,16", "--exact", "--samples", "9")
     done = pair.ask("--max-requests", "30")
     asked = pair.asked["far"] + pair.asked["near"]
     assert "have no reply" not in done.err
@@ -226,6 +227,7 @@ def test_what_more_samples_do_not_show_is_not_decided(pair: Pair) -> None:
 
 def test_adaptive_runs_stay_adaptive(pair: Pair) -> None:
     """Their missing pairs are asked all the same."""
+    pair.lab.with_bands()
     pair.run("far", sees_to(8), "--adaptive", "--max-requests", "20", "--lengths", "2,4,8,16")
     pair.run("near", sees_to(2), "--adaptive", "--max-requests", "12", "--lengths", "2,4,8,16")
     pair.ask("--max-requests", "60")

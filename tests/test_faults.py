@@ -326,10 +326,11 @@ class TestOtherRuns:
 
     def test_adaptive(self, bed: Bed) -> None:
         """The same waves, so the same samples."""
+        bed.lab.with_bands()
         command = (
             *("--task", str(bed.lab.ones), "--adaptive", "--samples", "12"),
             *("--model", f"{bed.provider}/fake", "--base-url", "URL"),
-            *("--lengths", "20,40,80", "--spread", "bands"),
+            *("--lengths", "20,40,80"),
         )
         sound = self.tables(bed, NONE, command)
         for faults in self.FAULTY:

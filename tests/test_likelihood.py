@@ -276,7 +276,7 @@ def test_a_threshold_below_chance_is_refused(lab: Lab, ask: Callable[..., str]) 
 
 def test_the_embedded_model_knows_what_it_says(tmp_path: Path) -> None:
     """Where it counts right, the right count is the most probable one."""
-    asked: Any = {"lengths": [5, 10], "spread": "bands", "samples": 5, "out": tmp_path}
+    asked: Any = {"lengths": [5, 10], "samples": 5, "out": tmp_path}
     said = eyechart.run("counting/ones", "tiny", **asked)
     read = eyechart.run("counting/ones", "tiny", reading="likelihood", **asked)
     accuracies = [run.judged.cells["accuracy"].tolist() for run in (said, read)]

@@ -34,7 +34,7 @@ def test_a_window_that_the_list_of_models_names_keeps_long_prompts_back(lab: Lab
         return Response(body=chat("Final answer: 2"))
 
     with fake_server(answering) as server:
-        done = asked(lab, server.base_url, "--lengths", "2,131072", "--samples", "3")
+        done = asked(lab, server.base_url, "--lengths", "2,131072", "--exact", "--samples", "3")
     assert done.code == 0
     assert [len(one.body["messages"]) for one in server.asked if one.body] == [1] * 3
     assert "have no room in the window of 32,768; not sent" in done.err

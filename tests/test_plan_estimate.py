@@ -66,7 +66,7 @@ def test_a_system_prompt_is_sent_with_every_request() -> None:
 
 def test_what_is_not_sent_costs_nothing() -> None:
     """Cells that do not fit the window are left out of the sum."""
-    both, short = planned(samples=3, lengths=[5, 50]), planned(samples=3, lengths=[5])
+    both, short = planned(samples=3, lengths=[5, 50], exact=True), planned(samples=3, lengths=[5])
     too_long = ContextFit(tokens=200, answer=10, window=100, exact=True)
     line = Line.exact(50)
     fits = {(condition, line): CellFit(line, too_long, too_long) for condition in both.conditions}
@@ -159,7 +159,7 @@ def test_least_tokens_of_a_prompt_without_a_tokenizer(text: str, least: int) -> 
 def test_only_cells_that_may_be_too_long_are_looked_at() -> None:
     """A prompt has no more tokens than bytes."""
     counter = Counting()
-    wanted = planned(lengths=[5, 500], axes={"separator": ["none"]})
+    wanted = planned(lengths=[5, 500], exact=True, axes={"separator": ["none"]})
     assert asyncio.run(context_fits(wanted, model_of(None), {}, counter)) == {}
     found = asyncio.run(context_fits(wanted, model_of(600), {}, counter))
     assert [line for _, line in found] == [Line.exact(500)]
@@ -170,7 +170,7 @@ def test_only_cells_that_may_be_too_long_are_looked_at() -> None:
 def test_a_band_is_looked_at_from_both_ends() -> None:
     """A length in between is interpolated."""
     counter = Counting()
-    wanted = planned(lengths=[5, 500], spread="bands", axes={"separator": ["none"]})
+    wanted = planned(lengths=[5, 500], axes={"separator": ["none"]})
     fits = asyncio.run(context_fits(wanted, model_of(600), {}, counter))
     (line,) = (line for _, line in fits)
     (fit,) = fits.values()
@@ -243,7 +243,7 @@ def test_a_reply_is_asked_to_be_no_longer_than_the_model_gives(
     model = resolve_model("openai/m")
     assert (model.facts.max_reply, resolve_model("openai/t").facts.max_reply) == (500, 9000 - 8192)
     wanted = planned(
-        "copying/verbatim", samples=2, lengths=[5, 20, 500], axes={"content": ["uuids"]}
+        "copying/verbatim", samples=2, lengths=[5, 20, 500], exact=True, axes={"content": ["uuids"]}
     )
     fits = asyncio.run(context_fits(wanted, model, {}, None))
     _, middle, longest = (

@@ -220,7 +220,7 @@ def test_repeated_words_are_nested_up_to_the_changed_one() -> None:
 def test_order_and_concurrency_change_nothing(name: str) -> None:
     """Samples made backwards and in threads are those made in order."""
     task = opened(name)
-    planned = plan(task, samples=2, lengths=task.lengths[:3], spread="bands")
+    planned = plan(task, samples=2, lengths=task.lengths[:3])
     in_order = list(planned)
     places = [(sample.condition, sample.line, sample.index) for sample in in_order]
     backwards = [planned.sample(*place) for place in reversed(places)]
@@ -435,19 +435,20 @@ def test_room_for_a_reply_grows_with_what_is_asked() -> None:
     assert budgets["cot_zero_shot", 500] - budgets["cot_zero_shot", 5] > 495
 
 
-def test_given_lengths_are_exact_and_the_tasks_own_are_bands(lab: Lab) -> None:
-    """Unless the spread says otherwise; the task file's own spread does so for its lengths."""
+def test_any_lengths_are_bands_unless_the_command_or_the_task_has_exact_ones(lab: Lab) -> None:
+    """A band of `fifth` is the same around given lengths."""
     task, lab_task = opened("counting/ones"), open_task("lab/ones", lab.ones)
 
     def shown(of: Task, **options: object) -> list[str]:
         return [str(line) for line in plan(of, **options).lines]  # type: ignore[arg-type]
 
     assert shown(task)[:4] == ["5", "7 (6–8)", "10 (9–12)", "15 (13–18)"]
-    assert shown(task, spread="none")[:4] == ["5", "7", "10", "15"]
-    assert shown(task, lengths=[50, 10]) == ["10", "50"]
-    assert shown(task, lengths=[50, 10], spread="bands") == ["10 (10–22)", "50 (23–50)"]
+    assert shown(task, exact=True)[:4] == ["5", "7", "10", "15"]
+    assert shown(task, lengths=[50, 10], exact=True) == ["10", "50"]
+    assert shown(task, lengths=[50, 10]) == ["10 (10–22)", "50 (23–50)"]
     assert shown(lab_task) == ["3", "5"]
-    assert shown(lab_task, spread="bands") == ["3", "5 (4–5)"]
+    assert shown(lab_task, lengths=[50, 10]) == ["10", "50"]
+    assert shown(opened("capacity/items"), lengths=[10, 50]) == ["10 (8–12)", "50 (40–60)"]
 
 
 def test_every_plan_asks_the_same_sample_of_a_length() -> None:
@@ -455,7 +456,7 @@ def test_every_plan_asks_the_same_sample_of_a_length() -> None:
     the same under every condition.
     """
     task = opened("counting/words")
-    planned = plan(task, lengths=[10, 50], samples=12, spread="bands", axes={"strategy": ["all"]})
+    planned = plan(task, lengths=[10, 50], samples=12, axes={"strategy": ["all"]})
     lengths: dict[tuple[Line, int], int] = {}
     for sample in planned:
         again = sample_from_id(task, sample.id)
@@ -479,6 +480,4 @@ def test_ready_items_have_no_bands(lab: Lab) -> None:
     )
     (lab.folder / "rows.jsonl").write_text("".join(lines))
     task = open_task("x/ready", path)
-    assert plan(task).lines == plan(task, spread="none").lines == [Line.exact(2), Line.exact(9)]
-    with pytest.raises(PlanError, match="'x/ready' has ready items, so its lengths cannot be"):
-        plan(task, spread="bands")
+    assert plan(task).lines == plan(task, exact=True).lines == [Line.exact(2), Line.exact(9)]

@@ -26,30 +26,26 @@ def planned(task: str, **options: Any) -> Plan:
 @pytest.mark.parametrize("failing", [16, 50, 158])
 def test_bands_are_tried_at_both_ends_and_at_the_nominal_length(failing: int, lab: Lab) -> None:
     """A length that the task cannot make is known before anything is asked."""
+    lab.with_bands()
     (lab.ones.parent / "rows.py").write_text(
         "from eyechart.harness.spec import Item\n\n\ndef ones(rng, length):\n"
         f"    return Item(['1'] * (length - (length == {failing})), length)\n"
     )
     with pytest.raises(TaskError, match=f"at length {failing}"):
-        planned(str(lab.ones), lengths="5,50,500", spread="bands")
+        planned(str(lab.ones), lengths="5,50,500")
 
 
 @pytest.mark.parametrize(
     ("task", "options", "remedy"),
     [
-        ("counting/ones", {"lengths": "10,50"}, "; spread='bands' varies the length"),
-        ("counting/ones", {"spread": "none"}, "; spread='bands' varies the length"),
-        ("counting/ones", {"lengths": "50"}, "; two or more lengths with spread='bands' vary"),
-        ("counting/sum", {"lengths": "50"}, "; two or more lengths with spread='bands' vary"),
-        (
-            "counting/ones",
-            {"lengths": "10,11,12", "spread": "bands"},
-            "; lengths that are farther apart vary the length with spread='bands'",
-        ),
+        ("counting/ones", {"lengths": "10,50", "exact": True}, "; without exact the length varies"),
+        ("counting/ones", {"exact": True}, "; without exact the length varies"),
+        ("counting/ones", {"lengths": "50"}, "; two or more lengths vary"),
+        ("counting/sum", {"lengths": "50"}, "; two or more lengths vary"),
         ("counting/ones", {"lengths": "10,11,12"}, "; lengths that are farther apart vary"),
         ("counting/ones", {"lengths": "50", "samples": 1}, None),
         ("counting/ones", {}, None),
-        ("counting/ones", {"lengths": "10,50", "spread": "bands"}, None),
+        ("counting/ones", {"lengths": "10,50"}, None),
         ("counting/bernoulli", {"lengths": "10,50"}, None),
         ("counting/words", {"lengths": "50"}, None),
     ],
@@ -70,19 +66,10 @@ def test_the_command_says_it_once_for_each_task(lab: Lab) -> None:
     dry: tuple[tuple[str, ...], ...] = ((), ("--dry-run",))
     for more in dry:
         tasks = "counting/ones,counting/bernoulli"
-        options = ["--model", "tiny", "--samples", "2", "--lengths", "5,7", *more]
+        options = ["--model", "tiny", "--samples", "2", "--lengths", "5,7", "--exact", *more]
         done = lab.bench("run", "--task", tasks, *options, "--out", lab.out)
         assert done.err.count("all rows are equal") == 1, done
         assert "all rows" not in done.out
-
-
-def test_a_wrong_spread_is_one_line(lab: Lab) -> None:
-    """For `run` and the exports of tasks."""
-    lab.bench_run("--spread", "all").one_line(2, "--spread must be bands, fifth or none, not 'all'")
-    for form in ("batch", "lm-eval", "verifiers"):
-        command = ["export", form, "--task", lab.ones, "--spread", "all", "-o", lab.folder / "x"]
-        model = ["--model", lab.model()] if form == "batch" else []
-        lab.bench(*command, *model).one_line(2, "--spread must be bands, fifth or none, not 'all'")
 
 
 def test_shown_tasks_have_their_lines(lab: Lab) -> None:
@@ -94,7 +81,7 @@ def test_shown_tasks_have_their_lines(lab: Lab) -> None:
 def test_conditions_with_equal_prompts_are_said(lab: Lab) -> None:
     """Nothing is around a row, whatever it would be and where; by name of a pair, once a task."""
     axes = ("--axis", "context=none,tokens_1k", "--axis", "filler=text,blank")
-    sizes = ("--lengths", "5,9", "--spread", "bands", "--samples", "2")
+    sizes = ("--lengths", "5,9", "--samples", "2")
     arguments = ("run", "--task", "context/ones", "--model", "tiny", *sizes, *axes, "--dry-run")
     (line,) = lab.bench(*arguments).lines
     assert "context/ones: 1 of 4 conditions have the same prompts as another one, such as " in line

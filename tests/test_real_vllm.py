@@ -201,7 +201,7 @@ def test_a_model_that_thinks_needs_no_limit(tmp_path: Path) -> None:
     """Asked with the defaults it sees as far as with ample room given by hand, for at most 1.3
     times the tokens. A later command pays for no reply that is cut off.
     """
-    asked = ("--task", "counting/sum", "--spread", "bands", "--lengths", "5,10,20,40,60")
+    asked = ("--task", "counting/sum", "--lengths", "5,10,20,40,60")
     with serving(tmp_path, *THINKS) as thinking:
         model = ("--model", "vllm/tiny", "--base-url", thinking.base_url, "--samples")
         spent, lengths = [], []
@@ -227,7 +227,7 @@ class TestVariants:
 
     asked = (
         *("--task", "counting/ones", "--axis", "separator=comma", "--samples", "20"),
-        *("--lengths", "5,10,20,30,40,50,60,80", "--spread", "bands"),
+        *("--lengths", "5,10,20,30,40,50,60,80"),
     )
 
     def test_bfloat16_and_another_rotary_base(self, server: Server, tmp_path: Path) -> None:

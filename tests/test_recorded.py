@@ -15,7 +15,6 @@ from eyechart.harness.analysis.judged_run import read_run
 from eyechart.harness.journal.manifest import find_runs, read_manifest
 from eyechart.harness.plan.plan import plan
 from eyechart.harness.satellites.recorded.fields import RowError, prompt_text, whole
-from eyechart.harness.spec import Spread
 from eyechart.harness.task.catalogue import built_in_files, open_task
 from tests.conftest import Done, Lab, records
 
@@ -491,11 +490,11 @@ def test_a_log_of_inspect_needs_its_package(lab: Lab, monkeypatch: pytest.Monkey
     take(lab, log, words(lab), "--axis", "hint=yes").one_line(2, "pip install -e '.[inspect]'")
 
 
-@pytest.mark.parametrize("spread", ["none", "bands"])
-def test_own_samples_have_the_lines_that_they_were_made_for(lab: Lab, spread: Spread) -> None:
+@pytest.mark.parametrize("exact", [True, False])
+def test_own_samples_have_the_lines_that_they_were_made_for(lab: Lab, exact: bool) -> None:
     """Exact lengths stay exact, though some of them lie in a band of the task by chance."""
     task = open_task("counting/words", built_in_files()["counting/words"], trial=False)
-    asked = plan(task, lengths=task.lengths, samples=3, spread=spread)
+    asked = plan(task, lengths=task.lengths, samples=3, exact=exact)
     rows = [{"id": sample.id, "reply": f"Final answer: {sample.target}"} for sample in asked]
     command = ("import", lines(lab.folder / "own.jsonl", rows), "--task", "counting/words")
     done = lab.bench(*command, "--model", "them", "--out", lab.out)

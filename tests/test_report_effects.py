@@ -127,7 +127,7 @@ def copied_run(lab: Lab, odd: list[str]) -> Path:
     task = open_task("copying/first_last", built_in_files()["copying/first_last"], trial=False)
     axes = {"hint": ["off", "on"], "odd": odd, "position": ["first"]}
     wanted = RunRequest(
-        plan(task, lengths=[5, 10, 20], samples=40, axes=axes),
+        plan(task, lengths=[5, 10, 20], exact=True, samples=40, axes=axes),
         resolve_model("scripted/x"),
         Settings(),
         lab.out,

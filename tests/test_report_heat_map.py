@@ -37,7 +37,7 @@ def sees_the_first(request: Request) -> str:
 def copied(lab: Lab) -> Path:
     """Two positions, two controls, two lengths."""
     opened = open_task(TASK, built_in_files()[TASK], trial=False)
-    planned = plan(opened, lengths=[5, 10], samples=4, spread="none")
+    planned = plan(opened, lengths=[5, 10], samples=4, exact=True)
     wanted = RunRequest(planned, resolve_model("scripted/test"), Settings(), lab.out)
     lab.asked(wanted, sees_the_first)
     return wanted.folder

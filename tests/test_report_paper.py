@@ -41,6 +41,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
         "axes": {"strategy": ["direct", "cot_few_shot"]},
         "samples": 6,
         "lengths": [5, 20, 40, 80],
+        "exact": True,
         "out": tmp_path_factory.mktemp("paper"),
     }
     return {
@@ -417,7 +418,15 @@ class TestTables:
         """Before the lines of each pair, at both doors, with what the terminal says."""
         folders = []
         for sees in (3, 4, 12):
-            command = ("--model", f"oracle:{sees}", "--lengths", "2,4,8,16", "--samples", "20")
+            command = (
+                "--model",
+                f"oracle:{sees}",
+                "--lengths",
+                "2,4,8,16",
+                "--exact",
+                "--samples",
+                "20",
+            )
             done = lab.bench("run", "--task", "counting/words", "--out", lab.out, *command)
             assert done.code == 0
             (folder,) = (lab.out / "runs" / "oracle" / str(sees)).rglob("words@*")

@@ -45,7 +45,7 @@ def asked(
     opened = task
     if isinstance(opened, str):
         opened = open_task(opened, built_in_files()[opened], trial=False)
-    planned = plan(opened, lengths=lengths, samples=samples, axes=axes)
+    planned = plan(opened, lengths=lengths, exact=lengths is not None, samples=samples, axes=axes)
     wanted = RunRequest(planned, resolve_model("scripted/x"), Settings(), lab.out)
 
     def reply(request: Request) -> str:

@@ -1059,6 +1059,7 @@ class TestAdaptive:
 
     def test_three_batches_find_the_breaking_point(self, lab: Lab) -> None:
         """Two batches open the lines, and the third one is large."""
+        lab.with_bands()
         precise = (*LENGTHS, "--precision", "0.75")
         with serve(says=sees) as server:
             done = batched(lab, server, "--adaptive", *precise)

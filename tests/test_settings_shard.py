@@ -121,8 +121,9 @@ class TestRun:
 
     def test_a_copied_journal_may_have_other_cells(self, lab: Lab) -> None:
         """Other lengths, bands, conditions and more samples: all are the run, as if asked here."""
+        lab.with_bands()
         model = lab.fake(right)
-        other = ("--lengths", "4,8,20", "--spread", "bands", "--samples", "6", "--axis")
+        other = ("--lengths", "4,8,20", "--samples", "6", "--axis")
         commands = (("--samples", "3"), (*other, "separator=comma,space"))
         for place, command in enumerate(commands):
             out = lab.folder / f"job-{place}"

@@ -127,7 +127,7 @@ def test_examples_do_not_grow_with_the_row(name: str) -> None:
     """Rows of all lengths have the same examples, and two are the first two of eight."""
     task = built_in(name)
     axes = {"examples": ["all"]}
-    planned = plan(task, axes=axes, lengths=[40, 60, 300], spread="none")
+    planned = plan(task, axes=axes, lengths=[40, 60, 300], exact=True)
     usual = planned.conditions[0].without("examples")
     for index in INDICES:
         before: dict[str, str] = {}

@@ -29,7 +29,7 @@ from eyechart.providers.naming import spelled
 if TYPE_CHECKING:
     from eyechart.harness.face.asked_run import Limits
 
-PLANNED = ("lengths", "spread", "samples", "axes", "seed")
+PLANNED = ("lengths", "exact", "samples", "axes", "seed")
 """Settings that choose samples of tasks."""
 ASKING = ("base_url", "header", "budget", "max_connections")
 """Settings of a run that `--ask` has."""

@@ -68,7 +68,7 @@ def run(
     samples: int | None = None,
     draws: int = 1,
     axes: Mapping[str, str | Sequence[str]] | None = None,
-    spread: str | None = None,
+    exact: bool = False,
     seed: int = 0,
     adaptive: bool = False,
     precision: float | None = None,
@@ -162,8 +162,6 @@ def notices(warn: Warn | None) -> Iterator[Warn]:
 def _command(planned: Plan, options: RunOptions) -> str:
     """The call, for the manifest: with what chooses samples and model."""
     task, given = planned.task, options.given
-    lengths = None if given.lengths is None else list(given.lengths)
-    chosen = {"lengths": lengths, "spread": given.spread}
     values = {
         axis: list(dict.fromkeys(condition[axis] for condition in planned.conditions))
         for axis in task.spec.axes
@@ -171,7 +169,8 @@ def _command(planned: Plan, options: RunOptions) -> str:
     arguments = [
         *(repr(task.name), repr(options.name.asked_as)),
         *([f"name={given.name!r}"] if given.name else []),
-        *(f"{name}={value!r}" for name, value in chosen.items() if value is not None),
+        *([] if given.lengths is None else [f"lengths={list(given.lengths)}"]),
+        *(["exact=True"] if given.exact else []),
         *(f"samples={planned.samples}", f"axes={values}", f"seed={planned.seed}"),
         *([f"draws={planned.draws}"] if planned.draws > 1 else []),
         *(["adaptive=True"] if given.adaptive else []),

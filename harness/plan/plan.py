@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace as with_fields
 
 from eyechart.harness.errors import PlanError
-from eyechart.harness.settings.run_settings import Spread
 from eyechart.harness.settings.shard import WHOLE, Shard
 from eyechart.harness.spec import (
     EXAMPLES,
@@ -124,21 +123,20 @@ def plan(
     lengths: Sequence[int] | None = None,
     samples: int | None = None,
     axes: Mapping[str, Sequence[str]] | None = None,
-    spread: Spread | None = None,
+    exact: bool = False,
     seed: int = 0,
 ) -> Plan:
     """The plan of a task: its defaults, overridden by the given options.
 
-    Given `lengths` are exact unless `spread` says otherwise; without them the spread of
-    the task holds. `axes` maps an axis to value names, or to `["all"]`; axes that the task
-    lacks are ignored here, since tasks of a group may have different axes; the caller checks them.
+    The lines have the spread of the task, unless `exact`. `axes` maps an axis to value names, or to
+    `["all"]`; axes that the task lacks are ignored here, since tasks of a group may have different
+    axes; the caller checks them.
     With `examples` among them the plan is of the task with this axis.
 
     Raises:
         PlanError: the task lacks an axis value, its items file lacks a
-            length, bands are asked of ready items, or worked examples of a task in turns.
+            length, or worked examples are asked of a task in turns.
     """
-    own_spread: Spread = "none" if lengths else task.spec.usual_spread
     if EXAMPLES in (axes or {}) and EXAMPLES not in task.spec.axes:
         if task.in_turns:
             raise PlanError(
@@ -148,14 +146,10 @@ def plan(
             )
         task = task.with_examples()
     conditions = _conditions(_chosen_values(task, axes or {}))
-    if spread in ("bands", "fifth") and task.spec.items is not None:
-        raise PlanError(
-            f"task {task.name!r} has ready items, so its lengths cannot be bands", setting="spread"
-        )
     for length in sorted(set(lengths or task.lengths)):
         if task.items_at(length) == 0:
             raise PlanError(f"task {task.name!r} has no item of length {length}", setting="lengths")
-    lines = lines_of(lengths or task.lengths, spread or own_spread)
+    lines = lines_of(lengths or task.lengths, "none" if exact else task.spec.usual_spread)
     return Plan(task, conditions, lines, samples or task.samples, seed)
 
 

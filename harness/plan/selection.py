@@ -56,22 +56,19 @@ def task_plan(task: Task, given: RunSettings) -> Plan:
     """The plan of one task: the most that a run of it may ask.
 
     An adaptive run asks up to `MOST_SAMPLES` samples of a line, unless the settings have a number.
-    Its lengths become bands, unless the settings have a spread or the task has ready items.
 
     Raises:
         UsageError: a value that no run can have.
     """
-    samples, spread = given.samples, given.spread
-    if given.adaptive:
-        samples = MOST_SAMPLES if samples is None else samples
-        if given.lengths and task.spec.items is None:
-            spread = spread or "bands"
+    samples = given.samples
+    if given.adaptive and samples is None:
+        samples = MOST_SAMPLES
     planned = plan(
         task,
         lengths=given.lengths,
         samples=samples,
         axes=given.axes,
-        spread=spread,
+        exact=given.exact,
         seed=given.seed,
     )
     for condition, line in planned.sizes:  # a length that the task cannot make is found here
@@ -172,13 +169,12 @@ def repeats(planned: Plan) -> str | None:
             (item.symbols, item.target) == (items[0].symbols, items[0].target) for item in items
         ):
             bands = lines_of((one.length for one in planned.lines), "bands")
-            lengths, spread = named("lengths"), named("spread", "bands")
             remedy = (
-                f"{spread} varies the length"
+                f"without {named('exact')} the length varies"
                 if not all(band.is_exact for band in bands)
-                else f"{lengths} that are farther apart vary the length with {spread}"
+                else f"{named('lengths')} that are farther apart vary the length"
                 if len(bands) > 1
-                else f"two or more {lengths} with {spread} vary the length"
+                else f"two or more {named('lengths')} vary the length"
             )
             return (
                 f"{task.name}: at an exact length all rows are equal, so samples differ in nothing "

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal
 
 from eyechart.harness.errors import UsageError
 from eyechart.harness.settings.checks import (
@@ -41,9 +41,6 @@ from eyechart.harness.settings.shard import WHOLE, Shard
 from eyechart.providers.naming import named
 from eyechart.providers.secrets import has_secret
 
-Spread: TypeAlias = Literal["bands", "fifth", "none"]
-"""Whether a task's lines are bands that meet, go from 0.8 to 1.2 times their nominal length (Dai &
-Fan 2026, arXiv 2605.02028), or are exact lengths."""
 _POSITIVE = Bound(0, is_whole=False, is_above=True)
 _ANY_TASK: tuple[Part, ...] = ("study", "task")
 _LISTED = "with commas; in the file also a list"
@@ -110,12 +107,8 @@ class RunSettings:
         form=f"numbers {_LISTED}",
         parts=_ANY_TASK,
     )
-    spread: Spread | None = setting(
-        OneOf("bands", "fifth", "none"),
-        "Whether lengths are bands or exact; default: as in the task, but exact with "
-        f"{named('lengths')}, and bands with {named('adaptive')}.",
-        "bands|fifth|none",
-        parts=_ANY_TASK,
+    exact: bool = on_or_off(
+        "Rows of exactly these lengths, not of the lengths between them too.", parts=_ANY_TASK
     )
     axes: Mapping[str, tuple[str, ...]] = setting(
         axes,

@@ -19,7 +19,6 @@ from pydantic import JsonValue
 
 from eyechart.harness.settings.checks import MAX_LENGTH as MAX_LENGTH
 from eyechart.harness.settings.checks import MAX_SAMPLES as MAX_SAMPLES
-from eyechart.harness.settings.run_settings import Spread as Spread
 from eyechart.harness.spec.answer import Target
 from eyechart.harness.spec.condition import EXAMPLES as EXAMPLES
 from eyechart.harness.spec.condition import Condition as Condition
@@ -27,6 +26,7 @@ from eyechart.harness.spec.condition import varied_axes as varied_axes
 from eyechart.harness.spec.condition import varied_label as varied_label
 from eyechart.harness.spec.task_file import Axis as Axis
 from eyechart.harness.spec.task_file import Separator as Separator
+from eyechart.harness.spec.task_file import Spread as Spread
 from eyechart.harness.spec.task_file import TaskSpec as TaskSpec
 from eyechart.harness.spec.task_file import taken_by as taken_by
 from eyechart.harness.spec.task_file import write_row as write_row

@@ -16,7 +16,6 @@ from pydantic import Discriminator, Field, JsonValue, Tag, WithJsonSchema, model
 
 from eyechart.harness.score.extraction import FIRST
 from eyechart.harness.settings.checks import MAX_LENGTH, MAX_SAMPLES
-from eyechart.harness.settings.run_settings import Spread
 from eyechart.harness.spec.answer import Answer, Part, phrase_of
 from eyechart.harness.spec.columns import table_of
 from eyechart.harness.spec.turns import NAME
@@ -51,6 +50,9 @@ def _axis_value_tag(value: object) -> str:
     return "separator" if isinstance(value, dict | Separator) else "text"
 
 
+Spread: TypeAlias = Literal["bands", "fifth", "none"]
+"""Whether a task's lines are bands that meet, go from 0.8 to 1.2 times their nominal length (Dai &
+Fan 2026, arXiv 2605.02028), or are exact lengths."""
 AxisValue: TypeAlias = Annotated[
     Annotated[str | bool | int | float, Tag("text")] | Annotated[Separator, Tag("separator")],
     Discriminator(_axis_value_tag),

@@ -56,7 +56,7 @@ def bare(model: Path, lengths: str) -> Cost:
 def probe(model: Path, lengths: str, checkout: Path | None = None) -> Cost:
     with tempfile.TemporaryDirectory() as folder:
         asked = ["--model", f"hf/{model}", "--task", "counting/ones", "--axis", "separator=none"]
-        how = ["--lengths", lengths, "--spread", "none", "--samples", "1", "--device", "cpu"]
+        how = ["--lengths", lengths, "--exact", "--samples", "1", "--device", "cpu"]
         command = [sys.executable, "-m", "eyechart.harness", "probe", *asked, *how]
         path = {} if checkout is None else {"PYTHONPATH": str(checkout.resolve())}
         return run(

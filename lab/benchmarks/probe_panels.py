@@ -49,7 +49,11 @@ def models(folder: Path) -> Iterator[tuple[str, Inside]]:
 def main() -> None:
     task = open_task("counting/ones", built_in_files()["counting/ones"], trial=False)
     planned = plan(
-        task, lengths=LENGTHS, samples=2, axes={"separator": SEPARATORS, "strategy": ["direct"]}
+        task,
+        lengths=LENGTHS,
+        samples=2,
+        exact=True,
+        axes={"separator": SEPARATORS, "strategy": ["direct"]},
     )
     with tempfile.TemporaryDirectory() as given:
         folder = Path(given)

@@ -41,7 +41,7 @@ async def main(seed: int = 2026, samples: int = 100) -> None:
     print("| --- |" + " ---: |" * len(LENGTHS))
     for name in sorted(KNOWN):
         task = open_task(name, built_in_files()[name])
-        wanted = list(plan(task, lengths=LENGTHS, samples=samples, seed=seed))
+        wanted = list(plan(task, lengths=LENGTHS, samples=samples, exact=True, seed=seed))
         replies = await ask(provider, wanted)
         asked, right = Counter[int](), Counter[int]()
         for sample, reply in zip(wanted, replies, strict=True):

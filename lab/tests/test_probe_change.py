@@ -126,7 +126,7 @@ def test_one_verdict_for_terminal_files_json_and_page(lab: Lab) -> None:
 @pytest.mark.filterwarnings("ignore")
 def test_one_row_and_rows_of_one_length_are_said(lab: Lab, tmp_path: Path) -> None:
     asked = ("--model", "tiny", "--task", "counting/ones", "--axis", "separator=none")
-    exact = (*asked, "--lengths", "6,9", "--spread", "none", "--measure", "collapse")
+    exact = (*asked, "--lengths", "6,9", "--exact", "--measure", "collapse")
     alone = lab.bench("probe", "--out", tmp_path, *exact, "--samples", "1")
     assert alone.err.count("one row a length gives no interval and no verdict") == 1
     assert "one row: no verdict: n, n+1 at end" in alone.out
@@ -135,4 +135,4 @@ def test_one_row_and_rows_of_one_length_are_said(lab: Lab, tmp_path: Path) -> No
     assert table[["ci_low", "ci_high", "between_rows"]].isna().all(axis=None)
     more = lab.bench("probe", "--out", tmp_path, *exact, "--samples", "2")
     assert "all rows of a line have the same length" in more.err
-    assert "--spread bands" in more.err
+    assert "two or more --lengths without --exact vary it" in more.err

@@ -141,7 +141,7 @@ def test_all_measures_on_one_length(lab: Lab) -> None:
 
 def test_a_measure_is_the_same_alone_and_beside_others(lab: Lab) -> None:
     """The answer, of one to three tokens, stands behind the prompt in the passes of another one."""
-    asked = (*ONES[:4], "--axis", "separator=none", "--spread", "none", "--samples", "1")
+    asked = (*ONES[:4], "--axis", "separator=none", "--exact", "--samples", "1")
     found = []
     for words in (("--measure", "collapse"), ("--measure", "collapse,answer")):
         for length in ("9", "12", "120"):

@@ -60,7 +60,6 @@ tasks:
     trained: [1, 3]
     lengths: [2, 3, 6]
     samples: 3
-    spread: bands
     axes: {separator: [none]}
 every: {layers: 1, width: 16, heads: 2}
 variants:

@@ -45,7 +45,7 @@ def requests(prompts: int, longest: int, seed: int, api: Api) -> list[Request]:
     task = open_task(TASK, built_in_files()[TASK])
     lengths = [length for length in task.spec.lengths or () if length <= longest]
     cells = plan(task, lengths=lengths, samples=1).size
-    planned = plan(task, lengths=lengths, samples=-(-prompts // cells), spread="bands", seed=seed)
+    planned = plan(task, lengths=lengths, samples=-(-prompts // cells), seed=seed)
     choice = ForcedChoice(task, seed)
     return [request_of(sample, 1, 0.0, seed, choice, api=api) for sample in planned]
 

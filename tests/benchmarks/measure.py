@@ -92,7 +92,14 @@ def bench_run(model: str, base_url: str, samples: int, connections: int, out: Pa
 def samples_plan(samples: int, *, seed: int = 0) -> Plan:
     """What `bench_run` asks."""
     task = open_task(TASK, built_in_files()[TASK])
-    return plan(task, lengths=LENGTHS, samples=samples, axes={"separator": SEPARATORS}, seed=seed)
+    return plan(
+        task,
+        lengths=LENGTHS,
+        exact=True,
+        samples=samples,
+        axes={"separator": SEPARATORS},
+        seed=seed,
+    )
 
 
 def write_bodies(path: Path, samples: int) -> None:

@@ -26,7 +26,9 @@ def peak_mb() -> float:
 def main(samples: int = 1_000_000, name: str = "counting/bernoulli") -> None:
     task = open_task(name, built_in_files()[name])
     axes = {"separator": ["none", "comma"]}
-    wanted = plan(task, lengths=LENGTHS, samples=samples // (2 * len(LENGTHS)), axes=axes)
+    wanted = plan(
+        task, lengths=LENGTHS, exact=True, samples=samples // (2 * len(LENGTHS)), axes=axes
+    )
     before = peak_mb()
     started = time.perf_counter()
     total = 0

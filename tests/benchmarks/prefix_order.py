@@ -80,7 +80,7 @@ def samples(lengths: list[int], seed: int) -> list[Sample]:
     """What `ours` asks with this seed."""
     task = open_task(TASK, built_in_files()[TASK])
     axes = {"separator": ["none"]}
-    return list(plan(task, lengths=lengths, samples=ROWS, axes=axes, seed=seed))
+    return list(plan(task, lengths=lengths, exact=True, samples=ROWS, axes=axes, seed=seed))
 
 
 def distinct_prefixes(server: Server, wanted: list[Sample]) -> int:

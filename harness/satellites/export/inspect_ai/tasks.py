@@ -107,7 +107,7 @@ def _task(
     axes: Mapping[str, object],
     *,
     lengths: object,
-    spread: object,
+    exact: object,
     samples: object,
     seed: object,
 ) -> Task:
@@ -124,7 +124,7 @@ def _task(
         given = RunSettings.read(
             task=names,
             lengths=None if lengths is None else _text(lengths),
-            spread=None if spread is None else _text(spread),
+            exact=exact,
             samples=samples,
             axes={axis: _text(value) for axis, value in axes.items()},
             seed=seed,
@@ -211,12 +211,12 @@ def _register(name: str) -> None:
     def make_task(
         *,
         lengths: object = None,
-        spread: object = None,
+        exact: object = False,
         samples: object = None,
         seed: object = 0,
         **axes: object,
     ) -> Task:
-        return _task(name, axes, lengths=lengths, spread=spread, samples=samples, seed=seed)
+        return _task(name, axes, lengths=lengths, exact=exact, samples=samples, seed=seed)
 
     task(name=f"{PACKAGE}/{name}")(ours(make_task))
 
@@ -227,7 +227,7 @@ def file(
     *,
     path: object = None,
     lengths: object = None,
-    spread: object = None,
+    exact: object = False,
     samples: object = None,
     seed: object = 0,
     **axes: object,
@@ -235,7 +235,7 @@ def file(
     """A task file of the user's, or a folder of them."""
     if path is None:
         raise BadParameterError("no task file named; give -T path=my_task.yaml")
-    return _task(_text(path), axes, lengths=lengths, spread=spread, samples=samples, seed=seed)
+    return _task(_text(path), axes, lengths=lengths, exact=exact, samples=samples, seed=seed)
 
 
 _FILES = installed_files()

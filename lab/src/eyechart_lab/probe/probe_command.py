@@ -147,7 +147,8 @@ def _warn_of_rows(planned: Plan, measures: Sequence[str]) -> None:
     elif "collapse" in measures and all(line.low == line.high for line in planned.lines):
         warn(
             f"{planned.task.name}: all rows of a line have the same length; the distance of n and "
-            f"n + 1 may differ more from one length to the next: {named('spread', 'bands')}"
+            f"n + 1 may differ more from one length to the next: two or more {named('lengths')} "
+            f"without {named('exact')} vary it"
         )
 
 
