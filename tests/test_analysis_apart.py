@@ -322,7 +322,7 @@ class TestFiles:
 
     def test_the_tables_have_both_lengths_and_the_order(self, run: eyechart.Run) -> None:
         (row,) = rows(run.folder / "effective_length.csv")
-        (near,), (of_order,) = run.near_length().values(), run.order.values()
+        (near,), (of_order,) = run.near_length.values(), run.order.values()
         assert near is not None
         assert near.length is not None
         assert of_order is not None
@@ -339,12 +339,17 @@ class TestFiles:
         assert lines[3]["resolution"] == ""
 
     def test_the_share_of_near_answers_is_an_argument(self, run: eyechart.Run) -> None:
-        (usual,), (wide,) = run.near_length().values(), run.near_length(0.5).values()
+        of_half = eyechart.load_run(run.folder, within=0.5)
+        (usual,), (wide,) = run.near_length.values(), of_half.near_length.values()
         assert usual is not None
         assert wide is not None
+        assert wide.length is not None
         assert usual.length != wide.length
         with pytest.raises(UsageError, match=r"within must be a number from 0 to 0.99"):
-            run.near_length(5)
+            eyechart.load_run(run.folder, within=5)
+        assert set(run.conditions["within"]) == {0.05}
+        assert set(of_half.conditions["within"]) == {0.5}
+        assert of_half.conditions["near_length"][0] == wide.length.length
 
     def test_copies_have_neither(self, lab: Lab) -> None:
         run = eyechart.run(
@@ -357,4 +362,4 @@ class TestFiles:
         assert all(row["near_length"] == "" for row in rows(run.folder / "effective_length.csv"))
         assert all(row["ordered_p"] == "" for row in rows(run.folder / "diagnosis.csv"))
         assert set(run.order.values()) == {None}
-        assert set(run.near_length().values()) == {None}
+        assert set(run.near_length.values()) == {None}

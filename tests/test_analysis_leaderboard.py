@@ -9,6 +9,7 @@ import subprocess
 import sys
 from datetime import datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 from markdown_it import MarkdownIt
@@ -23,7 +24,7 @@ from eyechart.harness.analysis.leaderboard_file import (
     read_rows,
     write_leaderboard,
 )
-from eyechart.harness.cli.readable import Reading
+from eyechart.harness.cli import leaderboard
 from eyechart.harness.journal.manifest import MANIFEST
 from eyechart.harness.report.readme import BEGIN, END, markdown, put_into
 from eyechart.harness.run.run_request import RunRequest
@@ -568,12 +569,12 @@ class TestAtOnce:
         path = lab.out / "leaderboard.csv"
         (other, _) = [row | {"model": "scripted/other"} for row in rows(made(lab, "scripted/b"))]
 
-        def judged(reading: Reading, folder: Path) -> JudgedRun:
+        def judged(folder: Path, *given: Any) -> JudgedRun:
             with only_writer(path, print):
                 write_leaderboard(path, merge([other], read_rows(path)))
-            return read_run(folder, tasks=reading.tasks)
+            return read_run(folder, *given)
 
-        lab.monkeypatch.setattr(Reading, "run", judged)
+        lab.monkeypatch.setattr(leaderboard, "read_run", judged)
         assert made_by(lab).code == 0
         assert {row["model"] for row in written(lab)} == {
             *("scripted/a", "scripted/b", "scripted/other")

@@ -20,7 +20,7 @@ from eyechart.harness.analysis.results import change_lines, write_results
 from eyechart.harness.analysis.tables import diagnosis_table
 from eyechart.harness.journal.manifest import read_manifest
 from eyechart.harness.plan.resolved_model import ResolvedModel
-from eyechart.harness.settings.judging import THRESHOLD
+from eyechart.harness.settings.judging import THRESHOLD, JudgeSettings
 from eyechart.harness.spec import Condition, Line
 from eyechart.providers.catalog.model_facts import ModelFacts
 from eyechart.providers.scripted import ScriptedProvider
@@ -99,8 +99,9 @@ def test_an_exact_line_and_a_band_are_two_rows(lab: Lab) -> None:
     symbols = judged.curve.true_lengths[:, band]
     assert len(set(symbols)) > 20
     np.testing.assert_array_equal(judged.curve.correct[:, band] == 1, symbols <= 30)
+    run = replace(run, settings=JudgeSettings(tasks=str(lab.plain)))
     details = RunDetails(run, read_details(run), "test")
-    assert all(prompts_of(run, str(lab.plain)).of(details))
+    assert all(prompts_of(run).of(details))
     assert len(details.details) == 120
 
 

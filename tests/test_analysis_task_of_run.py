@@ -5,6 +5,7 @@ only where the user says so.
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,7 @@ from eyechart.harness.journal.kept import KEPT, MAX_KEPT_BYTES, content_hash, ke
 from eyechart.harness.journal.manifest import MANIFEST, read_manifest
 from eyechart.harness.report.paged import pack_samples
 from eyechart.harness.run.run_request import RunRequest
+from eyechart.harness.settings.judging import JudgeSettings
 from eyechart.harness.task.catalogue import built_in_files, open_task
 from eyechart.providers import secrets
 from eyechart.providers.naming import in_python
@@ -100,7 +102,7 @@ def test_kept_code_is_executed_only_where_asked(lab: Lab) -> None:
     (unknown,) = pack_samples([("lab/plain", RunDetails(run, read_details(run), "test"))]).unknown
     assert unknown == f"lab/plain are not shown: {prompts.remedy}"
     assert not executed.exists()
-    texts = shown(run, prompts_of(run, run_kept_code=True))
+    texts = shown(run, prompts_of(replace(run, settings=JudgeSettings(run_kept_code=True))))
     assert executed.exists()
     assert len(texts) == 3
     assert all(text and "How many ones?" in text for text in texts)
@@ -130,7 +132,7 @@ def test_a_changed_prompt_is_shown_as_it_was(lab: Lab) -> None:
     run = finished(lab, lab.wanted(lab.plain))
     lab.plain.write_text(lab.plain.read_text().replace("How many", "Count the"))
     assert prompts_of(run).task is None
-    texts = shown(run, prompts_of(run, str(lab.plain)))
+    texts = shown(run, prompts_of(replace(run, settings=JudgeSettings(tasks=str(lab.plain)))))
     assert all(text and "How many ones?" in text for text in texts)
 
 
@@ -173,7 +175,7 @@ def test_a_copy_that_changed_is_not_used(lab: Lab) -> None:
     run = finished(lab, lab.wanted(lab.plain))
     remove_tasks(lab)
     kept_file(run).write_text(f"{ROWS}\n# changed\n")
-    prompts = prompts_of(run, run_kept_code=True)
+    prompts = prompts_of(replace(run, settings=JudgeSettings(run_kept_code=True)))
     assert prompts.task is None
     assert in_python(prompts.remedy) == "name its file with tasks"
 

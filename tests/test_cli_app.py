@@ -21,7 +21,7 @@ import pytest
 
 from eyechart.harness.analysis.judged_run import read_run
 from eyechart.harness.analysis.results import TABLE
-from eyechart.harness.cli.readable import Reading
+from eyechart.harness.cli import readable
 from eyechart.harness.journal.manifest import MANIFEST
 from eyechart.harness.journal.record import SAMPLES
 from eyechart.harness.journal.writer import Journal
@@ -774,7 +774,7 @@ class TestMisuse:
         def greedy(*_: object) -> None:
             raise MemoryError("Unable to allocate 7.28 TiB")
 
-        lab.monkeypatch.setattr(Reading, "run", greedy)
+        lab.monkeypatch.setattr(readable, "read_run", greedy)
         lab.bench("score", lab.folder).one_line(1, "out of memory", "7.28 TiB")
 
     def test_names_that_are_no_unicode_are_borne(self, lab: Lab) -> None:

@@ -15,6 +15,7 @@ from eyechart.harness.cli.app import app
 from eyechart.harness.cli.defaults import DEFAULTS, ONCE, read_defaults, variable
 from eyechart.harness.errors import UsageError
 from eyechart.harness.journal.manifest import MANIFEST, read_manifest
+from eyechart.harness.settings.judging import JUDGING
 from eyechart.harness.settings.run_settings import SETTINGS
 
 if TYPE_CHECKING:
@@ -341,7 +342,7 @@ def test_a_folder_without_a_name_is_refused(home: Lab) -> None:
 
 
 def test_the_page_of_settings_lists_every_option_and_variable() -> None:
-    """Of `bench run`, and the variables that name files."""
+    """The options, and the variables that name files."""
     rows = re.findall(r"^\| (?:`([a-z-]+)`)? *\| `(EYECHART_\w+)` \|", DOCS, re.MULTILINE)
     expected = [(option, variable(option)) for option in DEFAULTS]
     assert rows == [*expected, ("", "EYECHART_ENDPOINTS"), ("", "EYECHART_MODELS")]
@@ -361,7 +362,8 @@ def test_every_option_of_run_is_a_setting_or_meant_for_one_command() -> None:
     run = get_command(app).commands["run"]  # type: ignore[attr-defined]
     options = {name[2:] for one in run.params for name in one.opts if name.startswith("--")}
     assert options - {"help"} <= set(DEFAULTS) | set(ONCE)
-    assert set(DEFAULTS) <= options
+    judging = {one.option for one in JUDGING.values()}
+    assert set(DEFAULTS) - judging <= options
 
 
 def test_the_example_of_the_page_runs(home: Lab) -> None:

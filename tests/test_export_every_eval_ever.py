@@ -380,7 +380,7 @@ def test_one_name_is_not_given_to_several_models(lab: Lab) -> None:
         ("--model-id", "a/b/c", "ORG/NAME"),
         ("--benchmark", "../up", "folder"),
         ("--organization", " ", "empty"),
-        ("--threshold", "0", "--threshold must be from 0.02"),
+        ("--threshold", "0", "--threshold must be a number from 0.02"),
     ],
 )
 def test_what_no_record_can_hold_is_said_at_once(

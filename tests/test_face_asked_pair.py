@@ -21,7 +21,7 @@ from eyechart.harness.face.asked_run import AskedRun, Limits
 from eyechart.harness.face.engine import Talk
 from eyechart.harness.journal.manifest import MANIFEST, read_manifest, write_manifest
 from eyechart.harness.run.event_loop import run_in_loop
-from eyechart.harness.settings.judging import THRESHOLD
+from eyechart.harness.settings.judging import JudgeSettings
 from eyechart.providers.base import AuthError, BadRequestError, Request
 from eyechart.providers.scripted import ScriptedProvider
 from tests.conftest import Done, Lab, records
@@ -152,8 +152,8 @@ def test_missing_pairs_are_one_of_the_waves(pair: Pair) -> None:
     """So the comparison is looked at as often as where none is missing."""
     pair.run("far", sees_to(8), *LINES)
     pair.run("near", sees_to(8), "--lengths", "2,4", "--samples", "20")
-    limits = Limits(requests=100, tasks=str(pair.lab.ones))
-    asking = AskedPair(pair.folders, limits, THRESHOLD, margin=1e-9, warn=print)
+    judging = JudgeSettings(tasks=str(pair.lab.ones), margin=1e-9)
+    asking = AskedPair(pair.folders, Limits(requests=100), judging, warn=print)
     why = asking.ask(Talk(LiveDisplay(), print, print), run_in_loop)
     assert (asking.waves, asking.asked) == (WAVES, 100), why
 
@@ -285,10 +285,11 @@ def test_a_run_is_asked_with_what_it_was_asked_with(pair: Pair) -> None:
         "name": "@fp8+x",
         "rpm": 60000.0,
     }
-    settings = AskedRun(pair.folders[0], Limits(tasks=str(pair.lab.ones)), print)._options.given
+    judging = JudgeSettings(tasks=str(pair.lab.ones))
+    settings = AskedRun(pair.folders[0], Limits(), judging, print)._options.given
     assert settings.kept == manifest.given
-    limits = Limits(tasks=str(pair.lab.ones), max_connections=7)
-    settings = AskedRun(pair.folders[0], limits, print)._options.given
+    limits = Limits(max_connections=7)
+    settings = AskedRun(pair.folders[0], limits, judging, print)._options.given
     assert settings.kept == manifest.given | {"max_connections": 7}
 
 
@@ -299,7 +300,7 @@ def test_a_run_of_batches_is_asked_one_by_one(pair: Pair) -> None:
     manifest.given = {"tier": "batch"}
     write_manifest(pair.folders[0], manifest)
     said: list[str] = []
-    one = AskedRun(pair.folders[0], Limits(tasks=str(pair.lab.ones)), said.append)
+    one = AskedRun(pair.folders[0], Limits(), JudgeSettings(tasks=str(pair.lab.ones)), said.append)
     assert not one._options.given.is_batch
     assert [line.partition("was asked")[2] for line in said] == [
         " by the vendor's Batch API, and is now asked one by one, at the price of that"

@@ -254,7 +254,7 @@ def test_a_gate_without_a_verdict_says_so_to_pipelines(lab: Lab, before: Path) -
         (("ones.yaml", "RUN"), 1, "is no baseline"),
         (("BASE", "nowhere"), 1, "no run in nowhere"),
         (("BASE", "OTHER"), 2, "none of the runs is one of"),
-        (("BASE", "RUN", "--margin", "2"), 2, "--margin is a share"),
+        (("BASE", "RUN", "--margin", "2"), 2, "--margin must be a number from 0.001"),
         (("BASE", "RUN", "--fail-if", "worse"), 2, "--fail-if is undecided, not 'worse'"),
         (("--save", "ones.yaml", "RUN"), 2, "is no baseline; to keep it, name another file"),
         (("--save", "new.json", "RUN", "TWIN"), 2, "with the same settings; name one"),

@@ -29,7 +29,7 @@ from eyechart.harness.report.reported import read_reported
 from eyechart.harness.report.section import Section, sections
 from eyechart.harness.run.run_request import RunRequest
 from eyechart.harness.score.outcomes import OUTCOMES
-from eyechart.harness.settings.judging import THRESHOLD
+from eyechart.harness.settings.judging import JUDGING, THRESHOLD, JudgeSettings
 from eyechart.harness.settings.spelling import as_option
 from eyechart.harness.spec import Settings
 from eyechart.harness.spec.columns import ORDER
@@ -51,7 +51,9 @@ def report(lab: Lab, *folders: Path, **options: Any) -> str:
     """The page of these runs."""
     out = lab.folder / "report.html"
     threshold = options.pop("threshold", THRESHOLD)
-    found = sections([*map(read_run, folders)], threshold)
+    known = {name: options.pop(name) for name in [*options] if name in JUDGING}
+    judging = JudgeSettings(**known)
+    found = sections([read_run(folder, settings=judging) for folder in folders], threshold)
     assert write_report(found, out, warn=lab.said.append, **options) == [out]
     return out.read_text(encoding="utf-8")
 

@@ -21,6 +21,7 @@ from eyechart.harness.journal.manifest import MANIFEST, read_manifest
 from eyechart.harness.journal.writer import Journal
 from eyechart.harness.plan.plan import plan
 from eyechart.harness.run.batch.files import FileLimits
+from eyechart.harness.settings.judging import JudgeSettings
 from eyechart.harness.settings.run_settings import RunSettings
 from eyechart.harness.task import functions, generator
 from eyechart.harness.task.catalogue import built_in_files, open_task
@@ -561,7 +562,7 @@ def test_memory_is_flat(lab: Lab) -> None:
         sizes.append(file.stat().st_size)
         tracemalloc.start()
         try:
-            assert import_replies([file], out, str(lab.ones)) == 0
+            assert import_replies([file], out, JudgeSettings(tasks=str(lab.ones))) == 0
             peaks.append(tracemalloc.get_traced_memory()[1])
         finally:
             tracemalloc.stop()

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import math
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,6 +16,7 @@ from eyechart.harness.cli import models, study
 from eyechart.harness.face import ask
 from eyechart.harness.journal.manifest import MANIFEST
 from eyechart.harness.settings.checks import Bound, shown
+from eyechart.harness.settings.judging import JUDGING
 from eyechart.harness.settings.run_settings import SETTINGS
 from eyechart.providers.base import SetupError
 from tests.conftest import ROWS, Lab
@@ -190,3 +193,74 @@ def test_a_run_of_an_earlier_version_can_be_read(lab: Lab, name: str, value: flo
     path.write_text(json.dumps(manifest))
     assert list(eyechart.list_runs(lab.out)["answered"]) == [3]
     assert lab.bench("score", lab.the_run()).code == 0
+
+
+JUDGED: dict[str, tuple[list[Any], list[Any]]] = {
+    "threshold": ([0.02, 0.995], [0, 0.01, 1, 85, math.nan, math.inf]),
+    "within": ([0, 0.99], [-0.01, 1, 5, math.nan]),
+    "margin": ([0.001, 0.999], [0, -1, 1, 5, math.nan]),
+}
+"""Numbers that each setting of judging takes, and that it refuses."""
+
+
+@pytest.fixture
+def runs(lab: Lab) -> list[str]:
+    """Folders of two runs."""
+    lab.monkeypatch.chdir(lab.folder)
+    command = ("run", "--task", "counting/ones", "--lengths", "5,9", "--samples", "4")
+    assert lab.bench(*command, "--model", "oracle:50,oracle:7").code == 0
+    return sorted(str(one) for one in Path("results").glob("runs/oracle/*/counting/*"))
+
+
+@pytest.mark.parametrize("name", JUDGED)
+def test_every_door_has_the_same_bounds_of_judging(lab: Lab, runs: list[str], name: str) -> None:
+    """Command line, environment, file and Python."""
+    option = JUDGING[name].option
+    verb = ["compare", *runs] if name == "margin" else ["score", runs[0]]
+    file, variable = Path("bench.toml"), f"EYECHART_{option.upper()}"
+
+    def python(value: float) -> None:
+        if name == "margin":
+            eyechart.compare(*runs, margin=value)
+        else:
+            given: dict[str, Any] = {name: value}
+            eyechart.load_run(runs[0], **given)
+
+    good, bad = JUDGED[name]
+    for value in good:
+        assert lab.bench(*verb, f"--{option}={value}").code == 0
+        python(value)
+    for value in bad:
+        lab.bench(*verb, f"--{option}={value}").one_line(2, f"--{option} must be a number from")
+        with pytest.raises(eyechart.EyechartError, match=f"^{name} must be a number from"):
+            python(value)
+        file.write_text(f"{option} = {value}\n")
+        lab.bench(*verb).one_line(2, f"bench.toml:1: {option} must be a number from")
+        file.unlink()
+        lab.monkeypatch.setenv(variable, str(value))
+        lab.bench(*verb).one_line(2, f"{variable}: {option} must be a number from")
+        lab.monkeypatch.delenv(variable)
+
+
+def test_a_file_sets_how_a_project_judges(lab: Lab, runs: list[str]) -> None:
+    """`threshold` and `near` reach the tables, `margin` the verdict; runs are asked as ever."""
+    Path("bench.toml").write_text("threshold = 0.5\nnear = 0.1\nmargin = 0.2\n")
+    done = lab.bench("score", runs[0])
+    assert "bench.toml: --threshold 0.5 --near 0.1" in done.err
+    with (Path(runs[0]) / "effective_length.csv").open() as file_of_run:
+        row, *_ = csv.DictReader(file_of_run)
+    assert (row["threshold"], row["within"]) == ("0.5", "0.1")
+    document = json.loads(lab.bench("compare", *runs, "--json").out)
+    assert (document["threshold"], document["margin"]) == (0.5, 0.2)
+    assert lab.bench("score", runs[0], "--near", "0.3").code == 0
+    assert ",0.3," in (Path(runs[0]) / "effective_length.csv").read_text()
+    command = ("run", "--task", "counting/ones", "--lengths", "5,9", "--samples", "5")
+    assert lab.bench(*command, "--model", "oracle:50").code == 0
+
+
+def test_python_compares_at_a_threshold(lab: Lab, runs: list[str]) -> None:  # noqa: ARG001
+    """That of the first run, unless another is given."""
+    assert eyechart.compare(*runs).comparison.threshold == 0.85
+    assert eyechart.compare(*runs, threshold=0.5).comparison.threshold == 0.5
+    loaded = eyechart.load_run(runs[0], threshold=0.6)
+    assert eyechart.compare(loaded, runs[1]).comparison.threshold == 0.6

@@ -19,6 +19,7 @@ from eyechart.harness.satellites.export.lm_eval.writer import export
 from eyechart.harness.score.judge import judge
 from eyechart.harness.score.outcomes import OUTCOMES, Outcome
 from eyechart.harness.score.verdict import Verdict
+from eyechart.harness.settings.judging import JudgeSettings
 from eyechart.harness.spec import Item
 from eyechart.harness.task import scorer
 from eyechart.harness.task.catalogue import Task, open_task, tasks_root
@@ -229,8 +230,8 @@ def test_a_scorer_gets_what_its_item_has(lab: Lab) -> None:
     assert whys == {"3 primes", "7 primes"}
     (lab.folder / "near.jsonl").write_text(items.replace('"n": 3', '"n": 2'))
     load_items.cache_clear()
-    task = str(lab.folder / "near.yaml")
-    whys = {one.verdict.why for one in read_details(read_run(folder, tasks=task))}
+    own = JudgeSettings(tasks=str(lab.folder / "near.yaml"))
+    whys = {one.verdict.why for one in read_details(read_run(folder, settings=own))}
     assert whys == {"None None", "7 primes"}
 
 

@@ -20,8 +20,6 @@ from eyechart.harness.spec import Line
 from eyechart.providers.naming import named
 
 Floats: TypeAlias = npt.NDArray[np.float64]
-LEAST_THRESHOLD, MOST_THRESHOLD = 0.02, 0.995
-"""The smallest and the largest accuracy that a threshold may have."""
 RESAMPLES = 2000
 TAILS = (0.025, 0.975)
 SIGNIFICANT = 0.05
@@ -32,17 +30,6 @@ _BELOW = 0.005
 """Level of the test of each line against guesses."""
 _MOST_WEIGHTS = 2_000_000
 """Most bootstrap weights in memory at a time."""
-
-
-def threshold_problem(share: float) -> str:
-    """What is wrong with a threshold, as the end of a message; empty if nothing is."""
-    if LEAST_THRESHOLD <= share <= MOST_THRESHOLD:
-        return ""
-    remedy = "no number of samples can show that an accuracy is 1; 0.95 or 0.99 can be shown"
-    return (
-        f"must be from {LEAST_THRESHOLD:g} to {MOST_THRESHOLD:g}, not {share:g}"
-        f"{f': {remedy}' if MOST_THRESHOLD < share <= 1 else ''}"
-    )
 
 
 def threshold_text(threshold: float) -> str:

@@ -160,10 +160,10 @@ def _sample(
         return None
 
 
-def prompts_of(run: JudgedRun, others: str = "", *, run_kept_code: bool = False) -> RemadePrompts:
+def prompts_of(run: JudgedRun) -> RemadePrompts:
     """The prompts of `run`, made by the task that `task_of_run.task_of` opens."""
     try:
-        return RemadePrompts(task_of(run.folder, run.manifest, others, run_kept_code=run_kept_code))
+        return RemadePrompts(task_of(run.folder, run.manifest, run.settings))
     except NoTaskError as error:
         return RemadePrompts(None, str(error), error.remedy)
     except (UnknownTaskError, TaskFileError) as error:

@@ -19,7 +19,8 @@ from functools import cached_property, lru_cache
 import numpy as np
 
 from eyechart.harness.analysis.bins import BINS_AN_OCTAVE
-from eyechart.harness.analysis.curve import LEAST_THRESHOLD, MOST_THRESHOLD, Floats
+from eyechart.harness.analysis.curve import Floats
+from eyechart.harness.settings.judging import LEAST_THRESHOLD, MOST_THRESHOLD
 
 _STEP = 0.5
 """Logits between two levels of accuracy."""

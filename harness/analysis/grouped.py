@@ -31,19 +31,17 @@ class Groups:
     """Samples whose item lacks this metadata, or is no longer the item that was sent."""
 
 
-def grouped(run: JudgedRun, name: str, tasks: str = "", *, run_kept_code: bool = False) -> Groups:
+def grouped(run: JudgedRun, name: str) -> Groups:
     """The recorded samples of `run` by the metadata `name` of their items.
 
     The journal has no metadata, so the items are made again by the task that `task_of` opens.
-    `tasks` names task files or folders of them. Code that the run kept is executed only with
-    `run_kept_code`.
 
     Raises:
         UsageError: the task cannot be opened, or no item has the name.
     """
     manifest = run.manifest
     try:
-        task = task_of(run.folder, manifest, tasks, run_kept_code=run_kept_code)
+        task = task_of(run.folder, manifest, run.settings)
     except NoTaskError as error:
         remedy = f"; {error.remedy}" if error.remedy else ""
         raise UsageError(f"no groups by {name!r}: {error}{remedy}") from None

@@ -48,7 +48,7 @@ from eyechart.harness.journal.server import addresses
 from eyechart.harness.plan.plan import Plan
 from eyechart.harness.plan.resolved_model import ResolvedModel, resolve_model
 from eyechart.harness.score.outcomes import ANSWERED, OUTCOMES, SCORED_PLACES, Cause, Outcome
-from eyechart.harness.settings.judging import WITHIN
+from eyechart.harness.settings.judging import JudgeSettings
 from eyechart.harness.spec import Cell, Condition, TaskSpec, columns, counted
 from eyechart.harness.spec.dollars import dollars_text
 from eyechart.harness.spec.worked import number_of
@@ -112,6 +112,8 @@ class JudgedRun:
     """The catalog's facts about the model, at the addresses where it was asked."""
     one_counts: Mapping[Condition, OneCount] = field(default_factory=dict)
     """Conditions whose prompts have one number of tokens, however long they are."""
+    settings: JudgeSettings = JudgeSettings()  # noqa: RUF009  frozen
+    """How it was read, and is judged."""
 
     @cached_property
     def real_folder(self) -> Path:
@@ -432,14 +434,14 @@ class JudgedCondition:
             self._estimates[key] = estimate
         return self._estimates[key]
 
-    def near_length(self, threshold: float, within: float = WITHIN) -> EffectiveLength | None:
-        """The length to which answers are at most `within` (a share) off; `None` where nothing was
+    def near_length(self, threshold: float) -> EffectiveLength | None:
+        """The length to which answers are near, by `JudgeSettings.within`; `None` where nothing was
         scored, or answers are no counts.
         """
         exact = self.effective_length(threshold)
         if exact is None or self.scored is None:
             return None
-        return near_length(self.scored, exact, threshold, within)
+        return near_length(self.scored, exact, threshold, self.run.settings.within)
 
     def _remedies(self, causes: Collection[Cause]) -> tuple[str, ...]:
         """What the user can do about replies that failed for these causes."""
@@ -479,14 +481,12 @@ def without_controls(judged: list[JudgedCondition]) -> list[JudgedCondition]:
 def read_run(
     folder: Path,
     warn: Warn | None = None,
-    *,
-    tasks: str = "",
-    run_kept_code: bool = False,
+    settings: JudgeSettings = JudgeSettings(),  # noqa: B008  frozen
 ) -> JudgedRun:
     """Reads the run in `folder` and judges all of its records again.
 
-    A task's own scorer is loaded from its file. `tasks` names task files or folders of them. A file
-    that only the run names is executed only with `run_kept_code`, see `judging.scorer_of`.
+    A task's own scorer is loaded from its file. A file that only the run names is executed only
+    with `settings.run_kept_code`, see `judging.scorer_of`.
 
     Raises:
         JournalError: there is no run or it cannot be read, or an axis of its task has the name of a
@@ -502,7 +502,7 @@ def read_run(
                 "rename the axis in the task file and run that"
             )
     manifest.cells = _sorted(manifest.cells, spec)
-    judge = judge_of_run(folder, manifest, tasks, run_kept_code=run_kept_code)
+    judge = judge_of_run(folder, manifest, settings)
     model = model_of(manifest)
     judged = judged_samples(folder, manifest, spec, warn, judge=judge, model=model)
     if judged.beyond:
@@ -512,7 +512,7 @@ def read_run(
     conditions = dict.fromkeys(cell.condition for cell in manifest.cells)
     manifest.adaptive = [one for one in conditions if one in judged.chosen]
     found = judged.table, judged.answers, judged.judge, judged.times, model
-    return JudgedRun(folder, manifest, *found, judged.one_counts)
+    return JudgedRun(folder, manifest, *found, judged.one_counts, settings)
 
 
 def part_of(run: JudgedRun, keeps: Callable[[Cell], bool]) -> JudgedRun:

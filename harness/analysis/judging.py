@@ -22,6 +22,7 @@ from eyechart.harness.score.forced_choice import choice_verdict
 from eyechart.harness.score.judge import OwnScorer, judge
 from eyechart.harness.score.outcomes import Outcome
 from eyechart.harness.score.verdict import Verdict
+from eyechart.harness.settings.judging import JudgeSettings
 from eyechart.harness.spec import Condition, Item, Line, TaskSpec
 from eyechart.harness.spec.answer import Target
 from eyechart.harness.spec.worked import answer_read
@@ -112,17 +113,19 @@ def judge_of_task(task: Task, seed: int, api: str) -> Judge:
 
 
 def judge_of_run(
-    folder: Path, manifest: Manifest, others: str = "", *, run_kept_code: bool = False
+    folder: Path,
+    manifest: Manifest,
+    settings: JudgeSettings = JudgeSettings(),  # noqa: B008  frozen
 ) -> Judge:
-    """The judge of the run in `folder`; the arguments are those of `scorer_of`, which may raise."""
+    """The judge of the run in `folder`; raises what `scorer_of` does."""
     spec = manifest.task_spec()
-    scorer = scorer_of(folder, manifest, others, run_kept_code=run_kept_code)
+    scorer = scorer_of(folder, manifest, settings)
     api = str(manifest.settings.get("api"))
     judge = Judge(answer_read(spec, api), ends_of(spec, api), first_line(spec.prompt), scorer)
     if scorer is None:
         return judge
     with suppress(NoTaskError, UsageError, TaskFileError):
-        task = task_of(folder, manifest, others, run_kept_code=run_kept_code)
+        task = task_of(folder, manifest, settings)
         return replace(judge, item_of=_ItemsOf(task, int(manifest.settings["seed"])))
     return judge
 
@@ -165,11 +168,8 @@ def _short(value: object) -> str:
     return text if len(text) <= _MOST_TEXT else f"{text[:half]} … {text[-half:]}"
 
 
-def scorer_of(
-    folder: Path, manifest: Manifest, others: str = "", *, run_kept_code: bool = False
-) -> Scorer | None:
-    """The scorer of the run in `folder`, from its task file. `others` names task files
-    or folders of them.
+def scorer_of(folder: Path, manifest: Manifest, settings: JudgeSettings) -> Scorer | None:
+    """The scorer of the run in `folder`, from its task file.
 
     A run may come from a stranger. So a file that only its manifest names is not executed, also if
     it claims to be a built-in task. It is executed with `run_kept_code`, if the user has run it on
@@ -182,12 +182,12 @@ def scorer_of(
     if spec.scorer is None:
         return None
     try:
-        if others or not manifest.file:
-            path = reopen(manifest.task, spec.digest(), others=others).path
+        if settings.tasks or not manifest.file:
+            path = reopen(manifest.task, spec.digest(), others=settings.tasks).path
         elif (own := remembered(manifest.task, spec.digest())) is not None:
             path = own.path
         else:
-            path = _named_file(manifest.file, spec.scorer, run_kept_code=run_kept_code)
+            path = _named_file(manifest.file, spec.scorer, run_kept_code=settings.run_kept_code)
         return load_scorer(path, spec.scorer)
     except (ItemError, UsageError) as error:
         raise JournalError(

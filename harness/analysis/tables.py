@@ -83,6 +83,7 @@ def effective_length_table(run: JudgedRun, threshold: float = THRESHOLD) -> pd.D
                 **_named(columns.READ[2:], judged.calibration),
                 **_named(columns.OVERALL, overall(judged)),
                 "threshold": threshold,
+                "within": run.settings.within,
                 **estimate_columns(estimate, adaptive=judged.adaptive),
                 **_near_and_apart(judged, threshold),
                 "error_growth": judged.error_growth,

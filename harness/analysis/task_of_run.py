@@ -13,6 +13,7 @@ from eyechart.harness.errors import AbsentTaskError, ChangedTaskError
 from eyechart.harness.journal.kept import KEPT, content_hash, is_kept, read_kept
 from eyechart.harness.journal.manifest import Manifest
 from eyechart.harness.plan.own_tasks import remembered
+from eyechart.harness.settings.judging import JudgeSettings
 from eyechart.harness.task.catalogue import Task, code_files, find, open_task, reopen
 from eyechart.harness.task.functions import ItemError
 from eyechart.harness.task.generator import ItemsFileError
@@ -32,30 +33,32 @@ class NoTaskError(Exception):
 
 
 def task_of(
-    folder: Path, manifest: Manifest, others: str = "", *, run_kept_code: bool = False
+    folder: Path,
+    manifest: Manifest,
+    settings: JudgeSettings = JudgeSettings(),  # noqa: B008  frozen
 ) -> Task:
-    """The task of the run in `folder`; `others` names the user's task files.
+    """The task of the run in `folder`; `settings.tasks` names the user's task files.
 
     The file that `catalogue.reopen` finds comes first, if its content is the one in the run's
     manifest; then the user's own file, if the user has run it here (`plan.own_tasks`); then the
     spec of the manifest with the kept file of the items. A kept generator is executed from a file
-    with the same content that is installed or that `others` names. The kept file itself is executed
-    only with `run_kept_code`.
+    with the same content that is installed or the user's. The kept file itself is executed only
+    with `settings.run_kept_code`.
 
     Raises:
         NoTaskError: there is no such task.
-        UnknownTaskError: `others` names no task file.
+        UnknownTaskError: `settings.tasks` names no task file.
         TaskFileError: a file has mistakes.
     """
     try:
-        task = reopen(manifest.task, manifest.task_digest, others=others)
+        task = reopen(manifest.task, manifest.task_digest, others=settings.tasks)
     except AbsentTaskError:
         problem = NoTaskError(f"the task file of {manifest.task} is not at hand", _NAME_IT)
-        own = None if others or run_kept_code else _own(manifest)
-        task = own or _from_kept(folder, manifest, others, problem, run_kept_code=run_kept_code)
+        own = None if settings.tasks or settings.run_kept_code else _own(manifest)
+        task = own or _from_kept(folder, manifest, settings, problem)
     except ChangedTaskError:
         problem = NoTaskError(f"{manifest.task} has changed since this run")
-        task = _from_kept(folder, manifest, others, problem, run_kept_code=run_kept_code)
+        task = _from_kept(folder, manifest, settings, problem)
     try:
         _ = task.paired, task.lengths  # loads the file of its items
     except (ItemError, ItemsFileError) as error:
@@ -72,7 +75,7 @@ def _own(manifest: Manifest) -> Task | None:
 
 
 def _from_kept(
-    folder: Path, manifest: Manifest, others: str, problem: NoTaskError, *, run_kept_code: bool
+    folder: Path, manifest: Manifest, settings: JudgeSettings, problem: NoTaskError
 ) -> Task:
     """The task of the run's manifest; raises `problem` where the run kept nothing."""
     spec = manifest.task_spec()
@@ -82,7 +85,8 @@ def _from_kept(
     copy = folder.resolve() / KEPT / manifest.kept
     if spec.items is not None:
         return Task(manifest.task, copy, spec.model_copy(update={"items": copy.name}))
-    source = copy if run_kept_code else _same_file(manifest.task, content, others)
+    is_trusted = settings.run_kept_code
+    source = copy if is_trusted else _same_file(manifest.task, content, settings.tasks)
     if source is None:
         raise NoTaskError(str(problem), f"{_NAME_IT}, {_EXECUTE}") from None
     function = (spec.generator or "").rpartition(":")[2]

@@ -7,9 +7,8 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
 
-from eyechart.harness.analysis.judged_run import JudgedRun
+from eyechart.harness.analysis.judged_run import JudgedRun, read_run
 from eyechart.harness.analysis.task_of_run import NoTaskError, task_of
-from eyechart.harness.cli.readable import Reading
 from eyechart.harness.cli.results import missing_text, show_run
 from eyechart.harness.cli.terminal import echo, say, warn
 from eyechart.harness.cli.verbs import check_output
@@ -26,7 +25,7 @@ from eyechart.harness.run.batch.pending import refuse_if_under_way
 from eyechart.harness.run.room import Room
 from eyechart.harness.run.run_request import RunRequest
 from eyechart.harness.run.writer import PlannedRun, RunWriter
-from eyechart.harness.settings.judging import THRESHOLD
+from eyechart.harness.settings.judging import JudgeSettings
 from eyechart.harness.task.catalogue import Task
 from eyechart.providers.batches import BatchForm
 from eyechart.providers.registry import open_batch_form
@@ -108,18 +107,20 @@ def check_files(files: Sequence[Path]) -> None:
 
 
 def import_replies(
-    files: Sequence[Path], out: Path, tasks: str, *, run_kept_code: bool = False
+    files: Sequence[Path],
+    out: Path,
+    judging: JudgeSettings = JudgeSettings(),  # noqa: B008  frozen
 ) -> int:
     """Writes the replies into the journals of the runs they belong to, judges those runs and prints
     their tables. Returns the exit code, which says whether a reply is missing.
 
-    A run may come from a stranger. Samples are made again by built-in tasks, by files that `tasks`
-    names, and only with `run_kept_code` by code that the run kept.
+    A run may come from a stranger. Samples are made again by built-in tasks, by the user's
+    files, and only with `judging.run_kept_code` by code that the run kept.
     """
 
     def opened(folder: Path, manifest: Manifest) -> Task:
         try:
-            return task_of(folder, manifest, tasks, run_kept_code=run_kept_code)
+            return task_of(folder, manifest, judging)
         except NoTaskError as error:
             raise UsageError(
                 "; ".join(filter(None, (f"{folder}: {error}", error.remedy)))
@@ -135,11 +136,10 @@ def import_replies(
     if not importers.opened:
         warn(f"no reply to a run under {out / 'runs'}")
         return INCOMPLETE
-    reading = Reading(THRESHOLD, tasks, run_kept_code)
     new, failed, known = (summary.fates[fate] for fate in USED)
     say(f"{new:,} new answers, {failed:,} without a reply, {known:,} known before")
     missing = [
-        _show(reading.run(folder), importer.last_failure)
+        _show(read_run(folder, warn, judging), importer.last_failure)
         for folder, importer in importers.opened.items()
     ]
     return INCOMPLETE if any(missing) else COMPLETE

@@ -20,7 +20,7 @@ from eyechart.harness.analysis.family import Ranking, rank_runs
 from eyechart.harness.analysis.findings.pair import of_pair
 from eyechart.harness.analysis.findings.ranks import of_ranking
 from eyechart.harness.analysis.in_tokens import token_columns
-from eyechart.harness.analysis.judged_run import JudgedRun
+from eyechart.harness.analysis.judged_run import JudgedRun, read_run
 from eyechart.harness.analysis.paired import PairedArea
 from eyechart.harness.analysis.tables import (
     estimate_columns,
@@ -33,7 +33,6 @@ from eyechart.harness.cli.documents import print_document, rows_of
 from eyechart.harness.cli.findings import tell_findings
 from eyechart.harness.cli.following import page_next
 from eyechart.harness.cli.progress import LiveDisplay, counting
-from eyechart.harness.cli.readable import Reading
 from eyechart.harness.cli.terminal import echo, say, take_logs, warn
 from eyechart.harness.cli.verbs import check_output
 from eyechart.harness.errors import COMPLETE, INCOMPLETE, UsageError
@@ -43,6 +42,7 @@ from eyechart.harness.face.asked_run import Limits
 from eyechart.harness.face.engine import Talk
 from eyechart.harness.journal.files import make_folder_of
 from eyechart.harness.run.event_loop import run_in_loop
+from eyechart.harness.settings.judging import JudgeSettings
 from eyechart.harness.settings.run_settings import SETTINGS
 from eyechart.harness.spec.columns import COMPARISON, DIGITS
 
@@ -59,9 +59,8 @@ def compare(
     folders: Sequence[Path],
     axis: str | None,
     output: Path | None,
-    reading: Reading,
+    judging: JudgeSettings,
     *,
-    margin: float,
     fail_if: str | None,
     as_json: bool,
     asking: Limits | None,
@@ -77,20 +76,20 @@ def compare(
     run compared with the first run, or on the second condition compared with the first, and where
     samples that were asked have no reply. With `form` the tables are those of a paper, alone.
     """
-    threshold = reading.threshold
+    threshold, margin = judging.threshold, judging.margin
     others = {"--json": as_json, "--all-findings": all_findings}
     _check_output(None if is_dry else output, form, others)
-    _check(len(folders), axis, margin, fail_if, asks=asking is not None)
+    _check(len(folders), axis, fail_if, asks=asking is not None)
     is_short = False
     if asking is not None:
-        more = asking_of(folders, asking, threshold, margin, warn=warn, question=settle)
+        more = asking_of(folders, asking, judging, warn=warn, question=settle)
         if is_dry:
             return show_asking([more], as_json=as_json)
         ask_until_decided(more)
         is_short = more.is_short
     several = axis is None and len(folders) > _TWO
     with counting() as counted:
-        runs = [*map(reading.run, counted("runs read", folders))]
+        runs = [read_run(folder, warn, judging) for folder in counted("runs read", folders)]
         of_pairs = partial(counted, "pairs compared")
         ranking = rank_runs(runs, threshold, of=of_pairs) if several else None
     if ranking is not None:
@@ -152,7 +151,7 @@ def ask_until_decided(asking: Asking) -> None:
         say(after)
 
 
-def _check(runs: int, axis: str | None, margin: float, fail_if: str | None, *, asks: bool) -> None:
+def _check(runs: int, axis: str | None, fail_if: str | None, *, asks: bool) -> None:
     """Raises `UsageError` for options that contradict each other or the runs."""
     if axis is None and runs < _TWO:
         raise UsageError(
@@ -161,15 +160,8 @@ def _check(runs: int, axis: str | None, margin: float, fail_if: str | None, *, a
         )
     if axis is not None and asks:
         raise UsageError("--ask compares runs, and --axis conditions; leave out one of them")
-    check_margin(margin)
     if fail_if is not None and fail_if not in FAILURES:
         raise UsageError(f"--fail-if is one of {', '.join(FAILURES)}, not {fail_if!r}")
-
-
-def check_margin(margin: float) -> None:
-    """Raises `UsageError` if no area can lie in the margin."""
-    if not 0 < margin < 1:
-        raise UsageError(f"--margin is a share of accuracy, above 0 and below 1, not {margin:g}")
 
 
 def _comparisons(runs: Sequence[JudgedRun], axis: str | None, threshold: float) -> list[Comparison]:

@@ -88,7 +88,7 @@ def one_of(*values: str) -> Completion:
 
 
 complete_tasks = _of_list(_tasks)
-_OF_SETTINGS = {"task": complete_tasks, "model": _of_list(_models)}
+_OF_SETTINGS = {"task": complete_tasks, "tasks": complete_tasks, "model": _of_list(_models)}
 
 
 def completion_of(setting: Setting) -> Completion | None:

@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from eyechart.harness.errors import UsageError
-from eyechart.harness.settings.run_settings import SETTINGS
 from eyechart.harness.settings.setting import Setting
+from eyechart.harness.settings.spelling import ALL
 from eyechart.providers.close_match import closest, did_you_mean
 
 PREFIX = "EYECHART_"
@@ -25,12 +25,12 @@ _HEADER = "tool.eyechart"
 """The table in the second file."""
 FILES = ("EYECHART_ENDPOINTS", "EYECHART_MODELS")
 """Variables that are no options."""
-DEFAULTS: Mapping[str, Setting] = {one.option: one for one in SETTINGS.values() if not one.once}
-"""Long option of `bench run` that can have a default -> its setting."""
+DEFAULTS: Mapping[str, Setting] = {one.option: one for one in ALL.values() if not one.once}
+"""Long option that can have a default -> its setting."""
 _OF_VERB = ("dry-run", "ask-server", "json")
-"""Options of `bench run` that are no settings of a run."""
-ONCE = (*_OF_VERB, *(one.option for one in SETTINGS.values() if one.once))
-"""Options of `bench run` that are meant for one command, and have no default anywhere."""
+"""Options of `bench run` that are no settings."""
+ONCE = (*_OF_VERB, *(one.option for one in ALL.values() if one.once and one.option not in DEFAULTS))
+"""Options that are meant for one command, and have no default anywhere."""
 _SECRET = re.compile(r"key|secret|password|passwd|credential|token$|token[^s]", re.IGNORECASE)
 
 

@@ -11,26 +11,23 @@ import typer
 from eyechart.harness.cli.completion import complete_runs, one_of
 from eyechart.harness.cli.options import (
     ASKING,
+    JUDGED,
     AllFindingsOption,
     AtOption,
     DryAskOption,
     JsonOption,
-    MarginOption,
     MostAskedOption,
     OutOption,
-    OwnTasksOption,
-    RunKeptCodeOption,
     RunsArgument,
     TableFormOption,
-    ThresholdOption,
     examples,
+    judging_of,
     limits_of,
     matching,
     number,
     takes,
 )
 from eyechart.harness.settings.figure import FONT, FONT_SIZE, KINDS, WIDTH, FigureStyle
-from eyechart.harness.settings.judging import MARGIN, THRESHOLD
 
 SCORE_EXAMPLES = examples(
     "bench run --task counting/ones --model tiny",
@@ -68,20 +65,19 @@ FIGURE_EXAMPLES = examples(
 )
 
 
+@takes(*JUDGED, "within")
 def score(
     runs: RunsArgument,
     *,
-    threshold: ThresholdOption = THRESHOLD,
     by: Annotated[
         str | None,
         typer.Option(metavar="NAME", help="Also accuracy by this name of the items' metadata."),
     ] = None,
     at: AtOption = None,
-    tasks: OwnTasksOption = "",
-    run_kept_code: RunKeptCodeOption = False,
     all_findings: AllFindingsOption = False,
     form: TableFormOption = None,
     as_json: JsonOption = False,
+    **given: Any,
 ) -> None:
     """Judge runs again from their journals, without a model, and rewrite their tables.
 
@@ -93,15 +89,15 @@ def score(
         paper.check_form(
             form, {"--json": as_json, "--by": by, "--at": at, "--all-findings": all_findings}
         )
-    reading = results.reading_of(threshold=threshold, tasks=tasks, run_kept_code=run_kept_code)
+    judging = judging_of(given)
     if form is not None:
-        raise typer.Exit(paper.tables(runs, form, reading))
+        raise typer.Exit(paper.tables(runs, form, judging))
     raise typer.Exit(
-        results.score(runs, reading, by=by, at=at or (), all_findings=all_findings, as_json=as_json)
+        results.score(runs, judging, by=by, at=at or (), all_findings=all_findings, as_json=as_json)
     )
 
 
-@takes(*ASKING, max_connections=None)
+@takes(*JUDGED, "margin", *ASKING, max_connections=None)
 def compare(
     runs: RunsArgument,
     *,
@@ -113,8 +109,6 @@ def compare(
         Path | None,
         typer.Option("--output", "-o", metavar="FILE", help="CSV file to write, of all pairs."),
     ] = None,
-    threshold: ThresholdOption = THRESHOLD,
-    margin: MarginOption = MARGIN,
     fail_if: Annotated[
         str | None,
         typer.Option(
@@ -136,8 +130,6 @@ def compare(
     ] = None,
     max_requests: MostAskedOption = None,
     dry_run: DryAskOption = False,
-    tasks: OwnTasksOption = "",
-    run_kept_code: RunKeptCodeOption = False,
     all_findings: AllFindingsOption = False,
     form: TableFormOption = None,
     as_json: Annotated[
@@ -163,25 +155,21 @@ def compare(
     Of three or more: the runs by effective length; each pair of them, Holm's correction for all
     pairs; and whether each run is worse, better or equivalent, compared with the first one named.
     """
-    from eyechart.harness.cli import comparing, results
+    from eyechart.harness.cli import comparing
 
     asking = limits_of(
         given,
         ask=ask,
         requests=max_requests,
-        tasks=tasks,
-        run_kept_code=run_kept_code,
         settle=settle,
         dry_run=dry_run,
     )
-    reading = results.reading_of(threshold=threshold, tasks=tasks, run_kept_code=run_kept_code)
     raise typer.Exit(
         comparing.compare(
             runs,
             axis,
             output,
-            reading,
-            margin=margin,
+            judging_of(given),
             fail_if=fail_if,
             as_json=as_json,
             asking=asking,
@@ -193,6 +181,7 @@ def compare(
     )
 
 
+@takes(*JUDGED)
 def leaderboard(
     *,
     runs: Annotated[
@@ -218,9 +207,6 @@ def leaderboard(
     readme: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Markdown file whose table is renewed.")
     ] = None,
-    tasks: OwnTasksOption = "",
-    run_kept_code: RunKeptCodeOption = False,
-    threshold: ThresholdOption = THRESHOLD,
     at: AtOption = None,
     ranks_only: Annotated[
         bool,
@@ -232,6 +218,7 @@ def leaderboard(
     all_findings: AllFindingsOption = False,
     form: TableFormOption = None,
     as_json: JsonOption = False,
+    **given: Any,
 ) -> None:
     """Merge runs into one table, a row for each model, task and condition, and into a page.
 
@@ -242,18 +229,17 @@ def leaderboard(
     its tables, of these runs alone, and writes nothing.
     """
     from eyechart.harness.cli import leaderboard as board
-    from eyechart.harness.cli import paper, results
+    from eyechart.harness.cli import paper
 
     if form is not None:
         paper.check_form(form, {"--json": as_json, "--all-findings": all_findings})
-    reading = results.reading_of(threshold=threshold, tasks=tasks, run_kept_code=run_kept_code)
     raise typer.Exit(
         board.leaderboard(
             runs or [],
             out=out,
             output=output,
             readme=readme,
-            reading=reading,
+            judging=judging_of(given),
             at=at or (),
             ranks_only=ranks_only,
             all_findings=all_findings,
@@ -263,6 +249,7 @@ def leaderboard(
     )
 
 
+@takes(*JUDGED)
 def report(
     runs: RunsArgument,
     *,
@@ -275,10 +262,8 @@ def report(
             "--format", metavar="html,pdf,png,svg", help="Pictures go to a folder beside the page."
         ),
     ] = ["html"],  # noqa: B006  typer copies it
-    tasks: OwnTasksOption = "",
-    run_kept_code: RunKeptCodeOption = False,
-    threshold: ThresholdOption = THRESHOLD,
     as_json: JsonOption = False,
+    **given: Any,
 ) -> None:
     """Write a page about runs that works offline: curves, outcomes, answers, effects, samples.
 
@@ -287,11 +272,11 @@ def report(
     """
     from eyechart.harness.cli import documents, results
 
-    reading = results.reading_of(threshold=threshold, tasks=tasks, run_kept_code=run_kept_code)
-    work = partial(results.report, runs, output, formats, reading)
+    work = partial(results.report, runs, output, formats, judging_of(given))
     raise typer.Exit(documents.files(work, as_json=as_json))
 
 
+@takes(*JUDGED)
 def figure(
     kind: Annotated[
         str,
@@ -331,10 +316,8 @@ def figure(
     font_size: Annotated[
         float, typer.Option(metavar="POINTS", parser=number, help="Size of all text.")
     ] = FONT_SIZE,
-    tasks: OwnTasksOption = "",
-    run_kept_code: RunKeptCodeOption = False,
-    threshold: ThresholdOption = THRESHOLD,
     as_json: JsonOption = False,
+    **given: Any,
 ) -> None:
     """Draw a figure for a paper, without a title and readable in grey, and print the files' names.
     The extra charts is needed.
@@ -344,11 +327,11 @@ def figure(
     Folders of probes stand beside those of their runs. Where there are several figures of a kind,
     each has a file. Lines on stderr say what a caption must say.
     """
-    from eyechart.harness.cli import documents, paper, results
+    from eyechart.harness.cli import documents, paper
 
     style = FigureStyle(width, height, font, font_size)
-    reading = results.reading_of(threshold=threshold, tasks=tasks, run_kept_code=run_kept_code)
-    work = partial(paper.figure, kind, runs, output, formats or [], style=style, reading=reading)
+    judging = judging_of(given)
+    work = partial(paper.figure, kind, runs, output, formats or [], style=style, judging=judging)
     raise typer.Exit(documents.files(work, as_json=as_json))
 
 

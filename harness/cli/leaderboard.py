@@ -13,7 +13,7 @@ from eyechart.harness.analysis.at_length import at_length
 from eyechart.harness.analysis.cost_at import cost_of_reply_at
 from eyechart.harness.analysis.findings.ranks import of_standing
 from eyechart.harness.analysis.in_tokens import token_columns
-from eyechart.harness.analysis.judged_run import JudgedRun, part_of
+from eyechart.harness.analysis.judged_run import JudgedRun, part_of, read_run
 from eyechart.harness.analysis.leaderboard import enter_standings, merge, run_rows
 from eyechart.harness.analysis.leaderboard_file import (
     Leaderboard,
@@ -28,7 +28,6 @@ from eyechart.harness.analysis.leaderboard_file import (
 from eyechart.harness.analysis.standing import Place, Standing
 from eyechart.harness.analysis.tables import estimate_columns, finding_columns
 from eyechart.harness.cli.documents import print_document
-from eyechart.harness.cli.readable import Reading
 from eyechart.harness.cli.standing_tables import print_standings
 from eyechart.harness.cli.terminal import echo, warn
 from eyechart.harness.cli.verbs import PAGE, check_output
@@ -37,6 +36,7 @@ from eyechart.harness.face.trust import is_outside
 from eyechart.harness.journal.manifest import find_runs, read_manifest
 from eyechart.harness.report.readme import around, markdown, put_into
 from eyechart.harness.report.section import Section, sections
+from eyechart.harness.settings.judging import JudgeSettings
 from eyechart.harness.spec.columns import (
     ACCURACY_AT,
     ASKED,
@@ -66,7 +66,7 @@ def leaderboard(
     out: Path,
     output: Path | None,
     readme: Path | None,
-    reading: Reading,
+    judging: JudgeSettings,
     at: Sequence[int],
     ranks_only: bool,
     all_findings: bool,
@@ -79,7 +79,7 @@ def leaderboard(
     is_named = output is not None
     if form is not None and not is_named:
         _check_files({"--readme": readme, "--ranks-only": ranks_only})
-        return _print_alone(folders or _all_runs(out), reading, at, form)
+        return _print_alone(folders or _all_runs(out), judging, at, form)
     output = output or _default_file(out)
     if output.suffix != ".csv":
         raise UsageError(f"-o {str(output)!r} is no .csv file; the page goes beside it")
@@ -92,7 +92,7 @@ def leaderboard(
         _check_others(rows, folders, output)
     if readme is not None:
         around(readme)
-    ranked, used = write(run_folders, output, readme, reading, at=at, ranks_only=ranks_only)
+    ranked, used = write(run_folders, output, readme, judging, at=at, ranks_only=ranks_only)
     if as_json:
         print_document(document(output, ranked, at))
     elif form is not None:
@@ -119,10 +119,12 @@ def _check_files(options: Mapping[str, object]) -> None:
         raise UsageError(f"--format without -o writes no file, and {wrong} is for files; add -o")
 
 
-def _print_alone(folders: Sequence[Path], reading: Reading, at: Sequence[int], form: str) -> int:
+def _print_alone(
+    folders: Sequence[Path], judging: JudgeSettings, at: Sequence[int], form: str
+) -> int:
     """Prints the tables for papers of these runs, and writes nothing."""
-    new = _readable(folders, reading, at)
-    _, ranked = _entered(new, [], reading.threshold)
+    new = _readable(folders, judging, at)
+    _, ranked = _entered(new, [], judging.threshold)
     _print_for_paper(ranked, at, form)
     return INCOMPLETE if set(folders) - {run.folder for run, _ in new} else COMPLETE
 
@@ -164,7 +166,7 @@ def write(
     folders: Sequence[Path],
     output: Path,
     readme: Path | None,
-    reading: Reading,
+    judging: JudgeSettings,
     *,
     at: Sequence[int] = (),
     ranks_only: bool = False,
@@ -174,13 +176,13 @@ def write(
     Returns the sections of the page, and the folders whose runs could be read. Nothing is written
     where none could. Of a study the file is written anew, from the cells that the study asks.
     """
-    new = _readable(folders, reading, at, study)
+    new = _readable(folders, judging, at, study)
     if not new and folders:
         return [], set()
     with only_writer(output, warn):
         before = read_rows(output) if study is None else []
         ranked = _write_leaderboard(
-            output, new, before, readme, reading.threshold, ranks_only=ranks_only
+            output, new, before, readme, judging.threshold, ranks_only=ranks_only
         )
         title = "" if study is None else f"{study.study.spec.title} · {study.label}"
         if ranks_only:
@@ -194,8 +196,6 @@ def write(
             write_report(
                 ranked,
                 output.with_suffix(".html"),
-                tasks=reading.tasks,
-                run_kept_code=reading.run_kept_code,
                 title=title,
                 at=at,
                 warn=warn,
@@ -211,7 +211,10 @@ def print_files(output: Path, *, has_page: bool = True) -> None:
 
 
 def _readable(
-    folders: Iterable[Path], reading: Reading, at: Sequence[int], study: StudyRuns | None = None
+    folders: Iterable[Path],
+    judging: JudgeSettings,
+    at: Sequence[int],
+    study: StudyRuns | None = None,
 ) -> list[tuple[JudgedRun, list[Row]]]:
     """The readable runs, each with its rows; says what is left out and why."""
     runs: list[tuple[JudgedRun, list[Row]]] = []
@@ -219,13 +222,13 @@ def _readable(
     incomplete: list[LeftOut] = []
     for folder in folders:
         try:
-            run = reading.run(folder)
+            run = read_run(folder, warn, judging)
         except JournalError as error:
             left_out += error.lines
             continue
         if study is not None:
             run = part_of(run, partial(study.asks, run.manifest.task))
-        rows, reasons = run_rows(run, reading.threshold, at)
+        rows, reasons = run_rows(run, judging.threshold, at)
         runs.append((run, rows))
         incomplete += reasons
     for line in (*left_out, *left_out_lines(incomplete)):

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from eyechart.harness.cli.options import (
     JsonOption,
     OutOption,
-    OwnTasksOption,
     RunArgument,
-    RunKeptCodeOption,
     examples,
+    judging_of,
+    takes,
     whole,
 )
 from eyechart.harness.score.outcomes import RECORDED
@@ -34,20 +34,22 @@ RUNS_EXAMPLES = examples(
 )
 
 
+@takes("tasks")
 def sample(
     identifier: Annotated[
         str, typer.Argument(metavar="ID", help="Id of a sample, as 'bench samples' prints it.")
     ],
     *,
-    tasks: OwnTasksOption = "",
     as_json: JsonOption = False,
+    **given: Any,
 ) -> None:
     """Make one sample again from its id; print its prompt and its target."""
     from eyechart.harness.cli import samples as sample_verbs
 
-    sample_verbs.task_sample(identifier, tasks, as_json=as_json)
+    sample_verbs.task_sample(identifier, judging_of(given).tasks, as_json=as_json)
 
 
+@takes("tasks", "run_kept_code")
 def samples(
     run: RunArgument,
     *,
@@ -77,8 +79,7 @@ def samples(
     as_json: Annotated[
         bool, typer.Option("--json", help="Print a JSON object a line, with all texts in full.")
     ] = False,
-    tasks: OwnTasksOption = "",
-    run_kept_code: RunKeptCodeOption = False,
+    **given: Any,
 ) -> None:
     """Print samples of a run: prompt, reply with the answer read in it marked, target, outcome.
 
@@ -95,8 +96,7 @@ def samples(
             limit=limit,
             full=full,
             as_json=as_json,
-            tasks=tasks,
-            run_kept_code=run_kept_code,
+            judging=judging_of(given),
         )
     )
 

@@ -21,9 +21,10 @@ from eyechart.harness.cli.terminal import warn
 from eyechart.harness.errors import UsageError
 from eyechart.harness.settings.checks import Bound, number_of, path, shown
 from eyechart.harness.settings.figure import TABLE_FORMS
+from eyechart.harness.settings.judging import JUDGING, JudgeSettings
 from eyechart.harness.settings.run_settings import SETTINGS, RunSettings
 from eyechart.harness.settings.setting import Setting
-from eyechart.harness.settings.spelling import as_option
+from eyechart.harness.settings.spelling import ALL, as_option
 from eyechart.providers.naming import spelled
 
 if TYPE_CHECKING:
@@ -33,6 +34,8 @@ PLANNED = ("lengths", "exact", "samples", "axes", "seed")
 """Settings that choose samples of tasks."""
 ASKING = ("base_url", "header", "budget", "max_connections")
 """Settings of a run that `--ask` has."""
+JUDGED = ("threshold", "tasks", "run_kept_code")
+"""Settings of judging that all verbs have that judge runs."""
 _Verb = TypeVar("_Verb", bound=Callable[..., None])
 
 
@@ -106,19 +109,21 @@ def folder(given: str | Path) -> Path:
 
 
 def takes(*names: str, **defaults: object) -> Callable[[_Verb], _Verb]:
-    """Gives a verb the options of these settings of a run, which it gets as `**given`. An option
-    has the setting's default, unless `defaults` has another; `...` makes it required.
+    """Gives a verb the options of these settings, which it gets as `**given`. An option
+    has the setting's default, unless `defaults` has another; `...` makes it required. Those of
+    judging are the last.
     """
 
     def with_options(verb: _Verb) -> _Verb:
         mine = inspect.signature(verb, eval_str=True)
         own = [one for one in mine.parameters.values() if one.kind is not Parameter.VAR_KEYWORD]
         before = [one for one in own if one.kind is not Parameter.KEYWORD_ONLY]
-        usual = {name: SETTINGS[name].default for name in names} | defaults
-        options = [_parameter(SETTINGS[name], default) for name, default in usual.items()]
+        usual = {name: ALL[name].default for name in names} | defaults
+        options = {name: _parameter(ALL[name], default) for name, default in usual.items()}
+        judging = [options.pop(name) for name in JUDGING if name in options]
         after = [one for one in own if one.kind is Parameter.KEYWORD_ONLY]
         verb.__signature__ = mine.replace(  # type: ignore[attr-defined]
-            parameters=[*before, *options, *after]
+            parameters=[*before, *options.values(), *after, *judging]
         )
         return verb
 
@@ -152,9 +157,15 @@ def _as_given(given: Any) -> Any:
 
 def settings_of(given: Mapping[str, Any]) -> RunSettings:
     """The settings of the options that a verb got; raises `UsageError` for what no run can have."""
-    return RunSettings.read(
-        **{name: value for name, value in given.items() if value not in (None, [], ())}
-    )
+    values = {name: one for name, one in given.items() if one not in (None, [], ())}
+    return RunSettings.read(**{name: one for name, one in values.items() if name in SETTINGS})
+
+
+def judging_of(given: Mapping[str, Any]) -> JudgeSettings:
+    """The settings of judging of the options that a verb got; raises what `JudgeSettings.read`
+    does.
+    """
+    return JudgeSettings.read(**{name: one for name, one in given.items() if name in JUDGING})
 
 
 def limits_of(
@@ -162,8 +173,6 @@ def limits_of(
     *,
     ask: bool,
     requests: int | None,
-    tasks: str,
-    run_kept_code: bool,
     settle: str | None = None,
     dry_run: bool = False,
 ) -> Limits | None:
@@ -183,8 +192,6 @@ def limits_of(
         base_url=settings.base_url,
         header=settings.header,
         max_connections=None if given["max_connections"] is None else settings.max_connections,
-        tasks=tasks,
-        run_kept_code=run_kept_code,
     )
     return limits if ask else None
 
@@ -230,20 +237,6 @@ TaskArgument = Annotated[
         autocompletion=complete_tasks,
     ),
 ]
-ThresholdOption = Annotated[
-    float,
-    typer.Option(
-        metavar="SHARE", parser=number, help="Accuracy from which a length counts as seen."
-    ),
-]
-MarginOption = Annotated[
-    float,
-    typer.Option(
-        metavar="SHARE",
-        parser=number,
-        help="Difference of areas up to which both are equivalent.",
-    ),
-]
 AtOption = Annotated[
     Any,
     typer.Option(
@@ -264,24 +257,6 @@ RunsArgument = Annotated[
         "the runs of all models.",
         autocompletion=complete_runs,
         callback=matching,
-    ),
-]
-OwnTasksOption = Annotated[
-    str,
-    typer.Option(
-        "--task",
-        "-t",
-        metavar="NAME[,NAME]",
-        help="Your own task files, to make prompts again.",
-        autocompletion=complete_tasks,
-    ),
-]
-RunKeptCodeOption = Annotated[
-    bool,
-    typer.Option(
-        "--run-kept-code",
-        help="Execute the generators that came with the runs, to make items again, and the scorers "
-        "that they name. Only for runs that you trust.",
     ),
 ]
 OutOption = Annotated[

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from eyechart.harness.analysis.results import change_lines, write_results
 from eyechart.harness.cli.options import listed
-from eyechart.harness.cli.readable import Reading
+from eyechart.harness.cli.readable import readable_runs
 from eyechart.harness.cli.terminal import echo, say, warn
 from eyechart.harness.cli.verbs import check_drawing
 from eyechart.harness.errors import COMPLETE, INCOMPLETE, UsageError
@@ -15,6 +15,7 @@ from eyechart.harness.face.panels import sorted_out
 from eyechart.harness.report.paper.tables import PaperTable, paper_tables
 from eyechart.harness.report.section import sections
 from eyechart.harness.settings.figure import DRAWN, TABLE_FORMS, FigureStyle
+from eyechart.harness.settings.judging import JudgeSettings
 
 
 def figure(
@@ -24,7 +25,7 @@ def figure(
     formats: Sequence[str],
     *,
     style: FigureStyle,
-    reading: Reading,
+    judging: JudgeSettings,
 ) -> int:
     """Draws the figures of a kind, prints their paths, and what their captions must say."""
     from eyechart.harness.report.paper.figures import check_kind, paper_figures
@@ -34,9 +35,9 @@ def figure(
     stem, kinds = _files(output or Path(kind), formats)
     named, beside = sorted_out(folders, warn)
     unread: list[str] = []
-    runs = [*reading.runs(named, unread)]
+    runs = [*readable_runs(named, judging, unread)]
     draw_more = [source.read(mine, runs, warn) for source, mine in beside]
-    found = paper_figures(kind, sections(runs, reading.threshold), style, draw_more)
+    found = paper_figures(kind, sections(runs, judging.threshold), style, draw_more)
     for one in kinds:  # behind all that is read: an extra must not be installed for wrong input
         check_drawing("--format", one)
     echo(*map(str, write_figures(found, stem, kinds)))
@@ -45,16 +46,16 @@ def figure(
     return INCOMPLETE if unread else COMPLETE
 
 
-def tables(folders: Sequence[Path], form: str, reading: Reading) -> int:
+def tables(folders: Sequence[Path], form: str, judging: JudgeSettings) -> int:
     """Judges runs again and rewrites their tables, as `bench score` does, and prints them in LaTeX
     or Markdown.
     """
     unread: list[str] = []
-    runs = [*reading.runs(dict.fromkeys(folders), unread)]
+    runs = [*readable_runs(dict.fromkeys(folders), judging, unread)]
     for run in runs:
         say(*change_lines(run))
-        write_results(run, reading.threshold)
-    print_tables(map(paper_tables, sections(runs, reading.threshold)), form)
+        write_results(run, judging.threshold)
+    print_tables(map(paper_tables, sections(runs, judging.threshold)), form)
     return INCOMPLETE if unread or any(run.missing for run in runs) else COMPLETE
 
 

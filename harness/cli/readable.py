@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
+from eyechart.harness.analysis.judged_run import JudgedRun, read_run
 from eyechart.harness.cli.terminal import warn
 from eyechart.harness.errors import JournalError
-
-if TYPE_CHECKING:
-    from eyechart.harness.analysis.judged_run import JudgedRun
+from eyechart.harness.settings.judging import JudgeSettings
 
 S = TypeVar("S")
 T = TypeVar("T")
@@ -41,21 +39,8 @@ def each_readable(folders: Iterable[S], read: Callable[[S], T], unread: list[str
         warn(f"left out: {problem}")
 
 
-@dataclass(frozen=True, slots=True)
-class Reading:
-    """How a verb reads and judges runs, by its options."""
-
-    threshold: float
-    tasks: str
-    """The user's own task files, as `--task` names them."""
-    run_kept_code: bool
-
-    def run(self, folder: Path) -> JudgedRun:
-        """The judged run in `folder`; raises `JournalError` if it cannot be read."""
-        from eyechart.harness.analysis.judged_run import read_run
-
-        return read_run(folder, warn, tasks=self.tasks, run_kept_code=self.run_kept_code)
-
-    def runs(self, folders: Iterable[Path], unread: list[str]) -> Iterator[JudgedRun]:
-        """See `each_readable`."""
-        return each_readable(folders, self.run, unread)
+def readable_runs(
+    folders: Iterable[Path], judging: JudgeSettings, unread: list[str]
+) -> Iterator[JudgedRun]:
+    """The judged runs, see `each_readable`."""
+    return each_readable(folders, lambda folder: read_run(folder, warn, judging), unread)

@@ -14,27 +14,21 @@ from eyechart.harness.analysis.tables import to_csv
 from eyechart.harness.cli.documents import print_document, rows_of, run_document
 from eyechart.harness.cli.findings import ALL, tell_findings
 from eyechart.harness.cli.following import Followed, after_runs, followed
-from eyechart.harness.cli.readable import Reading
+from eyechart.harness.cli.readable import readable_runs
 from eyechart.harness.cli.tables import print_groups, print_table
 from eyechart.harness.cli.terminal import echo, say, warn
 from eyechart.harness.cli.verbs import PAGE, check_drawing, check_output
 from eyechart.harness.errors import COMPLETE, INCOMPLETE, UsageError
-from eyechart.harness.face.arguments import read_threshold
 from eyechart.harness.settings.figure import DRAWN
-from eyechart.harness.settings.judging import THRESHOLD
+from eyechart.harness.settings.judging import THRESHOLD, JudgeSettings
 from eyechart.harness.spec import Condition
 
 FORMATS = ("html", *DRAWN)
 
 
-def reading_of(*, threshold: float, tasks: str, run_kept_code: bool) -> Reading:
-    """How the options of a verb say that runs are read; raises what `read_threshold` does."""
-    return Reading(read_threshold(threshold), tasks, run_kept_code)
-
-
 def score(
     folders: Sequence[Path],
-    reading: Reading,
+    judging: JudgeSettings,
     *,
     by: str | None,
     at: Sequence[int],
@@ -48,14 +42,14 @@ def score(
     followed_runs: list[Followed] = []
     documents: list[dict[str, Any]] = []
     unread: list[str] = []
-    for run in reading.runs(folders, unread):
+    for run in readable_runs(folders, judging, unread):
         if as_json:
-            documents.append(_score_document(run, reading, by, at))
+            documents.append(_score_document(run, judging.threshold, by, at))
         else:
             say(*change_lines(run))
-            followed_runs.append(show_run(run, reading.threshold, at=at, all_findings=all_findings))
+            followed_runs.append(show_run(run, judging.threshold, at=at, all_findings=all_findings))
             if by is not None:
-                _show_groups(run, by, reading)
+                _show_groups(run, by)
         missing += run.missing
     if as_json:
         print_document({"runs": documents})
@@ -65,16 +59,16 @@ def score(
 
 
 def _score_document(
-    run: JudgedRun, reading: Reading, by: str | None, at: Sequence[int]
+    run: JudgedRun, threshold: float, by: str | None, at: Sequence[int]
 ) -> dict[str, Any]:
     _, changed = changes(run)
-    write_results(run, reading.threshold)
-    document = run_document(run, reading.threshold, at)
+    write_results(run, threshold)
+    document = run_document(run, threshold, at)
     document["changes"] = [
         {"id": one.id, "before": one.before, "now": one.now, "why": one.why} for one in changed
     ]
     if by is not None:
-        groups = grouped(run, by, reading.tasks, run_kept_code=reading.run_kept_code)
+        groups = grouped(run, by)
         to_csv(groups.table, run.folder / f"by_{by}.csv")
         document["groups"] = rows_of(groups.table)
         document["without_group"] = groups.without
@@ -109,9 +103,9 @@ def missing_text(run: JudgedRun) -> str:
     return f"{run.manifest.task}: {run.missing:,} of {size:,} samples have no reply"
 
 
-def _show_groups(run: JudgedRun, name: str, reading: Reading) -> None:
+def _show_groups(run: JudgedRun, name: str) -> None:
     """Writes and prints the accuracy of a run by the metadata `name` of its items."""
-    groups = grouped(run, name, reading.tasks, run_kept_code=reading.run_kept_code)
+    groups = grouped(run, name)
     if groups.without:
         many = groups.without != 1
         where = (
@@ -125,7 +119,9 @@ def _show_groups(run: JudgedRun, name: str, reading: Reading) -> None:
     echo(str(to_csv(groups.table, run.folder / f"by_{name}.csv")), "")
 
 
-def report(folders: Sequence[Path], output: Path, formats: Sequence[str], reading: Reading) -> int:
+def report(
+    folders: Sequence[Path], output: Path, formats: Sequence[str], judging: JudgeSettings
+) -> int:
     """Writes the page of some runs, and its charts as pictures if `formats` asks for them."""
     from eyechart.harness.face.panels import sorted_out
     from eyechart.harness.report.page import write_report
@@ -138,16 +134,14 @@ def report(folders: Sequence[Path], output: Path, formats: Sequence[str], readin
     check_output("-o", output, PAGE)
     named, beside = sorted_out(folders, warn)
     unread: list[str] = []
-    runs = [*reading.runs(named, unread)]
+    runs = [*readable_runs(named, judging, unread)]
     for kind in kinds:
         check_drawing("--format", kind)
     shown = [run for run in {run.folder: run for run in runs}.values() if run.manifest.cells]
     written = write_report(
-        sections(shown, reading.threshold),
+        sections(shown, judging.threshold),
         output,
         formats=kinds,
-        tasks=reading.tasks,
-        run_kept_code=reading.run_kept_code,
         draw_more=[source.read(mine, runs, warn) for source, mine in beside],
         warn=warn,
     )

@@ -18,6 +18,7 @@ from eyechart.harness.face.listing import list_runs
 from eyechart.harness.journal.thoughts import thinking_text
 from eyechart.harness.plan.plan import sample_from_id, task_of_id
 from eyechart.harness.plan.selection import open_tasks
+from eyechart.harness.settings.judging import JudgeSettings
 from eyechart.harness.spec.turns import conversation
 from eyechart.harness.task.catalogue import installed_file
 
@@ -40,8 +41,7 @@ def samples(
     limit: int,
     full: bool,
     as_json: bool,
-    tasks: str,
-    run_kept_code: bool,
+    judging: JudgeSettings,
 ) -> int:
     """Prints samples of a run, at most `limit` of them unless that is 0; returns the exit code."""
     from eyechart.harness.analysis.details import prompts_of
@@ -50,10 +50,10 @@ def samples(
 
     names = [name.strip() for option in outcomes for name in option.split(",")]
     choice = SampleFilter(names, lengths, read_conditions(conditions))
-    run = read_run(folder, warn, tasks=tasks, run_kept_code=run_kept_code)
+    run = read_run(folder, warn, judging)
     chosen = choose(run, choice)
     places = chosen[:limit] if limit else chosen
-    prompts = prompts_of(run, tasks, run_kept_code=run_kept_code)
+    prompts = prompts_of(run)
     if places and prompts.task is None:
         remedy = f"; {prompts.remedy}" if prompts.remedy else ""
         warn(f"prompts are not shown: {prompts.why}{remedy}")

@@ -16,8 +16,8 @@ from eyechart.harness.cli.defaults import DEFAULTS, Default, doubt, read_default
 from eyechart.harness.cli.terminal import warn
 from eyechart.harness.errors import UnknownTaskError, UsageError
 from eyechart.harness.settings.checks import param_text
-from eyechart.harness.settings.run_settings import SETTINGS
-from eyechart.harness.settings.spelling import as_option
+from eyechart.harness.settings.judging import JUDGING
+from eyechart.harness.settings.spelling import ALL, as_option
 from eyechart.providers.base import SetupError
 from eyechart.providers.naming import settings_in, spelled
 
@@ -29,11 +29,13 @@ _MOST_USED = (
     *("--budget", "--out", "--dry-run"),
 )
 """The options that stand first in such a verb's help."""
+_NOT_ASKED = ("out", *(one.option for one in JUDGING.values() if not one.once))
+"""The options of verbs that ask no model which have defaults."""
 _BLANKS = "; blanks separate the values of a variable, so write JSON without any"
 
 
 class Verb(TyperCommand):
-    """A verb whose option `--out` has defaults."""
+    """A verb whose options of judging, and `--out`, have defaults."""
 
     asks = False
     """Whether defaults apply to all options that the verb shares with `bench run`."""
@@ -116,7 +118,7 @@ class Verb(TyperCommand):
 
     def groups(self, ctx: Any) -> dict[str, list[Any]]:
         """Heading -> its arguments or options, as help shows them."""
-        begins = {f"--{one.option}": one.begins for one in SETTINGS.values() if one.begins}
+        begins = {f"--{one.option}": one.begins for one in ALL.values() if one.begins}
         group, groups = "Options", dict[str, list[Any]](Arguments=[])
         if len(self.params) >= _MANY:
             groups["Most used"] = []
@@ -160,7 +162,7 @@ class Verb(TyperCommand):
 
     def _settable(self) -> dict[str, Any]:
         """Option -> its parameter."""
-        known = DEFAULTS if self.asks else ("out",)
+        known = DEFAULTS if self.asks else _NOT_ASKED
         parameters = {
             name.removeprefix("--"): parameter
             for parameter in self.params
@@ -205,7 +207,9 @@ def _options_in(error: UsageError | SetupError) -> list[str]:
     if isinstance(error, UnknownTaskError):
         usual = "task"
     names = settings_in(error.lines[0]) or [usual]
-    return list(dict.fromkeys(SETTINGS[name].option for name in names if name in SETTINGS))
+    return list(
+        dict.fromkeys(ALL[name].option for name in names if name in ALL and not ALL[name].once)
+    )
 
 
 def _source(ctx: Any, parameter: Any) -> str:

@@ -26,7 +26,6 @@ from eyechart.harness.cli.preview import (
     previews_of,
 )
 from eyechart.harness.cli.progress import TogetherDisplay
-from eyechart.harness.cli.readable import Reading
 from eyechart.harness.cli.run import RunsOfModel
 from eyechart.harness.cli.standing_tables import print_chart, print_standings, tell_of_alone
 from eyechart.harness.cli.terminal import echo, say, take_logs, warn
@@ -41,7 +40,7 @@ from eyechart.harness.plan.cost import Budget
 from eyechart.harness.plan.selection import precision_text
 from eyechart.harness.run.event_loop import run_in_loop
 from eyechart.harness.run.first_replies import FirstRepliesError
-from eyechart.harness.settings.judging import THRESHOLD
+from eyechart.harness.settings.judging import JudgeSettings
 from eyechart.harness.settings.run_settings import RunSettings
 from eyechart.harness.settings.spelling import as_key
 from eyechart.harness.spec.dollars import at_most_text, dollars_text
@@ -305,8 +304,8 @@ def _before(path: Path) -> tuple[list[str], list[str]]:
 def _rank(folder: Path, folders: Sequence[Path], runs: StudyRuns) -> list[Section]:
     """Writes the leaderboard and its page; returns its sections."""
     tasks = ",".join(str(plan.task.path) for plan in runs.plans if not plan.task.is_installed)
-    reading = Reading(THRESHOLD, tasks, run_kept_code=False)
-    sections, _ = ranks.write(folders, folder / LEADERBOARD, None, reading, study=runs)
+    judging = JudgeSettings(tasks=tasks)
+    sections, _ = ranks.write(folders, folder / LEADERBOARD, None, judging, study=runs)
     return sections
 
 

@@ -1,22 +1,18 @@
-"""Checks of arguments and options that are no settings of a run."""
+"""Checks of arguments that are no settings."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from functools import wraps
 from inspect import signature
-from numbers import Real
 from typing import Any, ParamSpec, TypeVar
 
-from eyechart.harness.analysis.curve import threshold_problem
 from eyechart.harness.errors import UsageError
 from eyechart.harness.settings.checks import Check, Lengths, full_text, shown
-from eyechart.harness.settings.run_settings import SETTINGS
+from eyechart.harness.settings.spelling import ALL
 from eyechart.providers.close_match import did_you_mean
-from eyechart.providers.naming import named
 
-_BY_OPTION = {one.option.replace("-", "_"): one.name for one in SETTINGS.values()}
+_BY_OPTION = {one.option.replace("-", "_"): one.name for one in ALL.values()}
 """Option of the command line, as Python can spell it -> the argument."""
 Given = ParamSpec("Given")
 Result = TypeVar("Result")
@@ -47,13 +43,6 @@ def knows_its_arguments(function: Callable[Given, Result]) -> Callable[Given, Re
     return checked
 
 
-def share(given: Any) -> float:
-    if isinstance(given, Real) and not isinstance(given, bool):
-        with suppress(OverflowError):
-            return float(given)
-    raise ValueError(f"must be a number, not {shown(given)}")
-
-
 def texts_by_axis(given: Any) -> dict[str, str]:
     if not isinstance(given, Mapping):
         raise ValueError(f"must map axes to values, not {shown(given)}")  # noqa: TRY004
@@ -63,25 +52,3 @@ def texts_by_axis(given: Any) -> dict[str, str]:
 def lengths_of(given: Any) -> tuple[int, ...]:
     """Checks the lengths of samples that are chosen; none is every length."""
     return () if given in ([], (), None) else Lengths()(given)
-
-
-def read_margin(margin: float) -> float:
-    """The difference of areas up to which two sides are equivalent; raises `UsageError` where no
-    area can lie in it.
-    """
-    found: float = argument("margin", margin, share)
-    if not 0 < found < 1:
-        raise UsageError(f"margin must be a share of accuracy, above 0 and below 1, not {margin:g}")
-    return found
-
-
-def read_threshold(threshold: float) -> float:
-    """The accuracy from which a length counts as seen.
-
-    Raises:
-        UsageError: no length can be estimated at `threshold`.
-    """
-    wanted: float = argument("threshold", threshold, share)
-    if problem := threshold_problem(wanted):
-        raise UsageError(f"{named('threshold')} {problem}")
-    return wanted

@@ -16,7 +16,7 @@ from eyechart.harness.analysis.judged_run import read_run
 from eyechart.harness.analysis.results import write_results
 from eyechart.harness.errors import UsageError
 from eyechart.harness.face.adaptive import AdaptiveChooser, adaptive_chooser
-from eyechart.harness.face.arguments import argument, knows_its_arguments, read_threshold
+from eyechart.harness.face.arguments import argument, knows_its_arguments
 from eyechart.harness.face.engine import Job, Talk, ask, reached_limit
 from eyechart.harness.face.result import Run
 from eyechart.harness.face.run_options import RunOptions, models_of
@@ -29,7 +29,7 @@ from eyechart.harness.run.event_loop import MAX_INTERRUPTS, loop_factory
 from eyechart.harness.run.run_request import RunRequest
 from eyechart.harness.run.writer import Judge
 from eyechart.harness.settings.checks import full_text, path, shown
-from eyechart.harness.settings.judging import THRESHOLD
+from eyechart.harness.settings.judging import THRESHOLD, WITHIN, JudgeSettings
 from eyechart.harness.settings.run_settings import SETTINGS, RunSettings
 from eyechart.harness.task.catalogue import Task
 from eyechart.providers.naming import in_python
@@ -97,12 +97,14 @@ def run(
     fresh: bool = False,
     trust: bool = False,
     threshold: float = THRESHOLD,
+    within: float = WITHIN,
     warn: Warn | None = None,
 ) -> Run:
     """Asks `model` the samples of `task` that have no answer yet, and judges the run.
 
     The arguments are the options of `bench run`; `axes` maps an axis to its values, or to "all",
-    and `params` further fields of each request to their values. A call and a command with the same
+    and `params` further fields of each request to their values; `threshold` and `within` are those
+    of `load_run`. A call and a command with the same
     arguments share one run, and each continues the other. Nothing is printed. `warn` gets messages
     while the run goes on; without it they are Python warnings at the end.
 
@@ -118,7 +120,7 @@ def run(
         ProviderError: the model cannot be asked. What was answered is saved.
     """
     given = {name: value for name, value in locals().items() if name in SETTINGS}
-    of_threshold = read_threshold(threshold)
+    judging = JudgeSettings.read(threshold=threshold, within=within)
     with notices(warn) as notify:
         argument("model", model, full_text)
         settings = RunSettings.read(**given | {"task": ()})
@@ -136,11 +138,11 @@ def run(
         if settings.adaptive:
             chooser = adaptive_chooser(settings, further=not settings.chooses_lines)
         _ask(request, options, chooser, notify)
-        judged = read_run(request.folder)
+        judged = read_run(request.folder, settings=judging)
         missing = judged.missing if chooser else judged.lacking(request.plan)
         if missing:
             notify(f"{missing:,} samples have no reply; the same call asks them again")
-        return Run(judged, of_threshold, planned.task)
+        return Run(judged, planned.task)
 
 
 @contextmanager

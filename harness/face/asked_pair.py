@@ -33,6 +33,7 @@ from eyechart.harness.face.asked_run import AskedRequest, AskedRun, Limits
 from eyechart.harness.face.engine import Loop, Talk
 from eyechart.harness.journal.record import Warn
 from eyechart.harness.plan.cost import Budget
+from eyechart.harness.settings.judging import JudgeSettings
 from eyechart.harness.spec.dollars import dollars_text
 from eyechart.providers.naming import named
 
@@ -45,10 +46,10 @@ class Asking(ABC):
     """Runs that are asked until their comparison is decided, or the price is spent."""
 
     def __init__(
-        self, asked_runs: Sequence[AskedRun], limits: Limits, threshold: float, margin: float
+        self, asked_runs: Sequence[AskedRun], limits: Limits, judging: JudgeSettings
     ) -> None:
         self._asked_runs, self._limits = asked_runs, limits
-        self._threshold, self._margin = threshold, margin
+        self._threshold, self._margin = judging.threshold, judging.margin
         self.price = self._most(limits.requests)
         self._budget = Budget(limit=limits.budget, requests=self.price)
         self.asked = 0
@@ -235,8 +236,7 @@ class AskedPair(Asking):
         self,
         folders: Sequence[Path],
         limits: Limits,
-        threshold: float,
-        margin: float,
+        judging: JudgeSettings,
         warn: Warn,
     ) -> None:
         """Nothing is sent yet.
@@ -245,11 +245,11 @@ class AskedPair(Asking):
             EyechartError: a run cannot be read or asked again, or both are of other tasks.
             SetupError: a model is not there.
         """
-        asked = [AskedRun(folder, limits, warn) for folder in folders]
+        asked = [AskedRun(folder, limits, judging, warn) for folder in folders]
         runs = [one.read() for one in asked]
         check_same_task(*runs)
         self._names = names_of(runs)
-        super().__init__(asked, limits, threshold, margin)
+        super().__init__(asked, limits, judging)
 
     def _most(self, limit: int | None) -> int:
         return max(map(full_run, self.runs)) if limit is None else limit
@@ -295,13 +295,12 @@ class AskedAgainstBaseline(Asking):
         baseline: JudgedRun,
         asked: AskedRun,
         limits: Limits,
-        threshold: float,
-        margin: float,
+        judging: JudgeSettings,
     ) -> None:
         """Nothing is sent yet; raises `CompareError` where both are of other tasks."""
         self._baseline = baseline
         check_same_task(baseline, asked.read())
-        super().__init__([asked], limits, threshold, margin)
+        super().__init__([asked], limits, judging)
 
     def _most(self, limit: int | None) -> int:
         missing = sum(self._lacks([more_of_baseline(self._baseline, self.runs[0], waves=1)]))

@@ -24,6 +24,7 @@ from eyechart.harness.errors import NoneSharedError, UsageError
 from eyechart.harness.face.asked_pair import AskedPair, Asking
 from eyechart.harness.face.asked_run import AskedRun, Limits
 from eyechart.harness.journal.record import Warn
+from eyechart.harness.settings.judging import JudgeSettings
 from eyechart.providers.naming import named
 
 _OPEN = {
@@ -39,8 +40,7 @@ class AskedRanks(Asking):
         self,
         folders: Sequence[Path],
         limits: Limits,
-        threshold: float,
-        margin: float,
+        judging: JudgeSettings,
         *,
         warn: Warn,
         question: str,
@@ -51,9 +51,9 @@ class AskedRanks(Asking):
             EyechartError: a run cannot be read or asked again, or two cannot be compared.
             SetupError: a model is not there.
         """
-        asked = [AskedRun(folder, limits, warn) for folder in folders]
+        asked = [AskedRun(folder, limits, judging, warn) for folder in folders]
         self._question = question
-        super().__init__(asked, limits, threshold, margin)
+        super().__init__(asked, limits, judging)
         self._ranking(self.runs)
 
     def _most(self, limit: int | None) -> int:
@@ -110,8 +110,7 @@ def _of_each(runs: Sequence[JudgedRun], wanted: Mapping[Path, Counts]) -> list[C
 def asking_of(
     folders: Sequence[Path],
     limits: Limits,
-    threshold: float,
-    margin: float,
+    judging: JudgeSettings,
     *,
     warn: Warn,
     question: str | None = None,
@@ -127,7 +126,7 @@ def asking_of(
         raise UsageError(f"{named('settle')} is {names}, not {question!r}")
     if len(folders) > 2:  # noqa: PLR2004  two are a pair
         settle = question or RANKS
-        return AskedRanks(folders, limits, threshold, margin, warn=warn, question=settle)
+        return AskedRanks(folders, limits, judging, warn=warn, question=settle)
     if question is not None:
         raise UsageError(f"{named('settle')} is for three runs or more; leave it out")
-    return AskedPair(folders, limits, threshold, margin, warn)
+    return AskedPair(folders, limits, judging, warn)

@@ -22,6 +22,7 @@ from eyechart.harness.journal.record import Warn, unsaid
 from eyechart.harness.plan.cost import Budget
 from eyechart.harness.plan.plan import Plan
 from eyechart.harness.run.run_request import RunRequest
+from eyechart.harness.settings.judging import JudgeSettings
 from eyechart.harness.settings.run_settings import RunSettings
 from eyechart.harness.spec import CellKey
 from eyechart.harness.task.catalogue import Task
@@ -44,8 +45,6 @@ class Limits:
     """`NAME=VALUE`; no run keeps them."""
     max_connections: int | None = None
     """Requests in flight, at most; `None`: as many as the run was asked with."""
-    tasks: str = ""
-    run_kept_code: bool = False
 
     @property
     def is_spent(self) -> bool:
@@ -56,14 +55,22 @@ class Limits:
 class AskedRun:
     """A run that can be asked again."""
 
-    def __init__(self, folder: Path, limits: Limits, warn: Warn, command: str = "") -> None:
+    def __init__(
+        self,
+        folder: Path,
+        limits: Limits,
+        judging: JudgeSettings,
+        warn: Warn,
+        command: str = "",
+    ) -> None:
         """Nothing is sent yet.
 
         Raises:
             EyechartError: the run cannot be read or asked again.
             SetupError: the model is not there.
         """
-        self.folder, self._limits, self._warn, self._command = folder, limits, warn, command
+        self.folder, self._limits, self._judging = folder, limits, judging
+        self._warn, self._command = warn, command
         self._options, self._task = self._opened(self.read())
         self._is_announced = False
         self.last_failure = ""
@@ -71,8 +78,7 @@ class AskedRun:
 
     def read(self) -> JudgedRun:
         """The run as it is now."""
-        given = self._limits
-        return read_run(self.folder, tasks=given.tasks, run_kept_code=given.run_kept_code)
+        return read_run(self.folder, settings=self._judging)
 
     def lacks(self, counts: Counts) -> int:
         """How many of the samples that `counts` name, and the task has, have no reply."""
@@ -130,9 +136,7 @@ class AskedRun:
         if manifest.recorded is not None:
             raise UsageError(f"{cannot}: its replies were recorded elsewhere")
         try:
-            task = task_of(
-                folder, manifest, self._limits.tasks, run_kept_code=self._limits.run_kept_code
-            )
+            task = task_of(folder, manifest, self._judging)
         except NoTaskError as error:
             raise UsageError(
                 "; ".join(filter(None, (f"{cannot}: {error}", error.remedy)))

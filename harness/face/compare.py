@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
 from pathlib import Path
 from typing import TypeAlias, TypedDict, Unpack, overload
 
 from eyechart.harness.analysis.comparison import compare_runs
 from eyechart.harness.analysis.family import rank_runs
+from eyechart.harness.analysis.judged_run import read_run
 from eyechart.harness.errors import CompareError, UsageError
 from eyechart.harness.face.arguments import argument, knows_its_arguments
 from eyechart.harness.face.ask import NoDisplay, notices, run_anywhere
@@ -16,10 +16,11 @@ from eyechart.harness.face.asked_ranks import asking_of
 from eyechart.harness.face.asked_run import Limits
 from eyechart.harness.face.engine import Talk
 from eyechart.harness.face.ranking import RunRanking
-from eyechart.harness.face.result import Run, RunComparison, load_run
+from eyechart.harness.face.result import Run, RunComparison
+from eyechart.harness.face.run_options import as_warning
 from eyechart.harness.journal.record import Warn
 from eyechart.harness.settings.checks import path
-from eyechart.harness.settings.judging import MARGIN
+from eyechart.harness.settings.judging import MARGIN, THRESHOLD, JudgeSettings
 from eyechart.harness.settings.run_settings import SETTINGS, RunSettings
 
 OneRun: TypeAlias = Run | str | Path
@@ -30,6 +31,7 @@ _TWO = 2
 class Comparing(TypedDict, total=False):
     """The types of the arguments of `compare` besides the runs."""
 
+    threshold: float | None
     margin: float
     ask: bool
     settle: str | None
@@ -54,6 +56,7 @@ def compare(
     first: OneRun | Sequence[OneRun],
     second: OneRun | None = None,
     *,
+    threshold: float | None = None,
     margin: float = MARGIN,
     ask: bool = False,
     settle: str | None = None,
@@ -68,7 +71,8 @@ def compare(
 ) -> RunComparison | RunRanking:
     """Compares two runs, or the runs in two folders, on the same samples; recorded replies to
     different rows are compared unpaired. A list of runs or folders in place of `first` is ranked,
-    and each pair of them compared.
+    and each pair of them compared. `threshold` is by default that of the first run, and 0.85 of a
+    folder.
 
     With `ask`, the runs are asked more until their comparison is decided, or `max_requests` samples
     (default: half as many as full runs of all have) or `budget` dollars are spent; `base_url` and
@@ -83,13 +87,21 @@ def compare(
         UsageError: a run cannot be asked again, or an argument of asking stands without `ask`.
         ProviderError: a model cannot be asked. What was answered is saved.
     """
-    read = partial(load_run, tasks=tasks, run_kept_code=run_kept_code)
+    given = _named(first, second)
+    if threshold is None:
+        leader = given[0][1]
+        threshold = leader.threshold if isinstance(leader, Run) else THRESHOLD
+    judging = JudgeSettings.read(
+        threshold=threshold, margin=margin, tasks=tasks, run_kept_code=run_kept_code
+    )
     runs = [
-        one if isinstance(one, Run) else read(argument(name, one, path))
-        for name, one in _named(first, second)
+        one.judged
+        if isinstance(one, Run)
+        else read_run(argument(name, one, path), as_warning, judging)
+        for name, one in given
     ]
     left, right, *_ = runs
-    if second is not None and left.folder.resolve() == right.folder.resolve():
+    if second is not None and left.real_folder == right.real_folder:
         raise CompareError(f"{left.folder} is both runs; Run.compare compares its conditions")
     if ask:
         most = {} if max_connections is None else {"max_connections": max_connections}
@@ -100,30 +112,26 @@ def compare(
             base_url=settings.base_url,
             header=settings.header,
             max_connections=settings.max_connections if most else None,
-            tasks=str(tasks),
-            run_kept_code=run_kept_code,
         )
         with notices(warn) as notify:
             asking = asking_of(
                 [one.folder for one in runs],
                 limits,
-                left.threshold,
-                margin,
+                judging,
                 warn=notify,
                 question=settle,
             )
             done = asking.ask(Talk(NoDisplay(), notify, notify), run_anywhere)
             if asking.is_short:
                 notify(done)
-        runs = [read(one.folder, threshold=one.threshold) for one in runs]
+        runs = [read_run(one.folder, as_warning, one.settings) for one in runs]
     elif any((settle, base_url, header)) or (max_requests, budget) != (None, None):
         asking_alone = "settle, max_requests, budget, base_url and header"
         raise UsageError(f"{asking_alone} are for ask=True; add it")
-    judged, threshold = [one.judged for one in runs], left.threshold
     if second is None:
-        return RunRanking(rank_runs(judged, threshold), margin)
-    compared = compare_runs(judged[0], judged[1], threshold, unpaired=True)
-    return RunComparison(compared, margin)
+        return RunRanking(rank_runs(runs, judging.threshold), judging.margin)
+    compared = compare_runs(runs[0], runs[1], judging.threshold, unpaired=True)
+    return RunComparison(compared, judging.margin)
 
 
 def _named(

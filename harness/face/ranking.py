@@ -11,9 +11,9 @@ from eyechart.harness.analysis.family import Ranking
 from eyechart.harness.analysis.findings.finding import Finding
 from eyechart.harness.analysis.findings.ranks import of_ranking
 from eyechart.harness.analysis.tables import estimate_columns
-from eyechart.harness.face.arguments import read_margin
 from eyechart.harness.face.findings import in_words_of_python, paragraphs
 from eyechart.harness.face.result import RunComparison
+from eyechart.harness.settings.judging import JUDGING
 
 
 class RunRanking:
@@ -22,7 +22,7 @@ class RunRanking:
     def __init__(self, ranking: Ranking, margin: float) -> None:
         self.ranking = ranking
         """What all of this is taken from."""
-        self.margin = read_margin(margin)
+        self.margin: float = JUDGING["margin"].read(margin)
 
     @cached_property
     def ranks(self) -> pd.DataFrame:

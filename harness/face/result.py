@@ -30,43 +30,30 @@ from eyechart.harness.analysis.tables import (
 )
 from eyechart.harness.analysis.tokens_of_row import TokensASymbol
 from eyechart.harness.errors import UsageError
-from eyechart.harness.face.arguments import (
-    argument,
-    lengths_of,
-    read_margin,
-    read_threshold,
-    texts_by_axis,
-)
+from eyechart.harness.face.arguments import argument, lengths_of, texts_by_axis
 from eyechart.harness.face.findings import in_words_of_python, paragraphs
 from eyechart.harness.face.listing import list_runs as listed_runs
 from eyechart.harness.face.run_options import as_warning
 from eyechart.harness.face.samples import SampleFilter, choose, shown_samples
 from eyechart.harness.face.samples_frame import samples_frame
-from eyechart.harness.settings.checks import MAX_DRAWS, Bound, full_text, path, switch, texts
-from eyechart.harness.settings.judging import MARGIN, THRESHOLD, WITHIN
+from eyechart.harness.settings.checks import MAX_DRAWS, Bound, full_text, path, texts
+from eyechart.harness.settings.judging import JUDGING, MARGIN, THRESHOLD, WITHIN, JudgeSettings
 from eyechart.harness.task.catalogue import Task
 
 if TYPE_CHECKING:
     import altair as alt
 
-_MOST_WITHIN = 0.99
-
 
 class Run:
     """A judged run. `load_run` and `run` make it."""
 
-    def __init__(
-        self,
-        judged: JudgedRun,
-        threshold: float,
-        task: Task | None = None,
-        prompts: RemadePrompts | None = None,
-    ) -> None:
-        """`task` is the task that was asked, if it is available; otherwise `prompts` are used."""
+    def __init__(self, judged: JudgedRun, task: Task | None = None) -> None:
+        """`task` is the task that was asked, if it is at hand; otherwise it is opened again."""
         self.judged = judged
         """The judged run behind all of these values."""
-        self.threshold = threshold
-        self._prompts = RemadePrompts(task) if task is not None else prompts or prompts_of(judged)
+        self.threshold = judged.settings.threshold
+        """The accuracy from which a length counts as seen."""
+        self._prompts = prompts_of(judged) if task is None else RemadePrompts(task)
 
     @property
     def folder(self) -> Path:
@@ -146,17 +133,13 @@ class Run:
             for condition, judged in self.judged.conditions.items()
         }
 
-    def near_length(self, within: float = WITHIN) -> dict[str, EffectiveLength | None]:
-        """The label of each condition -> the length to which answers are at most `within`, a share
-        of the target, away from it, as often as the threshold says; `None` where nothing was
-        scored, or where answers do not count.
-
-        Raises:
-            UsageError: `within` is not a share.
+    @cached_property
+    def near_length(self) -> dict[str, EffectiveLength | None]:
+        """The label of each condition -> the length to which answers are near, see `load_run`, as
+        often as the threshold says; `None` where nothing was scored, or where answers do not count.
         """
-        share = argument("within", within, Bound(0, _MOST_WITHIN, is_whole=False))
         return {
-            condition.label: judged.near_length(self.threshold, share)
+            condition.label: judged.near_length(self.threshold)
             for condition, judged in self.judged.conditions.items()
         }
 
@@ -307,7 +290,7 @@ class RunComparison:
     def __init__(self, comparison: Comparison, margin: float) -> None:
         self.comparison = comparison
         """What all of this is taken from."""
-        self.margin = read_margin(margin)
+        self.margin: float = JUDGING["margin"].read(margin)
 
     @cached_property
     def table(self) -> pd.DataFrame:
@@ -353,10 +336,14 @@ def load_run(
     folder: str | Path,
     *,
     threshold: float = THRESHOLD,
+    within: float = WITHIN,
     tasks: str | Path = "",
     run_kept_code: bool = False,
 ) -> Run:
     """The run in `folder`, judged again.
+
+    A length counts as seen from the accuracy `threshold` on, and an answer as near that is at most
+    `within`, a share of the target, away from it.
 
     Prompts are made again from built-in tasks, from files or folders that `tasks` names, and
     from the files that the run kept. Code that came with the run is executed only with
@@ -364,15 +351,12 @@ def load_run(
 
     Raises:
         JournalError: there is no run, or it cannot be read.
-        UsageError: no length can be estimated at this threshold.
+        UsageError: an argument cannot have its value.
     """
-    of_threshold = read_threshold(threshold)
-    place = argument("folder", folder, path)
-    known = "" if tasks == "" else str(argument("tasks", tasks, path))
-    may_run = argument("run_kept_code", run_kept_code, switch)
-    judged = read_run(place, as_warning, tasks=known, run_kept_code=may_run)
-    prompts = prompts_of(judged, known, run_kept_code=may_run)
-    return Run(judged, of_threshold, prompts=prompts)
+    settings = JudgeSettings.read(
+        threshold=threshold, within=within, tasks=tasks, run_kept_code=run_kept_code
+    )
+    return Run(read_run(argument("folder", folder, path), as_warning, settings))
 
 
 def list_runs(out: str | Path = "results") -> pd.DataFrame:

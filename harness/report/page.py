@@ -50,8 +50,6 @@ def write_report(
     out: Path,
     *,
     formats: Sequence[str] = ("html",),
-    tasks: str = "",
-    run_kept_code: bool = False,
     draw_more: Sequence[DrawMore] = (),
     title: str = "",
     at: Sequence[int] = (),
@@ -63,8 +61,7 @@ def write_report(
     The page has the accuracy at each length `at` beside the effective lengths. What `draw_more`
     draws of a section stands under the accuracy of its runs.
 
-    Prompts are made again from built-in tasks, from task files that `tasks` names,
-    or from what the runs kept; kept code is executed only with `run_kept_code`.
+    Prompts are made again by the tasks that `details.prompts_of` opens.
 
     Raises:
         JournalError: a file cannot be written.
@@ -76,7 +73,7 @@ def write_report(
         out.parent.mkdir(parents=True, exist_ok=True)
         if "html" in formats:
             runs = [(one.section.name, run) for one in page_sections for run in one.section.runs]
-            samples = pack_samples(runs, tasks, run_kept_code=run_kept_code)
+            samples = pack_samples(runs)
             for unknown in samples.unknown:
                 warn(f"prompts of {unknown}")
             page = _page(page_sections, runs, published, samples, title=title, at=at)

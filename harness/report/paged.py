@@ -69,9 +69,7 @@ _LEFT_OUT = (
 )
 
 
-def pack_samples(
-    runs: Sequence[tuple[str, RunDetails]], tasks: str = "", *, run_kept_code: bool = False
-) -> PackedSamples:
+def pack_samples(runs: Sequence[tuple[str, RunDetails]]) -> PackedSamples:
     """Packs the samples of `runs`, which are pairs of a section's name and a run.
 
     A prompt is made again once, however many runs have its sample. Of long rows only some are, see
@@ -92,7 +90,7 @@ def pack_samples(
             prompts = opened.get(task, RemadePrompts(None))
             if new:
                 if prompts.task is None:
-                    prompts = prompts_of(run_details.run, tasks, run_kept_code=run_kept_code)
+                    prompts = prompts_of(run_details.run)
                     opened[task] = prompts
                 found = prompts.of(replace(run_details, details=new))
                 for detail, prompt in zip(new, map(cut_prompt, found), strict=True):

@@ -1,6 +1,18 @@
-"""What runs are judged by, unless the user says otherwise."""
+"""All settings of judging: how runs are read, and what their results are held against.
+
+Command line, `bench.toml`, environment and Python build a `JudgeSettings`. A new setting is a field
+here; help texts, files, variables and chapters follow. Like `RunSettings` it needs no NumPy, since
+`bench --help` does not wait for that.
+"""
 
 from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from eyechart.harness.settings.checks import Bound, path
+from eyechart.harness.settings.setting import Setting, declared, on_or_off, read_each, setting
 
 THRESHOLD = 0.85
 """Accuracy from which a length counts as seen."""
@@ -8,3 +20,67 @@ MARGIN = 0.05
 """Difference of areas up to which two sides are equivalent."""
 WITHIN = 0.05
 """How far a near answer is from its target at most, as a share of the target."""
+LEAST_THRESHOLD, MOST_THRESHOLD = 0.02, 0.995
+
+
+class _Threshold:
+    """The check of a threshold."""
+
+    bound = Bound(LEAST_THRESHOLD, MOST_THRESHOLD, is_whole=False)
+
+    def __call__(self, given: Any) -> float:
+        try:
+            return float(self.bound(given))
+        except ValueError as error:
+            is_one = Bound(MOST_THRESHOLD, 1, is_whole=False).allows(given)
+            remedy = ": no number of samples can show that an accuracy is 1; 0.95 or 0.99 can be"
+            raise ValueError(f"{error}{f'{remedy} shown' if is_one else ''}") from None
+
+
+def _tasks(given: Any) -> str:
+    return "" if given == "" else str(path(given))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JudgeSettings:
+    """How runs are read and judged: `JudgeSettings.read` checks the values."""
+
+    threshold: float = setting(
+        _Threshold(), "Accuracy from which a length counts as seen.", "SHARE", THRESHOLD
+    )
+    within: float = setting(
+        Bound(0, 0.99, is_whole=False),
+        "How far a number may be from its target to count as near, as a share of the target.",
+        "SHARE",
+        WITHIN,
+        option="near",
+    )
+    margin: float = setting(
+        Bound(0.001, 0.999, is_whole=False),
+        "Difference of areas up to which both are equivalent.",
+        "SHARE",
+        MARGIN,
+    )
+    tasks: str = setting(
+        _tasks,
+        "Your own task files, to make prompts again.",
+        "NAME[,NAME]",
+        "",
+        option="task",
+        short="t",
+        once=True,
+    )
+    run_kept_code: bool = on_or_off(
+        "Execute the generators that came with the runs, to make items again, and the scorers that "
+        "they name. Only for runs that you trust.",
+        once=True,
+    )
+
+    @classmethod
+    def read(cls, **given: Any) -> JudgeSettings:
+        """The settings with these values, by name; raises `UsageError` as `RunSettings.read`."""
+        return cls(**read_each(JUDGING, given))
+
+
+JUDGING: Mapping[str, Setting] = declared(JudgeSettings)
+"""Name -> the setting, in the order of the help text."""

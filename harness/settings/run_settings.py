@@ -9,11 +9,10 @@ It is a plain dataclass: `bench --help` needs all of it, and does not wait for p
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from eyechart.harness.errors import UsageError
 from eyechart.harness.settings.checks import (
     COARSEST,
     FINEST,
@@ -36,7 +35,14 @@ from eyechart.harness.settings.checks import (
 )
 from eyechart.harness.settings.conflicts import check_together
 from eyechart.harness.settings.ray_options import RayOptions
-from eyechart.harness.settings.setting import Part, Setting, on_or_off, setting
+from eyechart.harness.settings.setting import (
+    Part,
+    Setting,
+    declared,
+    on_or_off,
+    read_each,
+    setting,
+)
 from eyechart.harness.settings.shard import WHOLE, Shard
 from eyechart.providers.naming import named
 from eyechart.providers.secrets import has_secret
@@ -340,16 +346,7 @@ class RunSettings:
             UsageError: a value that no run can have, or two that do not go together. The error has
                 a line for each setting that is wrong, and the name and the value of the first.
         """
-        values, wrong = {}, []
-        for name, value in given.items():
-            try:
-                values[name] = SETTINGS[name].read(value)
-            except UsageError as error:
-                wrong.append(error)
-        if wrong:
-            first, *more = wrong
-            lines = [line for error in wrong for line in error.lines]
-            raise UsageError(*lines, setting=first.setting, value=first.value) if more else first
+        values = read_each(SETTINGS, given)
         usual = {name: one.default for name, one in SETTINGS.items()}
         check_together({name: one for name, one in values.items() if one != usual[name]})
         return cls(**values)
@@ -386,12 +383,5 @@ class RunSettings:
         return None if self.is_batch else self.tier
 
 
-def _read_field(name: str, facts: Mapping[str, Any]) -> Setting:
-    option = facts.get("option", name.replace("_", "-"))
-    return Setting(**{"name": name, "option": option, "key": option.replace("-", "_"), **facts})
-
-
-SETTINGS: Mapping[str, Setting] = {
-    one.name: _read_field(one.name, one.metadata) for one in fields(RunSettings)
-}
+SETTINGS: Mapping[str, Setting] = declared(RunSettings)
 """Name -> the setting, in the order of the help text."""

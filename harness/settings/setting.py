@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
@@ -16,15 +17,15 @@ Part: TypeAlias = Literal["study", "model", "task"]
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """One setting of a run."""
+    """One setting of a run, or of judging."""
 
     name: str
-    """Its field in `RunSettings`, and the argument of `eyechart.run`."""
+    """Its field in `RunSettings` or `JudgeSettings`, and the argument in Python."""
     default: object
     """`None` where the task or the model has a value of its own."""
     check: Check
     help: str
-    """What `bench run --help` says."""
+    """What the help of its verbs says."""
     metavar: str = ""
     says_default: str = ""
     """What help says of the default, where that is not its value."""
@@ -85,8 +86,8 @@ class Setting:
         return self.check is switch
 
     def read(self, given: Any) -> Any:
-        """The value in the type of the setting; raises `UsageError` if no run can have it; the
-        error has the name and the value.
+        """The value in the type of the setting; raises `UsageError` if it cannot have it; the error
+        has the name and the value.
         """
         if given is None and not self.has_value:
             return self.default
@@ -98,11 +99,41 @@ class Setting:
 
 
 def setting(check: Check, says: str, metavar: str = "", default: Any = None, **more: Any) -> Any:
-    """A field of `RunSettings`; `says` is its help, and `more` are fields of `Setting`."""
+    """A field of a class of settings; `says` is its help, and `more` are fields of `Setting`."""
     facts = {"check": check, "help": says, "metavar": metavar, "default": default, **more}
     return field(default_factory=lambda: default, metadata=facts)
 
 
 def on_or_off(says: str, **more: Any) -> Any:
-    """A field of `RunSettings` that is a switch."""
+    """A field of a class of settings that is a switch."""
     return setting(switch, says, default=False, **more)
+
+
+def declared(kind: type) -> dict[str, Setting]:
+    """Name -> the setting, of the fields of a class of settings."""
+    return {one.name: _read_field(one.name, one.metadata) for one in fields(kind)}
+
+
+def _read_field(name: str, facts: Mapping[str, Any]) -> Setting:
+    option = facts.get("option", name.replace("_", "-"))
+    return Setting(**{"name": name, "option": option, "key": option.replace("-", "_"), **facts})
+
+
+def read_each(known: Mapping[str, Setting], given: Mapping[str, Any]) -> dict[str, Any]:
+    """The values in the types of their settings.
+
+    Raises:
+        UsageError: a setting cannot have its value. The error has a line for each setting that is
+            wrong, and the name and the value of the first.
+    """
+    values, wrong = {}, []
+    for name, value in given.items():
+        try:
+            values[name] = known[name].read(value)
+        except UsageError as error:
+            wrong.append(error)
+    if wrong:
+        first, *more = wrong
+        lines = [line for error in wrong for line in error.lines]
+        raise UsageError(*lines, setting=first.setting, value=first.value) if more else first
+    return values

@@ -89,7 +89,7 @@ READ = ("read", "chance", *_with_ci("calibration_error"))
 """Columns of how answers were got; of forced choices the share that guesses have right, and the
 expected calibration error."""
 EFFECTIVE_LENGTH = (
-    *("adaptive", "n", "not_scored", *READ, *OVERALL, "threshold"),
+    *("adaptive", "n", "not_scored", *READ, *OVERALL, "threshold", "within"),
     *(*ESTIMATE, *NEAR_APART, "error_growth", *TOKENS, *COST),
 )
 """Columns of `effective_length.csv` after the axes."""

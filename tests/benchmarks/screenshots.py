@@ -25,14 +25,13 @@ from playwright.sync_api import sync_playwright
 
 from eyechart.harness.analysis.judged_run import read_run
 from eyechart.harness.cli.leaderboard import write
-from eyechart.harness.cli.readable import Reading
 from eyechart.harness.plan.plan import plan
 from eyechart.harness.plan.resolved_model import resolve_model
 from eyechart.harness.report.page import write_report
 from eyechart.harness.report.section import sections
 from eyechart.harness.run.limits import RunLimits
 from eyechart.harness.run.run_request import RunRequest
-from eyechart.harness.settings.judging import THRESHOLD
+from eyechart.harness.settings.judging import THRESHOLD, JudgeSettings
 from eyechart.harness.spec import Settings
 from eyechart.harness.task.catalogue import built_in_files, open_task
 from eyechart.providers.base import Reply, Request, Usage
@@ -114,9 +113,7 @@ def report(folders: Sequence[Path], out: Path) -> Path:
 
 def leaderboard(folders: Sequence[Path], out: Path) -> Path:
     """The leaderboard's page."""
-    write(
-        folders, out / "leaderboard.csv", None, Reading(THRESHOLD, "", run_kept_code=False), at=AT
-    )
+    write(folders, out / "leaderboard.csv", None, JudgeSettings(), at=AT)
     return out / "leaderboard.html"
 
 

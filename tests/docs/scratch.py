@@ -26,7 +26,6 @@ from eyechart.harness.cli import app
 from eyechart.harness.cli.options import settings_of
 from eyechart.harness.cli.settings import AskingVerb
 from eyechart.harness.errors import UsageError
-from eyechart.harness.settings.run_settings import SETTINGS
 from tests.docs.batch_replies import answer
 from tests.plugged import EXAMPLES, plug_example
 from tests.remembered import remembered
@@ -234,7 +233,7 @@ def parse(line: str) -> None:
             if not hasattr(command, "resolve_command"):
                 given = command.make_context(name, rest, parent=context).params
                 if isinstance(command, AskingVerb):
-                    settings_of({name: given[name] for name in SETTINGS if name in given})
+                    settings_of(given)
     except UsageError as error:
         raise ChapterError(f"{line!r}: {error}") from None
     except Exception as error:  # of the parser, from whichever click typer uses

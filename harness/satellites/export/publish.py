@@ -28,7 +28,7 @@ from eyechart.harness.satellites.export.every_eval_ever.samples import lines
 from eyechart.harness.satellites.export.model_identity import HUB_NAME, UNKNOWN, Weights
 from eyechart.harness.satellites.export.publishable import Publishable, read_publishable
 from eyechart.harness.settings import checks
-from eyechart.harness.settings.judging import THRESHOLD
+from eyechart.harness.settings.judging import JudgeSettings
 from eyechart.harness.spec import exact_json
 from eyechart.providers.naming import named
 
@@ -38,7 +38,7 @@ _FOLDER_NAME = re.compile(r"[A-Za-z0-9][\w.-]*", re.ASCII)
 
 
 def _publishables(
-    folders: Sequence[Path], unread: list[str], *, incomplete: bool, tasks: str, run_kept_code: bool
+    folders: Sequence[Path], unread: list[str], judging: JudgeSettings, *, incomplete: bool
 ) -> list[Publishable]:
     """The runs to publish; the problem of each that cannot be read is added to `unread`.
 
@@ -47,7 +47,7 @@ def _publishables(
         IncompleteError: some runs have samples without a reply and `incomplete` is false.
     """
     distinct = {folder.resolve(): folder for folder in folders}
-    read = partial(read_publishable, warn=warn, tasks=tasks, run_kept_code=run_kept_code)
+    read = partial(read_publishable, warn=warn, judging=judging)
     publishables = [*each_readable(distinct.values(), read, unread)]
     unfinished = [publishable for publishable in publishables if publishable.missing_text]
     if unfinished and not incomplete:
@@ -73,29 +73,22 @@ def every_eval_ever(
     *,
     samples: bool = True,
     incomplete: bool = False,
-    tasks: str = "",
-    run_kept_code: bool = False,
-    threshold: float = THRESHOLD,
+    judging: JudgeSettings = JudgeSettings(),  # noqa: B008  frozen
 ) -> int:
     """Writes a record of each run under `output`/data, and its samples beside it; returns the exit
     code.
-
-    `tasks` names the user's own task files, so that prompts can be made again.
     """
     unread: list[str] = []
-    publishables = _publishables(
-        folders, unread, incomplete=incomplete, tasks=tasks, run_kept_code=run_kept_code
-    )
+    publishables = _publishables(folders, unread, judging, incomplete=incomplete)
     models = list(dict.fromkeys(publishable.run.manifest.model for publishable in publishables))
     if publisher.model_id is not None and len(models) > 1:
         raise UsageError(
             f"--model-id names one model, and the runs have {len(models)}: {', '.join(models)}"
         )
-    evaluations = [Evaluation(publishable, publisher, threshold) for publishable in publishables]
-    prompts = [
-        _prompts(publishable, tasks, run_kept_code=run_kept_code) if samples else None
-        for publishable in publishables
+    evaluations = [
+        Evaluation(publishable, publisher, judging.threshold) for publishable in publishables
     ]
+    prompts = [_prompts(publishable) if samples else None for publishable in publishables]
     for evaluation, run_prompts in zip(evaluations, prompts, strict=True):
         for path in _write_record(evaluation, output, run_prompts):
             echo(str(path))
@@ -143,8 +136,8 @@ def read_publisher(
     )
 
 
-def _prompts(publishable: Publishable, tasks: str, *, run_kept_code: bool) -> RemadePrompts:
-    prompts = prompts_of(publishable.run, tasks, run_kept_code=run_kept_code)
+def _prompts(publishable: Publishable) -> RemadePrompts:
+    prompts = prompts_of(publishable.run)
     if prompts.task is None:
         remedy = prompts.remedy or f"name its file with {named('tasks')}"
         raise UsageError(

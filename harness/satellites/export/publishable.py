@@ -16,6 +16,7 @@ from eyechart.harness.analysis.judged_run import JudgedRun, read_run
 from eyechart.harness.errors import JournalError
 from eyechart.harness.journal.record import Warn
 from eyechart.harness.score.outcomes import NOT_SCORED
+from eyechart.harness.settings.judging import JudgeSettings
 
 
 @dataclass(frozen=True)
@@ -49,14 +50,16 @@ class Publishable:
 
 
 def read_publishable(
-    folder: Path, warn: Warn, *, tasks: str = "", run_kept_code: bool = False
+    folder: Path,
+    warn: Warn,
+    judging: JudgeSettings = JudgeSettings(),  # noqa: B008  frozen
 ) -> Publishable:
-    """The run in `folder`; `tasks` and `run_kept_code` as for `read_run`.
+    """The run in `folder`.
 
     Raises:
         JournalError: there is no run, or no sample of it was scored.
     """
-    run = read_run(folder, warn, tasks=tasks, run_kept_code=run_kept_code)
+    run = read_run(folder, warn, judging)
     if not int(run.cells["n"].sum()):
         raise JournalError(f"{folder} has no scored sample: there is nothing to publish")
     try:

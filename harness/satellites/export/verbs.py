@@ -11,24 +11,22 @@ from typing import Annotated, Any
 import typer
 
 from eyechart.harness.cli.options import (
+    JUDGED,
     PLANNED,
     JsonOption,
-    OwnTasksOption,
-    RunKeptCodeOption,
     RunsArgument,
-    ThresholdOption,
     TrustOption,
     command_of,
     examples,
     folder,
+    judging_of,
     settings_of,
     takes,
     warner_for_default_axes,
 )
-from eyechart.harness.cli.settings import AskingVerb
+from eyechart.harness.cli.settings import AskingVerb, Verb
 from eyechart.harness.cli.terminal import echo, say, warn
 from eyechart.harness.errors import UsageError
-from eyechart.harness.settings.judging import THRESHOLD
 
 export_app = typer.Typer(
     help="Write tasks for other engines, and runs for where results are published.",
@@ -169,12 +167,14 @@ def verifiers(
 
 @export_app.command(
     "every-eval-ever",
+    cls=Verb,
     epilog=examples(
         "bench run --task counting/ones --model tiny",
         "bench export every-eval-ever results/runs/tiny/*/*",
         "bench export every-eval-ever RUN --model-id my-lab/my-model",
     ),
 )
+@takes(*JUDGED)
 def every_eval_ever(
     runs: RunsArgument,
     *,
@@ -217,10 +217,8 @@ def every_eval_ever(
         bool,
         typer.Option("--incomplete", help="Also write runs that have samples without a reply."),
     ] = False,
-    tasks: OwnTasksOption = "",
-    run_kept_code: RunKeptCodeOption = False,
-    threshold: ThresholdOption = THRESHOLD,
     as_json: JsonOption = False,
+    **given: Any,
 ) -> None:
     """Write runs in the schema of the EvalEval coalition, "Every Eval Ever" 0.3.0.
 
@@ -230,7 +228,6 @@ def every_eval_ever(
     servers reported, addresses and folders included: read them before you publish them.
     """
     from eyechart.harness.cli import documents
-    from eyechart.harness.face.arguments import read_threshold
     from eyechart.harness.satellites.export import publish
 
     publisher = publish.read_publisher(
@@ -244,9 +241,7 @@ def every_eval_ever(
             publisher,
             samples=samples,
             incomplete=incomplete,
-            tasks=tasks,
-            run_kept_code=run_kept_code,
-            threshold=read_threshold(threshold),
+            judging=judging_of(given),
         )
 
     raise typer.Exit(documents.files(work, as_json=as_json))

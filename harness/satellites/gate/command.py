@@ -9,13 +9,12 @@ from pathlib import Path
 from eyechart.harness.analysis.curve import is_at_floor
 from eyechart.harness.analysis.judged_run import JudgedRun, read_run
 from eyechart.harness.cli.asked_dry_run import show_asking
-from eyechart.harness.cli.comparing import ask_until_decided, check_margin
+from eyechart.harness.cli.comparing import ask_until_decided
 from eyechart.harness.cli.documents import print_document
 from eyechart.harness.cli.failures import FAILURES, Failure, lines_of
 from eyechart.harness.cli.terminal import echo, one_line, say, tell, warn
 from eyechart.harness.cli.verbs import check_output
 from eyechart.harness.errors import COMPLETE, UsageError
-from eyechart.harness.face.arguments import read_threshold
 from eyechart.harness.face.asked_pair import AskedAgainstBaseline, Asking
 from eyechart.harness.face.asked_run import AskedRun, Limits
 from eyechart.harness.journal.files import make_folder_of, replace_file
@@ -24,6 +23,7 @@ from eyechart.harness.satellites.gate import outputs
 from eyechart.harness.satellites.gate.baseline import read_baseline, save_baseline
 from eyechart.harness.satellites.gate.gate import Gated, exit_code, partner_of
 from eyechart.harness.satellites.gate.gate import gate as verdicts_of
+from eyechart.harness.settings.judging import JudgeSettings
 from eyechart.providers.naming import named
 from eyechart.providers.secrets import redact
 
@@ -37,13 +37,10 @@ class Wanted:
     """The options of `bench gate`, see its help."""
 
     save: bool
-    threshold: float
-    margin: float
+    judging: JudgeSettings
     fail_if: str | None
     junit: Path | None
     summary: Path | None
-    tasks: str
-    run_kept_code: bool
     as_json: bool
     asking: Limits | None
     """What asking the runs more may cost; `None`: they are not asked."""
@@ -53,15 +50,16 @@ class Wanted:
 
 def gate(baseline: Path, folders: Sequence[Path], wanted: Wanted) -> int:
     """Saves a baseline, or compares runs with one; returns the exit code."""
-    threshold = read_threshold(wanted.threshold)
+    judging = wanted.judging
+    threshold = judging.threshold
     _check(baseline, wanted)
     if wanted.save:
-        return _save(baseline, _read(folders, wanted, warn), threshold, wanted.margin)
+        return _save(baseline, _read(folders, wanted, warn), threshold, wanted.judging.margin)
     before = read_baseline(baseline)
     if wanted.is_dry and wanted.asking is not None:
         runs = _read(folders, wanted, warn)
-        verdicts_of(before, runs, threshold, wanted.margin)  # raises where none is possible
-        several = _askings(before, runs, wanted.asking, threshold, wanted.margin)
+        verdicts_of(before, runs, threshold, wanted.judging.margin)  # raises where none is possible
+        several = _askings(before, runs, wanted.asking, judging)
         return show_asking(several, as_json=wanted.as_json)
     try:
         gated, runs = _gated(before, folders, wanted, threshold)
@@ -92,56 +90,55 @@ def _gated(
     runs = _read(folders, wanted, warn)
     decided: set[Path] = set()
     if wanted.asking is not None:
-        verdicts_of(before, runs, threshold, wanted.margin)  # raises before anything is asked
-        decided = _ask(before, runs, wanted.asking, threshold, wanted.margin)
+        verdicts_of(
+            before, runs, threshold, wanted.judging.margin
+        )  # raises before anything is asked
+        decided = _ask(before, runs, wanted.asking, wanted.judging)
         runs = _read(folders, wanted, None)  # its warnings were shown
     was_asked = wanted.asking is not None
-    return verdicts_of(before, runs, threshold, wanted.margin, decided, was_asked=was_asked), runs
+    return verdicts_of(
+        before, runs, threshold, wanted.judging.margin, decided, was_asked=was_asked
+    ), runs
 
 
 def _read(folders: Sequence[Path], wanted: Wanted, said: Warn | None) -> list[JudgedRun]:
-    return [
-        read_run(folder, said, tasks=wanted.tasks, run_kept_code=wanted.run_kept_code)
-        for folder in folders
-    ]
+    return [read_run(folder, said, wanted.judging) for folder in folders]
 
 
 def _askings(
     before: Sequence[JudgedRun],
     runs: Sequence[JudgedRun],
     limits: Limits,
-    threshold: float,
-    margin: float,
+    judging: JudgeSettings,
 ) -> list[Asking]:
     """How the run of each task is asked, each as if no other were."""
     return [
-        AskedAgainstBaseline(one, run, limits, threshold, margin)
-        for one, run in _partners(before, runs, limits)
+        AskedAgainstBaseline(one, run, limits, judging)
+        for one, run in _partners(before, runs, limits, judging)
     ]
 
 
 def _partners(
-    before: Sequence[JudgedRun], runs: Sequence[JudgedRun], limits: Limits
+    before: Sequence[JudgedRun], runs: Sequence[JudgedRun], limits: Limits, judging: JudgeSettings
 ) -> list[tuple[JudgedRun, AskedRun]]:
     """Each run of the baseline with the run of its task, which can be asked."""
-    return [(one, AskedRun(partner_of(one, runs).folder, limits, warn)) for one in before]
+    return [(one, AskedRun(partner_of(one, runs).folder, limits, judging, warn)) for one in before]
 
 
 def _ask(
     before: Sequence[JudgedRun],
     runs: Sequence[JudgedRun],
     limits: Limits,
-    threshold: float,
-    margin: float,
+    judging: JudgeSettings,
 ) -> set[Path]:
     """Asks the run of each task until it is decided; returns the folders of those that are."""
     decided = set()
     spent = f"{named('max_requests')} or {named('budget')}"
-    for one, run in _partners(before, runs, limits):
+    for one, run in _partners(before, runs, limits, judging):
         if limits.is_spent:
             say(f"{one.manifest.task}: not asked, because {spent} is used up")
             continue
-        asking = AskedAgainstBaseline(one, run, limits, threshold, margin)
+        asking = AskedAgainstBaseline(one, run, limits, judging)
         say(f"{one.manifest.task}:")
         ask_until_decided(asking)
         limits = asking.left()
@@ -159,7 +156,6 @@ def _check(baseline: Path, wanted: Wanted) -> None:
         )
     if wanted.save and wanted.asking is not None:
         raise UsageError("--save compares no runs, which --ask is for; leave out one of them")
-    check_margin(wanted.margin)
     if wanted.fail_if not in (None, FAIL_IF):
         raise UsageError(f"--fail-if is {FAIL_IF}, not {wanted.fail_if!r}")
     if not wanted.is_dry:

@@ -12,24 +12,23 @@ import typer
 
 from eyechart.harness.cli.options import (
     ASKING,
+    JUDGED,
     DryAskOption,
     JsonOption,
-    MarginOption,
     MostAskedOption,
-    OwnTasksOption,
-    RunKeptCodeOption,
     RunsArgument,
-    ThresholdOption,
     examples,
+    judging_of,
     limits_of,
     takes,
 )
-from eyechart.harness.settings.judging import MARGIN, THRESHOLD
+from eyechart.harness.cli.settings import Verb
 
 gate_app = typer.Typer(rich_markup_mode=None)
 
 
 @gate_app.command(
+    cls=Verb,
     short_help="Compare runs with a saved baseline, for pipelines.",
     epilog=examples(
         "bench run --task counting --model tiny",
@@ -39,7 +38,7 @@ gate_app = typer.Typer(rich_markup_mode=None)
         "bench gate baseline.json RUN --ask --max-requests 500",
     ),
 )
-@takes(*ASKING, max_connections=None)
+@takes(*JUDGED, "margin", *ASKING, max_connections=None)
 def gate(
     baseline: Annotated[
         Path, typer.Argument(metavar="BASELINE", help="A file that --save has written.")
@@ -49,8 +48,6 @@ def gate(
     save: Annotated[
         bool, typer.Option("--save", help="Write the verdicts of the runs to BASELINE.")
     ] = False,
-    threshold: ThresholdOption = THRESHOLD,
-    margin: MarginOption = MARGIN,
     fail_if: Annotated[
         str | None,
         typer.Option(metavar="undecided", help="Fail also where it is open what became of a run."),
@@ -70,8 +67,6 @@ def gate(
     ] = False,
     max_requests: MostAskedOption = None,
     dry_run: DryAskOption = False,
-    tasks: OwnTasksOption = "",
-    run_kept_code: RunKeptCodeOption = False,
     as_json: JsonOption = False,
     **given: Any,
 ) -> None:
@@ -99,20 +94,15 @@ def gate(
             runs,
             command.Wanted(
                 save=save,
-                threshold=threshold,
-                margin=margin,
+                judging=judging_of(given),
                 fail_if=fail_if,
                 junit=junit,
                 summary=summary,
-                tasks=tasks,
-                run_kept_code=run_kept_code,
                 as_json=as_json,
                 asking=limits_of(
                     given,
                     ask=ask,
                     requests=max_requests,
-                    tasks=tasks,
-                    run_kept_code=run_kept_code,
                     dry_run=dry_run,
                 ),
                 is_dry=dry_run,

@@ -22,6 +22,7 @@ from eyechart.harness.satellites.recorded.reader import Imported, ImportRequest
 from eyechart.harness.satellites.recorded.recorder import import_recorded
 from eyechart.harness.satellites.recorded.rows import RecordedRows, RowProblem, Where
 from eyechart.harness.satellites.recorded.sources import given_files
+from eyechart.harness.settings.judging import JudgeSettings
 from eyechart.harness.spec import EXAMPLES
 from eyechart.harness.task.catalogue import Task
 from eyechart.harness.task.files import SUFFIXES
@@ -146,7 +147,7 @@ def _tell(request: ImportRequest, imported: Imported, told: set[str]) -> int:
     if not (imported.new or imported.known):
         warn("no reply was taken")
         return INCOMPLETE
-    judged_run = read_run(request.folder, warn, tasks=str(request.task.path))
+    judged_run = read_run(request.folder, warn, JudgeSettings(tasks=str(request.task.path)))
     show_run(judged_run)
     print_agreement(agreement(judged_run))
     if imported.gaps:

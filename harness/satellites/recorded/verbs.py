@@ -6,7 +6,7 @@ Options are parsed before slow modules are imported, as in `harness.cli.app`.
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -14,9 +14,10 @@ from eyechart.harness.cli.completion import complete_tasks
 from eyechart.harness.cli.options import (
     JsonOption,
     OutOption,
-    RunKeptCodeOption,
     command_of,
     examples,
+    judging_of,
+    takes,
 )
 from eyechart.harness.cli.settings import Verb
 from eyechart.harness.errors import UsageError
@@ -38,6 +39,7 @@ def _names_model(given: str) -> bool:
 @import_app.command(
     short_help="Take replies of batches into their runs.", epilog=IMPORT_EXAMPLES, cls=Verb
 )
+@takes("run_kept_code")
 def import_(
     context: typer.Context,
     *,
@@ -96,8 +98,8 @@ def import_(
     recorded_at: Annotated[
         str, typer.Option(metavar="YEAR[-MONTH[-DAY]]", help="With --model: when.")
     ] = "",
-    run_kept_code: RunKeptCodeOption = False,
     as_json: JsonOption = False,
+    **given: Any,
 ) -> None:
     """Write the replies to a batch into the journals of their runs, and judge these runs.
 
@@ -129,6 +131,6 @@ def import_(
                 "recorded replies need the name of their model: --model NAME, or --field "
                 "model=COLUMN for a run of each model"
             )
-        return batch.import_replies(replies, out, tasks, run_kept_code=run_kept_code)
+        return batch.import_replies(replies, out, judging_of({**given, "tasks": tasks}))
 
     raise typer.Exit(documents.imported(work) if as_json else work())

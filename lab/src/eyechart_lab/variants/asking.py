@@ -18,7 +18,6 @@ from eyechart.harness.face.run_options import models_of
 from eyechart.harness.journal.manifest import MANIFEST
 from eyechart.harness.journal.record import Warn
 from eyechart.harness.plan.plan import Plan
-from eyechart.harness.settings.judging import THRESHOLD
 from eyechart.harness.settings.run_settings import RunSettings
 from eyechart.harness.spec.columns import LINE
 from eyechart_lab.variants.folders import Model
@@ -79,7 +78,7 @@ def ask(lab: Lab, model: Model, keep: Callable[[], None], notify: Warn) -> tuple
         else:
             if not has_results(judged):
                 write_results(judged)
-            runs.append(Run(judged, THRESHOLD, plan.task))
+            runs.append(Run(judged, plan.task))
     return runs, has_asked
 
 
