@@ -94,8 +94,8 @@ class TestCommand:
             f"{lab.out / 'leaderboard.csv'}: 4 rows",
             str(lab.out / "leaderboard.html"),
         ]
-        assert "| rank | model      | sees to (85 %) | 95 % interval " in done.out
-        assert re.search(r"^\| +1–2 \| scripted/a \| +> 5 \| ", done.out, re.MULTILINE)
+        assert "| rank | model      | right to (85 %) |" in done.out
+        assert re.search(r"^\| +1–2 \| scripted/a \| +> 5 ", done.out, re.MULTILINE)
         assert [(row["condition"], row["model"]) for row in written(lab)] == [
             ("separator=comma", "scripted/a"),
             ("separator=comma", "scripted/b"),

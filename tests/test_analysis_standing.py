@@ -19,12 +19,9 @@ from eyechart.harness.analysis.interval import Bound
 from eyechart.harness.analysis.judged_run import read_run
 from eyechart.harness.analysis.standing import Standing, length_tests, median_length, standing
 from eyechart.harness.journal.record import SAMPLES
+from eyechart.harness.report.rank_table import rank_tables
+from eyechart.harness.report.scale import Scale
 from eyechart.harness.report.section import sections
-from eyechart.harness.report.standings import (
-    Scale,
-    condition_text,
-    standing_lines,
-)
 from eyechart.harness.settings.judging import THRESHOLD
 from eyechart.harness.spec import Condition, Settings
 from eyechart.providers.base import BadRequestError
@@ -166,38 +163,31 @@ def test_a_model_without_a_scored_sample_comes_last(lab: Lab) -> None:
 
 
 def test_the_condition_is_the_default_one_of_those_that_most_have(lab: Lab) -> None:
-    """The median is over all conditions of the model."""
+    """Whatever other conditions a model has."""
     both = run(lab, "both", 4, values=("none", "comma"))
     comma = run(lab, "comma", 4, values=("comma",))
     found = standing_of(both)
     assert (found.condition, found.default) == (Condition({"separator": "none"}), True)
-    (place,) = found.places
-    assert (place.conditions, place.ranks_text) == (2, "1")
-    assert place.median is not None
-    assert place.median.sign == "="
+    assert ranks(found) == {"both": "1"}
     found = standing_of(both, comma)
     assert (found.condition, found.default) == (Condition({"separator": "comma"}), False)
-    assert [place.conditions for place in found.places] == [2, 1]
 
 
 def test_the_lines_of_the_page(lab: Lab) -> None:
     """The length, its interval, and their places on the scale of the page; a bound is open."""
     folders = [run(lab, "near", 4, values=("none", "comma")), run(lab, "far", 99)]
     (section,) = sections(list(map(read_run, folders)), THRESHOLD)
-    found = standing([(one.name, one.run) for one in section.runs])
-    assert condition_text(section, found) == "separator none (the default)"
-    far, near = standing_lines(found, Scale(2, 32))
-    assert (far.ranks, far.name, far.length, far.median) == ("1", "scripted/far", "> 32", "–")
-    assert far.strip is not None
-    assert (far.strip.at, far.strip.high, far.strip.sign) == (100.0, 100.0, ">")
-    assert far.strip.open_high
-    assert near.strip is not None
-    assert near.strip.at is not None
-    assert (near.strip.sign, near.strip.open_low, near.strip.open_high) == ("", False, False)
-    assert 0 < near.strip.low < near.strip.at < near.strip.high < 100
-    assert near.strip.at == pytest.approx(25 * math.log2(float(near.length) / 2), abs=3)
-    assert near.by_test == (0, 1, 1)
-    assert near.conditions == 2
+    assert section.of_standing == "separator none (the default)"
+    (table,) = rank_tables([section])
+    assert [column.name for column in table.columns] == ["rank", "who", "length"]
+    assert table.rows[0] == ("1", "scripted/far", "> 32")
+    far, near = (Scale(2, 32).strip(*line.length) for line in table.lines if line.length)
+    assert (far.at, far.high, far.sign, far.open_high) == (100.0, 100.0, ">", True)
+    assert near.at is not None
+    assert (near.sign, near.open_low, near.open_high) == ("", False, False)
+    assert 0 < near.low < near.at < near.high < 100
+    length = float(table.rows[1][2].partition(" ")[0])
+    assert near.at == pytest.approx(25 * math.log2(length / 2), abs=3)
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ from eyechart.harness.cli.standing_tables import print_chart
 from eyechart.harness.report.section import Section, sections
 from eyechart.harness.settings.judging import THRESHOLD
 from tests.conftest import Lab
+from tests.test_cli_recorded_runs import recorded
 
 NAMES = [f"scripted/model-number-{number}" for number in range(10)]
 
@@ -32,14 +34,12 @@ def cells_of(text: str) -> list[list[str]]:
     return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
 
 
-def test_ten_models_are_rows_of_one_table(lab: Lab, capsys: pytest.CaptureFixture[str]) -> None:
-    """Where they do not fit beside each other; two that fit are columns."""
-    found = sections_of(lab, NAMES)
-    print_chart(found)
-    printed = cells_of(capsys.readouterr().out)
-    assert printed[0] == ["task", "condition", "model", "sees to"]
-    assert [row[2] for row in printed[1:]] == NAMES * 2
-    assert {row[1] for row in printed[1:]} == {"separator=none", "separator=comma"}
+def test_models_are_columns_of_the_chart(lab: Lab, capsys: pytest.CaptureFixture[str]) -> None:
+    """In blocks where ten do not fit beside each other."""
+    print_chart(sections_of(lab, NAMES))
+    heads = [row for row in cells_of(capsys.readouterr().out) if row[0] == "task"]
+    assert {tuple(row[:2]) for row in heads} == {("task", "condition")}
+    assert [model for row in heads for model in row[2:]] == NAMES
     print_chart(sections_of(lab, ["scripted/a", "scripted/b"]))
     assert cells_of(capsys.readouterr().out)[0] == ["task", "condition", "scripted/a", "scripted/b"]
 
@@ -55,17 +55,17 @@ def test_ranks_of_many_models_are_counts(lab: Lab, monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr("eyechart.harness.analysis.standing.MOST_IN_PAIRS", 1)
     many = lab.bench("leaderboard", *folders, "-o", path).out
     heads = [cell for row in cells_of(many) if row[0] == "model" for cell in row]
-    assert heads[-5:] == ["P(furthest)", "model", "ahead of", "open", "behind"]
-    assert cells_of(many)[-1][-3:] == ["0", "1", "0"]
+    assert heads[-1] == "ahead / open / behind"
+    assert cells_of(many)[-1][-1] == "0 / 1 / 0"
     page = path.with_suffix(".html").read_text(encoding="utf-8")
-    assert "Ahead / open / behind" in page
-    assert ">Rank</th>" not in page
+    assert ">ahead / open / behind</th>" in page
+    assert ">rank</th>" not in page
 
 
 def test_the_table_of_a_paper_has_the_numbers_of_the_terminal(
     lab: Lab, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Ranks of few models, counts of many; names are escaped, and the unit is named."""
+    """Ranks of few models, tests of many; names are escaped, and the unit is named."""
     names = ["scripted/a_b", "scripted/c"]
     folders = [one.run.folder for part in sections_of(lab, names) for one in part.runs]
     path = lab.folder / "board.csv"
@@ -73,8 +73,8 @@ def test_the_table_of_a_paper_has_the_numbers_of_the_terminal(
     few = lab.bench(*arguments, "--format", "latex")
     assert few.code == 0
     assert few.out.startswith("% needs \\usepackage{booktabs}\n")
-    head = r"rank & model & effective length (symbols) & right at 4, \% & P(≥ 85 \% at 4) \\"
-    assert head in few.out
+    assert r"rank & model & right to (85 \%) & right at 4, \% & P(≥ 85 \% at 4) \\" in few.out
+    assert "separator none (the default), in symbols, with 95" in few.out
     assert r"    1--2 & scripted/a\_b & $>$ 5 (3 to $>$ 5)$^{\dagger}$ & " in few.out
     assert "{llrrr}" in few.out
     assert r"\par\footnotesize $^{\dagger}$ of 4 rows only" in few.out
@@ -82,11 +82,28 @@ def test_the_table_of_a_paper_has_the_numbers_of_the_terminal(
     monkeypatch.setattr("eyechart.harness.analysis.standing.MOST_IN_PAIRS", 1)
     many = lab.bench(*arguments, "--format", "markdown")
     heads = next(row for row in cells_of(many.out) if row[0] == "model")
-    assert heads[-4:] == ["P(furthest)", "ahead of", "open", "behind"]
+    assert heads[-1] == "ahead / open / behind"
     lab.bench(*arguments, "--format", "html").one_line(2, "--format is one of latex, markdown")
     lab.bench(*arguments, "--format", "latex", "--json").one_line(2, "--format does not go")
     alone = lab.bench("leaderboard", folders[0], "-o", path.with_name("one.csv"), "--format=latex")
-    assert "task & condition & model & unit & effective length" in alone.out
+    assert "task & model & right to" in alone.out
+
+
+def test_every_door_marks_adaptive_and_recorded(lab: Lab) -> None:
+    """A table of a paper would mix them with others unmarked."""
+    axes = ("--axis", "separator=none")
+    lab.bench_run("--model", "tiny", "--adaptive", "--max-requests", "30", *axes)
+    lab.bench_run("--model", "oracle:9", "--lengths", "5,10", *axes)
+    recorded(lab, "a", 50, (32, 64))
+    recorded(lab, "b", 33, (32, 64))
+    board = ("leaderboard", "--out", lab.out, "-o", lab.folder / "board.csv")
+    doors = [lab.bench(*board, "--format", form).out for form in ("latex", "markdown")]
+    doors.append(lab.bench(*board).out)
+    doors.append((lab.folder / "board.html").read_text(encoding="utf-8"))
+    for shown in doors:
+        for name in ("tiny, adaptive", "a, recorded", "b, recorded"):
+            assert re.search(rf"[ >]{name}[ <]", shown), name
+        assert "oracle:9," not in shown
 
 
 def test_the_table_of_a_paper_alone_writes_nothing(lab: Lab) -> None:

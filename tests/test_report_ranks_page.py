@@ -18,10 +18,11 @@ from eyechart.harness.analysis.leaderboard_file import (
     right_at_lengths,
     write_leaderboard,
 )
-from eyechart.harness.report.board import by_test_of, groups_of, lines_of, right_at, scale_of_rows
+from eyechart.harness.report.board import by_test_of, groups_of, right_at, table_of
+from eyechart.harness.report.rank_table import rank_tables
 from eyechart.harness.report.ranks_page import Words, ranks_markdown, ranks_page
+from eyechart.harness.report.scale import Scale
 from eyechart.harness.report.section import sections
-from eyechart.harness.report.standings import Scale, standing_lines
 from eyechart.harness.settings.judging import THRESHOLD
 from eyechart.harness.spec.columns import COST, COST_A_REPLY, COST_AT, KINDS
 from results.publish import AT, FOLDER, UNITS, made_from, usage_of
@@ -145,22 +146,22 @@ def test_rows_say_what_runs_say(lab: Lab) -> None:
     lab.bench("leaderboard", *folders, "-o", path, "--at", "3,4,900")
     rows = read_rows(path)
     (section,) = sections([*map(read_run, folders)], THRESHOLD)
-    scale = Scale(1, 10)
-    of_runs = {one.name: one for one in standing_lines(section.standing, scale, (3, 4, 900))}
+    at = (3, 4, 900)
+    (of_runs,) = rank_tables([section], at)
     label = section.standing.condition.label
     (group,) = groups_of([row for row in rows if row["condition"] == label])
-    lines = lines_of(group, scale, (3, 4, 900))
-    assert {line.name for line in lines} == set(of_runs)
-    for line in lines:
-        of_run = of_runs[line.name]
-        texts = ("length", "interval", "note", "kind", "strip", "furthest")
-        for name in (*texts, "by_test"):
-            assert getattr(line, name) == getattr(of_run, name), name
-        for found, other in zip(line.right_at, of_run.right_at, strict=True):
-            assert found is not None
-            assert other is not None
-            assert (found.text, found.reaches_text) == (other.text, other.reaches_text)
-            assert (found.verdict, found.bound) == (other.verdict, other.bound)
+    of_file = table_of(group, at, section.unit)
+    assert of_file.threshold == of_runs.threshold
+    own = [row[1:] for row in of_runs.rows]  # the file has no ranks, but what the tests say
+    heads = {column.head: column.cells for column in of_file.columns}
+    assert [*zip(*(heads[column.head] for column in of_runs.columns[1:]), strict=True)] == own
+    assert heads["ahead / open / behind"] == ["0 / 1 / 0", "0 / 1 / 0"]
+    assert of_file.suited == of_runs.suited
+    for line, other in zip(of_file.lines, of_runs.lines, strict=True):
+        assert line.length == other.length
+        for one in at:
+            found, expected = line.right_at[one], other.right_at[one]
+            assert (found.verdict, found.bound) == (expected.verdict, expected.bound)
 
 
 def test_the_page_of_ranks_has_all_rows(lab: Lab) -> None:
@@ -259,7 +260,7 @@ def test_hostile_names_are_text(lab: Lab) -> None:
     page = ranks_page(rows, {}, Words(title=name))
     assert "<img src=x>" not in page
     assert "\u202e" not in page
-    table = ranks_markdown(rows, {})
+    table = ranks_markdown(rows, {}, 0)
     assert "<img" not in table
     assert "\u202e" not in table
 
@@ -271,17 +272,6 @@ def test_a_scale_has_ticks(lengths: list[float]) -> None:
     assert len(scale.ticks) >= 2
     assert all(0 <= percent <= 100 for _, percent in scale.ticks)
     assert all(0 < scale.percent(length) < 100 for length in lengths)
-
-
-def test_one_scale_for_a_table() -> None:
-    """The same length stands at the same place in every row."""
-    group = groups_of(published())[0]
-    scale = scale_of_rows(group.rows)
-    places: dict[str, set[float | None]] = {}
-    for line in lines_of(group, scale):
-        assert line.strip is not None
-        places.setdefault(line.length, set()).add(line.strip.at)
-    assert all(len(found) == 1 for found in places.values())
 
 
 @pytest.mark.browser

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 
 from eyechart.harness.analysis.at_length import at_length
 from eyechart.harness.analysis.curve import threshold_text
-from eyechart.harness.analysis.effective_length import EffectiveLength
-from eyechart.harness.analysis.interval import Span, span_text
+from eyechart.harness.analysis.effective_length import EffectiveLength, length_text
+from eyechart.harness.analysis.interval import Bound, Span, span_text
 
 NOTED = "†"
 """Stands after a length that has a note."""
@@ -17,13 +17,16 @@ def length_cell(estimate: EffectiveLength | None) -> str:
     """`38 (27–42)`, `20 (< 5 to 34)†`, `> 500`, `not known (4 to > 32)`; a dash if not scored."""
     if estimate is None:
         return "–"
-    inside = f" ({_range(estimate.length_ci)})" if estimate.span else ""
-    return f"{estimate.length_text}{inside}{NOTED * bool(estimate.note)}"
+    return reached_text(estimate.length, estimate.length_ci) + NOTED * bool(estimate.note)
 
 
-def _range(span: Span) -> str:
+def reached_text(length: Bound | None, span: Span) -> str:
+    """`38 (27–42)`: a length with its interval, where that does not say the same."""
+    text, inside = length_text(length), span_text(span)
+    if inside == text:
+        return text
     is_plain = all(end.sign == "=" for end in span)
-    return span_text(span).replace(" to ", "–") if is_plain else span_text(span)
+    return f"{text} ({inside.replace(' to ', '–') if is_plain else inside})"
 
 
 def interval_text(accuracy: float, low: float, high: float) -> str:
@@ -32,14 +35,19 @@ def interval_text(accuracy: float, low: float, high: float) -> str:
 
 
 def notes(estimates: Mapping[str, EffectiveLength | None]) -> list[str]:
-    """The notes on these effective lengths, with the names that each is about: `† tiny, comma: of
-    5 rows only`; without names where all have the same note.
+    """See `noted`."""
+    return noted({name: "" if one is None else one.note for name, one in estimates.items()})
+
+
+def noted(said: Mapping[str, str]) -> list[str]:
+    """The notes on effective lengths, with the names that each is about: `† tiny, comma: of 5 rows
+    only`; without names where all have the same note.
     """
     by_note: dict[str, list[str]] = {}
-    for name, estimate in estimates.items():
-        if estimate is not None and estimate.note:
-            by_note.setdefault(estimate.note, []).append(name)
-    if len(by_note) == 1 and len(next(iter(by_note.values()))) == len(estimates):
+    for name, note in said.items():
+        if note:
+            by_note.setdefault(note, []).append(name)
+    if len(by_note) == 1 and len(next(iter(by_note.values()))) == len(said):
         return [f"{NOTED} {note}" for note in by_note]
     return [f"{NOTED} {'; '.join(names)}: {note}" for note, names in by_note.items()]
 

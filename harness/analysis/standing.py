@@ -23,7 +23,6 @@ from eyechart.harness.analysis.family import (
     in_family,
     is_default,
     rank_range,
-    ranked_lengths,
     ranks_text,
 )
 from eyechart.harness.analysis.further import LEAST_P, Joined, Side, Sides, joined
@@ -60,12 +59,6 @@ class Place:
     p_furthest: float | None
     """The probability that it sees furthest of all, see `furthest`; `None` also without a single
     threshold."""
-    median: Bound | None
-    """The median over all conditions except controls; `None` if the model has fewer than two."""
-    conditions: int
-    """Number of conditions in the median."""
-    left_out: int
-    """Conditions that are not in it: their length is not known, or not limited by sight."""
 
     @property
     def ranks_text(self) -> str:
@@ -156,10 +149,10 @@ def standing(
     by_test = [(len(further[place]), behind[place], count - 1) for place in range(count)]
     first = _furthest([one.estimates[condition] for one in ranked])
     places = [
-        _place(one, condition, threshold, tested, p_furthest)
+        _place(one, condition, tested, p_furthest)
         for one, tested, p_furthest in zip(ranked, by_test, first, strict=True)
     ]
-    places += [_place(one, condition, threshold, None, None) for one in absent]
+    places += [_place(one, condition, None, None) for one in absent]
     places = _with_open_ones(places)
     return Standing(
         condition,
@@ -317,13 +310,10 @@ def _compare(
 def _place(
     one: Ranked,
     condition: Condition,
-    threshold: float,
     by_test: tuple[int, int, int] | None,
     p_furthest: float | None,
 ) -> Place:
     judged = one.run.conditions.get(condition)
-    others = [other for other in one.run.conditions.values() if not other.control]
-    lengths = ranked_lengths([other.effective_length(threshold) for other in others])
     return Place(
         one.name,
         one.run,
@@ -333,9 +323,6 @@ def _place(
         judged is not None and judged.adaptive,
         by_test,
         p_furthest,
-        median_length(lengths),
-        len(lengths),
-        len(others) - len(lengths),
     )
 
 

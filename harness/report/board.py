@@ -1,4 +1,4 @@
-"""What the rows of a leaderboard's file say: lines of a page and cells of a Markdown table.
+"""What the rows of a leaderboard's file say: lines of a ranking, and cells of a Markdown table.
 
 Rows of one task, condition and kind are a group; different groups are never ranked together.
 """
@@ -14,14 +14,21 @@ from eyechart.harness.analysis.at_length import AtLength
 from eyechart.harness.analysis.effective_length import (
     NO_SINGLE_THRESHOLD,
     few,
-    length_text,
     limited_by,
 )
-from eyechart.harness.analysis.interval import Bound, Sign, Span, span_text
+from eyechart.harness.analysis.interval import Bound, Sign, Span
 from eyechart.harness.analysis.leaderboard_file import Row, lengths_of
 from eyechart.harness.analysis.limit import RANKED
-from eyechart.harness.report.standings import Scale, StandingLine, strip_of
-from eyechart.harness.spec.columns import ACCURACY_AT, COST_A_REPLY, P_FURTHEST, REPORTED, RIGHT_AT
+from eyechart.harness.report.rank_table import RankLine, RankTable, Reached
+from eyechart.harness.settings.judging import THRESHOLD
+from eyechart.harness.spec.columns import (
+    ACCURACY_AT,
+    COST_A_REPLY,
+    COST_AT,
+    P_FURTHEST,
+    REPORTED,
+    RIGHT_AT,
+)
 
 
 @dataclass(frozen=True)
@@ -144,41 +151,29 @@ def published_figures(row: Row) -> str:
     return ", ".join(parts)
 
 
-def lines_of(group: Group, scale: Scale, at: Sequence[int] = ()) -> list[StandingLine]:
-    """A line for each row of a group, in the order of the file."""
-    return [_line(row, scale, at, is_of_tasks=group.is_of_tasks) for row in group.rows]
+def table_of(group: Group, at: Sequence[int], unit: str) -> RankTable:
+    """The table of a group, in the order of the file."""
+    threshold = next((float(row["threshold"]) for row in group.rows if row["threshold"]), THRESHOLD)
+    lines = [_line(row, at, is_of_tasks=group.is_of_tasks) for row in group.rows]
+    return RankTable(lines, threshold, at if any(one.right_at for one in lines) else (), unit)
 
 
-def _line(row: Row, scale: Scale, at: Sequence[int], *, is_of_tasks: bool) -> StandingLine:
+def _line(row: Row, at: Sequence[int], *, is_of_tasks: bool) -> RankLine:
     is_reported = row["kind"] == REPORTED
-    length = length_of(row)
-    interval = None if is_reported else interval_of(row)
-    cost = row[COST_A_REPLY]
-    return StandingLine(
-        "",
-        by_test_of(row),
-        float(row[P_FURTHEST]) if row[P_FURTHEST] else None,
-        row["task"] if is_of_tasks else row["model"],
-        row["kind"],
-        row["adaptive"] == "yes",
-        published_figures(row) if is_reported else length_text(length),
-        "" if interval is None else span_text(interval),
-        "" if is_reported else ", ".join(notes_of(row)),
-        None if interval is None else strip_of(length, interval, scale),
-        tuple(right_at(row, one) for one in at),
+    right = {length: found for length in at if (found := right_at(row, length))}
+    cost, known = row[COST_A_REPLY], row["parameters_billion"]
+    return RankLine(
+        model=row["model"],
+        task=row["task"] if is_of_tasks else "",
+        marks=["adaptive"] if row["adaptive"] else [],
         vendor=row["vendor"],
-        parameters=f"{float(row['parameters_billion']):g}" if row["parameters_billion"] else "",
-        cost_a_reply=float(cost) if cost else None,
-        source=row["source"],
+        parameters=f"{float(known):g}" if known else "",
+        length=None if is_reported else Reached(length_of(row), interval_of(row)),
+        note="" if is_reported else ", ".join(notes_of(row)),
+        right_at=right,
+        p_furthest=float(row[P_FURTHEST]) if row[P_FURTHEST] else None,
+        by_test=by_test_of(row),
+        costs={int(row[COST_AT] or 0): float(cost)} if cost else {},
         collected=row["collected"],
-    )
-
-
-def scale_of_rows(rows: Iterable[Row]) -> Scale:
-    return Scale.over(
-        bound.length
-        for row in rows
-        if row["kind"] != REPORTED
-        for bound in (length_of(row), *interval_of(row))
-        if bound is not None
+        published=published_figures(row) if is_reported else "",
     )

@@ -31,9 +31,9 @@ from eyechart.harness.report.origin import origin
 from eyechart.harness.report.page_section import PageSection, page_section_of
 from eyechart.harness.report.paged import CHUNK, FIELDS, PackedSamples, pack_samples
 from eyechart.harness.report.panels import MOST_TALL, TALL, DrawMore
+from eyechart.harness.report.rank_table import first_of, rank_tables
 from eyechart.harness.report.reported import Reported, read_reported
 from eyechart.harness.report.section import UNITS, Section
-from eyechart.harness.report.standings import first_of, priced, scale_of
 from eyechart.harness.score.outcomes import NOT_SCORED, OUTCOMES
 from eyechart.harness.settings.judging import THRESHOLD
 
@@ -113,9 +113,9 @@ def _page(
             title=title or _title(models),
             models=models,
             most_named=_MOST_NAMED,
-            scale=scale_of(page_section.standing for page_section in page_sections),
+            tables=rank_tables([one.section for one in page_sections], at),
+            by_name={one.section.name: one for one in page_sections},
             at=at,
-            priced=priced,
             first=first_of(at),
             page_sections=page_sections,
             highlights=_highlights(page_sections),

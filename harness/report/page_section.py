@@ -15,7 +15,6 @@ from eyechart.harness.analysis.findings.of_run import findings
 from eyechart.harness.analysis.findings.pair import of_sides
 from eyechart.harness.analysis.findings.ranks import RANKS, of_standing
 from eyechart.harness.analysis.signed import printed
-from eyechart.harness.analysis.standing import Standing
 from eyechart.harness.report import figures, listed
 from eyechart.harness.report.accuracy import accuracy_figures
 from eyechart.harness.report.costs import cost_figures
@@ -27,13 +26,6 @@ from eyechart.harness.report.panels import DrawMore, Figure, Panel
 from eyechart.harness.report.published import published_figures
 from eyechart.harness.report.reported import Reported
 from eyechart.harness.report.section import Section
-from eyechart.harness.report.standings import (
-    Scale,
-    StandingLine,
-    condition_text,
-    standing_lines,
-    suited_at,
-)
 from eyechart.harness.score.outcomes import OUTCOMES
 from eyechart.harness.settings.spelling import as_option
 from eyechart.providers.naming import spelled
@@ -50,30 +42,21 @@ class PageSection:
     figures: Sequence[Figure]
     moved: Mapping[str, str]
     """Model -> the sentences about what moved its effective length."""
-    standing: Standing
     gap: Sequence[str]
     """What the comparison of two models shows; empty with more or fewer."""
     tables: Sequence[ReportTable]
 
-    def lines(self, scale: Scale, at: Sequence[int] = ()) -> list[StandingLine]:
-        """The models, the longest effective length first."""
-        return standing_lines(self.standing, scale, at)
-
-    def suited(self, at: Sequence[int]) -> list[str]:
-        """Which models can be given a row of each length of `at`, in sentences."""
-        return suited_at(self.standing, self.section.threshold, at)
-
     @property
     def adaptive(self) -> bool:
         """Whether a model was asked adaptively under the condition of the standing."""
-        return any(place.adaptive for place in self.standing.places)
+        return any(place.adaptive for place in self.section.standing.places)
 
     @cached_property
     def findings(self) -> list[Finding]:
         """All that the models show; of a single one what ends its run."""
         threshold = self.section.threshold
         if len(self.section.runs) > 1:
-            return of_standing(self.standing, threshold)
+            return of_standing(self.section.standing, threshold)
         (details,) = self.section.runs
         return findings(details.run, threshold, name=details.name)
 
@@ -91,11 +74,6 @@ class PageSection:
     def _has_summary(self) -> bool:
         is_alone = len(self.section.runs) == 1
         return bool(self.findings) and (is_alone or self.findings[0].kind == RANKS.name)
-
-    @property
-    def condition(self) -> str:
-        """The condition of the standing; empty where only one was asked."""
-        return condition_text(self.section, self.standing)
 
     @property
     def mentions_area(self) -> bool:
@@ -174,7 +152,6 @@ def page_section_of(
             if section.varied  # otherwise the summary has all
             if (sentences := moved_text(run_details, section_effects))
         },
-        ranks,
         [printed(str(one)) for one in of_sides(section_gaps[0].comparison)]
         if len(section.runs) == 2 and section_gaps  # noqa: PLR2004
         else [],

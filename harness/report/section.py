@@ -209,6 +209,15 @@ class Section:
         """The models by effective length, and which of them differ by test."""
         return standing([(shown.name, shown.run) for shown in self.runs], self.threshold)
 
+    @property
+    def of_standing(self) -> str:
+        """The condition of the standing by the axes that vary; empty if none does."""
+        values = self.standing.condition.only(self.varied)
+        if not values:
+            return ""
+        text = ", ".join(f"{axis.replace('_', ' ')} {value}" for axis, value in values.items())
+        return f"{text} (the default)" if self.standing.default else text
+
     @cached_property
     def estimates(self) -> dict[tuple[str, str], EffectiveLength]:
         """(model's name, condition's label) -> effective length; only with a scored sample."""

@@ -15,7 +15,7 @@ function narrowDown() {
   const isKept = (row) => isTask(row) && hasPart(row) && !(adaptive === "hide" && "adaptive" in row.dataset);
   const rows = all(".standing tr[data-model]");
   for (const row of rows) row.hidden = !isKept(row);
-  for (const node of all("div.standing[data-task]")) node.hidden = !$("tr[data-model]:not([hidden])", node);
+  for (const node of all("div.standing")) node.hidden = !$("tr[data-model]:not([hidden])", node);
   for (const node of all("article[data-task]")) node.hidden = !isTask(node);
   const names = adaptive === "hide" ? new Set(rows.filter(isKept).map((row) => `${row.dataset.task} ${row.dataset.model}`)) : null;
   for (const panel of all(".panel")) {

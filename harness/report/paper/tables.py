@@ -7,7 +7,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from eyechart.harness.analysis.at_length import probability_text
 from eyechart.harness.analysis.banded import Shown, shown_lines
 from eyechart.harness.analysis.cells import escaped, markdown_text
 from eyechart.harness.analysis.comparison import Comparison
@@ -18,7 +17,6 @@ from eyechart.harness.analysis.comparison_cells import (
     points_cell,
 )
 from eyechart.harness.analysis.comparison_text import p_text
-from eyechart.harness.analysis.cost_at import cost_texts
 from eyechart.harness.analysis.curve import threshold_text
 from eyechart.harness.analysis.details import RunDetails
 from eyechart.harness.analysis.effective_length import EffectiveLength
@@ -29,19 +27,12 @@ from eyechart.harness.analysis.findings.ranks import of_standing
 from eyechart.harness.analysis.judged_run import JudgedCondition
 from eyechart.harness.analysis.paper_text import (
     NOTED,
-    at_texts,
     interval_text,
     length_cell,
     notes,
 )
-from eyechart.harness.analysis.standing import Place, Standing
+from eyechart.harness.report.rank_table import rank_tables
 from eyechart.harness.report.section import Section, key_of
-from eyechart.harness.report.standings import (
-    FURTHEST,
-    TESTED_HEADS,
-    condition_text,
-    tested_counts,
-)
 from eyechart.harness.settings.spelling import as_option
 from eyechart.harness.spec import varied_axes
 from eyechart.harness.spec.unit import counted
@@ -191,79 +182,23 @@ def standing_tables(found: Sequence[Section], at: Sequence[int] = ()) -> Iterato
     """The models of each task by effective length, as `bench leaderboard` prints them, with the
     accuracy at each length `at`; tasks with a single model are in one table.
     """
-    alone = []
-    for section in found:
-        standing = section.standing
-        if len(standing.places) > 1:
-            yield _standing(section, standing, at)
-        else:
-            alone.append((section, standing))
-    if alone:
-        yield _tasks(alone, at)
-
-
-def _standing(section: Section, standing: Standing, at: Sequence[int]) -> PaperTable:
-    places = standing.places
-    columns = {"model": [place.name for place in places]}
-    if standing.has_ranks:
-        columns = {"rank": [place.ranks_text for place in places], **columns}
-    keys = len(columns)
-    unit = standing.ranking.unit
-    columns |= _lengths_of(places, at, section.threshold, f"effective length ({unit})")
-    if not standing.has_ranks:
-        columns[FURTHEST] = [probability_text(place.p_furthest) for place in places]
-        for number, head in enumerate(TESTED_HEADS):
-            counts = [tested_counts(place.by_test) for place in places]
-            columns[head] = [_DASH if one is None else str(one[number]) for one in counts]
-    condition = condition_text(section, standing)
-    return PaperTable(
-        f"Effective lengths at an accuracy of {threshold_text(section.threshold)} on "
-        f"{section.name}{f' with {condition}' if condition else ''}, with 95 % intervals.",
-        tuple(columns),
-        tuple(zip(*columns.values(), strict=True)),
-        keys,
-        notes=(
-            *notes({place.name: place.estimate for place in places}),
-            *notes_of(of_standing(standing, section.threshold)),
-        ),
-    )
-
-
-def _tasks(alone: Sequence[tuple[Section, Standing]], at: Sequence[int]) -> PaperTable:
-    """A row for each task that has one model."""
-    places = [standing.places[0] for _, standing in alone]
-    units = [standing.ranking.unit for _, standing in alone]
-    names = [section.name for section, _ in alone]
-    threshold = alone[0][0].threshold
-    columns = {
-        "task": names,
-        "condition": [condition_text(*one) or _DASH for one in alone],
-        "model": [place.name for place in places],
-        "unit": units,
-    }
-    keys = len(columns)
-    columns |= _lengths_of(places, at, threshold, "effective length")
-    estimates = [place.estimate for place in places]
-    return PaperTable(
-        f"Effective lengths at an accuracy of {threshold_text(threshold)}, with 95 % intervals.",
-        tuple(columns),
-        tuple(zip(*columns.values(), strict=True)),
-        keys,
-        notes=tuple(notes(dict(zip(names, estimates, strict=True)))),
-    )
-
-
-def _lengths_of(
-    places: Sequence[Place], at: Sequence[int], threshold: float, head: str
-) -> dict[str, list[str]]:
-    """Header -> texts of the effective lengths, and of the accuracies at each length `at`."""
-    texts = [at_texts(place.estimate, at, threshold) for place in places]
-    prices = cost_texts([place.run.conditions.get(place.condition) for place in places], at)
-    return {
-        head: [length_cell(place.estimate) for place in places],
-        **{name: [one[name] for one in texts] for name in texts[0]},
-        **{name: [one[name] for one in prices] for name in prices[0]},
-    }
+    for table in rank_tables(found, at):
+        section, told = table.sections[0], table.notes
+        of = {one.unit for one in table.sections}
+        caption = f"Effective lengths at an accuracy of {threshold_text(table.threshold)}"
+        if not table.is_of_tasks:
+            caption += f" on {section.name}"
+            caption += f" with {section.of_standing}" if section.of_standing else ""
+            told = [*told, *notes_of(of_standing(section.standing, table.threshold))]
+        caption += f", in {of.pop()}" if len(of) == 1 else ""
+        heads = tuple(column.head for column in table.columns)
+        yield PaperTable(
+            f"{caption}, with 95 % intervals.",
+            heads,
+            tuple(table.rows),
+            table.keys,
+            notes=tuple(told),
+        )
 
 
 def _lengths(section: Section) -> PaperTable:

@@ -1,0 +1,297 @@
+"""A ranking as a table: one list of columns for the terminal, for papers, and for pages."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import NamedTuple
+
+from eyechart.harness.analysis.at_length import AtLength, at_length, probability_text, suited
+from eyechart.harness.analysis.cost_at import cost_of_reply_at, many_text
+from eyechart.harness.analysis.curve import threshold_text
+from eyechart.harness.analysis.interval import Bound, Span
+from eyechart.harness.analysis.paper_text import NOTED, noted, reached_text
+from eyechart.harness.analysis.standing import Place
+from eyechart.harness.report.scale import Scale
+from eyechart.harness.report.section import Section
+from eyechart.harness.spec.columns import MANY_REPLIES, RECORDED
+
+KEYS = ("rank", "who", "model")
+"""The columns at the left, which say what a row is."""
+
+
+class Reached(NamedTuple):
+    """A length with its interval."""
+
+    length: Bound | None
+    span: Span
+
+
+@dataclass(frozen=True, kw_only=True)
+class RankLine:
+    """One model of a ranking; empty values are not known, or of another table."""
+
+    model: str
+    task: str = ""
+    """Its task, in a table of tasks with one model each."""
+    unit: str = ""
+    """What a length counts; in such a table alone."""
+    marks: Sequence[str] = ()
+    """`adaptive`, and its kind where that is none of the heading."""
+    vendor: str = ""
+    parameters: str = ""
+    """Billions of parameters."""
+    ranks: str = ""
+    length: Reached | None = None
+    note: str = ""
+    """The note on the length; mostly empty."""
+    right_at: Mapping[int, AtLength] = field(default_factory=dict)
+    p_furthest: float | None = None
+    """See `Place.p_furthest`."""
+    by_test: tuple[int, int, int] | None = None
+    """See `Place.by_test`."""
+    costs: Mapping[int, float] = field(default_factory=dict)
+    """Length -> dollars of a reply there; that of 0 is the mean of the run's own rows."""
+    collected: str = ""
+    published: str = ""
+    """The figures that somebody else published."""
+
+    @property
+    def name(self) -> str:
+        """`tiny, adaptive`."""
+        return ", ".join((self.model, *self.marks))
+
+    @property
+    def known(self) -> str:
+        """`Mistral, 24 B`: what is known of the model."""
+        size = f"{self.parameters} B" if self.parameters else ""
+        return ", ".join(filter(None, (self.vendor, size)))
+
+    @property
+    def length_text(self) -> str:
+        """`43 (38–51)`, with a sign where there is a note."""
+        empty = "–" if self.note else ""
+        text = empty if self.length is None else reached_text(*self.length)
+        return text + NOTED * bool(self.note)
+
+    @property
+    def tested(self) -> str:
+        """Of the other models: how many it is shown to see further than, how many it cannot be told
+        from, and how many are shown to see further.
+        """
+        if self.by_test is None or not self.by_test[2]:
+            return ""
+        further, less, others = self.by_test
+        return f"{further} / {others - further - less} / {less}"
+
+
+class Column(NamedTuple):
+    """A column of a ranking."""
+
+    name: str
+    """Its class on a page."""
+    head: str
+    cells: Sequence[str]
+    meaning: str = ""
+    at: int | None = None
+    """The length that it is about, where a page lets its reader choose one."""
+
+
+def columns_of(lines: Sequence[RankLine], threshold: float, at: Sequence[int]) -> list[Column]:
+    """All columns in which a line has a value; a dash stands for no value."""
+    share = threshold_text(threshold)
+    of_tasks = any(line.task for line in lines)
+    units = [line.unit for line in lines]
+    days = [line.collected for line in lines]
+    costs = sorted({length for line in lines for length in line.costs})
+    models = [line.name for line in lines]
+    columns = [
+        Column(
+            "rank",
+            "rank",
+            [line.ranks for line in lines],
+            "every rank that the tests of all pairs leave open, with Holm’s correction.",
+        ),
+        Column("who", "task", [line.task for line in lines]),
+        Column("model" if of_tasks else "who", "model", models),
+        Column("known", "vendor, size", [line.known for line in lines]),
+        Column("published", "published", [line.published for line in lines]),
+        Column("unit", "unit", units if len(set(units)) > 1 else [""] * len(lines)),
+        Column(
+            "length",
+            f"right to ({share})",
+            [line.length_text for line in lines],
+            f"the length up to which a model is right in at least {share} of its replies, by the "
+            "fitted curve, with a 95 % interval. < and > (an open mark) are bounds beyond the "
+            "lengths that were asked.",
+        ),
+        *(column for length in at for column in _at(lines, share, length)),
+        Column(
+            "furthest",
+            "P(furthest)",
+            ["" if one.p_furthest is None else probability_text(one.p_furthest) for one in lines],
+            "the probability that no other model of the table sees further. Each counts as seeing "
+            "no further than the longest row that it was asked; where it may see further, with a "
+            "probability of 0.01 or more, there is a dash. The models are taken as independent.",
+        ),
+        Column(
+            "tested",
+            "ahead / open / behind",
+            [line.tested for line in lines],
+            "how many other models of the table a model is shown to see further than, cannot be "
+            "told from, and is shown to see less far than: tests with Holm’s correction for all "
+            "pairs. With thousands of pairs and few rows a model such a test shows little: open "
+            "does not mean equal, also where two intervals lie apart.",
+        ),
+        *(
+            Column(
+                "cost",
+                f"{MANY_REPLIES:,} replies{f' at {length:,}' if length else ''}",
+                [many_text(line.costs.get(length)) for line in lines],
+                "dollars of so many replies at catalog prices: with a length by the straight line "
+                "through the costs of a model’s replies to rows near it, else by their mean.",
+                length if len(costs) > 1 else None,
+            )
+            for length in costs
+        ),
+        Column("when", "replies of", days if len(set(days)) > 1 else [""] * len(lines)),
+    ]
+    return [
+        column._replace(cells=[cell or "–" for cell in column.cells])
+        for column in columns
+        if any(column.cells)
+    ]
+
+
+def _at(lines: Sequence[RankLine], share: str, length: int) -> list[Column]:
+    """The accuracy at a length, and how probably it reaches the threshold."""
+    found = [line.right_at.get(length) for line in lines]
+    return [
+        Column(
+            "right",
+            f"right at {length:,}, %",
+            ["" if one is None else one.text for one in found],
+            "how often a model is right there, by the fitted curve, with a 95 % interval. Beyond "
+            "the lengths asked it is a bound, since the curve falls.",
+            length,
+        ),
+        Column(
+            "sure",
+            f"P(≥ {share} at {length:,})",
+            ["" if one is None else one.reaches_text for one in found],
+            f"the probability that this is {share} or more.",
+            length,
+        ),
+    ]
+
+
+@dataclass(frozen=True)
+class RankTable:
+    """A table of models of one task, or of all tasks that have one model each."""
+
+    lines: Sequence[RankLine]
+    threshold: float
+    at: Sequence[int] = ()
+    unit: str = ""
+    """What a length counts; that of a table of tasks is in its lines."""
+    sections: Sequence[Section] = ()
+    """That of its task, or of each line; without runs there are none."""
+
+    @cached_property
+    def columns(self) -> list[Column]:
+        return columns_of(self.lines, self.threshold, self.at)
+
+    @property
+    def keys(self) -> int:
+        """How many columns at the left say what a row is."""
+        return sum(column.name in KEYS for column in self.columns)
+
+    @property
+    def rows(self) -> list[tuple[str, ...]]:
+        """The cells, row by row."""
+        return list(zip(*(column.cells for column in self.columns), strict=True))
+
+    @property
+    def notes(self) -> list[str]:
+        """What the signs behind lengths mean."""
+        return noted({line.task or line.model: line.note for line in self.lines})
+
+    @property
+    def is_of_tasks(self) -> bool:
+        return any(line.task for line in self.lines)
+
+    @property
+    def suited(self) -> list[str]:
+        """For each length of `at`, which models can be given a row of it; see `suited`."""
+        share = threshold_text(self.threshold)
+        return [
+            suited(
+                [(line.model, line.right_at.get(length)) for line in self.lines],
+                length,
+                share,
+                self.unit,
+            )
+            for length in ([] if self.is_of_tasks else self.at)
+        ]
+
+    @property
+    def scale(self) -> Scale:
+        """An axis of lengths that all lines lie on."""
+        return Scale.over(
+            bound.length
+            for line in self.lines
+            if line.length is not None
+            for bound in (line.length.length, *line.length.span)
+            if bound is not None
+        )
+
+
+def first_of(at: Sequence[int]) -> int:
+    """The length that a page shows first: the one in the middle; 0 of none."""
+    return at[len(at) // 2] if at else 0
+
+
+def rank_tables(of_tasks: Sequence[Section], at: Sequence[int] = ()) -> list[RankTable]:
+    """A table for each task with several models, the longest effective length first, with the
+    accuracy at each length `at`; and one for all tasks with a single model.
+    """
+    alone, tables = [], []
+    for section in of_tasks:
+        standing = section.standing
+        lines = [_line(place, at) for place in standing.places]
+        if len(lines) == 1:
+            condition = "" if standing.default else section.of_standing
+            task = ", ".join(filter(None, (section.name, condition)))
+            alone.append((section, replace(lines[0], task=task, unit=section.unit)))
+            continue
+        places = list(zip(lines, standing.places, strict=True))
+        if standing.has_ranks:
+            lines = [replace(line, ranks=place.ranks_text) for line, place in places]
+        else:
+            lines = [
+                replace(line, p_furthest=place.p_furthest, by_test=place.by_test)
+                for line, place in places
+            ]
+        tables.append(RankTable(lines, section.threshold, at, section.unit, [section]))
+    if alone:
+        of_alone, lines = map(list, zip(*alone, strict=True))
+        tables.append(RankTable(lines, of_alone[0].threshold, at, "", of_alone))
+    return tables
+
+
+def _line(place: Place, at: Sequence[int]) -> RankLine:
+    """What all tables say of a model."""
+    estimate, judged = place.estimate, place.run.conditions.get(place.condition)
+    costs = {} if judged is None else {one: cost_of_reply_at(judged, one) for one in at}
+    if not any(costs.values()) and judged is not None and judged.cost is not None:
+        costs = {0: judged.cost.a_reply}
+    marks = {"adaptive": place.adaptive, RECORDED: place.run.manifest.recorded is not None}
+    return RankLine(
+        model=place.name,
+        marks=[mark for mark, is_so in marks.items() if is_so],
+        length=None if estimate is None else Reached(estimate.length, estimate.length_ci),
+        note="no scored sample" if estimate is None else estimate.note,
+        right_at={} if estimate is None else {one: at_length(estimate, one) for one in at},
+        costs={length: cost for length, cost in costs.items() if cost is not None},
+    )
