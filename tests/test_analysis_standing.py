@@ -179,8 +179,10 @@ def test_the_lines_of_the_page(lab: Lab) -> None:
     (section,) = sections(list(map(read_run, folders)), THRESHOLD)
     assert section.of_standing == "separator none (the default)"
     (table,) = rank_tables([section])
-    assert [column.name for column in table.columns] == ["rank", "who", "length"]
-    assert table.rows[0] == ("1", "scripted/far", "> 32")
+    assert [column.name for column in table.columns] == [
+        *("rank", "who", "length", "near", "apart")
+    ]
+    assert table.rows[0][:3] == ("1", "scripted/far", "> 32")
     far, near = (Scale(2, 32).strip(*line.length) for line in table.lines if line.length)
     assert (far.at, far.high, far.sign, far.open_high) == (100.0, 100.0, ">", True)
     assert near.at is not None

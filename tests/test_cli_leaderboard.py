@@ -73,10 +73,11 @@ def test_the_table_of_a_paper_has_the_numbers_of_the_terminal(
     few = lab.bench(*arguments, "--format", "latex")
     assert few.code == 0
     assert few.out.startswith("% needs \\usepackage{booktabs}\n")
-    assert r"rank & model & right to (85 \%) & right at 4, \% & P(≥ 85 \% at 4) \\" in few.out
+    heads = r"right to (85 \%) & near (5 \%) & right at 4, \% & P(≥ 85 \% at 4)"
+    assert rf"rank & model & {heads} \\" in few.out
     assert "separator none (the default), in symbols, with 95" in few.out
-    assert r"    1--2 & scripted/a\_b & $>$ 5 (3 to $>$ 5)$^{\dagger}$ & " in few.out
-    assert "{llrrr}" in few.out
+    assert r"    1--2 & scripted/a\_b & $>$ 5 (from 3)$^{\dagger}$ & " in few.out
+    assert "{llrrrr}" in few.out
     assert r"\par\footnotesize $^{\dagger}$ of 4 rows only" in few.out
     assert read_rows(path)
     monkeypatch.setattr("eyechart.harness.analysis.standing.MOST_IN_PAIRS", 1)

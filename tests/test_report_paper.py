@@ -486,7 +486,7 @@ class TestTables:
             )
         rows = run.to_markdown().splitlines()
         assert "| 5 | – | – |" in rows
-        assert any(row.startswith("| sees to (85 %) | not known (") for row in rows)
+        assert any(row.startswith("| sees to (85 %) | not known") for row in rows)
 
 
 def _some_reply(request: Request) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -123,11 +123,11 @@ def same(one: str, other: str) -> bool:
         return one == other
 
 
-def board(lab: Lab) -> list[Path]:
+def board(lab: Lab, far: int = 5, near: int = 3, **more: Any) -> list[Path]:
     """Two models that see differently far."""
     folders = []
-    for name, most in (("far", 5), ("near", 3)):
-        wanted = lab.wanted(model=f"scripted/{name}", samples=8)
+    for name, most in (("far", far), ("near", near)):
+        wanted = lab.wanted(model=f"scripted/{name}", **({"samples": 8} | more))
 
         def answers(request: object, most: int = most) -> str:
             text = right(request)  # type: ignore[arg-type]
@@ -141,21 +141,23 @@ def board(lab: Lab) -> list[Path]:
 
 def test_rows_say_what_runs_say(lab: Lab) -> None:
     """A line made from the file has the texts, places and probabilities of one made from a run."""
-    folders = board(lab)
+    folders = board(lab, 60, 15, lengths=[10, 20, 40, 80], samples=12)
     path = lab.folder / "board.csv"
-    lab.bench("leaderboard", *folders, "-o", path, "--at", "3,4,900")
+    lab.bench("leaderboard", *folders, "-o", path, "--at", "20,30,900")
     rows = read_rows(path)
     (section,) = sections([*map(read_run, folders)], THRESHOLD)
-    at = (3, 4, 900)
+    at = (20, 30, 900)
     (of_runs,) = rank_tables([section], at)
     label = section.standing.condition.label
     (group,) = groups_of([row for row in rows if row["condition"] == label])
     of_file = table_of(group, at, section.unit)
     assert of_file.threshold == of_runs.threshold
+    heads_of_runs = [column.head for column in of_runs.columns]
+    assert heads_of_runs[2:5] == ["right to (85 %)", "near (5 %)", "apart (20 %)"]
     own = [row[1:] for row in of_runs.rows]  # the file has no ranks, but what the tests say
     heads = {column.head: column.cells for column in of_file.columns}
     assert [*zip(*(heads[column.head] for column in of_runs.columns[1:]), strict=True)] == own
-    assert heads["ahead / open / behind"] == ["0 / 1 / 0", "0 / 1 / 0"]
+    assert heads["ahead / open / behind"] == ["1 / 0 / 0", "0 / 0 / 1"]
     assert of_file.suited == of_runs.suited
     for line, other in zip(of_file.lines, of_runs.lines, strict=True):
         assert line.length == other.length

@@ -24,6 +24,7 @@ from eyechart.harness.analysis.standing import Standing
 from eyechart.harness.analysis.tables import (
     cost_columns,
     estimate_columns,
+    near_apart_columns,
     right_at_columns,
 )
 from eyechart.harness.journal.manifest import Manifest
@@ -74,6 +75,7 @@ def run_rows(
                     name: value if isinstance(value, str) else _number(value)
                     for name, value in {
                         **estimate_columns(estimate, adaptive=judged.adaptive),
+                        **near_apart_columns(judged, threshold),
                         **token_columns(judged, threshold),
                         **_capacity(judged),
                         **cost_columns(judged),

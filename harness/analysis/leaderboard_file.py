@@ -43,6 +43,8 @@ _WORDS = {
     "kind": columns.KINDS,
     "effective_length_bound": _SIGNS,
     "tested_length_bound": _SIGNS,
+    "near_length_bound": _SIGNS,
+    "apart_length_bound": _SIGNS,
     "limited_by": LIMITS,
     "one_threshold": ("no", "yes"),
     "tokens_a_symbol_source": ("", *get_args(Source)),

@@ -21,12 +21,19 @@ def length_cell(estimate: EffectiveLength | None) -> str:
 
 
 def reached_text(length: Bound | None, span: Span) -> str:
-    """`38 (27–42)`: a length with its interval, where that does not say the same."""
-    text, inside = length_text(length), span_text(span)
-    if inside == text:
-        return text
-    is_plain = all(end.sign == "=" for end in span)
-    return f"{text} ({inside.replace(' to ', '–') if is_plain else inside})"
+    """`38 (27–42)`, `> 500 (from 300)`: a length with its interval, where that says more."""
+    (low, high), inside = span, span_text(span)
+    ends = low.sign + high.sign
+    if ends == "<>" or (length == high and ends == ">>"):
+        inside = ""
+    elif ends == "==":
+        inside = inside.replace(" to ", "–")
+    elif length is not None and high == Bound(">", length.length):
+        inside = f"from {low}"
+    elif length is not None and low == Bound("<", length.length):
+        inside = f"to {high}"
+    text = length_text(length)
+    return text if inside in ("", text) else f"{text} ({inside})"
 
 
 def interval_text(accuracy: float, low: float, high: float) -> str:

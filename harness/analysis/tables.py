@@ -85,7 +85,7 @@ def effective_length_table(run: JudgedRun, threshold: float = THRESHOLD) -> pd.D
                 "threshold": threshold,
                 "within": run.settings.within,
                 **estimate_columns(estimate, adaptive=judged.adaptive),
-                **_near_and_apart(judged, threshold),
+                **near_apart_columns(judged, threshold),
                 "error_growth": judged.error_growth,
                 **token_columns(judged, threshold),
                 **cost_columns(judged),
@@ -192,7 +192,7 @@ def _length_columns(
     }
 
 
-def _near_and_apart(judged: JudgedCondition, threshold: float) -> dict[str, float | str | None]:
+def near_apart_columns(judged: JudgedCondition, threshold: float) -> dict[str, float | str | None]:
     """The columns `NEAR_APART` -> values."""
     near, order = judged.near_length(threshold), judged.order
     if near is None or order is None:

@@ -26,7 +26,7 @@ from eyechart.harness.analysis.leaderboard_file import (
     write_leaderboard,
 )
 from eyechart.harness.analysis.standing import Place, Standing
-from eyechart.harness.analysis.tables import estimate_columns, finding_columns
+from eyechart.harness.analysis.tables import estimate_columns, finding_columns, near_apart_columns
 from eyechart.harness.cli.documents import print_document
 from eyechart.harness.cli.standing_tables import print_standings
 from eyechart.harness.cli.terminal import echo, warn
@@ -44,20 +44,16 @@ from eyechart.harness.spec.columns import (
     COST,
     COST_A_REPLY,
     COST_AT,
-    ESTIMATE,
-    ESTIMATE_TEXTS,
+    NUMBERS,
     P_FURTHEST,
     RECORDED,
-    TOKEN_TEXTS,
-    TOKENS,
 )
 
 if TYPE_CHECKING:
     from eyechart.harness.face.study import StudyRuns
 
 _NUMBERS = {"task_version", "n", "not_scored", "threshold", "parameters_billion", "capacity"}
-_NUMBERS |= {*ESTIMATE, *TOKENS, *BY_TEST, P_FURTHEST, *COST[:1], COST_A_REPLY, COST_AT}
-_NUMBERS -= {*ESTIMATE_TEXTS, *TOKEN_TEXTS}
+_NUMBERS |= {*NUMBERS, *BY_TEST, P_FURTHEST, *COST[:1], COST_A_REPLY, COST_AT}
 
 
 def leaderboard(
@@ -326,6 +322,7 @@ def _ranked(
         "adaptive": place.adaptive,
         "kind": ASKED if place.run.manifest.recorded is None else RECORDED,
         **estimate_columns(place.estimate, adaptive=place.adaptive),
+        **({} if judged is None else near_apart_columns(judged, threshold)),
         **({} if judged is None else token_columns(judged, threshold)),
         "right_at": [
             at_length(place.estimate, one).columns

@@ -76,32 +76,34 @@ def groups_of(rows: Iterable[Row]) -> list[Group]:
     return [*groups, *of_tasks]
 
 
-def length_of(row: Row) -> Bound | None:
-    """The effective length of a row; `None` where it is not known."""
-    if not row["effective_length"]:
-        return None
-    sign = cast("Sign", row["effective_length_bound"] or "=")
-    return Bound(sign, float(row["effective_length"]))
+EXACT, NEAR, APART = "effective_length", "near_length", "apart_length"
+"""The columns of a row's three lengths."""
 
 
-def interval_of(row: Row) -> Span:
-    """The interval of the effective length of a row.
+def length_of(row: Row, name: str = EXACT) -> Bound | None:
+    """A length of a row; `None` where it is not known."""
+    return Bound(cast("Sign", row[f"{name}_bound"] or "="), float(row[name])) if row[name] else None
+
+
+def interval_of(row: Row, name: str = EXACT) -> Span:
+    """The interval of a length of a row.
 
     If it lies wholly below the shortest length asked, the row has that length as the upper end of
     the interval; if wholly above the longest, as the lower one. An open end is not on the other
-    side of the effective length, which may lie in the band of the first or the last line.
+    side of the length, which may lie in the band of the first or the last line. Which pairs of
+    rows were asked is not in the file, so such an end of the length apart is what is known of it.
     """
-    length, tested = length_of(row), lengths_of([row])
+    length, low, high = length_of(row, name), row[f"{name}_ci_low"], row[f"{name}_ci_high"]
+    tested = lengths_of([row]) if name != APART else [float(one) for one in (low, high) if one]
     sign = "" if length is None else length.sign
     is_limited = row["limited_by"] not in RANKED
-    low, high = row["effective_length_ci_low"], row["effective_length_ci_high"]
     found = [] if length is None else [length.length]
-    shortest = length if length and sign == "<" else Bound("<", min([tested[0], *found]))
-    longest = Bound(">", max([tested[-1], *found]))
+    shortest = length if length and sign == "<" else Bound("<", min([*tested[:1], *found]))
+    longest = Bound(">", max([*tested[-1:], *found]))
     if length and sign == ">" and not is_limited:
         longest = length
-    is_above = sign == ">" and low == row["effective_length"] and not is_limited
-    is_below = sign == "<" and high == row["effective_length"]
+    is_above = sign == ">" and low == row[name] and not is_limited
+    is_below = sign == "<" and high == row[name]
     return (
         longest if is_above else Bound("=", float(low)) if low else shortest,
         shortest if is_below else Bound("=", float(high)) if high else longest,
@@ -158,6 +160,10 @@ def table_of(group: Group, at: Sequence[int], unit: str) -> RankTable:
     return RankTable(lines, threshold, at if any(one.right_at for one in lines) else (), unit)
 
 
+def _reached(row: Row, name: str) -> Reached | None:
+    return Reached(length_of(row, name), interval_of(row, name)) if row[name] else None
+
+
 def _line(row: Row, at: Sequence[int], *, is_of_tasks: bool) -> RankLine:
     is_reported = row["kind"] == REPORTED
     right = {length: found for length in at if (found := right_at(row, length))}
@@ -169,6 +175,8 @@ def _line(row: Row, at: Sequence[int], *, is_of_tasks: bool) -> RankLine:
         vendor=row["vendor"],
         parameters=f"{float(known):g}" if known else "",
         length=None if is_reported else Reached(length_of(row), interval_of(row)),
+        near=_reached(row, NEAR),
+        apart=_reached(row, APART),
         note="" if is_reported else ", ".join(notes_of(row)),
         right_at=right,
         p_furthest=float(row[P_FURTHEST]) if row[P_FURTHEST] else None,

@@ -12,9 +12,11 @@ from eyechart.harness.analysis.cost_at import cost_of_reply_at, many_text
 from eyechart.harness.analysis.curve import threshold_text
 from eyechart.harness.analysis.interval import Bound, Span
 from eyechart.harness.analysis.paper_text import NOTED, noted, reached_text
+from eyechart.harness.analysis.resolution import SHARE
 from eyechart.harness.analysis.standing import Place
 from eyechart.harness.report.scale import Scale
 from eyechart.harness.report.section import Section
+from eyechart.harness.settings.judging import WITHIN
 from eyechart.harness.spec.columns import MANY_REPLIES, RECORDED
 
 KEYS = ("rank", "who", "model")
@@ -44,6 +46,10 @@ class RankLine:
     """Billions of parameters."""
     ranks: str = ""
     length: Reached | None = None
+    near: Reached | None = None
+    """The length of near answers, see `near_length`; not known where answers are no counts."""
+    apart: Reached | None = None
+    """See `Apart`."""
     note: str = ""
     """The note on the length; mostly empty."""
     right_at: Mapping[int, AtLength] = field(default_factory=dict)
@@ -125,6 +131,20 @@ def columns_of(lines: Sequence[RankLine], threshold: float, at: Sequence[int]) -
             f"the length up to which a model is right in at least {share} of its replies, by the "
             "fitted curve, with a 95 % interval. < and > (an open mark) are bounds beyond the "
             "lengths that were asked.",
+        ),
+        Column(
+            "near",
+            f"near ({100 * WITHIN:g} %)",
+            ["" if line.near is None else reached_text(*line.near) for line in lines],
+            f"the length up to which its answers are at most {100 * WITHIN:g} % off in at least "
+            f"{share} of its replies.",
+        ),
+        Column(
+            "apart",
+            "apart (20 %)",
+            ["" if line.apart is None else reached_text(*line.apart) for line in lines],
+            "the length up to which its answers order two rows that differ by a fifth rightly, in "
+            f"at least {100 * SHARE:g} % of pairs.",
         ),
         *(column for length in at for column in _at(lines, share, length)),
         Column(
@@ -286,11 +306,15 @@ def _line(place: Place, at: Sequence[int]) -> RankLine:
     costs = {} if judged is None else {one: cost_of_reply_at(judged, one) for one in at}
     if not any(costs.values()) and judged is not None and judged.cost is not None:
         costs = {0: judged.cost.a_reply}
+    near = judged and estimate and judged.near_length(estimate.threshold)
+    apart = judged.order.apart if judged and judged.order else None
     marks = {"adaptive": place.adaptive, RECORDED: place.run.manifest.recorded is not None}
     return RankLine(
         model=place.name,
         marks=[mark for mark, is_so in marks.items() if is_so],
         length=None if estimate is None else Reached(estimate.length, estimate.length_ci),
+        near=Reached(near.length, near.length_ci) if near and near.length else None,
+        apart=Reached(apart.length, apart.length_ci) if apart and apart.length else None,
         note="no scored sample" if estimate is None else estimate.note,
         right_at={} if estimate is None else {one: at_length(estimate, one) for one in at},
         costs={length: cost for length, cost in costs.items() if cost is not None},

@@ -76,9 +76,11 @@ TOKENS = (
 TOKEN_TEXTS = ("tokens_a_symbol_source",)
 """The columns of `TOKENS` that are texts."""
 NUMBERS = tuple(
-    name for name in (*ESTIMATE, *TOKENS) if name not in (*ESTIMATE_TEXTS, *TOKEN_TEXTS)
+    name
+    for name in (*ESTIMATE, *NEAR_APART, *TOKENS)
+    if name not in (*ESTIMATE_TEXTS, *TOKEN_TEXTS) and not name.endswith("_bound")
 )
-"""The other columns of `ESTIMATE` and `TOKENS`."""
+"""The columns of `ESTIMATE`, `NEAR_APART` and `TOKENS` that are numbers."""
 ROW_TOKENS = "row_tokens"
 """Column of `table.csv`: mean tokens of a row."""
 COST = ("cost_usd", "prices_of")
@@ -124,11 +126,12 @@ MANY_REPLIES = 1000
 LEADERBOARD = (
     *("task", "task_version", "condition", "model", *OF_MODEL),
     *("kind", "default", "control", "adaptive", "n", "not_scored", "threshold"),
-    *(*ESTIMATE, *BY_TEST, P_FURTHEST, "capacity", *TOKENS, *COST, COST_A_REPLY, COST_AT),
+    *(*ESTIMATE, *NEAR_APART, *BY_TEST, P_FURTHEST, "capacity", *TOKENS, *COST),
+    *(COST_A_REPLY, COST_AT),
     *("source", "collected", "settings", "fingerprint", "date", "server", "software", "command"),
 )
 NEWER = (
-    *(*TOKENS, *OF_MODEL, *BY_TEST, P_FURTHEST, "capacity"),
+    *(*NEAR_APART, *TOKENS, *OF_MODEL, *BY_TEST, P_FURTHEST, "capacity"),
     *(COST_A_REPLY, COST_AT, "source", "collected"),
 )
 """Columns of a leaderboard that older files do not have; they are read as empty."""
