@@ -69,7 +69,7 @@ def test_a_table_fits_and_has_every_cell(lab: Lab, columns: int) -> None:
         assert cells.count(text) == accuracies.count(text)
     for condition in run.conditions:
         assert set(condition.values()) <= set(cells)
-    assert cells.count("accuracy, %") == 8 or columns == 200
+    assert cells.count("accuracy, %") == 8
 
 
 @pytest.mark.parametrize("columns", WIDTHS)
@@ -93,20 +93,6 @@ def test_conditions_are_columns_where_they_fit(lab: Lab) -> None:
     rows = rows_of(lab.bench("score", lab.the_run()).out)
     assert rows[1].strip("|").split() == ["separator", "|", "none", "|", "comma"]
     assert rows[2].count("accuracy, %") == 2
-
-
-def test_conditions_are_rows_where_the_lines_fit(lab: Lab) -> None:
-    """A row has all of a condition."""
-    lab.monkeypatch.setenv("COLUMNS", "140")
-    rows = rows_of(of_eight(lab, "--samples", "8", lengths="3"))
-    cells = [[cell.strip() for cell in row.strip("|").split("|")] for row in rows if row[0] == "|"]
-    assert cells[0] == [
-        *("separator", "hint", "length 3", "sees to (85 %)"),
-        *("95 % interval", "limited by", "unparsed"),
-    ]
-    assert cells[1] == ["", "", "accuracy, %", *[""] * 4]
-    assert len(cells) == 10
-    assert cells[2][:3] == ["none", "plain", "88 (53–98)"]
 
 
 def test_letters_have_a_legend(lab: Lab) -> None:
@@ -138,7 +124,7 @@ prompt: |
 
 def test_many_conditions_are_one_list(lab: Lab) -> None:
     """By effective length, those that are ranked first, without the accuracies, whose file is
-    named; counts are summed.
+    named.
     """
     text = lab.ones.read_text()
     head, tail = text[: text.index("axes:")], text[text.index("prompt: |") :]
@@ -153,29 +139,23 @@ def test_many_conditions_are_one_list(lab: Lab) -> None:
     axes = ("--axis", "separator=all", "--axis", "hint=all", "--lengths", "2,3,50")
     out = lab.bench_run("--model", lab.fake(script), *axes).out
     rows = rows_of(out)
-    assert len(rows) == 1 + 2 + 1 + 25 + 1
     assert max(map(cell_len, rows)) <= 80
-    assert "(95 % interval)" in rows[2]
-    assert [cell.strip() for cell in rows[4].split("|")[1:3]] == ["dash", "c"]
-    assert [cell.strip() for cell in rows[5].split("|")[1:3]] == ["none", "a"]
-    assert "unparsed: 96" in " ".join(out.split())  # of 24 conditions with 4 each
+    first, second = (
+        [
+            cell.strip()
+            for cell in next(row for row in rows if row.startswith(f"| {name} ")).split("|")
+        ]
+        for name in "AB"
+    )
+    assert (first[2:4], second[2:4]) == (["dash", "c"], ["none", "a"])
     assert "accuracy, %" not in out
     assert (
         "25 conditions, the longest effective length first; the accuracies on each line are in "
         + (str(lab.the_run() / TABLE))
         in out.splitlines()
     )
-    assert "limited by: 24 conditions," in " ".join(out.split())
-
-    def one(request: Request) -> str:
-        is_hm = "separator=dash" in request.sample_id and "hint=c|length=50" in request.sample_id
-        return "hm" if is_hm else right(request)
-
-    out = lab.bench_run("--model", lab.fake(one), *axes, "--fresh").out
-    assert "limited by: 1 condition," in " ".join(out.split())
     lab.monkeypatch.setenv("COLUMNS", "200")
-    wide = lab.bench("score", lab.the_run()).out
-    assert max(row.count("accuracy, %") for row in rows_of(wide)) == 3
+    assert "accuracy, %" in lab.bench("score", lab.the_run()).out
 
 
 def test_a_pipe_without_a_width_gets_eighty_columns(lab: Lab) -> None:

@@ -82,8 +82,8 @@ def test_the_table_of_a_paper_has_the_numbers_of_the_terminal(
     assert read_rows(path)
     monkeypatch.setattr("eyechart.harness.analysis.standing.MOST_IN_PAIRS", 1)
     many = lab.bench(*arguments, "--format", "markdown")
-    heads = next(row for row in cells_of(many.out) if row[0] == "model")
-    assert heads[-1] == "ahead / open / behind"
+    columns = next(row for row in cells_of(many.out) if row[0] == "model")
+    assert columns[-1] == "ahead / open / behind"
     lab.bench(*arguments, "--format", "html").one_line(2, "--format is one of latex, markdown")
     lab.bench(*arguments, "--format", "latex", "--json").one_line(2, "--format does not go")
     alone = lab.bench("leaderboard", folders[0], "-o", path.with_name("one.csv"), "--format=latex")

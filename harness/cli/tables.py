@@ -80,9 +80,8 @@ def print_table(
     prints how many are not shown. If
     the accuracies have different numbers of samples, these are shown beside them.
 
-    Conditions are columns if they fit, else rows if these fit, else columns in blocks under letters
-    with a legend above. If there would be too many blocks, the table is a list without accuracies,
-    the longest effective length first.
+    Conditions are columns if they fit, else rows under letters, with columns of accuracies below.
+    Many blocks of these are not shown, but their file is named.
     """
     judged = run.shown(conditions)
     if not judged:  # a plan without cells, as of an import that was stopped
@@ -92,8 +91,7 @@ def print_table(
     lines = sorted({line for of_part in by_line for line in of_part})
     shown = _shown(judged, by_line, threshold, at)
     show_title(_title(run, judged))
-    if not (_show_columns(shown, lines) or _show_rows(shown, lines) or _show_letters(shown, lines)):
-        _show_list(shown, threshold)
+    if not (_show_columns(shown, lines) or _show_letters(shown, lines, threshold)):
         tell(
             f"{len(shown)} conditions, the longest effective length first; the accuracies on each "
             f"line are in {run.folder / TABLE}"
@@ -272,83 +270,32 @@ def _show_columns(shown: Sequence[_Shown], lines: Sequence[Line]) -> bool:
     return True
 
 
-def _show_rows(shown: Sequence[_Shown], lines: Sequence[Line]) -> bool:
-    """Shows conditions as rows, if everything fits; returns whether it does."""
-    accuracies = [
-        Column([f"length {line}", shown[0].header], [part.accuracies[place] for part in shown])
-        for place, line in enumerate(lines)
-    ]
-    columns = [*_axes(shown), *accuracies, *_summary(shown)]
-    if not fits(columns):
-        return False
-    show(table(columns))
-    return True
-
-
-def _show_letters(shown: Sequence[_Shown], lines: Sequence[Line]) -> bool:
-    """Shows conditions as columns under letters, below a legend, if the blocks are few; returns
-    whether they are.
+def _show_letters(shown: Sequence[_Shown], lines: Sequence[Line], threshold: float) -> bool:
+    """Shows conditions under letters, the longest effective length first and those that are not
+    ranked last: what sums each up, and then its accuracies, if the blocks are few; returns whether
+    they are.
     """
-    names = letters(len(shown))
-    accuracies = [
-        Column([name, part.header], part.accuracies)
-        for name, part in zip(names, shown, strict=True)
-    ]
-    parts = list(blocks([Column(["length"], [*map(str, lines)])], accuracies))
-    if len(parts) > _MOST_BLOCKS:
-        return False
-    legend = blocks([Column([""], names, "left")], [*_axes(shown), *_summary(shown)])
-    show(*map(table, (*legend, *parts)))
-    return True
-
-
-def _show_list(shown: Sequence[_Shown], threshold: float) -> None:
-    """Shows conditions as rows, the longest effective length first and those that are not ranked
-    last, without their accuracies; in blocks under letters if the columns do not fit.
-    """
-
-    def seen(part: _Shown) -> EffectiveLength | None:
-        return part.judged.effective_length(threshold)
 
     def rank(part: _Shown) -> tuple[bool, float, int]:
-        estimate = seen(part)
+        estimate = part.judged.effective_length(threshold)
         if estimate is None or estimate.length is None:
             return False, -1.0, 0
         return estimate.is_ranked, *estimate.length.order
 
     ranked = sorted(shown, key=rank, reverse=True)
-    length, interval, *others = _summary(ranked)
-    both = Column(
-        [*length.header, f"({INTERVAL})"],
-        [
-            f"{sees} ({span.plain})" if isinstance(span, Text) and span.plain else sees
-            for sees, span in zip(length.cells, interval.cells, strict=True)
-        ],
-    )
-    columns = [*_axes(ranked), both]
-    if fits([*columns, *others]) or not fits(columns):
-        keys = [] if fits([*columns, *others]) else [Column([""], letters(len(ranked)), "left")]
-        show_blocks(keys, [*columns, *others])
-        return
-    show(table(columns))
-    if others:
-        tell(", ".join(map(_in_all, others)))
-
-
-def _in_all(column: Column) -> str:
-    """`unparsed: 1,046`, `adaptive: 3 conditions`: the sum of a column of the summary."""
-    texts = [cell if isinstance(cell, str) else cell.plain for cell in column.cells]
-    numbers = [text.replace(",", "") for text in texts]
-    counts = [int(number) for number in numbers if number.isdigit()]
-    some = sum(map(bool, texts))
-    total = f"{sum(counts):,}" if counts else f"{some} condition{'s' * (some != 1)}"
-    return f"{column.header[0]}: {total}"
+    names = letters(len(ranked))
+    accuracies = [
+        Column([name, part.header], part.accuracies)
+        for name, part in zip(names, ranked, strict=True)
+    ]
+    parts = list(blocks([Column(["length"], [*map(str, lines)])], accuracies))
+    are_few = len(parts) <= _MOST_BLOCKS
+    summary = [Column([name], [part.summary[name] for part in ranked]) for name in shown[0].summary]
+    legend = blocks([Column([""], names, "left")], [*_axes(ranked), *summary])
+    show(*map(table, (*legend, *(parts if are_few else ()))))
+    return are_few
 
 
 def _axes(shown: Sequence[_Shown]) -> list[Column]:
     """A column for each axis that varies."""
     return [Column([axis], [part.axes[axis] for part in shown], "left") for axis in shown[0].axes]
-
-
-def _summary(shown: Sequence[_Shown]) -> list[Column]:
-    return [Column([name], [part.summary[name] for part in shown]) for name in shown[0].summary]
