@@ -1,51 +1,41 @@
-"""Anthropic, and servers with the same messages API, through the official SDK, an optional extra.
+"""Anthropic, and servers with the same messages API.
 
-The SDK does not retry: only the runner does. Replies are not streamed, and no request asks for
-caching.
+Replies are not streamed, and no request asks for caching.
 """
 
 from __future__ import annotations
 
-import asyncio
 import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from typing import Any
 
-import httpx2
 from msgspec.structs import replace
 
 from eyechart.providers.anthropic_descriptor import ANTHROPIC, ANTHROPIC_BASE_URL, ANTHROPIC_KEY
 from eyechart.providers.base import (
-    TIMEOUT_S,
-    BadReplyError,
     BadRequestError,
-    BrokenConnectionError,
     ModelSettings,
     Reply,
-    ReplyTimeoutError,
     Request,
     SetupError,
     Usage,
     environment_key,
-    install,
     sent_of,
 )
 from eyechart.providers.catalog.endpoints import address_problem, int_of
 from eyechart.providers.catalog.model_facts import model_facts
 from eyechart.providers.contract import is_count
 from eyechart.providers.finish import finish_of, word_to_show
+from eyechart.providers.http.client import Client
 from eyechart.providers.http.errors import error_within
-from eyechart.providers.http.sdk import NO_KEY, broken, http_client, proxied, status_error
 from eyechart.providers.naming import named
-from eyechart.providers.openai.form import read_json, tier_of
+from eyechart.providers.openai.form import tier_of
 from eyechart.providers.openai.remedies import NO_TEMPERATURE
-from eyechart.providers.secrets import keep_secret, redact_address
+from eyechart.providers.secrets import redact_address
 
-if TYPE_CHECKING:
-    import anthropic
-
+VERSION = "2023-06-01"
+"""Of the API."""
 LEAST_THINK_TOKENS = 1024
 """The smallest budget that the API takes."""
 TIERS = {"default": "standard_only"}
@@ -60,16 +50,9 @@ _REJECTED = (
 class AnthropicProvider:
     """One model at one address with the messages API."""
 
-    def __init__(
-        self,
-        client: anthropic.AsyncAnthropic,
-        settings: ModelSettings,
-        *,
-        headers: Mapping[str, anthropic.Omit],
-    ) -> None:
+    def __init__(self, client: Client, settings: ModelSettings) -> None:
         self._client = client
         self._settings = settings
-        self._headers = headers
         facts = model_facts(f"anthropic/{settings.model}")
         self._facts = facts.asked_for(settings.effort, settings.thinking)
         self._adaptive = False
@@ -84,7 +67,8 @@ class AnthropicProvider:
         while True:
             body = self._body(request)
             try:
-                reply = await self._send(request.messages, body)
+                model = {"model": self._settings.model, "messages": request.messages}
+                reply = reply_of(await self._client.post("/messages", {**model, **body}))
                 dropped = tuple(sorted(self._dropped))
                 # the limit sent may be above the request's, and the stop reasons can be believed
                 return replace(reply, dropped_params=dropped, sent=sent_of(body), sure_stop=True)
@@ -94,19 +78,6 @@ class AnthropicProvider:
                 if "temperature" in body and "temperature" in str(error):
                     raise BadRequestError(f"{error}; {NO_TEMPERATURE}") from error
                 raise
-
-    async def _send(self, messages: Any, body: dict[str, Any]) -> Reply:
-        with self._errors():
-            async with asyncio.timeout(TIMEOUT_S):  # the SDK's own is for each piece of a reply
-                raw = await self._client.messages.with_raw_response.create(
-                    model=self._settings.model,
-                    messages=messages,
-                    max_tokens=body["max_tokens"],
-                    extra_body=body,
-                    extra_headers=self._headers,
-                )
-                read = read_json(await raw.http_response.aread())
-        return reply_of(read)
 
     def _body(self, request: Request) -> dict[str, Any]:
         """The body, without model and messages."""
@@ -152,31 +123,10 @@ class AnthropicProvider:
     def _notify(self, what: str) -> None:
         self._settings.notify(f"{self._settings.model} does not take {what}")
 
-    @contextmanager
-    def _errors(self) -> Iterator[None]:
-        """Raises the SDK's errors as errors of `providers.base`."""
-        import anthropic  # noqa: PLC0415  optional: here by now
-
-        try:
-            yield
-        except anthropic.APIStatusError as error:
-            raise status_error(error.response, str(self._client.base_url)) from error
-        except (anthropic.APITimeoutError, TimeoutError) as error:
-            raise ReplyTimeoutError(f"no reply within {TIMEOUT_S:.0f} s") from error
-        except anthropic.APIConnectionError as error:
-            raise broken(error, str(self._client.base_url)) from error
-        except BadReplyError as error:  # such as the page of a proxy
-            raise proxied(error, str(self._client.base_url)) from error
-        except anthropic.AnthropicError as error:
-            raise BadReplyError(" ".join(str(error).split())) from error
-        except httpx2.HTTPError as error:
-            raise BrokenConnectionError(f"the connection broke: {error}") from error
-        except UnicodeEncodeError as error:
-            raise BadRequestError(f"the prompt cannot be sent: {error.reason}") from error
-
     async def facts(self) -> Mapping[str, object]:
         """The address, and the reasoning effort."""
-        where = {"engine": "anthropic", "base_url": redact_address(str(self._client.base_url))}
+        address = redact_address(self._client.address.removesuffix("/v1"))
+        where = {"engine": "anthropic", "base_url": address}
         return where | ({"effort": self._facts.effort} if self._facts.effort else {})
 
     async def count_tokens(self, prompts: Sequence[str]) -> list[int] | None:  # noqa: ARG002
@@ -184,46 +134,27 @@ class AnthropicProvider:
         return None
 
     async def aclose(self) -> None:
-        await self._client.close()
+        await self._client.aclose()
 
 
 def open_provider(settings: ModelSettings) -> AnthropicProvider:
     """Opens a model at the settings' address, else at `ANTHROPIC_BASE_URL`, else at the vendor's.
 
-    An address in the settings is the user's own. It needs no key, and it gets none of the secrets
-    that the SDK would otherwise read from the environment and send.
+    An address in the settings is the user's own: it gets no key.
 
     Raises:
-        SetupError: the key or the package is missing, or Anthropic does not support the settings.
+        SetupError: the key is missing, or Anthropic does not support the settings.
     """
     if len(settings.base_urls) > 1:
         raise SetupError(f"anthropic takes one {named('base_url')}, not {len(settings.base_urls)}")
-    try:
-        import anthropic  # noqa: PLC0415  optional
-    except ImportError as error:
-        raise SetupError(
-            f"anthropic/{settings.model} needs the package anthropic: {install('anthropic')}"
-        ) from error
-    headers: dict[str, anthropic.Omit] = {}
-    for line in os.environ.get("ANTHROPIC_CUSTOM_HEADERS", "").split("\n"):
-        name, colon, value = line.partition(":")
-        keep_secret(value)
-        given = {one.lower() for one in settings.headers}
-        if colon and settings.base_urls and name.strip().lower() not in given:
-            headers[name.strip()] = anthropic.omit
+    headers = {"anthropic-version": VERSION}
+    if not settings.base_urls:
+        headers["x-api-key"] = _key()
     address = next(iter(settings.base_urls), os.environ.get(ANTHROPIC_BASE_URL) or ANTHROPIC)
     if problem := address_problem(address):
         raise SetupError(f"{ANTHROPIC_BASE_URL} {redact_address(address)!r} {problem}")
-    client = anthropic.AsyncAnthropic(
-        # otherwise the SDK looks for a key itself
-        api_key=NO_KEY if settings.base_urls else _key(),
-        base_url=address.rstrip("/").removesuffix("/v1"),  # the SDK adds it
-        max_retries=0,
-        timeout=TIMEOUT_S,
-        default_headers=settings.headers,
-        http_client=http_client(anthropic.DefaultAsyncHttpxClient, address),
-    )
-    return AnthropicProvider(client, settings, headers=headers)
+    address = f"{address.rstrip('/').removesuffix('/v1')}/v1"
+    return AnthropicProvider(Client(address, headers=headers, given=settings.headers), settings)
 
 
 def _key() -> str:

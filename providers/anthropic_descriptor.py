@@ -1,4 +1,4 @@
-"""The descriptor of Anthropic, and the environment variables that its SDK reads as well."""
+"""The descriptor of Anthropic, and its environment variables."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from eyechart.providers.descriptor import (
     Environment,
     Service,
     at,
-    extra_needed,
     key_in,
     key_needed,
 )
@@ -36,9 +35,7 @@ def _destination(
 DESCRIPTOR = Descriptor(
     name="anthropic",
     title="Anthropic",
-    needs=lambda environ: (
-        f"{key_needed(ANTHROPIC_KEY, environ)}, {extra_needed('anthropic', 'anthropic')}"
-    ),
+    needs=lambda environ: key_needed(ANTHROPIC_KEY, environ),
     opens="eyechart.providers.anthropic:open_provider",
     takes_completions=False,
     gives_logprobs=False,

@@ -21,6 +21,7 @@ from eyechart.providers.base import (
     SetupError,
     Usage,
 )
+from eyechart.providers.http import bodies
 from eyechart.providers.http.errors import error_of, refused_parameters, retry_after_s
 from eyechart.providers.openai import batch, form
 from eyechart.providers.registry import open_batch_form, parse_model
@@ -194,7 +195,7 @@ def test_replies(read: object) -> None:
 def test_bodies(content: bytes) -> None:
     """Of any bytes."""
     try:
-        form.read_json(content)
+        bodies.read_json(content)
     except ProviderError as error:
         assert "not JSON" in str(error)  # noqa: PT017
         orjson.dumps(str(error))

@@ -108,11 +108,11 @@ class TestAtAnotherAddress:
             ask(lab, 2, *at(second)).one_line(1, *says)
             done = ask(lab, 2, *at(second), "--trust")
             assert done.code == 0
-            assert f"{second.base_url}/ is accepted" in done.err
+            assert f"{second.base_url} is accepted" in done.err
             assert ask(lab, 3, *at(second)).code == 0
             assert ask(lab, 4, *at(first)).code == 0
         manifest = read_manifest(lab.the_run())
-        assert manifest.accepted == [f"{second.base_url}/"]
+        assert manifest.accepted == [second.base_url]
         assert len(addresses(manifest.server)) == 2
 
     def test_the_same_address_may_fall_silent(self, lab: Lab) -> None:
@@ -147,7 +147,7 @@ class TestAtAnotherAddress:
                 done = lab.bench("run", str(file), "--trust", "--out", str(lab.out), *more)
                 assert done.code == 0, done.err
         manifest = next((lab.out / "runs").rglob("manifest.json"))
-        assert read_manifest(manifest.parent).accepted == [f"{servers[1].base_url}/"]
+        assert read_manifest(manifest.parent).accepted == [servers[1].base_url]
 
     def test_a_page_says_what_was_accepted(self, lab: Lab) -> None:
         with serving(None, None) as (first, second):

@@ -42,7 +42,7 @@ class Server:
         given = ModelSettings("m", notify=self.told.append, **settings)
         facts = ModelFacts().asked_for(given.effort)
         form = OpenAIForm(given, OPEN, facts)
-        asking = Adapting(form, given, str, Remedies(given, None))
+        asking = Adapting(form, given, Remedies(given, None))
         request = Request("How many?", 40, temperature=given.temperature)
         return await asyncio.gather(*(asking.complete(request, self.send) for _ in range(times)))
 

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import httpx2
 import openai
 import pytest
 
@@ -15,6 +16,7 @@ from eyechart.providers.base import (
     BadReplyError,
     BadRequestError,
     BatchExpiredError,
+    BrokenConnectionError,
     ModelSettings,
     PromptOverflowError,
     ProviderError,
@@ -28,8 +30,9 @@ from eyechart.providers.base import (
 from eyechart.providers.batches import BatchState
 from eyechart.providers.http.bodies import Limits
 from eyechart.providers.openai import batch
-from eyechart.providers.openai.batch import OpenAIBatches
+from eyechart.providers.openai.sdk import sdk_errors
 from eyechart.providers.registry import open_batch_form, open_batches, open_model, parse_model
+from eyechart.providers.secrets import keep_secret
 from tests.fake_server import Asked, Response, chat, fake_server
 
 KEY = "sk-planted-0123456789"
@@ -317,9 +320,53 @@ def test_no_key_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     url = f"http://user:{KEY}@127.0.0.1:1/v1"
     service = open_batches(parse_model("m"), ModelSettings("m", base_urls=(url,)))
     assert KEY not in service.address
-    assert isinstance(service, OpenAIBatches)
-    assert isinstance(service._client, openai.AsyncOpenAI)
     asyncio.run(service.aclose())
+
+
+def test_every_error_of_the_sdk_is_mapped() -> None:
+    """Whatever class the SDK raises, ours comes out, without the key."""
+    keep_secret(KEY)
+    kinds = [
+        kind
+        for kind in list(vars(openai).values())
+        if isinstance(kind, type) and issubclass(kind, openai.OpenAIError)
+    ]
+    assert len(kinds) > 10
+    for kind in kinds:
+        error: Any = kind.__new__(kind)
+        error.args = (f"said {KEY}",)
+        error.response = httpx2.Response(418, text=KEY)
+        with pytest.raises(ProviderError) as raised, sdk_errors("http://127.0.0.1:1/v1"):
+            raise error
+        assert KEY not in str(raised.value)
+    for broken in (httpx2.ReadError, httpx2.DecodingError, httpx2.ReadTimeout):
+        with pytest.raises(BrokenConnectionError), sdk_errors("http://127.0.0.1:1/v1"):
+            raise broken(KEY)
+
+
+def test_files_are_sent_as_the_user_asks_who(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With the headers of all other requests."""
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    path = tmp_path / "requests.jsonl"
+    path.write_text("{}\n")
+    with fake_server_of_files(Response(body={"id": "file-1"})) as server:
+
+        async def main(**given: str) -> None:
+            settings = ModelSettings("m", base_urls=(server.base_url,), headers=given)
+            service = open_batches(parse_model("m"), settings)
+            assert await service.upload(path) == "file-1"
+            await service.aclose()
+
+        asyncio.run(main(Team="vision"))
+        asyncio.run(main(authorization="Other me"))
+        monkeypatch.delenv("OPENAI_API_KEY")
+        asyncio.run(main(authorization="Other me"))
+    first, *others = (asked.headers for asked in server.asked)
+    assert first["content-type"].startswith("multipart/form-data")
+    assert (first["authorization"], first["team"]) == (f"Bearer {KEY}", "vision")
+    assert [one["authorization"] for one in others] == ["Other me"] * 2
 
 
 def test_a_file_of_replies_is_kept_without_keys(

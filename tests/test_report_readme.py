@@ -27,7 +27,7 @@ def test_what_is_to_be_installed_can_be() -> None:
     pages = [README, *(README.parent / "docs").glob("*.md")]
     text = "".join(page.read_text(encoding="utf-8") for page in pages)
     named = set(re.findall(r"pip install (?:-q )?-e '\.\[(.*?)\]'", text))
-    assert named >= {"anthropic", "dev", "inspect", "lm-eval", "vllm"}
+    assert named >= {"dev", "inspect", "lm-eval", "vllm"}
     assert named <= set(extras["optional-dependencies"])
     for folder in ("harness", "providers", "tests", "docs", "."):
         for path in (README.parent / folder).glob("*.*"):

@@ -583,7 +583,7 @@ class TestFaults:
 
         assert asyncio.run(main()) == 42
         assert waits == [1.0, 2.0, 4.0, 8.0, 10.0, 10.0, 77.0]
-        assert said == ["http://127.0.0.1:9/v1/ is asked again in 1 s: 500"]
+        assert said == ["http://127.0.0.1:9/v1 is asked again in 1 s: 500"]
 
     @pytest.mark.parametrize("page", [1, 100])
     def test_a_batch_whose_creation_was_not_heard_of_is_found(self, lab: Lab, page: int) -> None:

@@ -515,7 +515,6 @@ class TestForms:
 
     def test_anthropic(self) -> None:
         """Which has the system prompt apart."""
-        pytest.importorskip("anthropic")
         from eyechart.providers.anthropic import open_provider
 
         reply = {

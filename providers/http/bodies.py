@@ -4,23 +4,28 @@ send a gigabyte as a megabyte of gzip.
 
 from __future__ import annotations
 
+import json
 import zlib
 from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+import orjson
 
 from eyechart.providers.base import BadReplyError
+from eyechart.providers.secrets import redact
 
 if TYPE_CHECKING:
     import aiohttp
 
-OK = 200
 ACCEPTED = "gzip"
 """The compression that requests ask for."""
 _GZIP_OR_ZLIB = 47
 """`wbits` of zlib: detects the format from the header."""
 _AT_ONCE = 65_536
 """Most decompressed bytes in one piece."""
+_BEGINNING, _SHOWN = 4096, 200
+"""Bytes of a non-JSON body that are searched for keys, and characters that are shown."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,10 +35,15 @@ class Limits:
     reply: int = 32 * 2**20
     """Limit for a reply. 100,000 tokens with their probabilities have 11 MiB."""
     error: int = 64 * 2**10
-    """Limit for any status but 200; the rest is not read."""
+    """Limit for any status but success; the rest is not read."""
 
 
 LIMITS = Limits()
+
+
+def is_success(status: int) -> bool:
+    """Whether a reply of this status has what was asked for."""
+    return status // 100 == 2  # noqa: PLR2004
 
 
 async def read_body(response: aiohttp.ClientResponse) -> bytes:
@@ -45,7 +55,7 @@ async def read_body(response: aiohttp.ClientResponse) -> bytes:
         BadReplyError: the reply is too long or cannot be decompressed.
     """
     encoding, length = response.headers.get("Content-Encoding", ""), response.content_length
-    most = LIMITS.reply if response.status == OK else LIMITS.error
+    most = LIMITS.reply if is_success(response.status) else LIMITS.error
     if not encoding and length is not None and length <= most:
         return await response.read()
     pieces = bounded(response.content.iter_any(), response.status, encoding)
@@ -60,7 +70,7 @@ async def bounded(
     Raises:
         BadReplyError: the reply is too long or cannot be decompressed.
     """
-    failed = status != OK
+    failed = not is_success(status)
     most = limits.error if failed else limits.reply
     received = decompressed = 0
     iterator = aiter(raw)
@@ -84,6 +94,23 @@ async def bounded(
     finally:
         if isinstance(iterator, AsyncGenerator):
             await iterator.aclose()
+
+
+def read_json(content: bytes) -> Any:
+    """The JSON of a reply's body, also with a lone surrogate in it.
+
+    Raises:
+        BadReplyError: it is not JSON.
+    """
+    try:
+        return orjson.loads(content)
+    except orjson.JSONDecodeError:
+        pass
+    try:
+        return json.loads(content)
+    except (ValueError, RecursionError) as error:
+        begins = redact(" ".join(content[:_BEGINNING].decode(errors="replace").split()))[:_SHOWN]
+        raise BadReplyError(f"the reply is not JSON; it begins {begins!r}") from error
 
 
 def _unpacker(encoding: str) -> zlib._Decompress | None:

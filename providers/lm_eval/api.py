@@ -12,7 +12,6 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
-import aiohttp
 from msgspec.structs import replace
 
 from eyechart.providers import anthropic
@@ -22,7 +21,6 @@ from eyechart.providers.base import (
     BrokenConnectionError,
     ModelSettings,
     PromptOverflowError,
-    ProviderError,
     Reply,
     ReplyTimeoutError,
     Request,
@@ -30,12 +28,12 @@ from eyechart.providers.base import (
 )
 from eyechart.providers.catalog.endpoints import NEUTRAL
 from eyechart.providers.documents import as_document, stops
-from eyechart.providers.http.bodies import ACCEPTED, OK, read_body
+from eyechart.providers.http.client import Client
 from eyechart.providers.http.errors import error_of
 from eyechart.providers.lm_eval.args import is_secret
 from eyechart.providers.lm_eval.loading import one_line
 from eyechart.providers.naming import named
-from eyechart.providers.openai.form import read_json, reply_of
+from eyechart.providers.openai.form import reply_of
 from eyechart.providers.openai.neutral import NeutralFields
 from eyechart.providers.secrets import keep_secret, redact_address
 
@@ -52,7 +50,7 @@ class ApiModel:
         self._sends_itself = getattr(type(lm), "model_call", None) is not inherited
         """Whether lm-eval's class sends requests in its own way, through a vendor's SDK."""
         self._url = str(lm.base_url or "")
-        self._session: aiohttp.ClientSession | None = None
+        self._client: Client | None = None
         self._has_notified = False
         if settings.api == "completions" and self._chat:
             raise SetupError(
@@ -155,45 +153,25 @@ class ApiModel:
 
     async def _post(self, body: Mapping[str, Any]) -> Any:
         """Sends `body`; returns the reply's JSON. Raises a `ProviderError` and nothing else."""
-        session = self._session or self._open()
-        with self._errors():
-            async with session.post(
+        if self._client is None:
+            self._client = Client(
                 self._url,
-                json=body,
-                headers={**self._lm.header, "Accept-Encoding": ACCEPTED},
-                ssl=bool(self._lm.verify_certificate),
-                allow_redirects=False,
-            ) as response:
-                content = await read_body(response)
-        if response.status != OK:
-            raise error_of(response.status, content.decode(errors="replace"), response.headers)
-        return read_json(content)
-
-    def _open(self) -> aiohttp.ClientSession:
-        """Opens the HTTP session, which needs the event loop."""
-        self._session = aiohttp.ClientSession(
-            connector=aiohttp.TCPConnector(limit=0),
-            cookie_jar=aiohttp.DummyCookieJar(),
-            timeout=aiohttp.ClientTimeout(total=self._lm.timeout),
-            trust_env=True,
-            auto_decompress=False,
-        )
-        return self._session
+                given=self._lm.header,
+                verifies=bool(self._lm.verify_certificate),
+                within_s=self._lm.timeout,
+            )
+        return await self._client.post("", body)
 
     @contextmanager
     def _errors(self) -> Iterator[None]:
-        """Raises errors of the HTTP client and of lm-eval as errors of `providers.base`."""
+        """Raises errors of lm-eval's own request as errors of `providers.base`."""
         address = redact_address(self._url) if self._url else self._kind
         try:
             yield
-        except ProviderError:
-            raise
-        except TimeoutError as error:
-            raise ReplyTimeoutError(f"{address}: no reply within {self._lm.timeout} s") from error
-        except (aiohttp.ClientError, OSError) as error:
+        except OSError as error:
             status = getattr(getattr(error, "response", None), "status_code", None)
             if isinstance(status, int):  # of `requests`, whose errors are OSErrors
-                response = error.response  # type: ignore[union-attr]
+                response = error.response  # type: ignore[attr-defined]
                 raise error_of(status, response.text, response.headers) from error
             if "Timeout" in type(error).__name__:
                 raise ReplyTimeoutError(f"{address}: {one_line(error)}") from error
@@ -236,8 +214,8 @@ class ApiModel:
         return [len(self._message(Request(prompt, 1))) for prompt in prompts]
 
     async def aclose(self) -> None:
-        if self._session is not None:
-            await self._session.close()
+        if self._client is not None:
+            await self._client.aclose()
 
 
 class LlamaServer:

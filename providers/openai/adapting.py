@@ -17,6 +17,7 @@ from eyechart.providers.base import (
     SetupError,
     sent_of,
 )
+from eyechart.providers.http.client import refused
 from eyechart.providers.http.errors import refused_parameters
 from eyechart.providers.naming import named
 from eyechart.providers.openai.form import OpenAIForm
@@ -36,19 +37,9 @@ _NOT_BOTH = re.compile(
 class Adapting:
     """Asks one model; a parameter that its server refuses is left out of all later requests."""
 
-    def __init__(
-        self,
-        form: OpenAIForm,
-        settings: ModelSettings,
-        refused: Callable[[ProviderError], str | None],
-        remedies: Remedies,
-    ) -> None:
-        """`refused` is what the server said when it refused a request as invalid (400 and 422), and
-        `None` for other errors.
-        """
+    def __init__(self, form: OpenAIForm, settings: ModelSettings, remedies: Remedies) -> None:
         self._form = form
         self._settings = settings
-        self._refused = refused
         self._remedies = remedies
         self._taken: set[str] = set()
         """Parameters of requests that were answered."""
@@ -67,7 +58,7 @@ class Adapting:
             try:
                 reply = await send(dict(body), sent)
             except ProviderError as error:
-                text = self._refused(error)
+                text = refused(error)
                 if isinstance(error, BadRequestError) and error.__cause__ is None:
                     text = str(error)  # a router's, with status 200
                 fields = {name: body[name] for name in body.keys() - _PROMPTS}

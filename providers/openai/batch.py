@@ -1,7 +1,4 @@
-"""The Batch API of OpenAI, and of vendors with the same API, through the official SDK.
-
-Replies are read as JSON, because the SDK's classes do not check what they are given.
-"""
+"""The Batch API of OpenAI, and of vendors with the same API. Files go through the official SDK."""
 
 from __future__ import annotations
 
@@ -9,24 +6,31 @@ import re
 from collections.abc import AsyncIterator, Mapping
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote, urlencode
 
 import orjson
-from openai import AsyncOpenAI, DefaultAsyncHttpxClient, Omit, omit
+from openai import AsyncOpenAI
 
-from eyechart.providers.base import BadReplyError, ModelSettings, SetupError, UnknownModelError
+from eyechart.providers.base import (
+    TIMEOUT_S,
+    BadReplyError,
+    ModelSettings,
+    SetupError,
+    UnknownModelError,
+)
 from eyechart.providers.batches import BatchState
 from eyechart.providers.contract import is_count
-from eyechart.providers.http.bodies import Limits
+from eyechart.providers.http.bodies import Limits, read_json
+from eyechart.providers.http.client import Client
 from eyechart.providers.http.error_body import as_text
-from eyechart.providers.http.sdk import http_client
 from eyechart.providers.naming import named
-from eyechart.providers.openai.api import OpenAIProvider, json_of, open_provider, sdk_errors
-from eyechart.providers.openai.form import read_json
+from eyechart.providers.openai.api import OpenAIProvider, open_provider
+from eyechart.providers.openai.sdk import http_client, sdk_errors
 from eyechart.providers.secrets import mask, masked, redact, redact_address
 
 TOKEN = "eyechart"  # noqa: S105  no secret
 """Name of the metadata field with the token that marks a batch as ours."""
-_WINDOW: Any = "24h"
+_WINDOW = "24h"
 """The only completion window that OpenAI has."""
 _PAGE, _PAGES = 100, 1000
 """Batches in a page of the list, and most pages that are read."""
@@ -44,16 +48,21 @@ _SKEW_S = 86_400.0
 class OpenAIBatches:
     """The batches of one account at one address."""
 
-    def __init__(self, client: AsyncOpenAI, provider: OpenAIProvider) -> None:
+    def __init__(self, client: Client, provider: OpenAIProvider) -> None:
         self._client = client
         self._provider = provider
-        self.address = redact_address(str(client.base_url))
-        address = str(client.base_url)  # a download may be redirected: some vendors store elsewhere
-        self._files = client.with_options(
-            http_client=http_client(
-                DefaultAsyncHttpxClient, address, limits=_FILES, follow_redirects=True
-            )
+        self.address = redact_address(client.address)
+        self._sdk = AsyncOpenAI(
+            api_key="none",  # the headers of the client have it
+            base_url=client.url,
+            max_retries=0,
+            timeout=TIMEOUT_S,
+            default_headers=client.headers,
+            http_client=http_client(client.url),
         )
+        # a download may be redirected: some vendors store files elsewhere
+        to_fetch = http_client(client.url, limits=_FILES, follow_redirects=True)
+        self._fetching = self._sdk.with_options(http_client=to_fetch)
 
     async def facts(self) -> Mapping[str, object]:
         return await self._provider.facts()
@@ -66,28 +75,27 @@ class OpenAIBatches:
             ProviderError: the upload failed.
         """
         try:
-            with sdk_errors(self._client), file.open("rb") as content:
-                raw = await self._client.files.with_raw_response.create(
+            with sdk_errors(self._client.address), file.open("rb") as content:
+                raw = await self._sdk.files.with_raw_response.create(
                     file=(file.name, content), purpose="batch"
                 )
-                read = read_json(await raw.http_response.aread())
+                read = _table(read_json(await raw.http_response.aread()))
         except UnknownModelError as error:
             raise SetupError(f"{self.address} has no Batch API ({error})") from error
-        name = _name(read.get("id")) if isinstance(read, dict) else None
+        name = _name(read.get("id"))
         if name is None:
             raise BadReplyError("the reply to an upload does not name the file")
         return name
 
     async def create(self, file: str, url: str, token: str) -> BatchState:
         """Submits an uploaded file as a batch, marked with `token`; returns its first state."""
-        endpoint: Any = url
-        creating = self._client.batches.with_raw_response.create(
-            completion_window=_WINDOW,
-            endpoint=endpoint,
-            input_file_id=file,
-            metadata={TOKEN: token},
-        )
-        return _state(await json_of(self._client, creating))
+        body = {
+            "completion_window": _WINDOW,
+            "endpoint": url,
+            "input_file_id": file,
+            "metadata": {TOKEN: token},
+        }
+        return _state(await self._client.post("/batches", body))
 
     async def find(self, token: str, since_s: float) -> BatchState | None:
         """The batch marked with `token`; looks through the account's batches, the newest first.
@@ -95,11 +103,10 @@ class OpenAIBatches:
         `since_s`, in seconds since 1970: older batches are not looked at, except for the difference
         of clocks.
         """
-        after: str | Omit = omit
+        wanted = {"limit": str(_PAGE)}
         for _ in range(_PAGES):
-            listing = self._client.batches.with_raw_response.list(limit=_PAGE, after=after)
-            read = await json_of(self._client, listing)
-            page = read.get("data") if isinstance(read, dict) else None
+            read = _table(await self._client.get(f"/batches?{urlencode(wanted)}"))
+            page = read.get("data")
             if not isinstance(page, list) or not all(isinstance(batch, dict) for batch in page):
                 raise BadReplyError("the reply is not a list of batches")
             for batch in page:
@@ -109,19 +116,18 @@ class OpenAIBatches:
             old = isinstance(oldest, int | float) and oldest < since_s - _SKEW_S
             if not page or not read.get("has_more") or old:
                 return None
-            after = _state(page[-1]).id
+            wanted["after"] = _state(page[-1]).id
         raise BadReplyError(f"the list of batches does not end after {_PAGES * _PAGE:,} batches")
 
     async def state(self, batch: str) -> BatchState:
-        getting = self._client.batches.with_raw_response.retrieve(batch)
-        return _state(await json_of(self._client, getting))
+        return _state(await self._client.get(f"/batches/{quote(batch, safe='')}"))
 
     async def fetch(self, file: str, to: Path) -> None:
         """Downloads the file to `to`, which appears when it is complete; keys in it are masked."""
         partial = to.with_name(f"{to.name}.tmp")
         try:
-            with sdk_errors(self._client), partial.open("wb") as written:
-                async with self._files.files.with_streaming_response.content(file) as content:
+            with sdk_errors(self._client.address), partial.open("wb") as written:
+                async with self._fetching.files.with_streaming_response.content(file) as content:
                     async for line in _lines(content.iter_bytes()):
                         written.write(_masked(line))
             partial.replace(to)
@@ -129,7 +135,8 @@ class OpenAIBatches:
             partial.unlink(missing_ok=True)
 
     async def aclose(self) -> None:
-        await self._files.close()
+        await self._sdk.close()
+        await self._fetching.close()
         await self._provider.aclose()
 
 
@@ -219,4 +226,5 @@ def open_service(settings: ModelSettings) -> OpenAIBatches:
             f"{named('tier', 'batch')}"
         )
     provider = open_provider(settings)
-    return OpenAIBatches(provider.clients[0], provider)
+    (client,) = provider.clients
+    return OpenAIBatches(client, provider)

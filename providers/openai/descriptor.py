@@ -20,7 +20,7 @@ from eyechart.providers.descriptor import (
 from eyechart.providers.secrets import redact_address
 
 AZURE_VARIABLES = ("AZURE_OPENAI_ENDPOINT", "AZURE_OPENAI_API_KEY", "OPENAI_API_VERSION")
-"""The address, the key and the version of the API; the SDK reads them as well."""
+"""The address, the key and the version of the API."""
 
 
 def _at_users(

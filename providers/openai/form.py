@@ -5,11 +5,8 @@ Shared by all servers with this form, for chat and for plain completions.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from typing import Any
-
-import orjson
 
 from eyechart.providers.base import (
     BadReplyError,
@@ -33,7 +30,6 @@ from eyechart.providers.documents import as_document, stops
 from eyechart.providers.finish import finish_of, word_to_show
 from eyechart.providers.http.errors import error_within
 from eyechart.providers.openai.neutral import NeutralFields, neutral_of
-from eyechart.providers.secrets import redact
 
 _READ_FROM_CACHE = (
     ("prompt_tokens_details", "cached_tokens"),  # OpenAI, Gemini, OpenRouter, vLLM, xAI, Groq
@@ -50,8 +46,6 @@ _OTHER_NAMES = {"max_tokens": "max_completion_tokens"}
 """Parameter -> its name for newer models."""
 _ABOVE_0 = 0.01
 """The temperature for servers that take no 0: the most probable token is then chosen as well."""
-_READ, _SHOWN = 4096, 200
-"""Bytes of a non-JSON body that are searched for keys, and characters that are shown."""
 
 
 def body_of(request: Request, settings: ModelSettings) -> dict[str, Any]:
@@ -208,23 +202,6 @@ def template_fields(settings: ModelSettings) -> dict[str, Any]:
 def path_of(settings: ModelSettings) -> str:
     """The path after the base URL to which such a body is sent."""
     return "/completions" if settings.api == "completions" else "/chat/completions"
-
-
-def read_json(content: bytes) -> Any:
-    """The JSON of a reply's body, also with a lone surrogate in it.
-
-    Raises:
-        BadReplyError: it is not JSON.
-    """
-    try:
-        return orjson.loads(content)
-    except orjson.JSONDecodeError:
-        pass
-    try:
-        return json.loads(content)
-    except (ValueError, RecursionError) as error:
-        begins = redact(" ".join(content[:_READ].decode(errors="replace").split()))[:_SHOWN]
-        raise BadReplyError(f"the reply is not JSON; it begins {begins!r}") from error
 
 
 def reply_of(read: Any, *, sent: Mapping[str, object] | None = None) -> Reply:

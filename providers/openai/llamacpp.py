@@ -10,8 +10,8 @@ of a sample the prompt is in the cache of a slot, which the server finds again b
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import Any, TypeAlias
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from eyechart.providers.base import (
     BadReplyError,
@@ -24,6 +24,7 @@ from eyechart.providers.base import (
 )
 from eyechart.providers.contract import is_count
 from eyechart.providers.documents import as_document
+from eyechart.providers.http.client import Client
 from eyechart.providers.likelihood import texts_with
 from eyechart.providers.naming import named
 from eyechart.providers.openai.form import body_of, reply_of
@@ -33,10 +34,6 @@ from eyechart.providers.openai.token_tree import TokenTree, tree_of
 
 OWNER = "llamacpp"
 """The `owned_by` of its models, by which the server is known."""
-Say: TypeAlias = Callable[[str, Mapping[str, Any] | None], Awaitable[Any]]
-"""Sends a body to a path of the server, or gets the path; returns the JSON of the reply."""
-Send: TypeAlias = Callable[[dict[str, Any]], Awaitable[Any]]
-"""Sends a body without the model to `/v1/completions`."""
 _TOP = 64
 """Tokens that come with a forced one: often the others that are wanted there."""
 _BIAS = 1e6
@@ -51,16 +48,14 @@ class LlamaCpp:
     def __init__(
         self,
         settings: ModelSettings,
-        say: Say,
-        send: Send,
+        client: Client,
         *,
         fields: Mapping[str, object],
         template: Mapping[str, object],
     ) -> None:
         """`fields` go with each request, and the fields of `template` to the chat template."""
         self._settings = settings
-        self._say = say
-        self._send = send
+        self._client = client
         self._fields = fields
         self._template = template
         self._tokens = OptionTokens(self._tokenized)
@@ -98,7 +93,13 @@ class LlamaCpp:
 
     @property
     def _body(self) -> dict[str, Any]:
-        return {"max_tokens": 1, "temperature": 0.0, **self._fields, "logprobs": _TOP}
+        return {
+            "model": self._settings.model,
+            "max_tokens": 1,
+            "temperature": 0.0,
+            **self._fields,
+            "logprobs": _TOP,
+        }
 
     async def _next(
         self, body: Mapping[str, Any], wanted: Sequence[int]
@@ -107,7 +108,8 @@ class LlamaCpp:
         found: dict[int, float] = {}
         whole = Reply("")
         while missing := [token for token in wanted if token not in found]:
-            read = await self._send({**body, "logit_bias": [[missing[0], _BIAS]]})
+            forced = {**body, "logit_bias": [[missing[0], _BIAS]]}
+            read = await self._client.post("/completions", forced)
             whole = reply_of(read)
             found |= _said_of_next(read)
             if missing[0] not in found:
@@ -152,7 +154,10 @@ class LlamaCpp:
     async def _known(self, path: str, body: Mapping[str, Any] | None) -> dict[str, Any]:
         """The reply at a path; empty from servers without one."""
         try:
-            read = await self._say(path, body)
+            if body is None:
+                read = await self._client.get(path, at_root=True)
+            else:
+                read = await self._client.post(path, body, at_root=True)
         except (SampleError, UnknownModelError, BadReplyError):
             return {}
         return read if isinstance(read, dict) else {}

@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Any
+from base64 import b64encode
 
-import httpx2
 import pytest
 
 from eyechart.providers.base import (
     BadReplyError,
     BrokenConnectionError,
     ModelSettings,
+    OverloadedError,
     Reply,
     Request,
     ServerFaultError,
     SetupError,
+    StopRunError,
 )
-from eyechart.providers.http.sdk import http_client
+from eyechart.providers.http.client import Client, certificates
+from eyechart.providers.openai.api import open_provider as open_openai
 from eyechart.providers.registry import open_model, parse_model
 from tests.conftest import Lab, records
 from tests.fake_server import Asked, Response, chat, fake_server
@@ -142,16 +144,115 @@ def test_an_address_in_a_variable_is_looked_at_too(
 
 def test_certificates_are_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """For all clients, until a variable names others."""
-    made: list[object] = []
-
-    class Client(httpx2.AsyncClient):
-        def __init__(self, **given: Any) -> None:
-            made.append(given["verify"])
-            super().__init__(**given)
-
-    for address in ("https://one", "https://two"):
-        http_client(Client, address)
-    assert made[0] is made[1]
+    assert certificates() is certificates()
     monkeypatch.setenv("SSL_CERT_FILE", "/nowhere")
     with pytest.raises(SetupError, match="No such file"):
-        http_client(Client, "https://one")
+        Client("https://one")
+
+
+@pytest.mark.parametrize(
+    ("model", "variable"),
+    [
+        ("m", "OPENAI_API_KEY"),
+        ("vllm/m", "VLLM_API_KEY"),
+        ("anthropic/m", "ANTHROPIC_API_KEY"),
+    ],
+)
+def test_a_proxy_gets_its_own_password_and_no_key(
+    model: str, variable: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is asked for a tunnel in plain text; what is in the tunnel is for the server alone."""
+    monkeypatch.setenv(variable, KEY)
+    heads: list[bytes] = []
+
+    async def refuse(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        heads.append(await reader.readuntil(b"\r\n\r\n"))
+        writer.write(b"HTTP/1.1 407 Proxy Authentication Required\r\nContent-Length: 0\r\n\r\n")
+        await writer.drain()
+        writer.close()
+
+    async def main() -> None:
+        server = await asyncio.start_server(refuse, "127.0.0.1", 0)
+        port = server.sockets[0].getsockname()[1]
+        monkeypatch.setenv("HTTPS_PROXY", f"http://me:pa%40ss@127.0.0.1:{port}")
+        name = parse_model(model)
+        urls: tuple[str, ...] = ("https://api.example/v1",)
+        if model.startswith("anthropic"):
+            monkeypatch.setenv("ANTHROPIC_BASE_URL", urls[0])
+            urls = ()
+        provider = open_model(name, ModelSettings(name.model, base_urls=urls))
+        with pytest.raises(StopRunError, match=r"proxy http://\*\*\*@127.* of HTTPS_PROXY"):
+            await provider.complete(Request("Row A: 1", 10))
+        await provider.aclose()
+        server.close()
+        await server.wait_closed()
+
+    asyncio.run(main())
+    (head,) = heads
+    assert head.startswith(b"CONNECT api.example:443 ")
+    assert b64encode(b"me:pa@ss") in head
+    assert KEY.encode() not in head
+
+
+@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize(
+    ("user", "given", "sent"),
+    [
+        ("", {}, None),
+        ("me:pa%40ss@", {}, f"Basic {b64encode(b'me:pa@ss').decode()}"),
+        ("me:pa%40ss@", {"authorization": "Other x"}, "Other x"),
+    ],
+)
+def test_who_asks_is_said_once(
+    model: str, user: str, given: dict[str, str], sent: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By the header of the user, else by the address, else by the key if there is one."""
+    for variable in ("OPENAI_API_KEY", "VLLM_API_KEY"):
+        monkeypatch.delenv(variable, raising=False)
+    with fake_server(lambda _asked, _number: Response(500, {})) as server:
+
+        async def main() -> None:
+            name = parse_model(model)
+            url = server.base_url.replace("://", f"://{user}")
+            provider = open_model(name, ModelSettings(name.model, base_urls=(url,), headers=given))
+            with pytest.raises(ServerFaultError):
+                await provider.complete(Request("Row A: 1", 10))
+            await provider.aclose()
+
+        asyncio.run(main())
+    assert [asked.headers.get("authorization") for asked in server.asked] == [sent]
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_a_long_header_is_no_fault(model: str) -> None:
+    """Vendors write policies of many kilobytes."""
+    policy = {"Content-Security-Policy": "x" * 20_000}
+    with (
+        fake_server(lambda _asked, _number: Response(503, {}, policy)) as server,
+        pytest.raises(OverloadedError),
+    ):
+        ask(model, server.base_url)
+
+
+def test_azure_is_asked_as_a_deployment(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With its own header for the key, and the version of the API."""
+    with fake_server(lambda _asked, _number: Response(body=chat("7"))) as server:
+        monkeypatch.setenv("AZURE_OPENAI_ENDPOINT", f"{server.base_url.removesuffix('/v1')}/")
+        monkeypatch.setenv("AZURE_OPENAI_API_KEY", KEY)
+        monkeypatch.setenv("OPENAI_API_VERSION", "2026-01-01")
+        assert ask("azure/my model").text == "7"
+    (asked,) = server.asked
+    deployment = "/openai/deployments/my%20model/chat/completions"
+    assert asked.path == f"{deployment}?api-version=2026-01-01"
+    assert asked.headers["api-key"] == KEY
+    assert "authorization" not in asked.headers
+
+
+def test_the_account_that_pays_is_said_to_openai_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A key may have several."""
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    monkeypatch.setenv("OPENAI_ORG_ID", "org-1")
+    (vendor,) = open_openai(ModelSettings("m", "openai")).clients
+    (own,) = open_openai(ModelSettings("m", "openai", base_urls=("http://127.0.0.1:1/v1",))).clients
+    assert vendor.headers.get("OpenAI-Organization") == "org-1"
+    assert "OpenAI-Organization" not in own.headers
