@@ -28,7 +28,6 @@ from eyechart.providers.base import (
     UnknownModelError,
 )
 from eyechart.providers.batches import BatchState
-from eyechart.providers.http.bodies import Limits
 from eyechart.providers.openai import batch
 from eyechart.providers.openai.sdk import sdk_errors
 from eyechart.providers.registry import open_batch_form, open_batches, open_model, parse_model
@@ -395,8 +394,9 @@ def test_a_line_without_end_is_none(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     with fake_server(lambda *_: Response(body=b"x" * 200_000)) as server:
         with pytest.raises(BadReplyError, match="a line of the file is longer"):
             at(server.base_url, "fetch", "f", path)
-        monkeypatch.setattr(batch, "_FILES", Limits(reply=1000))
-        with pytest.raises(BadReplyError, match="the reply is longer"):
+        monkeypatch.setattr(batch, "_LINE", 10**6)
+        monkeypatch.setattr(batch, "_FILE", 1000)
+        with pytest.raises(BadReplyError, match="the file is longer"):
             at(server.base_url, "fetch", "f", path)
     assert list(tmp_path.iterdir()) == []
 

@@ -9,10 +9,8 @@ from typing import Any
 from urllib.parse import quote, urlencode
 
 import orjson
-from openai import AsyncOpenAI
 
 from eyechart.providers.base import (
-    TIMEOUT_S,
     BadReplyError,
     ModelSettings,
     SetupError,
@@ -20,12 +18,12 @@ from eyechart.providers.base import (
 )
 from eyechart.providers.batches import BatchState
 from eyechart.providers.contract import is_count
-from eyechart.providers.http.bodies import Limits, read_json
+from eyechart.providers.http.bodies import read_json
 from eyechart.providers.http.client import Client
 from eyechart.providers.http.error_body import as_text
 from eyechart.providers.naming import named
 from eyechart.providers.openai.api import OpenAIProvider, open_provider
-from eyechart.providers.openai.sdk import http_client, sdk_errors
+from eyechart.providers.openai.sdk import sdk_errors, sdk_of
 from eyechart.providers.secrets import mask, masked, redact, redact_address
 
 TOKEN = "eyechart"  # noqa: S105  no secret
@@ -34,7 +32,7 @@ _WINDOW = "24h"
 """The only completion window that OpenAI has."""
 _PAGE, _PAGES = 100, 1000
 """Batches in a page of the list, and most pages that are read."""
-_FILES = Limits(reply=8 * 2**30)
+_FILE = 8 * 2**30
 """Most bytes of a file of replies; a file of requests has at most 200 MB."""
 _LINE = 32 * 2**20
 """Most bytes of one line of such a file; a reply outside of batches has the same limit."""
@@ -52,17 +50,9 @@ class OpenAIBatches:
         self._client = client
         self._provider = provider
         self.address = redact_address(client.address)
-        self._sdk = AsyncOpenAI(
-            api_key="none",  # the headers of the client have it
-            base_url=client.url,
-            max_retries=0,
-            timeout=TIMEOUT_S,
-            default_headers=client.headers,
-            http_client=http_client(client.url),
-        )
-        # a download may be redirected: some vendors store files elsewhere
-        to_fetch = http_client(client.url, limits=_FILES, follow_redirects=True)
-        self._fetching = self._sdk.with_options(http_client=to_fetch)
+        self._sdk = sdk_of(client)
+        # some vendors store files elsewhere
+        self._fetching = sdk_of(client, follow_redirects=True)
 
     async def facts(self) -> Mapping[str, object]:
         return await self._provider.facts()
@@ -141,10 +131,15 @@ class OpenAIBatches:
 
 
 async def _lines(pieces: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
-    """The lines of a file that comes in pieces; raises `BadReplyError` if a line is too long."""
+    """The lines of a file that comes in pieces; raises `BadReplyError` if a line or the file is too
+    long.
+    """
     begun: list[bytes] = []
-    size = 0
+    whole = size = 0
     async for piece in pieces:
+        whole += len(piece)
+        if whole > _FILE:
+            raise BadReplyError(f"the file is longer than {_FILE / 2**30:.0f} GiB")
         *ended, rest = piece.split(b"\n")
         for line in ended:
             yield b"".join([*begun, line, b"\n"])

@@ -1,14 +1,9 @@
-"""OpenAI's SDK, which sends and fetches the files of batches.
-
-It does not retry. Where it follows redirects, as vendors ask it to who keep files elsewhere, it
-leaves the key behind.
-"""
+"""OpenAI's SDK, which sends and fetches the files of batches. It does not retry."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
-from http.cookiejar import CookieJar, DefaultCookiePolicy
 
 import httpx2
 import openai
@@ -19,58 +14,26 @@ from eyechart.providers.base import (
     BrokenConnectionError,
     ConnectError,
     ReplyTimeoutError,
-    SetupError,
 )
-from eyechart.providers.http.bodies import ACCEPTED, LIMITS, Limits, bounded
-from eyechart.providers.http.client import certificates, failure_of
+from eyechart.providers.http.client import Client, certificates, failure_of
 from eyechart.providers.http.proxy import noted, proxy_for
 from eyechart.providers.secrets import redact_address
 
 
-def http_client(
-    address: str, *, limits: Limits = LIMITS, follow_redirects: bool = False
-) -> httpx2.AsyncClient:
-    """The HTTP client of the SDK for an address; it keeps no cookies and bounds what it reads.
-
-    Raises:
-        SetupError: a proxy or the file of certificates is invalid.
+def sdk_of(client: Client, *, follow_redirects: bool = False) -> openai.AsyncOpenAI:
+    """The SDK at the address of a client, with its headers. The key does not go where a redirect
+    leads to.
     """
-
-    async def bind(response: httpx2.Response) -> None:
-        """Limits the body, before any of it is read."""
-        encoding = response.headers.pop("Content-Encoding", "")
-        response.headers["Content-Type"] = "application/json"  # else Python looks up its `charset`
-        assert isinstance(response.stream, httpx2.AsyncByteStream)
-        response.stream = _Bounded(response.stream, response.status_code, encoding, limits)
-
-    try:
-        return openai.DefaultAsyncHttpxClient(
-            base_url=address,
-            follow_redirects=follow_redirects,
-            cookies=CookieJar(DefaultCookiePolicy(allowed_domains=())),
-            headers={"Accept-Encoding": ACCEPTED},
-            event_hooks={"response": [bind]},
-            verify=certificates(),
-        )
-    except (ImportError, OSError, ValueError) as error:
-        problem = " ".join(str(error).split())
-        raise SetupError(f"no client for {redact_address(address)}: {problem}") from error
-
-
-class _Bounded(httpx2.AsyncByteStream):
-    """A body whose size is limited."""
-
-    def __init__(
-        self, raw: httpx2.AsyncByteStream, status: int, encoding: str, limits: Limits
-    ) -> None:
-        self._raw = raw
-        self._pieces = bounded(raw, status, encoding, limits)
-
-    def __aiter__(self) -> AsyncIterator[bytes]:
-        return self._pieces
-
-    async def aclose(self) -> None:
-        await self._raw.aclose()
+    return openai.AsyncOpenAI(
+        api_key="none",  # the headers have it
+        base_url=client.url,
+        max_retries=0,
+        timeout=TIMEOUT_S,
+        default_headers={**client.headers, "Accept-Encoding": "identity"},
+        http_client=openai.DefaultAsyncHttpxClient(
+            follow_redirects=follow_redirects, verify=certificates()
+        ),
+    )
 
 
 @contextmanager
@@ -81,13 +44,12 @@ def sdk_errors(address: str) -> Iterator[None]:
         yield
     except openai.APIStatusError as error:
         said = error.response
-        raise failure_of(said.status_code, said.text, said.headers, proxy) from error
+        text = said.content.decode(errors="replace")
+        raise failure_of(said.status_code, text, said.headers, proxy) from error
     except openai.APITimeoutError as error:
         raise ReplyTimeoutError(f"{where}: no reply within {TIMEOUT_S:.0f} s") from error
     except (openai.APIConnectionError, httpx2.HTTPError) as error:
         cause = error.__cause__ or error
-        if isinstance(cause, BadReplyError):  # of `bounded`
-            raise cause from error
         why = " ".join(str(cause).split()) or type(cause).__name__
         kind = ConnectError if isinstance(cause, httpx2.ConnectError) else BrokenConnectionError
         raise noted(kind(f"no connection to {where}: {why}"), proxy) from error
