@@ -18,8 +18,6 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
-from eyechart.providers.quoting import any_quoting, within_base64
-
 HIDDEN = "***"
 A_KEY = "has a key in it, which would be written to files; a key goes into a variable"
 """What is said of a name that `holds_key`."""
@@ -29,8 +27,6 @@ _SHORTEST_VARIABLE = 8
 _WORD = re.compile(r"(?=.{1,12}$)(?:[a-z]+(?:[-_][a-z]+)*|[A-Z]+|[A-Z][a-z]+)")
 """A key of this form is none, but a word for a server that needs none: `local`, `EMPTY`,
 `not-needed`. Hiding it would make messages unreadable."""
-_SHORTEST_CORE = 8
-"""Fewest base64 characters that are treated as a secret."""
 _SECRET_VARIABLE = re.compile(r"KEY|TOKEN|SECRET|PASSWORD|CREDENTIAL", re.IGNORECASE)
 _SECRET_QUERY = re.compile(r"key|token|sig|secret|passw|credential|auth|^code$", re.IGNORECASE)
 _PATH = re.compile(r"~|/|\.{1,2}/|[A-Za-z]:\\")
@@ -180,8 +176,8 @@ def masked_fields(record: Mapping[str, Any], names: Iterable[str]) -> Mapping[st
 
 
 def may_hold_secret(line: bytes) -> bool:
-    """Whether `mask` may remove something from a text that is written in `line`, in any quoting; a
-    fast check. It does not see a secret that stands there in several pieces.
+    """Whether `mask` may remove something from a text in `line`, which is JSON; a fast check. It
+    does not see a secret that stands there in several pieces.
     """
     return _KNOWN.in_replies.may_be_in(line)
 
@@ -236,13 +232,13 @@ def _masked_line(line: bytes) -> tuple[bytes, bool]:
 
 @dataclass(frozen=True)
 class _Finder:
-    """Finds `secrets` in a text, in any quoting."""
+    """Finds `secrets` in a text."""
 
     secrets: frozenset[str]
 
     @cached_property
     def _needles(self) -> tuple[str, ...]:
-        """A part of each secret that no quoting changes, for a fast check that a text has none."""
+        """A part of each secret that JSON does not escape, for a fast check."""
         return tuple({max(_RUN.findall(secret), key=len, default="") for secret in self.secrets})
 
     @cached_property
@@ -280,10 +276,9 @@ class _Finder:
 
 def _source(secret: str) -> str:
     """A regular expression for a secret; a short word is not matched inside another word."""
-    pattern = any_quoting(secret.rstrip("="))
-    if len(secret) < _SHORTEST_VARIABLE and secret.isalnum():
-        return rf"(?<![A-Za-z0-9]){pattern}(?![A-Za-z0-9])"
-    return rf"{pattern}(?:=|%3D){{0,2}}" if secret.endswith("=") else pattern
+    pattern = re.escape(secret)
+    is_short = len(secret) < _SHORTEST_VARIABLE and secret.isalnum()
+    return rf"(?<![A-Za-z0-9]){pattern}(?![A-Za-z0-9])" if is_short else pattern
 
 
 def _stands_out(secret: str) -> bool:
@@ -326,11 +321,9 @@ class _Known:
         self._find()
 
     def _find(self) -> None:
-        cores = {core for secret in self._kept for core in within_base64(secret)}
-        sent = self._kept | {core for core in cores if len(core) >= _SHORTEST_CORE}
         others = {value for value in self._variables if not _PATH.match(value)}
-        self.in_messages = _Finder(frozenset(sent | self._variables))
-        self.in_replies = _Finder(frozenset(filter(_stands_out, sent | others)))
+        self.in_messages = _Finder(self._kept | self._variables)
+        self.in_replies = _Finder(frozenset(filter(_stands_out, self._kept | others)))
 
 
 _KNOWN = _Known()
