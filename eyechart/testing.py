@@ -190,9 +190,9 @@ class _Check:
                 self.fault(f"{what} raised a {kind(error)} with retry_after_s {wait_s!r}")
         return error
 
-    async def _asked(self, what: str, provider: Provider, request: Request) -> Any:
+    async def _asked(self, what: str, complete: Callable[..., Any], request: Request) -> Any:
         """The valid reply to a request, or its error; `_FAULT` for a finding."""
-        reply = await self._call(what, provider.complete, request)
+        reply = await self._call(what, complete, request)
         if reply is _FAULT or isinstance(reply, ProviderError):
             return reply
         problems = reply_problems(reply)
@@ -204,7 +204,7 @@ class _Check:
         """Whether the provider answers a plain request, after some tries."""
         self.begin("complete() returns a Reply with a text, a finish reason and true usage")
         for _ in range(_TRIES):
-            reply = await self._asked("complete()", provider, _request(0))
+            reply = await self._asked("complete()", provider.complete, _request(0))
             if not isinstance(reply, TransientError):
                 break
             await asyncio.sleep(min(reply.retry_after_s or 0.5, _LONGEST_WAIT_S))
@@ -227,9 +227,14 @@ class _Check:
         events: list[tuple[str, int]] = []
 
         async def one(number: int) -> None:
-            events.append(("begins", number))
-            reply = await self._asked("complete(), one of several,", provider, _request(number))
-            events.append(("ends", number))
+            async def complete(request: Request) -> Reply:
+                events.append(("begins", number))
+                try:
+                    return await provider.complete(request)
+                finally:
+                    events.append(("ends", number))
+
+            reply = await self._asked("complete(), one of several,", complete, _request(number))
             if isinstance(reply, Reply):
                 self._compare(_request(number), reply)
             elif isinstance(reply, ProviderError) and not isinstance(reply, TransientError):
@@ -251,12 +256,14 @@ class _Check:
         if isinstance(window, int) and 0 < window <= _LARGEST_WINDOW:
             prompts["a prompt longer than the window"] = "one " * 2 * window
         for what, prompt in prompts.items():
-            reply = await self._asked(f"complete() of {what}", provider, _request(0, prompt))
+            reply = await self._asked(
+                f"complete() of {what}", provider.complete, _request(0, prompt)
+            )
             if isinstance(reply, StopRunError):
                 self.fault(
                     f"{what} raised {described(reply)}, which would stop a run; raise a SampleError"
                 )
-        reply = await self._asked("complete() after them", provider, _request(1))
+        reply = await self._asked("complete() after them", provider.complete, _request(1))
         if isinstance(reply, ProviderError) and not isinstance(reply, TransientError):
             self.fault(f"after them a plain request has no reply: {described(reply)}")
 
@@ -287,7 +294,9 @@ class _Check:
                 self.fault(f"a cancelled request raised {described(error)}, not CancelledError")
             else:
                 self.fault("a cancelled request returned a reply; do not catch CancelledError")
-        reply = await self._asked("complete() after a cancelled one", provider, _request(3))
+        reply = await self._asked(
+            "complete() after a cancelled one", provider.complete, _request(3)
+        )
         if isinstance(reply, ProviderError) and not isinstance(reply, TransientError):
             self.fault(f"after a cancelled request there is no reply: {described(reply)}")
 
@@ -304,7 +313,7 @@ class _Check:
             except BaseException as error:  # noqa: BLE001  code of others
                 self.fault(f"opening it with {name} raised {described(error)}, not a SetupError")
                 return
-            reply = await self._asked(f"complete() with {name}", opened, _request(4))
+            reply = await self._asked(f"complete() with {name}", opened.complete, _request(4))
             await self._call("aclose()", opened.aclose)
             if isinstance(reply, Reply) and getattr(reply, name) is None:
                 self.fault(f"asked for {name}, a reply has none; refuse them with a SetupError")

@@ -42,8 +42,6 @@ class PluginProvider:
         """`place` names the plugin in messages; `notify` gets messages that are no errors."""
         self.provider = provider
         self.place = place
-        self.fault: StopRunError | None = None
-        """The error of the plugin that ends the run; the plugin may also have cancelled the run."""
         self._notify = notify
         self._said: set[str] = set()
 
@@ -119,8 +117,7 @@ class PluginProvider:
             raise self._stop(f"{what} returned a value that raised {described(error)}") from error
 
     def _stop(self, problem: str) -> StopRunError:
-        self.fault = self.fault or StopRunError(self._said_of(problem))
-        return self.fault
+        return StopRunError(self._said_of(problem))
 
     def _said_of(self, problem: str) -> str:
         return f"{self.place}: {problem}; {REMEDY}"

@@ -25,8 +25,8 @@ from importlib.metadata import (
 )
 from typing import cast
 
-from eyechart.providers.base import ModelSettings, Provider, ProviderError, SetupError, StopRunError
-from eyechart.providers.contract import REMEDY, described
+from eyechart.providers.base import ModelSettings, Provider, ProviderError, SetupError
+from eyechart.providers.contract import described
 
 PROVIDERS = "eyechart.providers"
 TASKS = "eyechart.tasks"
@@ -75,10 +75,6 @@ class Plugin:
     def error(self, problem: str) -> PluginError:
         """A `PluginError` about this problem."""
         return PluginError(f"{self.place}: {problem}")
-
-    def fault(self, problem: str) -> StopRunError:
-        """The error for a plugin that ended a run."""
-        return StopRunError(f"{self.place}: {problem}; {REMEDY}")
 
     def load(self) -> object:
         """The object of the entry point. Output of the package meanwhile goes to stderr.
@@ -210,13 +206,6 @@ def open_plugin(of: Plugin, settings: ModelSettings) -> Provider:
         kind = type(provider).__name__
         raise of.error(f"it returned a {kind}, which has no method {', '.join(lacks)}")
     return PluginProvider(cast("Provider", provider), of.place, settings.notify)
-
-
-def fault_of(provider: Provider) -> ProviderError | None:
-    """The error of a plugin's provider that ends the run; `None` for other providers."""
-    from eyechart.providers.plugin_provider import PluginProvider  # noqa: PLC0415  asyncio is slow
-
-    return provider.fault if isinstance(provider, PluginProvider) else None
 
 
 @lru_cache(maxsize=8)

@@ -50,11 +50,6 @@ def deep():
     return value
 
 
-def cancel_all():
-    for task in asyncio.all_tasks():
-        task.cancel()
-
-
 class Provider:
     asked = 0
 
@@ -94,22 +89,12 @@ ENDS = {
     "itself": (
         THIRD,
         "asyncio.current_task().cancel(); return Reply(SOUND)",
-        "complete() cancelled the task that asks",
+        "complete() raised CancelledError",
     ),
     "later": (
         THIRD,
         "asyncio.current_task().cancel(); await asyncio.sleep(1); return Reply(SOUND)",
-        "complete() cancelled the task that asks",
-    ),
-    "all": (
-        THIRD,
-        "cancel_all(); await asyncio.sleep(1); return Reply(SOUND)",
-        "complete() cancelled the task that asks",
-    ),
-    "stop": (
-        THIRD,
-        "asyncio.get_running_loop().stop(); await asyncio.sleep(1); return Reply(SOUND)",
-        "it stopped the event loop",
+        "complete() raised CancelledError",
     ),
     "set": ("async def facts(self):", "return {'at': {1}}", "facts() cannot be written as JSON"),
     "deep": ("async def facts(self):", "return {'at': deep()}", "it is nested too deep"),
@@ -289,7 +274,6 @@ def test_a_cancellation_from_outside_passes() -> None:
 
     with pytest.raises(asyncio.CancelledError):
         asyncio.run(cancel())
-    assert provider.fault is None
 
 
 def test_an_interrupt_passes() -> None:

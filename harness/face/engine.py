@@ -19,7 +19,6 @@ from eyechart.harness.run.progress import RunOutcome
 from eyechart.harness.run.run_request import RunRequest
 from eyechart.harness.spec.dollars import dollars_text
 from eyechart.providers import plugins
-from eyechart.providers.base import StopRunError
 from eyechart.providers.naming import named
 from eyechart.providers.plugins import ENGINES
 from eyechart.providers.registry import open_batch_form, open_batches
@@ -27,7 +26,6 @@ from eyechart.providers.registry import open_batch_form, open_batches
 if TYPE_CHECKING:
     from eyechart.harness.face.adaptive import AdaptiveChooser
 
-_LOOP_STOPPED = "Event loop stopped before Future completed."
 """The message of asyncio and uvloop if code inside a loop stops the loop."""
 Loop: TypeAlias = Callable[[Coroutine[Any, Any, None]], None]
 """Runs a coroutine to its end."""
@@ -95,7 +93,7 @@ def ask(job: Job, talk: Talk, loop: Loop) -> Asked:
     try:
         loop(under_way.run())
     except BaseException as error:  # noqa: BLE001  the caller raises it
-        under_way.ended_by = _stopped_by(job.options, error) or error
+        under_way.ended_by = error
     return under_way.asked()
 
 
@@ -117,9 +115,8 @@ def ask_together(jobs: Sequence[Job], talk: Talk, loop: Loop) -> list[Asked]:
     try:
         loop(ask_all())
     except BaseException as error:  # noqa: BLE001  the caller raises it
-        why = next(filter(None, (_stopped_by(job.options, error) for job in jobs)), error)
         for one in under_way:
-            one.ended_by = one.ended_by or (None if one.is_done else why)
+            one.ended_by = one.ended_by or (None if one.is_done else error)
     return [one.asked() for one in under_way]
 
 
@@ -160,14 +157,6 @@ class _UnderWay:
         put_back = frozenset(self._old_runs.restore())
         outcomes = () if self._engine is None else self._engine.outcomes
         return Asked(outcomes, put_back, bool(self._old_runs.moved), self.ended_by)
-
-
-def _stopped_by(options: RunOptions, error: BaseException) -> StopRunError | None:
-    """An error that names the plugin which stopped the event loop; `None` for other errors."""
-    plugin = options.name.plugin
-    if plugin is None or str(error) != _LOOP_STOPPED or not isinstance(error, RuntimeError):
-        return None
-    return plugin.fault("it stopped the event loop")
 
 
 def reached_limit(budget: Budget, same: str) -> tuple[str, str] | None:

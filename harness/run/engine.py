@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
@@ -21,7 +20,6 @@ from eyechart.harness.run.run_request import RunRequest
 from eyechart.harness.run.task_run import TaskRun
 from eyechart.harness.run.writer import Judge
 from eyechart.providers.base import Facts, Provider
-from eyechart.providers.plugins import fault_of
 
 _UNHEARD_ATTEMPTS = 3
 """Most attempts at a sample before the server has answered anything in a command."""
@@ -131,10 +129,6 @@ class RunEngine:
                 if stopped.without_reply and not self._has_answers:
                     break  # the other runs would meet the same
             stopped.end()
-        except asyncio.CancelledError:
-            if (fault := fault_of(self._provider)) is not None:  # a plugin cancelled the run
-                raise fault from None
-            raise
         finally:
             await self._provider.aclose()
 
