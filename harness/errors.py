@@ -26,6 +26,8 @@ from typing import ClassVar
 from eyechart.providers.naming import in_python
 
 COMPLETE, INCOMPLETE, USAGE, INTERRUPTED = 0, 1, 2, 130
+WORSE, UNDECIDED = 3, 4
+"""Of a gate: a run is worse than the one that it is compared with; it is open whether one is."""
 
 
 class EyechartError(Exception):

@@ -178,7 +178,8 @@ class TestChange:
         assert (back.area, back.change(0.05)) == (None, "worse")
 
     @pytest.mark.parametrize(
-        ("fail_if", "code"), [("worse", 1), ("different", 1), ("not-equivalent", 1), (None, 0)]
+        ("fail_if", "code"),
+        [("worse", 3), ("different", 3), ("undecided", 3), ("not-equivalent", 3), (None, 0)],
     )
     def test_the_exit_code(self, lab: Lab, fail_if: str | None, code: int) -> None:
         """A pipeline stops where the second is worse."""
@@ -193,15 +194,33 @@ class TestChange:
         )
         assert back.code == 0
 
+    def test_what_cannot_be_judged_has_another_code(self, lab: Lab) -> None:
+        """As in a gate: missing samples, no sight, and an open verdict where that fails."""
+        whole = run(lab, "scripted/a", samples=20)
+        few = run(lab, "scripted/b", samples=4)
+        refuses = run(lab, "scripted/c", lambda _: "I cannot help with that.", samples=20)
+        for first, second, fail_if, said in (
+            (whole, few, "worse", "scripted/b is incomplete"),
+            (whole, refuses, "worse", "scripted/c is not comparable"),
+            (few, whole, "worse", ""),
+            (few, whole, "undecided", "scripted/a is undecided"),
+            (few, whole, "not-equivalent", "scripted/a is undecided"),
+        ):
+            given = (first, second, "--fail-if", fail_if, "--margin", "0.01")
+            done = lab.bench("compare", *given)
+            expected = f"bench: --fail-if {fail_if}: {said}\n" if said else ""
+            assert (done.code, done.err) == (4 * bool(said), expected)
+        assert lab.bench("compare", whole, few).code == 0
+
     @pytest.mark.parametrize(
         ("options", "words"),
         [
-            (("--margin", "0"), ("--margin", "above 0")),
-            (("--margin", "5"), ("--margin", "below 1")),
-            (("--margin", "-1"), ("--margin", "above 0", "not -1")),
-            (("--margin", "x"), ("--margin", "it must be a number, not 'x'")),
+            (("--margin", "0"), ("--margin", "from 0.001 to 0.999, not 0")),
+            (("--margin", "5"), ("--margin", "from 0.001 to 0.999, not 5")),
+            (("--margin", "-1"), ("--margin", "from 0.001 to 0.999, not -1")),
+            (("--margin", "x"), ("--margin", "must be a number", "not 'x'")),
             (("-o", "c.txt"), ("-o 'c.txt'", "no .csv file")),
-            (("--fail-if", "bad"), ("--fail-if", "worse, different, not-equivalent")),
+            (("--fail-if", "bad"), ("--fail-if", "worse, undecided, different or not-equivalent")),
             (("--threshold", "2"), ("--threshold",)),
         ],
     )

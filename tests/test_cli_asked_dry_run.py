@@ -47,7 +47,7 @@ def test_the_first_wave_has_its_price_and_nothing_is_sent_or_written(pair: Pair)
     assert most.endswith(", all of them on the longest lines")
     found = json.loads(pair.ask("--max-requests", "30", "--dry-run", "--json").out)
     assert (kept(pair.lab), pair.asked) == (before, {"far": [], "near": []})
-    (one,) = found["asking"]
+    one = found["asking"]
     (wave,) = one["first_wave"]
     assert (one["most_samples"], one["nothing"], wave["folder"]) == (30, "", str(pair.folders[1]))
     assert wave["expected"]["requests"] == one["most"]["requests"] == 30
@@ -64,7 +64,7 @@ def test_why_nothing_would_be_asked_is_said(lab: Lab) -> None:
     pair.run("near", sees_to(2), *LINES)
     done = pair.ask("--dry-run")
     assert done.out.splitlines()[-1] == "  no sample is asked: the comparison is decided"
-    (one,) = json.loads(pair.ask("--dry-run", "--json").out)["asking"]
+    one = json.loads(pair.ask("--dry-run", "--json").out)["asking"]
     assert (one["nothing"], one["first_wave"]) == ("the comparison is decided", [])
 
 
@@ -88,6 +88,6 @@ def test_a_gate_says_what_it_would_ask(lab: Lab) -> None:
     assert (done.code, done.err) == (0, "")
     assert "  asking at most 68 samples: samples of the baseline" in done.out
     assert "  new/x: about 20 samples, " in done.out  # five on each line
-    (one,) = json.loads(lab.bench(*command, "--dry-run", "--json").out)["asking"]
-    assert (one["task"], one["most_samples"], one["most"]["requests"]) == ("lab/ones", 68, 68)
+    one = json.loads(lab.bench(*command, "--dry-run", "--json").out)["asking"]
+    assert (one["tasks"], one["most_samples"], one["most"]["requests"]) == ("lab/ones", 68, 68)
     assert (kept(lab), pair.asked["new"]) == (before, [])

@@ -200,7 +200,7 @@ class TestSeveral:
         """The command fails where any of the others is what `--fail-if` names."""
         good, best, bad = (lab.folder / folder for folder in three(lab))
         done = lab.bench("compare", good, best, bad, "--fail-if", "worse")
-        assert done.code == 1
+        assert done.code == 3
         assert done.err == "bench: --fail-if worse: scripted/c is worse\n"
         assert lab.bench("compare", bad, good, best, "--fail-if", "worse").code == 0
         done = lab.bench("compare", best, good, bad, "--fail-if", "different")

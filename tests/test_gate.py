@@ -45,6 +45,36 @@ def test_exit_codes(lab: Lab, before: Path, sees: int, verdict: str, code: int) 
     assert lab.bench("gate", before, now, "--fail-if", "undecided").code == code
 
 
+def test_a_gate_is_the_comparison_with_one_side_saved(lab: Lab, before: Path) -> None:
+    """The same tables and verdict, below what has changed; `--fail-if` has the same names."""
+    old, now = run(lab, "a", sees_to(8)).folder, run(lab, "b", sees_to(2)).folder
+    done, compared = lab.bench("gate", before, now), lab.bench("compare", old, now)
+    tables = [line for line in compared.out.splitlines() if line.startswith(("|", "+"))]
+    assert [line for line in done.out.splitlines() if line.startswith(("|", "+"))] == tables
+    said = " ".join(done.out.split())
+    assert "scripted/b on lab/ones: right to " in said
+    assert "; of all rows 25 % instead of 75 %. The baseline sees further than scripted/b" in said
+    assert "difference was found" not in said
+    assert "shows a difference" not in said
+    back = lab.folder / "back.json"
+    lab.bench("gate", "--save", back, now)
+    assert lab.bench("gate", back, old).code == 0
+    assert lab.bench("gate", back, old, "--fail-if", "different").code == 3
+
+
+def test_a_fall_that_the_area_shows_says_so(lab: Lab, before: Path) -> None:
+    """Nothing in it reads as if no difference was found."""
+
+    def half(request: Request) -> str:
+        is_odd = int(request.sample_id.rpartition("index=")[2]) % 3 == 0
+        return "Final answer: 99" if is_odd else sees_to(8)(request)
+
+    done = lab.bench("gate", before, run(lab, "b", half).folder)
+    said = " ".join(done.out.split())
+    assert (done.code, done.out.splitlines()[0].endswith("  worse")) == (3, True)
+    assert "difference was found" not in said
+
+
 def test_a_model_that_is_wrong_everywhere_is_no_baseline(lab: Lab) -> None:
     """Nothing could be worse, so nothing is called equivalent; a model that sees is better."""
     path = lab.folder / "baseline.json"
@@ -80,6 +110,7 @@ def test_a_run_of_a_part_passes_no_gate(lab: Lab, before: Path) -> None:
     done = lab.bench("gate", before, folder)
     assert (done.code, done.out.splitlines()[0].endswith("  incomplete")) == (4, True)
     assert "have no partner in" in " ".join(done.out.split())
+    assert "of 60 rows of both 100 % as before" in " ".join(done.out.split())
     assert "equivalent" not in done.out
 
 
@@ -228,8 +259,8 @@ def test_what_pipelines_read_takes_no_other_file_away(lab: Lab, before: Path) ->
 def test_names_are_no_markdown() -> None:
     """A task or a model can have any name."""
     name = "a|b`c`[d](http://e)<img src=x>"
-    text = summary([Shown(name, name, "worse", [f"{name} is worse."])])
-    assert text.splitlines()[2].count(" | ") == 2
+    text = summary([Shown(name, "worse", [f"{name} is worse."], name)])
+    assert text.splitlines()[2].count(" | ") == 4
     assert not any(one in text for one in ("a|b", "`c`", "[d](", "<img", " http://"))
 
 
@@ -243,7 +274,7 @@ def test_a_gate_without_a_verdict_says_so_to_pipelines(lab: Lab, before: Path) -
     (error,) = suite.iter("error")
     assert error.get("message") == "no verdict"
     assert "The gate ended before its verdict (no run in " in (error.text or "")
-    assert "| lab/ones | **no verdict** | – |" in summary.read_text()
+    assert "| lab/ones | **no verdict** | – | – | – |" in summary.read_text()
     assert summary.read_text().startswith("| task |")
 
 
@@ -255,7 +286,11 @@ def test_a_gate_without_a_verdict_says_so_to_pipelines(lab: Lab, before: Path) -
         (("BASE", "nowhere"), 1, "no run in nowhere"),
         (("BASE", "OTHER"), 2, "none of the runs is one of"),
         (("BASE", "RUN", "--margin", "2"), 2, "--margin must be a number from 0.001"),
-        (("BASE", "RUN", "--fail-if", "worse"), 2, "--fail-if is undecided, not 'worse'"),
+        (
+            ("BASE", "RUN", "--fail-if", "bad"),
+            2,
+            "--fail-if must be worse, undecided, different or",
+        ),
         (("--save", "ones.yaml", "RUN"), 2, "is no baseline; to keep it, name another file"),
         (("--save", "new.json", "RUN", "TWIN"), 2, "with the same settings; name one"),
     ],

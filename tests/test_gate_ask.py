@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -68,7 +69,7 @@ def test_a_run_of_few_samples_is_asked_until_it_is_decided(
     again, done = len(gate.asked), gate.ask()
     assert (done.code, len(gate.asked)) == (code, again)
     if again == OF_BASELINE - 12:
-        assert "nothing is asked: the run has all samples of the baseline" in done.err
+        assert "nothing is asked: no sample of the baseline is left" in done.err
 
 
 def test_lines_that_the_run_lacks_are_asked(gate: Gate) -> None:
@@ -205,7 +206,7 @@ def test_asking_and_saving_contradict(gate: Gate) -> None:
 
 
 def test_the_limit_is_that_of_all_tasks(gate: Gate) -> None:
-    """What one task was asked is not there for the next one."""
+    """And one asking is for all of them."""
     gate.run(8)
     other = gate.lab.ones.with_name("other.yaml")
     other.write_text(gate.lab.ones.read_text(encoding="utf-8"), encoding="utf-8")
@@ -220,4 +221,11 @@ def test_the_limit_is_that_of_all_tasks(gate: Gate) -> None:
     done = gate.lab.bench("gate", both, *news, "--ask", *files, "--max-requests", "10")
     assert len(gate.asked) == 10
     said = " ".join(done.err.split())
-    assert "lab/other: not asked, because --max-requests or --budget is used up" in said
+    assert "asking at most 10 samples: samples of the baseline" in said
+    assert "open: whether new/x is worse than the baseline on lab/other" in said
+    told = json.loads(
+        gate.lab.bench("gate", both, *news, "--ask", *files, "--dry-run", "--json").out
+    )["asking"]
+    assert told["tasks"] == "lab/ones, lab/other"
+    assert {one["task"] for one in told["first_wave"]} == {"lab/ones", "lab/other"}
+    assert gate.lab.bench("gate", both, *news, "--ask", *files).code == 0

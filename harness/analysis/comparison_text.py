@@ -70,7 +70,9 @@ def verdict_text(comparison: Comparison, margin: float | None = MARGIN) -> str:
     length, area = comparison.length, comparison.area
     is_equivalent = margin is not None and comparison.change(margin) == "equivalent"
     within = "" if margin is None else _within(comparison, margin)
-    no_further = _no_further(length, _unlimited(comparison), is_equivalent=is_equivalent)
+    no_further = _no_further(
+        length, _unlimited(comparison), is_equivalent=is_equivalent, is_open=verdict == "open"
+    )
     areas = "" if area is None else area_text(area)
     of_model = "" if comparison.model is None else f" for {comparison.model}"
     where = comparison.task
@@ -103,7 +105,9 @@ def verdict_text(comparison: Comparison, margin: float | None = MARGIN) -> str:
     else:
         differ = f"It is open whether {first} and {second} differ"
         said = [f"{differ}{of_model} on {where}: {no_further}", areas, within]
-    said += [_of_lines(comparison), _each_way(comparison)]
+    if comparison.significant or verdict not in ("further", "area"):
+        said.append(_of_lines(comparison))
+    said.append(_each_way(comparison))
     return f"{'; '.join(filter(None, said))}."
 
 
@@ -206,10 +210,7 @@ def _unlimited(comparison: Comparison) -> str:
         if not (math.isfinite(compared.length.low) and math.isfinite(compared.length.high))
     ]
     where = f" under {len(outside)} of {len(conditions)} conditions" * (len(conditions) > 1)
-    return (
-        "no difference in effective length was found, and none can be, as effective lengths may "
-        f"lie beyond the tested lines{where}"
-    )
+    return f"effective lengths tell nothing, as they may lie beyond the tested lines{where}"
 
 
 def _lengths(length: LengthDifference, conditions: int, unit: str) -> str:
@@ -222,7 +223,9 @@ def _lengths(length: LengthDifference, conditions: int, unit: str) -> str:
     return f"to {first} against {second}, {factor_text(length)}"
 
 
-def _no_further(length: LengthDifference, unlimited: str, *, is_equivalent: bool) -> str:
+def _no_further(
+    length: LengthDifference, unlimited: str, *, is_equivalent: bool, is_open: bool
+) -> str:
     """Why the sentence does not say that one side sees further. Where the areas are shown to be
     equivalent, the factor may still be wide: a length is a point of a curve, an area all of it.
     """
@@ -230,9 +233,12 @@ def _no_further(length: LengthDifference, unlimited: str, *, is_equivalent: bool
         return "no effective lengths to compare, since at least one side has no single threshold"
     if unlimited:
         return unlimited
-    text = f"no difference in effective length was found, {factor_text(length)}"
+    text = "effective lengths alone do not show it, with"
     if is_equivalent:
-        text = f"effective lengths are known less exactly, with {factor_text(length)}"
+        text = "effective lengths are known less exactly, with"
+    elif is_open:
+        text = "no difference in effective length was found,"
+    text += f" {factor_text(length)}"
     if math.isfinite(length.detectable):
         text += f", where {length.detectable:.1f} would have been found with a power of 80 %"
     return text

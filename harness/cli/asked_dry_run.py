@@ -4,7 +4,7 @@ words or as the document of `--json`. Sends and writes nothing.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -23,19 +23,18 @@ class _First:
     """What a run is asked in the first wave."""
 
     model: str
+    task: str
     folder: str
     expected: Bill
 
 
-def show_asking(several: Sequence[Asking], *, as_json: bool) -> int:
-    """Prints what each of these would ask; they may have one limit together."""
+def show_asking(asking: Asking, *, as_json: bool) -> int:
+    """Prints what would be asked."""
     take_logs()
     if as_json:
-        print_document({"asking": [_document(asking) for asking in several]})
+        print_document({"asking": _document(asking)})
         return COMPLETE
-    for asking in several:
-        echo(f"{asking.task}:", f"  {asking.before()}")
-        echo(*(f"  {line}" for line in _lines(asking)))
+    echo(f"{asking.tasks}:", f"  {asking.before()}", *(f"  {line}" for line in _lines(asking)))
     return COMPLETE
 
 
@@ -45,14 +44,15 @@ def _lines(asking: Asking) -> Iterator[str]:
         yield f"no sample is asked: {first}"
         return
     for one in map(_first, first):
-        yield f"{one.model}: about {bill_text(one.expected)} in the first wave"
+        on = f" on {one.task}" * (one.task != asking.tasks)
+        yield f"{one.model}{on}: about {bill_text(one.expected)} in the first wave"
     if (most := _most_of(asking)) is not None:
         bound = bill_text(most, at_most_text)
         yield f"all waves: at most {bound}, all of them on the longest lines"
 
 
 def _document(asking: Asking) -> dict[str, Any]:
-    first, found = asking.first_wave(), {"task": asking.task, "most_samples": asking.price}
+    first, found = asking.first_wave(), {"tasks": asking.tasks, "most_samples": asking.price}
     if isinstance(first, str):
         return {**found, "nothing": first, "first_wave": [], "most": None}
     most = _most_of(asking)
@@ -67,7 +67,7 @@ def _document(asking: Asking) -> dict[str, Any]:
 def _first(one: AskedRequest) -> _First:
     options, request = one
     bill = bill_of(preview_of(request, options), options.model.prices, is_most=False)
-    return _First(options.model.label, str(request.folder), bill)
+    return _First(options.model.label, request.plan.task.name, str(request.folder), bill)
 
 
 def _most_of(asking: Asking) -> Bill | None:

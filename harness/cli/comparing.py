@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 from eyechart.harness.analysis.comparison import (
-    Change,
     Comparison,
     compare_conditions,
     compare_runs,
@@ -19,6 +18,7 @@ from eyechart.harness.analysis.comparison_table import comparison_table, sized_t
 from eyechart.harness.analysis.family import Ranking, rank_runs
 from eyechart.harness.analysis.findings.pair import of_pair
 from eyechart.harness.analysis.findings.ranks import of_ranking
+from eyechart.harness.analysis.gate import Gated, exit_code, gated
 from eyechart.harness.analysis.in_tokens import token_columns
 from eyechart.harness.analysis.judged_run import JudgedRun, read_run
 from eyechart.harness.analysis.paired import PairedArea
@@ -46,12 +46,6 @@ from eyechart.harness.settings.judging import JudgeSettings
 from eyechart.harness.settings.run_settings import SETTINGS
 from eyechart.harness.spec.columns import COMPARISON, DIGITS
 
-FAILURES: dict[str, set[Change]] = {
-    "worse": {"worse"},
-    "different": {"worse", "better"},
-    "not-equivalent": {"worse", "better", "undecided"},
-}
-"""Value of `--fail-if` -> the verdicts that make the command fail."""
 _TWO = 2
 
 
@@ -61,7 +55,6 @@ def compare(
     output: Path | None,
     judging: JudgeSettings,
     *,
-    fail_if: str | None,
     as_json: bool,
     asking: Limits | None,
     settle: str | None,
@@ -72,21 +65,22 @@ def compare(
     """Prints the differences between runs, or between two conditions of each run, and writes them
     to `output` if that is given; returns the exit code.
 
-    Of several runs each pair is compared. The code is `INCOMPLETE` if `fail_if` is the verdict on a
-    run compared with the first run, or on the second condition compared with the first, and where
-    samples that were asked have no reply. With `form` the tables are those of a paper, alone.
+    Of several runs each pair is compared. With `judging.fail_if` the code is that of
+    `gate.exit_code` for all runs compared with the first run, or the second condition compared with
+    the first; else `INCOMPLETE` where samples that were asked have no reply. With `form` the tables
+    are those of a paper, alone.
     """
     threshold, margin = judging.threshold, judging.margin
     others = {"--json": as_json, "--all-findings": all_findings}
     _check_output(None if is_dry else output, form, others)
-    _check(len(folders), axis, fail_if, asks=asking is not None)
-    is_short = False
+    _check(len(folders), axis, asks=asking is not None)
+    is_short = is_decided = False
     if asking is not None:
         more = asking_of(folders, asking, judging, warn=warn, question=settle)
         if is_dry:
-            return show_asking([more], as_json=as_json)
+            return show_asking(more, as_json=as_json)
         ask_until_decided(more)
-        is_short = more.is_short
+        is_short, is_decided = more.is_short, more.is_decided
     several = axis is None and len(folders) > _TWO
     with counting() as counted:
         runs = [read_run(folder, warn, judging) for folder in counted("runs read", folders)]
@@ -108,14 +102,19 @@ def compare(
     if not as_json and form is None:
         written = [] if output is None else [str(output)]
         echo("", *written, page_next([run.folder for run in runs]))
-    failing = [
-        f"{comparison.second} is {change}"
-        for comparison in of_interest
-        if fail_if and (change := comparison.change(margin)) in FAILURES[fail_if]
-    ]
-    for line in failing:
-        warn(f"--fail-if {fail_if}: {line}")
-    return INCOMPLETE if failing or is_short else COMPLETE
+    code = COMPLETE
+    if judging.fail_if is not None:
+        found = [gated(one, margin, is_decided=is_decided) for one in of_interest]
+        code = _said_code(found, judging.fail_if)
+    return code or (INCOMPLETE if is_short else COMPLETE)
+
+
+def _said_code(found: Sequence[Gated], fail_if: str) -> int:
+    """The exit code, and a line for each verdict that it follows from."""
+    for one in found:
+        if one.fails(fail_if):
+            warn(f"--fail-if {fail_if}: {one.comparison.second} is {one.verdict}")
+    return exit_code(found, fail_if)
 
 
 def _check_output(output: Path | None, form: str | None, others: Mapping[str, object]) -> None:
@@ -151,7 +150,7 @@ def ask_until_decided(asking: Asking) -> None:
         say(after)
 
 
-def _check(runs: int, axis: str | None, fail_if: str | None, *, asks: bool) -> None:
+def _check(runs: int, axis: str | None, *, asks: bool) -> None:
     """Raises `UsageError` for options that contradict each other or the runs."""
     if axis is None and runs < _TWO:
         raise UsageError(
@@ -160,8 +159,6 @@ def _check(runs: int, axis: str | None, fail_if: str | None, *, asks: bool) -> N
         )
     if axis is not None and asks:
         raise UsageError("--ask compares runs, and --axis conditions; leave out one of them")
-    if fail_if is not None and fail_if not in FAILURES:
-        raise UsageError(f"--fail-if is one of {', '.join(FAILURES)}, not {fail_if!r}")
 
 
 def _comparisons(runs: Sequence[JudgedRun], axis: str | None, threshold: float) -> list[Comparison]:

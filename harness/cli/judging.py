@@ -97,7 +97,7 @@ def score(
     )
 
 
-@takes(*JUDGED, "margin", *ASKING, max_connections=None)
+@takes(*JUDGED, "margin", "fail_if", *ASKING, max_connections=None)
 def compare(
     runs: RunsArgument,
     *,
@@ -108,13 +108,6 @@ def compare(
     output: Annotated[
         Path | None,
         typer.Option("--output", "-o", metavar="FILE", help="CSV file to write, of all pairs."),
-    ] = None,
-    fail_if: Annotated[
-        str | None,
-        typer.Option(
-            metavar="worse|different|not-equivalent",
-            help="Exit with 1 where one of the others is that, compared with the first run.",
-        ),
     ] = None,
     ask: Annotated[
         bool, typer.Option("--ask", help="Ask the runs more, until their comparison is decided.")
@@ -170,7 +163,6 @@ def compare(
             axis,
             output,
             judging_of(given),
-            fail_if=fail_if,
             as_json=as_json,
             asking=asking,
             settle=settle,

@@ -1,4 +1,4 @@
-"""Asks runs until a comparison is decided: both of a pair, or one against a saved baseline.
+"""Asks runs until comparisons are decided: both of a pair, or those of a saved baseline.
 
 `bench compare --ask` and `bench gate --ask` use it. The next command goes on from what was asked.
 """
@@ -8,12 +8,12 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from pathlib import Path
 
 from eyechart.harness.analysis.comparability import check_same_task, names_of
 from eyechart.harness.analysis.comparison import Comparison, compare_runs
 from eyechart.harness.analysis.comparison_text import decisions
+from eyechart.harness.analysis.gate import BASELINE
 from eyechart.harness.analysis.judged_run import JudgedRun
 from eyechart.harness.analysis.next_pairs import (
     WAVES,
@@ -37,9 +37,8 @@ from eyechart.harness.settings.judging import JudgeSettings
 from eyechart.harness.spec.dollars import dollars_text
 from eyechart.providers.naming import named
 
-BASELINE = "the baseline"
-"""Its name in sentences."""
 _ALL = "all that may be asked"
+_NONE_LEFT = "no sample of the baseline is left"
 
 
 class Asking(ABC):
@@ -55,7 +54,7 @@ class Asking(ABC):
         self.asked = 0
         self.waves = 0
         self.is_decided = False
-        """Whether asking ended because the comparison was decided."""
+        """Whether asking ended because all comparisons were decided."""
         self.is_short = False
         """Whether asking ended because samples that were asked have no reply."""
 
@@ -94,7 +93,7 @@ class Asking(ABC):
     def before(self) -> str:
         """What asking may cost, said before anything is sent."""
         if not self.price:
-            return "nothing is asked: the run has all samples of the baseline"
+            return f"nothing is asked: {_NONE_LEFT}"
         dollars = self.price * max(float(run.samples["cost"].mean()) for run in self.runs)
         cost = f" (about {dollars_text(dollars)})" if math.isfinite(dollars) else ""
         limits = [f"{self.price:,} sample{'s' * (self.price > 1)}{cost}"]
@@ -106,14 +105,14 @@ class Asking(ABC):
         )
 
     @property
-    def task(self) -> str:
-        """The task of all runs."""
-        return self.runs[0].manifest.task
+    def tasks(self) -> str:
+        """The tasks of the runs."""
+        return ", ".join(dict.fromkeys(run.manifest.task for run in self.runs))
 
     def first_wave(self) -> list[AskedRequest] | str:
         """What the runs would be asked next, or why nothing is asked; sends nothing."""
         if not self.price:
-            return "the run has all samples of the baseline"
+            return _NONE_LEFT
         wanted = self._next(self.runs)
         if isinstance(wanted, str):
             return wanted
@@ -177,15 +176,6 @@ class Asking(ABC):
         samples = "1 sample has" if count == 1 else f"{count:,} samples have"
         return f"{samples} no reply{why}, and the same command asks again"
 
-    def left(self) -> Limits:
-        """What another comparison may still cost; without a limit of samples each has its own."""
-        given, budget = self._limits, self._budget
-        return replace(
-            given,
-            requests=None if given.requests is None else budget.requests,
-            budget=None if given.budget is None else given.budget - budget.spent,
-        )
-
     def _lacks(self, wanted: Sequence[Counts]) -> list[int]:
         """How many of the wanted samples have no reply, in each run that is asked."""
         pairs = zip(self._asked_runs, wanted, strict=True)
@@ -223,9 +213,9 @@ class Asking(ABC):
         """How many of the wanted samples have no reply."""
         return sum(self._lacks(wanted))
 
-    def _is_decided(self, comparison: Comparison, lacked: Sequence[Counts]) -> bool:
+    def _is_decided(self, comparison: Comparison, lack: int) -> bool:
         """Whether the samples that a run lacks, and others, are not needed."""
-        decided = is_found if self._lack(lacked) else is_decided
+        decided = is_found if lack else is_decided
         return decided(comparison, self._margin)
 
 
@@ -279,31 +269,39 @@ class AskedPair(Asking):
             if self._lack(lacked):
                 return lacked
             raise
-        if self._is_decided(comparison, lacked):
+        lack = self._lack(lacked)
+        if self._is_decided(comparison, lack):
             return None
-        if self._lack(lacked):
+        if lack:
             return lacked
         wave = next_wave(self._budget.requests or 0, self.waves)
         return more_pairs(first, second, comparison, wave)
 
 
-class AskedAgainstBaseline(Asking):
-    """A run that is asked rows of a saved baseline, of whose model nothing more can be had."""
+class AskedOfBaseline(Asking):
+    """Runs that are asked rows of a saved baseline, of whose model nothing more can be had."""
 
     def __init__(
         self,
-        baseline: JudgedRun,
-        asked: AskedRun,
+        baseline: Sequence[JudgedRun],
+        asked: Sequence[AskedRun],
         limits: Limits,
         judging: JudgeSettings,
     ) -> None:
-        """Nothing is sent yet; raises `CompareError` where both are of other tasks."""
+        """`asked` are the runs of the tasks of `baseline`, in its order. Nothing is sent yet.
+
+        Raises:
+            CompareError: a run cannot be compared with the baseline.
+        """
         self._baseline = baseline
-        check_same_task(baseline, asked.read())
-        super().__init__([asked], limits, judging)
+        self.decided: set[Path] = set()
+        """The folders of the runs that are asked no more, because their comparison is decided."""
+        super().__init__(asked, limits, judging)
+        self._comparisons(self.runs)
 
     def _most(self, limit: int | None) -> int:
-        missing = sum(self._lacks([more_of_baseline(self._baseline, self.runs[0], waves=1)]))
+        pairs = zip(self._baseline, self.runs, strict=True)
+        missing = self._lack([more_of_baseline(before, now, waves=1) for before, now in pairs])
         return missing if limit is None else min(missing, limit)
 
     def _first(self) -> str:
@@ -313,30 +311,40 @@ class AskedAgainstBaseline(Asking):
         return "all samples of the baseline are asked"
 
     def _with_lines(self) -> Sequence[JudgedRun]:
-        return [self._baseline]
+        return self._baseline
 
     def _comparisons(self, runs: Sequence[JudgedRun]) -> Sequence[Comparison]:
-        (now,) = runs
-        names = BASELINE, now.manifest.model
-        return [compare_runs(self._baseline, now, self._threshold, names=names)]
+        return [
+            compare_runs(before, now, self._threshold, names=(BASELINE, now.manifest.model))
+            for before, now in zip(self._baseline, runs, strict=True)
+        ]
 
     def after(self) -> str:
-        """What became of the run, which a gate asks for, or that it is open."""
-        (comparison,) = self._comparisons(self.runs)
-        change, now = comparison.change(self._margin), comparison.second
-        if change == "undecided":
-            return f"open: whether {now} is worse than {BASELINE}"
-        if not self.is_decided:
-            return ""  # the verdict says what the samples so far are enough for
-        to = "to" if change == "equivalent" else "than"
-        return f"decided: {now} is {change} {to} {BASELINE}"
+        """What became of each run, which a gate asks for, or that it is open."""
+        said = []
+        runs = self.runs
+        for now, comparison in zip(runs, self._comparisons(runs), strict=True):
+            change, name = comparison.change(self._margin), comparison.second
+            on = f" on {comparison.task}" * (len(runs) > 1)
+            if change == "undecided":
+                said.append(f"open: whether {name} is worse than {BASELINE}{on}")
+            elif now.folder in self.decided:  # the verdict says what fewer samples are enough for
+                to = "to" if change == "equivalent" else "than"
+                said.append(f"decided: {name} is {change} {to} {BASELINE}{on}")
+        return "; ".join(said)
 
     def _wanted(self, runs: Sequence[JudgedRun]) -> Sequence[Counts] | None:
-        (now,) = runs
-        (comparison,) = self._comparisons(runs)
-        lacked = [planned(now)]
-        if self._is_decided(comparison, lacked) or is_surely_worse(comparison):
-            return None
-        if self._lack(lacked):
-            return lacked
-        return [more_of_baseline(self._baseline, now, WAVES - self.waves)]
+        wanted: list[Counts] = []
+        self.decided.clear()
+        comparisons = self._comparisons(runs)
+        of_runs = zip(self._baseline, runs, self._asked_runs, comparisons, strict=True)
+        for before, now, asked, comparison in of_runs:
+            counts = planned(now)
+            lack = asked.lacks(counts)
+            if self._is_decided(comparison, lack) or is_surely_worse(comparison):
+                self.decided.add(now.folder)
+                wanted.append({})
+            else:
+                more = more_of_baseline(before, now, WAVES - self.waves)
+                wanted.append(counts if lack else more)
+        return wanted if len(self.decided) < len(runs) else None

@@ -46,11 +46,6 @@ class Limits:
     max_connections: int | None = None
     """Requests in flight, at most; `None`: as many as the run was asked with."""
 
-    @property
-    def is_spent(self) -> bool:
-        """Whether nothing may be asked."""
-        return self.requests == 0 or (self.budget is not None and self.budget <= 0)
-
 
 class AskedRun:
     """A run that can be asked again."""

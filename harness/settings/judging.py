@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from eyechart.harness.settings.checks import Bound, path
+from eyechart.harness.settings.checks import Bound, OneOf, path
 from eyechart.harness.settings.setting import Setting, declared, on_or_off, read_each, setting
 
 THRESHOLD = 0.85
@@ -21,6 +21,13 @@ MARGIN = 0.05
 WITHIN = 0.05
 """How far a near answer is from its target at most, as a share of the target."""
 LEAST_THRESHOLD, MOST_THRESHOLD = 0.02, 0.995
+FAILING: Mapping[str, frozenset[str]] = {
+    "worse": frozenset({"worse"}),
+    "undecided": frozenset({"worse", "undecided"}),
+    "different": frozenset({"worse", "better"}),
+    "not-equivalent": frozenset({"worse", "better", "undecided"}),
+}
+"""Value of `--fail-if` -> the verdicts that fail, besides those on runs that cannot be judged."""
 
 
 class _Threshold:
@@ -60,6 +67,13 @@ class JudgeSettings:
         "Difference of areas up to which both are equivalent.",
         "SHARE",
         MARGIN,
+    )
+    fail_if: str | None = setting(
+        OneOf(*FAILING),
+        "End with 3 where one of the others is that, compared with the first, and with 4 where it "
+        "is open or cannot be judged, see bench gate --help.",
+        "|".join(FAILING),
+        once=True,
     )
     tasks: str = setting(
         _tasks,

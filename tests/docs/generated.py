@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterator, Mapping
 
 from eyechart.harness.analysis.findings.finding import LEVELS
 from eyechart.harness.analysis.findings.kinds import OF_A_COMPARISON, OF_A_RUN
-from eyechart.harness.satellites.gate.gate import OTHER_SETTINGS, WITHOUT_PARTNER
 from eyechart.harness.score.answers import TYPES
 from eyechart.harness.score.outcomes import Outcome
 from tests.docs.commands import commands_page
@@ -46,7 +45,7 @@ def _findings() -> Iterator[str]:
     yield from (f"- `{level}`: {meaning}" for level, meaning in LEVELS.items())
     yield ""
     yield from ("| kind | level | what it says |", "| --- | --- | --- |")
-    for kind in (*OF_A_RUN, *OF_A_COMPARISON, WITHOUT_PARTNER, OTHER_SETTINGS):
+    for kind in (*OF_A_RUN, *OF_A_COMPARISON):
         yield f"| `{kind.name}` | {kind.level} | {kind.meaning} |"
 
 

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from eyechart.harness.analysis.findings import (
     confidence,
     finding,
+    gate,
     not_known,
     pair,
     ranks,
@@ -54,5 +55,8 @@ OF_A_COMPARISON: tuple[finding.Kind, ...] = (
     ranks.NOT_BY_LENGTH,
     ranks.LENGTHS_ALONE,
     ranks.APART,
+    gate.SINCE,
+    gate.WITHOUT_PARTNER,
+    gate.OTHER_SETTINGS,
 )
 KINDS: Mapping[str, finding.Kind] = {one.name: one for one in (*OF_A_RUN, *OF_A_COMPARISON)}

@@ -3,52 +3,126 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple, TypeAlias
 from xml.etree import ElementTree as ET
 
 from eyechart.harness.analysis.cells import markdown_text
+from eyechart.harness.analysis.findings.finding import Finding
+from eyechart.harness.analysis.findings.gate import lengths_text, shares_text, shown_of
+from eyechart.harness.analysis.gate import UNJUDGED, Gated
 from eyechart.harness.analysis.tables import finding_columns
 from eyechart.harness.cli.comparing import pair_documents
-from eyechart.harness.satellites.gate.gate import INCOMPLETE, NOT_COMPARABLE, Gated
+from eyechart.harness.cli.verbs import check_output
+from eyechart.harness.errors import UsageError
+from eyechart.harness.journal.files import make_folder_of, replace_file
+from eyechart.harness.journal.record import MANIFEST, journal_size
+from eyechart.harness.settings.judging import FAILING
 
-ENDED = "no verdict"
+_ENDED = "no verdict"
 """In place of a verdict, where the gate ended before it."""
-_PROBLEMS = dict.fromkeys(("worse", INCOMPLETE, NOT_COMPARABLE), "failure") | {
-    "undecided": "skipped",
-    ENDED: "error",
-}
-"""Verdict -> how JUnit calls it; the others have passed."""
 _SUITE = "bench gate"
-JUNIT_MARK = f'<testsuite name="{_SUITE}"'.encode()
+_JUNIT_MARK = f'<testsuite name="{_SUITE}"'.encode()
 """What every file of `junit` has at its beginning, and no file of another program."""
+_MARKDOWN = ("", ".md", ".markdown", ".txt")
+"""Endings of files to which a summary is appended."""
+
+
+Found: TypeAlias = tuple[Gated, Sequence[Finding]]
+"""The verdict on the run of one task, and what is said of it."""
 
 
 class Shown(NamedTuple):
-    """What pipelines show of one task."""
+    """What files show of one task."""
 
     task: str
-    run: str
     verdict: str
     sentences: Sequence[str]
+    run: str = ""
+    lengths: str = ""
+    shares: str = ""
 
 
-def shown(gated: Sequence[Gated]) -> list[Shown]:
+@dataclass(frozen=True, slots=True)
+class Files:
+    """The files that pipelines read."""
+
+    junit: Path | None
+    summary: Path | None
+
+    def check(self, baseline: Path) -> None:
+        """Raises an `EyechartError` for a file that cannot be written, or would be lost."""
+        check_output("--junit", self.junit, _JUNIT_MARK)
+        check_output("--summary", self.summary)
+        if self.summary is not None and self.summary.suffix.lower() not in _MARKDOWN:
+            raise UsageError(
+                f"--summary {str(self.summary)!r} is Markdown, which is appended: its name must "
+                "end in .md or .txt, or have no ending"
+            )
+        files = [path for path in (self.junit, self.summary) if path is not None]
+        if baseline.resolve() in [path.resolve() for path in files]:
+            raise UsageError(
+                f"{str(baseline)!r} is the baseline, and would be lost; name another file for "
+                "--junit and --summary"
+            )
+        if self.summary is not None and not _takes_text(self.summary):
+            raise UsageError(
+                f"--summary {str(self.summary)!r} is a link, or data and no text, which would be "
+                "damaged; name another file"
+            )
+        for path in files:
+            if any(map(_is_run, path.resolve().parents)):
+                raise UsageError(f"{str(path)!r} is in the folder of a run; name a file elsewhere")
+            make_folder_of(path)
+
+    def write(self, tasks: Sequence[Shown], fail_if: str) -> None:
+        if self.junit is not None:
+            replace_file(self.junit, _junit(tasks, fail_if))
+        if self.summary is not None:
+            with self.summary.open("a", encoding="utf-8") as file:
+                # a table that follows text without a blank line is no table
+                file.write("\n" * (file.tell() > 0) + summary(tasks))
+
+
+def _is_run(folder: Path) -> bool:
+    return (folder / MANIFEST).is_file() and journal_size(folder) > 0
+
+
+def _takes_text(path: Path) -> bool:
+    """Whether Markdown can be appended to a file: it has no second name, and is no JSON."""
+    if not path.is_file():
+        return not path.is_symlink()
+    with path.open("rb") as file:
+        is_data = file.read(64).lstrip()[:1] in (b"{", b"[")
+    return not path.is_symlink() and path.stat().st_nlink == 1 and not is_data
+
+
+def shown(found: Sequence[Found]) -> list[Shown]:
     """The verdicts."""
     return [
-        Shown(one.comparison.task, one.comparison.second, one.verdict, one.sentences)
-        for one in gated
+        Shown(
+            one.comparison.task,
+            one.verdict,
+            [*map(str, findings)],
+            one.comparison.second,
+            lengths_text(shown_of(one)),
+            shares_text(shown_of(one)),
+        )
+        for one, findings in found
     ]
 
 
 def ended(tasks: Sequence[str], why: str) -> list[Shown]:
     """A gate that ended before its verdicts."""
     text = f"The gate ended before its verdict ({why}); whether a run is worse is not known."
-    return [Shown(task, "", ENDED, [text]) for task in tasks]
+    return [Shown(task, _ENDED, [text]) for task in tasks]
 
 
-def junit(tasks: Sequence[Shown], *, fails_undecided: bool) -> bytes:
+def _junit(tasks: Sequence[Shown], fail_if: str) -> bytes:
     """A test for each task, as GitHub, GitLab and Jenkins read it."""
-    problems = _PROBLEMS | ({"undecided": "failure"} if fails_undecided else {})
+    problems = {_ENDED: "error", "undecided": "skipped"}
+    problems |= dict.fromkeys((*FAILING[fail_if], *UNJUDGED), "failure")
     kinds = [problems.get(one.verdict, "") for one in tasks]
     counts = {"tests": len(tasks), "failures": kinds.count("failure")}
     counts |= {"errors": kinds.count("error"), "skipped": kinds.count("skipped")}
@@ -71,20 +145,25 @@ def junit(tasks: Sequence[Shown], *, fails_undecided: bool) -> bytes:
 
 def summary(tasks: Sequence[Shown]) -> str:
     """A table and a paragraph for each task, in Markdown; texts from outside are escaped."""
-    rows = [
-        f"| {markdown_text(one.task)} | **{one.verdict}** | {markdown_text(one.run) or '–'} |"
+    titles = ("task", "compared with the baseline", "model", "right to", "of all rows")
+    rows = [titles, ("---",) * len(titles)] + [
+        (
+            markdown_text(one.task),
+            f"**{one.verdict}**",
+            *(markdown_text(text) or "–" for text in (one.run, one.lengths, one.shares)),
+        )
         for one in tasks
     ]
     said = [
         f"**{markdown_text(one.task)}**: {markdown_text(' '.join(one.sentences))}" for one in tasks
     ]
-    table = ["| task | compared with the baseline | model |", "| --- | --- | --- |", *rows]
+    table = [f"| {' | '.join(row)} |" for row in rows]
     return "\n".join([*table, "", "\n\n".join(said), ""])
 
 
-def document(gated: Sequence[Gated], code: int) -> dict[str, Any]:
+def document(found: Sequence[Found], code: int) -> dict[str, Any]:
     """The verdicts, and each comparison as `bench compare --json` has it."""
-    pairs = [pair for one in gated for pair in pair_documents([one.comparison], one.margin)]
+    pairs = [pair for one, _ in found for pair in pair_documents([one.comparison], one.margin)]
     return {
         "exit_code": code,
         "runs": [
@@ -94,8 +173,8 @@ def document(gated: Sequence[Gated], code: int) -> dict[str, Any]:
                 "verdict": one.verdict,
                 "without_partner": one.without,
                 "samples": one.samples,
-                "comparison": pair | {"findings": [*map(finding_columns, one.findings)]},
+                "comparison": pair | {"findings": [*map(finding_columns, findings)]},
             }
-            for one, pair in zip(gated, pairs, strict=True)
+            for (one, findings), pair in zip(found, pairs, strict=True)
         ],
     }

@@ -38,7 +38,7 @@ gate_app = typer.Typer(rich_markup_mode=None)
         "bench gate baseline.json RUN --ask --max-requests 500",
     ),
 )
-@takes(*JUDGED, "margin", *ASKING, max_connections=None)
+@takes(*JUDGED, "margin", "fail_if", *ASKING, max_connections=None)
 def gate(
     baseline: Annotated[
         Path, typer.Argument(metavar="BASELINE", help="A file that --save has written.")
@@ -48,10 +48,6 @@ def gate(
     save: Annotated[
         bool, typer.Option("--save", help="Write the verdicts of the runs to BASELINE.")
     ] = False,
-    fail_if: Annotated[
-        str | None,
-        typer.Option(metavar="undecided", help="Fail also where it is open what became of a run."),
-    ] = None,
     junit: Annotated[
         Path | None, typer.Option(metavar="FILE", help="JUnit XML to write, a test for each task.")
     ] = None,
@@ -70,12 +66,13 @@ def gate(
     as_json: JsonOption = False,
     **given: Any,
 ) -> None:
-    """Compare runs with a saved baseline on the same samples, and end with an exit code.
+    """Compare runs with a saved baseline, as bench compare does, and end with an exit code.
 
-    Exit codes: 0, no run is worse; 3, a run is worse; 4, a run lacks samples of the baseline, or
-    something else than sight limits it, or, with --fail-if undecided, it is open whether it is
-    worse; 1, a run or the baseline cannot be read; 2, they cannot be compared, or the command line
-    is wrong.
+    Exit codes, also of bench compare --fail-if: 3, a run is what --fail-if names (of a gate, unless
+    it says otherwise: worse); 4, a run cannot be judged, because it lacks samples of the other one,
+    something else than sight limits it, or no area can fall by more than the margin; or it is open
+    what became of it, where --fail-if names that (undecided, not-equivalent); 0, neither; 1, a run
+    or the baseline cannot be read; 2, they cannot be compared, or the command line is wrong.
 
     --save writes the file: the verdict on each sample, without replies. It replaces a baseline of
     the same models and tasks, and no other. Each task of the baseline needs one run, which has the
@@ -87,25 +84,15 @@ def gate(
     and --header again where they were asked with it.
     """
     from eyechart.harness.satellites.gate import command
+    from eyechart.harness.satellites.gate.outputs import Files
 
+    asking = limits_of(given, ask=ask, requests=max_requests, dry_run=dry_run)
+    judging = judging_of(given)
+    if save:
+        raise typer.Exit(command.save(baseline, runs, judging, asks=ask))
+    files = Files(junit, summary)
     raise typer.Exit(
         command.gate(
-            baseline,
-            runs,
-            command.Wanted(
-                save=save,
-                judging=judging_of(given),
-                fail_if=fail_if,
-                junit=junit,
-                summary=summary,
-                as_json=as_json,
-                asking=limits_of(
-                    given,
-                    ask=ask,
-                    requests=max_requests,
-                    dry_run=dry_run,
-                ),
-                is_dry=dry_run,
-            ),
+            baseline, runs, judging, files=files, asking=asking, is_dry=dry_run, as_json=as_json
         )
     )
