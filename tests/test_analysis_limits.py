@@ -201,10 +201,8 @@ def test_only_sight_is_ranked_and_compared(lab: Lab) -> None:
     assert (document["factor"], document["second_is"]) == (None, "undecided")
     ranks = lab.bench("leaderboard", *folders, "-o", lab.out / "board.csv").out
     rows = [[cell.strip() for cell in line.split("|")] for line in ranks.splitlines()]
-    assert [row[1:4] for row in rows if len(row) > 4][1:] == [
-        ["1", "fake/sees", "28"],
-        ["–", "fake/thinks", "> 20"],
-    ]
+    assert ["1", "fake/sees", "28 (20–50)"] in [row[1:4] for row in rows]
+    assert ["–", "fake/thinks", "> 20 (20 to > 100)†"] in [row[1:4] for row in rows]
     note = (
         "It is not known how far fake/thinks sees on lab/ones: all 40 failing replies were cut "
         "off; it sees to at least 20 symbols. Remedy: give"

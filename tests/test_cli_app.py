@@ -73,7 +73,7 @@ class TestComplete:
         """The real provider, by its name; wrong answers are no failure of the command."""
         done = lab.bench_run()
         assert done.code == 0
-        assert "sees to (85 %)" in done.out
+        assert "right to (85 %)" in done.out
         assert "not scored" not in done.out
 
     def test_options_shape_the_run(self, lab: Lab) -> None:
@@ -105,7 +105,7 @@ class TestComplete:
         lab.bench_run("--model", lab.fake(right))
         done = lab.bench_run("--model", lab.fake(right), "--lengths", "9")
         rows = [line.split("|")[1].strip() for line in done.out.splitlines() if "|" in line]
-        assert rows[2:] == ["3", "5", "9", "sees to (85 %)", "95 % interval", "rests on"]
+        assert rows[2:] == ["3", "5", "9", "right to (85 %)", "near (5 %)"]
         assert (lab.the_run() / TABLE).read_text().count("\n") == 7
 
     def test_a_run_that_has_more_than_the_command_asks_is_said_to(self, lab: Lab) -> None:
@@ -117,8 +117,8 @@ class TestComplete:
         assert "accuracy, % |" in smaller.out
         grown = lab.bench_run("--model", lab.fake(right), "--lengths", "5", "--samples", "12")
         assert "has 2 lines of 4 to 12 samples, and this command asks 1 line of 12" in grown.err
-        assert "|              3 | 100 (51–100)   4 | 100 (51–100)   4 |" in grown.out
-        assert "|              5 | 100 (76–100)  12 | 100 (76–100)  12 |" in grown.out
+        assert "|               3 | 100 (51–100)   4 | 100 (51–100)   4 |" in grown.out
+        assert "|               5 | 100 (76–100)  12 | 100 (76–100)  12 |" in grown.out
 
     def test_conditions_that_were_not_asked_are_counted(self, lab: Lab) -> None:
         """And the command that shows them is named."""

@@ -129,7 +129,7 @@ class TestSeveral:
         assert (done.code, done.err) == (0, "")
         cells = cells_of(done.out)
         assert [row[:4] for row in cells[:5]] == [
-            ["", "run", "rank", "sees to (85 %)"],
+            ["", "run", "rank", "right to (85 %)"],
             ["", "", "", "95 % interval"],
             ["A", "scripted/b", "1", "> 16"],
             ["B", "scripted/a", "2", cells[3][3]],
@@ -193,7 +193,7 @@ class TestSeveral:
         done = lab.bench("compare", *folders)
         cells = cells_of(done.out)
         assert cells[0] == ["", "run", "rank", "separator=none", "separator=comma"]
-        assert cells[1][3:] == ["sees to (85 %)"] * 2
+        assert cells[1][3:] == ["right to (85 %)"] * 2
         assert "mean of 2 conditions" in done.out
 
     def test_the_first_is_the_reference(self, lab: Lab) -> None:
@@ -341,7 +341,7 @@ class TestTwo:
             "second",
             "first against second (95 % interval)",
         ]
-        assert cells[6][0] == "sees to (85 %)"
+        assert cells[6][0] == "right to (85 %)"
         assert " times (" in cells[6][3]
         assert cells[7][0] == "area"
         tables = [line for line in done.out.splitlines() if line.startswith(("|", "+"))]
@@ -450,7 +450,7 @@ def test_a_pattern_finds_runs_of_models_with_a_slash(lab: Lab) -> None:
     pattern = f"{lab.out}/runs/**/ones@*"
     done = lab.bench("compare", pattern)
     assert (done.code, "oracle/9 against tiny" in done.out) == (0, True)
-    assert lab.bench("score", pattern).out.count("sees to (85 %)") == 2
+    assert lab.bench("score", pattern).out.count("right to (85 %)") == 2
     for every in (pattern, f"{lab.out}/**"):
         done = lab.bench("leaderboard", every, "-o", lab.folder / "board.csv")
         assert ("board.csv: 4 rows" in done.out, "left out" in done.err) == (True, False)
@@ -458,6 +458,6 @@ def test_a_pattern_finds_runs_of_models_with_a_slash(lab: Lab) -> None:
     (lab.out / "runs/.old").symlink_to("tiny")
     done = lab.bench("report", pattern, "-o", lab.folder / "page.html")
     assert (done.code, "named" in done.err) == (0, False)
-    assert lab.bench("score", f"{lab.out}/runs/.o*/**/ones@*").out.count("sees to (85 %)") == 1
+    assert lab.bench("score", f"{lab.out}/runs/.o*/**/ones@*").out.count("right to (85 %)") == 1
     done = lab.bench("score", f"{lab.out}/runs/**/twos@*")
     done.one_line(1, "no run in", "twos@*", "'bench runs' lists the runs")

@@ -9,7 +9,7 @@ ASKED = ("--lengths", "5,20", "--samples", "3")
 
 def table_of(out: str) -> list[list[str]]:
     """The cells of the last table."""
-    rows = [line for line in out.rpartition("with 95 % interval")[2].splitlines() if "|" in line]
+    rows = [line for line in out.rpartition("with 95 % intervals")[2].splitlines() if "|" in line]
     return [[cell.strip() for cell in row.strip("|").split("|")] for row in rows]
 
 
@@ -18,7 +18,7 @@ def test_several_runs_end_in_one_table(lab: Lab) -> None:
     models = ("--model", "oracle:10,oracle:30")
     done = lab.bench_run("--task", "counting/ones,counting/sum", *models, *ASKED)
     head, *rows = table_of(done.out)
-    assert head == ["task", "model", "condition", "sees to"]
+    assert head == ["task", "model", "condition", "right to (85 %)"]
     assert [row[:3] for row in rows] == [
         ["counting/ones", "oracle/10", "separator=none"],
         ["counting/sum", "oracle/10", "-"],
@@ -47,4 +47,5 @@ def test_what_limits_a_length_is_said_there(lab: Lab) -> None:
     done = lab.bench_run("--task", "counting/sum", *models, *ASKED, "--keep-going")
     oracle, unreadable = (row[-1] for row in table_of(done.out)[1:])
     assert "limited" not in oracle
-    assert unreadable == "not known (< 5 to > 20, limited by form)"
+    assert unreadable == "not known†"
+    assert f"† scripted/{replies}, counting/sum: limited by form" in done.out

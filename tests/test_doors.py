@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from eyechart.harness.analysis.comparison import compare_runs
-from eyechart.harness.analysis.effective_length import NO_SINGLE_THRESHOLD, NOT_KNOWN
+from eyechart.harness.analysis.effective_length import NO_SINGLE_THRESHOLD, NOT_KNOWN, limited_by
 from eyechart.harness.analysis.findings.finding import Finding
 from eyechart.harness.analysis.findings.of_run import findings
 from eyechart.harness.analysis.findings.pair import of_pair
@@ -129,7 +129,7 @@ def check_run(lab: Lab, folder: Path, printed: str) -> None:
             assert (NOT_KNOWN if of_page["sees to"] is None else of_page["sees to"][0]) == said
             assert said in printed
             assert of_page["limited by"] == of_file["limited_by"]
-            assert (of_file["limited_by"] in printed) >= (of_file["limited_by"] not in RANKED)
+            assert limited_by(of_file["limited_by"]) in printed
             assert of_page["tested length"][0] == length_text(of_file, "tested_length")
             assert of_page["single threshold"] == of_file["one_threshold"]
             assert (NO_SINGLE_THRESHOLD in printed) >= (of_file["one_threshold"] == "no")

@@ -309,7 +309,7 @@ def test_a_length_that_is_not_known_is_not_known_in_a_comparison(lab: Lab) -> No
     assert (compared.length.first, compared.length.second) == (None, None)
     assert compare_conditions(run, "separator", ("none", "comma")).length.first is not None
     done = lab.bench("compare", few.folder, "--axis", "separator=none,comma")
-    lines = [line for line in done.out.splitlines() if "sees to (85 %)" in line]
+    lines = [line for line in done.out.splitlines() if "right to (85 %)" in line]
     assert sum(line.count("not known") for line in lines) == 2
 
 

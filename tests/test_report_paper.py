@@ -364,7 +364,7 @@ class TestTables:
         assert seen is not None
         low, high = seen.length_ci
         assert (
-            f"    sees to (85 \\%) & {seen.length} ({low}--{high}) symbols$^{{\\dagger}}$" in text
+            f"    right to (85 \\%) & {seen.length} ({low}--{high}) symbols$^{{\\dagger}}$" in text
         )
         assert r"\par\footnotesize $^{\dagger}$ of 6 rows only" in text
         printed = lab.bench("score", runs["tiny"], "--format", "latex")
@@ -486,7 +486,7 @@ class TestTables:
             )
         rows = run.to_markdown().splitlines()
         assert "| 5 | – | – |" in rows
-        assert any(row.startswith("| sees to (85 %) | not known") for row in rows)
+        assert any(row.startswith("| right to (85 %) | not known†") for row in rows)
 
 
 def _some_reply(request: Request) -> str:

@@ -137,7 +137,7 @@ class TestRun:
         }
         assert str(folder / "leaderboard.csv") in done.out
         assert "fake/a lab/ones: 16 of 16 answered" in done.err
-        chart = done.out.partition("sees to (85 %), with 95 % interval")[2].splitlines()
+        chart = done.out.partition("right to (85 %), with 95 % intervals")[2].splitlines()
         assert [cell.strip() for cell in chart[2].split("|")[1:-1]] == [
             *("task", "condition", "fake/a", "other/b@bf16")
         ]

@@ -38,22 +38,6 @@ def cost_of_reply_at(judged: JudgedCondition, length: int) -> float | None:
     return cost_at(list(zip(lengths[once].tolist(), costs[once].tolist(), strict=True)), length)
 
 
-def cost_texts(
-    conditions: Sequence[JudgedCondition | None], lengths: Sequence[int]
-) -> list[dict[str, str]]:
-    """For each condition the header and the text of the price at each of `lengths`; without those
-    at which no price is known.
-    """
-    found: list[dict[str, str]] = [{} for _ in conditions]
-    for length in lengths:
-        costs = [None if one is None else cost_of_reply_at(one, length) for one in conditions]
-        for of_condition, cost in zip(found, costs, strict=True):
-            if any(one is not None for one in costs):
-                head = f"{MANY_REPLIES:,} replies at {length:,}"
-                of_condition[head] = many_text(cost) or "–"
-    return found
-
-
 def many_text(cost_a_reply: float | None) -> str:
     """Dollars of `MANY_REPLIES` replies, as `$12.94`; empty where unknown."""
     return "" if cost_a_reply is None else dollars_text(MANY_REPLIES * cost_a_reply)

@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
 
-from eyechart.harness.analysis.at_length import at_length
 from eyechart.harness.analysis.curve import threshold_text
 from eyechart.harness.analysis.effective_length import EffectiveLength, length_text
 from eyechart.harness.analysis.interval import Bound, Span, span_text
 
 NOTED = "†"
 """Stands after a length that has a note."""
+
+
+_MOST_NAMED = 8
+
+
+def length_head(threshold: float) -> str:
+    """`right to (85 %)`: the head of effective lengths."""
+    return f"right to ({threshold_text(threshold)})"
 
 
 def length_cell(estimate: EffectiveLength | None) -> str:
@@ -43,30 +50,22 @@ def interval_text(accuracy: float, low: float, high: float) -> str:
 
 def notes(estimates: Mapping[str, EffectiveLength | None]) -> list[str]:
     """See `noted`."""
-    return noted({name: "" if one is None else one.note for name, one in estimates.items()})
+    return noted((name, "" if one is None else one.note) for name, one in estimates.items())
 
 
-def noted(said: Mapping[str, str]) -> list[str]:
-    """The notes on effective lengths, with the names that each is about: `† tiny, comma: of 5 rows
-    only`; without names where all have the same note.
+def noted(said: Iterable[tuple[str, str]]) -> list[str]:
+    """The notes on effective lengths, with the names that each is about, or how many: `† tiny,
+    comma: of 5 rows only`; without names where all have the same note.
     """
     by_note: dict[str, list[str]] = {}
-    for name, note in said.items():
-        if note:
-            by_note.setdefault(note, []).append(name)
-    if len(by_note) == 1 and len(next(iter(by_note.values()))) == len(said):
-        return [f"{NOTED} {note}" for note in by_note]
-    return [f"{NOTED} {'; '.join(names)}: {note}" for note, names in by_note.items()]
-
-
-def at_texts(
-    estimate: EffectiveLength | None, lengths: Sequence[int], threshold: float
-) -> dict[str, str]:
-    """Header -> text: the accuracy at each length, and how probably it reaches the threshold."""
-    texts = {}
-    for length in lengths:
-        found = None if estimate is None else at_length(estimate, length)
-        texts[f"right at {length:,}, %"] = "–" if found is None else found.text
-        likely = f"P(≥ {threshold_text(threshold)} at {length:,})"
-        texts[likely] = "–" if found is None else found.reaches_text
-    return texts
+    for name, note in said:
+        by_note.setdefault(note, []).append(name)
+    if len(by_note) == 1:
+        return [f"{NOTED} {note}" for note in by_note if note]
+    total = sum(map(len, by_note.values()))
+    return [
+        f"{NOTED} {'; '.join(names) if len(names) <= _MOST_NAMED else f'{len(names)} of {total}'}: "
+        f"{note}"
+        for note, names in by_note.items()
+        if note
+    ]

@@ -23,9 +23,10 @@ from eyechart.harness.analysis.curve import SIGNIFICANT
 from eyechart.harness.analysis.family import Ranking, ranks_text
 from eyechart.harness.analysis.further import LengthDifference
 from eyechart.harness.analysis.paired import LineDifference, PairedArea
+from eyechart.harness.analysis.paper_text import length_head
 from eyechart.harness.analysis.signed import points_text
 from eyechart.harness.cli.layout import Column, letters, show_blocks, show_title
-from eyechart.harness.cli.tables import INTERVAL, sees_text
+from eyechart.harness.cli.tables import INTERVAL
 from eyechart.harness.cli.terminal import tell
 from eyechart.harness.spec import varied_axes
 
@@ -78,7 +79,7 @@ def _lengths(comparison: Comparison, compared: ConditionComparison) -> list[Colu
     length = compared.length
     rows = [
         (
-            sees_text(comparison.threshold),
+            length_head(comparison.threshold),
             seen_cell(length.first, length.limits[0]),
             seen_cell(length.second, length.limits[1]),
             factor_cell(length),
@@ -152,7 +153,7 @@ def _ranked(ranking: Ranking) -> Iterator[Column]:
     yield Column(["rank"], [ranks_text(ranking.ranks(place)) for place in range(len(ranking.runs))])
     estimates = [list(ranked.estimates.values()) for ranked in ranking.runs]
     compared = next(iter(ranking.comparisons.values()))
-    sees = sees_text(compared.threshold)
+    sees = length_head(compared.threshold)
     for place, condition in enumerate(ranking.conditions):
         values = [f"{axis}={condition[axis]}" for axis in varied_axes(ranking.conditions)]
         column = [of_run[place] for of_run in estimates]

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from eyechart.harness.analysis.family import is_default
 from eyechart.harness.analysis.judged_run import JudgedRun
+from eyechart.harness.analysis.paper_text import length_cell, length_head, noted
 from eyechart.harness.cli.layout import Column, show_blocks, show_title
-from eyechart.harness.cli.tables import STAR, chart_title, length_text
 from eyechart.harness.cli.terminal import echo, tell
 from eyechart.harness.settings.judging import THRESHOLD
 from eyechart.harness.spec import Condition, varied_label
@@ -25,9 +25,9 @@ class Headline:
     condition: str
     """Its values on the axes that vary in the run; `-` if none does."""
     seen: str
-    """See `length_text`."""
-    is_certified: bool
-    """Whether the curve has no single threshold."""
+    """See `length_cell`."""
+    note: str
+    """The note on it; mostly empty."""
 
 
 def headline(run: JudgedRun, conditions: Collection[Condition]) -> Headline:
@@ -40,8 +40,8 @@ def headline(run: JudgedRun, conditions: Collection[Condition]) -> Headline:
         run.manifest.task,
         run.manifest.model,
         label or "-",
-        length_text(estimate or None),
-        bool(estimate and not estimate.one_threshold),
+        length_cell(estimate or None),
+        estimate.note if estimate else "",
     )
 
 
@@ -53,9 +53,9 @@ def print_headlines(headlines: Sequence[Headline]) -> None:
         Column([name], [getattr(one, name) for one in headlines], "left")
         for name in ("task", "model", "condition")
     ]
-    seen = Column(["sees to"], [one.seen for one in headlines], "left")
-    show_title([chart_title(THRESHOLD)])
+    seen = Column([length_head(THRESHOLD)], [one.seen for one in headlines], "left")
+    show_title([f"{len(headlines)} runs, with 95 % intervals"])
     show_blocks(columns, [seen])
-    if any(one.is_certified for one in headlines):
-        tell(STAR)
+    for note in noted((f"{one.model}, {one.task}", one.note) for one in headlines):
+        tell(note)
     echo("")

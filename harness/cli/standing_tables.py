@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 from eyechart.harness.analysis.findings.finding import of_several
 from eyechart.harness.analysis.findings.ranks import of_standing
+from eyechart.harness.analysis.paper_text import length_cell, length_head, noted
 from eyechart.harness.cli.findings import tell_findings
 from eyechart.harness.cli.layout import Column, show_blocks, show_title
-from eyechart.harness.cli.tables import STAR, chart_title, length_text
 from eyechart.harness.cli.terminal import echo, tell
 from eyechart.harness.report.rank_table import KEYS, rank_tables
 from eyechart.harness.report.section import Section
@@ -63,13 +63,17 @@ def print_chart(of_tasks: Sequence[Section]) -> None:
     columns = [
         Column(
             [model],
-            [length_text(section.estimates.get((model, of.label))) for section, of in rows],
+            [length_cell(section.estimates.get((model, of.label))) for section, of in rows],
             "left",
         )
         for model in models
     ]
-    show_title([chart_title(of_tasks[0].threshold)])
+    show_title([f"{length_head(of_tasks[0].threshold)}, with 95 % intervals"])
     show_blocks(keys, columns)
-    if any(not one.one_threshold for section in of_tasks for one in section.estimates.values()):
-        tell(STAR)
+    for note in noted(
+        (", ".join((section.name, *of)), one.note)
+        for section in of_tasks
+        for of, one in section.estimates.items()
+    ):
+        tell(note)
     echo("")

@@ -10,17 +10,9 @@ from rich.text import Text
 
 from eyechart.harness.analysis.banded import Shown, is_banded, shown_lines
 from eyechart.harness.analysis.capacity import STATISTIC, capacity
-from eyechart.harness.analysis.cost_at import cost_texts
-from eyechart.harness.analysis.curve import threshold_text
-from eyechart.harness.analysis.effective_length import (
-    NO_SINGLE_THRESHOLD,
-    EffectiveLength,
-    limited_by,
-)
-from eyechart.harness.analysis.interval import span_text
 from eyechart.harness.analysis.judged_run import JudgedCondition, JudgedRun
 from eyechart.harness.analysis.overall import overall
-from eyechart.harness.analysis.paper_text import at_texts, interval_text
+from eyechart.harness.analysis.paper_text import interval_text, noted
 from eyechart.harness.analysis.results import TABLE
 from eyechart.harness.analysis.tokens_of_row import differ
 from eyechart.harness.cli.layout import (
@@ -34,9 +26,11 @@ from eyechart.harness.cli.layout import (
     table,
 )
 from eyechart.harness.cli.terminal import show, tell
+from eyechart.harness.report.rank_table import Column as Measured
+from eyechart.harness.report.rank_table import RankLine, columns_of, line_of
 from eyechart.harness.score.outcomes import NOT_SCORED, UNANSWERED, Outcome
 from eyechart.harness.settings.judging import THRESHOLD
-from eyechart.harness.spec import Condition, Line, varied_axes
+from eyechart.harness.spec import Condition, Line, varied_axes, varied_label
 from eyechart.harness.spec.unit import singular
 
 if TYPE_CHECKING:
@@ -48,7 +42,6 @@ ACCURACY = "accuracy, %"
 _SCORED = "n"
 """The header of the number of scored samples, beside an accuracy."""
 INTERVAL = "95 % interval"
-STAR = f"*: {NO_SINGLE_THRESHOLD}, so the length is what the lines certify."
 _MOST_BLOCKS = 4
 """Most blocks of accuracies under letters that a reader can follow."""
 
@@ -89,13 +82,17 @@ def print_table(
         return
     by_line = shown_lines(judged)
     lines = sorted({line for of_part in by_line for line in of_part})
-    shown = _shown(judged, by_line, threshold, at)
+    measured = [line_of(part, threshold, at, RankLine()) for part in judged]
+    shown = _shown(judged, by_line, columns_of(measured, threshold, at))
     show_title(_title(run, judged))
     if not (_show_columns(shown, lines) or _show_letters(shown, lines, threshold)):
         tell(
             f"{len(shown)} conditions, the longest effective length first; the accuracies on each "
             f"line are in {run.folder / TABLE}"
         )
+    labels = [varied_label(part.condition, [one.condition for one in judged]) for part in judged]
+    for note in noted(zip(labels, (line.note for line in measured), strict=True)):
+        tell(note)
     if any(map(is_banded, judged)):
         tell(
             "Few rows have the same length, so lengths are shown in bands of half an octave; "
@@ -124,25 +121,6 @@ def print_groups(run: JudgedRun, groups: pd.DataFrame) -> None:
     show_blocks(keys, measured)
 
 
-def sees_text(threshold: float) -> str:
-    """`sees to (85 %)`, `sees to (85 %), tokens`: the name of an effective length."""
-    return f"sees to ({threshold_text(threshold)})"
-
-
-def chart_title(threshold: float) -> str:
-    """The line above a table of `length_text`."""
-    return f"{sees_text(threshold)}, with {INTERVAL}"
-
-
-def length_text(estimate: EffectiveLength | None) -> str:
-    """`24 (10 to 40)`, with what limits the length and a star, see `STAR`; `–` for none."""
-    if estimate is None:
-        return "–"
-    inside = filter(None, (span_text(estimate.length_ci), limited_by(estimate.limit.by)))
-    star = "" if estimate.one_threshold else " *"
-    return f"{estimate.length_text} ({', '.join(inside)}){star}"
-
-
 def accuracy_text(cell: Mapping[Any, Any]) -> Text:
     """The accuracy of a cell in percent with its interval; a dash if no prompt had room in the
     window, or nothing was scored.
@@ -164,32 +142,22 @@ def _title(run: JudgedRun, judged: Sequence[JudgedCondition]) -> list[str]:
 def _shown(
     judged: Sequence[JudgedCondition],
     by_line: Sequence[Mapping[Line, Shown]],
-    threshold: float,
-    at: Sequence[int],
+    measured: Sequence[Measured],
 ) -> list[_Shown]:
     varied = varied_axes([part.condition for part in judged])
     unanswered = [name for name in UNANSWERED if any(part.cells[name].any() for part in judged)]
     any_missing = any(part.cells[list(NOT_SCORED)].any(axis=None) for part in judged)
     adaptive = [part.adaptive for part in judged]
-    estimates = [part.effective_length(threshold) for part in judged]
     costs = [part.cost for part in judged]
     days = sorted({cost.of_day for cost in costs if cost is not None})
-    some_uneven = any(estimate and not estimate.one_threshold for estimate in estimates)
-    some_limited = any(estimate and not estimate.limit.is_ranked for estimate in estimates)
-    some_few = any(estimate and estimate.few for estimate in estimates)
     lines = sorted({line for of_part in by_line for line in of_part})
     header, accuracies = _accuracies(by_line, lines)
     shown = []
     tokens = _tokens(judged)
-    prices = cost_texts(judged, at)
-    for part, estimate, cost, price, of_part, of_tokens in zip(
-        judged, estimates, costs, prices, accuracies, tokens, strict=True
+    for place, (part, cost, of_part, of_tokens) in enumerate(
+        zip(judged, costs, accuracies, tokens, strict=True)
     ):
-        summary: dict[str, CellText] = {
-            sees_text(threshold): "–" if estimate is None else estimate.length_text,
-            INTERVAL: Text("" if estimate is None else span_text(estimate.length_ci), "dim"),
-        }
-        summary |= at_texts(estimate, at, threshold) | price
+        summary: dict[str, CellText] = {column.head: column.cells[place] for column in measured}
         if len(lines) > 1 and part.run.has_given_rows:  # others have the same total
             total = overall(part)
             summary["overall, %"] = (
@@ -199,15 +167,6 @@ def _shown(
         if STATISTIC in part.run.spec.statistics:
             found = capacity(part)
             summary[STATISTIC] = "–" if found is None else str(found.length)
-        if some_limited:
-            is_limited = estimate is not None and not estimate.limit.is_ranked
-            summary["limited by"] = estimate.limit.by if estimate and is_limited else ""
-        if some_uneven:
-            uneven = estimate is not None and not estimate.one_threshold
-            summary[NO_SINGLE_THRESHOLD] = "yes" if uneven else ""
-        if some_few:
-            few = estimate.few if estimate else ""
-            summary["rests on"] = few.removeprefix("of ")
         for day in days:
             summary[f"cost, prices of {day}"] = "–" if cost is None else str(cost)
         summary |= {name: _count(part.cells[[name]]) for name in unanswered}

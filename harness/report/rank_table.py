@@ -11,7 +11,8 @@ from eyechart.harness.analysis.at_length import AtLength, at_length, probability
 from eyechart.harness.analysis.cost_at import cost_of_reply_at, many_text
 from eyechart.harness.analysis.curve import threshold_text
 from eyechart.harness.analysis.interval import Bound, Span
-from eyechart.harness.analysis.paper_text import NOTED, noted, reached_text
+from eyechart.harness.analysis.judged_run import JudgedCondition
+from eyechart.harness.analysis.paper_text import NOTED, length_head, noted, reached_text
 from eyechart.harness.analysis.resolution import SHARE
 from eyechart.harness.analysis.standing import Place
 from eyechart.harness.report.scale import Scale
@@ -34,7 +35,7 @@ class Reached(NamedTuple):
 class RankLine:
     """One model of a ranking; empty values are not known, or of another table."""
 
-    model: str
+    model: str = ""
     task: str = ""
     """Its task, in a table of tasks with one model each."""
     unit: str = ""
@@ -66,7 +67,7 @@ class RankLine:
     @property
     def name(self) -> str:
         """`tiny, adaptive`."""
-        return ", ".join((self.model, *self.marks))
+        return ", ".join(filter(None, (self.model, *self.marks)))
 
     @property
     def known(self) -> str:
@@ -126,7 +127,7 @@ def columns_of(lines: Sequence[RankLine], threshold: float, at: Sequence[int]) -
         Column("unit", "unit", units if len(set(units)) > 1 else [""] * len(lines)),
         Column(
             "length",
-            f"right to ({share})",
+            length_head(threshold),
             [line.length_text for line in lines],
             f"the length up to which a model is right in at least {share} of its replies, by the "
             "fitted curve, with a 95 % interval. < and > (an open mark) are bounds beyond the "
@@ -235,7 +236,7 @@ class RankTable:
     @property
     def notes(self) -> list[str]:
         """What the signs behind lengths mean."""
-        return noted({line.task or line.model: line.note for line in self.lines})
+        return noted((line.task or line.model, line.note) for line in self.lines)
 
     @property
     def is_of_tasks(self) -> bool:
@@ -279,7 +280,7 @@ def rank_tables(of_tasks: Sequence[Section], at: Sequence[int] = ()) -> list[Ran
     alone, tables = [], []
     for section in of_tasks:
         standing = section.standing
-        lines = [_line(place, at) for place in standing.places]
+        lines = [_line(place, section.threshold, at) for place in standing.places]
         if len(lines) == 1:
             condition = "" if standing.default else section.of_standing
             task = ", ".join(filter(None, (section.name, condition)))
@@ -300,22 +301,29 @@ def rank_tables(of_tasks: Sequence[Section], at: Sequence[int] = ()) -> list[Ran
     return tables
 
 
-def _line(place: Place, at: Sequence[int]) -> RankLine:
-    """What all tables say of a model."""
-    estimate, judged = place.estimate, place.run.conditions.get(place.condition)
-    costs = {} if judged is None else {one: cost_of_reply_at(judged, one) for one in at}
-    if not any(costs.values()) and judged is not None and judged.cost is not None:
-        costs = {0: judged.cost.a_reply}
-    near = judged and estimate and judged.near_length(estimate.threshold)
-    apart = judged.order.apart if judged and judged.order else None
+def _line(place: Place, threshold: float, at: Sequence[int]) -> RankLine:
     marks = {"adaptive": place.adaptive, RECORDED: place.run.manifest.recorded is not None}
-    return RankLine(
-        model=place.name,
-        marks=[mark for mark, is_so in marks.items() if is_so],
-        length=None if estimate is None else Reached(estimate.length, estimate.length_ci),
+    of_model = RankLine(model=place.name, marks=[mark for mark, is_so in marks.items() if is_so])
+    return line_of(place.run.conditions.get(place.condition), threshold, at, of_model)
+
+
+def line_of(
+    judged: JudgedCondition | None, threshold: float, at: Sequence[int], of: RankLine
+) -> RankLine:
+    """The line `of` a model with what its replies under a condition say."""
+    estimate = judged.effective_length(threshold) if judged else None
+    if judged is None or estimate is None:
+        return replace(of, note="no scored sample")
+    near, apart = judged.near_length(threshold), judged.order and judged.order.apart
+    costs = {one: cost_of_reply_at(judged, one) for one in at}
+    if not any(costs.values()) and judged.cost is not None:
+        costs = {0: judged.cost.a_reply}
+    return replace(
+        of,
+        length=Reached(estimate.length, estimate.length_ci),
         near=Reached(near.length, near.length_ci) if near and near.length else None,
         apart=Reached(apart.length, apart.length_ci) if apart and apart.length else None,
-        note="no scored sample" if estimate is None else estimate.note,
-        right_at={} if estimate is None else {one: at_length(estimate, one) for one in at},
+        note=estimate.note,
+        right_at={one: at_length(estimate, one) for one in at},
         costs={length: cost for length, cost in costs.items() if cost is not None},
     )

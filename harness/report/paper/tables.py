@@ -29,6 +29,7 @@ from eyechart.harness.analysis.paper_text import (
     NOTED,
     interval_text,
     length_cell,
+    length_head,
     notes,
 )
 from eyechart.harness.report.rank_table import rank_tables
@@ -163,7 +164,7 @@ def comparison_tables(comparison: Comparison, margin: float) -> Iterator[PaperTa
             for row, p in compared.lines
         ]
         length = compared.length
-        seen = f"sees to ({threshold_text(comparison.threshold)})"
+        seen = length_head(comparison.threshold)
         ends = [(seen, *map(length_cell, compared.estimates), factor_cell(length), "")]
         ends += [(*row, "") for row in area_rows(compared.area)]
         yield PaperTable(
@@ -241,7 +242,7 @@ def _accuracies(
     axes = varied_axes([part.condition for part in judged])
     headers = [", ".join(part.condition[axis] for axis in axes) or "accuracy, %" for part in judged]
     unit = partial(_with_unit, unit=section.unit)
-    seen = (f"sees to ({threshold_text(section.threshold)})", *map(unit, estimates))
+    seen = (length_head(section.threshold), *map(unit, estimates))
     of_axes = f" by {', '.join(axes)}" if axes else ""
     return PaperTable(
         f"Accuracy in % of {details.name} on {section.name}{of_axes}, and its effective length, "
