@@ -140,7 +140,7 @@ def _of_writing() -> str:
         least, most = min(of.values(), key=_length), max(of.values(), key=_length)
         names = ["{item}, {delimiter}".format_map(row) for row in (least, most)]
         told.append(
-            f"{model} sees to {_text(least)} ({names[0]}) and to {_text(most)} ({names[1]})"
+            f"{model} counts to {_text(least)} ({names[0]}) and to {_text(most)} ({names[1]})"
         )
     return (
         "It changes with the writing of the row. Under eleven writings (item, delimiter) "
@@ -236,7 +236,7 @@ def _of_letters(rows: Sequence[Row], recorded: Sequence[Row]) -> str:
     )
     share = float(theirs[f"{ACCURACY_AT}25"])
     return (
-        f"It says little of counting among other items. {_BOTH} sees to {_text(mine)} equal "
+        f"It says little of counting among other items. {_BOTH} counts to {_text(mine)} equal "
         "items, and to count one letter in random strings of a and b of 20 to 30 letters, written "
         f"with comma and space, it was right in {100 * share:.0f} % (Zhang et al. 2024, with "
         "another prompt and in another year). To know how a model does on your own list, ask it "

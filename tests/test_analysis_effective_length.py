@@ -174,7 +174,7 @@ class TestNoSingleThreshold:
 
     def test_a_bad_start_is_not_known(self) -> None:
         """A model that is half right at the first lines and all right at longer ones has no known
-        length. It would be false to say that it sees to less than 5.
+        length. It would be false to say that it is right to less than 5.
         """
         found = effective_length(shares(50, 50, 100, 100, 100, 100, 100))
         assert (found.length, found.one_threshold, found.dips) == (None, False, ((5, 10),))

@@ -255,8 +255,8 @@ class TestSentence:
     def test_one_condition(self, lab: Lab) -> None:
         """Its length with the interval."""
         said = headline(run(lab, "a", sees_to(4)))
-        assert said.startswith("scripted/a sees to ")
-        assert said.endswith(") on lab/ones.")
+        assert said.startswith("scripted/a counts exactly to ")
+        assert ") on lab/ones" in said
         assert " symbols (95 % interval " in said
 
     @pytest.mark.parametrize(
@@ -272,18 +272,32 @@ class TestSentence:
     ) -> None:
         """`less than 2 (at most 5)` would read as a contradiction."""
         said = headline(run(lab, "a", script, lengths=[2, 4, 8], samples=6))
-        assert re.match(f"scripted/a sees to {beyond}", said), said
-        assert said.endswith(", of 6 rows only) on lab/ones.")
+        assert re.match(f"scripted/a counts exactly to {beyond}", said), said
+        assert ", of 6 rows only) on lab/ones" in said
+
+    def test_answers_that_count_have_three_lengths(self, lab: Lab) -> None:
+        """As far as they say more than the exact one."""
+
+        def near(request: Request) -> str:
+            number = int(right(request).rpartition(" ")[2])
+            return f"Final answer: {number + (number > 30)}"  # one too many, and in order
+
+        said = headline(run(lab, "a", near, lengths=[10, 20, 40, 80], samples=12))
+        beyond = r"beyond the longest asked \(at least \d+\)"
+        assert re.fullmatch(
+            r"scripted/a counts exactly to \d+ symbols \(95 % interval .*\) on lab/ones, "
+            rf"within 5 % {beyond}, and tells rows that differ by a fifth apart {beyond}\.",
+            said,
+        )
 
     def test_the_default_is_the_headline(self, lab: Lab) -> None:
         """The longest of several is only the longest seen, and is compared with the others."""
         separators = ("none", "space", "comma")
         said = headline(run(lab, "a", sees_to(2, "none"), separators=separators))
-        assert said.startswith("scripted/a sees to ")
+        assert said.startswith("scripted/a counts exactly to ")
         assert (
-            " on lab/ones with separator=none, the default; the longest length seen under 3 "
-            "conditions is more than 16 symbols, with separator=space, and as long with "
-            "separator=comma; that is further than"
+            "; the longest length seen under 3 conditions is more than 16 symbols, with "
+            "separator=space, and as long with separator=comma; that is further than"
         ) in said
         assert "further than with 1 of the 2 other conditions" in said
         assert said.endswith("(same rows, Holm's correction for 3 pairs).")
@@ -304,7 +318,7 @@ class TestSentence:
             "The longest length seen under 2 conditions by scripted/a on lab/ones is "
         )
         said = headline(run(lab, "b", sees_to(4), separators=("space", "comma")))
-        assert said.startswith("scripted/b sees to ")
+        assert said.startswith("scripted/b counts exactly to ")
         assert " on lab/ones with separator=space, and as far with separator=comma; no" in said
 
     def test_no_difference(self, lab: Lab) -> None:
@@ -325,13 +339,14 @@ class TestSentence:
     def test_all_beyond_the_longest_line(self, lab: Lab) -> None:
         """Nothing is the longest."""
         said = headline(run(lab, "a", right, separators=("none", "comma")))
-        assert said == "scripted/a sees to more than 16 symbols on lab/ones under both conditions."
+        assert said.startswith("scripted/a counts exactly to more than 16 symbols on lab/ones")
+        assert said.endswith(" under both conditions.")
 
     def test_conditions_that_are_not_shown_do_not_count(self, lab: Lab) -> None:
         """The sentence is about those above it."""
         judged = run(lab, "a", sees_to(2, "none"), separators=("none", "comma"))
         (none, _) = judged.conditions
-        assert headline(judged, conditions=[none]).startswith("scripted/a sees to ")
+        assert headline(judged, conditions=[none]).startswith("scripted/a counts exactly to ")
 
     def test_controls_are_left_out(self, lab: Lab) -> None:
         """A row without an odd symbol shows nothing."""
@@ -340,8 +355,8 @@ class TestSentence:
         assert done.code == 0
         said = headline(read_run(lab.the_run()))
         assert said == (
-            "fake/model sees to less than 10 symbols (of 4 rows only) on copying/first_last under "
-            "both conditions (controls are left out)."
+            "fake/model copies exactly to less than 10 symbols (of 4 rows only) on "
+            "copying/first_last under both conditions (controls are left out)."
         )
 
         def first_only(request: Request) -> str:

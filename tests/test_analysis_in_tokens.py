@@ -60,7 +60,7 @@ class TestColumns:
             for end in ("", "_ci_low", "_ci_high"):
                 length = float(row[f"effective_length{end}"])
                 assert float(row[f"effective_length_tokens{end}"]) == pytest.approx(tokens * length)
-            assert of_page["sees to, tokens"][1] == float(row["effective_length_tokens"])
+            assert of_page["right to, tokens"][1] == float(row["effective_length_tokens"])
         assert [float(row["row_tokens"]) for row in rows(run.folder / "table.csv")] == [
             *(2, 4, 8, 16, 32),
             *(4, 8, 16, 32, 64),
@@ -114,7 +114,7 @@ class TestColumns:
         write_results(run)
         for row in rows(run.folder / "effective_length.csv"):
             assert {value for name, value in row.items() if "token" in name} == {""}
-        assert "sees to, tokens" not in shown(run)[0]
+        assert "right to, tokens" not in shown(run)[0]
         (first, _) = run.conditions.values()
         assert length_in_tokens(first, THRESHOLD) is None
         assert set(token_columns(first, THRESHOLD).values()) == {None, ""}

@@ -136,7 +136,7 @@ def test_where_longer_rows_fail_by_sight_an_upper_bound_is_known(lab: Lab) -> No
     assert (low.sign, high.sign) == ("=", "=")
     assert 10 <= low.length <= 20
     assert 50 <= high.length <= 100
-    bounds = f"it sees to at least {low} symbols and to at most {high} symbols."
+    bounds = f"it is right to at least {low} symbols and to at most {high} symbols."
     assert headline(run).endswith(bounds)
 
 
@@ -160,7 +160,7 @@ def test_what_limits_each_of_many_models(lab: Lab, name: str) -> None:
 
 def test_the_fact_has_numbers(lab: Lab) -> None:
     """How many failed for which cause, and what is known all the same."""
-    assert "all 40 failing replies were cut off; it sees to at least 20 symbols" in " ".join(
+    assert "all 40 failing replies were cut off; it is right to at least 20 symbols" in " ".join(
         ask(lab, beyond(20, CUT_IN_THOUGHT)).split()
     )
 
@@ -177,7 +177,8 @@ def test_no_reply_to_longer_rows_is_no_sight(lab: Lab) -> None:
     asked = ("--lengths", "5,10,20,50,100", "--samples", "10", "--axis", "separator=comma")
     done = lab.bench_run("--model", lab.fake(reply), *asked)
     assert done.code == 1
-    assert "20 of the longer rows got no reply; it sees to at least" in " ".join(done.out.split())
+    note = "20 of the longer rows got no reply; it is right to at least"
+    assert note in " ".join(done.out.split())
     (judged,) = read_run(lab.the_run()).conditions.values()
     found = judged.effective_length(THRESHOLD)
     assert found is not None
@@ -205,7 +206,7 @@ def test_only_sight_is_ranked_and_compared(lab: Lab) -> None:
     assert ["–", "fake/thinks", "> 20 (20 to > 100)†"] in [row[1:4] for row in rows]
     note = (
         "It is not known how far fake/thinks sees on lab/ones: all 40 failing replies were cut "
-        "off; it sees to at least 20 symbols. Remedy: give"
+        "off; it is right to at least 20 symbols. Remedy: give"
     )
     assert note in " ".join(ranks.split())
     page = (lab.out / "board.html").read_text()

@@ -162,7 +162,7 @@ def test_a_pipe_without_a_width_gets_eighty_columns(lab: Lab) -> None:
     """And sentences as one line each, so that they can be searched."""
     out = of_eight(lab)
     assert max(map(cell_len, rows_of(out))) <= 80
-    (said,) = (line for line in out.splitlines() if line.startswith("fake/model sees to"))
+    (said,) = (line for line in out.splitlines() if line.startswith("fake/model counts exactly to"))
     assert "more than 500 symbols (" in said
     assert said.endswith(" rows only) on lab/ones under all 8 conditions.")
 
@@ -220,7 +220,7 @@ def test_keys_that_are_too_wide_stand_below_each_other(
     """Under letters for the rows; a column that is too wide for any table changes nothing."""
     monkeypatch.setenv("COLUMNS", "80")
     keys = [Column([name], [name * 35, ""], "left") for name in "kl"]
-    show_blocks(keys, [Column(["sees to"], ["20 (10 to > 20)", "-"])])
+    show_blocks(keys, [Column(["right to"], ["20 (10 to > 20)", "-"])])
     rows = rows_of(capsys.readouterr().out)
     assert max(map(cell_len, rows)) <= 80
     assert [row[:3] for row in rows if row[2] in "AB"] == ["| A", "| B"] * 2

@@ -56,7 +56,7 @@ def test_the_task_is_sound_and_runs(lab: Lab, here: Path) -> None:
     ran = lab.bench(*run.removeprefix("next: bench ").split(), "--lengths", "5,10")
     assert ran.code == 0
     assert "mine/marks  tiny" in ran.out
-    assert "sees to" in ran.out
+    assert "right to" in ran.out
 
 
 def test_its_rows_are_nested_under_every_condition(lab: Lab, here: Path) -> None:

@@ -126,7 +126,7 @@ def check_run(lab: Lab, folder: Path, printed: str) -> None:
         assert of_page["area"] == near(number(of_file["area"]))
         if of_file["area"]:
             said = length_text(of_file, "effective_length")
-            assert (NOT_KNOWN if of_page["sees to"] is None else of_page["sees to"][0]) == said
+            assert (NOT_KNOWN if of_page["right to"] is None else of_page["right to"][0]) == said
             assert said in printed
             assert of_page["limited by"] == of_file["limited_by"]
             assert limited_by(of_file["limited_by"]) in printed

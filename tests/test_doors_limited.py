@@ -73,9 +73,10 @@ def test_the_headline_of_a_run_is_the_same_at_every_door(lab: Lab) -> None:
     folder = limited(lab, "some", {"none": (8, WRONG), "comma": (4, CUT)})
     text = headline(read_run(folder))
     assert re.fullmatch(
-        r"scripted/some sees to \d+ symbols \(95 % interval \d+ to \d+\) on lab/ones with "
-        r"separator=none\. It is not known how far scripted/some sees on lab/ones with "
-        r"separator=comma: all 60 failing replies were cut off; it sees to at least 4 symbols\.",
+        r"scripted/some counts exactly to \d+ symbols \(95 % interval \d+ to \d+\) on lab/ones "
+        r"with separator=none, .*\. It is not known how far scripted/some sees on lab/ones with "
+        r"separator=comma: all 60 failing replies were cut off; it is right to at least 4 "
+        r"symbols\.",
         text,
     )
     assert text in one_line(lab.bench("score", folder).out)
@@ -98,14 +99,14 @@ def test_conditions_with_one_cause_are_one_fact(lab: Lab) -> None:
     )
     assert both == (
         "It is not known how far scripted/both sees on lab/ones: all 100 failing replies were "
-        "cut off; it sees to at least 4 to 8 symbols."
+        "cut off; it is right to at least 4 to 8 symbols."
     )
     other = headline(
         read_run(limited(lab, "other", {"none": (8, CUT), "comma": (0, RefusedError("no"))})),
     )
     assert other == (
         "It is not known how far scripted/other sees on lab/ones with separator=none: all 40 "
-        "failing replies were cut off; it sees to at least 8 symbols; with "
+        "failing replies were cut off; it is right to at least 8 symbols; with "
         "separator=comma: all 100 failing replies were refused."
     )
 
@@ -123,8 +124,8 @@ def test_several_causes_are_said_in_words(lab: Lab) -> None:
     labels = [f"separator={number}" for number in range(5)]
     estimates: dict[str, EffectiveLength | None] = dict.fromkeys(labels[:4], mixed)
     assert where_not_known(estimates, "symbols", 6) == (
-        " under 4 conditions: 80 of 120 failing replies were not readable, 40 cut off; it sees to "
-        "at least 2 symbols"
+        " under 4 conditions: 80 of 120 failing replies were not readable, 40 cut off; it is "
+        "right to at least 2 symbols"
     )
     assert where_not_known({**estimates, labels[4]: None}, "symbols", 6).endswith(
         "; with separator=4: no sample is scored"
@@ -140,12 +141,12 @@ def test_replies_up_to_different_lengths_are_not_counted_together(lab: Lab) -> N
     estimates = {f"hint={limit.up_to}": of_limit(lab, limit) for limit in limits}
     two: dict[str, EffectiveLength | None] = dict(list(estimates.items())[:2])
     assert where_not_known(two, "symbols", 5) == (
-        " with hint=20: 10 of 30 failing replies up to length 20 were cut off; it sees to at "
+        " with hint=20: 10 of 30 failing replies up to length 20 were cut off; it is right to at "
         "least 2 symbols; with hint=40: 10 of 50 failing replies up to length 40 were cut "
-        "off; it sees to at least 2 symbols"
+        "off; it is right to at least 2 symbols"
     )
     assert where_not_known({**estimates}, "symbols", 4) == (
-        ": failing replies were cut off; it sees to at least 2 symbols"
+        ": failing replies were cut off; it is right to at least 2 symbols"
     )
 
 
@@ -206,7 +207,7 @@ def test_a_run_is_not_ranked_on_a_part_of_its_conditions(lab: Lab) -> None:
     unknown = said(of_ranking(ranking, 0.05), "not known")
     assert unknown == (
         "It is not known how far scripted/part sees on lab/ones with separator=comma: all 80 "
-        "failing replies were cut off; it sees to at least 2 symbols."
+        "failing replies were cut off; it is right to at least 2 symbols."
     )
     alone = compare_runs(read_run(folders[2]), read_run(folders[1])).length.p
     assert [one.length.p for one in ranking.comparisons.values()] == [alone, None, None]
@@ -260,8 +261,8 @@ def test_of_runs_that_are_all_limited_each_has_its_own_fact(lab: Lab) -> None:
     assert ranks(ranking) == ("None of the 3 runs has a known effective length on lab/ones.")
     found = [one for one in of_ranking(ranking, 0.05) if one.kind == "not known"]
     assert [one.sentence.partition(": ")[2] for one in found] == [
-        "all 60 failing replies were cut off; it sees to at least 4 symbols.",
-        "all 40 failing replies were not readable; it sees to at least 8 symbols.",
+        "all 60 failing replies were cut off; it is right to at least 4 symbols.",
+        "all 40 failing replies were not readable; it is right to at least 8 symbols.",
         "all 100 failing replies were refused.",
     ]
 
@@ -285,7 +286,7 @@ def test_a_leaderboard_of_one_limited_run_says_why(lab: Lab) -> None:
     done = lab.bench("leaderboard", folder, "-o", lab.out / "board.csv")
     note = (
         "It is not known how far scripted/thinks sees on lab/ones: all 60 failing replies were cut "
-        "off; it sees to at least 4 symbols. Remedy: give replies more tokens with --max-tokens"
+        "off; it is right to at least 4 symbols. Remedy: give replies more tokens with --max-tokens"
     )
     assert note in one_line(done.out)
     assert note in (lab.out / "board.html").read_text()

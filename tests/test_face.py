@@ -296,7 +296,7 @@ class TestResult:
         assert {row["condition"] for row in rows} == {"separator=none", "separator=comma"}
         seen = {label: estimate for label, estimate in run.effective_length.items() if estimate}
         assert len(seen) == 2
-        assert {row["condition"]: row["sees_to"] for row in rows if "sees_to" in row} == {
+        assert {row["condition"]: row["right_to"] for row in rows if "right_to" in row} == {
             label: str(estimate) for label, estimate in seen.items()
         }
         one = ask(lengths=[4], seed=2, axes={"separator": "none"}).plot().to_dict()
@@ -316,7 +316,7 @@ class TestResult:
         run = ask(lengths=[3])
         shown = run._repr_html_()
         assert "<td>100%</td>" in shown
-        assert "sees to" in shown
+        assert "right to" in shown
         assert "not scored" not in shown
         run.judged.manifest.model = "<script>"
         assert "<script>" not in run._repr_html_()

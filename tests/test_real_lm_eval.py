@@ -204,7 +204,7 @@ class TestProvider:
         alone = bench(ours, *SMALL, *way, "--model", "tiny")
         done = bench(theirs, *SMALL, *way, *HF)
         assert_same(answers(ours), answers(theirs))
-        of_tables = ("|", "+", "counting/", "copying/", "sees to ", "  ", "/")
+        of_tables = ("|", "+", "counting/", "copying/", "†", "  ", "/")
         findings = ("lm-eval/hf/", "The longest", "It is not known ", "Tokens a symbol ")
         ours_begin = (*of_tables, *findings, "next: bench ")
         assert all(line.startswith(ours_begin) for line in done.out.splitlines() if line)

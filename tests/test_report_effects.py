@@ -316,10 +316,10 @@ def test_an_adaptive_run_has_no_area(lab: Lab) -> None:
     sights = tables["lab-ones-effective-length"]
     rows = [dict(zip(sights["columns"], row, strict=True)) for row in sights["rows"]]
     assert [(row["adaptive"], row["area"]) for row in rows] == [("yes", None), ("yes", None)]
-    assert all(row["sees to"][0] == "> 5" for row in rows)
+    assert all(row["right to"][0] == "> 5" for row in rows)
     pairs = tables["lab-ones-differences"]
     lengths = [row[pairs["columns"].index("length")][0] for row in pairs["rows"]]
-    assert lengths[0] == "all (sees to, octaves)"
+    assert lengths[0] == "all (right to, octaves)"
     assert "all (area)" not in lengths
     said = "No change of separator shows a difference in how far fake/model sees."
     assert said_of(lab.the_run()) == said

@@ -397,7 +397,7 @@ def test_tables_have_the_numbers_of_the_csv(lab: Lab) -> None:
     at = cells["columns"].index("accuracy")
     assert [row[at] for row in cells["rows"]] == run.cells["accuracy"].tolist()
     sights = tables["lab-ones-effective-length"]
-    at = sights["columns"].index("sees to")
+    at = sights["columns"].index("right to")
     none, comma = (row[at][0] for row in sights["rows"])
     assert 4 <= float(none) < 8
     assert comma == "> 16"

@@ -202,7 +202,7 @@ class TestRun:
         two_models(lab, refuses, refuses)
         done = lab.bench("run", write(lab), "--trust", "--out", lab.out)
         assert done.code == 1
-        assert "sees to" not in done.out
+        assert "right to" not in done.out
         assert "leaderboard.csv: 0 rows" in done.out
 
     def test_a_dry_run_goes_on_without_a_model(self, lab: Lab) -> None:

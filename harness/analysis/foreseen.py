@@ -24,7 +24,7 @@ def middle(lines: Sequence[Line]) -> int:
 
 
 def foreseen(lines: Sequence[Line], aim: Aim) -> Sequence[Mapping[Line, int]]:
-    """The samples that each wave adds to the lines of a condition if its model sees to the `middle`
+    """The samples that each wave adds to the lines of a condition if its model is right to `middle`
     of the lines. The answers are simulated, always with the same random numbers.
     """
     aim = replace(aim, most_samples=min(aim.most_samples, MOST_SAMPLES))

@@ -122,8 +122,8 @@ def _words(
     if sees_to:
         by_replies, by_likelihoods = sees_to
         sees = (
-            f"; it sees to {by_replies.counted(unit)} by its replies and to {by_likelihoods.words} "
-            "by its likelihoods"
+            f"; it is right to {by_replies.counted(unit)} by its replies and to "
+            f"{by_likelihoods.words} by its likelihoods"
         )
     return f"{said}{_wrong(there, ' there' if lengths else '')}; {cases}{sees}."
 

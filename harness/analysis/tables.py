@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from eyechart.harness.analysis.apart import Apart
 from eyechart.harness.analysis.at_length import AT_COLUMNS, at_length, is_described
 from eyechart.harness.analysis.capacity import STATISTIC, capacity_columns
 from eyechart.harness.analysis.cell_table import cell_means
@@ -222,7 +223,7 @@ def _plain(value: Any) -> Any:
         return estimate_columns(value, adaptive=False)
     if isinstance(value, Comparison):
         return {"task": value.task, "first": value.first, "second": value.second}
-    if isinstance(value, Bound | PairTokens | TokensASymbol):
+    if isinstance(value, Apart | Bound | PairTokens | TokensASymbol):
         return asdict(value)
     if isinstance(value, ReplyAndChoice):
         return value._asdict()

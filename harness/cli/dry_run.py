@@ -155,7 +155,7 @@ def _all_waves(preview: Preview, waves: Waves, unit: str) -> Iterator[tuple[str,
     if waves.expected is not None and not waves.expected.requests:
         yield name, f"about 0 samples, as {named('max_requests')} is probably reached before"
     elif waves.expected is not None:
-        about = f"if the model sees to {waves.sees_to:,} {unit}, in the middle of the lines"
+        about = f"if the model is right to {waves.sees_to:,} {unit}, in the middle of the lines"
         yield name, f"about {bill_text(waves.expected)}, {about}"
     most = _NO_BOUND
     if waves.most is not None:

@@ -82,7 +82,7 @@ class Waves:
     """An upper bound of what is not answered yet: all samples on the longest lines, with the
     longest replies. `None` where lines beyond the task's may follow."""
     expected: Bill | None
-    """Of a model that sees to `sees_to`, with what `most_of_command` probably leaves after the runs
+    """Of a model right to `sees_to`, with what `most_of_command` probably leaves after the runs
     before; `None` of a run that has begun and goes on, and where it is not known what those leave.
     """
     sees_to: int

@@ -129,7 +129,7 @@ def dry_run(runs: StudyRuns, *, asks_server: bool, as_json: bool) -> int:
             "The requests and tokens are those of all waves up to the next one. Each later wave "
             "follows from the replies, until each length is known to "
             f"{precision_text(runs.models[0].given.precision)}. The cost is that of all waves: "
-            "expected of a model that sees to the middle of the lines, and at most; - is not known."
+            "expected of a model right to the middle of the lines, and at most; - is not known."
         )
     return _code(failed, len(runs.models))
 

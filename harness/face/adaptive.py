@@ -104,7 +104,7 @@ class AllWaves:
         return plan.with_counts(counts)
 
     def expected(self, most: int | None) -> Plan | None:
-        """The plan of a model that sees to `sees_to`, with at most `most` requests: wave by wave,
+        """The plan of a model right to `sees_to`, with at most `most` requests: wave by wave,
         as `choose` limits them. `None` once something is planned, unless nothing more is asked.
         """
         if self.unfinished and not self.foreseen:

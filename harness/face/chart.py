@@ -63,7 +63,7 @@ def accuracy_chart(run: JudgedRun, threshold: float) -> alt.LayerChart:
                 alt.X("low:Q"), alt.X2("high:Q"), at, colour
             ),
             seen.mark_point(shape="diamond", filled=True, size=110, opacity=1).encode(
-                alt.X("length:Q"), at, colour, tooltip=["condition:N", "sees_to:N"]
+                alt.X("length:Q"), at, colour, tooltip=["condition:N", "right_to:N"]
             ),
         )
         .properties(width=WIDTH, height=HEIGHT, title=f"{run.manifest.task}, {run.manifest.model}")
@@ -87,7 +87,7 @@ def _estimates(run: JudgedRun, threshold: float, domain: list[float]) -> pd.Data
                 "low": _within(low.length, domain),
                 "high": _within(high.length, domain),
                 "accuracy": threshold,
-                "sees_to": str(estimate),
+                "right_to": str(estimate),
             }
         )
     return pd.DataFrame(rows)

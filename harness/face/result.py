@@ -267,13 +267,13 @@ class Run:
             f"{label}: {'–' if estimate is None else estimate}"
             for label, estimate in self.effective_length.items()
         )
-        return f"<Run of {self.model} on {self.task}, sees to {seen}>"
+        return f"<Run of {self.model} on {self.task}, right to {seen}>"
 
     def _repr_html_(self) -> str:
         shown = self.table.map(lambda share: "–" if pd.isna(share) else f"{share:.0%}")
         shown.index = shown.index.map(str)
         estimates = list(self.effective_length.values())
-        shown.loc["sees to"] = ["–" if one is None else one.length_text for one in estimates]
+        shown.loc["right to"] = ["–" if one is None else one.length_text for one in estimates]
         shown.loc["95 % interval"] = [
             "" if one is None else span_text(one.length_ci) for one in estimates
         ]

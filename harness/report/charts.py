@@ -156,7 +156,7 @@ def accuracy_chart(look: Look, ticks: Sequence[int], rows: int, note: str, *, ov
         look.points(estimate).encode(
             hidden,
             place,
-            tooltip=_tips("where", sees_to="label:N", between="span:N", lapse_rate="lapse:N"),
+            tooltip=_tips("where", right_to="label:N", between="span:N", lapse_rate="lapse:N"),
         ),
         estimate.mark_text(align="left", dx=8, color="var(--ink)", fontSize=LABEL).encode(
             place, alt.Text("label:N"), x=alt.value("width")

@@ -133,7 +133,7 @@ def _chart(measure: _Measure, lengths: Sequence[int], unit: str) -> Spec:
     y = alt.Y("y:Q", scale=lines, axis=y_axis)
     tips = [
         alt.Tooltip("model:N"),
-        alt.Tooltip("label:N", title="sees to"),
+        alt.Tooltip("label:N", title="right to"),
         alt.Tooltip("cost:N", title=measure.axis),
         alt.Tooltip("n:Q", title="samples with usage", format=","),
         alt.Tooltip("lengths:Q", title="lengths"),

@@ -114,7 +114,7 @@ def _tokens(section: Section, series: Series) -> dict[str, Value]:
     return {
         f"tokens a {singular(section.unit)}": None if tokens is None else round(tokens.value, 3),
         "from": "" if tokens is None else tokens.source,
-        "sees to, tokens": _bound(length),
+        "right to, tokens": _bound(length),
         "its interval, tokens": None if interval is None else _span(interval),
     }
 
@@ -131,7 +131,7 @@ def _overall(series: Series) -> dict[str, Value]:
 
 
 _ESTIMATE = (
-    *("sees to", "95 % interval", "limited by", "single threshold", "lapse rate"),
+    *("right to", "95 % interval", "limited by", "single threshold", "lapse rate"),
     *("tested length", "its interval", "area", "area low", "area high"),
 )
 
@@ -229,7 +229,7 @@ def pairs_table(section: Section, all_effects: Sequence[Effect]) -> ReportTable:
         if (area := effect.area) is not None:
             name: Value = ["all (area)", 0]
             found.append((name, pairs, *_difference(area), _p_value(area.p), None))
-        length, name = effect.compared.length, ["all (sees to, octaves)", 0]
+        length, name = effect.compared.length, ["all (right to, octaves)", 0]
         both = _bound(length.second), _bound(length.first)
         shown = map(_finite, length.shown)
         found.append((name, pairs, *both, *shown, None, _p_value(length.p)))
@@ -252,8 +252,8 @@ def models_table(section: Section, standing: Standing) -> ReportTable:
             {
                 "first": comparison.first,
                 "second": comparison.second,
-                "first sees to": _bound(length.first),
-                "second sees to": _bound(length.second),
+                "first right to": _bound(length.first),
+                "second right to": _bound(length.second),
                 "factor (median of the ratio)": factor,
                 "factor low": low,
                 "factor high": high,

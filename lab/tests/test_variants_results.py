@@ -265,7 +265,7 @@ class TestWords:
             "new: the training diverged in 1 of 5 seeds, learned the trained lengths (to 20, asked "
             "at 10) in 4 of 5 seeds"
         )
-        assert "; sees to 54.1 (46.2 to 63.4) in the other 4, beyond the trained" in line
+        assert "; is right to 54.1 (46.2 to 63.4) in the other 4, beyond the trained" in line
         assert "farther than old over seeds (p = 0.029)" in line
 
     def test_a_reference_that_diverged(self) -> None:
@@ -278,7 +278,8 @@ class TestWords:
         """Then it is not known whether they were learned."""
         far = [cell for cell in cells("new", [50, 55, 60]) if cell.length == 80]
         line = said(self.old, far)
-        assert line.startswith("new: was asked no line within the trained lengths (to 20); sees to")
+        asked = "new: was asked no line within the trained lengths (to 20)"
+        assert line.startswith(f"{asked}; is right to")
         assert "95 %" not in line
 
     def test_how_variants_are_compared(self) -> None:
@@ -381,7 +382,7 @@ def test_a_length_that_is_not_known_counts_for_nothing() -> None:
     assert str(result.length) == "41.5"
     said = sentence(result, "old")
     assert "the length of 2 of 6 seeds is not known, and counts for nothing" in said
-    assert "sees to 41.5" in said
+    assert "is right to 41.5" in said
     assert "in the other 4" in said
     nothing = results_of([*old, *cells("new", [None] * 6, 0.5)], "old")[1]
     assert (nothing.unknown, nothing.by_length.verdict) == (0, "worse")

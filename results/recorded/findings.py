@@ -130,8 +130,8 @@ def _of_retests(found: Sequence[Variant], writings: Sequence[Mapping[str, Any]])
         for model, one in again.items()
     )
     return (
-        f"**The same model asked twice** sees to {told}. {share(shown, len(retests))} retests show "
-        "a difference, but they could not show a small one: with so few rows, and corrected as "
+        f"**The same model asked twice** counts to {told}. {share(shown, len(retests))} retests "
+        "show a difference, but they could not show a small one: with so few rows, corrected as "
         "here, such a test finds in 80 % of cases a fall of the accuracy from "
         f"{power} or a larger one."
     )

@@ -22,7 +22,7 @@ def where_not_known(
     estimates: Mapping[str, EffectiveLength | None], unit: str, conditions: int
 ) -> str:
     """The end of a sentence that says how far is not known: ` with separator=comma: all 40 failing
-    replies were cut off; it sees to at least 20 symbols`.
+    replies were cut off; it is right to at least 20 symbols`.
 
     `estimates` are those that are not ranked, by the label of their condition. Where all
     `conditions` have one reason, none is named. Empty without estimates.
@@ -119,18 +119,18 @@ def _rises(estimate: EffectiveLength) -> bool:
 
 
 def _bounds(estimates: Sequence[EffectiveLength], unit: str) -> str:
-    """`; it sees to at least 20 symbols and to at most 80 symbols`; empty without a bound."""
+    """`; it is right to at least 20 symbols and to at most 80 symbols`; empty without a bound."""
     known = sorted(one.length.length for one in estimates if one.length is not None)
     highs = [one.length_ci[1] for one in estimates if one.length_ci[1].sign != ">"]
     most = Bound("=", max(high.length for high in highs)) if len(highs) == len(estimates) else None
     at_most = "" if most is None else f"at most {most.counted(unit)}"
     if not known:
-        return at_most and f"; it sees to {at_most}"
+        return at_most and f"; it is right to {at_most}"
     least, last = Bound("=", known[0]), Bound("=", known[-1])
     span = least.counted(unit) if least == last else f"{least} to {last.counted(unit)}"
     some = f" under {len(known)} of them" if len(known) < len(estimates) else ""
     also = at_most and f" and to {at_most}"
-    return f"; it sees to at least {span}{some}{also}"
+    return f"; it is right to at least {span}{some}{also}"
 
 
 def remedies_of(estimates: Mapping[str, EffectiveLength | None], conditions: int) -> list[str]:

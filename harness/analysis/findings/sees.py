@@ -6,13 +6,16 @@ from collections.abc import Mapping, Sequence
 from itertools import combinations
 from math import comb
 
+from eyechart.harness.analysis.apart import Apart
 from eyechart.harness.analysis.comparability import have_other_rows
 from eyechart.harness.analysis.comparison import sides_of
 from eyechart.harness.analysis.effective_length import NOT_KNOWN, EffectiveLength
 from eyechart.harness.analysis.family import corrected, is_default, longest
 from eyechart.harness.analysis.findings.finding import Finding, Kind
 from eyechart.harness.analysis.further import LengthDifference, Sides, sides_difference
+from eyechart.harness.analysis.interval import Bound, Span, span_text
 from eyechart.harness.analysis.judged_run import JudgedCondition
+from eyechart.harness.settings.judging import WITHIN
 
 _TWO = 2
 
@@ -45,19 +48,30 @@ def sees(
     single = [judged[label] for label, one in known.items() if one.one_threshold]
     pairs = comb(len(single), 2)
     differences = _differences(judged[best], others, threshold, pairs)
+    first = judged[default or best]
     return SEES(
         model=model,
         task=task,
+        verb=verb(first, task),
         unit=unit,
         lengths=known,
         default=default,
         longest=best,
+        near=first.near_length(threshold),
+        apart=first.order and first.order.apart,
         conditions=len(judged),
         further_than=sum(one.further > 0 for one in differences),
         pairs=pairs,
         unpaired=sum(have_other_rows(*pair) for pair in combinations(single, 2)),
         controls_left_out=controls_left_out,
     )
+
+
+def verb(judged: JudgedCondition, task: str) -> str:
+    """What a model does that is right: `counts exactly to`, and then the length."""
+    if judged.scored is not None and judged.scored.counts:
+        return "counts exactly to"
+    return "copies exactly to" if task.startswith("copying/") else "is right to"
 
 
 def _differences(
@@ -77,10 +91,13 @@ def _words(
     *,
     model: str,
     task: str,
+    verb: str,
     unit: str,
     lengths: Mapping[str, EffectiveLength],
     default: str,
     longest: str,
+    near: EffectiveLength | None,
+    apart: Apart | None,
     conditions: int,
     further_than: int,
     pairs: int,
@@ -88,9 +105,10 @@ def _words(
     controls_left_out: bool,
 ) -> str:
     first, best = lengths[default or longest], lengths[longest]
-    sees = f"{model} sees to {length_text(first, unit)} on {task}"
+    sees = f"{model} {verb} {length_text(first, unit)} on {task}"
+    beside = _beside(first, near, apart)
     if conditions == 1:
-        return f"{sees}."
+        return f"{sees}{beside}."
     controls = "controls are left out" if controls_left_out else ""
     note = f" ({controls})" if controls else ""
     assert best.length is not None  # it is known
@@ -98,10 +116,10 @@ def _words(
     if len(equal) == len(lengths) > 1 and best.length.sign != "=":
         texts = dict.fromkeys(length_text(one, unit) for one in lengths.values())
         seen = best.length.counted(unit) if len(texts) > 1 else next(iter(texts))
-        return f"{model} sees to {seen} on {task} under {_which(len(lengths), conditions)}{note}."
+        return f"{model} {verb} {seen} on {task} under {_which(len(lengths), conditions)}{note}."
     headline = f"{sees} with {default or longest}{', the default' if default else ''}"
     if len(lengths) == 1:
-        return f"{sees} with {longest}{note}."
+        return f"{sees} with {longest}{beside}{note}."
     others, equal = len(lengths) - 1, [label for label in equal if label != longest]
     how = "; ".join(filter(None, (correction(pairs, unpaired), controls)))
     tail = f"{_shown(further_than, others)} ({how})."
@@ -111,11 +129,30 @@ def _words(
     also = f", and as long {which}" if equal else ""
     longest_of = f"longest length seen under {len(lengths)} conditions"
     if default == longest:
-        return f"{headline}, the {longest_of}{also}; {tail}"
+        return f"{headline}, the {longest_of}{also}{beside}; {tail}"
     best_text = f"{length_text(best, unit)}, with {longest}{also}"
     if not default:
         return f"The {longest_of} by {model} on {task} is {best_text}; {tail}"
-    return f"{headline}; the {longest_of} is {best_text}; {tail}"
+    return f"{headline}{beside}; the {longest_of} is {best_text}; {tail}"
+
+
+def _beside(exact: EffectiveLength, near: EffectiveLength | None, apart: Apart | None) -> str:
+    """`, within 5 % to 323 (154 to 521), and tells rows that differ by a fifth apart beyond the
+    longest asked (at least 747)`; empty where answers are no counts, and of what says no more.
+    """
+    told = []
+    if near is not None and near.length is not None and near.length != exact.length:
+        told.append(f"within {100 * WITHIN:g} % {_to(near.length, near.length_ci)}")
+    if apart is not None and apart.length is not None and apart.length.sign != "<":
+        to = _to(apart.length, apart.length_ci)
+        told.append(f"and tells rows that differ by a fifth apart {to}")
+    return "".join(f", {one}" for one in told)
+
+
+def _to(length: Bound, span: Span) -> str:
+    if length.sign == ">":
+        return f"beyond the longest asked (at least {Bound('=', span[0].length)})"
+    return f"to {length.words} ({span_text(span)})"
 
 
 SEES = Kind(

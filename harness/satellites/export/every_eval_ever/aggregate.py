@@ -267,7 +267,7 @@ class Evaluation:
                     f"Length, in {unit}, where accuracy falls below the threshold: the median of "
                     "the posterior of a curve that never rises; 0 below the shortest tested "
                     "length. Never beyond the longest tested length: where details say '>', the "
-                    "model sees to more. Where one_threshold is no, accuracy rises above the "
+                    "model is right to more. Where one_threshold is no, accuracy rises above the "
                     "threshold again, and the value is the certified length: the longest group of "
                     "lines such that it and every shorter one reach the threshold. A length that "
                     "something else than sight limits is not exported."

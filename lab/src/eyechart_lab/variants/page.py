@@ -113,7 +113,7 @@ mean over seeds and heads, of the last layer; dashed before the training.</figca
 """
 _COLUMNS: Mapping[str, Callable[[Result], str]] = {
     "variant": lambda one: one.variant,
-    "sees to": length_text,
+    "right to": length_text,
     "95 % interval over rows and seeds": interval_text,
     "learned": lambda one: f"{one.learnt} of {len(one.seeds)}",
     "diverged": lambda one: f"{one.diverged or ''}",
@@ -204,7 +204,7 @@ def _reach(mine: Sequence[Result]) -> Markup | None:
     rows = pd.DataFrame(means, columns=["variant", "length", "low", "high", "sign"])
     axis = alt.Axis(title=None, labelLimit=_LABEL)
     base = alt.Chart(rows).encode(alt.Y("variant:N", sort=names, axis=axis))
-    x = alt.X("low:Q", title="sees to (symbols)", scale=scale, axis=alt.Axis(grid=False))
+    x = alt.X("low:Q", title="right to (symbols)", scale=scale, axis=alt.Axis(grid=False))
     shapes = alt.Scale(domain=list(_SHAPES), range=list(_SHAPES.values()))
     each = pd.DataFrame(seeds, columns=["variant", "length"])
     layers = [

@@ -146,7 +146,7 @@ def results(spec: LabSpec, found: Sequence[Result]) -> None:
                 [
                     Column(["variant"], [one.variant for one in mine], "left"),
                     Column(["learned"], [f"{one.learnt}/{len(one.seeds)}" for one in mine]),
-                    Column(["sees to"], [length_text(one) for one in mine]),
+                    Column(["right to"], [length_text(one) for one in mine]),
                     Column(["95 % interval"], [interval_text(one) for one in mine], "left"),
                     Column(["p"], [p_text(one.by_length.p) for one in mine]),
                     Column(["longer rows", "right"], [beyond_text(one) for one in mine]),

@@ -20,7 +20,7 @@ from eyechart_lab.variants.study import LabSpec
 
 
 def sentence(one: Result, reference: str) -> str:
-    """`alibi: learned the trained lengths (to 32, asked at 4 to 31) in 3 of 3 seeds, …; sees to 45
+    """`alibi: learned the trained lengths (to 32, asked at 4 to 31) in 3 of 3 seeds, …; right to 45
     (38 to 52), …`.
     """
     parts = (_learnt(one), _seen(one), _against(one, reference), _beyond(one, reference))
@@ -75,7 +75,7 @@ def _seen(one: Result) -> str:
         return f"{unknown}{mixed}, so the mean length is not known" if one.seen else unknown
     told = f" ({span_text(span)})" if span and span_text(span) != str(length) else ""
     models = f" in the other {len(one.seen)}" if one.diverged or one.unknown else ""
-    said = f"{unknown}; sees to {length.words}{told}{models}"
+    said = f"{unknown}; is right to {length.words}{told}{models}"
     if not one.learnt:
         return said
     if span is None:
@@ -163,7 +163,7 @@ def method(results: Sequence[Result], reference: str) -> str:
     """What the numbers of a study mean, how variants are compared, and what so many seeds show."""
     said = (
         f"A model has learned the trained lengths if it is right on {100 * LEARNT:g} % of the rows "
-        "of the lines that end within them. It sees to the length at which its curve over all "
+        "of the lines that end within them. It is right to the length at which its curve over all "
         f"lines falls below {100 * THRESHOLD:g} %, which may lie between two lines."
     )
     others = max(
