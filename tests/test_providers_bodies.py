@@ -20,12 +20,12 @@ from eyechart.providers.base import (
     Request,
     ServerFaultError,
 )
-from eyechart.providers.http.bodies import Limits, bounded
+from eyechart.providers.http.bodies import BodyLimits, bounded
 from eyechart.providers.registry import open_model, parse_model
 from tests.fake_server import chat
 from tests.faulty_server import serving
 
-SMALL = Limits(reply=1000, error=100)
+SMALL = BodyLimits(reply=1000, error=100)
 MODELS = ("m", "vllm/m", "anthropic/m")
 PIECE = b" " * 65_536
 

@@ -15,7 +15,7 @@ import eyechart
 from eyechart.harness.cli import models, study
 from eyechart.harness.face import ask
 from eyechart.harness.journal.manifest import MANIFEST
-from eyechart.harness.settings.checks import Bound, shown
+from eyechart.harness.settings.checks import NumberRange, shown
 from eyechart.harness.settings.judging import JUDGING
 from eyechart.harness.settings.run_settings import SETTINGS
 from eyechart.providers.base import SetupError
@@ -171,7 +171,7 @@ def test_what_is_tested_is_all_there_is() -> None:
 @pytest.mark.parametrize("given", [True, None, "5", b"5", [5], 10**5000, object()], ids=type)
 def test_what_is_no_number(given: object) -> None:
     """Neither a switch nor a number that no float holds; the message stays short."""
-    for bound in (Bound(0, is_whole=False), Bound(0, 9)):
+    for bound in (NumberRange(0, is_whole=False), NumberRange(0, 9)):
         with pytest.raises(ValueError, match=r"^must be ") as caught:
             bound(given)
         assert len(str(caught.value)) < 150

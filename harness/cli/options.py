@@ -19,7 +19,7 @@ import typer
 from eyechart.harness.cli.completion import complete_runs, complete_tasks, completion_of, one_of
 from eyechart.harness.cli.terminal import warn
 from eyechart.harness.errors import UsageError
-from eyechart.harness.settings.checks import Bound, number_of, path, shown
+from eyechart.harness.settings.checks import NumberRange, number_of, path, shown
 from eyechart.harness.settings.figure import TABLE_FORMS
 from eyechart.harness.settings.judging import JUDGING, JudgeSettings
 from eyechart.harness.settings.run_settings import SETTINGS, RunSettings
@@ -198,7 +198,7 @@ def limits_of(
 
 def whole(least: int, most: int | None = None) -> Callable[[str | int], int]:
     """The parser of an option whose value is a whole number within these bounds."""
-    bound = Bound(least, most)
+    bound = NumberRange(least, most)
 
     def parse(given: str | int) -> int:
         try:

@@ -26,8 +26,7 @@ from eyechart.harness.cli.layout import (
     table,
 )
 from eyechart.harness.cli.terminal import show, tell
-from eyechart.harness.report.rank_table import Column as Measured
-from eyechart.harness.report.rank_table import RankLine, columns_of, line_of
+from eyechart.harness.report.rank_table import RankColumn, RankLine, columns_of, line_of
 from eyechart.harness.score.outcomes import NOT_SCORED, UNANSWERED, Outcome
 from eyechart.harness.settings.judging import THRESHOLD
 from eyechart.harness.spec import Condition, Line, varied_axes, varied_label
@@ -142,7 +141,7 @@ def _title(run: JudgedRun, judged: Sequence[JudgedCondition]) -> list[str]:
 def _shown(
     judged: Sequence[JudgedCondition],
     by_line: Sequence[Mapping[Line, Shown]],
-    measured: Sequence[Measured],
+    measured: Sequence[RankColumn],
 ) -> list[_Shown]:
     varied = varied_axes([part.condition for part in judged])
     unanswered = [name for name in UNANSWERED if any(part.cells[name].any() for part in judged)]

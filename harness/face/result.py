@@ -36,7 +36,7 @@ from eyechart.harness.face.listing import list_runs as listed_runs
 from eyechart.harness.face.run_options import as_warning
 from eyechart.harness.face.samples import SampleFilter, choose, shown_samples
 from eyechart.harness.face.samples_frame import samples_frame
-from eyechart.harness.settings.checks import MAX_DRAWS, Bound, full_text, path, texts
+from eyechart.harness.settings.checks import MAX_DRAWS, NumberRange, full_text, path, texts
 from eyechart.harness.settings.judging import JUDGING, MARGIN, THRESHOLD, WITHIN, JudgeSettings
 from eyechart.harness.task.catalogue import Task
 
@@ -177,7 +177,7 @@ class Run:
         Raises:
             UsageError: `k` is less than 1.
         """
-        return self.judged.pass_at(argument("k", k, Bound(1, MAX_DRAWS)))
+        return self.judged.pass_at(argument("k", k, NumberRange(1, MAX_DRAWS)))
 
     def right_at(self, *lengths: int) -> pd.DataFrame:
         """A row for each condition and each of `lengths`: how often the model is right there, by

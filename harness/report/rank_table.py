@@ -93,7 +93,7 @@ class RankLine:
         return f"{further} / {others - further - less} / {less}"
 
 
-class Column(NamedTuple):
+class RankColumn(NamedTuple):
     """A column of a ranking."""
 
     name: str
@@ -105,7 +105,7 @@ class Column(NamedTuple):
     """The length that it is about, where a page lets its reader choose one."""
 
 
-def columns_of(lines: Sequence[RankLine], threshold: float, at: Sequence[int]) -> list[Column]:
+def columns_of(lines: Sequence[RankLine], threshold: float, at: Sequence[int]) -> list[RankColumn]:
     """All columns in which a line has a value; a dash stands for no value."""
     share = threshold_text(threshold)
     of_tasks = any(line.task for line in lines)
@@ -114,18 +114,18 @@ def columns_of(lines: Sequence[RankLine], threshold: float, at: Sequence[int]) -
     costs = sorted({length for line in lines for length in line.costs})
     models = [line.name for line in lines]
     columns = [
-        Column(
+        RankColumn(
             "rank",
             "rank",
             [line.ranks for line in lines],
             "every rank that the tests of all pairs leave open, with Holm’s correction.",
         ),
-        Column("who", "task", [line.task for line in lines]),
-        Column("model" if of_tasks else "who", "model", models),
-        Column("known", "vendor, size", [line.known for line in lines]),
-        Column("published", "published", [line.published for line in lines]),
-        Column("unit", "unit", units if len(set(units)) > 1 else [""] * len(lines)),
-        Column(
+        RankColumn("who", "task", [line.task for line in lines]),
+        RankColumn("model" if of_tasks else "who", "model", models),
+        RankColumn("known", "vendor, size", [line.known for line in lines]),
+        RankColumn("published", "published", [line.published for line in lines]),
+        RankColumn("unit", "unit", units if len(set(units)) > 1 else [""] * len(lines)),
+        RankColumn(
             "length",
             length_head(threshold),
             [line.length_text for line in lines],
@@ -133,14 +133,14 @@ def columns_of(lines: Sequence[RankLine], threshold: float, at: Sequence[int]) -
             "fitted curve, with a 95 % interval. < and > (an open mark) are bounds beyond the "
             "lengths that were asked.",
         ),
-        Column(
+        RankColumn(
             "near",
             f"near ({100 * WITHIN:g} %)",
             ["" if line.near is None else reached_text(*line.near) for line in lines],
             f"the length up to which its answers are at most {100 * WITHIN:g} % off in at least "
             f"{share} of its replies.",
         ),
-        Column(
+        RankColumn(
             "apart",
             "apart (20 %)",
             ["" if line.apart is None else reached_text(*line.apart) for line in lines],
@@ -148,7 +148,7 @@ def columns_of(lines: Sequence[RankLine], threshold: float, at: Sequence[int]) -
             f"at least {100 * SHARE:g} % of pairs.",
         ),
         *(column for length in at for column in _at(lines, share, length)),
-        Column(
+        RankColumn(
             "furthest",
             "P(furthest)",
             ["" if one.p_furthest is None else probability_text(one.p_furthest) for one in lines],
@@ -156,7 +156,7 @@ def columns_of(lines: Sequence[RankLine], threshold: float, at: Sequence[int]) -
             "no further than the longest row that it was asked; where it may see further, with a "
             "probability of 0.01 or more, there is a dash. The models are taken as independent.",
         ),
-        Column(
+        RankColumn(
             "tested",
             "ahead / open / behind",
             [line.tested for line in lines],
@@ -166,7 +166,7 @@ def columns_of(lines: Sequence[RankLine], threshold: float, at: Sequence[int]) -
             "does not mean equal, also where two intervals lie apart.",
         ),
         *(
-            Column(
+            RankColumn(
                 "cost",
                 f"{MANY_REPLIES:,} replies{f' at {length:,}' if length else ''}",
                 [many_text(line.costs.get(length)) for line in lines],
@@ -176,7 +176,7 @@ def columns_of(lines: Sequence[RankLine], threshold: float, at: Sequence[int]) -
             )
             for length in costs
         ),
-        Column("when", "replies of", days if len(set(days)) > 1 else [""] * len(lines)),
+        RankColumn("when", "replies of", days if len(set(days)) > 1 else [""] * len(lines)),
     ]
     return [
         column._replace(cells=[cell or "–" for cell in column.cells])
@@ -185,11 +185,11 @@ def columns_of(lines: Sequence[RankLine], threshold: float, at: Sequence[int]) -
     ]
 
 
-def _at(lines: Sequence[RankLine], share: str, length: int) -> list[Column]:
+def _at(lines: Sequence[RankLine], share: str, length: int) -> list[RankColumn]:
     """The accuracy at a length, and how probably it reaches the threshold."""
     found = [line.right_at.get(length) for line in lines]
     return [
-        Column(
+        RankColumn(
             "right",
             f"right at {length:,}, %",
             ["" if one is None else one.text for one in found],
@@ -197,7 +197,7 @@ def _at(lines: Sequence[RankLine], share: str, length: int) -> list[Column]:
             "the lengths asked it is a bound, since the curve falls.",
             length,
         ),
-        Column(
+        RankColumn(
             "sure",
             f"P(≥ {share} at {length:,})",
             ["" if one is None else one.reaches_text for one in found],
@@ -220,7 +220,7 @@ class RankTable:
     """That of its task, or of each line; without runs there are none."""
 
     @cached_property
-    def columns(self) -> list[Column]:
+    def columns(self) -> list[RankColumn]:
         return columns_of(self.lines, self.threshold, self.at)
 
     @property

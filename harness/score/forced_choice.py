@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from .verdict import Target
 
 
-class ScoredOption(Protocol):
+class WeighedOption(Protocol):
     """A text to choose, with the natural logarithm of its probability."""
 
     @property
@@ -48,7 +48,7 @@ class RightRank:
         return f"rank {self.rank} of {self.of}, margin {self.margin:.2f}"
 
 
-def ranked(options: Sequence[ScoredOption]) -> RightRank:
+def ranked(options: Sequence[WeighedOption]) -> RightRank:
     """Ranks at least two options, of which the first is right."""
     right, *others = options
     best = max(others, key=lambda option: option.logprob)
@@ -69,7 +69,7 @@ class Belief(NamedTuple):
     """Whether the right option has the same probability as the best wrong one."""
 
 
-def belief(options: Sequence[ScoredOption]) -> Belief:
+def belief(options: Sequence[WeighedOption]) -> Belief:
     """The softmax of the log-probabilities, its score, and whether the first, right option is tied
     with the best wrong one.
     """
@@ -81,7 +81,7 @@ def belief(options: Sequence[ScoredOption]) -> Belief:
 
 
 def choice_verdict(
-    options: Sequence[ScoredOption], target: Target, accept: Sequence[str], form: AnswerForm
+    options: Sequence[WeighedOption], target: Target, accept: Sequence[str], form: AnswerForm
 ) -> Verdict:
     """The verdict: correct at rank 1. Its answer is the most probable option, so that errors and
     similarity are those of a reply that says it. Never raises, whatever text an option is.

@@ -48,7 +48,7 @@ def shown(given: object) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Bound:
+class NumberRange:
     """The numbers that a setting can have; a check."""
 
     least: float
@@ -152,7 +152,7 @@ def names(given: Any) -> tuple[str, ...]:
 class Lengths:
     """The check of numbers of symbols, which may stand in one text with commas between."""
 
-    bound: Bound = Bound(1, MAX_LENGTH)
+    bound: NumberRange = NumberRange(1, MAX_LENGTH)
 
     def __call__(self, given: Any) -> tuple[int, ...]:
         between = ", with commas between" if isinstance(given, str) else ""
@@ -187,7 +187,7 @@ class OrWord:
     """The check of a number that can be left open with a word."""
 
     word: str
-    bound: Bound
+    bound: NumberRange
 
     def __call__(self, given: Any) -> float | None:
         """The number; `None` for the word."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from eyechart.harness.errors import UsageError
-from eyechart.harness.settings.checks import Bound
+from eyechart.harness.settings.checks import NumberRange
 
 KINDS = {
     "accuracy": "accuracy over length with 95 % intervals, by condition and by model",
@@ -30,8 +30,8 @@ _NO_FONT = re.compile(r"[^\w ,.'\"()+-]")
 """The converter of charts aborts the process at `<` and `&`."""
 _GOLDEN = 0.62
 """Height of a figure, as a share of its width."""
-_INCHES = Bound(1, 20, is_whole=False, unit=" inches")
-_POINTS = Bound(4, 24, is_whole=False, unit=" points")
+_INCHES = NumberRange(1, 20, is_whole=False, unit=" inches")
+_POINTS = NumberRange(4, 24, is_whole=False, unit=" points")
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +50,7 @@ class FigureStyle:
     """Points."""
 
     def __post_init__(self) -> None:
-        checked: tuple[tuple[str, Any, Bound], ...] = (
+        checked: tuple[tuple[str, Any, NumberRange], ...] = (
             ("width", self.width, _INCHES),
             ("height", WIDTH if self.height is None else self.height, _INCHES),
             ("font size", self.font_size, _POINTS),

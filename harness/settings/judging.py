@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from eyechart.harness.settings.checks import Bound, OneOf, path
+from eyechart.harness.settings.checks import NumberRange, OneOf, path
 from eyechart.harness.settings.setting import Setting, declared, on_or_off, read_each, setting
 
 THRESHOLD = 0.85
@@ -33,13 +33,13 @@ FAILING: Mapping[str, frozenset[str]] = {
 class _Threshold:
     """The check of a threshold."""
 
-    bound = Bound(LEAST_THRESHOLD, MOST_THRESHOLD, is_whole=False)
+    bound = NumberRange(LEAST_THRESHOLD, MOST_THRESHOLD, is_whole=False)
 
     def __call__(self, given: Any) -> float:
         try:
             return float(self.bound(given))
         except ValueError as error:
-            is_one = Bound(MOST_THRESHOLD, 1, is_whole=False).allows(given)
+            is_one = NumberRange(MOST_THRESHOLD, 1, is_whole=False).allows(given)
             remedy = ": no number of samples can show that an accuracy is 1; 0.95 or 0.99 can be"
             raise ValueError(f"{error}{f'{remedy} shown' if is_one else ''}") from None
 
@@ -56,14 +56,14 @@ class JudgeSettings:
         _Threshold(), "Accuracy from which a length counts as seen.", "SHARE", THRESHOLD
     )
     within: float = setting(
-        Bound(0, 0.99, is_whole=False),
+        NumberRange(0, 0.99, is_whole=False),
         "How far a number may be from its target to count as near, as a share of the target.",
         "SHARE",
         WITHIN,
         option="near",
     )
     margin: float = setting(
-        Bound(0.001, 0.999, is_whole=False),
+        NumberRange(0.001, 0.999, is_whole=False),
         "Difference of areas up to which both are equivalent.",
         "SHARE",
         MARGIN,

@@ -18,8 +18,8 @@ from eyechart.harness.settings.checks import (
     FINEST,
     MAX_DRAWS,
     MAX_SAMPLES,
-    Bound,
     Lengths,
+    NumberRange,
     OneOf,
     OrWord,
     axes,
@@ -47,7 +47,7 @@ from eyechart.harness.settings.shard import WHOLE, Shard
 from eyechart.providers.naming import named
 from eyechart.providers.secrets import has_secret
 
-_POSITIVE = Bound(0, is_whole=False, is_above=True)
+_POSITIVE = NumberRange(0, is_whole=False, is_above=True)
 _ANY_TASK: tuple[Part, ...] = ("study", "task")
 _LISTED = "with commas; in the file also a list"
 _SEVERAL = "several with blanks between"
@@ -129,10 +129,10 @@ class RunSettings:
         repeats=True,
     )
     samples: int | None = setting(
-        Bound(1, MAX_SAMPLES), "Samples per cell.", "N", parts=_ANY_TASK, begins="How much"
+        NumberRange(1, MAX_SAMPLES), "Samples per cell.", "N", parts=_ANY_TASK, begins="How much"
     )
     draws: int = setting(
-        Bound(1, MAX_DRAWS),
+        NumberRange(1, MAX_DRAWS),
         "How often each sample is asked: at a temperature, or to see a server's noise.",
         "K",
         1,
@@ -144,20 +144,20 @@ class RunSettings:
         parts=("study",),
     )
     precision: float | None = setting(
-        Bound(FINEST, COARSEST, is_whole=False, unit=" octaves"),
+        NumberRange(FINEST, COARSEST, is_whole=False, unit=" octaves"),
         f"With {named('adaptive')}: width of the interval that is enough, 0.4 to 1; default: as "
         "wide as in a full run.",
         "OCTAVES",
         parts=("study",),
     )
     max_requests: int | None = setting(
-        Bound(1, 999_999_999),
+        NumberRange(1, 999_999_999),
         f"With {named('adaptive')}: samples to ask, at most.",
         "N",
         parts=("study",),
     )
     seed: int = setting(
-        Bound(0, 2**63 - 1),  # vendors take whole seeds from 0 on, of 64 bits with a sign
+        NumberRange(0, 2**63 - 1),  # vendors take whole seeds from 0 on, of 64 bits with a sign
         "Seed from which every sample is drawn.",
         "N",
         0,
@@ -166,7 +166,7 @@ class RunSettings:
         begins="How it is asked",
     )
     temperature: float | None = setting(
-        OrWord("none", Bound(0, is_whole=False)),
+        OrWord("none", NumberRange(0, is_whole=False)),
         "Temperature of the model; none: none is sent, so that of its server holds.",
         "T|none",
         0.0,
@@ -175,7 +175,7 @@ class RunSettings:
     )
     """`None` is `none`."""
     max_tokens: int | None = setting(
-        OrWord("auto", Bound(1, 999_999_999)),
+        OrWord("auto", NumberRange(1, 999_999_999)),
         "Tokens a reply may have, with its thinking; auto: what the task and the model need.",
         "auto|N",
         says_default="auto",
@@ -233,7 +233,7 @@ class RunSettings:
         repeats=True,
     )
     logprobs: int | None = setting(
-        Bound(0, 20),
+        NumberRange(0, 20),
         "Keep the probabilities of the replies' tokens, and of the N most probable tokens at each "
         "place; 0: of the reply's tokens alone.",
         "N",
@@ -273,7 +273,7 @@ class RunSettings:
         repeats=True,
     )
     max_connections: int = setting(
-        Bound(1, 10_000),
+        NumberRange(1, 10_000),
         "Requests in flight, at most.",
         "N",
         64,

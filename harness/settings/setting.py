@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
 from eyechart.harness.errors import UsageError
-from eyechart.harness.settings.checks import Bound, Check, Lengths, OneOf, switch
+from eyechart.harness.settings.checks import Check, Lengths, NumberRange, OneOf, switch
 from eyechart.providers.naming import named
 
 Part: TypeAlias = Literal["study", "model", "task"]
@@ -61,10 +61,10 @@ class Setting:
         return "model" in self.parts and not (self.identity == "settings" or self.doubt)
 
     @property
-    def bound(self) -> Bound | None:
+    def bound(self) -> NumberRange | None:
         """The numbers that it can have, if it has some."""
         bound = getattr(self.check, "bound", self.check)
-        return bound if isinstance(bound, Bound) else None
+        return bound if isinstance(bound, NumberRange) else None
 
     @property
     def has_value(self) -> bool:

@@ -29,7 +29,7 @@ _BEGINNING, _SHOWN = 4096, 200
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class BodyLimits:
     """Most bytes of a decompressed body."""
 
     reply: int = 32 * 2**20
@@ -38,7 +38,7 @@ class Limits:
     """Limit for any status but success; the rest is not read."""
 
 
-LIMITS = Limits()
+LIMITS = BodyLimits()
 
 
 def is_success(status: int) -> bool:
@@ -63,7 +63,7 @@ async def read_body(response: aiohttp.ClientResponse) -> bytes:
 
 
 async def bounded(
-    raw: AsyncIterable[bytes], status: int, encoding: str, limits: Limits = LIMITS
+    raw: AsyncIterable[bytes], status: int, encoding: str, limits: BodyLimits = LIMITS
 ) -> AsyncIterator[bytes]:
     """The decompressed pieces of a body, up to the limits.
 
