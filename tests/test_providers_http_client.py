@@ -19,6 +19,7 @@ from eyechart.providers.base import (
     StopRunError,
 )
 from eyechart.providers.http.client import Client, certificates
+from eyechart.providers.http.proxy import proxy_for
 from eyechart.providers.openai.api import open_provider as open_openai
 from eyechart.providers.registry import open_model, parse_model
 from tests.conftest import Lab, records
@@ -256,3 +257,20 @@ def test_the_account_that_pays_is_said_to_openai_alone(monkeypatch: pytest.Monke
     (own,) = open_openai(ModelSettings("m", "openai", base_urls=("http://127.0.0.1:1/v1",))).clients
     assert vendor.headers.get("OpenAI-Organization") == "org-1"
     assert "OpenAI-Organization" not in own.headers
+
+
+@pytest.mark.parametrize("left_out", ["host.example", "host.example:8000", ".example", "*"])
+def test_what_no_proxy_names_is_asked_itself(
+    left_out: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A host, one with its port, a domain, or all."""
+    for name in ("http_proxy", "no_proxy"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("ALL_PROXY", "proxy.example:3128")
+    for url in ("http://me:pa@host.example:8000/v1", "http://other.org/v1"):
+        monkeypatch.delenv("NO_PROXY", raising=False)
+        proxy = proxy_for(url)
+        assert proxy is not None
+        assert (proxy.address, proxy.name) == ("http://proxy.example:3128", "ALL_PROXY")
+        monkeypatch.setenv("NO_PROXY", left_out)
+        assert (proxy_for(url) is None) == ("host" in url or left_out == "*")

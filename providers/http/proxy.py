@@ -36,7 +36,7 @@ def proxy_for(address: str) -> Proxy | None:
     parts, proxies = urlsplit(address), urllib.request.getproxies()
     host = parts.hostname or ""
     kind = next((one for one in (parts.scheme, "all") if proxies.get(one)), None)
-    if kind is None or urllib.request.proxy_bypass(host):
+    if kind is None or urllib.request.proxy_bypass(parts.netloc.rpartition("@")[2]):
         return None
     name = f"{kind}_proxy"
     given = proxies[kind] if "://" in proxies[kind] else f"http://{proxies[kind]}"

@@ -1,22 +1,18 @@
 """Sends ready bodies and reads the replies as JSON: what a harness is measured against.
 
-    python tests/benchmarks/bare_loop.py BASE_URL BODIES.jsonl CONNECTIONS [--uvloop|--sdk]
+    python tests/benchmarks/bare_loop.py BASE_URL BODIES.jsonl CONNECTIONS
 
-One aiohttp session on asyncio's own loop or on uvloop's, or one client of the openai SDK, and as
-many workers as connections. Prints the seconds from the first request to the last reply and how
-many there were.
+One aiohttp session on asyncio's own loop, and as many workers as connections. Prints the seconds
+from the first request to the last reply and how many there were.
 """
 
 from __future__ import annotations
 
 import asyncio
-import json
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 from time import perf_counter
-
-from tests.benchmarks.local_server import fastest
 
 
 async def by_aiohttp(base_url: str, lines: Iterator[bytes], connections: int) -> int:
@@ -41,32 +37,11 @@ async def by_aiohttp(base_url: str, lines: Iterator[bytes], connections: int) ->
     return answered
 
 
-async def by_sdk(base_url: str, lines: Iterator[bytes], connections: int) -> int:
-    """How many requests were answered."""
-    import openai
-
-    answered = 0
-
-    async def work(client: openai.AsyncOpenAI) -> None:
-        nonlocal answered
-        for line in lines:
-            body = json.loads(line)
-            reply = await client.chat.completions.create(**body)
-            answered += bool(reply.choices[0].message.content)
-
-    async with openai.AsyncOpenAI(api_key="none", base_url=base_url, max_retries=0) as client:
-        await asyncio.gather(*(work(client) for _ in range(connections)))
-    return answered
-
-
-def main(base_url: str, bodies: str, connections: str, how: str = "--aiohttp") -> None:
-    ask = by_sdk if how == "--sdk" else by_aiohttp
+def main(base_url: str, bodies: str, connections: str) -> None:
     with Path(bodies).open("rb") as file:
         lines = (line.rstrip(b"\n") for line in file)
-        factory = fastest() if how == "--uvloop" else None
-        with asyncio.Runner(loop_factory=factory) as runner:
-            started = perf_counter()
-            answered = runner.run(ask(base_url, lines, int(connections)))
+        started = perf_counter()
+        answered = asyncio.run(by_aiohttp(base_url, lines, int(connections)))
         print(perf_counter() - started, answered)
 
 

@@ -115,7 +115,7 @@ def write_bodies(path: Path, samples: int) -> None:
             file.write(json.dumps(body) + "\n")
 
 
-def bare_loop(base_url: str, bodies: Path, connections: int, *options: str) -> Cost:
+def bare_loop(base_url: str, bodies: Path, connections: int) -> Cost:
     """The same requests without a harness; `out` has the seconds of the requests alone."""
     command: list[str | Path] = [
         sys.executable,
@@ -123,7 +123,6 @@ def bare_loop(base_url: str, bodies: Path, connections: int, *options: str) -> C
         base_url,
         bodies,
         str(connections),
-        *options,
     ]
     return run(command, bodies.parent)
 
