@@ -243,7 +243,9 @@ def test_what_pipelines_read_takes_no_other_file_away(lab: Lab, before: Path) ->
     hard.hardlink_to(bare)
     other.write_text("{}")
     for path in (linked, hard, other):
-        lab.bench("gate", bare, now, "--summary", path).one_line(2, "is a link, or data")
+        lab.bench("gate", bare, now, "--summary", path).one_line(
+            2, "it must be no link and no data"
+        )
     assert [path.read_bytes() for path in files if path != mine] == kept[:1] + kept[2:]
     for option in ("--junit", "--summary"):
         inside = now / "kept" / "new.txt"

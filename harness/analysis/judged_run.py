@@ -112,7 +112,7 @@ class JudgedRun:
     """The catalog's facts about the model, at the addresses where it was asked."""
     one_counts: Mapping[Condition, OneCount] = field(default_factory=dict)
     """Conditions whose prompts have one number of tokens, however long they are."""
-    settings: JudgeSettings = JudgeSettings()  # noqa: RUF009  frozen
+    settings: JudgeSettings = JudgeSettings()
     """How it was read, and is judged."""
 
     @cached_property
@@ -479,9 +479,7 @@ def without_controls(judged: list[JudgedCondition]) -> list[JudgedCondition]:
 
 
 def read_run(
-    folder: Path,
-    warn: Warn | None = None,
-    settings: JudgeSettings = JudgeSettings(),  # noqa: B008  frozen
+    folder: Path, warn: Warn | None = None, settings: JudgeSettings = JudgeSettings()
 ) -> JudgedRun:
     """Reads the run in `folder` and judges all of its records again.
 

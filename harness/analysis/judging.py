@@ -113,9 +113,7 @@ def judge_of_task(task: Task, seed: int, api: str) -> Judge:
 
 
 def judge_of_run(
-    folder: Path,
-    manifest: Manifest,
-    settings: JudgeSettings = JudgeSettings(),  # noqa: B008  frozen
+    folder: Path, manifest: Manifest, settings: JudgeSettings = JudgeSettings()
 ) -> Judge:
     """The judge of the run in `folder`; raises what `scorer_of` does."""
     spec = manifest.task_spec()

@@ -32,11 +32,7 @@ class NoTaskError(Exception):
         """What the user can do; "" if nothing is known to help."""
 
 
-def task_of(
-    folder: Path,
-    manifest: Manifest,
-    settings: JudgeSettings = JudgeSettings(),  # noqa: B008  frozen
-) -> Task:
+def task_of(folder: Path, manifest: Manifest, settings: JudgeSettings = JudgeSettings()) -> Task:
     """The task of the run in `folder`; `settings.tasks` names the user's task files.
 
     The file that `catalogue.reopen` finds comes first, if its content is the one in the run's

@@ -107,9 +107,7 @@ def check_files(files: Sequence[Path]) -> None:
 
 
 def import_replies(
-    files: Sequence[Path],
-    out: Path,
-    judging: JudgeSettings = JudgeSettings(),  # noqa: B008  frozen
+    files: Sequence[Path], out: Path, judging: JudgeSettings = JudgeSettings()
 ) -> int:
     """Writes the replies into the journals of the runs they belong to, judges those runs and prints
     their tables. Returns the exit code, which says whether a reply is missing.

@@ -73,7 +73,7 @@ def every_eval_ever(
     *,
     samples: bool = True,
     incomplete: bool = False,
-    judging: JudgeSettings = JudgeSettings(),  # noqa: B008  frozen
+    judging: JudgeSettings = JudgeSettings(),
 ) -> int:
     """Writes a record of each run under `output`/data, and its samples beside it; returns the exit
     code.

@@ -49,11 +49,7 @@ class Publishable:
         return f"{self.run.missing:,} of {asked:,} samples have no reply ({kinds})"
 
 
-def read_publishable(
-    folder: Path,
-    warn: Warn,
-    judging: JudgeSettings = JudgeSettings(),  # noqa: B008  frozen
-) -> Publishable:
+def read_publishable(folder: Path, warn: Warn, judging: JudgeSettings) -> Publishable:
     """The run in `folder`.
 
     Raises:

@@ -55,11 +55,6 @@ class Files:
         """Raises an `EyechartError` for a file that cannot be written, or would be lost."""
         check_output("--junit", self.junit, _JUNIT_MARK)
         check_output("--summary", self.summary)
-        if self.summary is not None and self.summary.suffix.lower() not in _MARKDOWN:
-            raise UsageError(
-                f"--summary {str(self.summary)!r} is Markdown, which is appended: its name must "
-                "end in .md or .txt, or have no ending"
-            )
         files = [path for path in (self.junit, self.summary) if path is not None]
         if baseline.resolve() in [path.resolve() for path in files]:
             raise UsageError(
@@ -68,8 +63,8 @@ class Files:
             )
         if self.summary is not None and not _takes_text(self.summary):
             raise UsageError(
-                f"--summary {str(self.summary)!r} is a link, or data and no text, which would be "
-                "damaged; name another file"
+                f"--summary {str(self.summary)!r} is Markdown, which is appended: its name must "
+                "end in .md or .txt, or have no ending, and it must be no link and no data"
             )
         for path in files:
             if any(map(_is_run, path.resolve().parents)):
@@ -91,11 +86,12 @@ def _is_run(folder: Path) -> bool:
 
 def _takes_text(path: Path) -> bool:
     """Whether Markdown can be appended to a file: it has no second name, and is no JSON."""
+    if path.suffix.lower() not in _MARKDOWN or path.is_symlink():
+        return False
     if not path.is_file():
-        return not path.is_symlink()
+        return True
     with path.open("rb") as file:
-        is_data = file.read(64).lstrip()[:1] in (b"{", b"[")
-    return not path.is_symlink() and path.stat().st_nlink == 1 and not is_data
+        return path.stat().st_nlink == 1 and file.read(64).lstrip()[:1] not in (b"{", b"[")
 
 
 def shown(found: Sequence[Found]) -> list[Shown]:
