@@ -176,10 +176,12 @@ class TestReach:
     def test_a_threshold_is_one_that_can_be_shown(self, lab: Lab, share: str) -> None:
         """An accuracy of 1, or of 0, is shown by no number of samples."""
         folder = scored(lab)
-        said = "--threshold must be from 0.02 to 0.995", share
+        said = "--threshold must be a number from 0.02 to 0.995", share
         lab.bench("score", f"--threshold={share}", folder).one_line(2, *said)
         lab.bench("score", "--threshold=0.995", folder)
-        lab.bench("score", "--threshold=nan", folder).one_line(2, "it must be a number, not 'nan'")
+        lab.bench("score", "--threshold=nan", folder).one_line(
+            2, "must be a number from 0.02 to 0.995, not nan"
+        )
         done = lab.bench("score", "--threshold=1", folder)
         done.one_line(2, "not 1: no number of samples can show that an accuracy is 1", "0.95")
 

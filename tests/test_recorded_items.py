@@ -12,7 +12,6 @@ from eyechart.harness.analysis.judged_run import read_run
 from eyechart.harness.analysis.tables import cells_table
 from eyechart.harness.journal.manifest import find_runs, read_manifest
 from eyechart.harness.journal.record import read_records
-from eyechart.harness.settings.judging import THRESHOLD
 from tests.conftest import Lab
 from tests.test_recorded import lines, outcomes, take
 
@@ -81,7 +80,7 @@ def test_an_empty_row_is_judged_and_has_no_place_on_a_logarithmic_axis(lab: Lab)
     (judged,) = run.conditions.values()
     assert judged.curve is not None
     assert judged.curve.lengths.tolist() == [2, 4, 8]
-    assert cells_table(run, THRESHOLD)["reaches"].isna().tolist() == [True, False, False, False]
+    assert cells_table(run)["reaches"].isna().tolist() == [True, False, False, False]
     page = lab.folder / "page.html"
     assert lab.bench("report", lab.the_run(), "-o", page, "--format", "html,svg").code == 0
     shown = lab.bench("samples", lab.the_run(), "--length", "0", "--json").out

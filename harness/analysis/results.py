@@ -25,7 +25,6 @@ from eyechart.harness.journal.judged_before import LINES, VERDICTS, judged_befor
 from eyechart.harness.journal.record import journals
 from eyechart.harness.journal.software import software
 from eyechart.harness.score.outcomes import Outcome
-from eyechart.harness.settings.judging import THRESHOLD
 
 TABLE, EFFECTIVE_LENGTHS = "table.csv", "effective_length.csv"
 DIAGNOSES = "diagnosis.csv"
@@ -54,13 +53,13 @@ def has_results(run: JudgedRun) -> bool:
     return table.is_file() and table.stat().st_mtime_ns >= last
 
 
-def write_results(run: JudgedRun, threshold: float = THRESHOLD) -> Path:
+def write_results(run: JudgedRun) -> Path:
     """Writes the tables and verdicts of `run` into its folder; returns the path of `table.csv`.
 
     Raises:
         JournalError: a file cannot be written.
     """
-    to_csv(effective_length_table(run, threshold), run.folder / EFFECTIVE_LENGTHS)
+    to_csv(effective_length_table(run), run.folder / EFFECTIVE_LENGTHS)
     to_csv(diagnosis_table(run), run.folder / DIAGNOSES)
     verdicts = {
         "eyechart": software()["eyechart"],
@@ -76,7 +75,7 @@ def write_results(run: JudgedRun, threshold: float = THRESHOLD) -> Path:
         ],
     }
     replace_file(run.folder / VERDICTS, orjson.dumps(verdicts, option=orjson.OPT_INDENT_2))
-    return to_csv(cells_table(run, threshold), run.folder / TABLE)
+    return to_csv(cells_table(run), run.folder / TABLE)
 
 
 def _letters(run: JudgedRun) -> list[str]:

@@ -30,11 +30,10 @@ from eyechart.harness.analysis.overall import overall
 from eyechart.harness.analysis.tokens_of_row import PairTokens, TokensASymbol
 from eyechart.harness.journal.files import replace_file
 from eyechart.harness.score.outcomes import NOT_SCORED
-from eyechart.harness.settings.judging import THRESHOLD
 from eyechart.harness.spec import columns
 
 
-def cells_table(run: JudgedRun, threshold: float = THRESHOLD) -> pd.DataFrame:
+def cells_table(run: JudgedRun) -> pd.DataFrame:
     """The columns of `table.csv`: `JudgedRun.cells`, and for each line the mean tokens of its rows,
     by tokens a symbol; and the probability that its accuracy reaches the threshold, by the fitted
     curve; empty where nothing was scored, for length 0, and where the curve does not describe it.
@@ -43,7 +42,8 @@ def cells_table(run: JudgedRun, threshold: float = THRESHOLD) -> pd.DataFrame:
     symbols = cell_means(cells, lengths.astype(float), len(run.cells))
     row_tokens, reaches = np.full((2, len(run.cells)), np.nan)
     for judged in run.conditions.values():
-        estimate, tokens = judged.effective_length(threshold), judged.tokens_a_symbol
+        estimate = judged.effective_length(run.settings.threshold)
+        tokens = judged.tokens_a_symbol
         if tokens is not None:
             places = list(judged.places)
             row_tokens[places] = symbols[places] * tokens.value
@@ -55,7 +55,7 @@ def cells_table(run: JudgedRun, threshold: float = THRESHOLD) -> pd.DataFrame:
     return run.cells.assign(**{name: np.round(one, columns.DIGITS) for name, one in more.items()})
 
 
-def effective_length_table(run: JudgedRun, threshold: float = THRESHOLD) -> pd.DataFrame:
+def effective_length_table(run: JudgedRun) -> pd.DataFrame:
     """One row for each condition: accuracy over all lengths, effective length, tested length and
     area, with intervals.
 
@@ -65,7 +65,7 @@ def effective_length_table(run: JudgedRun, threshold: float = THRESHOLD) -> pd.D
     lengths in tokens are empty where tokens a symbol are not known. A task that asks for the
     statistic `capacity` has its columns last.
     """
-    manifest = run.manifest
+    manifest, threshold = run.manifest, run.settings.threshold
     has_capacity = STATISTIC in run.spec.statistics
     rows = []
     for condition, judged in run.conditions.items():
@@ -112,7 +112,7 @@ def _named(names: Sequence[str], values: Sequence[float] | None) -> dict[str, fl
     return {} if values is None else dict(zip(names, values, strict=True))
 
 
-def at_table(run: JudgedRun, threshold: float, lengths: Sequence[int]) -> pd.DataFrame:
+def at_table(run: JudgedRun, lengths: Sequence[int]) -> pd.DataFrame:
     """A row for each condition and each of `lengths`: the values of its axes, and the columns of
     `AtLength`; outside the lengths asked there are bounds. The last column has the dollars of a
     reply there, see `cost_at`.
@@ -124,7 +124,7 @@ def at_table(run: JudgedRun, threshold: float, lengths: Sequence[int]) -> pd.Dat
             columns.COST_A_REPLY: cost_of_reply_at(judged, length),
         }
         for condition, judged in run.conditions.items()
-        if (estimate := judged.effective_length(threshold)) is not None
+        if (estimate := judged.effective_length(run.settings.threshold)) is not None
         for length in lengths
     ]
     table = pd.DataFrame(

@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from eyechart.harness.cli.terminal import echo
-from eyechart.harness.settings.judging import THRESHOLD
 from eyechart.harness.settings.spelling import as_option
 from eyechart.providers.naming import spelled
 
@@ -52,9 +51,7 @@ def rows_of(table: pd.DataFrame) -> list[dict[str, Any]]:
     return [{str(name): value for name, value in row.items()} for row in rows]
 
 
-def run_document(
-    run: JudgedRun, threshold: float | None = None, at: Sequence[int] = ()
-) -> dict[str, Any]:
+def run_document(run: JudgedRun, at: Sequence[int] = ()) -> dict[str, Any]:
     """A judged run: who was asked what, the rows of its two tables, and the accuracy at each length
     `at`.
     """
@@ -66,8 +63,7 @@ def run_document(
         finding_columns,
     )
 
-    threshold = threshold or THRESHOLD
-    manifest = run.manifest
+    manifest, threshold = run.manifest, run.settings.threshold
     return {
         "model": manifest.model,
         "task": manifest.task,
@@ -79,9 +75,9 @@ def run_document(
         "missing": run.missing,
         "threshold": threshold,
         "findings": [*map(finding_columns, findings(run, threshold))],
-        "conditions": rows_of(effective_length_table(run, threshold)),
-        "cells": rows_of(cells_table(run, threshold)),
-        "right_at": rows_of(at_table(run, threshold, at)),
+        "conditions": rows_of(effective_length_table(run)),
+        "cells": rows_of(cells_table(run)),
+        "right_at": rows_of(at_table(run, at)),
     }
 
 

@@ -54,7 +54,7 @@ def tables(folders: Sequence[Path], form: str, judging: JudgeSettings) -> int:
     runs = [*readable_runs(dict.fromkeys(folders), judging, unread)]
     for run in runs:
         say(*change_lines(run))
-        write_results(run, judging.threshold)
+        write_results(run)
     print_tables(map(paper_tables, sections(runs, judging.threshold)), form)
     return INCOMPLETE if unread or any(run.missing for run in runs) else COMPLETE
 

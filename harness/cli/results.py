@@ -20,7 +20,7 @@ from eyechart.harness.cli.terminal import echo, say, warn
 from eyechart.harness.cli.verbs import PAGE, check_drawing, check_output
 from eyechart.harness.errors import COMPLETE, INCOMPLETE, UsageError
 from eyechart.harness.settings.figure import DRAWN
-from eyechart.harness.settings.judging import THRESHOLD, JudgeSettings
+from eyechart.harness.settings.judging import JudgeSettings
 from eyechart.harness.spec import Condition
 
 FORMATS = ("html", *DRAWN)
@@ -44,10 +44,10 @@ def score(
     unread: list[str] = []
     for run in readable_runs(folders, judging, unread):
         if as_json:
-            documents.append(_score_document(run, judging.threshold, by, at))
+            documents.append(_score_document(run, by, at))
         else:
             say(*change_lines(run))
-            followed_runs.append(show_run(run, judging.threshold, at=at, all_findings=all_findings))
+            followed_runs.append(show_run(run, at=at, all_findings=all_findings))
             if by is not None:
                 _show_groups(run, by)
         missing += run.missing
@@ -58,12 +58,10 @@ def score(
     return INCOMPLETE if missing or unread else COMPLETE
 
 
-def _score_document(
-    run: JudgedRun, threshold: float, by: str | None, at: Sequence[int]
-) -> dict[str, Any]:
+def _score_document(run: JudgedRun, by: str | None, at: Sequence[int]) -> dict[str, Any]:
     _, changed = changes(run)
-    write_results(run, threshold)
-    document = run_document(run, threshold, at)
+    write_results(run)
+    document = run_document(run, at)
     document["changes"] = [
         {"id": one.id, "before": one.before, "now": one.now, "why": one.why} for one in changed
     ]
@@ -77,7 +75,6 @@ def _score_document(
 
 def show_run(
     judged_run: JudgedRun,
-    threshold: float = THRESHOLD,
     conditions: Collection[Condition] | None = None,
     *,
     at: Sequence[int] = (),
@@ -86,10 +83,10 @@ def show_run(
     """Writes the result files of a run and prints its tables, only of `conditions` if given, and
     its findings. Returns what the next command depends on.
     """
-    path = write_results(judged_run, threshold)
-    print_table(judged_run, threshold, conditions, at=at)
+    path = write_results(judged_run)
+    print_table(judged_run, conditions, at=at)
     tell_findings(
-        findings(judged_run, threshold, conditions),
+        findings(judged_run, judged_run.settings.threshold, conditions),
         is_all=all_findings,
         rest=f"bench score {ALL} {judged_run.folder}",
     )

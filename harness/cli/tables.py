@@ -28,7 +28,6 @@ from eyechart.harness.cli.layout import (
 from eyechart.harness.cli.terminal import show, tell
 from eyechart.harness.report.rank_table import RankColumn, RankLine, columns_of, line_of
 from eyechart.harness.score.outcomes import NOT_SCORED, UNANSWERED, Outcome
-from eyechart.harness.settings.judging import THRESHOLD
 from eyechart.harness.spec import Condition, Line, varied_axes, varied_label
 from eyechart.harness.spec.unit import singular
 
@@ -62,7 +61,6 @@ class _Shown:
 
 def print_table(
     run: JudgedRun,
-    threshold: float = THRESHOLD,
     conditions: Collection[Condition] | None = None,
     *,
     at: Sequence[int] = (),
@@ -81,6 +79,7 @@ def print_table(
         return
     by_line = shown_lines(judged)
     lines = sorted({line for of_part in by_line for line in of_part})
+    threshold = run.settings.threshold
     measured = [line_of(part, threshold, at, RankLine()) for part in judged]
     shown = _shown(judged, by_line, columns_of(measured, threshold, at))
     show_title(_title(run, judged))

@@ -78,7 +78,7 @@ class Run:
     @cached_property
     def cells(self) -> pd.DataFrame:
         """A row for each cell: the columns of `table.csv`."""
-        return cells_table(self.judged, self.threshold)
+        return cells_table(self.judged)
 
     @cached_property
     def diagnosis(self) -> pd.DataFrame:
@@ -88,7 +88,7 @@ class Run:
     @cached_property
     def conditions(self) -> pd.DataFrame:
         """A row for each condition: the columns of `effective_length.csv`."""
-        return effective_length_table(self.judged, self.threshold)
+        return effective_length_table(self.judged)
 
     @cached_property
     def samples(self) -> pd.DataFrame:
@@ -185,7 +185,7 @@ class Run:
         threshold. Outside the lengths asked `bound` says that they are bounds. The last column has
         the dollars of a reply there, where prices and tokens are known.
         """
-        return at_table(self.judged, self.threshold, argument("lengths", lengths, lengths_of))
+        return at_table(self.judged, argument("lengths", lengths, lengths_of))
 
     @cached_property
     def findings(self) -> list[Finding]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Any, TypeAlias
 
 import pandas as pd
@@ -159,7 +158,7 @@ def cell_diagnosis_table(section: Section) -> ReportTable:
 
 def cells_table(section: Section) -> ReportTable:
     """`table.csv` of every run."""
-    table = _of_runs(section, partial(tables.cells_table, threshold=section.threshold))
+    table = _of_runs(section, tables.cells_table)
     return report_table(file_name(section, "cells"), f"Cells: {section.name}", _rows_of(table))
 
 
