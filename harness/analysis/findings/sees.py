@@ -106,9 +106,11 @@ def _words(
 ) -> str:
     first, best = lengths[default or longest], lengths[longest]
     sees = f"{model} {verb} {length_text(first, unit)} on {task}"
-    beside = _beside(first, near, apart)
+    within, told = _beside(first, near, apart)
     if conditions == 1:
-        return f"{sees}{beside}."
+        return f"{sees}{within and f', {within}'}{told and f', and {told}'}."
+    beside = " and ".join(filter(None, (within and f"is {within}", told)))
+    beside = beside and f" With {default or longest} it {beside}."
     controls = "controls are left out" if controls_left_out else ""
     note = f" ({controls})" if controls else ""
     assert best.length is not None  # it is known
@@ -119,7 +121,7 @@ def _words(
         return f"{model} {verb} {seen} on {task} under {_which(len(lengths), conditions)}{note}."
     headline = f"{sees} with {default or longest}{', the default' if default else ''}"
     if len(lengths) == 1:
-        return f"{sees} with {longest}{beside}{note}."
+        return f"{sees} with {longest}{note}.{beside}"
     others, equal = len(lengths) - 1, [label for label in equal if label != longest]
     how = "; ".join(filter(None, (correction(pairs, unpaired), controls)))
     tail = f"{_shown(further_than, others)} ({how})."
@@ -129,24 +131,25 @@ def _words(
     also = f", and as long {which}" if equal else ""
     longest_of = f"longest length seen under {len(lengths)} conditions"
     if default == longest:
-        return f"{headline}, the {longest_of}{also}{beside}; {tail}"
+        return f"{headline}, the {longest_of}{also}; {tail}{beside}"
     best_text = f"{length_text(best, unit)}, with {longest}{also}"
     if not default:
         return f"The {longest_of} by {model} on {task} is {best_text}; {tail}"
-    return f"{headline}{beside}; the {longest_of} is {best_text}; {tail}"
+    return f"{headline}; the {longest_of} is {best_text}; {tail}{beside}"
 
 
-def _beside(exact: EffectiveLength, near: EffectiveLength | None, apart: Apart | None) -> str:
-    """`, within 5 % to 323 (154 to 521), and tells rows that differ by a fifth apart beyond the
+def _beside(
+    exact: EffectiveLength, near: EffectiveLength | None, apart: Apart | None
+) -> tuple[str, str]:
+    """`within 5 % to 323 (154 to 521)`, and `tells rows that differ by a fifth apart beyond the
     longest asked (at least 747)`; empty where answers are no counts, and of what says no more.
     """
-    told = []
+    within = told = ""
     if near is not None and near.length is not None and near.length != exact.length:
-        told.append(f"within {100 * WITHIN:g} % {_to(near.length, near.length_ci)}")
+        within = f"within {100 * WITHIN:g} % {_to(near.length, near.length_ci)}"
     if apart is not None and apart.length is not None and apart.length.sign != "<":
-        to = _to(apart.length, apart.length_ci)
-        told.append(f"and tells rows that differ by a fifth apart {to}")
-    return "".join(f", {one}" for one in told)
+        told = f"tells rows that differ by a fifth apart {_to(apart.length, apart.length_ci)}"
+    return within, told
 
 
 def _to(length: Bound, span: Span) -> str:
