@@ -54,9 +54,9 @@ def bench(
         ("harness", "typer", INTERRUPTS),
         ("harness", "orjson", SWALLOWS),
         ("harness", "jinja2", INTERRUPTS),
-        ("eyechart.harness.cli", "typer", SWALLOWS),
-        ("eyechart.harness.cli", "orjson", INTERRUPTS),
-        ("eyechart.harness.cli", "jinja2", SWALLOWS),
+        ("eyechart.harness", "typer", SWALLOWS),
+        ("eyechart.harness", "orjson", INTERRUPTS),
+        ("eyechart.harness", "jinja2", SWALLOWS),
     ],
 )
 def test_an_interrupt_while_a_module_is_loaded(

@@ -359,7 +359,7 @@ def test_the_page_of_settings_lists_every_option_and_variable() -> None:
 
 def test_every_option_of_run_is_a_setting_or_meant_for_one_command() -> None:
     """None is forgotten."""
-    run = get_command(app).commands["run"]  # type: ignore[attr-defined]
+    run = get_command(app).get_command(None, "run")  # type: ignore[attr-defined]
     options = {name[2:] for one in run.params for name in one.opts if name.startswith("--")}
     assert options - {"help"} <= set(DEFAULTS) | set(ONCE)
     judging = {one.option for one in JUDGING.values()}

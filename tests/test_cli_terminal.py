@@ -237,9 +237,10 @@ class TestForeignText:
     def test_a_traceback_for_who_asks(self) -> None:
         """With `--debug`, of an error with a nasty text."""
         code = (
-            "import sys\nfrom eyechart.harness import cli\nfrom eyechart.harness.cli import verbs\n"
+            "import sys\nfrom eyechart.harness import cli\n"
+            "from eyechart.harness.cli import model_list\n"
             f"def fails(**_):\n    raise RuntimeError({NASTY!r})\n"
-            "verbs.list_models = fails\nsys.argv = ['bench', '--debug', 'models']\ncli.main()"
+            "model_list.list_models = fails\nsys.argv = ['bench', '--debug', 'models']\ncli.main()"
         )
         command = [sys.executable, "-c", code]
         done = subprocess.run(command, cwd=ROOT, capture_output=True, check=False)

@@ -346,8 +346,8 @@ def test_what_is_never_reached(start: str, never: tuple[str, ...]) -> None:
 
 
 def test_the_walk_goes_far() -> None:
-    """From the command one comes to the provider's seam by way of the runner."""
-    assert {"harness.run.pool", "providers.base"} <= reaches("harness.cli.app")
+    """From a verb one comes to the provider's seam by way of the runner."""
+    assert {"harness.run.pool", "providers.base"} <= reaches("harness.cli.verbs.run")
 
 
 def test_only_what_inspect_itself_loads_imports_inspect() -> None:

@@ -13,7 +13,7 @@ import altair as alt
 import pytest
 
 import eyechart
-from eyechart.harness.cli import verbs
+from eyechart.harness.cli import outputs
 from eyechart.harness.errors import UsageError
 from eyechart.harness.report.files import drawn
 from eyechart.harness.report.looks import Look
@@ -172,7 +172,7 @@ class TestFiles:
         it to learn that a name is wrong.
         """
         assert lab.bench_run("--lengths", "3", "--samples", "2").code == 0
-        lab.monkeypatch.setitem(vars(verbs), "find_spec", lambda _name: None)
+        lab.monkeypatch.setitem(vars(outputs), "find_spec", lambda _name: None)
         place = lab.folder / "a.svg"
         done = lab.bench("figure", "accuracy", lab.the_run(), "-o", place)
         done.one_line(2, "--format svg needs the package vl-convert-python: ", "[charts]")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from eyechart.harness.cli import verbs
+from eyechart.harness.cli import outputs
 from eyechart.harness.settings.figure import DRAWN
 from tests import vega_bundle
 
@@ -43,7 +43,7 @@ def test_the_script_is_what_the_package_bundles() -> None:
 def test_the_page_has_the_script_and_no_address(lab: Lab) -> None:
     """It works without a network and without the extra."""
     lab.asked(lab.wanted(lab.plain))
-    lab.monkeypatch.setitem(vars(verbs), "find_spec", lambda _name: None)
+    lab.monkeypatch.setitem(vars(outputs), "find_spec", lambda _name: None)
     page = lab.folder / "page.html"
     assert lab.bench("report", lab.the_run(), "-o", page).code == 0
     assert "/*! Vega 6.2.0" in page.read_text()
@@ -53,7 +53,7 @@ def test_the_page_has_the_script_and_no_address(lab: Lab) -> None:
 def test_without_the_extra_no_chart_becomes_a_file(lab: Lab, form: str) -> None:
     """The message names it, and nothing is written."""
     lab.asked(lab.wanted(lab.plain))
-    lab.monkeypatch.setitem(vars(verbs), "find_spec", lambda _name: None)
+    lab.monkeypatch.setitem(vars(outputs), "find_spec", lambda _name: None)
     page = lab.folder / "page.html"
     done = lab.bench("report", lab.the_run(), "-o", page, "--format", f"html,{form}")
     done.one_line(2, f"--format {form} needs the package vl-convert-python: ", "[charts]")

@@ -1,5 +1,5 @@
-"""The command `bench`. Options are parsed before slow modules are imported, here and in the modules
-that have the options of a verb.
+"""The command `bench`. Its help imports no verb, and a verb imports slow modules after its options
+are parsed.
 """
 
 from __future__ import annotations
@@ -14,32 +14,11 @@ import typer
 from typer.core import TyperGroup
 from typer.main import get_command
 
-from eyechart.harness.cli.asking import RUN_EXAMPLES, run
-from eyechart.harness.cli.defaults import unknown_variables
-from eyechart.harness.cli.failures import FAILURES, explain, said_of_parsing
 from eyechart.harness.cli.interrupts import raise_in_work
-from eyechart.harness.cli.judging import (
-    COMPARE_EXAMPLES,
-    FIGURE_EXAMPLES,
-    LEADERBOARD_EXAMPLES,
-    REPORT_EXAMPLES,
-    SCORE_EXAMPLES,
-    compare,
-    figure,
-    leaderboard,
-    report,
-    score,
-)
-from eyechart.harness.cli.looking import RUNS_EXAMPLES, SAMPLES_EXAMPLES, runs, samples
-from eyechart.harness.cli.options import JsonOption, examples
-from eyechart.harness.cli.satellites import verb, verbs
-from eyechart.harness.cli.settings import AskingVerb, Verb
-from eyechart.harness.cli.studying import study_app
-from eyechart.harness.cli.tasks import tasks_app
+from eyechart.harness.cli.loading import JOINED, OWN, joined, verb
 from eyechart.harness.cli.terminal import echo, is_output_lost, open_streams, say, warn
 from eyechart.harness.errors import INCOMPLETE, INTERRUPTED, USAGE, UsageError
 from eyechart.providers.close_match import did_you_mean
-from eyechart.providers.contract import described
 
 _OF_LABORATORY = ("lab", "probe", "rope")
 
@@ -49,26 +28,48 @@ class _Verbs(TyperGroup):
 
     def __init__(self, *arguments: Any, **named: Any) -> None:
         super().__init__(*arguments, **named)
-        self._joined: dict[str, Any] = {}
+        self._loaded: dict[str, Any] = {}
 
     def list_commands(self, ctx: Any) -> list[str]:  # contexts of typer's own click
         """Our own verbs, then those that join by entry points."""
-        built_in = super().list_commands(ctx)
-        return [*built_in, *verbs(built_in, partial(self.get_command, ctx))]
+        return [*OWN, *joined(partial(self.get_command, ctx))]
 
-    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+    def get_command(self, _ctx: Any, cmd_name: str) -> Any:
         """The verb of this name, `None` if there is none."""
-        found = super().get_command(ctx, cmd_name) or self._joined.get(cmd_name)
-        if found is None and (found := verb(cmd_name)) is not None:
-            self._joined[cmd_name] = found
+        found = self._loaded.get(cmd_name) or verb(cmd_name)
         if found is None and cmd_name in _OF_LABORATORY:
             raise UsageError(
                 f"'bench {cmd_name}' comes with eyechart-lab: pip install -e . -e lab in a clone "
                 "of the repository"
             )
+        self._loaded[cmd_name] = found
         return found
 
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """The verb that the arguments begin with; raises `UsageError` if there is none."""
+        if self.get_command(ctx, args[0]) is None and not args[0].startswith("-"):
+            near = did_you_mean(args[0], self.list_commands(ctx))
+            raise UsageError(f"no such command {args[0]!r}; {near}")
+        return super().resolve_command(ctx, args)
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        """Lists the verbs; imports those alone of which only their own package knows."""
+        texts = OWN | JOINED
+        names = self.list_commands(ctx)
+        limit = formatter.width - 6 - max(map(len, names))
+        with formatter.section("Commands"):
+            formatter.write_dl(
+                [
+                    (name, texts.get(name) or self._loaded[name].get_short_help_str(limit))
+                    for name in names
+                ]
+            )
+
     def invoke(self, ctx: Any) -> Any:
+        from eyechart.harness.cli.defaults import unknown_variables
+        from eyechart.harness.cli.failures import FAILURES, explain
+        from eyechart.providers.contract import described
+
         raise_in_work()
         for line in unknown_variables(os.environ):
             warn(line)
@@ -126,62 +127,6 @@ def _root(
         raise typer.Exit
 
 
-def help_(
-    context: typer.Context,
-    names: Annotated[list[str] | None, typer.Argument(metavar="[VERB…]", help="A verb.")] = None,
-) -> None:
-    """Show the help of the program, or of a verb."""
-    shown: Any = context.find_root()  # a context of typer's own click
-    for name in names or ():
-        group = shown.command
-        known = group.list_commands(shown) if hasattr(group, "list_commands") else []
-        if name not in known:
-            raise UsageError(
-                f"no verb {name!r} of {shown.command_path!r}; {did_you_mean(name, known)}"
-            )
-        shown = type(shown)(group.get_command(shown, name), info_name=name, parent=shown)
-    echo(*shown.get_help().split("\n"))
-
-
-def models(
-    *,
-    update_prices: Annotated[
-        bool, typer.Option("--update-prices", help="Fetch the newest list of prices first.")
-    ] = False,
-    as_json: JsonOption = False,
-) -> None:
-    """List the providers and what each needs."""
-    from eyechart.harness.cli import verbs as listing
-
-    if update_prices:
-        listing.update_prices()
-    listing.list_models(as_json=as_json)
-
-
-MODELS_EXAMPLES = examples("bench models", "bench models --update-prices")
-for _verb, _name, _short, _examples, _class in (
-    (run, "run", "Run tasks on models.", RUN_EXAMPLES, AskingVerb),
-    (samples, "samples", "Print samples of a run, with their replies.", SAMPLES_EXAMPLES, Verb),
-    (runs, "runs", "List runs.", RUNS_EXAMPLES, Verb),
-    (score, "score", "Judge runs again, without a model.", SCORE_EXAMPLES, Verb),
-    (compare, "compare", "Compare runs, or two conditions of each.", COMPARE_EXAMPLES, Verb),
-    (report, "report", "Write a page about runs.", REPORT_EXAMPLES, Verb),
-    (figure, "figure", "Draw a figure for a paper.", FIGURE_EXAMPLES, Verb),
-    (leaderboard, "leaderboard", "Rank runs in a table and on a page.", LEADERBOARD_EXAMPLES, Verb),
-    (models, "models", "List providers and their needs.", MODELS_EXAMPLES, Verb),
-    (
-        help_,
-        "help",
-        "Show the help of a verb.",
-        examples("bench help run", "bench help tasks check"),
-        Verb,
-    ),
-):
-    app.command(_name, short_help=_short, epilog=_examples, cls=_class)(_verb)
-app.add_typer(tasks_app, name="tasks")
-app.add_typer(study_app, name="study")
-
-
 def _show_traceback(
     kind: type[BaseException], error: BaseException, trace: TracebackType | None
 ) -> None:
@@ -213,6 +158,8 @@ def main() -> None:
         # errors of the parser, from whichever click typer uses; others are a traceback
         if not hasattr(error, "format_message"):
             raise
+        from eyechart.harness.cli.failures import said_of_parsing
+
         message = error.format_message()
         if message.startswith("Usage:"):
             say(*message.split("\n"))

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 
 from eyechart.harness.analysis.judged_run import JudgedRun, read_run
 from eyechart.harness.analysis.task_of_run import NoTaskError, task_of
+from eyechart.harness.cli.documents import print_files
+from eyechart.harness.cli.outputs import check_output
 from eyechart.harness.cli.results import missing_text, show_run
-from eyechart.harness.cli.terminal import echo, say, warn
-from eyechart.harness.cli.verbs import check_output
+from eyechart.harness.cli.terminal import say, warn
 from eyechart.harness.errors import COMPLETE, INCOMPLETE, UsageError
 from eyechart.harness.face.run_options import RunOptions
 from eyechart.harness.journal.files import writing
@@ -36,6 +37,8 @@ def export(
     options: RunOptions,
     output: Path,
     limits: FileLimits = FileLimits(),  # noqa: B008  frozen
+    *,
+    as_json: bool = False,
 ) -> int:
     """Writes a request in OpenAI's Batch form for each sample without an answer."""
     refuse_turns(plans, "a batch")
@@ -51,10 +54,10 @@ def export(
         if not requests:
             say(f"nothing to ask: all {size:,} samples have an answer or can have none")
             _warn_of_old_files(output, [])
+            print_files([], as_json=as_json)
             return COMPLETE
         written = files.keep()
-    for path in written:
-        echo(str(path))
+    print_files(written, as_json=as_json)
     rest = f"; {size - requests:,} samples need none" if size > requests else ""
     own = not all(plan.task.is_installed for plan in plans)
     named = ", with the same --task" if own else ""
@@ -107,10 +110,13 @@ def check_files(files: Sequence[Path]) -> None:
 
 
 def import_replies(
-    files: Sequence[Path], out: Path, judging: JudgeSettings = JudgeSettings()
+    files: Sequence[Path],
+    out: Path,
+    judging: JudgeSettings = JudgeSettings(),
+    show: Callable[[JudgedRun], object] = show_run,
 ) -> int:
-    """Writes the replies into the journals of the runs they belong to, judges those runs and prints
-    their tables. Returns the exit code, which says whether a reply is missing.
+    """Writes the replies into the journals of the runs they belong to, judges and shows those runs.
+    Returns the exit code, which says whether a reply is missing.
 
     A run may come from a stranger. Samples are made again by built-in tasks, by the user's
     files, and only with `judging.run_kept_code` by code that the run kept.
@@ -136,16 +142,16 @@ def import_replies(
         return INCOMPLETE
     new, failed, known = (summary.fates[fate] for fate in USED)
     say(f"{new:,} new answers, {failed:,} without a reply, {known:,} known before")
-    missing = [
-        _show(read_run(folder, warn, judging), importer.last_failure)
-        for folder, importer in importers.opened.items()
-    ]
-    return INCOMPLETE if any(missing) else COMPLETE
+    missing = 0
+    for folder, importer in importers.opened.items():
+        run = read_run(folder, warn, judging)
+        show(run)
+        missing += _tell_missing(run, importer.last_failure)
+    return INCOMPLETE if missing else COMPLETE
 
 
-def _show(judged_run: JudgedRun, last_failure: str) -> int:
-    """Prints a run's table and what is missing; returns the number of missing samples."""
-    show_run(judged_run)
+def _tell_missing(judged_run: JudgedRun, last_failure: str) -> int:
+    """Tells what is missing; returns the number of missing samples."""
     missing = judged_run.missing
     if missing:
         failed = int(judged_run.cells["error"].sum())

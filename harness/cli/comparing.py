@@ -32,9 +32,9 @@ from eyechart.harness.cli.comparison_tables import print_comparison, print_ranki
 from eyechart.harness.cli.documents import print_document, rows_of
 from eyechart.harness.cli.findings import tell_findings
 from eyechart.harness.cli.following import page_next
+from eyechart.harness.cli.outputs import check_output
 from eyechart.harness.cli.progress import LiveDisplay, counting
 from eyechart.harness.cli.terminal import echo, say, take_logs, warn
-from eyechart.harness.cli.verbs import check_output
 from eyechart.harness.errors import COMPLETE, INCOMPLETE, UsageError
 from eyechart.harness.face.asked_pair import Asking
 from eyechart.harness.face.asked_ranks import asking_of
@@ -122,7 +122,7 @@ def _check_output(output: Path | None, form: str | None, others: Mapping[str, ob
     form that there is not.
     """
     if form is not None:
-        from eyechart.harness.cli.paper import check_form
+        from eyechart.harness.cli.paper_tables import check_form
 
         check_form(form, others)
     check_output("-o", output, ",".join(COMPARISON[:5]).encode())
@@ -187,7 +187,7 @@ def _print(
 def _print_for_paper(
     comparisons: Sequence[Comparison], ranking: Ranking | None, margin: float, form: str
 ) -> None:
-    from eyechart.harness.cli.paper import print_tables
+    from eyechart.harness.cli.paper_tables import print_tables
     from eyechart.harness.report.paper.ranking import ranking_tables
     from eyechart.harness.report.paper.tables import comparison_tables
 

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import io
 import json
 import math
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import redirect_stdout
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -81,28 +79,9 @@ def run_document(run: JudgedRun, at: Sequence[int] = ()) -> dict[str, Any]:
     }
 
 
-def imported(work: Callable[[], int]) -> int:
-    """Does the work of `bench import` and prints the runs as a document, in place of its tables.
-    Returns the exit code.
-    """
-    from eyechart.harness.analysis.judged_run import read_run
-    from eyechart.harness.analysis.results import TABLE
-
-    with redirect_stdout(io.StringIO()) as printed:
-        code = work()
-    tables = [Path(line) for line in printed.getvalue().splitlines() if line.endswith(TABLE)]
-    runs = [run_document(read_run(table.parent)) for table in tables if table.is_file()]
-    print_document({"runs": runs})
-    return code
-
-
-def files(work: Callable[[], int], *, as_json: bool) -> int:
-    """Does the work of a verb that prints only the files that it writes; with `as_json` they are a
-    document. Returns the exit code.
-    """
-    if not as_json:
-        return work()
-    with redirect_stdout(io.StringIO()) as printed:
-        code = work()
-    print_document({"files": printed.getvalue().splitlines()})
-    return code
+def print_files(paths: Iterable[Path], *, as_json: bool) -> None:
+    """Prints the files that a verb has written, a line each, or as one document."""
+    if as_json:
+        print_document({"files": [*map(str, paths)]})
+    else:
+        echo(*map(str, paths))

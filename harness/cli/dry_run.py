@@ -24,8 +24,8 @@ from eyechart.harness.cli.preview import (
     not_known,
     previews_of,
 )
+from eyechart.harness.cli.task_list import sample_document
 from eyechart.harness.cli.terminal import echo, take_logs
-from eyechart.harness.cli.verbs import sample_document
 from eyechart.harness.errors import COMPLETE
 from eyechart.harness.face.run_options import RunOptions
 from eyechart.harness.plan.forced_choice import ForcedChoice

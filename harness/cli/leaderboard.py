@@ -28,9 +28,9 @@ from eyechart.harness.analysis.leaderboard_file import (
 from eyechart.harness.analysis.standing import Place, Standing
 from eyechart.harness.analysis.tables import estimate_columns, finding_columns, near_apart_columns
 from eyechart.harness.cli.documents import print_document
+from eyechart.harness.cli.outputs import PAGE, check_output
 from eyechart.harness.cli.standing_tables import print_standings
 from eyechart.harness.cli.terminal import echo, warn
-from eyechart.harness.cli.verbs import PAGE, check_output
 from eyechart.harness.errors import COMPLETE, INCOMPLETE, JournalError, UsageError
 from eyechart.harness.face.trust import is_outside
 from eyechart.harness.journal.manifest import find_runs, read_manifest
@@ -126,7 +126,7 @@ def _print_alone(
 
 
 def _print_for_paper(ranked: Sequence[Section], at: Sequence[int], form: str) -> None:
-    from eyechart.harness.cli.paper import print_tables
+    from eyechart.harness.cli.paper_tables import print_tables
     from eyechart.harness.report.paper.tables import standing_tables
 
     print_tables([standing_tables(ranked, at)], form)

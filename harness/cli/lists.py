@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from rich.cells import cell_len
 
 from eyechart.harness.cli.terminal import width, wrapped
+from eyechart.providers.plugins import BUILT_IN
 
 
 def aligned(rows: Sequence[Sequence[str]], right: Sequence[int] = ()) -> list[str]:
@@ -35,3 +36,10 @@ def aligned(rows: Sequence[Sequence[str]], right: Sequence[int] = ()) -> list[st
                 if cell not in ("", "-"):
                     lines += wrapped(f"{name}: {cell}", limit, "    ", "      ")
     return lines
+
+
+def with_origins(names: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> list[tuple[str, ...]]:
+    """A list below the names of its columns, without the column `from` if all is built in."""
+    if any(row[1] != BUILT_IN for row in rows):
+        return [names, *rows]
+    return [(row[0], *row[2:]) for row in (names, *rows)]

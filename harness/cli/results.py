@@ -1,4 +1,4 @@
-"""The verbs that read runs: `score`, `leaderboard`, `report`; `compare` is in `comparing`."""
+"""The work of `bench score`, and the tables of a run as all verbs show them."""
 
 from __future__ import annotations
 
@@ -17,13 +17,9 @@ from eyechart.harness.cli.following import Followed, after_runs, followed
 from eyechart.harness.cli.readable import readable_runs
 from eyechart.harness.cli.tables import print_groups, print_table
 from eyechart.harness.cli.terminal import echo, say, warn
-from eyechart.harness.cli.verbs import PAGE, check_drawing, check_output
-from eyechart.harness.errors import COMPLETE, INCOMPLETE, UsageError
-from eyechart.harness.settings.figure import DRAWN
+from eyechart.harness.errors import COMPLETE, INCOMPLETE
 from eyechart.harness.settings.judging import JudgeSettings
 from eyechart.harness.spec import Condition
-
-FORMATS = ("html", *DRAWN)
 
 
 def score(
@@ -114,33 +110,3 @@ def _show_groups(run: JudgedRun, name: str) -> None:
         warn(f"{run.folder}: {groups.without:,} {where} no {name!r}, or {sent}")
     print_groups(run, groups.table)
     echo(str(to_csv(groups.table, run.folder / f"by_{name}.csv")), "")
-
-
-def report(
-    folders: Sequence[Path], output: Path, formats: Sequence[str], judging: JudgeSettings
-) -> int:
-    """Writes the page of some runs, and its charts as pictures if `formats` asks for them."""
-    from eyechart.harness.face.panels import sorted_out
-    from eyechart.harness.report.page import write_report
-    from eyechart.harness.report.section import sections
-
-    kinds = [kind.strip() for option in formats for kind in option.split(",")]
-    for kind in kinds:
-        if kind not in FORMATS:
-            raise UsageError(f"--format is one of {', '.join(FORMATS)}, not {kind!r}")
-    check_output("-o", output, PAGE)
-    named, beside = sorted_out(folders, warn)
-    unread: list[str] = []
-    runs = [*readable_runs(named, judging, unread)]
-    for kind in kinds:
-        check_drawing("--format", kind)
-    shown = [run for run in {run.folder: run for run in runs}.values() if run.manifest.cells]
-    written = write_report(
-        sections(shown, judging.threshold),
-        output,
-        formats=kinds,
-        draw_more=[source.read(mine, runs, warn) for source, mine in beside],
-        warn=warn,
-    )
-    echo(*map(str, written))
-    return INCOMPLETE if unread else COMPLETE

@@ -1,4 +1,4 @@
-"""The verbs that show what is there: `samples` of a run, `runs` under a folder, `tasks sample`."""
+"""The work of `bench samples` and `bench tasks sample`."""
 
 from __future__ import annotations
 
@@ -10,11 +10,9 @@ from typing import TYPE_CHECKING, Any
 from eyechart.harness.analysis.probabilities import options_text
 from eyechart.harness.analysis.shortened import marked, shortened
 from eyechart.harness.cli.documents import json_text, print_document
-from eyechart.harness.cli.lists import aligned
+from eyechart.harness.cli.task_list import sample_document
 from eyechart.harness.cli.terminal import clean, echo, say, warn, width
-from eyechart.harness.cli.verbs import sample_document
-from eyechart.harness.errors import COMPLETE, INCOMPLETE, AbsentTaskError
-from eyechart.harness.face.listing import list_runs
+from eyechart.harness.errors import COMPLETE, AbsentTaskError
 from eyechart.harness.journal.thoughts import thinking_text
 from eyechart.harness.plan.plan import sample_from_id, task_of_id
 from eyechart.harness.plan.selection import open_tasks
@@ -135,35 +133,6 @@ def _parts(line: str, limit: int) -> list[str]:
         break_on_hyphens=False,
     )
     return parts or [""]
-
-
-def runs(out: Path, *, as_json: bool) -> int:
-    """Prints a line for each run under `out`; returns the exit code."""
-    unread: list[str] = []
-
-    def note(problem: str) -> None:
-        unread.append(problem)
-        warn(problem)
-
-    listed = list(list_runs(out, note))
-    if as_json:
-        print_document({"runs": [run.row() for run in listed]})
-    elif listed:
-        rows = [("model", "task", "answered", "updated", "folder")]
-        rows += [
-            (
-                run.model,
-                f"{run.task}@{run.task_version}",
-                f"{run.answered:,} of {run.planned:,}" + (" recorded" if run.recorded else ""),
-                run.updated.removesuffix("+00:00").replace("T", " ") or "-",
-                str(run.folder),
-            )
-            for run in listed
-        ]
-        echo(*aligned(rows, right=(2,)))
-    if not listed:
-        say(f"no run under {out / 'runs'}")
-    return INCOMPLETE if unread else COMPLETE
 
 
 def task_sample(identifier: str, tasks: str, *, as_json: bool) -> None:

@@ -17,7 +17,6 @@ from collections.abc import Iterable
 from contextlib import suppress
 from typing import TYPE_CHECKING, TextIO, cast
 
-from eyechart.harness.settings.spelling import as_option
 from eyechart.providers.naming import spelled
 
 if TYPE_CHECKING:
@@ -48,6 +47,8 @@ def clean(text: str) -> str:
 
 def one_line(text: str) -> str:
     """`text` cleaned, its line breaks escaped too, with settings as options."""
+    from eyechart.harness.settings.spelling import as_option
+
     return clean(spelled(text, as_option)).replace("\n", "\\n")
 
 

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 import eyechart
-from eyechart.harness.cli import verbs
+from eyechart.harness.cli import outputs
 from eyechart.harness.settings.figure import DRAWN, INCH, WIDTH
 from tests.conftest import Lab
 from tests.test_report_paper import _size, charts, figure
@@ -73,7 +73,7 @@ def test_a_conversation_is_not_probed(lab: Lab, sums: Path) -> None:
 @pytest.mark.parametrize("form", DRAWN)
 def test_without_the_extra_no_chart_becomes_a_file(lab: Lab, form: str) -> None:
     """The message names it."""
-    lab.monkeypatch.setitem(vars(verbs), "find_spec", lambda _name: None)
+    lab.monkeypatch.setitem(vars(outputs), "find_spec", lambda _name: None)
     rope = lab.bench("rope", "-o", lab.folder / f"rope.{form}")
     assert rope.code == 2
     if form == "svg":

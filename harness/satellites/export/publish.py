@@ -15,8 +15,9 @@ from pathlib import Path
 from typing import cast, get_args
 
 from eyechart.harness.analysis.details import RemadePrompts, RunDetails, prompts_of, read_details
+from eyechart.harness.cli.documents import print_files
 from eyechart.harness.cli.readable import each_readable
-from eyechart.harness.cli.terminal import echo, warn
+from eyechart.harness.cli.terminal import warn
 from eyechart.harness.errors import COMPLETE, INCOMPLETE, IncompleteError, JournalError, UsageError
 from eyechart.harness.journal.files import replace_file
 from eyechart.harness.satellites.export.every_eval_ever.aggregate import (
@@ -74,6 +75,7 @@ def every_eval_ever(
     samples: bool = True,
     incomplete: bool = False,
     judging: JudgeSettings = JudgeSettings(),
+    as_json: bool = False,
 ) -> int:
     """Writes a record of each run under `output`/data, and its samples beside it; returns the exit
     code.
@@ -89,9 +91,12 @@ def every_eval_ever(
         Evaluation(publishable, publisher, judging.threshold) for publishable in publishables
     ]
     prompts = [_prompts(publishable) if samples else None for publishable in publishables]
-    for evaluation, run_prompts in zip(evaluations, prompts, strict=True):
-        for path in _write_record(evaluation, output, run_prompts):
-            echo(str(path))
+    written = [
+        path
+        for evaluation, run_prompts in zip(evaluations, prompts, strict=True)
+        for path in _write_record(evaluation, output, run_prompts)
+    ]
+    print_files(written, as_json=as_json)
     identities = (evaluation.model for evaluation in evaluations)
     unknown = (model.name for model in identities if model.developer == UNKNOWN)
     for name in dict.fromkeys(unknown):

@@ -69,7 +69,7 @@ def batch(
     Only samples without an answer are written. 'bench import' puts the replies into the same run
     that 'bench run' would fill, and each command continues where the other stopped.
     """
-    from eyechart.harness.cli import batch, documents
+    from eyechart.harness.cli import batch
     from eyechart.harness.face.run_options import models_of
     from eyechart.harness.plan import selection
 
@@ -79,10 +79,7 @@ def batch(
         raise UsageError("a batch file asks one model; export a file for each")
     (options,) = models_of(settings, plans, notify=warn, command=command_of(context))
 
-    def work() -> int:
-        return batch.export(plans, options, output)
-
-    raise typer.Exit(documents.files(work, as_json=as_json))
+    raise typer.Exit(batch.export(plans, options, output, as_json=as_json))
 
 
 @export_app.command(
@@ -227,21 +224,19 @@ def every_eval_ever(
     UUID_samples.jsonl. The same run gives the same files. They contain the commands and what the
     servers reported, addresses and folders included: read them before you publish them.
     """
-    from eyechart.harness.cli import documents
     from eyechart.harness.satellites.export import publish
 
     publisher = publish.read_publisher(
         organization, relationship, benchmark=benchmark, model_id=model_id, weights=weights
     )
 
-    def work() -> int:
-        return publish.every_eval_ever(
-            runs,
-            output,
-            publisher,
-            samples=samples,
-            incomplete=incomplete,
-            judging=judging_of(given),
-        )
-
-    raise typer.Exit(documents.files(work, as_json=as_json))
+    code = publish.every_eval_ever(
+        runs,
+        output,
+        publisher,
+        samples=samples,
+        incomplete=incomplete,
+        judging=judging_of(given),
+        as_json=as_json,
+    )
+    raise typer.Exit(code)

@@ -17,8 +17,8 @@ from eyechart.harness.cli.comparison_tables import print_comparison
 from eyechart.harness.cli.documents import print_document
 from eyechart.harness.cli.failures import FAILURES, Failure, lines_of
 from eyechart.harness.cli.findings import tell_findings
+from eyechart.harness.cli.outputs import check_output
 from eyechart.harness.cli.terminal import echo, one_line, warn
-from eyechart.harness.cli.verbs import check_output
 from eyechart.harness.errors import COMPLETE, CompareError, UsageError
 from eyechart.harness.face.asked_pair import AskedOfBaseline
 from eyechart.harness.face.asked_run import AskedRun, Limits

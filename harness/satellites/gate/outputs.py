@@ -14,7 +14,7 @@ from eyechart.harness.analysis.findings.gate import lengths_text, shares_text, s
 from eyechart.harness.analysis.gate import UNJUDGED, Gated
 from eyechart.harness.analysis.tables import finding_columns
 from eyechart.harness.cli.comparing import pair_documents
-from eyechart.harness.cli.verbs import check_output
+from eyechart.harness.cli.outputs import check_output
 from eyechart.harness.errors import UsageError
 from eyechart.harness.journal.files import make_folder_of, replace_file
 from eyechart.harness.journal.record import MANIFEST, journal_size

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 from functools import cache
 from pathlib import Path
 
-from eyechart.harness.analysis.judged_run import read_run
+from eyechart.harness.analysis.judged_run import JudgedRun, read_run
 from eyechart.harness.cli.batch import check_files
 from eyechart.harness.cli.results import show_run
 from eyechart.harness.cli.terminal import say, warn
@@ -49,9 +49,10 @@ def import_files(
     by: str = "",
     at: str = "",
     command: str = "",
+    show: Callable[[JudgedRun], object] | None = None,
 ) -> int:
-    """Makes a run of `model` from recorded replies, judges it and prints its table. Without `model`
-    it makes a run of each model that the rows name.
+    """Makes a run of `model` from recorded replies, judges and shows it. Without `model` it makes a
+    run of each model that the rows name. `show` is called in place of printing a run's tables.
     """
     if swapped := next((file for file in files if file.suffix in SUFFIXES), None):
         raise UsageError(
@@ -85,11 +86,17 @@ def import_files(
         models = [request.model] if request.model else rows.models
         if not models:
             raise UsageError(f"no row names a model in the column {column!r}")
-        return max([_take(replace(request, model=model), rows, told) for model in models])
+        codes = []
+        for one in models:
+            asked = replace(request, model=one)
+            imported = import_recorded(asked, rows, _batch_form, warn)
+            codes.append(_tell(asked, imported, told, show or _show))
+        return max(codes)
 
 
-def _take(request: ImportRequest, rows: RecordedRows, told: set[str]) -> int:
-    return _tell(request, import_recorded(request, rows, _batch_form, warn), told)
+def _show(run: JudgedRun) -> None:
+    show_run(run)
+    print_agreement(agreement(run))
 
 
 def _check_moment(at: str) -> None:
@@ -104,9 +111,14 @@ def _check_moment(at: str) -> None:
         raise UsageError(f"--recorded-at {at!r} is still to come")
 
 
-def _tell(request: ImportRequest, imported: Imported, told: set[str]) -> int:
-    """Prints the numbers of rows and the run; returns the exit code. Reasons that were `told` for
-    another model are not told again.
+def _tell(
+    request: ImportRequest,
+    imported: Imported,
+    told: set[str],
+    show: Callable[[JudgedRun], object],
+) -> int:
+    """Prints the numbers of rows, and shows the run; returns the exit code. Reasons that were
+    `told` for another model are not told again.
     """
     problems = imported.problems
     reasons = [line for line in _told(problems, request.files) if line not in told]
@@ -148,8 +160,7 @@ def _tell(request: ImportRequest, imported: Imported, told: set[str]) -> int:
         warn("no reply was taken")
         return INCOMPLETE
     judged_run = read_run(request.folder, warn, JudgeSettings(tasks=str(request.task.path)))
-    show_run(judged_run)
-    print_agreement(agreement(judged_run))
+    show(judged_run)
     if imported.gaps:
         warn(
             f"{request.task.name}: {imported.gaps:,} numbers below the largest index of a line "

@@ -108,29 +108,41 @@ def import_(
 
     Prints what is missing. Importing the same file again changes nothing.
     """
-    from eyechart.harness.cli import batch, documents
+    from eyechart.harness.analysis.judged_run import JudgedRun
+    from eyechart.harness.analysis.results import write_results
+    from eyechart.harness.cli.batch import import_replies
+    from eyechart.harness.cli.documents import print_document, run_document
+    from eyechart.harness.cli.results import show_run
+    from eyechart.harness.satellites.recorded.command import import_files
 
-    def work() -> int:
-        if model or any(_names_model(given) for given in field or ()):
-            from eyechart.harness.satellites.recorded.command import import_files
+    runs: list[JudgedRun] = []
 
-            return import_files(
-                replies,
-                out,
-                tasks,
-                model,
-                fields=field or (),
-                axes=axis or (),
-                where=where or (),
-                by=recorded_by,
-                at=recorded_at,
-                command=command_of(context),
-            )
-        if field or axis or where or recorded_by or recorded_at:
-            raise UsageError(
-                "recorded replies need the name of their model: --model NAME, or --field "
-                "model=COLUMN for a run of each model"
-            )
-        return batch.import_replies(replies, out, judging_of({**given, "tasks": tasks}))
+    def keep(run: JudgedRun) -> None:
+        write_results(run)
+        runs.append(run)
 
-    raise typer.Exit(documents.imported(work) if as_json else work())
+    if model or any(_names_model(given) for given in field or ()):
+        code = import_files(
+            replies,
+            out,
+            tasks,
+            model,
+            fields=field or (),
+            axes=axis or (),
+            where=where or (),
+            by=recorded_by,
+            at=recorded_at,
+            command=command_of(context),
+            show=keep if as_json else None,
+        )
+    elif field or axis or where or recorded_by or recorded_at:
+        raise UsageError(
+            "recorded replies need the name of their model: --model NAME, or --field "
+            "model=COLUMN for a run of each model"
+        )
+    else:
+        judging = judging_of({**given, "tasks": tasks})
+        code = import_replies(replies, out, judging, keep if as_json else show_run)
+    if as_json:
+        print_document({"runs": [*map(run_document, runs)]})
+    raise typer.Exit(code)

@@ -1,4 +1,4 @@
-"""The options of `bench study`."""
+"""`bench study`."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import typer
 from eyechart.harness.cli.options import JsonOption, TrustOption, examples
 from eyechart.harness.errors import UsageError
 
-study_app = typer.Typer(
+app = typer.Typer(
     help="List the built-in studies; show one; check a study's file.",
     invoke_without_command=True,
     rich_markup_mode=None,
@@ -19,7 +19,7 @@ StudyArgument = Annotated[
 ]
 
 
-@study_app.callback()
+@app.callback()
 def _study(context: typer.Context, *, as_json: JsonOption = False) -> None:
     if context.invoked_subcommand is None:
         from eyechart.harness.cli import study
@@ -29,7 +29,7 @@ def _study(context: typer.Context, *, as_json: JsonOption = False) -> None:
         raise UsageError("--json goes after the verb: bench study check FILE --json")
 
 
-@study_app.command(epilog=examples("bench study show standard"))
+@app.command(epilog=examples("bench study show standard"))
 def show(name: StudyArgument, *, trust: TrustOption = False) -> None:
     """Print a study's file, and the name under which it is cited."""
     from eyechart.harness.cli import study
@@ -37,7 +37,7 @@ def show(name: StudyArgument, *, trust: TrustOption = False) -> None:
     study.show_study(name, trusts=trust)
 
 
-@study_app.command(epilog=examples("bench study check study.yaml", "bench study check standard"))
+@app.command(epilog=examples("bench study check study.yaml", "bench study check standard"))
 def check(
     files: Annotated[
         list[str], typer.Argument(metavar="STUDY…", help="Studies' files, or built-in names.")

@@ -1,14 +1,13 @@
-"""The work of the verbs `tasks` and `models`; each prints lines, or with `as_json` one document."""
+"""The work of `bench tasks`; each function prints lines, or with `as_json` one document."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from importlib.util import find_spec
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from eyechart.harness.cli.documents import print_document
-from eyechart.harness.cli.lists import aligned
+from eyechart.harness.cli.lists import aligned, with_origins
 from eyechart.harness.cli.terminal import echo, say, warn
 from eyechart.harness.errors import (
     COMPLETE,
@@ -16,46 +15,14 @@ from eyechart.harness.errors import (
     EyechartError,
     TaskError,
     TaskFileError,
-    UsageError,
 )
-from eyechart.harness.journal.files import is_another
 from eyechart.harness.plan.plan import plan
 from eyechart.harness.plan.selection import open_tasks
-from eyechart.harness.settings.figure import DRAWN
 from eyechart.harness.spec import Sample
 from eyechart.harness.task.catalogue import Task, built_in_files, find, open_task, plugin_tasks
 from eyechart.harness.task.functions import ItemError
 from eyechart.harness.task.generator import ItemsFileError
-from eyechart.providers.base import install
 from eyechart.providers.plugins import BUILT_IN
-
-PAGE = b"Eyechart</title>"
-"""What every page has at its beginning."""
-
-
-def check_output(option: str, path: Path | None, mark: bytes = b"") -> None:
-    """Raises `UsageError` if `path` is a folder or a device, which no file may replace, or a file
-    without the `mark` that every output of its kind has, such as a baseline or a file of a run.
-    """
-    if path is None:
-        return
-    if path.is_dir():
-        raise UsageError(f"{option} {str(path)!r} is a folder; name a file")
-    if path.exists() and not path.is_file():
-        raise UsageError(f"{option} {str(path)!r} is no file that can be replaced; name another")
-    if is_another(path, mark):
-        raise UsageError(
-            f"{option} {str(path)!r} is there and was not written by this option, so it would be "
-            "lost; name another file"
-        )
-
-
-def check_drawing(option: str, form: str) -> None:
-    """Raises `UsageError` where charts are to be drawn in this form without the extra for it."""
-    if form in DRAWN and find_spec("vl_convert") is None:
-        raise UsageError(
-            f"{option} {form} needs the package vl-convert-python: {install('charts')}"
-        )
 
 
 def list_tasks(*, as_json: bool) -> None:
@@ -70,7 +37,7 @@ def list_tasks(*, as_json: bool) -> None:
         span = f"{lengths[0]}-{lengths[-1]}" if len(lengths) > 1 else str(lengths[0])
         axes = " ".join(task.spec.axes) or "-"
         rows.append((task.name, origin, span, f"{plan(task).size:,}", task.spec.title, axes))
-    shown = _with_origins(names, rows)
+    shown = with_origins(names, rows)
     numbers = [shown[0].index(name) for name in ("lengths", "requests")]
     echo(*aligned(shown, right=numbers))
 
@@ -252,50 +219,3 @@ def new_task(name: str, generator: str, *, as_json: bool) -> int:
     else:
         echo(*map(str, files), "", *(f"next: {command}" for command in follow))
     return USAGE if problems else COMPLETE
-
-
-def update_prices() -> None:
-    """Fetches the newest list of prices, and prints where it is stored; raises `UpdateError` if
-    there is no network, or what came is no list.
-    """
-    from datetime import UTC, datetime
-
-    from eyechart.providers.catalog.price_list import update
-
-    path, models = update(datetime.now(UTC).date())
-    say(f"today's prices of {models:,} models are in {path}; all commands use them")
-
-
-def list_models(*, as_json: bool) -> None:
-    """Prints a line for each provider: what it is, what it needs and, if there are plugins, where
-    it comes from; the document also has the models whose facts are known. Raises `SetupError` for a
-    mistake in one of the user's files.
-    """
-    from eyechart.providers.catalog.model_facts import known_models, model_facts
-    from eyechart.providers.registry import listed
-
-    model_facts("")  # a mistake in the file is raised here
-    found, errors = listed()
-    if as_json:
-        providers = [
-            {"provider": one.provider, "from": one.origin, "what": one.what, "needs": one.needs}
-            for one in found
-        ]
-        facts = {name: model_facts(name) for name in known_models()}
-        models = [
-            {"model": name, **one.model_dump(mode="json", exclude_defaults=True)}
-            for name, one in facts.items()
-        ]
-        print_document({"providers": providers, "models": models})
-    else:
-        rows = [(one.provider, one.origin, one.what, one.needs) for one in found]
-        echo(*aligned(_with_origins(("provider", "from", "what it is", "needs"), rows)))
-    for error in errors:
-        warn(str(error))
-
-
-def _with_origins(names: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> list[tuple[str, ...]]:
-    """A list below the names of its columns, without the column `from` if all is built in."""
-    if any(row[1] != BUILT_IN for row in rows):
-        return [names, *rows]
-    return [(row[0], *row[2:]) for row in (names, *rows)]

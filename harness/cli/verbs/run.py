@@ -1,4 +1,4 @@
-"""The options of the verbs that collect replies: `run` and `import`."""
+"""`bench run`."""
 
 from __future__ import annotations
 
@@ -15,33 +15,38 @@ from eyechart.harness.cli.options import (
     takes,
     warner_for_default_axes,
 )
+from eyechart.harness.cli.settings import AskingVerb
 from eyechart.harness.cli.terminal import warn
 from eyechart.harness.errors import UsageError
 from eyechart.harness.settings.run_settings import SETTINGS
 from eyechart.providers.naming import named
 
-RUN_EXAMPLES = examples(
-    "bench run --task counting --model tiny",
-    "bench run --task copying/first_last --model tiny --axis hint=all --lengths 10,20,50",
-    "bench run --task my_task.yaml --model oracle:50",
-    "bench run --task counting --model gpt-4o,gpt-4.1-mini --dry-run",
-    "bench run standard --model gpt-4o --dry-run",
-    "bench run barbero --model tiny --dry-run",
-    "bench run study.yaml",
-    "bench run --task counting --model gpt-4o --budget 5",
-    "bench run --task counting --model gpt-4o --adaptive --max-requests 500",
-    "bench run --task counting --model gpt-4o --tier batch",
-    "bench run --task counting --model gpt-4o --temperature 0.7 --draws 5",
-    "bench run --task counting --model gpt-4o --shard 3/16",
-    "bench run --task counting --model vllm/Qwen/Qwen3-4B --engine ray:auto",
-    "bench run --task counting --model gpt-5 --thinking low,medium,high",
-    "bench run --task counting --model Qwen/Qwen3-4B --base-url http://127.0.0.1:8000/v1",
-    "bench run --task counting --model m8 --base-url http://127.0.0.1:8000/v1 --name lab/m8",
-    "bench run --task counting --model vllm/Qwen/Qwen3-4B --model-arg tensor-parallel-size=2",
-    "bench run --task counting --model lm-eval/hf --model-arg pretrained=Qwen/Qwen3-4B",
+app = typer.Typer(rich_markup_mode=None)
+
+
+@app.command(
+    cls=AskingVerb,
+    epilog=examples(
+        "bench run --task counting --model tiny",
+        "bench run --task copying/first_last --model tiny --axis hint=all --lengths 10,20,50",
+        "bench run --task my_task.yaml --model oracle:50",
+        "bench run --task counting --model gpt-4o,gpt-4.1-mini --dry-run",
+        "bench run standard --model gpt-4o --dry-run",
+        "bench run barbero --model tiny --dry-run",
+        "bench run study.yaml",
+        "bench run --task counting --model gpt-4o --budget 5",
+        "bench run --task counting --model gpt-4o --adaptive --max-requests 500",
+        "bench run --task counting --model gpt-4o --tier batch",
+        "bench run --task counting --model gpt-4o --temperature 0.7 --draws 5",
+        "bench run --task counting --model gpt-4o --shard 3/16",
+        "bench run --task counting --model vllm/Qwen/Qwen3-4B --engine ray:auto",
+        "bench run --task counting --model gpt-5 --thinking low,medium,high",
+        "bench run --task counting --model Qwen/Qwen3-4B --base-url http://127.0.0.1:8000/v1",
+        "bench run --task counting --model m8 --base-url http://127.0.0.1:8000/v1 --name lab/m8",
+        "bench run --task counting --model vllm/Qwen/Qwen3-4B --model-arg tensor-parallel-size=2",
+        "bench run --task counting --model lm-eval/hf --model-arg pretrained=Qwen/Qwen3-4B",
+    ),
 )
-
-
 @takes(*SETTINGS)
 def run(
     context: typer.Context,

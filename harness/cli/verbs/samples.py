@@ -1,54 +1,33 @@
-"""The options of the verbs that show what is there: `samples`, `runs`, `tasks sample`."""
+"""`bench samples`."""
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from eyechart.harness.cli.options import (
-    JsonOption,
-    OutOption,
     RunArgument,
     examples,
     judging_of,
     takes,
     whole,
 )
+from eyechart.harness.cli.settings import Verb
 from eyechart.harness.score.outcomes import RECORDED
 
-TASK_SAMPLE_EXAMPLES = examples(
-    "bench tasks sample 'separators/ones_314@1|separator=none|length=314|seed=0|index=0'"
+app = typer.Typer(rich_markup_mode=None)
+
+
+@app.command(
+    cls=Verb,
+    epilog=examples(
+        "bench run --task counting/ones --model tiny",
+        "bench samples results/runs/tiny/counting/ones@1-*",
+        "bench samples RUN --outcome incorrect --length 50 --condition separator=none",
+        "bench samples RUN --outcome unparsed,refused --limit 0 --json",
+    ),
 )
-SAMPLES_EXAMPLES = examples(
-    "bench run --task counting/ones --model tiny",
-    "bench samples results/runs/tiny/counting/ones@1-*",
-    "bench samples RUN --outcome incorrect --length 50 --condition separator=none",
-    "bench samples RUN --outcome unparsed,refused --limit 0 --json",
-)
-RUNS_EXAMPLES = examples(
-    "bench run --task counting/ones --model tiny",
-    "bench runs",
-    "bench runs --out results --json",
-)
-
-
-@takes("tasks")
-def sample(
-    identifier: Annotated[
-        str, typer.Argument(metavar="ID", help="Id of a sample, as 'bench samples' prints it.")
-    ],
-    *,
-    as_json: JsonOption = False,
-    **given: Any,
-) -> None:
-    """Make one sample again from its id; print its prompt and its target."""
-    from eyechart.harness.cli import samples as sample_verbs
-
-    sample_verbs.task_sample(identifier, judging_of(given).tasks, as_json=as_json)
-
-
 @takes("tasks", "run_kept_code")
 def samples(
     run: RunArgument,
@@ -99,10 +78,3 @@ def samples(
             judging=judging_of(given),
         )
     )
-
-
-def runs(*, out: OutOption = Path("results"), as_json: JsonOption = False) -> None:
-    """List the runs under a folder: model, task, samples answered of planned, last change."""
-    from eyechart.harness.cli import samples as sample_verbs
-
-    raise typer.Exit(sample_verbs.runs(out, as_json=as_json))

@@ -1,0 +1,31 @@
+"""`bench runs`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import typer
+
+from eyechart.harness.cli.options import (
+    JsonOption,
+    OutOption,
+    examples,
+)
+from eyechart.harness.cli.settings import Verb
+
+app = typer.Typer(rich_markup_mode=None)
+
+
+@app.command(
+    cls=Verb,
+    epilog=examples(
+        "bench run --task counting/ones --model tiny",
+        "bench runs",
+        "bench runs --out results --json",
+    ),
+)
+def runs(*, out: OutOption = Path("results"), as_json: JsonOption = False) -> None:
+    """List the runs under a folder: model, task, samples answered of planned, last change."""
+    from eyechart.harness.cli import run_list
+
+    raise typer.Exit(run_list.runs(out, as_json=as_json))
