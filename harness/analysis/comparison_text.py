@@ -105,7 +105,7 @@ def verdict_text(comparison: Comparison, margin: float | None = MARGIN) -> str:
     else:
         differ = f"It is open whether {first} and {second} differ"
         said = [f"{differ}{of_model} on {where}: {no_further}", areas, within]
-    if comparison.significant or verdict not in ("further", "area"):
+    if comparison.significant or not comparison.lines or verdict not in ("further", "area"):
         said.append(_of_lines(comparison))
     said.append(_each_way(comparison))
     return f"{'; '.join(filter(None, said))}."
