@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import shlex
+from pathlib import Path
+
+from eyechart.harness.cli.following import named
 from tests.conftest import Lab
 
 ASKED = ("--lengths", "5,20", "--samples", "3")
 
 
 def table_of(out: str) -> list[list[str]]:
-    """The cells of the last table."""
-    rows = [line for line in out.rpartition("with 95 % intervals")[2].splitlines() if "|" in line]
+    """The cells of the table."""
+    rows = [line for line in out.splitlines() if "|" in line]
     return [[cell.strip() for cell in row.strip("|").split("|")] for row in rows]
 
 
@@ -17,25 +21,27 @@ def test_several_runs_end_in_one_table(lab: Lab) -> None:
     """A row for each, under the default condition; what follows is the next command."""
     models = ("--model", "oracle:10,oracle:30")
     done = lab.bench_run("--task", "counting/ones,counting/sum", *models, *ASKED)
-    head, *rows = table_of(done.out)
-    assert head == ["task", "model", "condition", "right to (85 %)"]
+    head, more, *rows = table_of(done.out)
+    assert head == ["task", "model", "condition", "right to"]
+    assert more == ["", "", "", "(85 %)"]
     assert [row[:3] for row in rows] == [
         ["counting/ones", "oracle/10", "separator=none"],
-        ["counting/sum", "oracle/10", "-"],
+        ["counting/sum", "oracle/10", ""],
         ["counting/ones", "oracle/30", "separator=none"],
-        ["counting/sum", "oracle/30", "-"],
+        ["counting/sum", "oracle/30", ""],
     ]
     for task, model, _, seen in rows:
         (folder,) = (lab.out / "runs" / model).glob(f"{task}*")
         shown = lab.bench("score", folder).out
         assert seen.split(" (")[0] in shown
+        assert shown.splitlines()[0] not in done.out
     assert done.out.rstrip().splitlines()[-1].startswith("next: ")
 
 
 def test_one_run_has_no_such_table(lab: Lab) -> None:
     """Its own table is the last."""
     done = lab.bench_run("--task", "counting/sum", "--model", "oracle:10", *ASKED)
-    assert "with 95 % interval" not in done.out
+    assert "--tables" not in done.out
 
 
 def test_what_limits_a_length_is_said_there(lab: Lab) -> None:
@@ -45,7 +51,46 @@ def test_what_limits_a_length_is_said_there(lab: Lab) -> None:
     lab.monkeypatch.setenv("COLUMNS", "240")  # for the name of the file
     models = ("--model", f"oracle:10,scripted/{replies}")
     done = lab.bench_run("--task", "counting/sum", *models, *ASKED, "--keep-going")
-    oracle, unreadable = (row[-1] for row in table_of(done.out)[1:])
-    assert "limited" not in oracle
+    oracle, unreadable = (row[-1] for row in table_of(done.out)[2:])
+    assert "not known" not in oracle
     assert unreadable == "not known†"
     assert f"† scripted/{replies}, counting/sum: limited by form" in done.out
+
+
+def test_the_tables_of_each_run_are_shown_on_demand(lab: Lab) -> None:
+    """Before the table of all."""
+    command = ("--task", "counting/sum", "--model", "oracle:10,oracle:30", *ASKED, "--out", lab.out)
+    short, long = lab.bench("run", *command).out, lab.bench("run", *command, "--tables").out
+    assert long.endswith(short)
+    assert "accuracy, %" in long
+    assert "accuracy, %" not in short
+
+
+def test_a_warning_is_one_sentence_that_names_its_run(lab: Lab) -> None:
+    """Results that are in the table are not said again."""
+    replies = lab.folder / "replies.txt"
+    replies.write_text("Let me think about it.\n")
+    models = ("--model", f"oracle:10,scripted/{replies}")
+    done = lab.bench_run("--task", "counting/sum", *models, *ASKED, "--keep-going")
+    said = done.out.partition("\n+")[2].rpartition("+\n")[2].splitlines()
+    assert [
+        line for line in said if "oracle" in line and "bench" not in line and "†" not in line
+    ] == []
+    (unread,) = (line for line in said if "have no answer that can be read" in line)
+    assert unread.startswith(f"counting/sum scripted/{replies}: ")
+    assert unread.count(". ") == 0
+
+
+def test_many_runs_are_named_by_a_pattern(lab: Lab) -> None:
+    """Of which `bench` finds the runs, whatever the models are called."""
+    models = ",".join(f"oracle:{sees}" for sees in (5, 10, 20, 30))
+    done = lab.bench_run("--task", "counting/sum", "--model", models, *ASKED)
+    last = done.out.rstrip().splitlines()[-1]
+    (folder, *_) = (path.name for path in lab.out.rglob("sum@*"))
+    assert last == f"next: bench compare '{lab.out}/runs/oracle/*/counting/{folder}'"
+    assert named([Path("a/runs/x/t@1"), Path("a/runs/y/z/t@1"), *[Path("a/runs/w/t@1")] * 2]) == [
+        Path("a/runs/**/*/t@1")
+    ]
+    shown = lab.bench(*shlex.split(last)[2:])
+    assert shown.code == 0
+    assert "oracle/30" in shown.out

@@ -555,7 +555,7 @@ class TestFirstReplies:
         assert "it is limited by form: " in more.err
 
     def test_all_tasks_that_stopped_are_named(self, lab: Lab) -> None:
-        """With what each of them met, and in a study once more at the end."""
+        """With what each of them met, and of several models once more at the end."""
         name = lab.fake(lambda _request: Reply("I like rows."))
         done = lab.bench_run("--model", name, "--task", f"{lab.ones},{lab.plain}", "--samples", "9")
         assert "the first replies stopped 2 tasks: lab/ones, lab/plain" in done.err
@@ -568,6 +568,7 @@ class TestFirstReplies:
         command = ("run", study, "--out", lab.out, "--trust")
         done = lab.bench(*command)
         assert done.code == 1
-        assert done.lines[-1].endswith("--keep-going asks the rest, and --fresh starts over")
-        assert "stopped 2 tasks: lab/ones, lab/plain" in done.lines[-2]
+        assert done.err.count("stopped 2 tasks: lab/ones, lab/plain") == 1
+        done = lab.bench(*command, "--model", f"{name},oracle:5")
+        assert "stopped 2 tasks: lab/ones, lab/plain" in done.lines[-1]
         assert lab.bench(*command, "--keep-going").code == 0

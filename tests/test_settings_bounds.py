@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 import eyechart
-from eyechart.harness.cli import models, study
+from eyechart.harness.cli import models
 from eyechart.harness.face import ask
 from eyechart.harness.journal.manifest import MANIFEST
 from eyechart.harness.settings.checks import NumberRange, shown
@@ -59,7 +59,6 @@ def home(lab: Lab) -> Lab:
         raise Accepted
 
     lab.monkeypatch.setattr(models, "ask", accept)
-    lab.monkeypatch.setattr(study, "run", accept)
     lab.monkeypatch.setattr(ask, "_ask", accept)
     lab.monkeypatch.chdir(lab.folder)
     return lab

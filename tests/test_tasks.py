@@ -15,7 +15,6 @@ import pytest
 
 from eyechart.harness.face.study import study_runs
 from eyechart.harness.plan.plan import make_sample
-from eyechart.harness.settings.run_settings import RunSettings
 from eyechart.harness.spec import Condition, Line
 from eyechart.harness.study.reading import find_study, read_study
 from eyechart.harness.task.catalogue import Task, built_in_files, open_task
@@ -218,7 +217,7 @@ OF_PAPERS = [
 def test_studies_have_the_settings_of_the_papers(study: str, name: str, lengths: range) -> None:
     """Exact lengths, and the values that the papers have."""
     runs = study_runs(
-        read_study(find_study(study)), RunSettings(model=("tiny",)), notify=print, trusts=False
+        read_study(find_study(study)), {"model": ["tiny"]}, notify=print, trusts=False
     )
     (planned,) = (one for one in runs.plans if one.task.name == name)
     assert [line.length for line in planned.lines] == list(lengths)

@@ -7,14 +7,16 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from typing import Any, TypeAlias
 
 from eyechart.harness.analysis.power import FROM, POWER
 from eyechart.harness.cli.documents import print_document
+from eyechart.harness.cli.failures import FAILURES, explain, lines_of
+from eyechart.harness.cli.layout import Column, show_blocks
+from eyechart.harness.cli.models import ModelResult, chooser_of, exit_code, warn_of_unknown
 from eyechart.harness.cli.preview import (
     Bill,
     CanShow,
-    Cap,
     Forecasts,
     Preview,
     Waves,
@@ -26,10 +28,11 @@ from eyechart.harness.cli.preview import (
 )
 from eyechart.harness.cli.task_list import sample_document
 from eyechart.harness.cli.terminal import echo, take_logs
-from eyechart.harness.errors import COMPLETE
 from eyechart.harness.face.run_options import RunOptions
+from eyechart.harness.face.study import RunMatrix, StudyRuns
 from eyechart.harness.plan.forced_choice import ForcedChoice
 from eyechart.harness.plan.plan import Plan
+from eyechart.harness.plan.selection import precision_text
 from eyechart.harness.run.room import MOST
 from eyechart.harness.run.run_request import RunRequest
 from eyechart.harness.spec import CellKey, Sample
@@ -37,9 +40,8 @@ from eyechart.harness.spec.dollars import at_most_text, dollars_text
 from eyechart.providers.catalog.model_facts import known_not_to_reason
 from eyechart.providers.naming import named
 
-if TYPE_CHECKING:
-    from eyechart.harness.face.adaptive import AdaptiveChooser
-
+Dollars: TypeAlias = tuple[float | None, float | None]
+"""Expected, and at most; `None` where it is not known."""
 _BEGINNING, _END = 1000, 500
 """Characters of a long prompt that are shown, at its beginning and at its end."""
 _HALF_CENT = 0.005
@@ -48,38 +50,144 @@ _NEAR = 0.05
 """Accuracies whose distance to `FROM` is smaller are shown in tenths of a percent."""
 
 
-def dry_run(
-    plans: Sequence[Plan],
-    models: Sequence[RunOptions],
-    chooser: AdaptiveChooser | None = None,
-    *,
-    asks_server: bool = False,
-    as_json: bool = False,
-) -> int:
-    """Prints for each model the requests of the runs, the cost of what is not answered yet, and a
-    prompt of each; sends nothing, unless `asks_server`. With a `chooser`, the requests are those of
-    all waves up to the next one.
+def dry_run(runs: RunMatrix, *, asks_server: bool, tables: bool, as_json: bool) -> int:
+    """Prints what a command would ask, and the cost of what is not answered yet: of one run, or
+    with `tables` of each, with a prompt; of several in a row for each model. Sends nothing, unless
+    `asks_server`. The failure of one model does not stop the others. Of adaptive runs the requests
+    are those of all waves up to the next one.
     """
+    warn_of_unknown(runs.models)
     take_logs()
+    chooser = chooser_of(runs)
+    failed: list[ModelResult] = []
     made: Forecasts = {}
-    cap = Cap.of(models[0].given.max_requests)
+
+    def found() -> Iterator[tuple[RunOptions, Sequence[Preview]]]:
+        for options in runs.models:
+            try:
+                yield (
+                    options,
+                    previews_of(runs.plans, options, chooser, made, asks_server=asks_server),
+                )
+            except FAILURES as error:
+                label = options.model.label
+                code = explain(error, label if len(runs.models) > 1 else "")
+                failed.append(ModelResult(label, code, lines_of(error)[0]))
+
     if as_json:
-        found = (
-            (options, previews_of(plans, options, chooser, made, cap, asks_server=asks_server))
-            for options in models
+        document = {**dry_run_document(found()), "failed": [asdict(result) for result in failed]}
+        if isinstance(runs, StudyRuns):
+            document = {"study": runs.label, **document}
+        print_document(document)
+    elif tables or not runs.has_several:
+        for options, previews in found():
+            _show_each(options, previews, asks_server=asks_server)
+    else:
+        _show_models(runs, found(), asks_server=asks_server)
+    return exit_code(failed, len(runs.models))
+
+
+def _show_each(options: RunOptions, previews: Sequence[Preview], *, asks_server: bool) -> None:
+    for preview in previews:
+        _show(preview, options)
+    if (where := options.destination) is not None:
+        echo(f"asked at: {where}")
+    _show_cost(options, previews, is_adaptive=options.given.adaptive)
+    if unknown := not_known(options, asks_server=asks_server):
+        echo(unknown)
+
+
+class _Total:
+    """The sum of what all plans would ask of a model."""
+
+    def __init__(self, options: RunOptions, previews: Sequence[Preview]) -> None:
+        self.options = options
+        self.label = options.model.label
+        self.requests = sum(preview.request.plan.size for preview in previews)
+        self.answered = sum(preview.answered for preview in previews)
+        self.prompt_tokens = sum(preview.forecast.prompt_tokens for preview in previews)
+        self.output_tokens = sum(preview.forecast.output_tokens for preview in previews)
+        is_counted = any(preview.thinking.is_known for preview in previews)
+        self.may_turn_out_to_think = not is_counted and may_think(options)
+        self.dollars: Dollars = (
+            all_waves(previews)
+            if options.given.adaptive
+            else dollars_of(options.model.prices, previews) or (None, None)
         )
-        print_document(dry_run_document(found))
-        return COMPLETE
-    for options in models:
-        previews = previews_of(plans, options, chooser, made, cap, asks_server=asks_server)
-        for preview in previews:
-            _show(preview, options)
-        if (where := options.destination) is not None:
-            echo(f"asked at: {where}")
-        _show_cost(options, previews, is_adaptive=chooser is not None)
-        if unknown := not_known(options, asks_server=asks_server):
-            echo(unknown)
-    return COMPLETE
+        self.unfit = sum(
+            bool(str(fit) or fit.may_be_too_long or fit.may_be_cut)
+            for preview in previews
+            for fit in preview.fits.values()
+        )
+
+
+def _show_models(
+    runs: RunMatrix, found: Iterator[tuple[RunOptions, Sequence[Preview]]], *, asks_server: bool
+) -> None:
+    """Prints what each task asks, and a row for each model."""
+    totals = [_Total(options, previews) for options, previews in found]
+    if isinstance(runs, StudyRuns):
+        echo(f"{runs.label}: {runs.study.spec.title}")
+    echo(*(f"  {plan.task.name}: {conditions_text(plan)}" for plan in runs.plans), "")
+    if totals:
+        about, most = zip(*(one.dollars for one in totals), strict=True)
+        columns = [
+            Column(["requests"], [f"{one.requests:,}" for one in totals]),
+            Column(["answered"], [f"{one.answered:,}" for one in totals]),
+            Column(["prompts", "tokens"], [f"{one.prompt_tokens:,}" for one in totals]),
+            Column(["replies", "tokens"], [f"{one.output_tokens:,}" for one in totals]),
+            Column(["about"], ["-" if one is None else dollars_text(one) for one in about]),
+            Column(["at most"], ["-" if one is None else at_most_text(one) for one in most]),
+        ]
+        show_blocks([Column(["model"], [one.label for one in totals], "left")], columns)
+    given = runs.models[0].given
+    _show_sum([one.dollars for one in totals], given.budget)
+    echo(
+        *(
+            f"{one.label} would be asked at {one.options.destination}"
+            for one in totals
+            if one.options.given.base_url
+        ),
+        *(
+            f"{one.label}: {one.unfit:,} cell{'s' * (one.unfit > 1)} may be too long, or get no "
+            "whole reply; --tables has them"
+            for one in totals
+            if one.unfit
+        ),
+    )
+    if may := [one.label for one in totals if one.may_turn_out_to_think]:
+        echo(f"thinking is not counted, should they think: {', '.join(may)}")
+    unknown = (not_known(one.options, asks_server=asks_server) for one in totals)
+    echo(*dict.fromkeys(filter(None, unknown)))
+    if given.adaptive:
+        echo(
+            "The requests and tokens are those of all waves up to the next one. Each later wave "
+            "follows from the replies, until each length is known to "
+            f"{precision_text(given.precision)}. The cost is that of all waves: "
+            "expected of a model that sees to the middle of the lines, and at most; - is not known."
+        )
+
+
+def _show_sum(dollars: Sequence[Dollars], budget: float | None) -> None:
+    """Prints what models with prices cost together, and what of it a budget pays for."""
+    priced = [(about, most) for about, most in dollars if about is not None]
+    if not priced:
+        return
+    about = sum(expected for expected, _ in priced)
+    bounds = [most for _, most in priced if most is not None]
+    most = sum(bounds) if len(bounds) == len(priced) else None
+    if len(priced) > 1:
+        whole = _of_all_waves(about, None) if most is None else cost_text(about, most)
+        echo(f"together {whole}")
+    if budget is not None:
+        echo(_of_budget(budget, about, most))
+
+
+def conditions_text(plan: Plan) -> str:
+    """How many conditions a plan has, and on which lines."""
+    number = len(plan.conditions)
+    lengths = sorted(line.length for line in plan.lines)
+    return f"{number} condition{'s' * (number > 1)}, lengths {lengths[0]:,} to {lengths[-1]:,}"
 
 
 def _show(preview: Preview, options: RunOptions) -> None:

@@ -1,17 +1,28 @@
-"""The table at the end of a command that made several runs: a row for each run."""
+"""What a command that made several runs ends with: a row for each, and what differs from a plain
+result.
+"""
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
 
 from eyechart.harness.analysis.family import is_default
+from eyechart.harness.analysis.findings.finding import Finding, below_a_table, of_several
+from eyechart.harness.analysis.findings.of_run import findings
 from eyechart.harness.analysis.judged_run import JudgedRun
 from eyechart.harness.analysis.paper_text import length_cell, length_head, noted
-from eyechart.harness.cli.layout import Column, show_blocks, show_title
+from eyechart.harness.cli.following import named
+from eyechart.harness.cli.layout import Column, show_blocks
 from eyechart.harness.cli.terminal import echo, tell
 from eyechart.harness.settings.judging import THRESHOLD
 from eyechart.harness.spec import Condition, varied_label
+
+_KEYS = ("task", "model", "condition")
+_SIDES: Sequence[Literal["left", "right"]] = ("left", "right")
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,14 +31,13 @@ class Headline:
     condition that is no control.
     """
 
-    task: str
-    model: str
-    condition: str
-    """Its values on the axes that vary in the run; `-` if none does."""
-    seen: str
-    """See `length_cell`."""
+    folder: Path
+    cells: dict[str, str]
+    """Column -> text; a long name has two lines, so that a narrow terminal has one table."""
     note: str
-    """The note on it; mostly empty."""
+    """The note on the length; mostly empty."""
+    warnings: Sequence[Finding]
+    """Why a number may be wrong or is missing."""
 
 
 def headline(run: JudgedRun, conditions: Collection[Condition]) -> Headline:
@@ -36,26 +46,41 @@ def headline(run: JudgedRun, conditions: Collection[Condition]) -> Headline:
     judged = min(shown, key=lambda one: (not is_default(one), one.control), default=None)
     estimate = judged and judged.effective_length(THRESHOLD)
     label = varied_label(judged.condition, [one.condition for one in shown]) if judged else ""
-    return Headline(
-        run.manifest.task,
-        run.manifest.model,
-        label or "-",
-        length_cell(estimate or None),
-        estimate.note if estimate else "",
-    )
+    cells = {
+        "task": run.manifest.task,
+        "model": run.manifest.model,
+        "condition": label,
+        length_head(THRESHOLD).replace(" (", "\n("): length_cell(estimate or None),
+        "cost": "" if run.cost is None else str(run.cost),
+    }
+    found = findings(run, THRESHOLD, conditions)
+    warnings = [one.shortened() for one in found if one.level == "warning"]
+    return Headline(run.folder, cells, estimate.note if estimate else "", warnings)
 
 
 def print_headlines(headlines: Sequence[Headline]) -> None:
-    """Prints the headlines of several runs; of one run its own table is the last."""
-    if len(headlines) == 1:
+    """Prints one table of several runs, without columns that would be empty, and the warnings of
+    all; of one run its own table is the last.
+    """
+    if len(headlines) <= 1:
         return
-    columns = [
-        Column([name], [getattr(one, name) for one in headlines], "left")
-        for name in ("task", "model", "condition")
-    ]
-    seen = Column([length_head(THRESHOLD)], [one.seen for one in headlines], "left")
-    show_title([f"{len(headlines)} runs, with 95 % intervals"])
-    show_blocks(columns, [seen])
-    for note in noted((f"{one.model}, {one.task}", one.note) for one in headlines):
+    rows = [one.cells for one in headlines]
+    keys, values = (
+        [
+            Column(name.split("\n"), [row[name] for row in rows], side)
+            for name in rows[0]
+            if (name in _KEYS) == (side == "left") and any(row[name] for row in rows)
+        ]
+        for side in _SIDES
+    )
+    show_blocks(keys, values)
+    for note in noted(
+        (f"{row.cells['model']}, {row.cells['task']}", row.note) for row in headlines
+    ):
         tell(note)
+    warnings = [(f"{row.cells['task']} {row.cells['model']}", row.warnings) for row in headlines]
+    for line in below_a_table(of_several(warnings))[0]:
+        tell(line)
+    folders = shlex.join(map(str, named([one.folder for one in headlines])))
+    tell(f"Accuracies and all findings: --tables, or bench score {folders}")
     echo("")

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from itertools import product
+from itertools import product, takewhile
 from pathlib import Path
 
 from eyechart.harness.analysis.family import is_default, longest
 from eyechart.harness.analysis.judged_run import JudgedRun
 from eyechart.harness.settings.judging import THRESHOLD
 from eyechart.harness.spec import Condition
+
+_MOST_NAMED = 3
+"""Folders that a command names; of more it has a pattern."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +63,7 @@ def after_runs(runs: Sequence[Followed], *, asked: bool = False) -> str:
     if others:
         folders = [run.folder for run in runs]
         alike = len({run.task for run in runs}) == 1 and len(set(folders)) == len(folders)
-        return _next("compare", *folders) if alike else page_next(folders)
+        return _next("compare", *named(folders)) if alike else page_next(folders)
     if first.axis:
         return _next("compare", first.folder, "--axis", first.axis)
     if first.incorrect:
@@ -70,7 +73,26 @@ def after_runs(runs: Sequence[Followed], *, asked: bool = False) -> str:
 
 def page_next(folders: Sequence[Path]) -> str:
     """`next: ` and the command that makes a page of the runs."""
-    return _next("report", *dict.fromkeys(folders), "-o", "report.html")
+    return _next("report", *named(list(dict.fromkeys(folders))), "-o", "report.html")
+
+
+def named(folders: Sequence[Path]) -> Sequence[Path]:
+    """The folders of runs, or of many a pattern that matches them, as arguments of a verb."""
+    if len(folders) <= _MOST_NAMED:
+        return folders
+    places = [folder.parts for folder in folders]
+    if len({*map(len, places)}) > 1:  # the name of a model may have a slash
+        same = list(takewhile(lambda parts: len({*parts}) == 1, zip(*places, strict=False)))
+        task, run = ({parts[place] for parts in places} for place in (-2, -1))
+        ends = [task, run] if len(same) < min(map(len, places)) - 1 else [run]
+        found = [*(parts[0] for parts in same), "**", *map(_one_of, ends)]
+        return [Path(*found)]
+    return [Path(*(_one_of({*parts}) for parts in zip(*places, strict=True)))]
+
+
+def _one_of(parts: Collection[str]) -> str:
+    """The part of a path that all have; else the pattern of any."""
+    return next(iter(parts)) if len(parts) == 1 else "*"
 
 
 def _next(*words: object) -> str:

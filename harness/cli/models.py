@@ -1,28 +1,30 @@
-"""The models of one `bench run`, one after another, under one budget."""
+"""Asks all models of a command, and shows their runs."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
+from eyechart.harness.cli import leaderboard as ranks
 from eyechart.harness.cli.documents import print_document
-from eyechart.harness.cli.failures import FAILURES, explain, lines_of
-from eyechart.harness.cli.progress import LiveDisplay
-from eyechart.harness.cli.run import RunsOfModel, show_asked
+from eyechart.harness.cli.failures import FAILURES, Failure, explain, lines_of
+from eyechart.harness.cli.progress import LiveDisplay, new_bar
+from eyechart.harness.cli.run import RunsOfModel, same_command_as, show_asked
 from eyechart.harness.cli.terminal import echo, say, take_logs, warn
-from eyechart.harness.errors import COMPLETE, INCOMPLETE, INTERRUPTED
+from eyechart.harness.errors import COMPLETE, INCOMPLETE, INTERRUPTED, USAGE
 from eyechart.harness.face.engine import Asked, Job, Talk, ask
 from eyechart.harness.face.run_options import RunOptions
+from eyechart.harness.face.study import RunMatrix, StudyRuns
 from eyechart.harness.plan.cost import Budget
-from eyechart.harness.plan.plan import Plan
 from eyechart.harness.run.event_loop import run_in_loop
 from eyechart.providers.catalog.model_facts import known_not_to_reason
 from eyechart.providers.catalog.spelling import near
-from eyechart.providers.naming import named
 
 if TYPE_CHECKING:
     from eyechart.harness.face.adaptive import AdaptiveChooser
+    from eyechart.harness.report.section import Section
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,103 +49,126 @@ def warn_of_unknown(models: Sequence[RunOptions]) -> None:
         warn(f"{label} does not reason, so its vendor will refuse a reasoning effort")
 
 
-def run_models(
-    plans: Sequence[Plan],
-    models: Sequence[RunOptions],
-    chooser: AdaptiveChooser | None = None,
-    *,
-    debug: bool = False,
-    as_json: bool = False,
-) -> int:
-    """Runs the plans on each model; returns the highest exit code. The failure of one model does
-    not stop the others, unless `debug` is set: then it is raised.
+def chooser_of(runs: RunMatrix) -> AdaptiveChooser | None:
+    """What chooses the samples of adaptive runs; `None` where the runs are full."""
+    given = runs.models[0].given
+    if not given.adaptive:
+        return None
+    from eyechart.harness.face.adaptive import adaptive_chooser
+
+    return adaptive_chooser(given, further=runs.finds_longer)
+
+
+def run_models(runs: RunMatrix, *, tables: bool, as_json: bool, debug: bool) -> int:
+    """Asks all models at the same time under one budget, and shows one table of their runs, or with
+    `tables` each run's own too; of a study writes the leaderboard. Returns the exit code. The
+    failure of one model does not stop the others; with `debug` it is raised afterwards.
     """
-    given = models[0].given
-    budget = Budget(limit=given.budget, requests=given.max_requests)
-    results: list[ModelResult] = []
-    begun: list[RunsOfModel] = []
-    for options in models:
-        budget = replace(budget, prices=options.model.prices, full=False)
-        label = options.model.label
-        if any(result.exit_code == INTERRUPTED for result in results):
-            result = ModelResult(label, INTERRUPTED, "not asked")
-        elif limit := _limit_of(budget):
-            warn(f"{label}: not asked, because {limit}")
-            result = ModelResult(label, INCOMPLETE, f"not asked: {limit}")
-        else:
-            result = _ask(
-                *(plans, options, budget, chooser, begun),
-                name=label if len(models) > 1 else "",
-                debug=debug,
-                as_json=as_json,
-            )
-        results.append(result)
-    shown = [run for of_model in begun for run in of_model.runs]
-    failed = [result for result in results if result.exit_code != COMPLETE]
-    if as_json:
-        documents = [run.document for run in shown]
-        print_document({"models": [asdict(result) for result in results], "runs": documents})
-    elif shown:
-        from eyechart.harness.cli.ending import print_headlines
-        from eyechart.harness.cli.following import after_runs
-
-        print_headlines([run.headline for run in shown])
-        if not failed:
-            echo(after_runs([run.followed for run in shown], asked=True))
-    if failed and len(models) > 1:
-        say(*incomplete(failed, len(models)))
-    return max(result.exit_code for result in results)
-
-
-def _limit_of(budget: Budget) -> str:
-    """Which limit of the command is reached; "" where none is."""
-    if budget.exhausted:
-        return "the budget is spent"
-    return "" if budget.has_requests else f"{named('max_requests')} is reached"
-
-
-def _ask(
-    plans: Sequence[Plan],
-    options: RunOptions,
-    budget: Budget,
-    chooser: AdaptiveChooser | None,
-    begun: list[RunsOfModel],
-    *,
-    name: str,
-    debug: bool,
-    as_json: bool,
-) -> ModelResult:
-    """Asks one model the plans and shows its runs, which are added to `begun`. `name` is the model
-    in messages, empty for the only one.
-    """
-    spent = budget.spent
+    warn_of_unknown(runs.models)
     take_logs()
-    try:
-        job = Job(options.requests(plans), options, budget, chooser)
-        asked = ask(job, Talk(LiveDisplay(), say, warn, announce=say), run_in_loop)
-        return judged(job, asked, begun, spent_before=spent, is_quiet=as_json)
-    except FAILURES as error:
+    chooser = chooser_of(runs)
+    several = len(runs.models) > 1
+    results: dict[str, ModelResult] = {}
+
+    def failed(options: RunOptions, error: Failure) -> ModelResult:
         if debug:
-            raise
-        return ModelResult(options.model.label, explain(error, name), lines_of(error)[0])
+            raise error
+        label = options.model.label
+        return ModelResult(label, explain(error, label if several else ""), lines_of(error)[0])
+
+    jobs = []
+    for options in runs.models:
+        budget = Budget(options.model.prices, options.given.budget, options.given.max_requests)
+        try:
+            jobs.append(Job(options.requests(runs.plans), options, budget, chooser))
+        except FAILURES as error:
+            results[options.model.label] = failed(options, error)
+    begun: list[RunsOfModel] = []
+    for job, asked in zip(jobs, _ask(jobs), strict=True):
+        options = job.options
+        try:
+            of_model = show_asked(
+                *(job, asked),
+                tables=not as_json and (tables or not runs.has_several),
+                as_json=as_json,
+                name=options.model.label if several else "",
+            )
+            begun.append(of_model)
+            if of_model.error is not None:
+                raise of_model.error
+        except FAILURES as error:
+            results[options.model.label] = failed(options, error)
+        else:
+            label = options.model.label
+            results[label] = ModelResult(label, of_model.exit_code, of_model.why)
+    ordered = [results[options.model.label] for options in runs.models]
+    _show(runs, begun, ordered, as_json=as_json)
+    lacking = [result for result in ordered if result.exit_code != COMPLETE]
+    if lacking and several:
+        say(
+            f"{len(ordered) - len(lacking)} of {len(ordered)} models are complete; these are not:",
+            *(f"  {result.model}: {result.why}" for result in lacking),
+        )
+    return exit_code(lacking, len(ordered))
 
 
-def judged(
-    job: Job, asked: Asked, begun: list[RunsOfModel], *, spent_before: float = 0.0, is_quiet: bool
-) -> ModelResult:
-    """Judges and shows the runs of a model, which are added to `begun`; raises the error that ended
-    them.
+def _ask(jobs: Sequence[Job]) -> Sequence[Asked]:
+    """Asks the models; says once that an interrupt ended them."""
+    bar = new_bar() if len(jobs) > 1 else None
+    try:
+        found = ask(jobs, Talk(LiveDisplay(bar), say, warn, announce=say), run_in_loop)
+    finally:
+        if bar is not None:
+            bar.stop()
+    interrupted = [one for one in found if isinstance(one.ended_by, KeyboardInterrupt)]
+    if interrupted:
+        is_batch = any(job.options.given.is_batch for job in jobs)
+        saved = "batches go on" if is_batch else "what was answered is saved"
+        say(f"interrupted; {saved}, and {max(map(same_command_as, found), key=len)} continues")
+    return found
+
+
+def _show(
+    runs: RunMatrix,
+    begun: Iterable[RunsOfModel],
+    results: Sequence[ModelResult],
+    *,
+    as_json: bool,
+) -> None:
+    """Prints the table of all runs and what follows, or one document; of a study writes the
+    leaderboard of its runs.
     """
-    of_model = show_asked(job, asked, spent_before=spent_before, is_quiet=is_quiet)
-    begun.append(of_model)
-    if of_model.error is not None:
-        raise of_model.error
-    return ModelResult(job.options.model.label, of_model.exit_code, of_model.why)
+    shown = [run for of_model in begun for run in of_model.runs]
+    document: dict[str, Any] = {
+        "models": [asdict(result) for result in results],
+        "runs": [run.document for run in shown],
+    }
+    ranked: Sequence[Section] = ()
+    file = Path()
+    if isinstance(runs, StudyRuns):
+        from eyechart.harness.cli.study_folder import keep
+
+        file, ranked = keep(runs, runs.models[0].given.out, [run.followed.folder for run in shown])
+        document = {"study": runs.label, "folder": file.parent, **document}
+        document |= {"leaderboard": ranks.document(file, ranked)}
+    if as_json:
+        print_document(document)
+        return
+    if not shown:
+        return
+    from eyechart.harness.cli.ending import print_headlines
+    from eyechart.harness.cli.following import after_runs
+
+    print_headlines([run.headline for run in shown if run.headline is not None])
+    if isinstance(runs, StudyRuns):
+        ranks.print_files(file, has_page=bool(ranked))
+    elif all(result.exit_code == COMPLETE for result in results):
+        echo(after_runs([run.followed for run in shown], asked=True))
 
 
-def incomplete(failed: Sequence[ModelResult], models: int) -> list[str]:
-    """Lines that name the models which are not complete, of so many."""
-    return [
-        f"{models - len(failed)} of {models} models are complete; these are not:",
-        *(f"  {result.model}: {result.why}" for result in failed),
-    ]
+def exit_code(failed: Sequence[ModelResult], models: int) -> int:
+    """The exit code; that of a usage error only if no model could be asked."""
+    codes = {result.exit_code for result in failed}
+    if not codes or INTERRUPTED in codes:
+        return max(codes, default=COMPLETE)
+    return USAGE if codes == {USAGE} and len(failed) == models else INCOMPLETE

@@ -214,17 +214,15 @@ def previews_of(
     options: RunOptions,
     chooser: AdaptiveChooser | None,
     made: Forecasts,
-    cap: Cap,
     *,
     asks_server: bool = False,
 ) -> list[Preview]:
     """A preview of each run of a model; opens a connection only with `asks_server`. `made` caches
-    results for further models; `cap` is what the command has left for these runs, and then what it
-    has left for further ones.
+    results for further models.
     """
     requests = options.requests(plans)
     counter = _counter(options, requests, asks_server=asks_server)
-    counted = _counted(requests, options, chooser, counter, made, cap=cap)
+    counted = _counted(requests, options, chooser, counter, made)
     # a loop for each of thousands of models would take longer than their forecasts
     return _result_of(counted) if counter is None else run_in_loop(counted)
 
@@ -380,8 +378,6 @@ async def _counted(
     chooser: AdaptiveChooser | None,
     counter: Provider | None,
     made: Forecasts,
-    *,
-    cap: Cap,
 ) -> list[Preview]:
     """A preview of each run; closes `counter`."""
     try:
@@ -390,6 +386,7 @@ async def _counted(
         if chooser is None:
             return [await counting.preview(request) for request in requests]
         found: list[Preview] = []
+        cap = Cap.of(options.given.max_requests)
         for request in requests:
             plan = _plan_of_next(request, options, chooser, cap.next)
             preview = await counting.preview(replace(request, plan=plan))

@@ -19,7 +19,7 @@ from rich.progress import (
 from rich.table import Column
 
 from eyechart.harness.analysis.judging import judge_of_task
-from eyechart.harness.cli.terminal import live_console, one_line, say
+from eyechart.harness.cli.terminal import live_console, one_line
 from eyechart.harness.errors import TaskError
 from eyechart.harness.journal.record import Record
 from eyechart.harness.run import progress as run_progress
@@ -119,7 +119,12 @@ def live(
 
 
 class LiveDisplay:
-    """Shows the runs of a command one after another, if stderr is a terminal."""
+    """Shows the runs of a command, if stderr is a terminal: of one model one after another, or with
+    a `bar` those of several models at the same time.
+    """
+
+    def __init__(self, bar: Progress | None = None) -> None:
+        self._bar = bar
 
     def judge(self, request: RunRequest) -> Judge | None:
         """The function that decides whether a reply is correct; `None` if nothing is shown."""
@@ -139,30 +144,9 @@ class LiveDisplay:
 
     @contextmanager
     def show(self, request: RunRequest, progress: run_progress.Progress) -> Iterator[None]:
-        with live(request.name, progress):
+        name = request.name if self._bar is None else f"{request.model.label} {request.name}"
+        with live(name, progress, self._bar):
             yield
-
-
-class TogetherDisplay(LiveDisplay):
-    """Shows runs of several models at the same time, and tells when each has ended."""
-
-    def __init__(self) -> None:
-        self._bar = new_bar()
-
-    @contextmanager
-    def show(self, request: RunRequest, progress: run_progress.Progress) -> Iterator[None]:
-        name = f"{request.model.label} {request.name}"
-        try:
-            with live(name, progress, self._bar):
-                yield
-        finally:
-            if progress.total:
-                failed = f", {progress.failed:,} failed" if progress.failed else ""
-                say(f"{name}: {progress.answered:,} of {progress.total:,} answered{failed}")
-
-    def close(self) -> None:
-        """Removes the lines from the screen."""
-        self._bar.stop()
 
 
 def fields(progress: run_progress.Progress) -> dict[str, Any]:

@@ -37,7 +37,8 @@ class Shown:
     followed: Followed
     document: dict[str, Any] | None
     """What `--json` prints about the run; `None` without `--json`."""
-    headline: Headline
+    headline: Headline | None
+    """Its row in the table of all runs; `None` where it has no reply."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,29 +53,28 @@ class RunsOfModel:
     """Why they are not complete, unless an error says it; "" where they are."""
 
 
-def show_asked(job: Job, asked: Asked, *, spent_before: float = 0.0, is_quiet: bool) -> RunsOfModel:
-    """Judges the runs of a model, writes their files, and says what is missing; prints their tables
-    unless `is_quiet`.
+def show_asked(job: Job, asked: Asked, *, tables: bool, as_json: bool, name: str) -> RunsOfModel:
+    """Judges the runs of a model, writes their files, and says what is missing; prints their
+    `tables`. `name` is the model in messages, empty for the only one.
     """
     options, budget = job.options, job.budget
     interrupted = isinstance(asked.ended_by, KeyboardInterrupt)
-    same_command = "the same command without --fresh" if asked.has_moved else "the same command"
-    if interrupted:
-        saved = "batches go on" if options.given.is_batch else "what was answered is saved"
-        say(f"interrupted; {saved}, and {same_command} continues")
+    same_command = same_command_as(asked)
     begun = asked.begun
     try:
         _share_log([request.server_log for request in begun.values()])
-        runs = [_show(request, options, as_json=is_quiet) for request in begun.values()]
+        runs = [
+            _show(request, options, tables=tables, as_json=as_json) for request in begun.values()
+        ]
         _say_how_it_went(asked.outcomes)
-        if budget.spent > spent_before:
-            _say_cost(budget, budget.spent - spent_before)
+        if budget.spent:
+            _say_cost(budget, name)
     except Exception:
         if asked.ended_by is not None and not interrupted:
             raise asked.ended_by from None  # this came first
         raise
     if interrupted:
-        return RunsOfModel(INTERRUPTED, runs, why="interrupted")
+        return RunsOfModel(INTERRUPTED, runs, why="interrupted" if begun else "not asked")
     if asked.ended_by is not None:
         return RunsOfModel(INCOMPLETE, runs, asked.ended_by)
     missing = sum(shown.missing for shown in runs)
@@ -83,24 +83,30 @@ def show_asked(job: Job, asked: Asked, *, spent_before: float = 0.0, is_quiet: b
         missing += sum(request.plan.size for request in job.requests if request.folder not in begun)
     else:  # what adaptive runs that were not begun would ask is not known
         limit = reached_limit(budget, same_command) or ("", f"{same_command} goes on")
-        why += _report_ends(job.requests, begun, job.choose, limit, is_quiet=is_quiet)
-        for line in why:
+        why += _report_ends(job.requests, begun, job.choose, limit, is_quiet=not tables)
+        for line in () if name else why:
             warn(f"{options.model.label}: {line}")
     if missing:
         why.append(_missing_text(missing, asked.outcomes, budget, same_command))
-        warn(why[-1])
+        if not name:  # of several models the last lines say it
+            warn(why[-1])
     return RunsOfModel(INCOMPLETE if why else COMPLETE, runs, why="; ".join(why))
 
 
-def _say_cost(budget: Budget, dollars: float) -> None:
-    line = f"cost about {dollars_text(dollars)} at {budget.prices}"
+def same_command_as(asked: Asked) -> str:
+    """The command that goes on, in words."""
+    return "the same command without --fresh" if asked.has_moved else "the same command"
+
+
+def _say_cost(budget: Budget, name: str) -> None:
+    line = f"cost about {dollars_text(budget.spent)} at {budget.prices}"
     if budget.estimated:
         replies = "1 reply" if budget.estimated == 1 else f"{budget.estimated:,} replies"
         line += (
             f"; for {replies} this is an estimate, which the table leaves out: the server gives no "
             "token counts that can be true"
         )
-    say(line)
+    say(f"{name}: {line}" if name else line)
 
 
 def _say_how_it_went(outcomes: Sequence[RunOutcome]) -> None:
@@ -146,10 +152,8 @@ def _share_log(logs: Sequence[Path]) -> None:
                 log.hardlink_to(logs[0])
 
 
-def _show(request: RunRequest, options: RunOptions, *, as_json: bool) -> Shown:
-    """Judges a run; writes its result files, shows its tables, unless `as_json`, and logs it to
-    trackers.
-    """
+def _show(request: RunRequest, options: RunOptions, *, tables: bool, as_json: bool) -> Shown:
+    """Judges a run; writes its result files, shows its `tables`, and logs it to trackers."""
     from eyechart.harness.analysis.judged_run import read_run
     from eyechart.harness.analysis.results import write_results
     from eyechart.harness.cli.documents import run_document
@@ -161,16 +165,16 @@ def _show(request: RunRequest, options: RunOptions, *, as_json: bool) -> Shown:
     is_empty = set(run.samples["outcome"]) <= {Outcome.ERROR.place}
     if more := _more_than_asked(request.plan, run):
         warn(more)
-    if as_json:
-        write_results(run)
-        document = run_document(run)
-    elif is_empty:  # the cause is said afterwards
-        write_results(run)
-    else:
+    if tables and not is_empty:  # of an empty one the cause is said afterwards
         show_run(run, conditions=request.plan.conditions)
+    else:
+        write_results(run)
+    if as_json:
+        document = run_document(run)
     log_run(options.trackers, run, warn, say)
     missing = run.lacking(request.plan)
-    return Shown(missing, followed(run), document, headline(run, request.plan.conditions))
+    row = None if is_empty else headline(run, request.plan.conditions)
+    return Shown(missing, followed(run), document, row)
 
 
 def _more_than_asked(plan: Plan, run: JudgedRun) -> str | None:

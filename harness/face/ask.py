@@ -136,7 +136,7 @@ def run(
         request = replace(request, command=_command(planned, options))
         chooser = None
         if settings.adaptive:
-            chooser = adaptive_chooser(settings, further=not settings.chooses_lines)
+            chooser = adaptive_chooser(settings, further=settings.lengths is None)
         _ask(request, options, chooser, notify)
         judged = read_run(request.folder, settings=judging)
         missing = judged.missing if chooser else judged.lacking(request.plan)
@@ -200,7 +200,7 @@ def _ask(
     """
     budget = Budget(options.model.prices, options.given.budget, options.given.max_requests)
     job = Job([request], options, budget, chooser)
-    asked = ask(job, Talk(NoDisplay(), notify, notify), run_anywhere)
+    (asked,) = ask([job], Talk(NoDisplay(), notify, notify), run_anywhere)
     try:
         for folder in asked.begun:
             judged = read_run(folder)

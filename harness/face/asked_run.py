@@ -100,7 +100,7 @@ class AskedRun:
         _, request = self._to_ask(paid)
         if self._is_announced:
             talk = replace(talk, announce=unsaid)  # where the requests go was said
-        asked = ask(Job([request], self._options, budget), talk, loop)
+        (asked,) = ask([Job([request], self._options, budget)], talk, loop)
         self._is_announced = True
         for outcome in asked.outcomes:
             self.last_failure = outcome.progress.last_failure or self.last_failure

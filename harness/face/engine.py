@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
@@ -80,39 +81,30 @@ class Talk:
     """Gets a line that says where the requests go, before any of them is sent."""
 
 
-def ask(job: Job, talk: Talk, loop: Loop) -> Asked:
-    """Asks the pending samples of one model, in `loop`.
+def ask(jobs: Sequence[Job], talk: Talk, loop: Loop) -> list[Asked]:
+    """Asks the pending samples of models in `loop`: at the same time, each with its own limits, and
+    under one budget; models on this machine one after another.
 
-    An error while they are asked is not raised, so that answers can be shown first.
-
-    Raises:
-        ProviderError: the provider cannot be opened.
+    An error of one does not stop the others; an interrupt stops all. Neither is raised, so that
+    answers can be shown first.
     """
-    under_way = _UnderWay(job, talk)
-    under_way.open()
-    try:
-        loop(under_way.run())
-    except BaseException as error:  # noqa: BLE001  the caller raises it
-        under_way.ended_by = error
-    return under_way.asked()
-
-
-def ask_together(jobs: Sequence[Job], talk: Talk, loop: Loop) -> list[Asked]:
-    """Asks several models at the same time, each with its own limits; models on this machine one
-    after another.
-
-    An error of one does not stop the others; an interrupt stops all.
-    """
+    for job in jobs:
+        job.budget.shared_with += [one.budget for one in jobs if one is not job]
     under_way = [_UnderWay(job, talk) for job in jobs]
     here = [one for one in under_way if one.job.computes_here]
-    lanes = [here, *([one] for one in under_way if one not in here)]
+    lanes = [*filter(None, [here]), *([one] for one in under_way if one not in here)]
 
     async def ask_all() -> None:
+        if len(lanes) == 1:  # a group would wrap what ends it
+            await _in_turn(lanes[0])
+            return
         async with asyncio.TaskGroup() as group:
             for lane in lanes:
                 group.create_task(_in_turn(lane))
 
     try:
+        for lane in lanes:  # here an interrupt ends what takes long, such as loading a model
+            lane[0].open()
         loop(ask_all())
     except BaseException as error:  # noqa: BLE001  the caller raises it
         for one in under_way:
@@ -122,12 +114,8 @@ def ask_together(jobs: Sequence[Job], talk: Talk, loop: Loop) -> list[Asked]:
 
 async def _in_turn(lane: Sequence[_UnderWay]) -> None:
     for one in lane:
-        try:
-            one.open()
-            await one.run()
-        except Exception as error:  # noqa: BLE001  each model has an error of its own
-            one.ended_by = error
-        one.is_done = True
+        one.open()
+        await one.run()
 
 
 class _UnderWay:
@@ -144,14 +132,29 @@ class _UnderWay:
         self._engine: Engine | None = None
 
     def open(self) -> None:
-        """Opens the provider; raises a `ProviderError` if it cannot be opened."""
-        self._engine = _engine(self.job, self._old_runs, self._talk)
-        if (where := self.job.options.destination) is not None:
+        """Opens the provider, if it is not open; an error of it ends the job."""
+        if self._engine is not None or self.is_done:
+            return
+        with self._ends():
+            self._engine = _engine(self.job, self._old_runs, self._talk)
+        if self._engine is not None and (where := self.job.options.destination) is not None:
             self._talk.announce(f"{self.job.options.model.label} is asked at {where}")
 
     async def run(self) -> None:
-        assert self._engine is not None
-        await self._engine.run()
+        """Asks the samples; an error ends the job."""
+        if self._engine is not None:
+            with self._ends():
+                await self._engine.run()
+        self.is_done = True
+
+    @contextmanager
+    def _ends(self) -> Iterator[None]:
+        """Takes an error, since each model has one of its own."""
+        try:
+            yield
+        except Exception as error:  # noqa: BLE001
+            self.ended_by = error
+            self.is_done = True
 
     def asked(self) -> Asked:
         put_back = frozenset(self._old_runs.restore())

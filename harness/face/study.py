@@ -1,11 +1,12 @@
-"""The runs of a study: its models, their plans and their options."""
+"""What a command asks: the plans and models of its options, or those of a study."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import astuple, dataclass
 from pathlib import Path
+from typing import Any
 
 from eyechart.harness.errors import EyechartError, StudyFileError, UsageError
 from eyechart.harness.face.run_options import RunOptions, models_of
@@ -23,15 +24,25 @@ from eyechart.providers.naming import named, spelled
 from eyechart.providers.registry import parse_model
 
 
-@dataclass(frozen=True)
-class StudyRuns:
-    """What a study asks: every plan of every model."""
+@dataclass(frozen=True, kw_only=True)
+class RunMatrix:
+    """What a command asks: every plan of every model."""
 
-    study: Study
     plans: Sequence[Plan]
     models: Sequence[RunOptions]
     finds_longer: bool
-    """Whether an adaptive study may add lines that its file does not name."""
+    """Whether adaptive runs may add lines that nobody named."""
+
+    @property
+    def has_several(self) -> bool:
+        return len(self.plans) * len(self.models) > 1
+
+
+@dataclass(frozen=True, kw_only=True)
+class StudyRuns(RunMatrix):
+    """What a study asks."""
+
+    study: Study
 
     @property
     def digest(self) -> str:
@@ -66,21 +77,36 @@ class StudyRuns:
         return out / "studies" / self.label
 
 
+def command_runs(
+    given: RunSettings, *, notify: Warn, leave_out: Warn | None = None, command: str = ""
+) -> RunMatrix:
+    """The runs of a command that names tasks and models; raises what `plans` and `models_of` do.
+    `leave_out` is that of `plans`.
+    """
+    plans = selection.plans(given, leave_out=leave_out)
+    models = models_of(given, plans, notify=notify, command=command)
+    for plan in plans:
+        for warning in selection.warnings_of(plan):
+            notify(warning)
+    return RunMatrix(plans=plans, models=models, finds_longer=given.lengths is None)
+
+
 def study_runs(
-    study: Study, command: RunSettings, *, notify: Warn, trusts: bool = False
+    study: Study, command: Mapping[str, Any], *, notify: Warn, trusts: bool = False
 ) -> StudyRuns:
-    """The runs of a study. Models and a budget of the `command` stand in place of those of its
-    file. With `trusts` it may name addresses, code and files elsewhere.
+    """The runs of a study. Models and settings of the `command`, by name, stand in place of those
+    of its file. With `trusts` the file may name addresses, code and files elsewhere.
 
     Raises:
         StudyFileError: a task or model of the file cannot be asked.
         UsageError: there are no models, or one of the command cannot be asked.
     """
     spec = study.spec
+    named_here = SETTINGS["model"].read(command.get("model"))
     if not trusts:
-        _refuse_doubtful(study, () if command.model else spec.models)
+        _refuse_doubtful(study, () if named_here else spec.models)
     plans = _plans(study)
-    wanted = [StudyModel.model_construct(name=name) for name in command.model] or spec.models
+    wanted = [StudyModel.model_construct(name=name) for name in named_here] or spec.models
     if not wanted:
         raise UsageError(
             f"the study {spec.name!r} names no models: give them with {named('model')}"
@@ -96,7 +122,7 @@ def study_runs(
                     )
                 options[one.model.label] = one
         except (EyechartError, ProviderError) as error:
-            if command.model:
+            if named_here:
                 raise
             said = spelled(" ".join(error.lines), as_key)
             mistakes += study.error_at(["models", number], said).lines
@@ -104,21 +130,19 @@ def study_runs(
         raise StudyFileError(*mistakes)
     finds_longer = not any("lengths" in task.settings for task in spec.tasks)
     return StudyRuns(
-        study,
-        plans,
-        list(options.values()),
+        study=study,
+        plans=plans,
+        models=list(options.values()),
         finds_longer=finds_longer and "lengths" not in spec.settings,
     )
 
 
-def _of_model(study: Study, model: StudyModel, command: RunSettings) -> RunSettings:
+def _of_model(study: Study, model: StudyModel, command: Mapping[str, Any]) -> RunSettings:
     if "," in model.name:
         raise UsageError(f"{model.name!r} names several models; list each of them on its own")
-    given = study.spec.settings | model.settings
-    for name in ("out", "fresh", "keep_going", "trust", "budget", "log_to"):
-        if value := getattr(command, name):
-            given[name] = value
-    return RunSettings.read(**given, model=[model.name])
+    return RunSettings.read(
+        **study.spec.settings | model.settings | dict(command) | {"model": [model.name]}
+    )
 
 
 def _refuse_doubtful(study: Study, models: Sequence[StudyModel]) -> None:

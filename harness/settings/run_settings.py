@@ -152,7 +152,7 @@ class RunSettings:
     )
     max_requests: int | None = setting(
         NumberRange(1, 999_999_999),
-        f"With {named('adaptive')}: samples to ask, at most.",
+        f"With {named('adaptive')}: samples to ask of each model, at most.",
         "N",
         parts=("study",),
     )
@@ -366,11 +366,6 @@ class RunSettings:
     def variant(self) -> str:
         """How the model is served, in the user's word; empty where nothing is said of it."""
         return (self.name or "").partition("@")[2]
-
-    @property
-    def chooses_lines(self) -> bool:
-        """Whether the lengths are not those of the tasks."""
-        return self.lengths is not None
 
     @property
     def is_batch(self) -> bool:

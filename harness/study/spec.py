@@ -81,9 +81,8 @@ class StudySpec(_Part):
         Two files that ask the same have the same hash.
         """
         given = RunSettings.read(**self.settings)
-        names = ("adaptive", "precision", "seed", "temperature", "max_tokens", "api", "system")
         study = {"name": self.name, "version": self.version}
-        study |= {name: getattr(given, name) for name in names}
+        study |= {name: getattr(given, name) for name in _HASHED}
         study["max_tokens"] = given.max_tokens or "auto"
         if given.draws > 1:
             study["draws"] = given.draws
@@ -130,5 +129,6 @@ STUDY = _with_settings(
     tasks=(Annotated[list[TASK], Field(min_length=1)], ...),  # type: ignore[valid-type]
 )
 """The types that a file is read as."""
-KEYS = {*STUDY.model_fields, *MODEL.model_fields, *TASK.model_fields}
-"""Keys of a study's file, at any place."""
+_HASHED = ("adaptive", "precision", "seed", "temperature", "max_tokens", "api", "system")
+FIXED = {"draws", *_HASHED, *(one.name for one in _settings_of("task")), "task"}
+"""Settings of what a study asks, which its file alone has."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeAlias
@@ -42,9 +43,15 @@ class Finding:
 
     def __str__(self) -> str:
         """`tiny: 3 of 20 samples are not scored: error 3.`; no name is said twice."""
-        is_named = all(name in self.facts.values() for name in self.names)
+        is_named = {"model", "task"} <= self.facts.keys() or all(
+            name in self.facts.values() for name in self.names
+        )
         of = "" if is_named else f"{listed(self.names, 'runs')}: "
         return f"{of}{self.sentence}{f' Remedy: {self.remedy}.' if self.remedy else ''}"
+
+    def shortened(self) -> Finding:
+        """With its first sentence alone."""
+        return replace(self, sentence=re.split(r"(?<=\.) (?=[A-Z])", self.sentence)[0], remedy="")
 
 
 @dataclass(frozen=True)

@@ -36,12 +36,11 @@ def unread(run: JudgedRun) -> Finding | None:
         reasons[why] += 1
         if len(kept := first.setdefault(why, [])) < SHOWN:
             kept.append(record)
-    common = [why for why, _ in reasons.most_common(SHOWN)]
+    counts = dict(sorted(reasons.items(), key=lambda pair: (-pair[1], pair[0])))
+    common = list(counts)[:SHOWN]
     in_turn = [first[why][turn] for turn in range(SHOWN) for why in common if first[why][turn:]]
     examples = [reply_text(record) for record in in_turn[:SHOWN]]
-    return UNREAD(
-        unread=len(found), replies=total, reasons=dict(reasons.most_common()), examples=examples
-    )
+    return UNREAD(unread=len(found), replies=total, reasons=counts, examples=examples)
 
 
 def _unread(

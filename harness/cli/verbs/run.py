@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
-from typing import Annotated, Any
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -20,6 +20,9 @@ from eyechart.harness.cli.terminal import warn
 from eyechart.harness.errors import UsageError
 from eyechart.harness.settings.run_settings import SETTINGS
 from eyechart.providers.naming import named
+
+if TYPE_CHECKING:
+    from eyechart.harness.face.study import RunMatrix
 
 app = typer.Typer(rich_markup_mode=None)
 
@@ -69,51 +72,48 @@ def run(
             "token counts.",
         ),
     ] = False,
+    tables: Annotated[
+        bool,
+        typer.Option(
+            "--tables", help="Of several tasks or models: also what a run alone would show."
+        ),
+    ] = False,
     as_json: JsonOption = False,
     **given: Any,
 ) -> None:
-    """Run tasks on models, one after another, and write accuracy-vs-length tables.
+    """Run tasks on models, and write accuracy-vs-length tables.
 
     The same command again continues where it stopped; more lengths or samples grow the same run.
     """
     if ask_server and not dry_run:
         raise UsageError("--ask-server needs --dry-run; a run asks the server anyway")
-    debug = bool(context.find_root().params["debug"])
-    if study is not None:
-        from eyechart.harness.cli import study as studies
-        from eyechart.harness.study.spec import KEYS
+    from eyechart.harness.cli.dry_run import dry_run as show_plan
+    from eyechart.harness.cli.models import run_models
 
-        settings = settings_of(_beside_study(context, given, KEYS, study))
-        runs = studies.read(study, settings, trusts=settings.trust)
-        if dry_run:
-            raise typer.Exit(studies.dry_run(runs, asks_server=ask_server, as_json=as_json))
-        raise typer.Exit(studies.run(runs, out=settings.out, as_json=as_json, debug=debug))
+    runs = _named(context, given) if study is None else _of_study(context, given, study)
+    if dry_run:
+        raise typer.Exit(show_plan(runs, asks_server=ask_server, tables=tables, as_json=as_json))
+    debug = bool(context.find_root().params["debug"])
+    raise typer.Exit(run_models(runs, tables=tables, as_json=as_json, debug=debug))
+
+
+def _named(context: typer.Context, given: Mapping[str, Any]) -> RunMatrix:
+    """What a command asks that names tasks and models."""
     for name in ("task", "model"):
         if not given[name]:
             raise UsageError(
                 f"--{name} is missing; 'bench run STUDY' takes tasks and models from a file"
             )
-    from eyechart.harness.cli.dry_run import dry_run as show_plan
-    from eyechart.harness.cli.models import run_models, warn_of_unknown
-    from eyechart.harness.face.run_options import models_of
-    from eyechart.harness.plan import selection
+    from eyechart.harness.face.study import command_runs
 
     settings = settings_of(given)
     _refuse_swapped(settings.task, settings.model)
-    plans = selection.plans(settings, leave_out=warner_for_default_axes(context))
-    models = models_of(settings, plans, notify=warn, command=command_of(context))
-    warn_of_unknown(models)
-    chooser = None
-    if settings.adaptive:
-        from eyechart.harness.face.adaptive import adaptive_chooser
-
-        chooser = adaptive_chooser(settings, further=not settings.chooses_lines)
-    for planned in plans:
-        for warning in selection.warnings_of(planned):
-            warn(warning)
-    if dry_run:
-        raise typer.Exit(show_plan(plans, models, chooser, asks_server=ask_server, as_json=as_json))
-    raise typer.Exit(run_models(plans, models, chooser, debug=debug, as_json=as_json))
+    return command_runs(
+        settings,
+        notify=warn,
+        leave_out=warner_for_default_axes(context),
+        command=command_of(context),
+    )
 
 
 def _refuse_swapped(tasks: Sequence[str], models: Sequence[str]) -> None:
@@ -129,27 +129,27 @@ def _refuse_swapped(tasks: Sequence[str], models: Sequence[str]) -> None:
         )
 
 
-_BESIDE_STUDY = ("out", "model", "budget", "fresh", "keep_going", "trust", "log_to")
-"""Settings that a command may give together with a study."""
-
-
-def _beside_study(
-    context: typer.Context, given: Mapping[str, Any], keys: Collection[str], study: str
-) -> dict[str, Any]:
-    """The settings that the command line gives together with a study; its others are in its file,
-    so that it is the same study everywhere.
+def _of_study(context: typer.Context, given: Mapping[str, Any], name: str) -> RunMatrix:
+    """What a study asks, with the settings that the command line gives in place of those of its
+    file. What is asked is in the file alone, so that a study is the same everywhere.
     """
-    from eyechart.harness.study.reading import find_study
+    from eyechart.harness.face.study import study_runs
+    from eyechart.harness.study.reading import BUILT_IN, find_study, read_study
+    from eyechart.harness.study.spec import FIXED
 
-    find_study(study)
+    path = find_study(name)
     kept = {"out": given["out"]}
-    for name, value in given.items():
-        source = context.get_parameter_source(name)
+    for setting, value in given.items():
+        source = context.get_parameter_source(setting)
         if source is None or source.name != "COMMANDLINE":
             continue
-        if name not in _BESIDE_STUDY:
-            key = "tasks" if name == "task" else SETTINGS[name].key
-            remedy = f"write {key!r} into its file" if key in keys else "leave it out"
-            raise UsageError(f"{named(name)} does not go together with a study; {remedy}")
-        kept[name] = value
-    return kept
+        if setting in FIXED:
+            key = "tasks" if setting == "task" else SETTINGS[setting].key
+            copy = f", which 'bench study show {name} > {name}.yaml' copies"
+            raise UsageError(
+                f"{named(setting)} does not go together with a study; write {key!r} into its file"
+                + copy * (path.parent == BUILT_IN)
+            )
+        SETTINGS[setting].read(value)  # a mistake is no mistake of the file
+        kept[setting] = value
+    return study_runs(read_study(path), kept, notify=warn, trusts=bool(kept.get("trust")))
