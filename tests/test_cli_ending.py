@@ -6,7 +6,8 @@ import shlex
 from pathlib import Path
 
 from eyechart.harness.cli.following import named
-from tests.conftest import Lab
+from eyechart.providers.base import Request
+from tests.conftest import Lab, right
 
 ASKED = ("--lengths", "5,20", "--samples", "3")
 
@@ -94,3 +95,20 @@ def test_many_runs_are_named_by_a_pattern(lab: Lab) -> None:
     shown = lab.bench(*shlex.split(last)[2:])
     assert shown.code == 0
     assert "oracle/30" in shown.out
+
+
+def test_a_condition_that_is_seen_further_than_the_default_is_told(lab: Lab) -> None:
+    """In a sentence, since the row is that of the default condition."""
+
+    def sees(request: Request) -> str:
+        is_seen = "separator=comma" in request.sample_id or "length=3|" in request.sample_id
+        return right(request) if is_seen else "Final answer: 99"
+
+    task = lab.ones.parent
+    asked = ("--lengths", "3,6,12", "--samples", "20")
+    done = lab.bench_run("--model", lab.fake(sees), *asked, task=task)
+    said = " ".join(done.out.split())
+    assert "the longest length seen under 2 conditions is" in said
+    assert "that is further than with the other condition" in said
+    done = lab.bench_run("--model", lab.fake(right), *asked, "--fresh", task=task)
+    assert "the longest length" not in " ".join(done.out.split())

@@ -13,6 +13,7 @@ from typing import Literal
 from eyechart.harness.analysis.family import is_default
 from eyechart.harness.analysis.findings.finding import Finding, below_a_table, of_several
 from eyechart.harness.analysis.findings.of_run import findings
+from eyechart.harness.analysis.findings.sees import SEES
 from eyechart.harness.analysis.judged_run import JudgedRun
 from eyechart.harness.analysis.paper_text import length_cell, length_head, noted
 from eyechart.harness.cli.following import named
@@ -36,8 +37,8 @@ class Headline:
     """Column -> text; a long name has two lines, so that a narrow terminal has one table."""
     note: str
     """The note on the length; mostly empty."""
-    warnings: Sequence[Finding]
-    """Why a number may be wrong or is missing."""
+    findings: Sequence[Finding]
+    """Those that `_is_told` says."""
 
 
 def headline(run: JudgedRun, conditions: Collection[Condition]) -> Headline:
@@ -54,13 +55,22 @@ def headline(run: JudgedRun, conditions: Collection[Condition]) -> Headline:
         "cost": "" if run.cost is None else str(run.cost),
     }
     found = findings(run, THRESHOLD, conditions)
-    warnings = [one.shortened() for one in found if one.level == "warning"]
-    return Headline(run.folder, cells, estimate.note if estimate else "", warnings)
+    note = estimate.note if estimate else ""
+    return Headline(run.folder, cells, note, [one.shortened() for one in found if _is_told(one)])
+
+
+def _is_told(one: Finding) -> bool:
+    """Whether a finding is more than what the row says: a number may be wrong or is missing, or
+    another condition than the default is shown to be seen further.
+    """
+    if one.kind != SEES.name:
+        return one.level == "warning"
+    return bool(one.facts["further_than"]) and one.facts["longest"] != one.facts["default"]
 
 
 def print_headlines(headlines: Sequence[Headline]) -> None:
-    """Prints one table of several runs, without columns that would be empty, and the warnings of
-    all; of one run its own table is the last.
+    """Prints one table of several runs, without columns that would be empty, and what is told of
+    each; of one run its own table is the last.
     """
     if len(headlines) <= 1:
         return
@@ -78,8 +88,8 @@ def print_headlines(headlines: Sequence[Headline]) -> None:
         (f"{row.cells['model']}, {row.cells['task']}", row.note) for row in headlines
     ):
         tell(note)
-    warnings = [(f"{row.cells['task']} {row.cells['model']}", row.warnings) for row in headlines]
-    for line in below_a_table(of_several(warnings))[0]:
+    found = [(f"{row.cells['task']} {row.cells['model']}", row.findings) for row in headlines]
+    for line in below_a_table(of_several(found))[0]:
         tell(line)
     folders = shlex.join(map(str, named([one.folder for one in headlines])))
     tell(f"Accuracies and all findings: --tables, or bench score {folders}")
