@@ -16,14 +16,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from eyechart.harness.analysis.cost_at import cost_at
-from eyechart.harness.analysis.judged_run import read_run
-from eyechart.harness.analysis.leaderboard import enter_standings, merge, run_rows
-from eyechart.harness.analysis.leaderboard_file import Row, read_rows, write_leaderboard
-from eyechart.harness.analysis.standing import standing
+from eyechart.harness.analysis.ranking.cost_at import cost_at
+from eyechart.harness.analysis.ranking.leaderboard import enter_standings, merge, run_rows
+from eyechart.harness.analysis.ranking.leaderboard_file import Row, read_rows, write_leaderboard
+from eyechart.harness.analysis.ranking.standing import standing
+from eyechart.harness.analysis.samples.judged_run import read_run
 from eyechart.harness.journal.manifest import find_runs
 from eyechart.harness.plan.cost import cost
-from eyechart.harness.report.ranks_page import ranks_markdown, ranks_page, reading
+from eyechart.harness.report.ranking.ranks_page import ranks_markdown, ranks_page, reading
 from eyechart.harness.settings.judging import THRESHOLD
 from eyechart.harness.spec.columns import COST, COST_A_REPLY, COST_AT
 from eyechart.providers.base import Usage

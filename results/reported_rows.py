@@ -9,7 +9,7 @@ import csv
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from eyechart.harness.analysis.leaderboard_file import Row
+from eyechart.harness.analysis.ranking.leaderboard_file import Row
 from eyechart.harness.spec.columns import ACCURACY_AT, LEADERBOARD, REPORTED
 
 FOLDER = Path(__file__).parent / "reported"

@@ -10,8 +10,8 @@ import statistics
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from eyechart.harness.analysis.leaderboard_file import Row
-from eyechart.harness.report.ranks_page import Words
+from eyechart.harness.analysis.ranking.leaderboard_file import Row
+from eyechart.harness.report.ranking.ranks_page import Words
 from eyechart.harness.spec.columns import (
     ACCURACY_AT,
     COST_A_REPLY,

@@ -7,13 +7,13 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from eyechart.harness.analysis.curve import Curve, Floats, curve
-from eyechart.harness.analysis.further import (
+from eyechart.harness.analysis.comparison.length_difference import (
     LengthDifference,
     fitted_side,
     sides_difference,
 )
-from eyechart.harness.analysis.interval import Z95
+from eyechart.harness.analysis.length.curve import Curve, Floats, curve
+from eyechart.harness.analysis.length.interval import Z95
 from eyechart.harness.spec import lines_of
 
 LENGTHS = (5, 10, 20, 50, 100, 200, 500)

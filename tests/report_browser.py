@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from eyechart.harness.analysis.judged_run import read_run
+from eyechart.harness.analysis.samples.judged_run import read_run
 from eyechart.harness.plan.plan import plan
 from eyechart.harness.plan.resolved_model import resolve_model
 from eyechart.harness.run.limits import RunLimits
@@ -96,8 +96,8 @@ def report(chromium: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
         make_run(out, "counting/bernoulli", "scripted/second"),
         make_run(out, "copying/first_last", "scripted/first", lengths=[5, 10, 50]),
     ]
-    from eyechart.harness.report.page import write_report
-    from eyechart.harness.report.section import sections
+    from eyechart.harness.report.page.page import write_report
+    from eyechart.harness.report.page.section import sections
 
     (page,) = write_report(
         sections([*map(read_run, folders)], THRESHOLD), out / "report.html", warn=print
@@ -120,8 +120,8 @@ def unanswered(chromium: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
     limits = RunLimits(initial_backoff_s=0, max_backoff_s=0)
     asyncio.run(run_task(wanted, ScriptedProvider(fails), limits=limits, warn=print))
-    from eyechart.harness.report.page import write_report
-    from eyechart.harness.report.section import sections
+    from eyechart.harness.report.page.page import write_report
+    from eyechart.harness.report.page.section import sections
 
     (page,) = write_report(
         sections([read_run(wanted.folder)], THRESHOLD), out / "report.html", warn=print
@@ -136,8 +136,8 @@ def long_names(chromium: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
     out = tmp_path_factory.mktemp("long")
     names = [f"scripted/{'m' * 120}/{letter * 120}/{'o' * 60}" for letter in "ab"]
     folders = [make_run(out, "counting/bernoulli", name, lengths=[5, 10]) for name in names]
-    from eyechart.harness.report.page import write_report
-    from eyechart.harness.report.section import sections
+    from eyechart.harness.report.page.page import write_report
+    from eyechart.harness.report.page.section import sections
 
     (page,) = write_report(
         sections([*map(read_run, folders)], THRESHOLD), out / "report.html", warn=print

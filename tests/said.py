@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
-from eyechart.harness.analysis.family import Ranking
+from eyechart.harness.analysis.comparison.family import Ranking
 from eyechart.harness.analysis.findings.finding import Finding
 from eyechart.harness.analysis.findings.of_run import findings
 from eyechart.harness.analysis.findings.ranks import of_ranking
-from eyechart.harness.analysis.judged_run import JudgedRun
+from eyechart.harness.analysis.samples.judged_run import JudgedRun
 from eyechart.harness.settings.judging import MARGIN, THRESHOLD
 from eyechart.harness.spec import Condition
 

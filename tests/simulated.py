@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
-from eyechart.harness.analysis.curve import Curve, Floats
-from eyechart.harness.analysis.limits import Numbers, Scored
+from eyechart.harness.analysis.length.curve import Curve, Floats
+from eyechart.harness.analysis.length.limits import Numbers, Scored
 from eyechart.harness.score.outcomes import Outcome
 from eyechart.harness.score.readings import Recount
 from eyechart.harness.spec import Line, line_start, lines_of

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, cast
 import numpy as np
 import pytest
 
-from eyechart.harness.analysis.adaptive import (
+from eyechart.harness.analysis.adaptive.adaptive import (
     END_SAMPLES,
     FIRST_LINES,
     FIRST_SAMPLES,
@@ -22,17 +22,17 @@ from eyechart.harness.analysis.adaptive import (
     neighbours,
     next_step,
 )
-from eyechart.harness.analysis.curve import Floats
-from eyechart.harness.analysis.effective_length import has_single_threshold
-from eyechart.harness.analysis.fit import Fit, fit
-from eyechart.harness.analysis.one_threshold import LEVEL, LEVEL_OF_CHOSEN
+from eyechart.harness.analysis.length.curve import Floats
+from eyechart.harness.analysis.length.effective_length import has_single_threshold
+from eyechart.harness.analysis.length.fit import Fit, fit
+from eyechart.harness.analysis.length.one_threshold import LEVEL, LEVEL_OF_CHOSEN
 from eyechart.harness.settings.checks import FINEST
 from eyechart.harness.settings.judging import THRESHOLD
 from eyechart.harness.spec import Cell, Condition, Line, Spread, lines_of
 from tests.simulated import LENGTHS, LINES, logistic, simulated
 
 if TYPE_CHECKING:
-    from eyechart.harness.analysis.judged_run import JudgedRun
+    from eyechart.harness.analysis.samples.judged_run import JudgedRun
 
 
 def asked(

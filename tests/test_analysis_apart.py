@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 import eyechart
-from eyechart.harness.analysis.curve import Floats
-from eyechart.harness.analysis.order import CONSTANT, HEAPED, REVERSED, Order, order
-from eyechart.harness.analysis.pairs import Replies
+from eyechart.harness.analysis.length.curve import Floats
+from eyechart.harness.analysis.order.order import CONSTANT, HEAPED, REVERSED, Order, order
+from eyechart.harness.analysis.order.pairs import Replies
 from eyechart.harness.errors import UsageError
 from eyechart.harness.score.outcomes import Outcome
 from eyechart.harness.spec import Line, lines_of

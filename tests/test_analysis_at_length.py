@@ -10,13 +10,13 @@ import numpy as np
 import pytest
 
 import eyechart
-from eyechart.harness.analysis.at_length import AtLength, at_length, suited
-from eyechart.harness.analysis.effective_length import effective_length
-from eyechart.harness.analysis.falling_curve import accuracy_interval
-from eyechart.harness.analysis.interval import Bound, Sign
-from eyechart.harness.analysis.judged_run import read_run
-from eyechart.harness.analysis.leaderboard_file import read_rows
-from eyechart.harness.report.readme import BEGIN, END
+from eyechart.harness.analysis.length.at_length import AtLength, at_length, suited
+from eyechart.harness.analysis.length.effective_length import effective_length
+from eyechart.harness.analysis.length.falling_curve import accuracy_interval
+from eyechart.harness.analysis.length.interval import Bound, Sign
+from eyechart.harness.analysis.ranking.leaderboard_file import read_rows
+from eyechart.harness.analysis.samples.judged_run import read_run
+from eyechart.harness.report.ranking.readme import BEGIN, END
 from eyechart.harness.spec import lines_of
 from tests.conftest import Lab
 from tests.curves import answers

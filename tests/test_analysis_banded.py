@@ -7,8 +7,8 @@ from itertools import pairwise
 
 import pytest
 
-from eyechart.harness.analysis.banded import are_sparse, band_of, shown_lines
-from eyechart.harness.analysis.judged_run import read_run
+from eyechart.harness.analysis.length.bands import are_sparse, band_of, shown_lines
+from eyechart.harness.analysis.samples.judged_run import read_run
 from eyechart.harness.spec import Cell, Condition, Line
 from tests.conftest import Lab
 from tests.test_recorded import take

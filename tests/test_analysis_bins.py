@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from eyechart.harness.analysis.bins import Bins, group_sums
+from eyechart.harness.analysis.length.bins import Bins, group_sums
 from eyechart.harness.spec import Line, lines_of
 from tests.curves import LINES
 

@@ -7,9 +7,9 @@ import json
 
 import pytest
 
-from eyechart.harness.analysis.capacity import Capacity, capacity, capacity_columns
-from eyechart.harness.analysis.interval import Bound
-from eyechart.harness.analysis.judged_run import read_run
+from eyechart.harness.analysis.length.capacity import Capacity, capacity, capacity_columns
+from eyechart.harness.analysis.length.interval import Bound
+from eyechart.harness.analysis.samples.judged_run import read_run
 from eyechart.harness.errors import TaskFileError
 from eyechart.harness.spec import TaskSpec, lines_of
 from eyechart.harness.task.catalogue import built_in_files, open_task

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from eyechart.harness.analysis.cells import csv_text, from_csv, markdown_text
+from eyechart.harness.analysis.tables.cells import csv_text, from_csv, markdown_text
 
 HOSTILE = st.text(st.sampled_from("=+-@＝＋－＠';\\\t\r\n\x00\x1b\u202e\udcff\U000e0041,\"nxu0 a"))
 

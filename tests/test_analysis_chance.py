@@ -7,12 +7,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from eyechart.harness.analysis.curve import Curve, check_chance
-from eyechart.harness.analysis.curve import curve as curve_of
-from eyechart.harness.analysis.effective_length import effective_length, grouped
-from eyechart.harness.analysis.falling_curve import falling_curve
-from eyechart.harness.analysis.fit import fit, seen_share
-from eyechart.harness.analysis.paired import paired
+from eyechart.harness.analysis.comparison.paired_curves import paired
+from eyechart.harness.analysis.length.curve import Curve, check_chance
+from eyechart.harness.analysis.length.curve import curve as curve_of
+from eyechart.harness.analysis.length.effective_length import effective_length, grouped
+from eyechart.harness.analysis.length.falling_curve import falling_curve
+from eyechart.harness.analysis.length.fit import fit, seen_share
 from eyechart.harness.errors import UsageError
 from eyechart.harness.settings.judging import THRESHOLD
 from eyechart.harness.spec import Line

@@ -10,9 +10,9 @@ from pathlib import Path
 import orjson
 import pytest
 
-from eyechart.harness.analysis.comparison import Change, compare_conditions, compare_runs
-from eyechart.harness.analysis.comparison_table import comparison_table
-from eyechart.harness.analysis.judged_run import read_run
+from eyechart.harness.analysis.comparison.comparison import Change, compare_conditions, compare_runs
+from eyechart.harness.analysis.comparison.comparison_table import comparison_table
+from eyechart.harness.analysis.samples.judged_run import read_run
 from eyechart.harness.journal.manifest import MANIFEST
 from eyechart.harness.journal.record import SAMPLES
 from eyechart.harness.spec import Settings

@@ -8,14 +8,16 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from eyechart.harness.analysis.comparison import compare_runs
-from eyechart.harness.analysis.comparison_cells import area_rows
-from eyechart.harness.analysis.comparison_text import area_text, factor_text, verdict_text
-from eyechart.harness.analysis.further import LengthDifference
-from eyechart.harness.analysis.interval import Bound
-from eyechart.harness.analysis.judged_run import read_run
-from eyechart.harness.analysis.paired import PairedArea
-from eyechart.harness.analysis.signed import (
+from eyechart.harness.analysis.comparison.comparison import compare_runs
+from eyechart.harness.analysis.comparison.comparison_cells import area_rows
+from eyechart.harness.analysis.comparison.comparison_text import (
+    area_text,
+    factor_text,
+    verdict_text,
+)
+from eyechart.harness.analysis.comparison.length_difference import LengthDifference
+from eyechart.harness.analysis.comparison.paired_curves import PairedArea
+from eyechart.harness.analysis.comparison.signed_text import (
     difference_text,
     points_text,
     printed,
@@ -23,6 +25,8 @@ from eyechart.harness.analysis.signed import (
     signed_end,
     with_ends,
 )
+from eyechart.harness.analysis.length.interval import Bound
+from eyechart.harness.analysis.samples.judged_run import read_run
 from eyechart.providers.base import Request
 from tests.conftest import Lab, right
 from tests.test_analysis_comparison import run, wrong_from

@@ -13,15 +13,15 @@ import numpy as np
 import pytest
 
 import eyechart
-from eyechart.harness.analysis.confidence import (
+from eyechart.harness.analysis.findings.confidence import sure_and_blind
+from eyechart.harness.analysis.findings.of_run import findings
+from eyechart.harness.analysis.samples.judged_run import JudgedRun, read_run
+from eyechart.harness.analysis.tables.confidence import (
     Chosen,
     brier_interval,
     calibration,
     overconfidence_interval,
 )
-from eyechart.harness.analysis.findings.confidence import sure_and_blind
-from eyechart.harness.analysis.findings.of_run import findings
-from eyechart.harness.analysis.judged_run import JudgedRun, read_run
 from eyechart.harness.score.forced_choice import belief
 from eyechart.providers import descriptors
 from eyechart.providers.likelihood import scored_reply

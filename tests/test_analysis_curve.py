@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from eyechart.harness.analysis.curve import areas_under, curve, drawn_accuracies
-from eyechart.harness.analysis.paired import paired
+from eyechart.harness.analysis.comparison.paired_curves import paired
+from eyechart.harness.analysis.length.curve import areas_under, curve, drawn_accuracies
 from eyechart.harness.spec import Line
 from tests.curves import shares
 

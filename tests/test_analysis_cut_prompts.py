@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from eyechart.harness.analysis.cut_prompts import Cut, OneCount, cut_prompts, one_count
 from eyechart.harness.analysis.findings.of_run import findings
-from eyechart.harness.analysis.judged_run import read_run
-from eyechart.harness.analysis.tables import effective_length_table
+from eyechart.harness.analysis.samples.cut_prompts import Cut, OneCount, cut_prompts, one_count
+from eyechart.harness.analysis.samples.judged_run import read_run
+from eyechart.harness.analysis.tables.tables import effective_length_table
 from eyechart.harness.score.outcomes import OUTCOMES
 from eyechart.providers.base import Reply, Request, Usage
 from tests.conftest import right

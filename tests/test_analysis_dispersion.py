@@ -5,15 +5,15 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from eyechart.harness.analysis.curve import curve
-from eyechart.harness.analysis.dispersion import (
+from eyechart.harness.analysis.length.curve import curve
+from eyechart.harness.analysis.length.dispersion import (
     between_lengths,
     between_rows,
     nearness,
     row_correlation,
     row_residuals,
 )
-from eyechart.harness.analysis.effective_length import effective_length
+from eyechart.harness.analysis.length.effective_length import effective_length
 from tests.curves import LENGTHS, answers
 
 EIGHTHS = np.arange(40) / 8

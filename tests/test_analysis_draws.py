@@ -9,8 +9,17 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from eyechart.harness.analysis.curve import curve
-from eyechart.harness.analysis.draws import (
+from eyechart.harness.analysis.comparison.paired_curves import (
+    compare_pairs,
+    compare_unpaired,
+    mcnemar,
+    paired,
+    sign_flips,
+)
+from eyechart.harness.analysis.length.curve import curve
+from eyechart.harness.analysis.length.fit import fit
+from eyechart.harness.analysis.length.interval import wilson
+from eyechart.harness.analysis.samples.draws import (
     ScoredRows,
     accuracy_interval,
     drawn,
@@ -19,15 +28,6 @@ from eyechart.harness.analysis.draws import (
     pass_at,
     rows_of,
     split_of,
-)
-from eyechart.harness.analysis.fit import fit
-from eyechart.harness.analysis.interval import wilson
-from eyechart.harness.analysis.paired import (
-    compare_pairs,
-    compare_unpaired,
-    mcnemar,
-    paired,
-    sign_flips,
 )
 from eyechart.harness.errors import UsageError
 from eyechart.harness.score.outcomes import Outcome

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from eyechart.harness.analysis.drift import drift
-from eyechart.harness.analysis.judged_run import read_run
+from eyechart.harness.analysis.samples.drift import drift
+from eyechart.harness.analysis.samples.judged_run import read_run
 from eyechart.providers.base import Request
 from tests.conftest import Lab, right
 

@@ -12,16 +12,16 @@ from typing import Any
 import numpy as np
 import pytest
 
-from eyechart.harness.analysis.curve import RESAMPLES, areas_under, curve
-from eyechart.harness.analysis.effective_length import (
+from eyechart.harness.analysis.comparison.length_difference import fitted_side
+from eyechart.harness.analysis.length.curve import RESAMPLES, areas_under, curve
+from eyechart.harness.analysis.length.effective_length import (
     EffectiveLength,
     effective_length,
     few,
     passing_lengths,
 )
-from eyechart.harness.analysis.fit import fit
-from eyechart.harness.analysis.further import fitted_side
-from eyechart.harness.analysis.interval import Bound, at_most
+from eyechart.harness.analysis.length.fit import fit
+from eyechart.harness.analysis.length.interval import Bound, at_most
 from eyechart.harness.settings.judging import THRESHOLD
 from tests.curves import LENGTHS, answers, banded, falling, hold_95_percent, shares
 
@@ -57,7 +57,10 @@ def length_of(found: EffectiveLength) -> Bound:
 @pytest.fixture
 def without_fit(monkeypatch: pytest.MonkeyPatch) -> None:
     """No curve is fitted: tested length and area do not depend on it, and it takes most time."""
-    module, known = "eyechart.harness.analysis.effective_length", fit(shares(100, 50), THRESHOLD)
+    module, known = (
+        "eyechart.harness.analysis.length.effective_length",
+        fit(shares(100, 50), THRESHOLD),
+    )
     monkeypatch.setattr(f"{module}.fit", lambda *_: known)
     monkeypatch.setattr(f"{module}.has_single_threshold", lambda *_: True)
 
@@ -385,7 +388,7 @@ class TestArea:
     def test_many_rows_are_weighed_in_parts(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """With the same result but for chance."""
         whole = effective_length(shares(100, 70, 30)).area_ci
-        monkeypatch.setattr("eyechart.harness.analysis.curve._MOST_WEIGHTS", 700)
+        monkeypatch.setattr("eyechart.harness.analysis.length.curve._MOST_WEIGHTS", 700)
         assert effective_length(shares(100, 70, 30)).area_ci == pytest.approx(whole, abs=0.02)
 
     def test_of_one_length_it_is_the_accuracy(self) -> None:

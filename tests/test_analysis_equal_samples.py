@@ -5,11 +5,11 @@ import weakref
 
 import pytest
 
-from eyechart.harness.analysis import equal_samples
-from eyechart.harness.analysis.curve import Curve
-from eyechart.harness.analysis.effective_length import effective_length
-from eyechart.harness.analysis.equal_samples import kept_for_equal_samples
-from eyechart.harness.analysis.fit import fit
+from eyechart.harness.analysis.length import equal_samples
+from eyechart.harness.analysis.length.curve import Curve
+from eyechart.harness.analysis.length.effective_length import effective_length
+from eyechart.harness.analysis.length.equal_samples import kept_for_equal_samples
+from eyechart.harness.analysis.length.fit import fit
 from eyechart.harness.settings.judging import THRESHOLD
 from tests.curves import shares
 

@@ -7,9 +7,9 @@ import math
 import numpy as np
 import pytest
 
-from eyechart.harness.analysis.comparison_cells import number_text
-from eyechart.harness.analysis.further import LengthDifference
-from eyechart.harness.analysis.interval import Bound
+from eyechart.harness.analysis.comparison.comparison_cells import number_text
+from eyechart.harness.analysis.comparison.length_difference import LengthDifference
+from eyechart.harness.analysis.length.interval import Bound
 
 
 def difference(

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from eyechart.harness.analysis.bins import BINS_AN_OCTAVE
-from eyechart.harness.analysis.falling_curve import _BELOW, _RATES, _chain, falling_curve
+from eyechart.harness.analysis.length.bins import BINS_AN_OCTAVE
+from eyechart.harness.analysis.length.falling_curve import _BELOW, _RATES, _chain, falling_curve
 
 THRESHOLDS = (0.02, 0.3, 0.85, 0.995)
 

@@ -8,18 +8,18 @@ from typing import Any
 
 import pytest
 
-from eyechart.harness.analysis.comparison import compare_runs
-from eyechart.harness.analysis.comparison_text import verdict_text
-from eyechart.harness.analysis.family import corrected, in_family, longest, rank_runs
-from eyechart.harness.analysis.findings.sees import correction
-from eyechart.harness.analysis.further import (
+from eyechart.harness.analysis.comparison.comparison import compare_runs
+from eyechart.harness.analysis.comparison.comparison_text import verdict_text
+from eyechart.harness.analysis.comparison.family import corrected, in_family, longest, rank_runs
+from eyechart.harness.analysis.comparison.length_difference import (
     fitted_side,
     sides_difference,
 )
-from eyechart.harness.analysis.interval import Bound
-from eyechart.harness.analysis.judged_run import JudgedRun, read_run
-from eyechart.harness.analysis.paired import holm
-from eyechart.harness.analysis.power import FROM, smallest_fall
+from eyechart.harness.analysis.comparison.paired_curves import holm
+from eyechart.harness.analysis.comparison.power import FROM, smallest_fall
+from eyechart.harness.analysis.findings.sees import correction
+from eyechart.harness.analysis.length.interval import Bound
+from eyechart.harness.analysis.samples.judged_run import JudgedRun, read_run
 from eyechart.harness.errors import CompareError
 from eyechart.harness.settings.judging import THRESHOLD
 from eyechart.harness.spec import Settings

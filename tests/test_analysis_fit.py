@@ -7,12 +7,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from eyechart.harness.analysis.bins import Bins
-from eyechart.harness.analysis.curve import Floats
-from eyechart.harness.analysis.falling_curve import FallingCurve
-from eyechart.harness.analysis.fit import Fit, fit
-from eyechart.harness.analysis.interval import Bound
-from eyechart.harness.analysis.one_threshold import Together
+from eyechart.harness.analysis.length.bins import Bins
+from eyechart.harness.analysis.length.curve import Floats
+from eyechart.harness.analysis.length.falling_curve import FallingCurve
+from eyechart.harness.analysis.length.fit import Fit, fit
+from eyechart.harness.analysis.length.interval import Bound
+from eyechart.harness.analysis.length.one_threshold import Together
 from eyechart.harness.settings.judging import THRESHOLD
 from eyechart.harness.spec import lines_of
 from tests.curves import LINES, answers, banded, shares

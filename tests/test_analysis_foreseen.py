@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from eyechart.harness.analysis.adaptive import Aim
-from eyechart.harness.analysis.foreseen import foreseen, middle
+from eyechart.harness.analysis.adaptive.adaptive import Aim
+from eyechart.harness.analysis.adaptive.forecast import foreseen, middle
 from eyechart.harness.plan.selection import MOST_SAMPLES
 from eyechart.harness.spec import Line
 from tests.simulated import LINES

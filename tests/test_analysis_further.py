@@ -11,10 +11,7 @@ from statistics import NormalDist
 import numpy as np
 import pytest
 
-from eyechart.harness.analysis.bins import Bins
-from eyechart.harness.analysis.curve import SIGNIFICANT, Curve, Floats
-from eyechart.harness.analysis.fit import Fit, fit
-from eyechart.harness.analysis.further import (
+from eyechart.harness.analysis.comparison.length_difference import (
     LEAST_P,
     Crossings,
     Joined,
@@ -26,8 +23,11 @@ from eyechart.harness.analysis.further import (
     mean_difference,
     sides_difference,
 )
-from eyechart.harness.analysis.interval import Bound
-from eyechart.harness.analysis.one_threshold import Together
+from eyechart.harness.analysis.length.bins import Bins
+from eyechart.harness.analysis.length.curve import SIGNIFICANT, Curve, Floats
+from eyechart.harness.analysis.length.fit import Fit, fit
+from eyechart.harness.analysis.length.interval import Bound
+from eyechart.harness.analysis.length.one_threshold import Together
 from eyechart.harness.settings.judging import THRESHOLD
 from eyechart.harness.spec import Line
 from tests.curves import length_difference

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from eyechart.harness.analysis.fit import Fit, fit
-from eyechart.harness.analysis.furthest import furthest
+from eyechart.harness.analysis.length.fit import Fit, fit
+from eyechart.harness.analysis.ranking.furthest import furthest
 from eyechart.harness.settings.judging import THRESHOLD
 from tests.simulated import LINES, logistic, simulated
 

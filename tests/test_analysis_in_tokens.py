@@ -9,16 +9,16 @@ from typing import Any
 import pytest
 
 import eyechart
-from eyechart.harness.analysis.comparison import compare_conditions, compare_runs
+from eyechart.harness.analysis.comparison.comparison import compare_conditions, compare_runs
 from eyechart.harness.analysis.findings.pair import of_pair
-from eyechart.harness.analysis.in_tokens import length_in_tokens, token_columns
-from eyechart.harness.analysis.interval import span_text
-from eyechart.harness.analysis.judged_run import JudgedRun, read_run
-from eyechart.harness.analysis.results import write_results
-from eyechart.harness.analysis.tokens_text import of_conditions
-from eyechart.harness.report.accuracy import accuracy_figure
-from eyechart.harness.report.listed import estimates_table
-from eyechart.harness.report.section import sections
+from eyechart.harness.analysis.length.in_tokens import length_in_tokens, token_columns
+from eyechart.harness.analysis.length.interval import span_text
+from eyechart.harness.analysis.samples.judged_run import JudgedRun, read_run
+from eyechart.harness.analysis.tables.results import write_results
+from eyechart.harness.analysis.tables.tokens_text import of_conditions
+from eyechart.harness.report.charts.accuracy import accuracy_figure
+from eyechart.harness.report.page.page_tables import estimates_table
+from eyechart.harness.report.page.section import sections
 from eyechart.harness.settings.judging import THRESHOLD
 from tests.conftest import Lab
 from tests.said import said

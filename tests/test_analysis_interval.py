@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from eyechart.harness.analysis.interval import Z95, Bound, span_text, wilson
+from eyechart.harness.analysis.length.interval import Z95, Bound, span_text, wilson
 
 
 @pytest.mark.parametrize(

@@ -7,12 +7,12 @@ from dataclasses import replace
 
 import pytest
 
-from eyechart.harness.analysis import limits
-from eyechart.harness.analysis.curve import Curve
-from eyechart.harness.analysis.details import read_details
-from eyechart.harness.analysis.effective_length import EffectiveLength, effective_length
-from eyechart.harness.analysis.judged_run import JudgedRun, read_run
-from eyechart.harness.analysis.judged_samples import as_float
+from eyechart.harness.analysis.length import limits
+from eyechart.harness.analysis.length.curve import Curve
+from eyechart.harness.analysis.length.effective_length import EffectiveLength, effective_length
+from eyechart.harness.analysis.samples.details import read_details
+from eyechart.harness.analysis.samples.judged_run import JudgedRun, read_run
+from eyechart.harness.analysis.samples.judged_samples import as_float
 from eyechart.harness.journal.manifest import write_manifest
 from eyechart.harness.journal.record import SAMPLES, encode
 from eyechart.harness.plan.plan import plan

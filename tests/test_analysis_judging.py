@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Literal
 
 import pytest
 
-from eyechart.harness.analysis.details import read_details
-from eyechart.harness.analysis.judged_run import read_run
-from eyechart.harness.analysis.judging import Judge, ends_of
+from eyechart.harness.analysis.samples.details import read_details
+from eyechart.harness.analysis.samples.judged_run import read_run
+from eyechart.harness.analysis.samples.verdicts import Judge, ends_of
 from eyechart.harness.journal.record import Record, decode, encode
 from eyechart.harness.spec import Condition, Settings, TaskSpec
 from eyechart.harness.spec.answer import Answer, Target

@@ -9,9 +9,13 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import eyechart
-from eyechart.harness.analysis.comparison import Comparison, compare_runs
-from eyechart.harness.analysis.judged_run import read_run
-from eyechart.harness.analysis.known import ReplyAndChoice, known, known_and_not_said
+from eyechart.harness.analysis.comparison.comparison import Comparison, compare_runs
+from eyechart.harness.analysis.samples.judged_run import read_run
+from eyechart.harness.analysis.samples.reply_and_choice import (
+    ReplyAndChoice,
+    known,
+    known_and_not_said,
+)
 from eyechart.harness.journal.manifest import MANIFEST
 from eyechart.providers import descriptors
 from eyechart.providers.likelihood import scored_reply

@@ -15,18 +15,18 @@ import pytest
 from markdown_it import MarkdownIt
 
 from eyechart.harness import errors
-from eyechart.harness.analysis.judged_run import JudgedRun, read_run
-from eyechart.harness.analysis.leaderboard import merge, run_rows
-from eyechart.harness.analysis.leaderboard_file import (
+from eyechart.harness.analysis.ranking.leaderboard import merge, run_rows
+from eyechart.harness.analysis.ranking.leaderboard_file import (
     Row,
     left_out_lines,
     only_writer,
     read_rows,
     write_leaderboard,
 )
-from eyechart.harness.cli import leaderboard
+from eyechart.harness.analysis.samples.judged_run import JudgedRun, read_run
+from eyechart.harness.cli.work import leaderboard
 from eyechart.harness.journal.manifest import MANIFEST
-from eyechart.harness.report.readme import BEGIN, END, markdown, put_into
+from eyechart.harness.report.ranking.readme import BEGIN, END, markdown, put_into
 from eyechart.harness.run.run_request import RunRequest
 from eyechart.harness.settings.judging import THRESHOLD
 from eyechart.harness.spec import MAX_LENGTH, Condition, Settings
@@ -518,8 +518,9 @@ import json
 import sys
 from pathlib import Path
 
-from eyechart.harness.analysis.leaderboard import merge
-from eyechart.harness.analysis.leaderboard_file import only_writer, read_rows, write_leaderboard
+from eyechart.harness.analysis.ranking.leaderboard import merge
+from eyechart.harness.analysis.ranking.leaderboard_file import only_writer, read_rows
+from eyechart.harness.analysis.ranking.leaderboard_file import write_leaderboard
 
 path, rounds = Path(sys.argv[1]), int(sys.argv[3])
 row = json.loads(sys.stdin.readline())

@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 import pytest
 
-from eyechart.harness.analysis.judged_run import read_run
+from eyechart.harness.analysis.samples.judged_run import read_run
 from eyechart.harness.settings.judging import THRESHOLD
 from eyechart.providers.base import (
     BadRequestError,

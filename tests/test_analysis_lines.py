@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from eyechart.harness.analysis.comparison import compare_runs
-from eyechart.harness.analysis.comparison_table import comparison_table
-from eyechart.harness.analysis.details import RunDetails, prompts_of, read_details
-from eyechart.harness.analysis.judged_run import read_run
-from eyechart.harness.analysis.leaderboard import run_rows
-from eyechart.harness.analysis.results import change_lines, write_results
-from eyechart.harness.analysis.tables import diagnosis_table
+from eyechart.harness.analysis.comparison.comparison import compare_runs
+from eyechart.harness.analysis.comparison.comparison_table import comparison_table
+from eyechart.harness.analysis.ranking.leaderboard import run_rows
+from eyechart.harness.analysis.samples.details import RunDetails, prompts_of, read_details
+from eyechart.harness.analysis.samples.judged_run import read_run
+from eyechart.harness.analysis.tables.results import change_lines, write_results
+from eyechart.harness.analysis.tables.tables import diagnosis_table
 from eyechart.harness.journal.manifest import read_manifest
 from eyechart.harness.plan.resolved_model import ResolvedModel
 from eyechart.harness.settings.judging import THRESHOLD, JudgeSettings

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from eyechart.harness.analysis.curve import Floats
-from eyechart.harness.analysis.effective_length import EffectiveLength
-from eyechart.harness.analysis.limits import Scored, scored_length
-from eyechart.harness.analysis.near import near, near_length
+from eyechart.harness.analysis.length.curve import Floats
+from eyechart.harness.analysis.length.effective_length import EffectiveLength
+from eyechart.harness.analysis.length.limits import Scored, scored_length
+from eyechart.harness.analysis.order.near import near, near_length
 from eyechart.harness.score.outcomes import Outcome
 from eyechart.harness.settings.judging import THRESHOLD
 from tests.simulated import Observer, counted

@@ -5,14 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from eyechart.harness.analysis.fit import fit
-from eyechart.harness.analysis.next_pairs import (
+from eyechart.harness.analysis.adaptive.next_pairs import (
     WAVES,
     is_decided,
     line_weights,
     next_wave,
     rows_more,
 )
+from eyechart.harness.analysis.length.fit import fit
 from eyechart.harness.settings.judging import MARGIN, THRESHOLD
 from tests.benchmarks.simulation.equivalence import compare
 from tests.simulated import LINES, logistic, simulated

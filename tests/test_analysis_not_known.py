@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from eyechart.harness.analysis.curve import curve
-from eyechart.harness.analysis.effective_length import EffectiveLength, effective_length
 from eyechart.harness.analysis.findings.not_known import where_not_known
-from eyechart.harness.analysis.judged_run import read_run
-from eyechart.harness.analysis.leaderboard import merge, run_rows
-from eyechart.harness.analysis.standing import standing
+from eyechart.harness.analysis.length.curve import curve
+from eyechart.harness.analysis.length.effective_length import EffectiveLength, effective_length
+from eyechart.harness.analysis.ranking.leaderboard import merge, run_rows
+from eyechart.harness.analysis.ranking.standing import standing
+from eyechart.harness.analysis.samples.judged_run import read_run
 from eyechart.harness.journal.manifest import MANIFEST
 from eyechart.harness.settings.judging import THRESHOLD
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from eyechart.harness.analysis.bins import BINS_AN_OCTAVE
-from eyechart.harness.analysis.curve import Floats
-from eyechart.harness.analysis.one_threshold import (
+from eyechart.harness.analysis.length.bins import BINS_AN_OCTAVE
+from eyechart.harness.analysis.length.curve import Floats
+from eyechart.harness.analysis.length.one_threshold import (
     LEVEL,
     Together,
     one_threshold_p,

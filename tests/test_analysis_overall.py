@@ -6,9 +6,9 @@ import json
 
 import pytest
 
-from eyechart.harness.analysis.interval import wilson
-from eyechart.harness.analysis.judged_run import read_run
-from eyechart.harness.analysis.overall import overall
+from eyechart.harness.analysis.length.interval import wilson
+from eyechart.harness.analysis.length.overall import overall
+from eyechart.harness.analysis.samples.judged_run import read_run
 from tests.conftest import Lab
 from tests.test_recorded import lines, take
 from tests.test_recorded_items import letters, said

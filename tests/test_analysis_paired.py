@@ -10,8 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from eyechart.harness.analysis.curve import Curve, areas_under, curve
-from eyechart.harness.analysis.paired import (
+from eyechart.harness.analysis.comparison.paired_curves import (
     LineDifference,
     Pair,
     compare_pairs,
@@ -20,6 +19,7 @@ from eyechart.harness.analysis.paired import (
     mean_area,
     paired,
 )
+from eyechart.harness.analysis.length.curve import Curve, areas_under, curve
 from eyechart.harness.spec import Line
 from tests.curves import LENGTHS, answers, falling, hold_95_percent
 

@@ -7,15 +7,15 @@ import math
 import numpy as np
 import pytest
 
-from eyechart.harness.analysis.curve import Curve
-from eyechart.harness.analysis.paired import mcnemar
-from eyechart.harness.analysis.power import (
+from eyechart.harness.analysis.comparison.paired_curves import mcnemar
+from eyechart.harness.analysis.comparison.power import (
     FROM,
     critical_counts,
     power_of_fall,
     smallest_factor,
     smallest_fall,
 )
+from eyechart.harness.analysis.length.curve import Curve
 from eyechart.harness.settings.judging import THRESHOLD
 from eyechart.harness.spec import Line, lines_of
 from tests.curves import length_difference

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from eyechart.harness.analysis.remedies import ReplyRemedies, context_of
+from eyechart.harness.analysis.samples.remedies import ReplyRemedies, context_of
 from eyechart.harness.journal.record import Record
 from eyechart.harness.plan.resolved_model import resolve_model
 from eyechart.harness.score.outcomes import Cause

@@ -12,8 +12,8 @@ from statistics import median
 import orjson
 import pytest
 
-from eyechart.harness.analysis.diagnosis import error_growth
-from eyechart.harness.analysis.results import DIAGNOSES, EFFECTIVE_LENGTHS, TABLE
+from eyechart.harness.analysis.tables.diagnosis import error_growth
+from eyechart.harness.analysis.tables.results import DIAGNOSES, EFFECTIVE_LENGTHS, TABLE
 from eyechart.harness.errors import JournalError
 from eyechart.harness.journal.judged_before import VERDICTS
 from eyechart.harness.journal.record import SAMPLES
@@ -43,8 +43,8 @@ def scored(lab: Lab) -> Path:
 
 def judge_by(judge: Callable[..., Verdict], monkeypatch: pytest.MonkeyPatch) -> None:
     """From now on `judge` decides, on short replies too, whose verdicts are kept in mind."""
-    monkeypatch.setattr("eyechart.harness.analysis.judging.judge", judge)
-    monkeypatch.setattr("eyechart.harness.analysis.judging._judge_cached", judge)
+    monkeypatch.setattr("eyechart.harness.analysis.samples.verdicts.judge", judge)
+    monkeypatch.setattr("eyechart.harness.analysis.samples.verdicts._judge_cached", judge)
 
 
 class TestChanges:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from eyechart.harness.analysis.findings.same_mistake import same_mistake
-from eyechart.harness.analysis.judged_run import read_run
+from eyechart.harness.analysis.samples.judged_run import read_run
 from eyechart.providers.base import Request
 from tests.conftest import Lab, right
 

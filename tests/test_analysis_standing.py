@@ -10,18 +10,23 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from eyechart.harness.analysis import standing as standing_module
-from eyechart.harness.analysis.comparison import compare_runs
-from eyechart.harness.analysis.family import in_family
+from eyechart.harness.analysis.comparison.comparison import compare_runs
+from eyechart.harness.analysis.comparison.family import in_family
+from eyechart.harness.analysis.comparison.length_difference import Sides
 from eyechart.harness.analysis.findings.ranks import of_standing
-from eyechart.harness.analysis.further import Sides
-from eyechart.harness.analysis.interval import Bound
-from eyechart.harness.analysis.judged_run import read_run
-from eyechart.harness.analysis.standing import Standing, length_tests, median_length, standing
+from eyechart.harness.analysis.length.interval import Bound
+from eyechart.harness.analysis.ranking import standing as standing_module
+from eyechart.harness.analysis.ranking.standing import (
+    Standing,
+    length_tests,
+    median_length,
+    standing,
+)
+from eyechart.harness.analysis.samples.judged_run import read_run
 from eyechart.harness.journal.record import SAMPLES
-from eyechart.harness.report.rank_table import rank_tables
-from eyechart.harness.report.scale import Scale
-from eyechart.harness.report.section import sections
+from eyechart.harness.report.charts.scale import Scale
+from eyechart.harness.report.page.section import sections
+from eyechart.harness.report.ranking.rank_table import rank_tables
 from eyechart.harness.settings.judging import THRESHOLD
 from eyechart.harness.spec import Condition, Settings
 from eyechart.providers.base import BadRequestError

@@ -13,9 +13,9 @@ import orjson
 import pytest
 
 from eyechart.harness import errors
-from eyechart.harness.analysis.interval import wilson
-from eyechart.harness.analysis.judged_run import read_run
-from eyechart.harness.analysis.results import TABLE, write_results
+from eyechart.harness.analysis.length.interval import wilson
+from eyechart.harness.analysis.samples.judged_run import read_run
+from eyechart.harness.analysis.tables.results import TABLE, write_results
 from eyechart.harness.journal.manifest import MANIFEST
 from eyechart.harness.journal.record import SAMPLES
 from eyechart.harness.run.run_request import RunRequest

@@ -10,12 +10,17 @@ from pathlib import Path
 
 import pytest
 
-from eyechart.harness.analysis.details import RemadePrompts, RunDetails, prompts_of, read_details
-from eyechart.harness.analysis.judged_run import JudgedRun, read_run
+from eyechart.harness.analysis.samples.details import (
+    RemadePrompts,
+    RunDetails,
+    prompts_of,
+    read_details,
+)
+from eyechart.harness.analysis.samples.judged_run import JudgedRun, read_run
 from eyechart.harness.errors import JournalError
 from eyechart.harness.journal.kept import KEPT, MAX_KEPT_BYTES, content_hash, keep, read_kept
 from eyechart.harness.journal.manifest import MANIFEST, read_manifest
-from eyechart.harness.report.paged import pack_samples
+from eyechart.harness.report.page.packed_samples import pack_samples
 from eyechart.harness.run.run_request import RunRequest
 from eyechart.harness.settings.judging import JudgeSettings
 from eyechart.harness.task.catalogue import built_in_files, open_task

@@ -7,8 +7,8 @@ import math
 import numpy as np
 import pytest
 
-from eyechart.harness.analysis.interval import Bound, student
-from eyechart.harness.analysis.tokens_of_row import (
+from eyechart.harness.analysis.length.interval import Bound, student
+from eyechart.harness.analysis.length.tokens_of_row import (
     PairTokens,
     TokensASymbol,
     differ,

@@ -8,11 +8,15 @@ import math
 import numpy as np
 import pytest
 
-from eyechart.harness.analysis.further import (
+from eyechart.harness.analysis.comparison.length_difference import (
     fitted_side,
     sides_difference,
 )
-from eyechart.harness.analysis.paired import compare_unpaired, difference_interval, fisher
+from eyechart.harness.analysis.comparison.paired_curves import (
+    compare_unpaired,
+    difference_interval,
+    fisher,
+)
 from eyechart.harness.settings.judging import THRESHOLD
 from tests.curves import LENGTHS, answers, length_difference
 from tests.simulated import logistic, simulated

@@ -11,7 +11,7 @@ import pytest
 
 from eyechart.harness.analysis.findings.of_run import findings
 from eyechart.harness.analysis.findings.unread import right_in_wrong, unread
-from eyechart.harness.analysis.judged_run import read_run
+from eyechart.harness.analysis.samples.judged_run import read_run
 from eyechart.harness.settings.judging import THRESHOLD
 from tests.conftest import right
 

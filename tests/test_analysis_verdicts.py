@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from eyechart.harness.analysis.comparison import Comparison, compare_runs
-from eyechart.harness.analysis.comparison_text import decisions, verdict_text
-from eyechart.harness.analysis.judged_run import read_run
+from eyechart.harness.analysis.comparison.comparison import Comparison, compare_runs
+from eyechart.harness.analysis.comparison.comparison_text import decisions, verdict_text
+from eyechart.harness.analysis.samples.judged_run import read_run
 from eyechart.harness.settings.judging import MARGIN
 from eyechart.providers.base import Request
 from tests.conftest import Lab, right

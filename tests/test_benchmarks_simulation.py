@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 from scipy.special import logit
 
-from eyechart.harness.analysis.adaptive import Aim
-from eyechart.harness.analysis.curve import Curve, areas_under
-from eyechart.harness.analysis.effective_length import effective_length
-from eyechart.harness.analysis.fit import fit
-from eyechart.harness.analysis.interval import Bound
-from eyechart.harness.analysis.next_ranked import RANKS
+from eyechart.harness.analysis.adaptive.adaptive import Aim
+from eyechart.harness.analysis.adaptive.next_ranked import RANKS
+from eyechart.harness.analysis.length.curve import Curve, areas_under
+from eyechart.harness.analysis.length.effective_length import effective_length
+from eyechart.harness.analysis.length.fit import fit
+from eyechart.harness.analysis.length.interval import Bound
 from eyechart.harness.settings.judging import THRESHOLD
 from eyechart.harness.spec import Line
 from tests.benchmarks.every_length import Truth, exact_lengths, truth_of

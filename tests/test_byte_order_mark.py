@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from eyechart.harness.analysis.judged_run import read_run
-from eyechart.harness.analysis.leaderboard_file import read_rows
+from eyechart.harness.analysis.ranking.leaderboard_file import read_rows
+from eyechart.harness.analysis.samples.judged_run import read_run
 from eyechart.harness.run.batch.files import reply_lines
 from eyechart.harness.spec import exact_json
 from tests.conftest import records

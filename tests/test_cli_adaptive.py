@@ -18,9 +18,9 @@ from typing import TYPE_CHECKING, Any
 import orjson
 import pytest
 
-from eyechart.harness.analysis.adaptive import END_SAMPLES
-from eyechart.harness.analysis.judged_run import read_run
-from eyechart.harness.analysis.results import EFFECTIVE_LENGTHS, TABLE
+from eyechart.harness.analysis.adaptive.adaptive import END_SAMPLES
+from eyechart.harness.analysis.samples.judged_run import read_run
+from eyechart.harness.analysis.tables.results import EFFECTIVE_LENGTHS, TABLE
 from eyechart.harness.cli.progress import state
 from eyechart.harness.face.adaptive import AllWaves
 from eyechart.harness.journal.manifest import MANIFEST, read_manifest

@@ -13,12 +13,12 @@ import orjson
 import pytest
 from rich.cells import cell_len
 
-from eyechart.harness.analysis.comparison_table import sized_table
-from eyechart.harness.analysis.family import rank_runs
-from eyechart.harness.analysis.further import LengthDifference
-from eyechart.harness.analysis.judged_run import read_run
-from eyechart.harness.cli import comparing
-from eyechart.harness.cli.following import followed as facts
+from eyechart.harness.analysis.comparison.comparison_table import sized_table
+from eyechart.harness.analysis.comparison.family import rank_runs
+from eyechart.harness.analysis.comparison.length_difference import LengthDifference
+from eyechart.harness.analysis.samples.judged_run import read_run
+from eyechart.harness.cli.work import compare as comparing
+from eyechart.harness.cli.work.next_command import followed as facts
 from eyechart.harness.journal.manifest import MANIFEST
 from eyechart.harness.spec.columns import COMPARISON
 from eyechart.harness.task.catalogue import built_in_files

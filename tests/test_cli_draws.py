@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import eyechart
-from eyechart.harness.analysis.judged_run import read_run
+from eyechart.harness.analysis.samples.judged_run import read_run
 from eyechart.harness.errors import UsageError
 from eyechart.harness.journal.manifest import read_manifest
 from eyechart.providers.base import Request, TransientError

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 from pathlib import Path
 
-from eyechart.harness.cli.following import named
+from eyechart.harness.cli.work.next_command import named
 from eyechart.providers.base import Request
 from tests.conftest import Lab, right
 

@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 from rich.cells import cell_len
 
-from eyechart.harness.analysis.judged_run import read_run
-from eyechart.harness.analysis.paper_text import interval_text
-from eyechart.harness.analysis.results import TABLE
-from eyechart.harness.cli.layout import Column, blocks, joined, letters, show_blocks, table
-from eyechart.harness.cli.lists import aligned
+from eyechart.harness.analysis.samples.judged_run import read_run
+from eyechart.harness.analysis.tables.paper_text import interval_text
+from eyechart.harness.analysis.tables.results import TABLE
+from eyechart.harness.cli.tables.layout import Column, blocks, joined, letters, show_blocks, table
+from eyechart.harness.cli.tables.lists import aligned
 from eyechart.harness.cli.terminal import show, tell, width
 from eyechart.providers.base import Reply, Request
 from tests.conftest import Lab, plain, right

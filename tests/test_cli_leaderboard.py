@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from eyechart.harness.analysis.judged_run import read_run
-from eyechart.harness.analysis.leaderboard_file import read_rows
-from eyechart.harness.cli.standing_tables import print_chart
-from eyechart.harness.report.section import Section, sections
+from eyechart.harness.analysis.ranking.leaderboard_file import read_rows
+from eyechart.harness.analysis.samples.judged_run import read_run
+from eyechart.harness.cli.tables.standing_tables import print_chart
+from eyechart.harness.report.page.section import Section, sections
 from eyechart.harness.settings.judging import THRESHOLD
 from tests.conftest import Lab
 from tests.test_cli_recorded_runs import recorded
@@ -52,7 +52,7 @@ def test_ranks_of_many_models_are_counts(lab: Lab, monkeypatch: pytest.MonkeyPat
     few = lab.bench("leaderboard", *folders, "-o", path, "--at", "4").out
     assert cells_of(few)[0][:2] == ["rank", "model"]
     assert "With a probability of 0.95 or more, " in few
-    monkeypatch.setattr("eyechart.harness.analysis.standing.MOST_IN_PAIRS", 1)
+    monkeypatch.setattr("eyechart.harness.analysis.ranking.standing.MOST_IN_PAIRS", 1)
     many = lab.bench("leaderboard", *folders, "-o", path).out
     heads = [cell for row in cells_of(many) if row[0] == "model" for cell in row]
     assert heads[-1] == "ahead / open / behind"
@@ -80,7 +80,7 @@ def test_the_table_of_a_paper_has_the_numbers_of_the_terminal(
     assert "{llrrrr}" in few.out
     assert r"\par\footnotesize $^{\dagger}$ of 4 rows only" in few.out
     assert read_rows(path)
-    monkeypatch.setattr("eyechart.harness.analysis.standing.MOST_IN_PAIRS", 1)
+    monkeypatch.setattr("eyechart.harness.analysis.ranking.standing.MOST_IN_PAIRS", 1)
     many = lab.bench(*arguments, "--format", "markdown")
     columns = next(row for row in cells_of(many.out) if row[0] == "model")
     assert columns[-1] == "ahead / open / behind"

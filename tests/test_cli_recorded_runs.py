@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from eyechart.harness.face.compare import compare
-from eyechart.harness.report.readme import BEGIN, END
+from eyechart.harness.report.ranking.readme import BEGIN, END
 from tests.conftest import Lab
 from tests.test_cli_comparing import cells_of
 

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from eyechart.harness.analysis.shortened import marked, shortened
-from eyechart.harness.cli.samples import MOST
+from eyechart.harness.analysis.samples.shortening import marked, shortened
+from eyechart.harness.cli.work.samples import MOST
 from eyechart.harness.journal.manifest import MANIFEST
 from eyechart.providers.base import BadRequestError, Reply, Request
 from tests.conftest import Lab, right

@@ -26,7 +26,7 @@ def greet(name: str) -> None:
     print(f"good morning, {name}")
 """
 DRAWS = """\
-from eyechart.harness.report.panels import Figure, Panel
+from eyechart.harness.report.charts.panels import Figure, Panel
 
 
 class Panels:

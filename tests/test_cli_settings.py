@@ -12,7 +12,7 @@ import pytest
 from typer.main import get_command
 
 from eyechart.harness.cli.app import app
-from eyechart.harness.cli.defaults import DEFAULTS, ONCE, read_defaults, variable
+from eyechart.harness.cli.parsing.defaults import DEFAULTS, ONCE, read_defaults, variable
 from eyechart.harness.errors import UsageError
 from eyechart.harness.journal.manifest import MANIFEST, read_manifest
 from eyechart.harness.settings.judging import JUDGING

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 import orjson
 import pytest
 
-from eyechart.harness.analysis.results import TABLE
+from eyechart.harness.analysis.tables.results import TABLE
 from eyechart.harness.cli import terminal
 from eyechart.harness.cli.progress import LiveDisplay, live
 from eyechart.harness.cli.terminal import clean, one_line

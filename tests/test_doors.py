@@ -13,24 +13,28 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from eyechart.harness.analysis.comparison import compare_runs
-from eyechart.harness.analysis.effective_length import NO_SINGLE_THRESHOLD, NOT_KNOWN, limited_by
+from eyechart.harness.analysis.comparison.comparison import compare_runs
 from eyechart.harness.analysis.findings.finding import Finding
 from eyechart.harness.analysis.findings.of_run import findings
 from eyechart.harness.analysis.findings.pair import of_pair
 from eyechart.harness.analysis.findings.ranks import of_standing
-from eyechart.harness.analysis.judged_run import read_run
-from eyechart.harness.analysis.leaderboard import merge, run_rows
-from eyechart.harness.analysis.leaderboard_file import write_leaderboard
-from eyechart.harness.analysis.limit import RANKED
-from eyechart.harness.analysis.standing import standing
+from eyechart.harness.analysis.length.effective_length import (
+    NO_SINGLE_THRESHOLD,
+    NOT_KNOWN,
+    limited_by,
+)
+from eyechart.harness.analysis.length.limit import RANKED
+from eyechart.harness.analysis.ranking.leaderboard import merge, run_rows
+from eyechart.harness.analysis.ranking.leaderboard_file import write_leaderboard
+from eyechart.harness.analysis.ranking.standing import standing
+from eyechart.harness.analysis.samples.judged_run import read_run
 from eyechart.harness.face.compare import compare
 from eyechart.harness.face.result import load_run
-from eyechart.harness.report.effects import effects, gaps
-from eyechart.harness.report.listed import cells_table, estimates_table, pairs_table
-from eyechart.harness.report.page_section import page_section_of
+from eyechart.harness.report.charts.effects import effects, gaps
+from eyechart.harness.report.page.page_section import page_section_of
+from eyechart.harness.report.page.page_tables import cells_table, estimates_table, pairs_table
+from eyechart.harness.report.page.section import Section, sections
 from eyechart.harness.report.paper.tables import paper_tables
-from eyechart.harness.report.section import Section, sections
 from eyechart.harness.settings.judging import THRESHOLD
 from eyechart.harness.settings.spelling import as_option
 from eyechart.harness.spec.columns import ESTIMATE_TEXTS

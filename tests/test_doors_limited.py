@@ -13,20 +13,20 @@ from typing import Any
 
 import pytest
 
-from eyechart.harness.analysis.comparison import compare_conditions, compare_runs
-from eyechart.harness.analysis.effective_length import EffectiveLength
-from eyechart.harness.analysis.family import rank_runs
+from eyechart.harness.analysis.comparison.comparison import compare_conditions, compare_runs
+from eyechart.harness.analysis.comparison.family import rank_runs
 from eyechart.harness.analysis.findings.not_known import where_not_known
 from eyechart.harness.analysis.findings.ranks import of_ranking, of_standing
-from eyechart.harness.analysis.judged_run import read_run
-from eyechart.harness.analysis.leaderboard import merge, run_rows
-from eyechart.harness.analysis.limit import Limit
-from eyechart.harness.analysis.standing import standing
+from eyechart.harness.analysis.length.effective_length import EffectiveLength
+from eyechart.harness.analysis.length.limit import Limit
+from eyechart.harness.analysis.ranking.leaderboard import merge, run_rows
+from eyechart.harness.analysis.ranking.standing import standing
+from eyechart.harness.analysis.samples.judged_run import read_run
 from eyechart.harness.face.result import RunComparison, load_run
-from eyechart.harness.report.effects import effects, moved_text
-from eyechart.harness.report.listed import models_table, pairs_table
-from eyechart.harness.report.page_section import page_section_of
-from eyechart.harness.report.readme import markdown
+from eyechart.harness.report.charts.effects import effects, moved_text
+from eyechart.harness.report.page.page_section import page_section_of
+from eyechart.harness.report.page.page_tables import models_table, pairs_table
+from eyechart.harness.report.ranking.readme import markdown
 from eyechart.harness.score.outcomes import Cause
 from eyechart.providers.base import RefusedError, Reply, Request
 from tests.conftest import Lab, right
@@ -341,7 +341,7 @@ def test_pairs_without_a_single_threshold_are_no_part_of_the_family(
     section = section_of(*folders)
     alone = compare_runs(read_run(folders[1]), read_run(folders[0])).length.p
     for most in (12, 2):
-        monkeypatch.setattr("eyechart.harness.analysis.standing.MOST_IN_PAIRS", most)
+        monkeypatch.setattr("eyechart.harness.analysis.ranking.standing.MOST_IN_PAIRS", most)
         found = standing([(one.name, one.run) for one in section.runs], section.threshold)
         assert (found.tests, found.apart) == (1, 0)
         p_values = {

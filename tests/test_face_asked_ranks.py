@@ -9,11 +9,8 @@ from typing import Any
 import pytest
 
 import eyechart
-from eyechart.harness.analysis.comparison import compare_runs
-from eyechart.harness.analysis.family import rank_runs
-from eyechart.harness.analysis.judged_run import read_run
-from eyechart.harness.analysis.next_pairs import more_pairs, planned
-from eyechart.harness.analysis.next_ranked import (
+from eyechart.harness.analysis.adaptive.next_pairs import more_pairs, planned
+from eyechart.harness.analysis.adaptive.next_ranked import (
     BEST,
     RANKS,
     lines_of_all,
@@ -21,6 +18,9 @@ from eyechart.harness.analysis.next_ranked import (
     open_pairs,
     why_none_is_open,
 )
+from eyechart.harness.analysis.comparison.comparison import compare_runs
+from eyechart.harness.analysis.comparison.family import rank_runs
+from eyechart.harness.analysis.samples.judged_run import read_run
 from eyechart.harness.errors import CompareError, UsageError
 from eyechart.harness.settings.judging import MARGIN
 from eyechart.providers.base import Request

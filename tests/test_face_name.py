@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import eyechart
-from eyechart.harness.analysis.judged_run import model_of
+from eyechart.harness.analysis.samples.judged_run import model_of
 from eyechart.harness.errors import UsageError
 from eyechart.harness.face.run_options import RunOptions, models_of
 from eyechart.harness.face.variant import check_name

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 import eyechart
-from eyechart.harness.analysis.judged_run import read_run
-from eyechart.harness.analysis.leaderboard import run_rows
+from eyechart.harness.analysis.ranking.leaderboard import run_rows
+from eyechart.harness.analysis.samples.judged_run import read_run
 from eyechart.harness.errors import JournalError, UsageError
 from eyechart.harness.face.run_options import RunOptions, models_of
 from eyechart.harness.face.variant import (

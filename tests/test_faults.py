@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from eyechart.harness.analysis.judged_run import read_run
-from eyechart.harness.analysis.results import TABLE, write_results
+from eyechart.harness.analysis.samples.judged_run import read_run
+from eyechart.harness.analysis.tables.results import TABLE, write_results
 from eyechart.harness.face import run_options
 from eyechart.harness.journal.record import SAMPLES
-from eyechart.harness.report import page
+from eyechart.harness.report.page import page
 from eyechart.harness.run.limits import RunLimits
 from eyechart.harness.run.run_request import RunRequest
 from eyechart.providers.base import AuthError, ModelSettings, StopRunError

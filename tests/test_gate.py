@@ -11,8 +11,8 @@ from xml.etree import ElementTree as ET
 import pytest
 import yaml
 
-from eyechart.harness.analysis.comparison import compare_runs
-from eyechart.harness.analysis.judged_run import read_run
+from eyechart.harness.analysis.comparison.comparison import compare_runs
+from eyechart.harness.analysis.samples.judged_run import read_run
 from eyechart.harness.satellites.gate.baseline import read_baseline
 from eyechart.harness.satellites.gate.outputs import Shown, summary
 from eyechart.harness.settings.judging import THRESHOLD

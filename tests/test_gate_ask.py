@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from eyechart.harness.analysis.judged_run import read_run
+from eyechart.harness.analysis.samples.judged_run import read_run
 from eyechart.harness.errors import INTERRUPTED
 from eyechart.providers.base import BadRequestError, Request
 from tests.conftest import Done, Lab, right

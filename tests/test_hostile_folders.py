@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 import eyechart
-from eyechart.harness.analysis.judged_run import read_run
+from eyechart.harness.analysis.samples.judged_run import read_run
 from eyechart.harness.errors import JournalError
 from eyechart.harness.journal import files
 from eyechart.harness.journal.manifest import MANIFEST, find_runs

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 import orjson
 import pytest
 
-from eyechart.harness.analysis.results import TABLE
+from eyechart.harness.analysis.tables.results import TABLE
 from eyechart.harness.errors import JournalError
 from eyechart.harness.journal import writer
 from eyechart.harness.journal.answers import Answered, answered

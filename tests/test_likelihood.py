@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import eyechart
-from eyechart.harness.analysis.judged_run import read_run
+from eyechart.harness.analysis.samples.judged_run import read_run
 from eyechart.harness.errors import UsageError
 from eyechart.harness.face.variant import refuse_variant, variant_of
 from eyechart.harness.journal.manifest import read_manifest

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from eyechart.harness.analysis.judged_run import read_run
+from eyechart.harness.analysis.samples.judged_run import read_run
 from eyechart.harness.errors import JournalError
 from eyechart.harness.journal.manifest import MANIFEST, read_manifest
 from eyechart.harness.plan.counted_prompts import counted_prompts

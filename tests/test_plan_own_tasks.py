@@ -128,7 +128,9 @@ class TestScorer:
         scorer = lab.plain.with_name("score.py")
         scorer.write_text(SCORER)
         assert lab.bench_run(task=lab.plain).code == 0
-        lab.monkeypatch.setattr("eyechart.harness.analysis.judging.is_loaded", lambda *_: False)
+        lab.monkeypatch.setattr(
+            "eyechart.harness.analysis.samples.verdicts.is_loaded", lambda *_: False
+        )
         assert lab.bench("score", lab.the_run()).code == 0
         assert lab.bench("samples", lab.the_run()).code == 0
         scorer.write_text(SCORER + MARKER)

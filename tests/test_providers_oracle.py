@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import eyechart
-from eyechart.harness.analysis.judged_run import read_run
+from eyechart.harness.analysis.samples.judged_run import read_run
 from eyechart.harness.settings.judging import THRESHOLD
 from eyechart.providers import registry
 from eyechart.providers.base import ModelSettings, OracleAnswer, Request, SetupError
@@ -16,7 +16,7 @@ from eyechart.providers.oracle import OracleProvider, read_oracle
 from eyechart.providers.registry import open_model, parse_model
 
 if TYPE_CHECKING:
-    from eyechart.harness.analysis.judged_run import JudgedRun
+    from eyechart.harness.analysis.samples.judged_run import JudgedRun
     from tests.conftest import Lab
 
 

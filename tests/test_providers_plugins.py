@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from eyechart.harness.cli.completion import completion_of
+from eyechart.harness.cli.parsing.completion import completion_of
 from eyechart.harness.settings.run_settings import SETTINGS
 from eyechart.providers import plugins
 from eyechart.providers.base import ModelSettings, SetupError

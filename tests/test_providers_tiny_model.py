@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from eyechart.harness.analysis.judging import Judge
+from eyechart.harness.analysis.samples.verdicts import Judge
 from eyechart.harness.plan.plan import output_budget, plan
 from eyechart.harness.run.records import answered
 from eyechart.harness.task.catalogue import built_in_files, open_task

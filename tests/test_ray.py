@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
-from eyechart.harness.analysis.results import TABLE
+from eyechart.harness.analysis.tables.results import TABLE
 from eyechart.harness.journal.manifest import read_manifest
 from eyechart.harness.run.limits import RunLimits
 from eyechart.harness.run.records import failed

@@ -17,7 +17,7 @@ from typing import Any
 import orjson
 import pytest
 
-from eyechart.harness.analysis.judging import Judge
+from eyechart.harness.analysis.samples.verdicts import Judge
 from eyechart.harness.journal.manifest import MANIFEST, read_manifest
 from eyechart.harness.journal.record import decode
 from eyechart.harness.score.outcomes import Outcome

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from eyechart.harness.analysis.results import EFFECTIVE_LENGTHS, TABLE
+from eyechart.harness.analysis.tables.results import EFFECTIVE_LENGTHS, TABLE
 from eyechart.harness.journal.record import SAMPLES, record_of
 from eyechart.harness.satellites.ray import rows
 from eyechart.harness.satellites.ray.rows import ResultRow, SampleRow

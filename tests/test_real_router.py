@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from eyechart.harness.analysis.results import EFFECTIVE_LENGTHS, TABLE
+from eyechart.harness.analysis.tables.results import EFFECTIVE_LENGTHS, TABLE
 from eyechart.harness.journal.record import SAMPLES
 from tests.conftest import records
 from tests.real_server import (

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from eyechart.harness.analysis.judged_run import read_run
+from eyechart.harness.analysis.samples.judged_run import read_run
 from eyechart.harness.journal.manifest import find_runs, read_manifest
 from eyechart.harness.plan.plan import plan
 from eyechart.harness.satellites.recorded.fields import RowError, prompt_text, whole

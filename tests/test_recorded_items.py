@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import eyechart
-from eyechart.harness.analysis.judged_run import read_run
-from eyechart.harness.analysis.tables import cells_table
+from eyechart.harness.analysis.samples.judged_run import read_run
+from eyechart.harness.analysis.tables.tables import cells_table
 from eyechart.harness.journal.manifest import find_runs, read_manifest
 from eyechart.harness.journal.record import read_records
 from tests.conftest import Lab

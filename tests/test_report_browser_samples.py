@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from eyechart.harness.analysis.cells import csv_text, from_csv
+from eyechart.harness.analysis.tables.cells import csv_text, from_csv
 from tests.report_browser import HOSTILE, SAMPLES, Visit, on_screen, shown_samples
 
 pytestmark = pytest.mark.browser

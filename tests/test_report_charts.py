@@ -14,21 +14,20 @@ import altair as alt
 import pytest
 import vl_convert
 
-from eyechart.harness.analysis.interval import Bound, Span
-from eyechart.harness.analysis.judged_run import read_run
-from eyechart.harness.analysis.standing import standing
-from eyechart.harness.report.accuracy import MOST_TOGETHER, accuracy_figure, accuracy_figures
-from eyechart.harness.report.charts import effects_chart, published_chart
-from eyechart.harness.report.effects import effects
-from eyechart.harness.report.figures import (
+from eyechart.harness.analysis.length.interval import Bound, Span
+from eyechart.harness.analysis.ranking.standing import standing
+from eyechart.harness.analysis.samples.judged_run import read_run
+from eyechart.harness.report.charts.accuracy import MOST_TOGETHER, accuracy_figure, accuracy_figures
+from eyechart.harness.report.charts.charts import effects_chart, published_chart
+from eyechart.harness.report.charts.effects import effects
+from eyechart.harness.report.charts.figures import (
     answer_figures,
     effect_figures,
     outcomes_figure,
 )
-from eyechart.harness.report.files import complete_spec, write_charts
-from eyechart.harness.report.heat_map import heat_map_figure
-from eyechart.harness.report.listed import _span
-from eyechart.harness.report.looks import (
+from eyechart.harness.report.charts.files import complete_spec, write_charts
+from eyechart.harness.report.charts.heat_map import heat_map_figure
+from eyechart.harness.report.charts.looks import (
     DARK,
     LIGHT,
     OUTCOME_COLOURS,
@@ -37,10 +36,11 @@ from eyechart.harness.report.looks import (
     Look,
     inked,
 )
-from eyechart.harness.report.panels import Figure
-from eyechart.harness.report.published import published_figures
-from eyechart.harness.report.reported import read_reported
-from eyechart.harness.report.section import Section, sections
+from eyechart.harness.report.charts.panels import Figure
+from eyechart.harness.report.page.page_tables import _span
+from eyechart.harness.report.page.section import Section, sections
+from eyechart.harness.report.published.published import published_figures
+from eyechart.harness.report.published.reported import read_reported
 from eyechart.harness.score.outcomes import NOT_SCORED, OUTCOMES
 from eyechart.harness.settings.judging import THRESHOLD
 from eyechart.providers.base import Request

@@ -13,17 +13,17 @@ import pytest
 import vl_convert
 
 import eyechart
-from eyechart.harness.analysis.judged_run import read_run
-from eyechart.harness.analysis.leaderboard import merge, run_rows
-from eyechart.harness.analysis.leaderboard_file import read_rows
-from eyechart.harness.analysis.tables import effective_length_table
-from eyechart.harness.cli.tables import print_table
-from eyechart.harness.report.costs import cost_figures
-from eyechart.harness.report.files import complete_spec, write_charts
-from eyechart.harness.report.listed import estimates_table
-from eyechart.harness.report.origin import origin
-from eyechart.harness.report.readme import markdown
-from eyechart.harness.report.section import Section, sections
+from eyechart.harness.analysis.ranking.leaderboard import merge, run_rows
+from eyechart.harness.analysis.ranking.leaderboard_file import read_rows
+from eyechart.harness.analysis.samples.judged_run import read_run
+from eyechart.harness.analysis.tables.tables import effective_length_table
+from eyechart.harness.cli.tables.run_tables import print_table
+from eyechart.harness.report.charts.files import complete_spec, write_charts
+from eyechart.harness.report.page.costs import cost_figures
+from eyechart.harness.report.page.origin import origin
+from eyechart.harness.report.page.page_tables import estimates_table
+from eyechart.harness.report.page.section import Section, sections
+from eyechart.harness.report.ranking.readme import markdown
 from eyechart.harness.settings.judging import THRESHOLD
 from eyechart.harness.spec.columns import COST_A_REPLY, COST_AT
 from eyechart.harness.spec.dollars import dollars_text

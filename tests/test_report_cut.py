@@ -10,12 +10,12 @@ from typing import Any
 
 import pytest
 
-from eyechart.harness.analysis.judged_run import read_run
+from eyechart.harness.analysis.samples.judged_run import read_run
 from eyechart.harness.plan.plan import plan
 from eyechart.harness.plan.resolved_model import resolve_model
-from eyechart.harness.report.cut import MOST
-from eyechart.harness.report.paged import FIELDS, pack_samples
-from eyechart.harness.report.section import sections
+from eyechart.harness.report.page.cut_texts import MOST
+from eyechart.harness.report.page.packed_samples import FIELDS, pack_samples
+from eyechart.harness.report.page.section import sections
 from eyechart.harness.run.run_request import RunRequest
 from eyechart.harness.settings.judging import THRESHOLD
 from eyechart.harness.spec import Settings

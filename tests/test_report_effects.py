@@ -11,18 +11,18 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from eyechart.harness.analysis.comparison import compare_conditions
-from eyechart.harness.analysis.comparison_text import verdict_text
-from eyechart.harness.analysis.judged_run import read_run
-from eyechart.harness.analysis.paired import PairedArea, holm
-from eyechart.harness.analysis.standing import Standing, standing
+from eyechart.harness.analysis.comparison.comparison import compare_conditions
+from eyechart.harness.analysis.comparison.comparison_text import verdict_text
+from eyechart.harness.analysis.comparison.paired_curves import PairedArea, holm
+from eyechart.harness.analysis.ranking.standing import Standing, standing
+from eyechart.harness.analysis.samples.judged_run import read_run
 from eyechart.harness.journal.record import SAMPLES
 from eyechart.harness.plan.plan import plan
 from eyechart.harness.plan.resolved_model import resolve_model
-from eyechart.harness.report.accuracy import accuracy_figure
-from eyechart.harness.report.effects import effects, gaps, moved_text, size_text
-from eyechart.harness.report.page_section import page_section_of
-from eyechart.harness.report.section import Section, sections
+from eyechart.harness.report.charts.accuracy import accuracy_figure
+from eyechart.harness.report.charts.effects import effects, gaps, moved_text, size_text
+from eyechart.harness.report.page.page_section import page_section_of
+from eyechart.harness.report.page.section import Section, sections
 from eyechart.harness.run.run_request import RunRequest
 from eyechart.harness.settings.judging import THRESHOLD
 from eyechart.harness.spec import Settings

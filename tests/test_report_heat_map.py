@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from eyechart.harness.analysis.judged_run import read_run
+from eyechart.harness.analysis.samples.judged_run import read_run
 from eyechart.harness.plan.plan import plan
 from eyechart.harness.plan.resolved_model import resolve_model
-from eyechart.harness.report.files import complete_spec, write_charts
-from eyechart.harness.report.heat_map import heat_map_figure
-from eyechart.harness.report.section import sections
+from eyechart.harness.report.charts.files import complete_spec, write_charts
+from eyechart.harness.report.charts.heat_map import heat_map_figure
+from eyechart.harness.report.page.section import sections
 from eyechart.harness.run.run_request import RunRequest
 from eyechart.harness.settings.judging import THRESHOLD
 from eyechart.harness.spec import Settings

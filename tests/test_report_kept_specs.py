@@ -2,9 +2,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from eyechart.harness.report.charts import accuracy_chart
-from eyechart.harness.report.kept_specs import kept
-from eyechart.harness.report.looks import Look, Spec
+from eyechart.harness.report.charts.charts import accuracy_chart
+from eyechart.harness.report.charts.kept_specs import kept
+from eyechart.harness.report.charts.looks import Look, Spec
 
 
 def test_a_spec_is_made_once_and_each_caller_has_its_own() -> None:

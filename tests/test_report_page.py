@@ -13,20 +13,21 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from eyechart.harness import errors
-from eyechart.harness.analysis import details
-from eyechart.harness.analysis.judged_run import read_run
+from eyechart.harness.analysis.samples import details
+from eyechart.harness.analysis.samples.judged_run import read_run
 from eyechart.harness.journal.manifest import MANIFEST, read_manifest
 from eyechart.harness.journal.record import SAMPLES
 from eyechart.harness.plan.plan import make_sample, plan
 from eyechart.harness.plan.resolved_model import resolve_model
-from eyechart.harness.report import paged, reported
-from eyechart.harness.report.accuracy import accuracy_figure
-from eyechart.harness.report.figures import answer_figures
-from eyechart.harness.report.page import visible, write_report
-from eyechart.harness.report.paged import CHUNK, FIELDS, pack
-from eyechart.harness.report.published import published_figures
-from eyechart.harness.report.reported import read_reported
-from eyechart.harness.report.section import Section, sections
+from eyechart.harness.report.charts.accuracy import accuracy_figure
+from eyechart.harness.report.charts.figures import answer_figures
+from eyechart.harness.report.page import packed_samples as paged
+from eyechart.harness.report.page.packed_samples import CHUNK, FIELDS, pack
+from eyechart.harness.report.page.page import visible, write_report
+from eyechart.harness.report.page.section import Section, sections
+from eyechart.harness.report.published import reported
+from eyechart.harness.report.published.published import published_figures
+from eyechart.harness.report.published.reported import read_reported
 from eyechart.harness.run.run_request import RunRequest
 from eyechart.harness.score.outcomes import OUTCOMES
 from eyechart.harness.settings.judging import JUDGING, THRESHOLD, JudgeSettings

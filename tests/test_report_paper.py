@@ -15,8 +15,8 @@ import pytest
 import eyechart
 from eyechart.harness.cli import outputs
 from eyechart.harness.errors import UsageError
-from eyechart.harness.report.files import drawn
-from eyechart.harness.report.looks import Look
+from eyechart.harness.report.charts.files import drawn
+from eyechart.harness.report.charts.looks import Look
 from eyechart.harness.report.paper.charts import NAMED, accuracy_spec
 from eyechart.harness.report.paper.files import DOTS
 from eyechart.harness.report.paper.tables import PaperTable, latex_text

@@ -9,15 +9,15 @@ import pandas as pd
 import pytest
 import vl_convert
 
-from eyechart.harness.analysis.judged_run import read_run
+from eyechart.harness.analysis.samples.judged_run import read_run
 from eyechart.harness.plan.plan import plan, sample_from_id
 from eyechart.harness.plan.resolved_model import resolve_model
-from eyechart.harness.report.figures import answer_figures
-from eyechart.harness.report.files import complete_spec
-from eyechart.harness.report.panels import Figure, Panel
-from eyechart.harness.report.published import published_figures
-from eyechart.harness.report.reported import Reported, read_reported, reported_root
-from eyechart.harness.report.section import Section, sections
+from eyechart.harness.report.charts.figures import answer_figures
+from eyechart.harness.report.charts.files import complete_spec
+from eyechart.harness.report.charts.panels import Figure, Panel
+from eyechart.harness.report.page.section import Section, sections
+from eyechart.harness.report.published.published import published_figures
+from eyechart.harness.report.published.reported import Reported, read_reported, reported_root
 from eyechart.harness.run.run_request import RunRequest
 from eyechart.harness.settings.judging import THRESHOLD
 from eyechart.harness.spec import Settings

@@ -9,20 +9,20 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from eyechart.harness.analysis.cost_at import cost_at
-from eyechart.harness.analysis.judged_run import read_run
-from eyechart.harness.analysis.leaderboard import merge, run_rows
-from eyechart.harness.analysis.leaderboard_file import (
+from eyechart.harness.analysis.ranking.cost_at import cost_at
+from eyechart.harness.analysis.ranking.leaderboard import merge, run_rows
+from eyechart.harness.analysis.ranking.leaderboard_file import (
     Row,
     read_rows,
     right_at_lengths,
     write_leaderboard,
 )
-from eyechart.harness.report.board import by_test_of, groups_of, right_at, table_of
-from eyechart.harness.report.rank_table import rank_tables
-from eyechart.harness.report.ranks_page import Words, ranks_markdown, ranks_page
-from eyechart.harness.report.scale import Scale
-from eyechart.harness.report.section import sections
+from eyechart.harness.analysis.samples.judged_run import read_run
+from eyechart.harness.report.charts.scale import Scale
+from eyechart.harness.report.page.section import sections
+from eyechart.harness.report.ranking.board import by_test_of, groups_of, right_at, table_of
+from eyechart.harness.report.ranking.rank_table import rank_tables
+from eyechart.harness.report.ranking.ranks_page import Words, ranks_markdown, ranks_page
 from eyechart.harness.settings.judging import THRESHOLD
 from eyechart.harness.spec.columns import COST, COST_A_REPLY, COST_AT, KINDS
 from results.publish import AT, FOLDER, UNITS, made_from, usage_of

@@ -8,9 +8,9 @@ import re
 import tomllib
 from pathlib import Path
 
-from eyechart.harness.analysis.leaderboard import merge
-from eyechart.harness.analysis.leaderboard_file import read_rows
-from eyechart.harness.report.readme import BEGIN, END, markdown
+from eyechart.harness.analysis.ranking.leaderboard import merge
+from eyechart.harness.analysis.ranking.leaderboard_file import read_rows
+from eyechart.harness.report.ranking.readme import BEGIN, END, markdown
 
 README = Path(__file__).parent.parent / "README.md"
 

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from scipy.stats import binom, fisher_exact, spearmanr
 
-from eyechart.harness.analysis.paired import holm
+from eyechart.harness.analysis.comparison.paired_curves import holm
 from eyechart.harness.task.catalogue import built_in_files, open_task
 from results.recorded.__main__ import FOLDER, made_from
 from results.recorded.contrasts import rank_correlation, stratified_fisher

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import orjson
 import pytest
 
-from eyechart.harness.analysis.results import TABLE
+from eyechart.harness.analysis.tables.results import TABLE
 from eyechart.harness.cli import app
 from eyechart.harness.journal.manifest import MANIFEST, read_manifest
 from eyechart.harness.journal.record import SAMPLES

@@ -15,13 +15,13 @@ import orjson
 import pytest
 from msgspec.structs import replace
 
-from eyechart.harness.analysis.details import RunDetails, read_details
-from eyechart.harness.analysis.judged_run import read_run
+from eyechart.harness.analysis.samples.details import RunDetails, read_details
+from eyechart.harness.analysis.samples.judged_run import read_run
 from eyechart.harness.journal.record import Record
 from eyechart.harness.journal.thoughts import shows_thinking
 from eyechart.harness.plan.cost import Budget, whole_cost
-from eyechart.harness.report.cut import cut_detail
-from eyechart.harness.report.paged import FIELDS, pack_samples
+from eyechart.harness.report.page.cut_texts import cut_detail
+from eyechart.harness.report.page.packed_samples import FIELDS, pack_samples
 from eyechart.harness.run.engine import RunEngine
 from eyechart.harness.run.first_replies import FirstRepliesError
 from eyechart.harness.run.records import answered

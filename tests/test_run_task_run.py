@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import orjson
 import pytest
 
-from eyechart.harness.analysis.judged_run import read_run
+from eyechart.harness.analysis.samples.judged_run import read_run
 from eyechart.harness.errors import JournalError
 from eyechart.harness.journal.manifest import MANIFEST, Manifest, read_manifest, write_manifest
 from eyechart.harness.journal.record import SAMPLES

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from eyechart.harness.report.looks import SERIES_LIGHT
+from eyechart.harness.report.charts.looks import SERIES_LIGHT
 from eyechart.harness.score.outcomes import OUTCOMES, Outcome
 from tests.one_more import with_entry
 

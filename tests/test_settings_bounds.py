@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 import eyechart
-from eyechart.harness.cli import models
+from eyechart.harness.cli.work import run as models
 from eyechart.harness.face import ask
 from eyechart.harness.journal.manifest import MANIFEST
 from eyechart.harness.settings.checks import NumberRange, shown

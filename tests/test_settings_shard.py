@@ -12,8 +12,8 @@ import pytest
 from pandas.testing import assert_frame_equal
 
 import eyechart
-from eyechart.harness.analysis.judged_run import read_run
-from eyechart.harness.analysis.results import TABLE
+from eyechart.harness.analysis.samples.judged_run import read_run
+from eyechart.harness.analysis.tables.results import TABLE
 from eyechart.harness.errors import UsageError
 from eyechart.harness.journal.manifest import find_runs, read_manifest
 from eyechart.harness.journal.record import SAMPLES, journals

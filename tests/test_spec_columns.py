@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from eyechart.harness.analysis.judged_run import read_run
-from eyechart.harness.analysis.results import write_results
+from eyechart.harness.analysis.samples.judged_run import read_run
+from eyechart.harness.analysis.tables.results import write_results
 from eyechart.harness.errors import TaskFileError
-from eyechart.harness.report import listed
-from eyechart.harness.report.effects import effects
-from eyechart.harness.report.section import sections
+from eyechart.harness.report.charts.effects import effects
+from eyechart.harness.report.page import page_tables as listed
+from eyechart.harness.report.page.section import sections
 from eyechart.harness.settings.judging import THRESHOLD
 from eyechart.harness.spec import columns, taken_by
 from eyechart.harness.task import check

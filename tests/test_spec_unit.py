@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from eyechart.harness.analysis.judged_run import read_run
+from eyechart.harness.analysis.samples.judged_run import read_run
 from eyechart.harness.plan.selection import open_tasks
 from eyechart.harness.spec.unit import length_title, singular
 from tests.conftest import Lab

@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, Any
 import orjson
 import pytest
 
-from eyechart.harness.analysis.results import TABLE
-from eyechart.harness.cli import dry_run, preview
+from eyechart.harness.analysis.tables.results import TABLE
+from eyechart.harness.cli.work import dry_run, preview
 from eyechart.harness.errors import StudyFileError
 from eyechart.harness.face.engine import Job
 from eyechart.harness.face.run_options import models_of
@@ -28,7 +28,7 @@ from eyechart.harness.journal.manifest import find_runs, read_manifest
 from eyechart.harness.plan import plan as plan_module
 from eyechart.harness.plan.cost import Budget, MaxUsage
 from eyechart.harness.plan.plan import make_sample
-from eyechart.harness.report import page
+from eyechart.harness.report.page import page
 from eyechart.harness.settings.run_settings import RunSettings
 from eyechart.harness.spec.dollars import at_most_text, dollars_text
 from eyechart.harness.study.reading import built_in, find_study, read_study

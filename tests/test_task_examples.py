@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from eyechart.harness.analysis.judging import judge_of_task
+from eyechart.harness.analysis.samples.verdicts import judge_of_task
 from eyechart.harness.errors import PlanError
 from eyechart.harness.journal.record import Record
 from eyechart.harness.plan.forced_choice import ForcedChoice

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import eyechart
-from eyechart.harness.cli.completion import complete_tasks
+from eyechart.harness.cli.parsing.completion import complete_tasks
 from eyechart.harness.errors import AbsentTaskError, UnknownTaskError
 from eyechart.harness.task.catalogue import find, installed_file, open_task, plugin_tasks, reopen
 from eyechart.harness.task.scorer import _loaded, load_scorer

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from eyechart.harness.analysis.details import read_details
-from eyechart.harness.analysis.judged_run import read_run
+from eyechart.harness.analysis.samples.details import read_details
+from eyechart.harness.analysis.samples.judged_run import read_run
 from eyechart.harness.errors import JournalError, TaskError, UsageError
 from eyechart.harness.plan import proof
 from eyechart.harness.plan.plan import plan

@@ -8,7 +8,7 @@ import orjson
 import pytest
 
 from eyechart import load_run
-from eyechart.harness.analysis.probabilities import logprobs_text
+from eyechart.harness.analysis.samples.probabilities import logprobs_text
 from eyechart.harness.journal.record import read_records
 from eyechart.providers.base import Reply
 from eyechart.providers.contract import reply_problems

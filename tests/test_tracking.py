@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import eyechart
-from eyechart.harness.analysis.judged_run import read_run
+from eyechart.harness.analysis.samples.judged_run import read_run
 from eyechart.harness.face import tracking
 from eyechart.harness.face.tracking import LoggedRun, OpenTracker, logged_run
 from eyechart.harness.satellites.tracking import missing

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from eyechart.harness.analysis.judged_run import JudgedRun, read_run
+from eyechart.harness.analysis.samples.judged_run import JudgedRun, read_run
 from eyechart.providers.base import Reply, Request, StopRunError, Usage
 from eyechart.providers.scripted import ScriptedProvider
 from tests.conftest import Lab, right

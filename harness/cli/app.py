@@ -15,7 +15,7 @@ from typer.core import TyperGroup
 from typer.main import get_command
 
 from eyechart.harness.cli.interrupts import raise_in_work
-from eyechart.harness.cli.loading import JOINED, OWN, joined, verb
+from eyechart.harness.cli.parsing.loading import JOINED, OWN, joined, verb
 from eyechart.harness.cli.terminal import echo, is_output_lost, open_streams, say, warn
 from eyechart.harness.errors import INCOMPLETE, INTERRUPTED, USAGE, UsageError
 from eyechart.providers.close_match import did_you_mean
@@ -66,8 +66,8 @@ class _Verbs(TyperGroup):
             )
 
     def invoke(self, ctx: Any) -> Any:
-        from eyechart.harness.cli.defaults import unknown_variables
         from eyechart.harness.cli.failures import FAILURES, explain
+        from eyechart.harness.cli.parsing.defaults import unknown_variables
         from eyechart.providers.contract import described
 
         raise_in_work()

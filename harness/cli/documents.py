@@ -16,7 +16,7 @@ from eyechart.providers.naming import spelled
 if TYPE_CHECKING:
     import pandas as pd
 
-    from eyechart.harness.analysis.judged_run import JudgedRun
+    from eyechart.harness.analysis.samples.judged_run import JudgedRun
 
 
 def json_text(value: object, indent: int | None = None) -> str:
@@ -54,7 +54,7 @@ def run_document(run: JudgedRun, at: Sequence[int] = ()) -> dict[str, Any]:
     `at`.
     """
     from eyechart.harness.analysis.findings.of_run import findings
-    from eyechart.harness.analysis.tables import (
+    from eyechart.harness.analysis.tables.tables import (
         at_table,
         cells_table,
         effective_length_table,

@@ -18,7 +18,7 @@ from rich.progress import (
 )
 from rich.table import Column
 
-from eyechart.harness.analysis.judging import judge_of_task
+from eyechart.harness.analysis.samples.verdicts import judge_of_task
 from eyechart.harness.cli.terminal import live_console, one_line
 from eyechart.harness.errors import TaskError
 from eyechart.harness.journal.record import Record

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import TypeVar
 
-from eyechart.harness.analysis.judged_run import JudgedRun, read_run
+from eyechart.harness.analysis.samples.judged_run import JudgedRun, read_run
 from eyechart.harness.cli.terminal import warn
 from eyechart.harness.errors import JournalError
 from eyechart.harness.settings.judging import JudgeSettings

@@ -8,9 +8,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import product
 
-from eyechart.harness.analysis.adaptive import Aim, NextWave, Step, choose
-from eyechart.harness.analysis.foreseen import foreseen, middle
-from eyechart.harness.analysis.judged_run import JudgedRun, read_run
+from eyechart.harness.analysis.adaptive.adaptive import Aim, NextWave, Step, choose
+from eyechart.harness.analysis.adaptive.forecast import foreseen, middle
+from eyechart.harness.analysis.samples.judged_run import JudgedRun, read_run
 from eyechart.harness.errors import TaskError
 from eyechart.harness.journal.manifest import MANIFEST, read_manifest
 from eyechart.harness.plan.context_fit import CellFit

@@ -12,8 +12,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from eyechart.harness.analysis.judged_run import read_run
-from eyechart.harness.analysis.results import write_results
+from eyechart.harness.analysis.samples.judged_run import read_run
+from eyechart.harness.analysis.tables.results import write_results
 from eyechart.harness.errors import UsageError
 from eyechart.harness.face.adaptive import AdaptiveChooser, adaptive_chooser
 from eyechart.harness.face.arguments import argument, knows_its_arguments

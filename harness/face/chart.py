@@ -5,7 +5,7 @@ from __future__ import annotations
 import altair as alt
 import pandas as pd
 
-from eyechart.harness.analysis.judged_run import JudgedRun
+from eyechart.harness.analysis.samples.judged_run import JudgedRun
 from eyechart.harness.spec.unit import length_title
 
 WIDTH, HEIGHT = 480, 280

@@ -6,14 +6,14 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TypeAlias, TypedDict, Unpack, overload
 
-from eyechart.harness.analysis.comparison import compare_runs
-from eyechart.harness.analysis.family import rank_runs
-from eyechart.harness.analysis.judged_run import read_run
+from eyechart.harness.analysis.comparison.comparison import compare_runs
+from eyechart.harness.analysis.comparison.family import rank_runs
+from eyechart.harness.analysis.samples.judged_run import read_run
 from eyechart.harness.errors import CompareError, UsageError
 from eyechart.harness.face.arguments import argument, knows_its_arguments
 from eyechart.harness.face.ask import NoDisplay, notices, run_anywhere
-from eyechart.harness.face.asked_ranks import asking_of
-from eyechart.harness.face.asked_run import Limits
+from eyechart.harness.face.ask_ranks import asking_of
+from eyechart.harness.face.ask_run import Limits
 from eyechart.harness.face.engine import Talk
 from eyechart.harness.face.ranking import RunRanking
 from eyechart.harness.face.result import Run, RunComparison

@@ -6,14 +6,14 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from eyechart.harness.analysis.judged_run import JudgedRun, read_run
+from eyechart.harness.analysis.samples.judged_run import JudgedRun, read_run
 from eyechart.harness.errors import UsageError
 from eyechart.harness.face.arguments import argument
 from eyechart.harness.face.panels import sorted_out
 from eyechart.harness.face.result import Run
 from eyechart.harness.face.run_options import as_warning
+from eyechart.harness.report.page.section import sections
 from eyechart.harness.report.paper.figures import paper_figures
-from eyechart.harness.report.section import sections
 from eyechart.harness.settings.checks import full_text, path
 from eyechart.harness.settings.figure import FONT, FONT_SIZE, WIDTH, FigureStyle
 from eyechart.harness.settings.judging import THRESHOLD

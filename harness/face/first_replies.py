@@ -7,8 +7,8 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from eyechart.harness.analysis.findings.unread import SHOWN, reply_text
-from eyechart.harness.analysis.judging import judge_of_task
-from eyechart.harness.analysis.remedies import ReplyRemedies, context_of
+from eyechart.harness.analysis.samples.remedies import ReplyRemedies, context_of
+from eyechart.harness.analysis.samples.verdicts import judge_of_task
 from eyechart.harness.errors import TaskError
 from eyechart.harness.journal.manifest import read_manifest
 from eyechart.harness.journal.record import Record

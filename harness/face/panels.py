@@ -12,7 +12,7 @@ from eyechart.providers import plugins
 from eyechart.providers.plugins import PANELS, PluginError
 
 if TYPE_CHECKING:  # Altair, which it loads, is slow
-    from eyechart.harness.report.panels import PanelSource
+    from eyechart.harness.report.charts.panels import PanelSource
 
 Beside: TypeAlias = "Sequence[tuple[PanelSource, list[Path]]]"
 """Each satellite with those of the named folders that are its own."""

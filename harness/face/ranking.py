@@ -6,11 +6,11 @@ from functools import cached_property
 
 import pandas as pd
 
-from eyechart.harness.analysis.comparison_table import comparison_table
-from eyechart.harness.analysis.family import Ranking
+from eyechart.harness.analysis.comparison.comparison_table import comparison_table
+from eyechart.harness.analysis.comparison.family import Ranking
 from eyechart.harness.analysis.findings.finding import Finding
 from eyechart.harness.analysis.findings.ranks import of_ranking
-from eyechart.harness.analysis.tables import estimate_columns
+from eyechart.harness.analysis.tables.tables import estimate_columns
 from eyechart.harness.face.findings import in_words_of_python, paragraphs
 from eyechart.harness.face.result import RunComparison
 from eyechart.harness.settings.judging import JUDGING

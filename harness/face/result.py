@@ -11,24 +11,24 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
-from eyechart.harness.analysis.comparison import Change, Comparison, compare_conditions
-from eyechart.harness.analysis.comparison_table import comparison_table
-from eyechart.harness.analysis.details import RemadePrompts, prompts_of
-from eyechart.harness.analysis.draws import Drawn
-from eyechart.harness.analysis.effective_length import EffectiveLength
+from eyechart.harness.analysis.comparison.comparison import Change, Comparison, compare_conditions
+from eyechart.harness.analysis.comparison.comparison_table import comparison_table
 from eyechart.harness.analysis.findings.finding import Finding
 from eyechart.harness.analysis.findings.of_run import findings
 from eyechart.harness.analysis.findings.pair import of_pair
-from eyechart.harness.analysis.interval import span_text
-from eyechart.harness.analysis.judged_run import JudgedRun, read_run
-from eyechart.harness.analysis.order import Order
-from eyechart.harness.analysis.tables import (
+from eyechart.harness.analysis.length.effective_length import EffectiveLength
+from eyechart.harness.analysis.length.interval import span_text
+from eyechart.harness.analysis.length.tokens_of_row import TokensASymbol
+from eyechart.harness.analysis.order.order import Order
+from eyechart.harness.analysis.samples.details import RemadePrompts, prompts_of
+from eyechart.harness.analysis.samples.draws import Drawn
+from eyechart.harness.analysis.samples.judged_run import JudgedRun, read_run
+from eyechart.harness.analysis.tables.tables import (
     at_table,
     cells_table,
     diagnosis_table,
     effective_length_table,
 )
-from eyechart.harness.analysis.tokens_of_row import TokensASymbol
 from eyechart.harness.errors import UsageError
 from eyechart.harness.face.arguments import argument, lengths_of, texts_by_axis
 from eyechart.harness.face.findings import in_words_of_python, paragraphs
@@ -242,8 +242,8 @@ class Run:
         return self._paper_table("markdown")
 
     def _paper_table(self, form: str) -> str:
+        from eyechart.harness.report.page.section import sections  # noqa: PLC0415
         from eyechart.harness.report.paper.tables import paper_tables  # noqa: PLC0415  slow, as altair
-        from eyechart.harness.report.section import sections  # noqa: PLC0415
 
         of_run = sections([self.judged], self.threshold)
         return "\n\n".join(table.text(form) for one in of_run for table in paper_tables(one))

@@ -8,10 +8,10 @@ from typing import Any
 
 from msgspec.structs import asdict, replace
 
-from eyechart.harness.analysis.details import Detail, RemadePrompts, RunDetails
-from eyechart.harness.analysis.judged_run import JudgedRun, each_counted
-from eyechart.harness.analysis.judging import Judge, reason
-from eyechart.harness.analysis.probabilities import rank_of
+from eyechart.harness.analysis.samples.details import Detail, RemadePrompts, RunDetails
+from eyechart.harness.analysis.samples.judged_run import JudgedRun, each_counted
+from eyechart.harness.analysis.samples.probabilities import rank_of
+from eyechart.harness.analysis.samples.verdicts import Judge, reason
 from eyechart.harness.errors import UsageError
 from eyechart.harness.journal.thoughts import thinking_characters, thinking_tokens
 from eyechart.harness.score.outcomes import RECORDED, Outcome

@@ -27,7 +27,7 @@ from eyechart.providers.naming import named
 from eyechart.providers.plugins import TRACKERS
 
 if TYPE_CHECKING:
-    from eyechart.harness.analysis.judged_run import JudgedRun
+    from eyechart.harness.analysis.samples.judged_run import JudgedRun
     from eyechart.harness.journal.record import Warn
 
 PROJECT = "eyechart"
@@ -148,7 +148,7 @@ _STAYS = "its folder has all that was answered, and the same command logs it aga
 
 
 def logged_run(run: JudgedRun) -> LoggedRun:
-    from eyechart.harness.analysis.tables import cells_table, effective_length_table  # noqa: PLC0415
+    from eyechart.harness.analysis.tables.tables import cells_table, effective_length_table  # noqa: PLC0415
 
     manifest = run.manifest
     axes = list(manifest.spec["axes"])

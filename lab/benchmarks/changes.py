@@ -12,7 +12,7 @@ from itertools import product
 
 import numpy as np
 
-from eyechart.harness.analysis.curve import Floats
+from eyechart.harness.analysis.length.curve import Floats
 from eyechart_lab.probe.change import LEVEL, MeasureAtLength, change_with_length
 from tests.benchmarks.simulation.__main__ import main
 from tests.benchmarks.simulation.table import Column, Row, Simulation, Spread

@@ -19,7 +19,7 @@ from itertools import product
 import numpy as np
 import numpy.typing as npt
 
-from eyechart.harness.analysis.curve import SIGNIFICANT
+from eyechart.harness.analysis.length.curve import SIGNIFICANT
 from eyechart_lab.variants.seeds import OfModel, permutation_p
 
 STUDIES = 2_000

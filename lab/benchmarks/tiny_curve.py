@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 
-from eyechart.harness.analysis.judging import Judge
+from eyechart.harness.analysis.samples.verdicts import Judge
 from eyechart.harness.run.records import answered
 
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from eyechart.harness.analysis.interval import Bound
+from eyechart.harness.analysis.length.interval import Bound
 from eyechart.harness.errors import EyechartError
 from eyechart_lab.variants.asking import LabCell, read_csv
 from eyechart_lab.variants.page import page

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from eyechart.harness.analysis.judged_run import read_run
-from eyechart.harness.analysis.results import TABLE
+from eyechart.harness.analysis.samples.judged_run import read_run
+from eyechart.harness.analysis.tables.results import TABLE
 from eyechart.harness.errors import INTERRUPTED, EyechartError, StudyFileError
 from eyechart.harness.journal.record import SAMPLES
 from eyechart.harness.plan.plan import plan, sample_id

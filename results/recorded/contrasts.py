@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from eyechart.harness.analysis.paired import holm, mcnemar
+from eyechart.harness.analysis.comparison.paired_curves import holm, mcnemar
 from results.recorded.variants import USUAL, Variant
 
 Strata: TypeAlias = Sequence[tuple[int, int, int, int]]

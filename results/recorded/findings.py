@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from eyechart.harness.analysis.limit import RANKED
+from eyechart.harness.analysis.length.limit import RANKED
 from results.recorded.contrasts import Contrast, contrasts, rank_correlation
 from results.recorded.power import smallest_fall
 from results.recorded.tables import published, share, tables

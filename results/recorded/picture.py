@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from eyechart.harness.analysis.limit import RANKED
+from eyechart.harness.analysis.length.limit import RANKED
 from eyechart.harness.spec.columns import COST_A_REPLY, RECORDED
 
 MODELS = Path(__file__).parents[1] / "models.csv"

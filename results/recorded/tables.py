@@ -10,7 +10,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from eyechart.harness.analysis.limit import RANKED
+from eyechart.harness.analysis.length.limit import RANKED
 from eyechart.harness.task.catalogue import built_in_files, open_task
 from results.recorded.variants import TASK, Variant
 

@@ -12,9 +12,9 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from eyechart.harness.analysis.capacity import Capacity, capacity
-from eyechart.harness.analysis.effective_length import EffectiveLength
-from eyechart.harness.analysis.judged_run import JudgedCondition, JudgedRun, read_run
+from eyechart.harness.analysis.length.capacity import Capacity, capacity
+from eyechart.harness.analysis.length.effective_length import EffectiveLength
+from eyechart.harness.analysis.samples.judged_run import JudgedCondition, JudgedRun, read_run
 from eyechart.harness.satellites.recorded.fields import Columns
 from eyechart.harness.satellites.recorded.reader import ImportRequest
 from eyechart.harness.satellites.recorded.recorder import import_recorded

@@ -10,7 +10,7 @@ import math
 from collections.abc import Iterator
 from pathlib import Path
 
-from eyechart.harness.analysis.interval import wilson
+from eyechart.harness.analysis.length.interval import wilson
 from eyechart.harness.spec import Condition
 from eyechart.harness.spec.columns import ACCURACY_AT
 

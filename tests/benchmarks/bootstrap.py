@@ -14,8 +14,8 @@ from time import perf_counter
 
 import numpy as np
 
-from eyechart.harness.analysis.curve import Curve, curve
-from eyechart.harness.analysis.effective_length import effective_length, passing_lengths
+from eyechart.harness.analysis.length.curve import Curve, curve
+from eyechart.harness.analysis.length.effective_length import effective_length, passing_lengths
 from eyechart.harness.settings.judging import THRESHOLD
 from tests.benchmarks.measure import show
 

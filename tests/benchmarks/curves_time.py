@@ -15,7 +15,7 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 import argparse
 from time import process_time
 
-from eyechart.harness.analysis.effective_length import effective_length
+from eyechart.harness.analysis.length.effective_length import effective_length
 from tests.benchmarks.measure import show
 from tests.benchmarks.simulation.draws import CORRELATION, Setting, simulate
 from tests.benchmarks.simulation.shapes import SHAPES

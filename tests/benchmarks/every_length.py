@@ -32,10 +32,10 @@ from time import perf_counter
 
 import numpy as np
 
-from eyechart.harness.analysis.curve import Curve, Floats
-from eyechart.harness.analysis.effective_length import effective_length
-from eyechart.harness.analysis.interval import Span, span_text
-from eyechart.harness.analysis.judged_run import read_run
+from eyechart.harness.analysis.length.curve import Curve, Floats
+from eyechart.harness.analysis.length.effective_length import effective_length
+from eyechart.harness.analysis.length.interval import Span, span_text
+from eyechart.harness.analysis.samples.judged_run import read_run
 from eyechart.harness.settings.judging import THRESHOLD
 from eyechart.harness.spec import Condition
 from eyechart.harness.task.catalogue import built_in_files, open_task

@@ -22,7 +22,7 @@ from pathlib import Path
 
 import orjson
 
-from eyechart.harness.analysis.results import TABLE
+from eyechart.harness.analysis.tables.results import TABLE
 from eyechart.harness.journal.manifest import MANIFEST
 from eyechart.harness.journal.record import SAMPLES
 from tests.benchmarks.measure import bench, environment, run, show

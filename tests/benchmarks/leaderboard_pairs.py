@@ -14,12 +14,12 @@ from itertools import combinations
 from pathlib import Path
 from time import process_time
 
-from eyechart.harness.analysis.comparability import have_other_rows
-from eyechart.harness.analysis.comparison import sides_of
-from eyechart.harness.analysis.family import corrected
-from eyechart.harness.analysis.further import Sides, sides_difference
-from eyechart.harness.analysis.judged_run import read_run
-from eyechart.harness.analysis.standing import LengthTest, length_tests
+from eyechart.harness.analysis.comparison.comparability import have_other_rows
+from eyechart.harness.analysis.comparison.comparison import sides_of
+from eyechart.harness.analysis.comparison.family import corrected
+from eyechart.harness.analysis.comparison.length_difference import Sides, sides_difference
+from eyechart.harness.analysis.ranking.standing import LengthTest, length_tests
+from eyechart.harness.analysis.samples.judged_run import read_run
 from eyechart.harness.settings.judging import THRESHOLD
 
 

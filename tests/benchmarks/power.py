@@ -14,9 +14,9 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from eyechart.harness.analysis.curve import Curve, Floats
-from eyechart.harness.analysis.paired import holm, mcnemar
-from eyechart.harness.analysis.power import FROM, smallest_factor, smallest_fall
+from eyechart.harness.analysis.comparison.paired_curves import holm, mcnemar
+from eyechart.harness.analysis.comparison.power import FROM, smallest_factor, smallest_fall
+from eyechart.harness.analysis.length.curve import Curve, Floats
 from eyechart.harness.settings.judging import THRESHOLD
 from eyechart.harness.spec import Line, lines_of
 from tests.benchmarks.measure import show

@@ -23,11 +23,11 @@ import time
 from functools import partial
 from pathlib import Path
 
-from eyechart.harness.analysis.judged_run import read_run
+from eyechart.harness.analysis.samples.judged_run import read_run
 from eyechart.harness.plan.plan import plan
 from eyechart.harness.plan.resolved_model import resolve_model
-from eyechart.harness.report.page import write_report
-from eyechart.harness.report.section import sections
+from eyechart.harness.report.page.page import write_report
+from eyechart.harness.report.page.section import sections
 from eyechart.harness.run.limits import RunLimits
 from eyechart.harness.run.run_request import RunRequest
 from eyechart.harness.settings.judging import THRESHOLD

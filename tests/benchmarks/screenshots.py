@@ -23,12 +23,12 @@ from pathlib import Path
 
 from playwright.sync_api import sync_playwright
 
-from eyechart.harness.analysis.judged_run import read_run
-from eyechart.harness.cli.leaderboard import write
+from eyechart.harness.analysis.samples.judged_run import read_run
+from eyechart.harness.cli.work.leaderboard import write
 from eyechart.harness.plan.plan import plan
 from eyechart.harness.plan.resolved_model import resolve_model
-from eyechart.harness.report.page import write_report
-from eyechart.harness.report.section import sections
+from eyechart.harness.report.page.page import write_report
+from eyechart.harness.report.page.section import sections
 from eyechart.harness.run.limits import RunLimits
 from eyechart.harness.run.run_request import RunRequest
 from eyechart.harness.settings.judging import THRESHOLD, JudgeSettings

@@ -26,7 +26,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from eyechart.harness.analysis.tokens_of_row import TokensASymbol, fitted
+from eyechart.harness.analysis.length.tokens_of_row import TokensASymbol, fitted
 from eyechart.harness.plan.plan import item_of, plan
 from eyechart.harness.spec import Condition, write_row
 from eyechart.harness.task.catalogue import Task, built_in_files, open_task

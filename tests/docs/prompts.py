@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterator
 
-from eyechart.harness.cli.task_list import shown_samples
+from eyechart.harness.cli.work.tasks import shown_samples
 from eyechart.harness.plan.plan import make_sample
 from eyechart.harness.spec import Line, Sample
 from eyechart.harness.task.catalogue import Task, built_in_files, open_task

@@ -23,8 +23,8 @@ import pandas as pd
 import typer
 
 from eyechart.harness.cli import app
-from eyechart.harness.cli.options import settings_of
-from eyechart.harness.cli.settings import AskingVerb
+from eyechart.harness.cli.parsing.options import settings_of
+from eyechart.harness.cli.parsing.settings import AskingVerb
 from eyechart.harness.errors import UsageError
 from tests.docs.batch_replies import answer
 from tests.plugged import EXAMPLES, plug_example

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from eyechart.harness.cli.defaults import DEFAULTS, variable
+from eyechart.harness.cli.parsing.defaults import DEFAULTS, variable
 from eyechart.harness.settings.checks import OrWord
 from eyechart.harness.settings.setting import Setting
 

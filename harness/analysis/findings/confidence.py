@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from eyechart.harness.analysis.findings.finding import Finding, Kind
-from eyechart.harness.analysis.judged_run import JudgedCondition, JudgedRun
+from eyechart.harness.analysis.samples.judged_run import JudgedCondition, JudgedRun
 from eyechart.harness.settings.judging import THRESHOLD
 from eyechart.harness.spec import varied_label
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from eyechart.harness.analysis.comparability import setting_text
-from eyechart.harness.analysis.comparison import Comparison
+from eyechart.harness.analysis.comparison.comparability import setting_text
+from eyechart.harness.analysis.comparison.comparison import Comparison
+from eyechart.harness.analysis.comparison.gate import BASELINE, UNJUDGED, Gated
 from eyechart.harness.analysis.findings.finding import Finding, Kind, in_order
 from eyechart.harness.analysis.findings.pair import of_pair
-from eyechart.harness.analysis.gate import BASELINE, UNJUDGED, Gated
 from eyechart.harness.spec import varied_label
 
 _MOST_NAMED = 3

@@ -16,8 +16,8 @@ from eyechart.harness.analysis.findings import (
     served,
     unread,
 )
-from eyechart.harness.analysis.known import KNOWN
-from eyechart.harness.analysis.tokens_text import OTHER_TOKENS, SHARED_TOKENS, UNKNOWN_TOKENS
+from eyechart.harness.analysis.samples.reply_and_choice import KNOWN
+from eyechart.harness.analysis.tables.tokens_text import OTHER_TOKENS, SHARED_TOKENS, UNKNOWN_TOKENS
 
 OF_A_RUN: tuple[finding.Kind, ...] = (
     sees.SEES,

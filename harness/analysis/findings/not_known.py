@@ -11,10 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from eyechart.harness.analysis.effective_length import GROUP, EffectiveLength
 from eyechart.harness.analysis.findings.finding import MOST_NAMES, Finding, Kind, listed
-from eyechart.harness.analysis.interval import Z95, Bound, span_text, wilson
-from eyechart.harness.analysis.limit import Limit
+from eyechart.harness.analysis.length.effective_length import GROUP, EffectiveLength
+from eyechart.harness.analysis.length.interval import Z95, Bound, span_text, wilson
+from eyechart.harness.analysis.length.limit import Limit
 from eyechart.harness.score.outcomes import Cause
 
 

@@ -11,8 +11,8 @@ from eyechart.harness.analysis.findings.same_mistake import same_mistake
 from eyechart.harness.analysis.findings.sees import sees
 from eyechart.harness.analysis.findings.served import cuts, doubts, origins
 from eyechart.harness.analysis.findings.unread import right_in_wrong, unread
-from eyechart.harness.analysis.judged_run import JudgedRun, without_controls
-from eyechart.harness.analysis.tokens_text import of_conditions
+from eyechart.harness.analysis.samples.judged_run import JudgedRun, without_controls
+from eyechart.harness.analysis.tables.tokens_text import of_conditions
 from eyechart.harness.settings.judging import THRESHOLD
 from eyechart.harness.spec import Condition, varied_label
 

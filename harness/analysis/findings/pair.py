@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from eyechart.harness.analysis.comparison import Comparison
-from eyechart.harness.analysis.comparison_text import verdict_text
-from eyechart.harness.analysis.effective_length import few
+from eyechart.harness.analysis.comparison.comparison import Comparison
+from eyechart.harness.analysis.comparison.comparison_text import verdict_text
 from eyechart.harness.analysis.findings.finding import Finding, Kind, in_order
 from eyechart.harness.analysis.findings.not_known import under
 from eyechart.harness.analysis.findings.ranks import beside
-from eyechart.harness.analysis.judged_run import JudgedRun
-from eyechart.harness.analysis.known import known_and_not_said
-from eyechart.harness.analysis.tokens_of_row import PairTokens
-from eyechart.harness.analysis.tokens_text import OTHER_TOKENS, UNKNOWN_TOKENS, confounded
+from eyechart.harness.analysis.length.effective_length import few
+from eyechart.harness.analysis.length.tokens_of_row import PairTokens
+from eyechart.harness.analysis.samples.judged_run import JudgedRun
+from eyechart.harness.analysis.samples.reply_and_choice import known_and_not_said
+from eyechart.harness.analysis.tables.tokens_text import OTHER_TOKENS, UNKNOWN_TOKENS, confounded
 from eyechart.harness.settings.judging import MARGIN
 from eyechart.harness.spec import varied_label
 from eyechart.providers.naming import named

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
-from eyechart.harness.analysis.effective_length import EffectiveLength
-from eyechart.harness.analysis.family import Ranked, Ranking
+from eyechart.harness.analysis.comparison.family import Ranked, Ranking
 from eyechart.harness.analysis.findings.finding import (
     MOST_NAMES,
     Finding,
@@ -16,9 +15,10 @@ from eyechart.harness.analysis.findings.finding import (
 )
 from eyechart.harness.analysis.findings.of_run import findings
 from eyechart.harness.analysis.findings.sees import SEES, correction, length_text
-from eyechart.harness.analysis.interval import Sign
-from eyechart.harness.analysis.judged_run import JudgedRun
-from eyechart.harness.analysis.standing import Standing
+from eyechart.harness.analysis.length.effective_length import EffectiveLength
+from eyechart.harness.analysis.length.interval import Sign
+from eyechart.harness.analysis.ranking.standing import Standing
+from eyechart.harness.analysis.samples.judged_run import JudgedRun
 from eyechart.harness.spec import Condition
 
 _TWO = 2

@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from eyechart.harness.analysis.findings.finding import Finding, Kind
-from eyechart.harness.analysis.judged_run import JudgedRun
+from eyechart.harness.analysis.samples.judged_run import JudgedRun
 from eyechart.harness.score.outcomes import Outcome
 from eyechart.harness.spec import varied_label
 

@@ -6,15 +6,19 @@ from collections.abc import Mapping, Sequence
 from itertools import combinations
 from math import comb
 
-from eyechart.harness.analysis.apart import Apart
-from eyechart.harness.analysis.comparability import have_other_rows
-from eyechart.harness.analysis.comparison import sides_of
-from eyechart.harness.analysis.effective_length import NOT_KNOWN, EffectiveLength
-from eyechart.harness.analysis.family import corrected, is_default, longest
+from eyechart.harness.analysis.comparison.comparability import have_other_rows
+from eyechart.harness.analysis.comparison.comparison import sides_of
+from eyechart.harness.analysis.comparison.family import corrected, is_default, longest
+from eyechart.harness.analysis.comparison.length_difference import (
+    LengthDifference,
+    Sides,
+    sides_difference,
+)
 from eyechart.harness.analysis.findings.finding import Finding, Kind
-from eyechart.harness.analysis.further import LengthDifference, Sides, sides_difference
-from eyechart.harness.analysis.interval import Bound, Span, span_text
-from eyechart.harness.analysis.judged_run import JudgedCondition
+from eyechart.harness.analysis.length.effective_length import NOT_KNOWN, EffectiveLength
+from eyechart.harness.analysis.length.interval import Bound, Span, span_text
+from eyechart.harness.analysis.order.apart import Apart
+from eyechart.harness.analysis.samples.judged_run import JudgedCondition
 from eyechart.harness.settings.judging import WITHIN
 
 _TWO = 2

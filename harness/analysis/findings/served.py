@@ -6,10 +6,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from eyechart.harness.analysis.draws import Drawn
-from eyechart.harness.analysis.drift import drift
 from eyechart.harness.analysis.findings.finding import MOST_NAMES, Finding, Kind
-from eyechart.harness.analysis.judged_run import JudgedRun
+from eyechart.harness.analysis.samples.draws import Drawn
+from eyechart.harness.analysis.samples.drift import drift
+from eyechart.harness.analysis.samples.judged_run import JudgedRun
 from eyechart.harness.score.outcomes import NOT_SCORED, Outcome
 from eyechart.providers.naming import turned_on
 

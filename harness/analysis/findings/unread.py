@@ -9,10 +9,10 @@ import numpy as np
 import numpy.typing as npt
 
 from eyechart.harness.analysis.findings.finding import Finding, Kind
-from eyechart.harness.analysis.judged_run import JudgedRun, each_counted
-from eyechart.harness.analysis.limit import OF_MISREAD
-from eyechart.harness.analysis.right_inside import FEWEST, SHARE, misread
-from eyechart.harness.analysis.shortened import shortened
+from eyechart.harness.analysis.length.limit import OF_MISREAD
+from eyechart.harness.analysis.samples.judged_run import JudgedRun, each_counted
+from eyechart.harness.analysis.samples.right_inside import FEWEST, SHARE, misread
+from eyechart.harness.analysis.samples.shortening import shortened
 from eyechart.harness.journal.record import Record
 from eyechart.harness.score.outcomes import SCORED_PLACES, Outcome
 

@@ -7,8 +7,8 @@ from typing import Annotated, Any
 
 import typer
 
-from eyechart.harness.cli.completion import one_of
-from eyechart.harness.cli.options import (
+from eyechart.harness.cli.parsing.completion import one_of
+from eyechart.harness.cli.parsing.options import (
     ASKING,
     JUDGED,
     AllFindingsOption,
@@ -21,7 +21,7 @@ from eyechart.harness.cli.options import (
     limits_of,
     takes,
 )
-from eyechart.harness.cli.settings import Verb
+from eyechart.harness.cli.parsing.settings import Verb
 
 app = typer.Typer(rich_markup_mode=None)
 
@@ -90,7 +90,7 @@ def compare(
     Of three or more: the runs by effective length; each pair of them, Holm's correction for all
     pairs; and whether each run is worse, better or equivalent, compared with the first one named.
     """
-    from eyechart.harness.cli import comparing
+    from eyechart.harness.cli.work import compare as comparing
 
     asking = limits_of(
         given,

@@ -7,8 +7,8 @@ from typing import Annotated, Any
 
 import typer
 
-from eyechart.harness.cli.completion import one_of
-from eyechart.harness.cli.options import (
+from eyechart.harness.cli.parsing.completion import one_of
+from eyechart.harness.cli.parsing.options import (
     JUDGED,
     JsonOption,
     RunsArgument,
@@ -17,7 +17,7 @@ from eyechart.harness.cli.options import (
     number,
     takes,
 )
-from eyechart.harness.cli.settings import Verb
+from eyechart.harness.cli.parsing.settings import Verb
 from eyechart.harness.settings.figure import FONT, FONT_SIZE, KINDS, WIDTH, FigureStyle
 
 app = typer.Typer(rich_markup_mode=None)
@@ -83,7 +83,7 @@ def figure(
     Folders of probes stand beside those of their runs. Where there are several figures of a kind,
     each has a file. Lines on stderr say what a caption must say.
     """
-    from eyechart.harness.cli import paper
+    from eyechart.harness.cli.work import figure as paper
 
     style = FigureStyle(width, height, font, font_size)
     judging = judging_of(given)

@@ -6,8 +6,8 @@ from typing import Annotated, Any
 
 import typer
 
-from eyechart.harness.cli.options import examples
-from eyechart.harness.cli.settings import Verb
+from eyechart.harness.cli.parsing.options import examples
+from eyechart.harness.cli.parsing.settings import Verb
 from eyechart.harness.cli.terminal import echo
 from eyechart.harness.errors import UsageError
 from eyechart.providers.close_match import did_you_mean

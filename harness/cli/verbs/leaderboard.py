@@ -7,8 +7,8 @@ from typing import Annotated, Any
 
 import typer
 
-from eyechart.harness.cli.completion import complete_runs
-from eyechart.harness.cli.options import (
+from eyechart.harness.cli.parsing.completion import complete_runs
+from eyechart.harness.cli.parsing.options import (
     JUDGED,
     AllFindingsOption,
     AtOption,
@@ -20,7 +20,7 @@ from eyechart.harness.cli.options import (
     matching,
     takes,
 )
-from eyechart.harness.cli.settings import Verb
+from eyechart.harness.cli.parsing.settings import Verb
 
 app = typer.Typer(rich_markup_mode=None)
 
@@ -81,8 +81,8 @@ def leaderboard(
     cannot be compared with the others are left out, with the reason. --format without -o prints
     its tables, of these runs alone, and writes nothing.
     """
-    from eyechart.harness.cli import leaderboard as board
-    from eyechart.harness.cli import paper_tables
+    from eyechart.harness.cli.tables import paper_tables
+    from eyechart.harness.cli.work import leaderboard as board
 
     if form is not None:
         paper_tables.check_form(form, {"--json": as_json, "--all-findings": all_findings})

@@ -6,8 +6,8 @@ from typing import Annotated
 
 import typer
 
-from eyechart.harness.cli.options import JsonOption, examples
-from eyechart.harness.cli.settings import Verb
+from eyechart.harness.cli.parsing.options import JsonOption, examples
+from eyechart.harness.cli.parsing.settings import Verb
 
 app = typer.Typer(rich_markup_mode=None)
 
@@ -21,7 +21,7 @@ def models(
     as_json: JsonOption = False,
 ) -> None:
     """List the providers and what each needs."""
-    from eyechart.harness.cli import model_list
+    from eyechart.harness.cli.work import models as model_list
 
     if update_prices:
         model_list.update_prices()

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from eyechart.harness.cli.options import (
+from eyechart.harness.cli.parsing.options import (
     JUDGED,
     JsonOption,
     RunsArgument,
@@ -15,7 +15,7 @@ from eyechart.harness.cli.options import (
     judging_of,
     takes,
 )
-from eyechart.harness.cli.settings import Verb
+from eyechart.harness.cli.parsing.settings import Verb
 
 app = typer.Typer(rich_markup_mode=None)
 
@@ -49,6 +49,6 @@ def report(
     Prompts are made again: from built-in tasks, from task files that --task names, and from what
     the runs kept.
     """
-    from eyechart.harness.cli import reporting
+    from eyechart.harness.cli.work import report as reporting
 
     raise typer.Exit(reporting.report(runs, output, formats, judging_of(given), as_json=as_json))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from eyechart.harness.cli.options import (
+from eyechart.harness.cli.parsing.options import (
     JsonOption,
     command_of,
     examples,
@@ -15,7 +15,7 @@ from eyechart.harness.cli.options import (
     takes,
     warner_for_default_axes,
 )
-from eyechart.harness.cli.settings import AskingVerb
+from eyechart.harness.cli.parsing.settings import AskingVerb
 from eyechart.harness.cli.terminal import warn
 from eyechart.harness.errors import UsageError
 from eyechart.harness.settings.run_settings import SETTINGS
@@ -87,8 +87,8 @@ def run(
     """
     if ask_server and not dry_run:
         raise UsageError("--ask-server needs --dry-run; a run asks the server anyway")
-    from eyechart.harness.cli.dry_run import dry_run as show_plan
-    from eyechart.harness.cli.models import run_models
+    from eyechart.harness.cli.work.dry_run import dry_run as show_plan
+    from eyechart.harness.cli.work.run import run_models
 
     runs = _named(context, given) if study is None else _of_study(context, given, study)
     if dry_run:

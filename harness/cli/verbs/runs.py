@@ -6,12 +6,12 @@ from pathlib import Path
 
 import typer
 
-from eyechart.harness.cli.options import (
+from eyechart.harness.cli.parsing.options import (
     JsonOption,
     OutOption,
     examples,
 )
-from eyechart.harness.cli.settings import Verb
+from eyechart.harness.cli.parsing.settings import Verb
 
 app = typer.Typer(rich_markup_mode=None)
 
@@ -26,6 +26,6 @@ app = typer.Typer(rich_markup_mode=None)
 )
 def runs(*, out: OutOption = Path("results"), as_json: JsonOption = False) -> None:
     """List the runs under a folder: model, task, samples answered of planned, last change."""
-    from eyechart.harness.cli import run_list
+    from eyechart.harness.cli.work import runs as run_list
 
     raise typer.Exit(run_list.runs(out, as_json=as_json))

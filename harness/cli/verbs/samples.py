@@ -6,14 +6,14 @@ from typing import Annotated, Any
 
 import typer
 
-from eyechart.harness.cli.options import (
+from eyechart.harness.cli.parsing.options import (
     RunArgument,
     examples,
     judging_of,
     takes,
     whole,
 )
-from eyechart.harness.cli.settings import Verb
+from eyechart.harness.cli.parsing.settings import Verb
 from eyechart.harness.score.outcomes import RECORDED
 
 app = typer.Typer(rich_markup_mode=None)
@@ -64,7 +64,7 @@ def samples(
 
     Each of --outcome, --length and --condition may be given several times.
     """
-    from eyechart.harness.cli import samples as sample_verbs
+    from eyechart.harness.cli.work import samples as sample_verbs
 
     raise typer.Exit(
         sample_verbs.samples(

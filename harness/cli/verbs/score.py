@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from eyechart.harness.cli.options import (
+from eyechart.harness.cli.parsing.options import (
     JUDGED,
     AllFindingsOption,
     AtOption,
@@ -17,7 +17,7 @@ from eyechart.harness.cli.options import (
     judging_of,
     takes,
 )
-from eyechart.harness.cli.settings import Verb
+from eyechart.harness.cli.parsing.settings import Verb
 
 app = typer.Typer(rich_markup_mode=None)
 
@@ -51,7 +51,8 @@ def score(
 
     Prints which samples are now judged differently, and why.
     """
-    from eyechart.harness.cli import paper_tables, results
+    from eyechart.harness.cli.tables import paper_tables
+    from eyechart.harness.cli.work import score as results
 
     if form is not None:
         paper_tables.check_form(

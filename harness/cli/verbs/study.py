@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from eyechart.harness.cli.options import JsonOption, TrustOption, examples
+from eyechart.harness.cli.parsing.options import JsonOption, TrustOption, examples
 from eyechart.harness.errors import UsageError
 
 app = typer.Typer(
@@ -22,7 +22,7 @@ StudyArgument = Annotated[
 @app.callback()
 def _study(context: typer.Context, *, as_json: JsonOption = False) -> None:
     if context.invoked_subcommand is None:
-        from eyechart.harness.cli import study
+        from eyechart.harness.cli.work import study
 
         study.list_studies(as_json=as_json)
     elif as_json:
@@ -32,7 +32,7 @@ def _study(context: typer.Context, *, as_json: JsonOption = False) -> None:
 @app.command(epilog=examples("bench study show standard"))
 def show(name: StudyArgument, *, trust: TrustOption = False) -> None:
     """Print a study's file, and the name under which it is cited."""
-    from eyechart.harness.cli import study
+    from eyechart.harness.cli.work import study
 
     study.show_study(name, trusts=trust)
 
@@ -50,6 +50,6 @@ def check(
 
     No model is asked. The tasks' generators are executed.
     """
-    from eyechart.harness.cli import study
+    from eyechart.harness.cli.work import study
 
     raise typer.Exit(study.check_studies(files, trusts=trust, as_json=as_json))

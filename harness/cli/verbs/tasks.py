@@ -6,7 +6,13 @@ from typing import Annotated, Any
 
 import typer
 
-from eyechart.harness.cli.options import JsonOption, TaskArgument, examples, judging_of, takes
+from eyechart.harness.cli.parsing.options import (
+    JsonOption,
+    TaskArgument,
+    examples,
+    judging_of,
+    takes,
+)
 from eyechart.harness.errors import UsageError
 
 app = typer.Typer(
@@ -19,7 +25,7 @@ app = typer.Typer(
 @app.callback()
 def _tasks(context: typer.Context, *, as_json: JsonOption = False) -> None:
     if context.invoked_subcommand is None:
-        from eyechart.harness.cli import task_list
+        from eyechart.harness.cli.work import tasks as task_list
 
         task_list.list_tasks(as_json=as_json)
     elif as_json:
@@ -31,7 +37,7 @@ def _tasks(context: typer.Context, *, as_json: JsonOption = False) -> None:
 )
 def show(name: TaskArgument, *, as_json: JsonOption = False) -> None:
     """Print a task's file and one prompt for each default condition."""
-    from eyechart.harness.cli import task_list
+    from eyechart.harness.cli.work import tasks as task_list
 
     task_list.show_tasks(name, as_json=as_json)
 
@@ -42,7 +48,7 @@ def check(name: TaskArgument, *, as_json: JsonOption = False) -> None:
 
     Warns of what is unusual. Where one task is named, shows a prompt of each default condition.
     """
-    from eyechart.harness.cli import task_list
+    from eyechart.harness.cli.work import tasks as task_list
 
     raise typer.Exit(task_list.check_tasks(name, as_json=as_json))
 
@@ -69,7 +75,7 @@ def new(
 
     It can be checked and run as it is. No file is replaced.
     """
-    from eyechart.harness.cli import task_list
+    from eyechart.harness.cli.work import tasks as task_list
 
     raise typer.Exit(task_list.new_task(name, generator, as_json=as_json))
 
@@ -89,6 +95,6 @@ def sample(
     **given: Any,
 ) -> None:
     """Make one sample again from its id; print its prompt and its target."""
-    from eyechart.harness.cli import samples as sample_verbs
+    from eyechart.harness.cli.work import samples as sample_verbs
 
     sample_verbs.task_sample(identifier, judging_of(given).tasks, as_json=as_json)

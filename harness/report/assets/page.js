@@ -206,7 +206,7 @@ function compare(first, second) {
   return String(a).localeCompare(String(b), "en", { numeric: true });
 }
 
-// as in harness/analysis/cells.py: an apostrophe before a text that a spreadsheet would run
+// as in harness/analysis/tables/cells.py: an apostrophe before a text that a spreadsheet would run
 const FORMULA = /(^|[;\t\r\n])(?='*(?:[=+\-@＝＋－＠].|[\t\r]))/gs;
 const cellOf = (value) => (typeof value === "string" ? value.replace(FORMULA, "$1'") : textOf(value));
 

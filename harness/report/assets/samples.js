@@ -227,7 +227,7 @@ const SHORT = { "\n": "\\n", "\r": "\\r", "\t": "\\t" };
 const hex = (char, letter, digits) => `\\${letter}${char.codePointAt(0).toString(16).padStart(digits, "0")}`;
 const escaped = (char) => SHORT[char] ?? (char.codePointAt(0) < 0x100 ? hex(char, "x", 2) : char.length > 1 ? hex(char, "U", 8) : hex(char, "u", 4));
 
-/** A text for a cell, as `csv_text` of harness/analysis/cells.py writes it. */
+/** A text for a cell, as `csv_text` of harness/analysis/tables/cells.py writes it. */
 const csvText = (text) =>
   text.replaceAll("\\", "\\\\").replace(UNSEEN, escaped).replace(/^(?='*[=+\-@＝＋－＠].)|(?<=;)(?='*[=+\-@＝＋－＠])/gsu, "'");
 

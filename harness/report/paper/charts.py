@@ -10,17 +10,17 @@ from typing import Any
 
 import altair as alt
 
-from eyechart.harness.report.charts import (
+from eyechart.harness.report.charts.charts import (
     accuracy_axis,
     air_around,
     dataset,
     layered,
     longest_first,
 )
-from eyechart.harness.report.files import in_task_unit, show_legends
-from eyechart.harness.report.kept_specs import kept
-from eyechart.harness.report.looks import Look, Spec, inked
-from eyechart.harness.report.panels import Rows
+from eyechart.harness.report.charts.files import in_task_unit, show_legends
+from eyechart.harness.report.charts.kept_specs import kept
+from eyechart.harness.report.charts.looks import Look, Spec, inked
+from eyechart.harness.report.charts.panels import Rows
 from eyechart.harness.report.paper.style import INKS, config
 from eyechart.harness.settings.figure import FigureStyle
 

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from itertools import combinations
 from typing import Any, TypeAlias
 
-from eyechart.harness.analysis.comparison import readings_of
-from eyechart.harness.analysis.paper_text import length_cell, notes
+from eyechart.harness.analysis.comparison.comparison import readings_of
+from eyechart.harness.analysis.tables.paper_text import length_cell, notes
 from eyechart.harness.errors import UsageError
-from eyechart.harness.report.accuracy import accuracy_figure, accuracy_figures, panel_rows
-from eyechart.harness.report.looks import SERIES_LIGHT, Look, Spec
-from eyechart.harness.report.panels import (
+from eyechart.harness.report.charts.accuracy import accuracy_figure, accuracy_figures, panel_rows
+from eyechart.harness.report.charts.looks import SERIES_LIGHT, Look, Spec
+from eyechart.harness.report.charts.panels import (
     DrawMore,
     Figure,
     Panel,
@@ -21,8 +21,8 @@ from eyechart.harness.report.panels import (
     marks_of,
     told_apart,
 )
+from eyechart.harness.report.page.section import Section, Series, key_of
 from eyechart.harness.report.paper.charts import NAMED, above_spec, accuracy_spec, lengths_spec
-from eyechart.harness.report.section import Section, Series, key_of
 from eyechart.harness.settings.figure import KINDS, FigureStyle
 from eyechart.harness.spec import Condition
 from eyechart.providers.close_match import did_you_mean

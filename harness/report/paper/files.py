@@ -8,8 +8,8 @@ from pathlib import Path
 
 from eyechart.harness.errors import JournalError, UsageError
 from eyechart.harness.journal.files import is_another, replace_file
-from eyechart.harness.report.files import Names, drawn
-from eyechart.harness.report.looks import Spec
+from eyechart.harness.report.charts.files import Names, drawn
+from eyechart.harness.report.charts.looks import Spec
 from eyechart.harness.report.paper.figures import PaperFigure
 from eyechart.harness.settings.figure import DRAWN, INCH
 

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from eyechart.harness.analysis.comparison_cells import (
+from eyechart.harness.analysis.comparison.comparison_cells import (
     OF_FACTORS,
     factor_span,
     factor_text,
     found_text,
 )
-from eyechart.harness.analysis.comparison_text import p_text
-from eyechart.harness.analysis.curve import threshold_text
-from eyechart.harness.analysis.effective_length import EffectiveLength
-from eyechart.harness.analysis.family import Ranking, ranks_text
+from eyechart.harness.analysis.comparison.comparison_text import p_text
+from eyechart.harness.analysis.comparison.family import Ranking, ranks_text
 from eyechart.harness.analysis.findings.ranks import of_ranking
-from eyechart.harness.analysis.paper_text import length_cell, notes
+from eyechart.harness.analysis.length.curve import threshold_text
+from eyechart.harness.analysis.length.effective_length import EffectiveLength
+from eyechart.harness.analysis.tables.paper_text import length_cell, notes
 from eyechart.harness.report.paper.tables import PaperTable, comparison_tables, notes_of
 from eyechart.harness.spec import varied_axes, varied_label
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from eyechart.harness.report.looks import LIGHT, Spec
+from eyechart.harness.report.charts.looks import LIGHT, Spec
 from eyechart.harness.settings.figure import FigureStyle
 
 INKS = {**LIGHT, "soft": "#333333", "line": "#e6e6e6", "ghost": "#666666", "ink": "#000000"}

@@ -7,33 +7,33 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from eyechart.harness.analysis.banded import Shown, shown_lines
-from eyechart.harness.analysis.cells import escaped, markdown_text
-from eyechart.harness.analysis.comparison import Comparison
-from eyechart.harness.analysis.comparison_cells import (
+from eyechart.harness.analysis.comparison.comparison import Comparison
+from eyechart.harness.analysis.comparison.comparison_cells import (
     accuracy_cell,
     area_rows,
     factor_cell,
     points_cell,
 )
-from eyechart.harness.analysis.comparison_text import p_text
-from eyechart.harness.analysis.curve import threshold_text
-from eyechart.harness.analysis.details import RunDetails
-from eyechart.harness.analysis.effective_length import EffectiveLength
+from eyechart.harness.analysis.comparison.comparison_text import p_text
 from eyechart.harness.analysis.findings.finding import Finding, below_a_table
 from eyechart.harness.analysis.findings.of_run import findings
 from eyechart.harness.analysis.findings.pair import of_pair
 from eyechart.harness.analysis.findings.ranks import of_standing
-from eyechart.harness.analysis.judged_run import JudgedCondition
-from eyechart.harness.analysis.paper_text import (
+from eyechart.harness.analysis.length.bands import Shown, shown_lines
+from eyechart.harness.analysis.length.curve import threshold_text
+from eyechart.harness.analysis.length.effective_length import EffectiveLength
+from eyechart.harness.analysis.samples.details import RunDetails
+from eyechart.harness.analysis.samples.judged_run import JudgedCondition
+from eyechart.harness.analysis.tables.cells import escaped, markdown_text
+from eyechart.harness.analysis.tables.paper_text import (
     NOTED,
     interval_text,
     length_cell,
     length_head,
     notes,
 )
-from eyechart.harness.report.rank_table import rank_tables
-from eyechart.harness.report.section import Section, key_of
+from eyechart.harness.report.page.section import Section, key_of
+from eyechart.harness.report.ranking.rank_table import rank_tables
 from eyechart.harness.settings.spelling import as_option
 from eyechart.harness.spec import varied_axes
 from eyechart.harness.spec.unit import counted

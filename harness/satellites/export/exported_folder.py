@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from eyechart.harness import score
-from eyechart.harness.analysis.cells import escaped
+from eyechart.harness.analysis.tables.cells import escaped
 from eyechart.harness.errors import UsageError
 from eyechart.harness.journal.software import software
 from eyechart.providers.secrets import redact

@@ -14,7 +14,12 @@ from functools import partial
 from pathlib import Path
 from typing import cast, get_args
 
-from eyechart.harness.analysis.details import RemadePrompts, RunDetails, prompts_of, read_details
+from eyechart.harness.analysis.samples.details import (
+    RemadePrompts,
+    RunDetails,
+    prompts_of,
+    read_details,
+)
 from eyechart.harness.cli.documents import print_files
 from eyechart.harness.cli.readable import each_readable
 from eyechart.harness.cli.terminal import warn

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import orjson
 
-from eyechart.harness.analysis.judged_run import JudgedRun, read_run
+from eyechart.harness.analysis.samples.judged_run import JudgedRun, read_run
 from eyechart.harness.errors import JournalError
 from eyechart.harness.journal.record import Warn
 from eyechart.harness.score.outcomes import NOT_SCORED

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 import typer
 
-from eyechart.harness.cli.options import (
+from eyechart.harness.cli.parsing.options import (
     JUDGED,
     PLANNED,
     JsonOption,
@@ -24,7 +24,7 @@ from eyechart.harness.cli.options import (
     takes,
     warner_for_default_axes,
 )
-from eyechart.harness.cli.settings import AskingVerb, Verb
+from eyechart.harness.cli.parsing.settings import AskingVerb, Verb
 from eyechart.harness.cli.terminal import echo, say, warn
 from eyechart.harness.errors import UsageError
 
@@ -69,7 +69,7 @@ def batch(
     Only samples without an answer are written. 'bench import' puts the replies into the same run
     that 'bench run' would fill, and each command continues where the other stopped.
     """
-    from eyechart.harness.cli import batch
+    from eyechart.harness.cli.work import batch
     from eyechart.harness.face.run_options import models_of
     from eyechart.harness.plan import selection
 

@@ -19,9 +19,9 @@ import numpy as np
 import orjson
 import pandas as pd
 
-from eyechart.harness.analysis.judged_run import JudgedRun
-from eyechart.harness.analysis.judged_samples import slots
-from eyechart.harness.analysis.judging import Judge
+from eyechart.harness.analysis.samples.judged_run import JudgedRun
+from eyechart.harness.analysis.samples.judged_samples import slots
+from eyechart.harness.analysis.samples.verdicts import Judge
 from eyechart.harness.errors import JournalError, UsageError
 from eyechart.harness.journal.files import is_another, replace_file
 from eyechart.harness.journal.manifest import MANIFEST, manifest_of

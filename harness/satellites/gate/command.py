@@ -6,22 +6,22 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from eyechart.harness.analysis.comparison import compare_runs
-from eyechart.harness.analysis.curve import is_at_floor
+from eyechart.harness.analysis.comparison.comparison import compare_runs
+from eyechart.harness.analysis.comparison.gate import BASELINE, exit_code, gated
 from eyechart.harness.analysis.findings.gate import of_gate
-from eyechart.harness.analysis.gate import BASELINE, exit_code, gated
-from eyechart.harness.analysis.judged_run import JudgedRun, read_run
-from eyechart.harness.cli.asked_dry_run import show_asking
-from eyechart.harness.cli.comparing import ask_until_decided
-from eyechart.harness.cli.comparison_tables import print_comparison
+from eyechart.harness.analysis.length.curve import is_at_floor
+from eyechart.harness.analysis.samples.judged_run import JudgedRun, read_run
 from eyechart.harness.cli.documents import print_document
 from eyechart.harness.cli.failures import FAILURES, Failure, lines_of
 from eyechart.harness.cli.findings import tell_findings
 from eyechart.harness.cli.outputs import check_output
+from eyechart.harness.cli.tables.comparison_tables import print_comparison
 from eyechart.harness.cli.terminal import echo, one_line, warn
+from eyechart.harness.cli.work.asked_dry_run import show_asking
+from eyechart.harness.cli.work.compare import ask_until_decided
 from eyechart.harness.errors import COMPLETE, CompareError, UsageError
-from eyechart.harness.face.asked_pair import AskedOfBaseline
-from eyechart.harness.face.asked_run import AskedRun, Limits
+from eyechart.harness.face.ask_pair import AskedOfBaseline
+from eyechart.harness.face.ask_run import AskedRun, Limits
 from eyechart.harness.journal.files import make_folder_of
 from eyechart.harness.satellites.gate import outputs
 from eyechart.harness.satellites.gate.baseline import read_baseline, save_baseline

@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 from xml.etree import ElementTree as ET
 
-from eyechart.harness.analysis.cells import markdown_text
+from eyechart.harness.analysis.comparison.gate import UNJUDGED, Gated
 from eyechart.harness.analysis.findings.finding import Finding
 from eyechart.harness.analysis.findings.gate import lengths_text, shares_text, shown_of
-from eyechart.harness.analysis.gate import UNJUDGED, Gated
-from eyechart.harness.analysis.tables import finding_columns
-from eyechart.harness.cli.comparing import pair_documents
+from eyechart.harness.analysis.tables.cells import markdown_text
+from eyechart.harness.analysis.tables.tables import finding_columns
 from eyechart.harness.cli.outputs import check_output
+from eyechart.harness.cli.work.compare import pair_documents
 from eyechart.harness.errors import UsageError
 from eyechart.harness.journal.files import make_folder_of, replace_file
 from eyechart.harness.journal.record import MANIFEST, journal_size

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 import typer
 
-from eyechart.harness.cli.options import (
+from eyechart.harness.cli.parsing.options import (
     ASKING,
     JUDGED,
     DryAskOption,
@@ -22,7 +22,7 @@ from eyechart.harness.cli.options import (
     limits_of,
     takes,
 )
-from eyechart.harness.cli.settings import Verb
+from eyechart.harness.cli.parsing.settings import Verb
 
 gate_app = typer.Typer(rich_markup_mode=None)
 

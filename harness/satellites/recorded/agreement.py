@@ -6,10 +6,10 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from eyechart.harness.analysis.judged_run import JudgedRun, each_counted
-from eyechart.harness.analysis.judging import reason
-from eyechart.harness.analysis.shortened import shortened
-from eyechart.harness.cli.layout import Column, table
+from eyechart.harness.analysis.samples.judged_run import JudgedRun, each_counted
+from eyechart.harness.analysis.samples.shortening import shortened
+from eyechart.harness.analysis.samples.verdicts import reason
+from eyechart.harness.cli.tables.layout import Column, table
 from eyechart.harness.cli.terminal import show, tell
 from eyechart.harness.score.outcomes import Outcome
 

@@ -10,10 +10,10 @@ from datetime import UTC, date, datetime, timedelta
 from functools import cache
 from pathlib import Path
 
-from eyechart.harness.analysis.judged_run import JudgedRun, read_run
-from eyechart.harness.cli.batch import check_files
-from eyechart.harness.cli.results import show_run
+from eyechart.harness.analysis.samples.judged_run import JudgedRun, read_run
 from eyechart.harness.cli.terminal import say, warn
+from eyechart.harness.cli.work.batch import check_files
+from eyechart.harness.cli.work.score import show_run
 from eyechart.harness.errors import COMPLETE, INCOMPLETE, UsageError
 from eyechart.harness.plan.selection import open_tasks
 from eyechart.harness.satellites.recorded.agreement import agreement, print_agreement

@@ -10,8 +10,8 @@ from typing import Annotated, Any
 
 import typer
 
-from eyechart.harness.cli.completion import complete_tasks
-from eyechart.harness.cli.options import (
+from eyechart.harness.cli.parsing.completion import complete_tasks
+from eyechart.harness.cli.parsing.options import (
     JsonOption,
     OutOption,
     command_of,
@@ -19,7 +19,7 @@ from eyechart.harness.cli.options import (
     judging_of,
     takes,
 )
-from eyechart.harness.cli.settings import Verb
+from eyechart.harness.cli.parsing.settings import Verb
 from eyechart.harness.errors import UsageError
 
 import_app = typer.Typer(rich_markup_mode=None)
@@ -108,11 +108,11 @@ def import_(
 
     Prints what is missing. Importing the same file again changes nothing.
     """
-    from eyechart.harness.analysis.judged_run import JudgedRun
-    from eyechart.harness.analysis.results import write_results
-    from eyechart.harness.cli.batch import import_replies
+    from eyechart.harness.analysis.samples.judged_run import JudgedRun
+    from eyechart.harness.analysis.tables.results import write_results
     from eyechart.harness.cli.documents import print_document, run_document
-    from eyechart.harness.cli.results import show_run
+    from eyechart.harness.cli.work.batch import import_replies
+    from eyechart.harness.cli.work.score import show_run
     from eyechart.harness.satellites.recorded.command import import_files
 
     runs: list[JudgedRun] = []

@@ -42,7 +42,7 @@ def print_report(outcomes: Sequence[Outcome], mutants: dict[str, list[Mutant]]) 
 def print_row(name: str, count: int, tried: Sequence[Outcome]) -> None:
     """Prints one row of the table: `count` mutants, of which `tried` met the tests."""
     # Not earlier: a process that is forked for a mutant must import its own copy of `harness`.
-    from eyechart.harness.analysis.interval import wilson
+    from eyechart.harness.analysis.length.interval import wilson
 
     killed = sum(bool(outcome.killer) for outcome in tried)
     low, high = wilson(killed, len(tried)) or (0.0, 1.0)

@@ -16,10 +16,10 @@ from itertools import product
 import numpy as np
 import numpy.typing as npt
 
-from eyechart.harness.analysis.adaptive import Aim, next_step
-from eyechart.harness.analysis.curve import Curve, Floats
-from eyechart.harness.analysis.effective_length import effective_length
-from eyechart.harness.analysis.fit import fit
+from eyechart.harness.analysis.adaptive.adaptive import Aim, next_step
+from eyechart.harness.analysis.length.curve import Curve, Floats
+from eyechart.harness.analysis.length.effective_length import effective_length
+from eyechart.harness.analysis.length.fit import fit
 from eyechart.harness.settings.checks import COARSEST, FINEST
 from eyechart.harness.settings.judging import THRESHOLD
 from tests.benchmarks.simulation.coverage import COVERED, SAID

@@ -18,13 +18,13 @@ from itertools import product
 
 import numpy as np
 
-from eyechart.harness.analysis.curve import TAILS, Floats
-from eyechart.harness.analysis.interval import Span
-from eyechart.harness.analysis.limits import scored_length
-from eyechart.harness.analysis.near import near_length
-from eyechart.harness.analysis.order import REVERSED, order
-from eyechart.harness.analysis.pairs import ordered
-from eyechart.harness.analysis.resolution import SHARE, Resolution
+from eyechart.harness.analysis.length.curve import TAILS, Floats
+from eyechart.harness.analysis.length.interval import Span
+from eyechart.harness.analysis.length.limits import scored_length
+from eyechart.harness.analysis.order.near import near_length
+from eyechart.harness.analysis.order.order import REVERSED, order
+from eyechart.harness.analysis.order.pairs import ordered
+from eyechart.harness.analysis.order.resolution import SHARE, Resolution
 from eyechart.harness.settings.judging import THRESHOLD, WITHIN
 from tests.benchmarks.simulation.draws import holds, width
 from tests.benchmarks.simulation.table import Column, Row, Simulation, Spread

@@ -9,16 +9,16 @@ from itertools import product
 
 import numpy as np
 
-from eyechart.harness.analysis.comparison import Comparison
-from eyechart.harness.analysis.curve import Curve
-from eyechart.harness.analysis.fit import fit
-from eyechart.harness.analysis.next_pairs import (
+from eyechart.harness.analysis.adaptive.next_pairs import (
     WAVES,
     is_decided,
     line_weights,
     next_wave,
     rows_more,
 )
+from eyechart.harness.analysis.comparison.comparison import Comparison
+from eyechart.harness.analysis.length.curve import Curve
+from eyechart.harness.analysis.length.fit import fit
 from eyechart.harness.settings.judging import MARGIN
 from tests.benchmarks.simulation.draws import CORRELATION, LINES
 from tests.benchmarks.simulation.equivalence import compare

@@ -8,8 +8,8 @@ from itertools import product
 
 import numpy as np
 
-from eyechart.harness.analysis.at_length import at_length
-from eyechart.harness.analysis.effective_length import effective_length
+from eyechart.harness.analysis.length.at_length import at_length
+from eyechart.harness.analysis.length.effective_length import effective_length
 from eyechart.harness.settings.judging import THRESHOLD
 from tests.benchmarks.simulation.draws import CORRELATION, Setting, simulate
 from tests.benchmarks.simulation.shapes import UNEVEN

@@ -11,9 +11,9 @@ from itertools import product
 
 import numpy as np
 
-from eyechart.harness.analysis.adaptive import Aim
-from eyechart.harness.analysis.effective_length import effective_length
-from eyechart.harness.analysis.fit import fit
+from eyechart.harness.analysis.adaptive.adaptive import Aim
+from eyechart.harness.analysis.length.effective_length import effective_length
+from eyechart.harness.analysis.length.fit import fit
 from eyechart.harness.settings.judging import THRESHOLD
 from tests.benchmarks.simulation.adaptive import MOST_SAMPLES, Case, asked, counts_at_the_end
 from tests.benchmarks.simulation.coverage import COVERED, SAID

@@ -10,8 +10,8 @@ from itertools import product
 
 import numpy as np
 
-from eyechart.harness.analysis.curve import Curve, Floats
-from eyechart.harness.analysis.fit import fit
+from eyechart.harness.analysis.length.curve import Curve, Floats
+from eyechart.harness.analysis.length.fit import fit
 from eyechart.harness.settings.judging import THRESHOLD
 from tests.benchmarks.simulation.coverage import COVERED
 from tests.benchmarks.simulation.draws import (

@@ -10,14 +10,14 @@ from itertools import product
 import numpy as np
 from scipy.special import ndtri
 
-from eyechart.harness.analysis.confidence import (
+from eyechart.harness.analysis.length.curve import Floats
+from eyechart.harness.analysis.tables.confidence import (
     Calibration,
     Chosen,
     brier_interval,
     calibration,
     overconfidence_interval,
 )
-from eyechart.harness.analysis.curve import Floats
 from tests.benchmarks.simulation.draws import CORRELATION
 from tests.benchmarks.simulation.table import Column, Row, Simulation, Spread
 

@@ -8,7 +8,7 @@ from itertools import product
 
 import numpy as np
 
-from eyechart.harness.analysis.effective_length import effective_length
+from eyechart.harness.analysis.length.effective_length import effective_length
 from tests.benchmarks.simulation.draws import (
     A_LINE,
     CORRELATION,

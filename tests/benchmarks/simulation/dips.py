@@ -10,10 +10,10 @@ from itertools import product
 
 import numpy as np
 
-from eyechart.harness.analysis.curve import Curve, Floats
-from eyechart.harness.analysis.effective_length import effective_length, has_single_threshold
-from eyechart.harness.analysis.fit import fit
-from eyechart.harness.analysis.one_threshold import LEVEL
+from eyechart.harness.analysis.length.curve import Curve, Floats
+from eyechart.harness.analysis.length.effective_length import effective_length, has_single_threshold
+from eyechart.harness.analysis.length.fit import fit
+from eyechart.harness.analysis.length.one_threshold import LEVEL
 from eyechart.harness.settings.judging import THRESHOLD
 from tests.benchmarks.simulation.coverage import COVERED, FALSELY_SAID, SAID
 from tests.benchmarks.simulation.draws import (

@@ -10,9 +10,9 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import ndtri
 
-from eyechart.harness.analysis.curve import Curve, Floats
-from eyechart.harness.analysis.effective_length import EffectiveLength
-from eyechart.harness.analysis.interval import Bound, Span
+from eyechart.harness.analysis.length.curve import Curve, Floats
+from eyechart.harness.analysis.length.effective_length import EffectiveLength
+from eyechart.harness.analysis.length.interval import Bound, Span
 from eyechart.harness.settings.judging import THRESHOLD
 from eyechart.harness.spec import line_start, lines_of
 from tests.benchmarks.simulation.shapes import LONGEST, SHAPES, WEIBULL, Shape, Truth

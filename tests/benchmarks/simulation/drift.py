@@ -8,8 +8,8 @@ from itertools import product
 
 import numpy as np
 
-from eyechart.harness.analysis.curve import Floats
-from eyechart.harness.analysis.drift import drift_of
+from eyechart.harness.analysis.length.curve import Floats
+from eyechart.harness.analysis.samples.drift import drift_of
 from tests.benchmarks.simulation.draws import (
     CORRELATION,
     Setting,

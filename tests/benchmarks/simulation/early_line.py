@@ -9,8 +9,8 @@ from itertools import product
 import numpy as np
 import numpy.typing as npt
 
-from eyechart.harness.analysis.curve import Curve, Floats
-from eyechart.harness.analysis.fit import Fit, fit
+from eyechart.harness.analysis.length.curve import Curve, Floats
+from eyechart.harness.analysis.length.fit import Fit, fit
 from eyechart.harness.settings.judging import THRESHOLD
 from eyechart.harness.spec import Line, line_start
 from tests.benchmarks.simulation.draws import CORRELATION, Setting, answers, holds, rows_field

@@ -10,10 +10,10 @@ from itertools import product
 
 import numpy as np
 
-from eyechart.harness.analysis.comparison import Comparison, ConditionComparison
-from eyechart.harness.analysis.curve import RESAMPLES, Curve, areas_under
-from eyechart.harness.analysis.paired import compare_pairs, holm
-from eyechart.harness.analysis.tokens_of_row import PairTokens
+from eyechart.harness.analysis.comparison.comparison import Comparison, ConditionComparison
+from eyechart.harness.analysis.comparison.paired_curves import compare_pairs, holm
+from eyechart.harness.analysis.length.curve import RESAMPLES, Curve, areas_under
+from eyechart.harness.analysis.length.tokens_of_row import PairTokens
 from eyechart.harness.settings.judging import THRESHOLD
 from eyechart.harness.spec import Condition
 from tests.benchmarks.simulation.draws import (

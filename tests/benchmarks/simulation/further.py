@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import product
 
-from eyechart.harness.analysis.curve import SIGNIFICANT
-from eyechart.harness.analysis.paired import label_test
+from eyechart.harness.analysis.comparison.paired_curves import label_test
+from eyechart.harness.analysis.length.curve import SIGNIFICANT
 from eyechart.harness.settings.judging import THRESHOLD
 from tests.benchmarks.simulation.draws import CORRELATION, Setting, simulate_pair
 from tests.benchmarks.simulation.table import SETTING, Column, Row, Simulation, Spread

@@ -8,8 +8,8 @@ from itertools import product
 
 import numpy as np
 
-from eyechart.harness.analysis.fit import fit
-from eyechart.harness.analysis.furthest import furthest
+from eyechart.harness.analysis.length.fit import fit
+from eyechart.harness.analysis.ranking.furthest import furthest
 from eyechart.harness.settings.judging import THRESHOLD
 from tests.benchmarks.simulation.at_length import calibration
 from tests.benchmarks.simulation.draws import (

@@ -7,13 +7,13 @@ from dataclasses import dataclass, replace
 from functools import partial
 from itertools import product
 
-from eyechart.harness.analysis.comparison import Comparison
-from eyechart.harness.analysis.curve import Curve
-from eyechart.harness.analysis.next_pairs import (
+from eyechart.harness.analysis.adaptive.next_pairs import (
     WAVES,
     is_decided,
     is_surely_worse,
 )
+from eyechart.harness.analysis.comparison.comparison import Comparison
+from eyechart.harness.analysis.length.curve import Curve
 from eyechart.harness.settings.judging import MARGIN
 from tests.benchmarks.simulation.asked import EQUAL, FACTORS, with_rows
 from tests.benchmarks.simulation.draws import CORRELATION, LINES

@@ -9,9 +9,9 @@ from itertools import product
 
 import numpy as np
 
-from eyechart.harness.analysis.curve import Floats
-from eyechart.harness.analysis.limit import MIXED
-from eyechart.harness.analysis.limits import Scored, scored_length
+from eyechart.harness.analysis.length.curve import Floats
+from eyechart.harness.analysis.length.limit import MIXED
+from eyechart.harness.analysis.length.limits import Scored, scored_length
 from eyechart.harness.score.outcomes import Cause, Outcome
 from eyechart.harness.score.readings import Recount
 from eyechart.harness.settings.judging import THRESHOLD

@@ -11,9 +11,9 @@ from itertools import product
 import numpy as np
 import numpy.typing as npt
 
-from eyechart.harness.analysis.curve import Curve
-from eyechart.harness.analysis.effective_length import crossing
-from eyechart.harness.analysis.fit import fit
+from eyechart.harness.analysis.length.curve import Curve
+from eyechart.harness.analysis.length.effective_length import crossing
+from eyechart.harness.analysis.length.fit import fit
 from eyechart.harness.settings.judging import THRESHOLD
 from eyechart.harness.spec import Line, fifth_around, line_start, lines_of
 from tests.benchmarks.simulation.coverage import COVERED, SAMPLES

@@ -10,14 +10,14 @@ from itertools import combinations, product
 
 import numpy as np
 
-from eyechart.harness.analysis.adaptive import around_crossing
-from eyechart.harness.analysis.curve import Curve
-from eyechart.harness.analysis.family import rank_range
-from eyechart.harness.analysis.further import Side, fitted_side, joined
-from eyechart.harness.analysis.next_pairs import SURE, WAVES, is_decided, next_wave
-from eyechart.harness.analysis.next_ranked import BEST, RANKS, pairs_of
-from eyechart.harness.analysis.paired import paired
-from eyechart.harness.analysis.standing import LengthTest, Pair, tests_between
+from eyechart.harness.analysis.adaptive.adaptive import around_crossing
+from eyechart.harness.analysis.adaptive.next_pairs import SURE, WAVES, is_decided, next_wave
+from eyechart.harness.analysis.adaptive.next_ranked import BEST, RANKS, pairs_of
+from eyechart.harness.analysis.comparison.family import rank_range
+from eyechart.harness.analysis.comparison.length_difference import Side, fitted_side, joined
+from eyechart.harness.analysis.comparison.paired_curves import paired
+from eyechart.harness.analysis.length.curve import Curve
+from eyechart.harness.analysis.ranking.standing import LengthTest, Pair, tests_between
 from eyechart.harness.plan.selection import MOST_SAMPLES
 from eyechart.harness.settings.judging import MARGIN, THRESHOLD
 from tests.benchmarks.simulation.asked import EQUAL, with_rows

@@ -13,9 +13,9 @@ from itertools import product
 import numpy as np
 from scipy.special import ndtr, ndtri
 
-from eyechart.harness.analysis.curve import Curve, Floats
-from eyechart.harness.analysis.draws import ScoredRows, accuracy_interval, split_of
-from eyechart.harness.analysis.effective_length import effective_length
+from eyechart.harness.analysis.length.curve import Curve, Floats
+from eyechart.harness.analysis.length.effective_length import effective_length
+from eyechart.harness.analysis.samples.draws import ScoredRows, accuracy_interval, split_of
 from tests.benchmarks.simulation.draws import (
     CORRELATION,
     LINES,

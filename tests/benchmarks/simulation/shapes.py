@@ -12,7 +12,7 @@ import numpy as np
 from scipy.optimize import brentq
 from scipy.special import expit
 
-from eyechart.harness.analysis.curve import Floats
+from eyechart.harness.analysis.length.curve import Floats
 from eyechart.harness.settings.judging import THRESHOLD
 
 LONGEST = 500

@@ -12,8 +12,8 @@ from itertools import product
 
 import numpy as np
 
-from eyechart.harness.analysis.curve import SIGNIFICANT, Curve, Floats
-from eyechart.harness.analysis.paired import label_test
+from eyechart.harness.analysis.comparison.paired_curves import label_test
+from eyechart.harness.analysis.length.curve import SIGNIFICANT, Curve, Floats
 from eyechart.harness.settings.judging import THRESHOLD
 from tests.benchmarks.simulation.draws import (
     CORRELATION,

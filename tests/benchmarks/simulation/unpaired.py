@@ -8,9 +8,9 @@ from itertools import product
 
 import numpy as np
 
-from eyechart.harness.analysis.curve import SIGNIFICANT, Curve
-from eyechart.harness.analysis.further import fitted_side, sides_difference
-from eyechart.harness.analysis.paired import compare_unpaired, holm
+from eyechart.harness.analysis.comparison.length_difference import fitted_side, sides_difference
+from eyechart.harness.analysis.comparison.paired_curves import compare_unpaired, holm
+from eyechart.harness.analysis.length.curve import SIGNIFICANT, Curve
 from eyechart.harness.settings.judging import THRESHOLD
 from eyechart.harness.spec import Line, line_start
 from tests.benchmarks.simulation.draws import CORRELATION, Setting, answers, rows_field

@@ -17,10 +17,10 @@ from functools import cached_property
 from pathlib import PurePosixPath
 from typing import Any, Literal, TypeAlias
 
-from eyechart.harness.analysis.curve import RESAMPLES
-from eyechart.harness.analysis.effective_length import EffectiveLength
-from eyechart.harness.analysis.interval import Bound, span_text
-from eyechart.harness.analysis.judged_run import JudgedCondition
+from eyechart.harness.analysis.length.curve import RESAMPLES
+from eyechart.harness.analysis.length.effective_length import EffectiveLength
+from eyechart.harness.analysis.length.interval import Bound, span_text
+from eyechart.harness.analysis.samples.judged_run import JudgedCondition
 from eyechart.harness.journal.manifest import Manifest
 from eyechart.harness.journal.software import software
 from eyechart.harness.satellites.export.model_identity import (

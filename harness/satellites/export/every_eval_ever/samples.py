@@ -12,7 +12,7 @@ import hashlib
 import json
 from collections.abc import Iterable, Iterator
 
-from eyechart.harness.analysis.details import Detail
+from eyechart.harness.analysis.samples.details import Detail
 from eyechart.harness.journal.record import Record
 from eyechart.harness.satellites.export.every_eval_ever.aggregate import (
     SCHEMA_VERSION,

@@ -173,8 +173,8 @@ def effective_length() -> Metric:
     """
 
     def compute(scores: list[SampleScore]) -> Value:
-        from eyechart.harness.analysis.curve import curve  # noqa: PLC0415  NumPy is slow to load
-        from eyechart.harness.analysis.effective_length import effective_length as estimated  # noqa: PLC0415
+        from eyechart.harness.analysis.length.curve import curve  # noqa: PLC0415  NumPy is slow to load
+        from eyechart.harness.analysis.length.effective_length import effective_length as estimated  # noqa: PLC0415
 
         replies = [score for score in scores if score.score.value != "error"]
         names = _row_names(_cell(score)[:2] for score in replies)

@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pandas as pd
 
-from eyechart.harness.analysis.judged_run import JudgedRun
+from eyechart.harness.analysis.samples.judged_run import JudgedRun
 from eyechart.harness.errors import UsageError
 from eyechart.harness.journal.record import Warn
-from eyechart.harness.report import charts
-from eyechart.harness.report.looks import Look
-from eyechart.harness.report.panels import (
+from eyechart.harness.report.charts import charts
+from eyechart.harness.report.charts.looks import Look
+from eyechart.harness.report.charts.panels import (
     DrawMore,
     Figure,
     Panel,
@@ -25,7 +25,7 @@ from eyechart.harness.report.panels import (
     told_apart,
     units_of,
 )
-from eyechart.harness.report.section import Section, Series, key_of
+from eyechart.harness.report.page.section import Section, Series, key_of
 from eyechart_lab.probe.folder import is_probe, read_manifest
 from eyechart_lab.probe.shown import (
     SHOWN,

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from eyechart.harness.cli.documents import print_document, rows_of
-from eyechart.harness.cli.layout import Column, show_blocks, show_title
 from eyechart.harness.cli.progress import counting_bar
+from eyechart.harness.cli.tables.layout import Column, show_blocks, show_title
 from eyechart.harness.cli.terminal import (
     echo,
     one_line,

@@ -11,8 +11,8 @@ import numpy as np
 import pandas as pd
 
 from eyechart.harness.cli.documents import print_document
-from eyechart.harness.cli.layout import Column, show_blocks, show_title, table
 from eyechart.harness.cli.outputs import check_drawing, check_output
+from eyechart.harness.cli.tables.layout import Column, show_blocks, show_title, table
 from eyechart.harness.cli.terminal import echo, show
 from eyechart.harness.errors import COMPLETE, UsageError
 from eyechart.harness.journal.files import replace_file

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 import typer
 
-from eyechart.harness.cli.options import (
+from eyechart.harness.cli.parsing.options import (
     PLANNED,
     JsonOption,
     TrustOption,
@@ -22,7 +22,7 @@ from eyechart.harness.cli.options import (
     warner_for_default_axes,
     whole,
 )
-from eyechart.harness.cli.settings import AskingVerb, Verb
+from eyechart.harness.cli.parsing.settings import AskingVerb, Verb
 from eyechart.harness.cli.terminal import warn
 
 ROPE_EXAMPLES = examples(

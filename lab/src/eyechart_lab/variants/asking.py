@@ -11,8 +11,13 @@ from typing import Any
 import numpy as np
 
 from eyechart import Run, run
-from eyechart.harness.analysis.judged_run import JudgedCondition, JudgedRun, part_of, read_run
-from eyechart.harness.analysis.results import has_results, write_results
+from eyechart.harness.analysis.samples.judged_run import (
+    JudgedCondition,
+    JudgedRun,
+    part_of,
+    read_run,
+)
+from eyechart.harness.analysis.tables.results import has_results, write_results
 from eyechart.harness.errors import JournalError
 from eyechart.harness.face.run_options import models_of
 from eyechart.harness.journal.manifest import MANIFEST

@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Literal, TypeAlias
 
-from eyechart.harness.analysis.curve import SIGNIFICANT
-from eyechart.harness.analysis.interval import Bound, Sign, Span, span_text
-from eyechart.harness.analysis.paired import holm
+from eyechart.harness.analysis.comparison.paired_curves import holm
+from eyechart.harness.analysis.length.curve import SIGNIFICANT
+from eyechart.harness.analysis.length.interval import Bound, Sign, Span, span_text
 from eyechart.harness.settings.judging import THRESHOLD
 from eyechart_lab.variants.asking import LabCell
 from eyechart_lab.variants.order import TRAINED

@@ -7,7 +7,7 @@ from dataclasses import asdict, astuple, dataclass
 from typing import TYPE_CHECKING, Any
 
 from eyechart.harness.cli.documents import print_document
-from eyechart.harness.cli.layout import Column, table
+from eyechart.harness.cli.tables.layout import Column, table
 from eyechart.harness.cli.terminal import echo, show, tell
 from eyechart.harness.spec.duration import duration
 from eyechart_lab.variants.asking import unanswered

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 import typer
 
-from eyechart.harness.cli.options import (
+from eyechart.harness.cli.parsing.options import (
     JsonOption,
     TrustOption,
     examples,
@@ -18,7 +18,7 @@ from eyechart.harness.cli.options import (
     takes,
     whole,
 )
-from eyechart.harness.cli.settings import Verb
+from eyechart.harness.cli.parsing.settings import Verb
 from eyechart.harness.errors import UsageError
 from eyechart.providers.close_match import closest
 

@@ -1,0 +1,114 @@
+"""Whether two runs may be compared, and their names in a comparison."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from eyechart.harness.analysis.samples.judged_run import JudgedCondition, JudgedRun
+from eyechart.harness.analysis.samples.sample_set import in_both
+from eyechart.harness.analysis.samples.shortening import shortened
+from eyechart.harness.errors import CompareError
+from eyechart.providers.naming import named
+
+_MOST_OF_A_SETTING = 60
+"""Characters of a setting's value in a sentence."""
+
+
+def check_same_prompts(first: JudgedCondition, second: JudgedCondition) -> None:
+    """Raises `CompareError` where a sample of both was asked with another prompt."""
+    left, right = first.asked, second.asked
+    places, others = in_both(left, right)
+    differ = np.flatnonzero(left.prompts[places] != right.prompts[others])
+    if len(differ):
+        place = places[differ[0]]
+        index = int(left.keys[place, -1])
+        where = (
+            f"the prompts of {len(differ):,} sample{'s' * (len(differ) > 1)} differ, the first at "
+            f"length {int(left.true_lengths[place])}, index {index}"
+        )
+        if first.run.manifest.recorded is not None or second.run.manifest.recorded is not None:
+            raise CompareError(
+                f"{where}: recorded replies are compared only if both models were asked the same "
+                "prompts"
+            )
+        raise CompareError(
+            f"{where}: the task's generator or items changed and its version did not; run both "
+            "with the same generator and items"
+        )
+
+
+def have_other_rows(first: JudgedCondition, second: JudgedCondition) -> bool:
+    """Whether the samples of two runs are no pairs, because recorded replies of at least one run
+    answer other rows: the runs share no sample, or a shared one has another prompt or, under two
+    conditions, another length.
+
+    Two asked runs always have the same rows, or can be asked the same ones.
+    """
+    runs = first.run, second.run
+    if all(run.manifest.recorded is None for run in runs):
+        return False
+    if first.condition == second.condition:
+        left, right = first.asked.prompt_of, second.asked.prompt_of
+        shared = left.keys() & right.keys()
+        return not shared or any(left[key] != right[key] for key in shared)
+    places, others = in_both(first.asked, second.asked)
+    lengths = first.asked.true_lengths[places], second.asked.true_lengths[others]
+    return not len(places) or bool((lengths[0] != lengths[1]).any())
+
+
+def same_targets(first: JudgedCondition, second: JudgedCondition) -> bool:
+    """Whether each shared sample has the same target in both runs."""
+    places, others = in_both(first.asked, second.asked)
+    return bool((first.asked.targets[places] == second.asked.targets[others]).all())
+
+
+def check_same_task(first: JudgedRun, second: JudgedRun) -> None:
+    left, right = first.manifest, second.manifest
+    problem = f"{first.folder} and {second.folder} cannot be compared"
+    if first.real_folder == second.real_folder:
+        raise CompareError(
+            f"{first.folder} is both runs; {named('axes', 'AXIS=VALUE,VALUE')} compares conditions "
+            "of one"
+        )
+    if left.task != right.task:
+        raise CompareError(f"{problem}: one is a run of {left.task}, the other of {right.task}")
+    if left.task_version != right.task_version:
+        raise CompareError(
+            f"{problem}: one used version {left.task_version} of {left.task}, the other of "
+            f"{right.task_version}; run both with the same version"
+        )
+    if left.task_digest != right.task_digest:
+        raise CompareError(
+            f"{problem}: the file of {left.task} changed between them and its version did not; "
+            "run both with the same file"
+        )
+    seeds = left.settings.get("seed"), right.settings.get("seed")
+    asked = left.recorded is None and right.recorded is None
+    if asked and seeds[0] != seeds[1]:
+        raise CompareError(f"{problem}: their rows differ (seed {seeds[0]} and seed {seeds[1]})")
+
+
+def names_of(runs: Sequence[JudgedRun]) -> list[str]:
+    """A name for each run: its model, with settings that differ; of equal names the folder."""
+    manifests = [run.manifest for run in runs]
+    names = []
+    for manifest in manifests:
+        same = [other.settings for other in manifests if other.model == manifest.model]
+        differ = [
+            setting_text(key, manifest.settings.get(key))
+            for key in dict.fromkeys(key for settings in same for key in settings)
+            if any(settings.get(key) != manifest.settings.get(key) for settings in same)
+        ]
+        names.append(f"{manifest.model} ({', '.join(differ)})" if differ else manifest.model)
+    return [
+        str(run.folder) if names.count(name) > 1 else name
+        for name, run in zip(names, runs, strict=True)
+    ]
+
+
+def setting_text(name: str, value: object) -> str:
+    """A setting as the command line has it, long texts shortened: `max_tokens=auto`."""
+    unset = {"max_tokens": "auto", "read": "reply"}.get(name, "none")
+    return f"{name}={unset if value is None else shortened(str(value), _MOST_OF_A_SETTING)}"

@@ -1,0 +1,331 @@
+"""What a comparison found, in sentences to quote; and lists of pairs that were asked."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Literal, TypeAlias
+
+from eyechart.harness.analysis.comparison.comparison import Comparison
+from eyechart.harness.analysis.comparison.comparison_cells import number_text
+from eyechart.harness.analysis.comparison.length_difference import LengthDifference
+from eyechart.harness.analysis.comparison.paired_curves import PairedArea
+from eyechart.harness.analysis.comparison.power import FROM, smallest_fall
+from eyechart.harness.analysis.comparison.signed_text import signed_end, with_ends
+from eyechart.harness.analysis.findings.not_known import alike, facts, under
+from eyechart.harness.analysis.length.effective_length import limited_by
+from eyechart.harness.settings.judging import MARGIN
+from eyechart.harness.spec import varied_label
+from eyechart.providers.naming import named
+
+Verdict: TypeAlias = Literal["limited", "further", "area", "equivalent", "lines", "open"]
+_LARGER = "has the larger area"
+_AT_LINES = "at single lengths"
+_LEAST_P = 0.001
+
+
+def verdict_on(comparison: Comparison, margin: float | None) -> Verdict:
+    """The first of these that holds; `None` as `margin` leaves out whether both are equivalent.
+
+    `limited`: something else than sight limits a length. `further`, `area`, `lines`: the two differ
+    in effective length, in their areas, at single lengths. `open`: nothing is shown.
+    """
+    if comparison.length.is_limited:
+        return "limited"
+    if comparison.length.further:
+        return "further"
+    if comparison.area is not None and comparison.area.larger:
+        return "area"
+    if margin is not None and comparison.change(margin) == "equivalent":
+        return "equivalent"
+    return "lines" if comparison.significant else "open"
+
+
+def ahead_behind(comparison: Comparison) -> tuple[str, str]:
+    """The two names: first who sees further, or else who has the larger area."""
+    names = comparison.first, comparison.second
+    return names[::-1] if _is_behind(comparison) else names
+
+
+def _is_behind(comparison: Comparison) -> bool:
+    """Whether the second sees further, or else has the larger area."""
+    larger = 0 if comparison.area is None else comparison.area.larger
+    return (comparison.length.further or larger) < 0
+
+
+def verdict_text(comparison: Comparison, margin: float | None = MARGIN) -> str:
+    """The verdict in one sentence: who sees further, that the two differ, that they are equivalent,
+    or that this is open; then the numbers that it follows from. `None` as `margin` leaves out
+    whether they are equivalent.
+
+    An area alone is no reason to say that a model sees further: a model whose accuracy is 80 % at
+    all lengths may have a larger area than one that is perfect to 70 symbols.
+
+    All numbers have the order of the names: who sees further or has the larger area comes first.
+    """
+    verdict = verdict_on(comparison, margin)
+    if verdict in ("further", "area") and _is_behind(comparison):
+        comparison = comparison.swapped
+    first, second = comparison.first, comparison.second
+    length, area = comparison.length, comparison.area
+    is_equivalent = margin is not None and comparison.change(margin) == "equivalent"
+    within = "" if margin is None else _within(comparison, margin)
+    no_further = _no_further(
+        length, _unlimited(comparison), is_equivalent=is_equivalent, is_open=verdict == "open"
+    )
+    areas = "" if area is None else area_text(area)
+    of_model = "" if comparison.model is None else f" for {comparison.model}"
+    where = comparison.task
+    if (count := len(comparison.conditions)) > 1:
+        where += f" (mean of {count} conditions)"
+    if verdict == "limited":
+        said = [
+            f"{first} and {second} cannot be compared on {where}: {_limits(comparison)}",
+            "failures of another kind than sight are no difference of the models",
+        ]
+    elif verdict == "further":
+        seen = _lengths(length, count, comparison.unit)
+        verb = f"{first} sees further than {second}"
+        if comparison.model is not None:
+            verb = f"{comparison.model} sees further with {first} than with {second}"
+        said = [f"{verb} on {where}: {seen}", areas, _despite(is_equivalent, within)]
+    elif verdict == "area":
+        differ = f"{first} and {second} differ{of_model} on {where}"
+        said = [f"{differ}, and {first} {_LARGER}: {areas}", no_further]
+        said.append(_despite(is_equivalent, within))
+    elif verdict == "equivalent":
+        said = [
+            f"{first} and {second} are equivalent{of_model} on {where}: {within}",
+            no_further,
+            areas,
+        ]
+    elif verdict == "lines":
+        said = [f"{first} and {second} differ{of_model} on {where} {_AT_LINES}", no_further]
+        said += [areas, within]
+    else:
+        differ = f"It is open whether {first} and {second} differ"
+        said = [f"{differ}{of_model} on {where}: {no_further}", areas, within]
+    if comparison.significant or not comparison.lines or verdict not in ("further", "area"):
+        said.append(_of_lines(comparison))
+    said.append(_each_way(comparison))
+    return f"{'; '.join(filter(None, said))}."
+
+
+def _within(comparison: Comparison, margin: float) -> str:
+    """How the difference of the areas lies to the margin, or why that is not tested."""
+    if not comparison.is_paired:
+        return (
+            "areas are compared on the same rows only, so whether the two are equivalent is not "
+            "tested"
+        )
+    if comparison.area is None:
+        return (
+            "adaptive samples have no area, so whether the two are equivalent is not tested; full "
+            "runs of both can show it"
+        )
+    if comparison.is_at_floor(margin):
+        return (
+            f"the areas of both are at most {100 * margin:g} points above guessing, so none can "
+            "fall by more than the margin: ask shorter rows or an easier task, or give a smaller "
+            f"{named('margin')}"
+        )
+    low, high = (signed_end(100 * end, 1) for end in comparison.area.equivalence_ci)
+    return (
+        f"their areas differ by {low} to {high} points ({comparison.first} minus "
+        f"{comparison.second}, 90 % interval), and the margin is {100 * margin:g} points"
+    )
+
+
+def _despite(is_equivalent: bool, within: str) -> str:  # noqa: FBT001  of one sentence
+    """That a difference that was found counts as none; empty if it does not."""
+    return f"it counts as none, because {within}" if is_equivalent else ""
+
+
+def _each_way(comparison: Comparison) -> str:
+    """That each side is better somewhere; empty if it is not so."""
+    is_worse = {line.difference > 0 for line in comparison.significant}
+    is_worse |= {comparison.length.further > 0} if comparison.length.further else set()
+    return "each is better somewhere, which counts as worse" if len(is_worse) > 1 else ""
+
+
+def _limits(comparison: Comparison) -> str:
+    """Which side something else than sight limits, and where; empty if it limits none."""
+    conditions = [compared.condition for compared in comparison.conditions]
+    texts = []
+    for place, name in enumerate((comparison.first, comparison.second)):
+        limits = {
+            varied_label(compared.condition, conditions): limit
+            for compared in comparison.conditions
+            if not (limit := compared.length.limits[place]).is_ranked
+        }
+        for group in alike(limits):
+            by = limited_by(next(iter(group.values())).by)
+            where = under(list(group), len(conditions))
+            texts.append(f"{name} is {by}{where} ({facts(group.values())})")
+    return "; ".join(texts)
+
+
+def area_text(area: PairedArea) -> str:
+    difference, low, high = with_ends(area.difference, area.difference_ci, 2)
+    return (
+        f"area {area.first:.2f} against {area.second:.2f}, difference "
+        f"{difference} (95 % interval {low} to {high}, p {p_text(area.p)})"
+    )
+
+
+def factor_text(length: LengthDifference) -> str:
+    """The factor between two effective lengths with its interval, as far as they are limited."""
+    middle, low, high = (None if one is None else number_text(one) for one in length.factors)
+    if low is None and high is None:
+        return "a factor that the answers limit in neither direction"
+    interval = (
+        f"95 % interval {low} to {high}"
+        if low is not None and high is not None
+        else f"95 %: at least {low}"
+        if low is not None
+        else f"95 %: at most {high}"
+    )
+    if middle is None:
+        limit = "upper" if low is not None else "lower"
+        return f"a factor without {limit} limit ({interval})"
+    return f"a factor of {middle} ({interval})"
+
+
+def _unlimited(comparison: Comparison) -> str:
+    """Where and why the factor between the effective lengths has no limit; empty if it has one."""
+    if math.isfinite(comparison.length.low) or math.isfinite(comparison.length.high):
+        return ""
+    conditions = comparison.conditions
+    of_both = {
+        tuple(side and side.sign for side in (compared.length.first, compared.length.second))
+        for compared in conditions
+    }
+    if of_both == {(">", ">")}:
+        return "both effective lengths lie beyond the longest line"
+    if of_both == {("<", "<")}:
+        return "both effective lengths lie below the shortest line"
+    outside = [
+        compared
+        for compared in conditions
+        if not (math.isfinite(compared.length.low) and math.isfinite(compared.length.high))
+    ]
+    where = f" under {len(outside)} of {len(conditions)} conditions" * (len(conditions) > 1)
+    return f"effective lengths tell nothing, as they may lie beyond the tested lines{where}"
+
+
+def _lengths(length: LengthDifference, conditions: int, unit: str) -> str:
+    """Both effective lengths and the factor; the factor alone over several conditions."""
+    if conditions > 1:
+        return factor_text(length)
+    if length.first is None or length.second is None:
+        return factor_text(length)
+    first, second = length.first.counted(unit), length.second.words
+    return f"to {first} against {second}, {factor_text(length)}"
+
+
+def _no_further(
+    length: LengthDifference, unlimited: str, *, is_equivalent: bool, is_open: bool
+) -> str:
+    """Why the sentence does not say that one side sees further. Where the areas are shown to be
+    equivalent, the factor may still be wide: a length is a point of a curve, an area all of it.
+    """
+    if not length.one_threshold:
+        return "no effective lengths to compare, since at least one side has no single threshold"
+    if unlimited:
+        return unlimited
+    text = "effective lengths alone do not show it, with"
+    if is_equivalent:
+        text = "effective lengths are known less exactly, with"
+    elif is_open:
+        text = "no difference in effective length was found,"
+    text += f" {factor_text(length)}"
+    if math.isfinite(length.detectable):
+        text += f", where {length.detectable:.1f} would have been found with a power of 80 %"
+    return text
+
+
+def _of_lines(comparison: Comparison) -> str:
+    """The lines whose accuracies differ, or the differences that they could have shown."""
+    tests = comparison.lines
+    test = "McNemar" if comparison.is_paired else "Fisher"
+    significant = sorted({line.length for line in comparison.significant})
+    if significant:
+        least = min(p for _, p in tests)
+        lengths = ", ".join(map(str, significant))
+        return (
+            f"accuracy differs at length{'s' * (len(significant) > 1)} {lengths} "
+            f"(p {_from(least)}, exact {test} with Holm's correction for {_tests(comparison)})"
+        )
+    if not tests:
+        return "no line is in both"
+    if not comparison.is_paired:
+        return (
+            f"no single line shows a difference (exact {test} with Holm's correction for "
+            f"{_tests(comparison)})"
+        )
+    least, most = (find(line.n for line, _ in tests) for find in (min, max))
+    fall = smallest_fall(most, len(tests) + comparison.other_tests)
+    shown = (
+        f"no fall from {100 * FROM:.0f} %"
+        if fall is None
+        else f"a fall from {100 * FROM:.0f} % to {100 * (FROM - fall):.0f} %"
+    )
+    pairs = (
+        f"{most} pair{'s' * (most != 1)}"
+        if least == most
+        else f"the {most} pairs of the largest line"
+    )
+    return (
+        "no single line shows a difference (exact McNemar with Holm's correction: "
+        f"{pairs} and {_tests(comparison)} can show {shown})"
+    )
+
+
+def _tests(comparison: Comparison) -> str:
+    """For how many tests the p-values of lines are corrected."""
+    count = len(comparison.lines) + comparison.other_tests
+    return (
+        f"{count:,} test{'s' * (count > 1)}{' of all compared runs' * (comparison.other_tests > 0)}"
+    )
+
+
+def _from(p: float) -> str:
+    return p_text(p) if p < _LEAST_P else f"from {p:.3f}"
+
+
+def p_text(p: float) -> str:
+    """`0.012`, `< 0.001`."""
+    return f"< {_LEAST_P:g}" if p < _LEAST_P else f"{p:.3f}"
+
+
+def decisions(comparisons: Sequence[Comparison], margin: float) -> str:
+    """Which of the pairs are decided, by the lengths that ranks follow from, which are equivalent,
+    and in which it is open who sees further, with what is shown of them:
+    `decided: a sees further than b; equivalent: b and c; open: c and d (d has the larger area)`.
+    """
+    said: dict[str, list[str]] = {"decided": [], "equivalent": [], "open": []}
+    decided, equivalent, undecided = said.values()
+    for one in comparisons:
+        both, shown = f"{one.first} and {one.second}", _shown(one, margin)
+        if verdict_on(one, margin) == "further":
+            decided.append("{} sees further than {}".format(*ahead_behind(one)))
+        elif one.change(margin) == "equivalent":
+            equivalent.append(f"{both}{shown}")
+        elif len(comparisons) == 1:
+            undecided.append(f"which of {both} sees further{shown}")
+        else:
+            undecided.append(f"{both}{shown}")
+    return "; ".join(f"{name}: {', '.join(texts)}" for name, texts in said.items() if texts)
+
+
+def _shown(comparison: Comparison, margin: float) -> str:
+    """What is known, in brackets, where nobody is shown to see further; may be empty."""
+    verdict = verdict_on(comparison, margin)
+    if verdict == "limited":
+        return " (they cannot be compared)"
+    if verdict == "area":
+        counts = ", which counts as none" if comparison.change(margin) == "equivalent" else ""
+        return f" ({ahead_behind(comparison)[0]} {_LARGER}{counts})"
+    if verdict == "lines":
+        return f" (they differ {_AT_LINES})"
+    return " (no area can fall by more than the margin)" if comparison.is_at_floor(margin) else ""

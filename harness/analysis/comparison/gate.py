@@ -1,0 +1,97 @@
+"""What became of the second side of a comparison, for a command that says so by its exit code:
+`bench gate`, whose first side is saved, and `bench compare --fail-if`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+from eyechart.harness.analysis.comparison.comparison import Comparison
+from eyechart.harness.analysis.comparison.length_difference import mean_difference
+from eyechart.harness.analysis.comparison.paired_curves import paired
+from eyechart.harness.errors import COMPLETE, UNDECIDED, WORSE
+from eyechart.harness.settings.judging import FAILING
+
+BASELINE = "the baseline"
+"""The name of a saved side in sentences."""
+UNJUDGED = NOT_WHOLE, NOT_COMPARABLE = "incomplete", "not comparable"
+"""Verdicts besides those of a comparison, which never pass: the second side lacks samples of the
+first; something else than sight limits a length, or neither area can fall by more than the margin.
+"""
+_MOST_WITHOUT = 0.05
+"""Share of the first side's samples that may lack a partner."""
+
+
+@dataclass(frozen=True)
+class Gated:
+    """A comparison, judged as a gate does."""
+
+    comparison: Comparison
+    margin: float
+    without: int
+    """Scored samples of the first run without a scored partner in the second."""
+    samples: int
+    """Scored samples of the first run."""
+    is_decided: bool = False
+    """Whether the runs were asked until the comparison was decided, and no further."""
+
+    @cached_property
+    def by_sight(self) -> Comparison | None:
+        """The comparison of the conditions that sight alone limits; `None` without any."""
+        kept = tuple(one for one in self.comparison.conditions if not one.length.is_limited)
+        if len(kept) == len(self.comparison.conditions):
+            return self.comparison
+        if not kept:
+            return None
+        length = mean_difference([one.length for one in kept])
+        return replace(self.comparison, conditions=kept, length=length)
+
+    @cached_property
+    def verdict(self) -> str:
+        """What became of the second side. One that has a part of the first side's samples, or whose
+        length something else than sight limits, may be worse, and is nothing else. Beside a side
+        whose answers are nearly all wrong nothing can be worse.
+        """
+        by_sight = self.by_sight
+        found = "undecided" if by_sight is None else by_sight.change(self.margin)
+        if found == "worse":
+            return found
+        if self.without > _MOST_WITHOUT * self.samples and not self.is_decided:
+            return NOT_WHOLE
+        is_comparable = by_sight is self.comparison and not by_sight.is_at_floor(self.margin)
+        return found if is_comparable else NOT_COMPARABLE
+
+    def fails(self, fail_if: str) -> bool:
+        """Whether a command with this `--fail-if` fails."""
+        return self.verdict in (*FAILING[fail_if], *UNJUDGED)
+
+
+def gated(comparison: Comparison, margin: float, *, is_decided: bool = False) -> Gated:
+    """Counts what the second run lacks of the first, except where a side chose its own samples, or
+    the rows are others.
+    """
+    samples = without = 0
+    first, second = comparison.runs[0], comparison.runs[-1]
+    for condition, mine in first.conditions.items():
+        other = second.conditions.get(condition)
+        if mine.curve is None or mine.adaptive or (other and other.adaptive):
+            continue
+        pair = paired(mine.curve, other.curve) if other and other.curve else None
+        scored = int(mine.curve.scored.sum())
+        samples += scored
+        without += scored - (int(pair[0].scored.sum()) if pair else 0)
+    if not comparison.is_paired:
+        samples = without = 0
+    return Gated(comparison, margin, without, samples, is_decided)
+
+
+def exit_code(several: Collection[Gated], fail_if: str) -> int:
+    """`WORSE` if a verdict is worse or better, and `fail_if` names that; else `UNDECIDED` if one is
+    open, and `fail_if` names that, or a side cannot be judged.
+    """
+    failing = {one.verdict for one in several if one.fails(fail_if)}
+    if failing & {"worse", "better"}:
+        return WORSE
+    return UNDECIDED if failing else COMPLETE

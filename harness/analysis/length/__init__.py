@@ -1,0 +1,1 @@
+"""Lengths from verdicts: curves, effective lengths, and their intervals."""

@@ -1,0 +1,172 @@
+"""How often a model is right at a length that the user names, from the fitted curve."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from eyechart.harness.analysis.length.effective_length import EffectiveLength
+from eyechart.harness.analysis.length.interval import Sign
+from eyechart.harness.spec.unit import counted
+
+AT_COLUMNS = ("at", "accuracy", "ci_low", "ci_high", "p_reaches_threshold", "bound", "limited_by")
+_SURE = 0.99
+"""A probability that is not told from 1."""
+LIKELY = 0.95
+"""From this probability on a model is said to reach the threshold, or to miss it."""
+_HIGH, _OPEN, _LOW = VERDICTS = ("yes", "open", "no")
+"""Whether a model reaches the threshold at a length."""
+_MOST_NAMED = 8
+"""Models that a sentence names."""
+_DIGITS = 6
+"""Decimals of a probability: those behind them depend on the processor."""
+
+
+@dataclass(frozen=True, slots=True)
+class AtLength:
+    """The accuracy at one length under one condition."""
+
+    length: int
+    """Symbols, in the task's unit."""
+    accuracy: float | None
+    """Mean of the posterior: 0 to 1. `None` outside the lengths asked, beyond the length that the
+    lines certify where no falling curve fits, and where one line leaves the length open."""
+    accuracy_ci: tuple[float | None, float | None]
+    """The 95 % interval. Outside the lengths asked only one end is known: above them the accuracy
+    is at most the upper end at the longest one, below them at least the lower end at the shortest
+    one, since the curve falls. Both are `None` where no falling curve fits."""
+    reaches: float | None
+    """Probability that the accuracy is at least the threshold: 0 to 1; with `bound` a bound of it.
+    `None` also where something else than sight limits the effective length."""
+    limited_by: str = ""
+    """What limits it then."""
+    bound: Sign = "="
+    """`<` above the lengths asked: at most the values of the longest one; `>` below them."""
+
+    @property
+    def columns(self) -> dict[str, float | int | str | None]:
+        """Names and values, as in JSON."""
+        sign = "" if self.bound == "=" else self.bound
+        values = (
+            *(self.length, self.accuracy, *self.accuracy_ci, self.reaches),
+            *(sign, self.limited_by),
+        )
+        return dict(zip(AT_COLUMNS, values, strict=True))
+
+    @property
+    def text(self) -> str:
+        """`93 (81–98)`, in percent; `< 25` or `> 81` outside the lengths asked; or a dash."""
+        low, high = (None if end is None else f"{100 * end:.0f}" for end in self.accuracy_ci)
+        if self.accuracy is not None:
+            return f"{100 * self.accuracy:.0f} ({low}–{high})"
+        if high is not None and high != "100":
+            return f"< {high}"
+        return f"> {low}" if low is not None and low != "0" else "–"
+
+    @property
+    def reaches_text(self) -> str:
+        """`0.97`, `> 0.99`, `< 0.12`, or a dash."""
+        if self.reaches is None:
+            return "–"
+        text = probability_text(self.reaches)
+        if self.bound == "=":
+            return text
+        if text[0] in "<>":
+            return text if text[0] == self.bound else "–"
+        return f"{self.bound} {text}"
+
+    @property
+    def order(self) -> tuple[float, float]:
+        """Sort key, best first: how surely it reaches the threshold, then the accuracy."""
+        low, high = self.accuracy_ci
+        accuracy = next((one for one in (self.accuracy, high, low) if one is not None), -1.0)
+        return 1.0 if self.reaches is None else -self.reaches, -accuracy
+
+    @property
+    def verdict(self) -> str:
+        """`yes` or `no` with a probability of 0.95, `open` between; empty where it is unknown."""
+        if self.reaches is None:
+            return ""
+        if self.reaches >= LIKELY and self.bound != "<":
+            return _HIGH
+        if self.reaches <= 1 - LIKELY and self.bound != ">":
+            return _LOW
+        return _OPEN
+
+
+def probability_text(probability: float | None) -> str:
+    """`0.97`, `> 0.99`, `< 0.01`, or a dash where it is not known."""
+    if probability is None:
+        return "–"
+    if probability > _SURE:
+        return f"> {_SURE}"
+    return f"< {1 - _SURE:.2f}" if probability < 1 - _SURE else f"{probability:.2f}"
+
+
+def at_length(estimate: EffectiveLength, length: int) -> AtLength:
+    """The accuracy at a length, from the posterior that the effective length is taken from.
+
+    Replies that fail for another cause than sight count as failures here, as they do in all
+    accuracies. Where the answers agree with no falling curve, only lengths that the lines certify
+    have numbers: the curve passes over a dip. Neither has one line that leaves the length open.
+    Outside the lengths asked there are bounds.
+    """
+    fitted, limit = estimate.fit, estimate.limit
+    by = "" if limit.is_ranked else limit.by
+    nearest = min(max(float(length), fitted.bins.shortest), fitted.bins.longest)
+    bound: Sign = "=" if nearest == length else "<" if nearest < length else ">"
+    if not is_described(estimate, nearest):
+        return AtLength(length, None, (None, None), None, by, bound)
+    mean, low, high = fitted.accuracy_at(nearest)
+    reaches = round(float(fitted.reaches(np.array(nearest))), _DIGITS) if limit.is_ranked else None
+    if bound == "=":
+        return AtLength(length, mean, (low, high), reaches, by)
+    ends = (None, high) if bound == "<" else (low, None)
+    return AtLength(length, None, ends, reaches, by, bound)
+
+
+def is_described(estimate: EffectiveLength, length: float) -> bool:
+    """Whether the fitted curve describes the accuracy at a length: with a single threshold at every
+    length, else up to the length that the lines certify. A single line that leaves the effective
+    length open says nothing but its own accuracy: the curve there is an assumption.
+    """
+    certified = estimate.length
+    if estimate.lines == 1 and certified is None:
+        return False
+    if estimate.one_threshold or certified is None:
+        return estimate.one_threshold
+    return certified.sign != "<" and length <= certified.length
+
+
+def suited(
+    named: Sequence[tuple[str, AtLength | None]], length: int, threshold: str, unit: str
+) -> str:
+    """For how many models an accuracy of `threshold` at a length is likely, open or unlikely, and
+    which they are, where they are few. `named` is in the order of a standing; a model without a
+    scored sample has `None`.
+    """
+    by_verdict: dict[str, list[str]] = {verdict: [] for verdict in (*VERDICTS, "")}
+    for name, found in named:
+        by_verdict["" if found is None else found.verdict].append(name)
+    likely, unsure, unlikely, unknown = by_verdict.values()
+    rows = counted(f"{length:,}", unit, is_one=length == 1)
+    count = f"{len(likely) or 'none'} of {len(named)} model{'s' * (len(named) > 1)}"
+    text = (
+        f"With a probability of {LIKELY} or more, {count} {'are' if len(likely) > 1 else 'is'} "
+        f"right on at least {threshold} of rows with {rows}{_names(likely)}"
+    )
+    rest = []
+    if unsure:
+        rest.append(f"for {len(unsure)} it is open{_names(unsure)}")
+    if unlikely:
+        rest.append(f"{len(unlikely)} {'is' if len(unlikely) == 1 else 'are'} not")
+    if unknown:
+        rest.append(f"for {len(unknown)} it is not known")
+    more = "; ".join(rest)
+    return f"{text}.{f' {more[0].upper()}{more[1:]}.' if more else ''}"
+
+
+def _names(names: Sequence[str]) -> str:
+    return f": {', '.join(names)}" if 0 < len(names) <= _MOST_NAMED else ""

@@ -1,0 +1,1 @@
+"""Lengths beyond exactness: near answers, and rows that are told apart."""

@@ -1,0 +1,53 @@
+"""To which length a model counts within a few per cent: the effective length of near answers."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from eyechart.harness.analysis.length.effective_length import EffectiveLength
+from eyechart.harness.analysis.length.interval import Bound
+from eyechart.harness.analysis.length.limits import Scored, scored_length
+from eyechart.harness.score.outcomes import Outcome
+from eyechart.harness.score.readings import Recount
+from eyechart.harness.settings.judging import WITHIN
+
+_NEARLY = 1e-9
+
+
+def near_length(
+    samples: Scored, exact: EffectiveLength, threshold: float, within: float = WITHIN
+) -> EffectiveLength | None:
+    """The length up to which answers are near, by the curve that the `exact` length has; `None`
+    where answers are no counts, see `Scored.counts`.
+
+    An exact answer is near. So no length, and no end of an interval, is below that of `exact`,
+    which two fits of the same replies alone do not promise.
+    """
+    if not samples.counts:
+        return None
+    found = scored_length(near(samples, within), threshold)
+    low, high = (
+        max(pair, key=_order) for pair in zip(found.length_ci, exact.length_ci, strict=True)
+    )
+    length = found.length
+    if length is not None and exact.length is not None:
+        length = max(length, exact.length, key=_order)
+    return replace(found, length=length, length_ci=(low, high))
+
+
+def near(samples: Scored, within: float) -> Scored:
+    """The samples, judged by whether the answer is at most `within` of its target away from it."""
+    assert samples.numbers is not None
+    targets, answers = samples.numbers.targets, samples.numbers.answers
+    is_near = samples.right | (np.abs(answers - targets) <= within * targets + _NEARLY)
+    return replace(
+        samples,
+        outcomes=np.where(is_near, Outcome.CORRECT.place, samples.outcomes),
+        readings=np.where(is_near, Recount.AS_JUDGED, samples.readings),
+    )
+
+
+def _order(bound: Bound) -> tuple[float, int]:
+    return bound.order

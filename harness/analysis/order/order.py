@@ -1,0 +1,146 @@
+"""Whether the answers of a condition order its rows, line by line, and to which length.
+
+`docs/statistics.md` says what the numbers mean; `tests/benchmarks/simulation/apart.py` measures
+their intervals and false claims.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from eyechart.harness.analysis.length.curve import Floats
+from eyechart.harness.analysis.length.interval import at_most, wilson
+from eyechart.harness.analysis.length.limits import Scored
+from eyechart.harness.analysis.order.apart import CHANCE, Apart, apart, shares_of
+from eyechart.harness.analysis.order.pairs import Replies
+from eyechart.harness.analysis.order.resolution import (
+    FEWEST_ROWS,
+    FEWEST_TARGETS,
+    WIDEST,
+    Resolution,
+    resolution,
+)
+
+REVERSED, HEAPED, CONSTANT = PATTERNS = ("reversed", "heaped", "constant")
+"""What the answers of a line may be: in the opposite order, mostly multiples of ten, or nearly
+always the same."""
+_LEAST_ROWS = 4
+"""With fewer rows no share of a line is given."""
+_FEWEST_ANSWERS = 8
+"""With fewer answers, or `FEWEST_TARGETS`, no pattern is named."""
+_LEVEL = 0.025
+"""About how often a pattern is named in a condition whose answers have none, for each of two."""
+_HEAPED, _CONSTANT = 0.6, 0.9
+"""Shares of the answers from which on they are heaped, or constant."""
+_HEAP, _BY_CHANCE = 10, 0.1
+_ORDERS = 1999
+
+
+@dataclass(frozen=True, slots=True)
+class OrderOfLine:
+    """How the answers of one line order its rows."""
+
+    share: float
+    """Share of the pairs of rows that differ by about a fifth whose answers have the same order;
+    half of ties counts. 0.5 is chance. NaN where there are too few."""
+    share_ci: tuple[float, float]
+    """Its 95 % interval, with rows as the unit."""
+    pairs: int
+    p: float
+    """One-sided p-value of no order, by permutation of the answers over the rows of the line."""
+    resolution: Resolution | None
+    """`None` where the line has too few rows or targets."""
+    pattern: str
+    """One of `PATTERNS`, or empty."""
+
+
+@dataclass(frozen=True, eq=False)
+class Order:
+    """How the answers of a condition order its rows."""
+
+    lines: Mapping[int, OrderOfLine]
+    """Number of a line in `Scored.lines` -> its order; lines with a reply."""
+    apart: Apart
+    """To which length rows that differ by a fifth are ordered right."""
+
+
+def order(samples: Scored) -> Order | None:
+    """The order of a condition; `None` where answers are no counts, see `Scored.counts`."""
+    replies = Replies.of(samples)
+    if replies is None:
+        return None
+    shares = shares_of(replies)
+    level = _LEVEL / len(replies.numbers)
+    lines = {}
+    for line, number in enumerate(replies.numbers.tolist()):
+        p, p_reversed, rows = _chance_of_order(replies, line)
+        here = replies.lines == line
+        targets, answers = replies.targets[here], replies.answers[here]
+        few_targets = len(np.unique(targets)) < FEWEST_TARGETS
+        share, pairs = float(shares.share[line]), int(shares.pairs[line])
+        weight = float(shares.weight[line])
+        interval = wilson(share * weight, weight) or (np.nan, np.nan)
+        is_known = pairs > 0 and shares.rows[line] >= _LEAST_ROWS
+        is_below = is_known and interval[1] < CHANCE
+        pattern = "" if few_targets else _pattern(targets, answers, p_reversed, level)
+        lines[number] = OrderOfLine(
+            share if is_known else np.nan,
+            interval if is_known else (np.nan, np.nan),
+            pairs,
+            p,
+            None
+            if few_targets or rows < FEWEST_ROWS
+            else resolution(replies.pairs_within(line, WIDEST), p),
+            "" if pattern == REVERSED and not is_below else pattern,
+        )
+    return Order(lines, apart(samples, replies, shares))
+
+
+def _chance_of_order(replies: Replies, line: int) -> tuple[float, float, int]:
+    """How often chance orders the rows of a line as well, and how often it reverses them as well;
+    and the number of rows. The statistic is the sum over rows of the rank of the target times how
+    many answers of the line are smaller, less how many are larger; a missing answer is neither.
+    """
+    here = replies.lines == line
+    rows, row = np.unique(replies.rows[here], return_inverse=True)
+    answers = replies.answers[here]
+    read = ~np.isnan(answers)
+    above = np.zeros(len(answers))
+    above[read] = _ranks(answers[read])
+    above_of_row = np.bincount(row, above)
+    ranks = _ranks(np.bincount(row, replies.targets[here]) / np.bincount(row))
+    found = float(above_of_row @ ranks)
+    rng = np.random.default_rng(0)
+    orders = rng.permuted(np.broadcast_to(above_of_row, (_ORDERS, len(rows))), axis=1) @ ranks
+    nearly = 1e-9 * max(1.0, float(np.abs(orders).max()))
+    p, p_reversed = (
+        (1 + int((sign * (orders - found) >= -nearly).sum())) / (1 + _ORDERS) for sign in (1, -1)
+    )
+    return p, p_reversed, len(rows)
+
+
+def _ranks(values: Floats) -> Floats:
+    """How many values are smaller, less how many are larger."""
+    ascending = np.sort(values)
+    smaller = np.searchsorted(ascending, values)
+    ranks: Floats = (smaller + np.searchsorted(ascending, values, side="right")).astype(float)
+    return ranks - len(values)
+
+
+def _pattern(targets: Floats, answers: Floats, p_reversed: float, level: float) -> str:
+    """The pattern of a line; the first of several."""
+    read = answers[np.isfinite(answers)]
+    if len(read) < _FEWEST_ANSWERS:
+        return ""
+    _, counts = np.unique(read, return_counts=True)
+    if counts.max() >= _CONSTANT * len(read):
+        return CONSTANT
+    if p_reversed <= level:
+        return REVERSED
+    heaped = int((read % _HEAP == 0).sum())
+    usual = max(_BY_CHANCE, float((targets % _HEAP == 0).mean()))
+    by_chance = 1 - at_most(heaped - 1, len(read), usual)
+    return HEAPED if heaped >= _HEAPED * len(read) and by_chance <= level else ""

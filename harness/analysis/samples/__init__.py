@@ -1,0 +1,1 @@
+"""A run, sample by sample: verdicts, draws, and what is wrong with its replies."""

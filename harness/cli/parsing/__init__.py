@@ -1,0 +1,1 @@
+"""Options, their defaults, and where verbs come from."""

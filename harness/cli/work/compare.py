@@ -1,0 +1,289 @@
+"""The verb `compare`."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from functools import partial
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from eyechart.harness.analysis.comparison.comparison import (
+    Comparison,
+    compare_conditions,
+    compare_runs,
+)
+from eyechart.harness.analysis.comparison.comparison_table import comparison_table, sized_table
+from eyechart.harness.analysis.comparison.family import Ranking, rank_runs
+from eyechart.harness.analysis.comparison.gate import Gated, exit_code, gated
+from eyechart.harness.analysis.comparison.paired_curves import PairedArea
+from eyechart.harness.analysis.findings.pair import of_pair
+from eyechart.harness.analysis.findings.ranks import of_ranking
+from eyechart.harness.analysis.length.in_tokens import token_columns
+from eyechart.harness.analysis.samples.judged_run import JudgedRun, read_run
+from eyechart.harness.analysis.tables.tables import (
+    estimate_columns,
+    finding_columns,
+    to_csv,
+)
+from eyechart.harness.cli.documents import print_document, rows_of
+from eyechart.harness.cli.findings import tell_findings
+from eyechart.harness.cli.outputs import check_output
+from eyechart.harness.cli.progress import LiveDisplay, counting
+from eyechart.harness.cli.tables.comparison_tables import print_comparison, print_ranking
+from eyechart.harness.cli.terminal import echo, say, take_logs, warn
+from eyechart.harness.cli.work.asked_dry_run import show_asking
+from eyechart.harness.cli.work.next_command import page_next
+from eyechart.harness.errors import COMPLETE, INCOMPLETE, UsageError
+from eyechart.harness.face.ask_pair import Asking
+from eyechart.harness.face.ask_ranks import asking_of
+from eyechart.harness.face.ask_run import Limits
+from eyechart.harness.face.engine import Talk
+from eyechart.harness.journal.files import make_folder_of
+from eyechart.harness.run.event_loop import run_in_loop
+from eyechart.harness.settings.judging import JudgeSettings
+from eyechart.harness.settings.run_settings import SETTINGS
+from eyechart.harness.spec.columns import COMPARISON, DIGITS
+
+_TWO = 2
+
+
+def compare(
+    folders: Sequence[Path],
+    axis: str | None,
+    output: Path | None,
+    judging: JudgeSettings,
+    *,
+    as_json: bool,
+    asking: Limits | None,
+    settle: str | None,
+    is_dry: bool,
+    all_findings: bool,
+    form: str | None,
+) -> int:
+    """Prints the differences between runs, or between two conditions of each run, and writes them
+    to `output` if that is given; returns the exit code.
+
+    Of several runs each pair is compared. With `judging.fail_if` the code is that of
+    `gate.exit_code` for all runs compared with the first run, or the second condition compared with
+    the first; else `INCOMPLETE` where samples that were asked have no reply. With `form` the tables
+    are those of a paper, alone.
+    """
+    threshold, margin = judging.threshold, judging.margin
+    others = {"--json": as_json, "--all-findings": all_findings}
+    _check_output(None if is_dry else output, form, others)
+    _check(len(folders), axis, asks=asking is not None)
+    is_short = is_decided = False
+    if asking is not None:
+        more = asking_of(folders, asking, judging, warn=warn, question=settle)
+        if is_dry:
+            return show_asking(more, as_json=as_json)
+        ask_until_decided(more)
+        is_short, is_decided = more.is_short, more.is_decided
+    several = axis is None and len(folders) > _TWO
+    with counting() as counted:
+        runs = [read_run(folder, warn, judging) for folder in counted("runs read", folders)]
+        of_pairs = partial(counted, "pairs compared")
+        ranking = rank_runs(runs, threshold, of=of_pairs) if several else None
+    if ranking is not None:
+        comparisons = list(ranking.comparisons.values())
+        of_interest = [comparison for _, comparison in ranking.against_reference]
+    else:
+        comparisons = of_interest = _comparisons(runs, axis, threshold)
+    if as_json:
+        print_document(_document(comparisons, ranking, threshold, margin))
+    elif form is not None:
+        _print_for_paper(comparisons, ranking, margin, form)
+    else:
+        _print(comparisons, ranking, margin, all_findings=all_findings)
+    if output is not None:
+        to_csv(comparison_table(comparisons, margin), output)
+    if not as_json and form is None:
+        written = [] if output is None else [str(output)]
+        echo("", *written, page_next([run.folder for run in runs]))
+    code = COMPLETE
+    if judging.fail_if is not None:
+        found = [gated(one, margin, is_decided=is_decided) for one in of_interest]
+        code = _said_code(found, judging.fail_if)
+    return code or (INCOMPLETE if is_short else COMPLETE)
+
+
+def _said_code(found: Sequence[Gated], fail_if: str) -> int:
+    """The exit code, and a line for each verdict that it follows from."""
+    for one in found:
+        if one.fails(fail_if):
+            warn(f"--fail-if {fail_if}: {one.comparison.second} is {one.verdict}")
+    return exit_code(found, fail_if)
+
+
+def _check_output(output: Path | None, form: str | None, others: Mapping[str, object]) -> None:
+    """Raises an `EyechartError` for a file that cannot be written, or would be lost, and for a
+    form that there is not.
+    """
+    if form is not None:
+        from eyechart.harness.cli.tables.paper_tables import check_form
+
+        check_form(form, others)
+    check_output("-o", output, ",".join(COMPARISON[:5]).encode())
+    if output is not None and output.suffix != ".csv":
+        raise UsageError(f"-o {str(output)!r} is no .csv file, the only kind that is written")
+    if output is not None:
+        make_folder_of(output)
+
+
+def ask_until_decided(asking: Asking) -> None:
+    """Asks until a comparison is decided; says before what it may cost, and at the end what it did;
+    raises `ProviderError` if a model cannot be asked. What was answered is saved.
+    """
+    say(asking.before())
+    if not asking.price:
+        return
+    take_logs()
+    try:
+        done = asking.ask(Talk(LiveDisplay(), say, warn, announce=say), run_in_loop)
+    except KeyboardInterrupt:
+        say("what was answered is saved, and the same command goes on, for the same price anew")
+        raise
+    say(done)
+    if after := asking.after():
+        say(after)
+
+
+def _check(runs: int, axis: str | None, *, asks: bool) -> None:
+    """Raises `UsageError` for options that contradict each other or the runs."""
+    if axis is None and runs < _TWO:
+        raise UsageError(
+            f"compare needs two runs or more, not {runs}; "
+            "--axis AXIS=VALUE,VALUE compares two conditions of each run"
+        )
+    if axis is not None and asks:
+        raise UsageError("--ask compares runs, and --axis conditions; leave out one of them")
+
+
+def _comparisons(runs: Sequence[JudgedRun], axis: str | None, threshold: float) -> list[Comparison]:
+    if axis is None:
+        return [compare_runs(runs[0], runs[1], threshold, unpaired=True)]
+    ((name, values),) = SETTINGS["axes"].read([axis]).items()
+    return [compare_conditions(run, name, values, threshold, unpaired=True) for run in runs]
+
+
+def _print(
+    comparisons: Sequence[Comparison],
+    ranking: Ranking | None,
+    margin: float,
+    *,
+    all_findings: bool,
+) -> None:
+    if ranking is not None:
+        print_ranking(ranking, margin)
+        tell_findings(of_ranking(ranking, margin), is_all=all_findings)
+        return
+    for comparison in comparisons:
+        print_comparison(comparison)
+        tell_findings(of_pair(comparison, margin), is_all=all_findings)
+
+
+def _print_for_paper(
+    comparisons: Sequence[Comparison], ranking: Ranking | None, margin: float, form: str
+) -> None:
+    from eyechart.harness.cli.tables.paper_tables import print_tables
+    from eyechart.harness.report.paper.ranking import ranking_tables
+    from eyechart.harness.report.paper.tables import comparison_tables
+
+    if ranking is not None:
+        print_tables([ranking_tables(ranking, margin)], form)
+    else:
+        print_tables((comparison_tables(one, margin) for one in comparisons), form)
+
+
+def _document(
+    comparisons: Sequence[Comparison], ranking: Ranking | None, threshold: float, margin: float
+) -> dict[str, Any]:
+    """One JSON document: `runs` by effective length, where there are three or more; `pairs`, each
+    with its verdicts, and with its `rows` as in the CSV file.
+    """
+    document: dict[str, Any] = {"threshold": threshold, "margin": margin}
+    if ranking is not None:
+        document["runs"] = [
+            {
+                "name": ranked.name,
+                "folder": str(ranked.run.folder),
+                "reference": place == ranking.reference,
+                "ranked": ranked.is_ranked,
+                "rank_best": best,
+                "rank_last": last,
+                "recorded": ranked.run.manifest.recorded is not None,
+                "conditions": [
+                    {
+                        "condition": condition.label,
+                        **estimate_columns(
+                            estimate, adaptive=ranked.run.conditions[condition].adaptive
+                        ),
+                        **token_columns(ranked.run.conditions[condition], threshold),
+                    }
+                    for condition, estimate in ranked.estimates.items()
+                ],
+                "sees_further_than": [
+                    ranking.runs[other].name for other in ranking.further_than(place)
+                ],
+            }
+            for place, ranked in enumerate(ranking.runs)
+            for best, last in [ranking.ranks(place) or (None, None)]
+        ]
+        document["findings"] = [*map(finding_columns, of_ranking(ranking, margin))]
+    document["pairs"] = pair_documents(comparisons, margin)
+    return document
+
+
+def _finite(octaves: float) -> float | None:
+    """A number with as many decimals as in files; `None` if it is not limited."""
+    return round(octaves, DIGITS) if math.isfinite(octaves) else None
+
+
+def pair_documents(comparisons: Sequence[Comparison], margin: float) -> list[dict[str, Any]]:
+    """Each comparison as one of the `pairs`."""
+    table, sizes = sized_table(comparisons, margin)
+    rows = iter(rows_of(table))
+    return [
+        {**_pair(comparison, margin), "rows": list(islice(rows, size))}
+        for comparison, size in zip(comparisons, sizes, strict=True)
+    ]
+
+
+def _pair(comparison: Comparison, margin: float) -> dict[str, Any]:
+    """The verdicts of a pair, without its rows."""
+    length = comparison.length
+    octaves, low, high = length.shown
+    factor, factor_low, factor_high = length.factors
+    names = {1: comparison.first, 0: None, -1: comparison.second}
+    return {
+        "task": comparison.task,
+        "unit": comparison.unit,
+        "first": comparison.first,
+        "second": comparison.second,
+        "sees_further": names[length.further],
+        "one_threshold": length.one_threshold,
+        "limited_by": [limit.by for limit in length.limits],
+        "factor": factor,
+        "factor_ci_low": factor_low,
+        "factor_ci_high": factor_high,
+        "octaves": _finite(octaves),
+        "octaves_ci_low": _finite(low),
+        "octaves_ci_high": _finite(high),
+        "p_holm": length.p,
+        **_area(comparison.area),
+        "second_is": comparison.change(margin),
+        "paired": comparison.is_paired,
+        "findings": [*map(finding_columns, of_pair(comparison, margin))],
+    }
+
+
+def _area(area: PairedArea | None) -> dict[str, float | None]:
+    """The difference of two areas; empty if there are no areas."""
+    of_interval = ("area_ci_low", "area_ci_high", "area_ci90_low", "area_ci90_high")
+    names = ("area_difference", *of_interval, "area_p")
+    if area is None:
+        return dict.fromkeys(names)
+    values = (area.difference, *area.difference_ci, *area.equivalence_ci, area.p)
+    return {name: round(value, DIGITS) for name, value in zip(names, values, strict=True)}

@@ -1,0 +1,1 @@
+"""The charts of a page and of papers."""

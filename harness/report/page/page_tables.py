@@ -1,0 +1,270 @@
+"""The tables of a report."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import pandas as pd
+
+from eyechart.harness.analysis.comparison.comparison_cells import found_text
+from eyechart.harness.analysis.comparison.paired_curves import LineDifference, PairedArea
+from eyechart.harness.analysis.length.capacity import STATISTIC, capacity
+from eyechart.harness.analysis.length.in_tokens import length_in_tokens
+from eyechart.harness.analysis.length.interval import Bound, Span, span_text
+from eyechart.harness.analysis.length.overall import overall
+from eyechart.harness.analysis.ranking.standing import Standing
+from eyechart.harness.analysis.samples.judged_run import JudgedRun
+from eyechart.harness.analysis.tables import tables
+from eyechart.harness.report.charts.effects import Effect
+from eyechart.harness.report.page.section import Section, Series, key_of
+from eyechart.harness.report.published.reported import Reported
+from eyechart.harness.spec.columns import CONFIDENCE, ORDER, SIGNS
+from eyechart.harness.spec.unit import singular
+
+Value: TypeAlias = str | int | float | list[Any] | None
+"""The value of a field: a text, a number, `None`, or `[text, number to sort by]`."""
+
+
+@dataclass(frozen=True)
+class ReportTable:
+    """One table of the page; its CSV file has the same contents."""
+
+    name: str
+    """The name of the CSV file, without its suffix."""
+    title: str
+    columns: tuple[str, ...]
+    numeric: tuple[bool, ...]
+    rows: tuple[tuple[Value, ...], ...]
+
+
+def report_table(name: str, title: str, rows: Sequence[dict[str, Value]]) -> ReportTable:
+    """A table with a column for each key of its rows."""
+    columns = tuple(rows[0]) if rows else ()
+    numeric = tuple(
+        any(isinstance(row[column], int | float | list) for row in rows) for column in columns
+    )
+    return ReportTable(name, title, columns, numeric, tuple(tuple(row.values()) for row in rows))
+
+
+def file_name(section: Section, name: str) -> str:
+    return f"{section.name}-{name}".replace("/", "-")
+
+
+def estimates_table(section: Section) -> ReportTable:
+    """The effective length of each model under each condition."""
+    rows: list[dict[str, Value]] = []
+    some_costs = any(series.judged.cost for series in section.series)
+    some_adaptive = any(series.judged.adaptive for series in section.series)
+    some_tokens = any(series.judged.tokens_a_symbol for series in section.series)
+    for series in section.series:
+        estimate = section.estimates.get(key_of(series))
+        row: dict[str, Value] = {
+            "model": series.run_details.name,
+            **{axis: series.condition[axis] for axis in section.varied},
+            **({"adaptive": "yes" if series.judged.adaptive else ""} if some_adaptive else {}),
+            "scored": int(series.cells["n"].sum()),
+            **_overall(series),
+        }
+        if estimate is None:
+            row |= dict.fromkeys(_ESTIMATE)
+        else:
+            area: list[Value] = [None] * 3
+            if not series.judged.adaptive:
+                area = [round(value, 3) for value in (estimate.area, *estimate.area_ci)]
+            row |= dict(
+                zip(
+                    _ESTIMATE,
+                    (
+                        _bound(estimate.length),
+                        _span(estimate.length_ci),
+                        estimate.limit.by,
+                        "yes" if estimate.one_threshold else "no",
+                        round(estimate.lapse, 3),
+                        _bound(estimate.tested_length),
+                        _span(estimate.tested_length_ci),
+                        *area,
+                    ),
+                    strict=True,
+                )
+            )
+        if some_tokens:
+            row |= _tokens(section, series)
+        if section.integer:
+            growth = series.judged.error_growth
+            row["error growth"] = None if growth is None else round(growth, 2)
+        if STATISTIC in series.run_details.run.spec.statistics:
+            found = capacity(series.judged)
+            row[STATISTIC] = _bound(None if found is None else found.length)
+        if some_costs:
+            cost = series.judged.cost
+            row["cost, $"] = None if cost is None else float(f"{cost.dollars:.4g}")
+            row["prices of"] = "" if cost is None else cost.prices_of
+        rows.append(row)
+    return report_table(file_name(section, "effective-length"), f"How far: {section.name}", rows)
+
+
+def _tokens(section: Section, series: Series) -> dict[str, Value]:
+    """Tokens a symbol, where they come from, and the effective length in tokens."""
+    tokens = series.judged.tokens_a_symbol
+    length, interval = length_in_tokens(series.judged, section.threshold) or (None, None)
+    return {
+        f"tokens a {singular(section.unit)}": None if tokens is None else round(tokens.value, 3),
+        "from": "" if tokens is None else tokens.source,
+        "right to, tokens": _bound(length),
+        "its interval, tokens": None if interval is None else _span(interval),
+    }
+
+
+def _overall(series: Series) -> dict[str, Value]:
+    total = overall(series.judged)
+    if total is None:
+        return {"overall accuracy": None, "overall interval": None}
+    low, high = round(total.low, 3), round(total.high, 3)
+    return {
+        "overall accuracy": round(total.accuracy, 3),
+        "overall interval": [f"{low} to {high}", low],
+    }
+
+
+_ESTIMATE = (
+    *("right to", "95 % interval", "limited by", "single threshold", "lapse rate"),
+    *("tested length", "its interval", "area", "area low", "area high"),
+)
+
+
+def _bound(bound: Bound | None) -> Value:
+    return None if bound is None else [str(bound), _sort_key(bound)]
+
+
+def _sort_key(bound: Bound) -> float:
+    return bound.length + {"<": -0.5, "=": 0.0, ">": 0.5}[bound.sign]
+
+
+def _span(span: Span) -> Value:
+    return [span_text(span), _sort_key(span[0])]
+
+
+def cell_diagnosis_table(section: Section) -> ReportTable:
+    """How each cell goes wrong, and how sure the model is; columns without a value are left out."""
+    table = _of_runs(section, tables.diagnosis_table)
+    signs = *SIGNS, *ORDER, *CONFIDENCE
+    empty = [name for name in signs if table[name].isna().all()]
+    rows = _rows_of(table.drop(columns=empty)) if len(empty) < len(signs) else []
+    return report_table(file_name(section, "diagnosis"), f"How it goes wrong: {section.name}", rows)
+
+
+def cells_table(section: Section) -> ReportTable:
+    """`table.csv` of every run."""
+    table = _of_runs(section, tables.cells_table)
+    return report_table(file_name(section, "cells"), f"Cells: {section.name}", _rows_of(table))
+
+
+def _of_runs(section: Section, of: Callable[[JudgedRun], pd.DataFrame]) -> pd.DataFrame:
+    """A table with a row for each cell of a run, of all runs, by the names they have here."""
+    table = pd.concat([of(one.run) for one in section.runs], ignore_index=True)
+    table["model"] = [one.name for one in section.runs for _ in one.run.manifest.cells]
+    return table
+
+
+def _rows_of(table: pd.DataFrame) -> list[dict[str, Value]]:
+    return [
+        {str(name): _value(value) for name, value in row.items()}
+        for row in table.to_dict("records")
+    ]
+
+
+def _value(value: Any) -> Value:
+    if isinstance(value, str):
+        return value
+    if pd.isna(value):
+        return None
+    if isinstance(value, int):
+        return value if abs(value) <= _LARGEST_IN_SCRIPTS else str(value)
+    return int(value) if float(value).is_integer() else round(float(value), 4)
+
+
+_LARGEST_IN_SCRIPTS = 2**53
+"""The page's script rounds larger numbers."""
+
+
+def _finite(octaves: float) -> float | None:
+    return round(octaves, 4) if math.isfinite(octaves) else None
+
+
+def _p_value(p: float | None) -> float | None:
+    return None if p is None else float(f"{p:.3g}")
+
+
+_PAIR = (
+    *("length", "pairs", "accuracy from", "accuracy to", "difference", "low", "high"),
+    *("p", "Holm p"),
+)
+
+
+def _difference(found: LineDifference | PairedArea) -> list[Value]:
+    """Both values, the one from which the change goes first, and their difference."""
+    return [
+        round(value, 4)
+        for value in (found.second, found.first, found.difference, *found.difference_ci)
+    ]
+
+
+def pairs_table(section: Section, all_effects: Sequence[Effect]) -> ReportTable:
+    """Every paired difference: of areas, of effective lengths in octaves, and at each length."""
+    rows: list[dict[str, Value]] = []
+    for effect in all_effects:
+        comparison: dict[str, Value] = {
+            "model": effect.run_details.name,
+            "axis": effect.axis,
+            "from": effect.baseline,
+            "to": effect.value,
+            "with": effect.where,
+        }
+        pairs = sum(row.n for row in effect.compared.paired.lengths)
+        found: list[tuple[Value, ...]] = []
+        if (area := effect.area) is not None:
+            name: Value = ["all (area)", 0]
+            found.append((name, pairs, *_difference(area), _p_value(area.p), None))
+        length, name = effect.compared.length, ["all (right to, octaves)", 0]
+        both = _bound(length.second), _bound(length.first)
+        shown = map(_finite, length.shown)
+        found.append((name, pairs, *both, *shown, None, _p_value(length.p)))
+        for row, adjusted in effect.compared.lines:
+            name, ps = [str(row.line), row.length], (_p_value(row.p), _p_value(adjusted))
+            found.append((name, row.n, *_difference(row), *ps))
+        rows += [comparison | dict(zip(_PAIR, values, strict=True)) for values in found]
+    return report_table(
+        file_name(section, "differences"), f"Paired differences: {section.name}", rows
+    )
+
+
+def models_table(section: Section, standing: Standing) -> ReportTable:
+    """Each pair that the standing compares. A factor is the median of the ratio of both lengths."""
+    rows: list[dict[str, Value]] = []
+    for comparison in standing.ranking.comparisons.values():
+        length = comparison.length
+        factor, low, high = length.factors
+        rows.append(
+            {
+                "first": comparison.first,
+                "second": comparison.second,
+                "first right to": _bound(length.first),
+                "second right to": _bound(length.second),
+                "factor (median of the ratio)": factor,
+                "factor low": low,
+                "factor high": high,
+                "Holm p": _p_value(length.p),
+                "found": found_text(length, comparison.first, comparison.second),
+            }
+        )
+    return report_table(
+        file_name(section, "models"), f"Models against each other: {section.name}", rows
+    )
+
+
+def reported_table(file: Reported) -> ReportTable:
+    """A file of published figures, unchanged."""
+    return report_table(file.name, file.name, _rows_of(file.table))

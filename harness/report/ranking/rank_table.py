@@ -1,0 +1,329 @@
+"""A ranking as a table: one list of columns for the terminal, for papers, and for pages."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import NamedTuple
+
+from eyechart.harness.analysis.length.at_length import AtLength, at_length, probability_text, suited
+from eyechart.harness.analysis.length.curve import threshold_text
+from eyechart.harness.analysis.length.interval import Bound, Span
+from eyechart.harness.analysis.order.resolution import SHARE
+from eyechart.harness.analysis.ranking.cost_at import cost_of_reply_at, many_text
+from eyechart.harness.analysis.ranking.standing import Place
+from eyechart.harness.analysis.samples.judged_run import JudgedCondition
+from eyechart.harness.analysis.tables.paper_text import NOTED, length_head, noted, reached_text
+from eyechart.harness.report.charts.scale import Scale
+from eyechart.harness.report.page.section import Section
+from eyechart.harness.settings.judging import WITHIN
+from eyechart.harness.spec.columns import MANY_REPLIES, RECORDED
+
+KEYS = ("rank", "who", "model")
+"""The columns at the left, which say what a row is."""
+
+
+class Reached(NamedTuple):
+    """A length with its interval."""
+
+    length: Bound | None
+    span: Span
+
+
+@dataclass(frozen=True, kw_only=True)
+class RankLine:
+    """One model of a ranking; empty values are not known, or of another table."""
+
+    model: str = ""
+    task: str = ""
+    """Its task, in a table of tasks with one model each."""
+    unit: str = ""
+    """What a length counts; in such a table alone."""
+    marks: Sequence[str] = ()
+    """`adaptive`, and its kind where that is none of the heading."""
+    vendor: str = ""
+    parameters: str = ""
+    """Billions of parameters."""
+    ranks: str = ""
+    length: Reached | None = None
+    near: Reached | None = None
+    """The length of near answers, see `near_length`; not known where answers are no counts."""
+    apart: Reached | None = None
+    """See `Apart`."""
+    note: str = ""
+    """The note on the length; mostly empty."""
+    right_at: Mapping[int, AtLength] = field(default_factory=dict)
+    p_furthest: float | None = None
+    """See `Place.p_furthest`."""
+    by_test: tuple[int, int, int] | None = None
+    """See `Place.by_test`."""
+    costs: Mapping[int, float] = field(default_factory=dict)
+    """Length -> dollars of a reply there; that of 0 is the mean of the run's own rows."""
+    collected: str = ""
+    published: str = ""
+    """The figures that somebody else published."""
+
+    @property
+    def name(self) -> str:
+        """`tiny, adaptive`."""
+        return ", ".join(filter(None, (self.model, *self.marks)))
+
+    @property
+    def known(self) -> str:
+        """`Mistral, 24 B`: what is known of the model."""
+        size = f"{self.parameters} B" if self.parameters else ""
+        return ", ".join(filter(None, (self.vendor, size)))
+
+    @property
+    def length_text(self) -> str:
+        """`43 (38–51)`, with a sign where there is a note."""
+        empty = "–" if self.note else ""
+        text = empty if self.length is None else reached_text(*self.length)
+        return text + NOTED * bool(self.note)
+
+    @property
+    def tested(self) -> str:
+        """Of the other models: how many it is shown to see further than, how many it cannot be told
+        from, and how many are shown to see further.
+        """
+        if self.by_test is None or not self.by_test[2]:
+            return ""
+        further, less, others = self.by_test
+        return f"{further} / {others - further - less} / {less}"
+
+
+class RankColumn(NamedTuple):
+    """A column of a ranking."""
+
+    name: str
+    """Its class on a page."""
+    head: str
+    cells: Sequence[str]
+    meaning: str = ""
+    at: int | None = None
+    """The length that it is about, where a page lets its reader choose one."""
+
+
+def columns_of(lines: Sequence[RankLine], threshold: float, at: Sequence[int]) -> list[RankColumn]:
+    """All columns in which a line has a value; a dash stands for no value."""
+    share = threshold_text(threshold)
+    of_tasks = any(line.task for line in lines)
+    units = [line.unit for line in lines]
+    days = [line.collected for line in lines]
+    costs = sorted({length for line in lines for length in line.costs})
+    models = [line.name for line in lines]
+    columns = [
+        RankColumn(
+            "rank",
+            "rank",
+            [line.ranks for line in lines],
+            "every rank that the tests of all pairs leave open, with Holm’s correction.",
+        ),
+        RankColumn("who", "task", [line.task for line in lines]),
+        RankColumn("model" if of_tasks else "who", "model", models),
+        RankColumn("known", "vendor, size", [line.known for line in lines]),
+        RankColumn("published", "published", [line.published for line in lines]),
+        RankColumn("unit", "unit", units if len(set(units)) > 1 else [""] * len(lines)),
+        RankColumn(
+            "length",
+            length_head(threshold),
+            [line.length_text for line in lines],
+            f"the length up to which a model is right in at least {share} of its replies, by the "
+            "fitted curve, with a 95 % interval. < and > (an open mark) are bounds beyond the "
+            "lengths that were asked.",
+        ),
+        RankColumn(
+            "near",
+            f"near ({100 * WITHIN:g} %)",
+            ["" if line.near is None else reached_text(*line.near) for line in lines],
+            f"the length up to which its answers are at most {100 * WITHIN:g} % off in at least "
+            f"{share} of its replies.",
+        ),
+        RankColumn(
+            "apart",
+            "apart (20 %)",
+            ["" if line.apart is None else reached_text(*line.apart) for line in lines],
+            "the length up to which its answers order two rows that differ by a fifth rightly, in "
+            f"at least {100 * SHARE:g} % of pairs.",
+        ),
+        *(column for length in at for column in _at(lines, share, length)),
+        RankColumn(
+            "furthest",
+            "P(furthest)",
+            ["" if one.p_furthest is None else probability_text(one.p_furthest) for one in lines],
+            "the probability that no other model of the table sees further. Each counts as seeing "
+            "no further than the longest row that it was asked; where it may see further, with a "
+            "probability of 0.01 or more, there is a dash. The models are taken as independent.",
+        ),
+        RankColumn(
+            "tested",
+            "ahead / open / behind",
+            [line.tested for line in lines],
+            "how many other models of the table a model is shown to see further than, cannot be "
+            "told from, and is shown to see less far than: tests with Holm’s correction for all "
+            "pairs. With thousands of pairs and few rows a model such a test shows little: open "
+            "does not mean equal, also where two intervals lie apart.",
+        ),
+        *(
+            RankColumn(
+                "cost",
+                f"{MANY_REPLIES:,} replies{f' at {length:,}' if length else ''}",
+                [many_text(line.costs.get(length)) for line in lines],
+                "dollars of so many replies at catalog prices: with a length by the straight line "
+                "through the costs of a model’s replies to rows near it, else by their mean.",
+                length if len(costs) > 1 else None,
+            )
+            for length in costs
+        ),
+        RankColumn("when", "replies of", days if len(set(days)) > 1 else [""] * len(lines)),
+    ]
+    return [
+        column._replace(cells=[cell or "–" for cell in column.cells])
+        for column in columns
+        if any(column.cells)
+    ]
+
+
+def _at(lines: Sequence[RankLine], share: str, length: int) -> list[RankColumn]:
+    """The accuracy at a length, and how probably it reaches the threshold."""
+    found = [line.right_at.get(length) for line in lines]
+    return [
+        RankColumn(
+            "right",
+            f"right at {length:,}, %",
+            ["" if one is None else one.text for one in found],
+            "how often a model is right there, by the fitted curve, with a 95 % interval. Beyond "
+            "the lengths asked it is a bound, since the curve falls.",
+            length,
+        ),
+        RankColumn(
+            "sure",
+            f"P(≥ {share} at {length:,})",
+            ["" if one is None else one.reaches_text for one in found],
+            f"the probability that this is {share} or more.",
+            length,
+        ),
+    ]
+
+
+@dataclass(frozen=True)
+class RankTable:
+    """A table of models of one task, or of all tasks that have one model each."""
+
+    lines: Sequence[RankLine]
+    threshold: float
+    at: Sequence[int] = ()
+    unit: str = ""
+    """What a length counts; that of a table of tasks is in its lines."""
+    sections: Sequence[Section] = ()
+    """That of its task, or of each line; without runs there are none."""
+
+    @cached_property
+    def columns(self) -> list[RankColumn]:
+        return columns_of(self.lines, self.threshold, self.at)
+
+    @property
+    def keys(self) -> int:
+        """How many columns at the left say what a row is."""
+        return sum(column.name in KEYS for column in self.columns)
+
+    @property
+    def rows(self) -> list[tuple[str, ...]]:
+        """The cells, row by row."""
+        return list(zip(*(column.cells for column in self.columns), strict=True))
+
+    @property
+    def notes(self) -> list[str]:
+        """What the signs behind lengths mean."""
+        return noted((line.task or line.model, line.note) for line in self.lines)
+
+    @property
+    def is_of_tasks(self) -> bool:
+        return any(line.task for line in self.lines)
+
+    @property
+    def suited(self) -> list[str]:
+        """For each length of `at`, which models can be given a row of it; see `suited`."""
+        share = threshold_text(self.threshold)
+        return [
+            suited(
+                [(line.model, line.right_at.get(length)) for line in self.lines],
+                length,
+                share,
+                self.unit,
+            )
+            for length in ([] if self.is_of_tasks else self.at)
+        ]
+
+    @property
+    def scale(self) -> Scale:
+        """An axis of lengths that all lines lie on."""
+        return Scale.over(
+            bound.length
+            for line in self.lines
+            if line.length is not None
+            for bound in (line.length.length, *line.length.span)
+            if bound is not None
+        )
+
+
+def first_of(at: Sequence[int]) -> int:
+    """The length that a page shows first: the one in the middle; 0 of none."""
+    return at[len(at) // 2] if at else 0
+
+
+def rank_tables(of_tasks: Sequence[Section], at: Sequence[int] = ()) -> list[RankTable]:
+    """A table for each task with several models, the longest effective length first, with the
+    accuracy at each length `at`; and one for all tasks with a single model.
+    """
+    alone, tables = [], []
+    for section in of_tasks:
+        standing = section.standing
+        lines = [_line(place, section.threshold, at) for place in standing.places]
+        if len(lines) == 1:
+            condition = "" if standing.default else section.of_standing
+            task = ", ".join(filter(None, (section.name, condition)))
+            alone.append((section, replace(lines[0], task=task, unit=section.unit)))
+            continue
+        places = list(zip(lines, standing.places, strict=True))
+        if standing.has_ranks:
+            lines = [replace(line, ranks=place.ranks_text) for line, place in places]
+        else:
+            lines = [
+                replace(line, p_furthest=place.p_furthest, by_test=place.by_test)
+                for line, place in places
+            ]
+        tables.append(RankTable(lines, section.threshold, at, section.unit, [section]))
+    if alone:
+        of_alone, lines = map(list, zip(*alone, strict=True))
+        tables.append(RankTable(lines, of_alone[0].threshold, at, "", of_alone))
+    return tables
+
+
+def _line(place: Place, threshold: float, at: Sequence[int]) -> RankLine:
+    marks = {"adaptive": place.adaptive, RECORDED: place.run.manifest.recorded is not None}
+    of_model = RankLine(model=place.name, marks=[mark for mark, is_so in marks.items() if is_so])
+    return line_of(place.run.conditions.get(place.condition), threshold, at, of_model)
+
+
+def line_of(
+    judged: JudgedCondition | None, threshold: float, at: Sequence[int], of: RankLine
+) -> RankLine:
+    """The line `of` a model with what its replies under a condition say."""
+    estimate = judged.effective_length(threshold) if judged else None
+    if judged is None or estimate is None:
+        return replace(of, note="no scored sample")
+    near, apart = judged.near_length(threshold), judged.order and judged.order.apart
+    costs = {one: cost_of_reply_at(judged, one) for one in at}
+    if not any(costs.values()) and judged.cost is not None:
+        costs = {0: judged.cost.a_reply}
+    return replace(
+        of,
+        length=Reached(estimate.length, estimate.length_ci),
+        near=Reached(near.length, near.length_ci) if near and near.length else None,
+        apart=Reached(apart.length, apart.length_ci) if apart and apart.length else None,
+        note=estimate.note,
+        right_at={one: at_length(estimate, one) for one in at},
+        costs={length: cost for length, cost in costs.items() if cost is not None},
+    )
