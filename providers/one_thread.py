@@ -34,7 +34,7 @@ def check_limit(request: Request) -> None:
         raise BadRequestError(f"max_tokens is {request.max_tokens!r}; it must be at least 1")
 
 
-class Job:
+class QueuedRequest:
     """One request in the queue."""
 
     __slots__ = ("_future", "_loop", "request")
@@ -77,7 +77,7 @@ class OneThread:
     def __init__(
         self,
         what: str,
-        answer: Callable[[list[Job]], None],
+        answer: Callable[[list[QueuedRequest]], None],
         failed: Callable[[BaseException], ProviderError],
         *,
         enough: Callable[[], int] = lambda: _MOST_AT_ONCE,
@@ -86,14 +86,14 @@ class OneThread:
         self._answer = answer
         self._failed = failed
         self._enough = enough
-        self._waiting: list[Job] = []
+        self._waiting: list[QueuedRequest] = []
         self._changed = threading.Condition()
         self._thread: threading.Thread | None = None
         self.closed = False
 
     async def reply(self, request: Request) -> Reply:
         """The reply; raises the error that the job was settled with."""
-        job = Job(request)
+        job = QueuedRequest(request)
         with self._changed:
             if self.closed:
                 raise self.closed_error()
@@ -133,7 +133,7 @@ class OneThread:
     def _error(self, cause: BaseException) -> ProviderError:
         return SetupError(str(cause)) if isinstance(cause, SetupError) else self._failed(cause)
 
-    def _take(self) -> list[Job]:
+    def _take(self) -> list[QueuedRequest]:
         """Waits for requests and takes them; empty once closed."""
         with self._changed:
             self._changed.wait_for(lambda: self._waiting or self.closed)

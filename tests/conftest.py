@@ -32,7 +32,7 @@ from eyechart.harness.plan import own_tasks
 from eyechart.harness.plan.cost import Budget
 from eyechart.harness.plan.plan import plan
 from eyechart.harness.plan.resolved_model import resolve_model
-from eyechart.harness.run.engine import Asking
+from eyechart.harness.run.engine import EngineContext
 from eyechart.harness.run.fresh import OldRuns
 from eyechart.harness.run.limits import RunLimits
 from eyechart.harness.run.run_request import RunRequest
@@ -510,10 +510,10 @@ def asking_of(
     budget: Budget | None = None,
     said: Callable[[str], None] = print,
     **more: Any,
-) -> Asking:
-    """What an engine is given by a command without a display; `more` are fields of `Asking`."""
+) -> EngineContext:
+    """What a command without a display gives an engine; `more` are fields of `EngineContext`."""
     given: dict[str, Any] = {"limits": RunLimits(), "display": Quiet(), "say": said} | more
     old_runs = OldRuns((), say=said, warn=said)
-    return Asking(
+    return EngineContext(
         requests=requests, budget=budget or Budget(), old_runs=old_runs, warn=said, **given
     )

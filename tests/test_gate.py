@@ -14,7 +14,7 @@ import yaml
 from eyechart.harness.analysis.comparison.comparison import compare_runs
 from eyechart.harness.analysis.samples.judged_run import read_run
 from eyechart.harness.satellites.gate.baseline import read_baseline
-from eyechart.harness.satellites.gate.outputs import Shown, summary
+from eyechart.harness.satellites.gate.outputs import GateRow, summary
 from eyechart.harness.settings.judging import THRESHOLD
 from eyechart.providers.base import Request
 from tests.conftest import DEFAULTS, Lab, right
@@ -261,7 +261,7 @@ def test_what_pipelines_read_takes_no_other_file_away(lab: Lab, before: Path) ->
 def test_names_are_no_markdown() -> None:
     """A task or a model can have any name."""
     name = "a|b`c`[d](http://e)<img src=x>"
-    text = summary([Shown(name, "worse", [f"{name} is worse."], name)])
+    text = summary([GateRow(name, "worse", [f"{name} is worse."], name)])
     assert text.splitlines()[2].count(" | ") == 4
     assert not any(one in text for one in ("a|b", "`c`", "[d](", "<img", " http://"))
 

@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 import tomllib
+from collections import Counter
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -343,6 +344,21 @@ def test_what_is_never_reached(start: str, never: tuple[str, ...]) -> None:
     for name in modules():
         if package_of(name) == start:
             assert {one for one in reaches(name) if {one, package_of(one)} & {*never}} == set()
+
+
+def test_a_public_class_name_is_used_once() -> None:
+    """One word, one thing, in the core and in the laboratory."""
+    files = [
+        path for folder in (*OURS, "lab/src") for path in sorted((ROOT / folder).rglob("*.py"))
+    ]
+    names = Counter(
+        node.name
+        for path in {path.resolve() for path in files}
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.ClassDef) and not node.name.startswith("_")
+    )
+    assert len(names) > 100
+    assert [name for name, times in names.items() if times > 1] == []
 
 
 def test_the_walk_goes_far() -> None:

@@ -21,7 +21,7 @@ import pytest
 from eyechart.harness.analysis.tables.results import TABLE
 from eyechart.harness.cli.work import dry_run, preview
 from eyechart.harness.errors import StudyFileError
-from eyechart.harness.face.engine import Job
+from eyechart.harness.face.engine import ModelRuns
 from eyechart.harness.face.run_options import models_of
 from eyechart.harness.face.study import study_runs
 from eyechart.harness.journal.manifest import find_runs, read_manifest
@@ -297,7 +297,7 @@ class TestRun:
         kinds = {}
         for name, urls in (("tiny", ()), ("vllm/x", ()), ("vllm/x", ("http://127.0.0.1:1/v1",))):
             (options,) = models_of(RunSettings.read(model=name, out=lab.out, base_url=urls))
-            kinds[name, urls] = Job([], options, Budget()).computes_here
+            kinds[name, urls] = ModelRuns([], options, Budget()).computes_here
         assert list(kinds.values()) == [True, True, False]
 
     @pytest.mark.usefixtures("no_page")

@@ -17,7 +17,7 @@ from eyechart.harness.analysis.tables.results import write_results
 from eyechart.harness.errors import UsageError
 from eyechart.harness.face.adaptive import AdaptiveChooser, adaptive_chooser
 from eyechart.harness.face.arguments import argument, knows_its_arguments
-from eyechart.harness.face.engine import Job, Talk, ask, reached_limit
+from eyechart.harness.face.engine import ModelRuns, Talk, ask, reached_limit
 from eyechart.harness.face.result import Run
 from eyechart.harness.face.run_options import RunOptions, models_of
 from eyechart.harness.face.tracking import log_run
@@ -199,7 +199,7 @@ def _ask(
     which conditions of an adaptive run are not known well enough.
     """
     budget = Budget(options.model.prices, options.given.budget, options.given.max_requests)
-    job = Job([request], options, budget, chooser)
+    job = ModelRuns([request], options, budget, chooser)
     (asked,) = ask([job], Talk(NoDisplay(), notify, notify), run_anywhere)
     try:
         for folder in asked.begun:

@@ -41,7 +41,7 @@ _ALL = "all that may be asked"
 _NONE_LEFT = "no sample of the baseline is left"
 
 
-class Asking(ABC):
+class AskUntilDecided(ABC):
     """Runs that are asked until their comparison is decided, or the price is spent."""
 
     def __init__(
@@ -219,7 +219,7 @@ class Asking(ABC):
         return decided(comparison, self._margin)
 
 
-class AskedPair(Asking):
+class AskedPair(AskUntilDecided):
     """Both runs of a comparison."""
 
     def __init__(
@@ -278,7 +278,7 @@ class AskedPair(Asking):
         return more_pairs(first, second, comparison, wave)
 
 
-class AskedOfBaseline(Asking):
+class AskedOfBaseline(AskUntilDecided):
     """Runs that are asked rows of a saved baseline, of whose model nothing more can be had."""
 
     def __init__(

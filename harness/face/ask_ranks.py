@@ -21,7 +21,7 @@ from eyechart.harness.analysis.comparison.comparison import Comparison
 from eyechart.harness.analysis.comparison.family import Ranking, conditions_of_all, rank_runs
 from eyechart.harness.analysis.samples.judged_run import JudgedRun
 from eyechart.harness.errors import NoneSharedError, UsageError
-from eyechart.harness.face.ask_pair import AskedPair, Asking
+from eyechart.harness.face.ask_pair import AskedPair, AskUntilDecided
 from eyechart.harness.face.ask_run import AskedRun, Limits
 from eyechart.harness.journal.record import Warn
 from eyechart.harness.settings.judging import JudgeSettings
@@ -33,7 +33,7 @@ _OPEN = {
 }
 
 
-class AskedRanks(Asking):
+class AskedRanks(AskUntilDecided):
     """Three runs or more: those in an open pair are asked, see `open_pairs`."""
 
     def __init__(
@@ -114,7 +114,7 @@ def asking_of(
     *,
     warn: Warn,
     question: str | None = None,
-) -> Asking:
+) -> AskUntilDecided:
     """How runs are asked: two until their comparison is decided, and several until a question is
     answered (default: in which order they are).
 

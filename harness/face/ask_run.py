@@ -15,7 +15,7 @@ from eyechart.harness.analysis.samples.judged_run import JudgedRun, read_run
 from eyechart.harness.analysis.samples.task_of_run import NoTaskError, task_of
 from eyechart.harness.analysis.tables.results import write_results
 from eyechart.harness.errors import UsageError
-from eyechart.harness.face.engine import Job, Loop, Talk, ask
+from eyechart.harness.face.engine import Loop, ModelRuns, Talk, ask
 from eyechart.harness.face.run_options import RunOptions, models_of
 from eyechart.harness.journal.manifest import folder_of
 from eyechart.harness.journal.record import Warn, unsaid
@@ -100,7 +100,7 @@ class AskedRun:
         _, request = self._to_ask(paid)
         if self._is_announced:
             talk = replace(talk, announce=unsaid)  # where the requests go was said
-        (asked,) = ask([Job([request], self._options, budget)], talk, loop)
+        (asked,) = ask([ModelRuns([request], self._options, budget)], talk, loop)
         self._is_announced = True
         for outcome in asked.outcomes:
             self.last_failure = outcome.progress.last_failure or self.last_failure

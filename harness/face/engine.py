@@ -14,7 +14,7 @@ from eyechart.harness.face.run_options import RunOptions
 from eyechart.harness.journal.record import Warn, unsaid
 from eyechart.harness.plan.cost import Budget
 from eyechart.harness.run.batch.engine import BatchEngine
-from eyechart.harness.run.engine import Asking, Display, Engine, RunEngine
+from eyechart.harness.run.engine import Display, Engine, EngineContext, RunEngine
 from eyechart.harness.run.fresh import OldRuns
 from eyechart.harness.run.progress import RunOutcome
 from eyechart.harness.run.run_request import RunRequest
@@ -33,7 +33,7 @@ Loop: TypeAlias = Callable[[Coroutine[Any, Any, None]], None]
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class AskResult:
     """The result of asking the runs of a command. Runs that were put back have no result."""
 
     outcomes: Sequence[RunOutcome]
@@ -55,7 +55,7 @@ class Asked:
 
 
 @dataclass(frozen=True, slots=True)
-class Job:
+class ModelRuns:
     """The runs of a command for one model."""
 
     requests: Sequence[RunRequest]
@@ -81,7 +81,7 @@ class Talk:
     """Gets a line that says where the requests go, before any of them is sent."""
 
 
-def ask(jobs: Sequence[Job], talk: Talk, loop: Loop) -> list[Asked]:
+def ask(jobs: Sequence[ModelRuns], talk: Talk, loop: Loop) -> list[AskResult]:
     """Asks the pending samples of models in `loop`: at the same time, each with its own limits, and
     under one budget; models on this machine one after another.
 
@@ -121,7 +121,7 @@ async def _in_turn(lane: Sequence[_UnderWay]) -> None:
 class _UnderWay:
     """A job that is being asked."""
 
-    def __init__(self, job: Job, talk: Talk) -> None:
+    def __init__(self, job: ModelRuns, talk: Talk) -> None:
         self.job = job
         self.is_done = False
         self.ended_by: BaseException | None = None
@@ -156,10 +156,10 @@ class _UnderWay:
             self.ended_by = error
             self.is_done = True
 
-    def asked(self) -> Asked:
+    def asked(self) -> AskResult:
         put_back = frozenset(self._old_runs.restore())
         outcomes = () if self._engine is None else self._engine.outcomes
-        return Asked(outcomes, put_back, bool(self._old_runs.moved), self.ended_by)
+        return AskResult(outcomes, put_back, bool(self._old_runs.moved), self.ended_by)
 
 
 def reached_limit(budget: Budget, same: str) -> tuple[str, str] | None:
@@ -174,13 +174,13 @@ def reached_limit(budget: Budget, same: str) -> tuple[str, str] | None:
     return None
 
 
-def _engine(job: Job, old_runs: OldRuns, talk: Talk) -> Engine:
+def _engine(job: ModelRuns, old_runs: OldRuns, talk: Talk) -> Engine:
     options = job.options
     prices, given = options.model.prices, options.given
     if prices is not None and not options.model.has_tier_price:
         label = options.model.label
         talk.warn(f"no {prices.tier} price of {label} is known; its list price is assumed")
-    asking = Asking(
+    asking = EngineContext(
         requests=job.requests,
         limits=options.limits,
         budget=job.budget,

@@ -51,7 +51,7 @@ class Display(Protocol):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Asking:
+class EngineContext:
     """The runs of a command for one model, and what an engine needs to ask them."""
 
     requests: Sequence[RunRequest]
@@ -92,7 +92,7 @@ class Asking:
 class RunEngine:
     """Sends request by request, with one provider for all runs of a command."""
 
-    def __init__(self, asking: Asking, provider: Provider) -> None:
+    def __init__(self, asking: EngineContext, provider: Provider) -> None:
         """The provider is closed when `run` ends."""
         self._asking = asking
         self._provider = provider

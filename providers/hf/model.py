@@ -24,14 +24,14 @@ from eyechart.providers.hf.prompts import ChatPrompts
 from eyechart.providers.hf.scoring import TokenChoice, score
 from eyechart.providers.likelihood import scored_reply
 from eyechart.providers.model_files import check_ids, one_line
-from eyechart.providers.one_thread import Job
+from eyechart.providers.one_thread import QueuedRequest
 
 
 @dataclass(slots=True)
 class _Asked:
     """A job with the tokens of its prompt."""
 
-    job: Job
+    job: QueuedRequest
     ids: list[int]
     room: int
 
@@ -40,7 +40,7 @@ class _Asked:
 class _Chosen:
     """A job with the tokens of its options."""
 
-    job: Job
+    job: QueuedRequest
     choice: TokenChoice
 
 
@@ -76,7 +76,7 @@ class HfModel:
             "parameters": sum(one.numel() for one in model.parameters()),
         }
 
-    def answer(self, jobs: Sequence[Job]) -> None:
+    def answer(self, jobs: Sequence[QueuedRequest]) -> None:
         """Settles all jobs, in batches of prompts of similar length, the longest first."""
         asked: list[_Asked] = []
         chosen: list[_Chosen] = []
@@ -103,7 +103,7 @@ class HfModel:
             del chosen[: len(batch_of_choices)]
             self._halving.settle(batch_of_choices, self._score, self._failed)
 
-    def _asked(self, job: Job) -> _Asked:
+    def _asked(self, job: QueuedRequest) -> _Asked:
         """Raises `PromptOverflowError` if the prompt leaves no room for a token of reply."""
         request, window = job.request, self._computing.window
         (ids,) = self._prompts.ids([self._prompts.text(request.prompt)])
@@ -115,7 +115,7 @@ class HfModel:
             raise self._overflow(len(ids), window)
         return _Asked(job, ids, room)
 
-    def _chosen(self, job: Job) -> _Chosen:
+    def _chosen(self, job: QueuedRequest) -> _Chosen:
         """Raises `PromptOverflowError` if the prompt with an option is longer than the window."""
         before, tails = self._prompts.option_ids(job.request)
         check_ids([*before, *(one for tail in tails for one in tail)], self._computing.vocabulary)

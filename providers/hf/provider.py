@@ -24,7 +24,7 @@ from eyechart.providers.hf.descriptor import file_name, folder_name
 from eyechart.providers.hf.files import ModelFiles, file_at, files_in
 from eyechart.providers.model_files import one_line
 from eyechart.providers.naming import named
-from eyechart.providers.one_thread import Job, OneThread, check_limit
+from eyechart.providers.one_thread import OneThread, QueuedRequest, check_limit
 
 if TYPE_CHECKING:
     from eyechart.providers.hf.model import HfModel
@@ -153,7 +153,7 @@ class HfProvider:
                 )
             return self._model
 
-    def _answer(self, jobs: list[Job]) -> None:
+    def _answer(self, jobs: list[QueuedRequest]) -> None:
         """Settles all jobs, on the thread."""
         self._load().answer(jobs)
 

@@ -27,7 +27,7 @@ from eyechart.providers.base import (
 from eyechart.providers.lm_eval.args import facts_of, read_args
 from eyechart.providers.lm_eval.loading import AT_ONCE, Quiet, load, one_line
 from eyechart.providers.naming import named, turned_on
-from eyechart.providers.one_thread import Job, OneThread, check_limit
+from eyechart.providers.one_thread import OneThread, QueuedRequest, check_limit
 
 if TYPE_CHECKING:
     from eyechart.providers.lm_eval.api import ApiModel
@@ -128,7 +128,7 @@ class LmEvalProvider:
         """Requests that fill a batch."""
         return getattr(self._model, "at_once", AT_ONCE)
 
-    def _answer(self, jobs: list[Job]) -> None:
+    def _answer(self, jobs: list[QueuedRequest]) -> None:
         """Settles all jobs, on the thread; loads the model if needed."""
         from eyechart.providers.lm_eval.local import LocalModel  # noqa: PLC0415
 

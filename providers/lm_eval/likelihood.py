@@ -18,14 +18,14 @@ from eyechart.providers.base import (
 )
 from eyechart.providers.likelihood import reply_with, texts_with
 from eyechart.providers.lm_eval.loading import one_line
-from eyechart.providers.one_thread import Job
+from eyechart.providers.one_thread import QueuedRequest
 
 
 @dataclass(frozen=True, slots=True)
 class _Choice:
     """The options of a job as lm-eval takes them."""
 
-    job: Job
+    job: QueuedRequest
     pairs: list[tuple[str, str]]
     """The text before the options, and each option with the blank before it."""
     before: int
@@ -50,7 +50,7 @@ class Scoring:
         self._kind = kind
         self._before = before
 
-    def settle(self, jobs: Sequence[Job], window: int | None) -> None:
+    def settle(self, jobs: Sequence[QueuedRequest], window: int | None) -> None:
         """Settles all jobs: together, or one by one where that fails."""
         ready: list[_Choice] = []
         for job in jobs:
@@ -78,7 +78,7 @@ class Scoring:
                 for choice in ready:
                     self._answer([choice])
 
-    def _choice(self, job: Job, window: int | None) -> _Choice:
+    def _choice(self, job: QueuedRequest, window: int | None) -> _Choice:
         """What lm-eval is asked for a job; raises whatever a tokenizer does.
 
         Raises:

@@ -28,7 +28,7 @@ from eyechart.providers.halving import Halving, StoppedError, is_out_of_memory
 from eyechart.providers.lm_eval.likelihood import Scoring
 from eyechart.providers.lm_eval.loading import AT_ONCE, one_line
 from eyechart.providers.naming import named
-from eyechart.providers.one_thread import Job
+from eyechart.providers.one_thread import QueuedRequest
 
 _NEUTRAL = {"repetition_penalty": 1.0, "no_repeat_ngram_size": 0}
 """Against the `generation_config.json` of a model of transformers. lm-eval's other models in this
@@ -50,7 +50,7 @@ class _Generated:
 class _Prompt:
     """A job with its prompt as it is sent."""
 
-    job: Job
+    job: QueuedRequest
     text: str
     ids: Sequence[int] | None
     """Token ids of `text`; `None` if lm-eval has no tokenizer for the model."""
@@ -196,7 +196,7 @@ class LocalModel:
         ids = encode(text)
         return ids if isinstance(ids, list) else None
 
-    def answer(self, jobs: Sequence[Job]) -> None:
+    def answer(self, jobs: Sequence[QueuedRequest]) -> None:
         """Settles all jobs, in batches of prompts of similar length, the longest first."""
         groups: dict[tuple[object, ...], list[_Prompt]] = defaultdict(list)
         Scoring(self._lm, self._kind, self._before).settle(
@@ -220,7 +220,7 @@ class LocalModel:
                 del group[: len(batch)]
                 self._halving.settle(batch, self._answer, self._failed)
 
-    def _prompt(self, job: Job) -> _Prompt:
+    def _prompt(self, job: QueuedRequest) -> _Prompt:
         """The prompt of a job; raises `PromptOverflowError` if it does not fit into the window."""
         text = self._text(job.request)
         ids = self._ids(text)

@@ -27,7 +27,7 @@ from eyechart.providers.base import (
 from eyechart.providers.documents import until_stop
 from eyechart.providers.likelihood import scored_reply
 from eyechart.providers.model_files import check_ids
-from eyechart.providers.one_thread import Job, OneThread, check_limit
+from eyechart.providers.one_thread import OneThread, QueuedRequest, check_limit
 from eyechart.providers.tiny.chat import Chat
 from eyechart.providers.tiny.folder import model_folder
 
@@ -166,7 +166,7 @@ class TinyProvider:
                 self._loaded = _Loaded(self._folder)
             return self._loaded
 
-    def _answer(self, jobs: list[Job]) -> None:
+    def _answer(self, jobs: list[QueuedRequest]) -> None:
         """Settles all jobs, on the thread."""
         loaded = self._load()
         window = loaded.model.config.window
@@ -175,7 +175,7 @@ class TinyProvider:
         self._score_all(loaded, [job for job in waiting if job.request.options])
         waiting = [job for job in waiting if not job.request.options]
         prompts: list[list[int]] = []
-        fitting: list[Job] = []
+        fitting: list[QueuedRequest] = []
         for job, ids in zip(
             waiting, self._ids(loaded, [job.request.prompt for job in waiting]), strict=True
         ):
@@ -221,7 +221,7 @@ class TinyProvider:
             f" {window - 1} and one token of reply; ask for shorter lengths"
         )
 
-    def _score_all(self, loaded: _Loaded, jobs: Sequence[Job]) -> None:
+    def _score_all(self, loaded: _Loaded, jobs: Sequence[QueuedRequest]) -> None:
         """Settles jobs with options, each on one core."""
         from concurrent.futures import ThreadPoolExecutor  # noqa: PLC0415  loaded with the model
 

@@ -13,7 +13,7 @@ from eyechart.harness.cli.terminal import echo, take_logs
 from eyechart.harness.cli.work.dry_run import bill_text
 from eyechart.harness.cli.work.preview import Bill, bill_of, preview_of
 from eyechart.harness.errors import COMPLETE
-from eyechart.harness.face.ask_pair import Asking
+from eyechart.harness.face.ask_pair import AskUntilDecided
 from eyechart.harness.face.ask_run import AskedRequest
 from eyechart.harness.spec.dollars import at_most_text
 
@@ -28,7 +28,7 @@ class _First:
     expected: Bill
 
 
-def show_asking(asking: Asking, *, as_json: bool) -> int:
+def show_asking(asking: AskUntilDecided, *, as_json: bool) -> int:
     """Prints what would be asked."""
     take_logs()
     if as_json:
@@ -38,7 +38,7 @@ def show_asking(asking: Asking, *, as_json: bool) -> int:
     return COMPLETE
 
 
-def _lines(asking: Asking) -> Iterator[str]:
+def _lines(asking: AskUntilDecided) -> Iterator[str]:
     first = asking.first_wave()
     if isinstance(first, str):
         yield f"no sample is asked: {first}"
@@ -51,7 +51,7 @@ def _lines(asking: Asking) -> Iterator[str]:
         yield f"all waves: at most {bound}, all of them on the longest lines"
 
 
-def _document(asking: Asking) -> dict[str, Any]:
+def _document(asking: AskUntilDecided) -> dict[str, Any]:
     first, found = asking.first_wave(), {"tasks": asking.tasks, "most_samples": asking.price}
     if isinstance(first, str):
         return {**found, "nothing": first, "first_wave": [], "most": None}
@@ -70,7 +70,7 @@ def _first(one: AskedRequest) -> _First:
     return _First(options.model.label, request.plan.task.name, str(request.folder), bill)
 
 
-def _most_of(asking: Asking) -> Bill | None:
+def _most_of(asking: AskUntilDecided) -> Bill | None:
     """An upper bound of all waves: every sample on the longest line that has room in the window, of
     the run and the condition where it costs most; `None` where none has room.
     """

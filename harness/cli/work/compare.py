@@ -36,7 +36,7 @@ from eyechart.harness.cli.terminal import echo, say, take_logs, warn
 from eyechart.harness.cli.work.asked_dry_run import show_asking
 from eyechart.harness.cli.work.next_command import page_next
 from eyechart.harness.errors import COMPLETE, INCOMPLETE, UsageError
-from eyechart.harness.face.ask_pair import Asking
+from eyechart.harness.face.ask_pair import AskUntilDecided
 from eyechart.harness.face.ask_ranks import asking_of
 from eyechart.harness.face.ask_run import Limits
 from eyechart.harness.face.engine import Talk
@@ -132,7 +132,7 @@ def _check_output(output: Path | None, form: str | None, others: Mapping[str, ob
         make_folder_of(output)
 
 
-def ask_until_decided(asking: Asking) -> None:
+def ask_until_decided(asking: AskUntilDecided) -> None:
     """Asks until a comparison is decided; says before what it may cost, and at the end what it did;
     raises `ProviderError` if a model cannot be asked. What was answered is saved.
     """

@@ -14,7 +14,7 @@ from eyechart.harness.cli.terminal import echo, say, take_logs, warn
 from eyechart.harness.cli.work import leaderboard as ranks
 from eyechart.harness.cli.work.run_results import RunsOfModel, same_command_as, show_asked
 from eyechart.harness.errors import COMPLETE, INCOMPLETE, INTERRUPTED, USAGE
-from eyechart.harness.face.engine import Asked, Job, Talk, ask
+from eyechart.harness.face.engine import AskResult, ModelRuns, Talk, ask
 from eyechart.harness.face.run_options import RunOptions
 from eyechart.harness.face.study import RunMatrix, StudyRuns
 from eyechart.harness.plan.cost import Budget
@@ -80,7 +80,7 @@ def run_models(runs: RunMatrix, *, tables: bool, as_json: bool, debug: bool) -> 
     for options in runs.models:
         budget = Budget(options.model.prices, options.given.budget, options.given.max_requests)
         try:
-            jobs.append(Job(options.requests(runs.plans), options, budget, chooser))
+            jobs.append(ModelRuns(options.requests(runs.plans), options, budget, chooser))
         except FAILURES as error:
             results[options.model.label] = failed(options, error)
     begun: list[RunsOfModel] = []
@@ -112,7 +112,7 @@ def run_models(runs: RunMatrix, *, tables: bool, as_json: bool, debug: bool) -> 
     return exit_code(lacking, len(ordered))
 
 
-def _ask(jobs: Sequence[Job]) -> Sequence[Asked]:
+def _ask(jobs: Sequence[ModelRuns]) -> Sequence[AskResult]:
     """Asks the models; says once that an interrupt ended them."""
     bar = new_bar() if len(jobs) > 1 else None
     try:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from eyechart.harness.cli.terminal import say, tell_apart, warn
 from eyechart.harness.errors import COMPLETE, INCOMPLETE, INTERRUPTED
-from eyechart.harness.face.engine import Asked, Job, reached_limit
+from eyechart.harness.face.engine import AskResult, ModelRuns, reached_limit
 from eyechart.harness.face.run_options import RunOptions
 from eyechart.harness.face.tracking import log_run
 from eyechart.harness.plan.cost import Budget
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class ShownRun:
     """A run of the command after its tables were shown."""
 
     missing: int
@@ -46,14 +46,16 @@ class RunsOfModel:
     """What a command asked one model."""
 
     exit_code: int
-    runs: Sequence[Shown]
+    runs: Sequence[ShownRun]
     error: BaseException | None = None
     """The error that ended the runs; `None` for an interrupt."""
     why: str = ""
     """Why they are not complete, unless an error says it; "" where they are."""
 
 
-def show_asked(job: Job, asked: Asked, *, tables: bool, as_json: bool, name: str) -> RunsOfModel:
+def show_asked(
+    job: ModelRuns, asked: AskResult, *, tables: bool, as_json: bool, name: str
+) -> RunsOfModel:
     """Judges the runs of a model, writes their files, and says what is missing; prints their
     `tables`. `name` is the model in messages, empty for the only one.
     """
@@ -93,7 +95,7 @@ def show_asked(job: Job, asked: Asked, *, tables: bool, as_json: bool, name: str
     return RunsOfModel(INCOMPLETE if why else COMPLETE, runs, why="; ".join(why))
 
 
-def same_command_as(asked: Asked) -> str:
+def same_command_as(asked: AskResult) -> str:
     """The command that goes on, in words."""
     return "the same command without --fresh" if asked.has_moved else "the same command"
 
@@ -152,7 +154,7 @@ def _share_log(logs: Sequence[Path]) -> None:
                 log.hardlink_to(logs[0])
 
 
-def _show(request: RunRequest, options: RunOptions, *, tables: bool, as_json: bool) -> Shown:
+def _show(request: RunRequest, options: RunOptions, *, tables: bool, as_json: bool) -> ShownRun:
     """Judges a run; writes its result files, shows its `tables`, and logs it to trackers."""
     from eyechart.harness.analysis.samples.judged_run import read_run
     from eyechart.harness.analysis.tables.results import write_results
@@ -174,7 +176,7 @@ def _show(request: RunRequest, options: RunOptions, *, tables: bool, as_json: bo
     log_run(options.trackers, run, warn, say)
     missing = run.lacking(request.plan)
     row = None if is_empty else headline(run, request.plan.conditions)
-    return Shown(missing, followed(run), document, row)
+    return ShownRun(missing, followed(run), document, row)
 
 
 def _more_than_asked(plan: Plan, run: JudgedRun) -> str | None:

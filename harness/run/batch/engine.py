@@ -19,7 +19,7 @@ from eyechart.harness.run.batch.context import FIRST_POLL_S, LONGEST_POLL_S, Bat
 from eyechart.harness.run.batch.files import FileLimits
 from eyechart.harness.run.batch.pending import BatchJob
 from eyechart.harness.run.chooser import next_plan
-from eyechart.harness.run.engine import Asking
+from eyechart.harness.run.engine import EngineContext
 from eyechart.harness.run.first_replies import FirstStops
 from eyechart.harness.run.progress import RunOutcome
 from eyechart.harness.run.run_request import RunRequest
@@ -37,7 +37,7 @@ class BatchEngine:
 
     def __init__(
         self,
-        asking: Asking,
+        asking: EngineContext,
         service: BatchService,
         form: BatchForm,
         limits: FileLimits = FileLimits(),  # noqa: B008  frozen

@@ -33,7 +33,7 @@ Found: TypeAlias = tuple[Gated, Sequence[Finding]]
 """The verdict on the run of one task, and what is said of it."""
 
 
-class Shown(NamedTuple):
+class GateRow(NamedTuple):
     """What files show of one task."""
 
     task: str
@@ -71,7 +71,7 @@ class Files:
                 raise UsageError(f"{str(path)!r} is in the folder of a run; name a file elsewhere")
             make_folder_of(path)
 
-    def write(self, tasks: Sequence[Shown], fail_if: str) -> None:
+    def write(self, tasks: Sequence[GateRow], fail_if: str) -> None:
         if self.junit is not None:
             replace_file(self.junit, _junit(tasks, fail_if))
         if self.summary is not None:
@@ -94,10 +94,10 @@ def _takes_text(path: Path) -> bool:
         return path.stat().st_nlink == 1 and file.read(64).lstrip()[:1] not in (b"{", b"[")
 
 
-def shown(found: Sequence[Found]) -> list[Shown]:
+def shown(found: Sequence[Found]) -> list[GateRow]:
     """The verdicts."""
     return [
-        Shown(
+        GateRow(
             one.comparison.task,
             one.verdict,
             [*map(str, findings)],
@@ -109,13 +109,13 @@ def shown(found: Sequence[Found]) -> list[Shown]:
     ]
 
 
-def ended(tasks: Sequence[str], why: str) -> list[Shown]:
+def ended(tasks: Sequence[str], why: str) -> list[GateRow]:
     """A gate that ended before its verdicts."""
     text = f"The gate ended before its verdict ({why}); whether a run is worse is not known."
-    return [Shown(task, _ENDED, [text]) for task in tasks]
+    return [GateRow(task, _ENDED, [text]) for task in tasks]
 
 
-def _junit(tasks: Sequence[Shown], fail_if: str) -> bytes:
+def _junit(tasks: Sequence[GateRow], fail_if: str) -> bytes:
     """A test for each task, as GitHub, GitLab and Jenkins read it."""
     problems = {_ENDED: "error", "undecided": "skipped"}
     problems |= dict.fromkeys((*FAILING[fail_if], *UNJUDGED), "failure")
@@ -139,7 +139,7 @@ def _junit(tasks: Sequence[Shown], fail_if: str) -> bytes:
     return f"{text}\n".encode()
 
 
-def summary(tasks: Sequence[Shown]) -> str:
+def summary(tasks: Sequence[GateRow]) -> str:
     """A table and a paragraph for each task, in Markdown; texts from outside are escaped."""
     titles = ("task", "compared with the baseline", "model", "right to", "of all rows")
     rows = [titles, ("---",) * len(titles)] + [

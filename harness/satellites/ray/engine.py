@@ -15,7 +15,7 @@ from typing import Self
 
 from eyechart.harness.journal.writer import Journal
 from eyechart.harness.run.chooser import next_plan
-from eyechart.harness.run.engine import Asking, Display
+from eyechart.harness.run.engine import Display, EngineContext
 from eyechart.harness.run.first_replies import FirstStops
 from eyechart.harness.run.first_samples import WORTH_A_JOB
 from eyechart.harness.run.progress import RunOutcome
@@ -37,7 +37,9 @@ _TRIES = 2
 class RayEngine:
     """Asks the runs of a command on a cluster."""
 
-    def __init__(self, asking: Asking, connect: Callable[..., tuple[Cluster, Fleet]]) -> None:
+    def __init__(
+        self, asking: EngineContext, connect: Callable[..., tuple[Cluster, Fleet]]
+    ) -> None:
         """The connection is closed when `run` ends."""
         self._asking = asking
         self._connect = connect
@@ -214,7 +216,7 @@ class _Shown:
 
 
 def open_engine(
-    asking: Asking, cluster: RayOptions, name: ModelName, settings: ModelSettings
+    asking: EngineContext, cluster: RayOptions, name: ModelName, settings: ModelSettings
 ) -> RayEngine:
     """The engine of `--engine ray`. It connects to the cluster when it runs."""
     seed = asking.requests[0].settings.seed
