@@ -168,7 +168,7 @@ def test_all_doors_have_the_same_numbers(lab: Lab) -> None:
     assert float(row["right_at_3"]) == pytest.approx(first["accuracy"], abs=1e-6)
     assert float(row["reaches_at_3"]) == pytest.approx(first["p_reaches_threshold"], abs=1e-6)
     assert (row["right_at_900"], row["reaches_at_900_bound"]) == ("", "<")
-    on_page = f'data-at="3">{text}</td>'
+    on_page = f'data-at="3" data-head="right at 3, %">{text}</td>'
     assert on_page in board.with_suffix(".html").read_text().replace(" hidden", "")
     assert f"| {text} |" in readme.read_text()
     assert "right at 3, %" in readme.read_text()

@@ -61,7 +61,7 @@ def test_capacity_is_shown_where_a_task_asks_for_it(lab: Lab) -> None:
     found(lab, (100, ["100"]), (200, ["1"]))
     folder = lab.the_run()
     scored = lab.bench("score", folder)
-    assert "|       capacity |" in scored.out
+    assert "        capacity | " in scored.out
     with (folder / "effective_length.csv").open() as file:
         (row,) = csv.DictReader(file)
     assert (row["capacity"], row["capacity_bound"], row["capacity_fails_at"]) == (

@@ -54,7 +54,7 @@ ORDER = "the baseline comes first: bench gate BASELINE RUN…"
         ("compare", "missing argument 'RUN…'; 'bench runs' lists the runs"),
         ("samples", "missing argument 'RUN'; 'bench runs' lists the runs"),
         ("import", "missing argument 'REPLIES…'"),
-        ("nonsense", "no such command 'nonsense'"),
+        ("nonsense", "no such command 'nonsense'; 'bench --help' lists them"),
         ("run --samples", "option '--samples' requires an argument"),
         ("run a b", "got unexpected extra argument(s) (b)"),
     ],

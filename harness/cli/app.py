@@ -37,18 +37,19 @@ class _Verbs(TyperGroup):
     def get_command(self, _ctx: Any, cmd_name: str) -> Any:
         """The verb of this name, `None` if there is none."""
         found = self._loaded.get(cmd_name) or verb(cmd_name)
-        if found is None and cmd_name in _OF_LABORATORY:
-            raise UsageError(
-                f"'bench {cmd_name}' comes with eyechart-lab: pip install -e . -e lab in a clone "
-                "of the repository"
-            )
         self._loaded[cmd_name] = found
         return found
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """The verb that the arguments begin with; raises `UsageError` if there is none."""
         if self.get_command(ctx, args[0]) is None and not args[0].startswith("-"):
-            near = did_you_mean(args[0], self.list_commands(ctx))
+            if args[0] in _OF_LABORATORY:
+                raise UsageError(
+                    f"'bench {args[0]}' comes with eyechart-lab: pip install -e . -e lab in a "
+                    "clone of the repository"
+                )
+            help_lists = "'bench --help' lists them"
+            near = did_you_mean(args[0], self.list_commands(ctx), help_lists)
             raise UsageError(f"no such command {args[0]!r}; {near}")
         return super().resolve_command(ctx, args)
 
