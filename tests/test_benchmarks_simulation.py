@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import csv
 import math
+import re
 from pathlib import Path
 
 import numpy as np
@@ -31,6 +33,7 @@ from tests.benchmarks.simulation import (
     unequal,
     unpaired,
 )
+from tests.benchmarks.simulation.__main__ import PAGE
 from tests.benchmarks.simulation.draws import (
     LINES,
     Setting,
@@ -46,7 +49,7 @@ from tests.benchmarks.simulation.draws import (
 )
 from tests.benchmarks.simulation.shapes import SHAPES, UNEVEN
 from tests.benchmarks.simulation.shapes import Truth as Simulated
-from tests.benchmarks.simulation.table import SETTING, Column, Row, folded, lines, renew
+from tests.benchmarks.simulation.table import SETTING, Column, Row, folded, lines, markdown, renew
 
 FALLING = [name for name, shape in SHAPES.items() if shape.moves and name not in UNEVEN]
 COMBS = [name for name in UNEVEN if name.startswith("comb")]
@@ -276,10 +279,18 @@ class TestTables:
             "| step | 0.0 | 40 | – | width |",
         ]
         assert list(folded(self.COLUMNS, self.ROWS)) == [
-            "| shape | rows go together | held | missed |",
-            "| --- | ---: | ---: | ---: |",
-            "| step | 0.0 | 0.95 / – | – / width |",
+            ["shape", "rows go together", "held", "missed"],
+            ["step", "0.0", "0.95 / –", "– / width"],
         ]
+
+    def test_a_table_of_the_page_is_its_file(self) -> None:
+        """All of them, the laboratory's too."""
+        tables = re.findall(r"<!-- (\w+) -->\n(.*?)<!-- end -->", PAGE.read_text(), re.DOTALL)
+        assert len(tables) > 20
+        for name, text in tables:
+            with PAGE.with_name(f"{name}.csv").open(newline="") as file:
+                cells = [*csv.reader(file)]
+            assert [*markdown(cells)] == [line for line in text.split("\n") if line[:1] == "|"]
 
     def test_only_the_block_of_its_name_is_renewed(self, tmp_path: Path) -> None:
         page = tmp_path / "page.md"

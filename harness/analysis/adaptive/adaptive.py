@@ -8,7 +8,7 @@ doubt. A condition ends when there are none, or when it has no single threshold.
 interval is narrow enough when that of a full run would be no narrower. All decisions follow from
 the run's folder alone.
 
-`docs/simulations.md` shows what this saves, and what intervals cover after stopping early.
+`results/simulations` shows what this saves, and what intervals cover after stopping early.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 First each run is asked what it lacks of the other, which is a wave of its own. Then rows are added
 on the lines where the two differ most likely, or whose accuracy is near the threshold.
-`docs/simulations.md` shows how often a comparison that looks before each wave is wrong.
+`results/simulations` shows how often a comparison that looks before each wave is wrong.
 """
 
 from __future__ import annotations

@@ -3,7 +3,8 @@
 Between two looks only models in an open pair are asked: neighbours whose order is open, or the
 model that sees furthest and those that may see as far. This is successive elimination (Even-Dar,
 Mannor & Mansour 2006, JMLR 7) with a fixed price and as many looks as a pair has, as in sequential
-halving (Karnin, Koren & Somekh 2013, ICML). `docs/simulations.md` has what it finds for its price.
+halving (Karnin, Koren & Somekh 2013, ICML). `results/simulations` has what it
+finds for its price.
 """
 
 from __future__ import annotations

@@ -30,7 +30,7 @@ of the difference. They reach far out, since p-values corrected for many tests d
 _CAUTION = 4
 """For a difference to be significant at a level, 0 must be outside the posterior's interval at a
 level this many times smaller. The posterior alone finds a difference in up to 10 % of runs, not
-5 %, where the curves differ in shape and not in length: see `docs/simulations.md`."""
+5 %, where the curves differ in shape and not in length: see `results/simulations`."""
 _TAIL = TAILS[0] / _CAUTION
 _LEVELS = np.unique([*np.geomspace(1e-6 / _CAUTION, 0.5, 442), _TAIL, 0.5])
 """One-sided levels of the posterior at which the ends of the difference are known. The lowest one

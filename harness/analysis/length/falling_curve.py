@@ -7,7 +7,7 @@ The model is a hidden Markov chain over bins of length. Its state is an accuracy
 logit apart, with the threshold half-way between two of them) and a rate of falling.
 From bin to bin the accuracy falls at its rate; the rate may change; and rarely the accuracy falls
 to any lower level at once. The posterior is exact (forward-backward algorithm, Rabiner 1989,
-Proceedings of the IEEE 77). `docs/simulations.md` shows what its intervals cover.
+Proceedings of the IEEE 77). `results/simulations` shows what its intervals cover.
 """
 
 from __future__ import annotations

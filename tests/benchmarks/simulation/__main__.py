@@ -5,8 +5,8 @@
         |chance|confidence|unequal|asked|ranked|gated|several_draws|dips|apart
         [--runs 500] [--shape NAME,…] [--jobs 2] [--out results.csv] [--docs]
 
-`--docs` renews the table in `docs/simulations.md`, which says what its columns are. Each run has a
-seed of its own, so any row can be simulated alone and comes out the same.
+`--docs` renews a table in `results/simulations`, whose page says what its columns are. Each run has
+a seed of its own, so any row can be simulated alone and comes out the same.
 """
 
 from __future__ import annotations
@@ -52,11 +52,13 @@ from tests.benchmarks.simulation.table import (
     Spread,
     folded,
     lines,
+    markdown,
     renew,
+    write_cells,
     write_csv,
 )
 
-PAGE = Path(__file__).resolve().parents[3] / "docs" / "simulations.md"
+PAGE = Path(__file__).resolve().parents[3] / "results" / "simulations" / "README.md"
 SIMULATIONS: Mapping[str, Simulation] = {
     "capped": capped.SIMULATION,
     "coverage": coverage.SIMULATION,
@@ -132,11 +134,13 @@ def main(
             print(line, flush=True)
     command = f"{program} {given.simulation} --runs {given.runs}"
     title = f"{simulation.about[0].upper()}{simulation.about[1:]}; {given.runs} runs a row."
-    compact = "\n".join(folded(simulation.columns, done))
+    cells = list(folded(simulation.columns, done))
+    compact = "\n".join(markdown(cells))
     print(f"\n{title}\n\n{compact}\n\n{perf_counter() - started:.0f} s")
     if given.out:
         write_csv(given.out, simulation.columns, done)
     if given.docs:
+        write_cells(PAGE.with_name(f"{given.simulation}.csv"), cells)
         renew(PAGE, given.simulation, f"{title}\n\n    {command}\n\n{compact}\n")
 
 

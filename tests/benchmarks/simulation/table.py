@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Protocol, TypeAlias, TypeVar
 
@@ -61,26 +62,31 @@ class Simulation:
 
 def lines(columns: Sequence[Column], rows: Iterable[Row]) -> Iterator[str]:
     """The lines of a Markdown table, one by one."""
-    yield "| " + " | ".join(column.header for column in columns) + " |"
-    yield "| --- |" + " ---: |" * (len(columns) - 1)
-    for row in rows:
-        yield "| " + " | ".join(column.text(row) for column in columns) + " |"
+    head = [column.header for column in columns]
+    return markdown(chain([head], ([column.text(row) for column in columns] for row in rows)))
 
 
-def folded(columns: Sequence[Column], rows: Sequence[Row]) -> Iterator[str]:
-    """The lines of a Markdown table in which rows that differ only in their number of samples are
-    one row, whose cells have one value for each number.
+def markdown(rows: Iterable[Sequence[str]]) -> Iterator[str]:
+    """The lines of a Markdown table, one by one; the first row has the heads."""
+    for number, row in enumerate(rows):
+        yield f"| {' | '.join(row)} |"
+        if not number:
+            yield "| --- |" + " ---: |" * (len(row) - 1)
+
+
+def folded(columns: Sequence[Column], rows: Sequence[Row]) -> Iterator[Sequence[str]]:
+    """The cells of a table in which rows that differ only in their number of samples are one row,
+    whose cells have one value for each number; the first row has the heads.
     """
     keys = [column for column in columns if column.name in KEYS]
     groups: dict[tuple[str, ...], list[Row]] = {}
     for row in rows:
         groups.setdefault(tuple(column.text(row) for column in keys), []).append(row)
     rest = [column for column in columns if column not in keys and column.name != "samples"]
-    yield "| " + " | ".join(column.header for column in (*keys, *rest)) + " |"
-    yield "| --- |" + " ---: |" * (len(keys) + len(rest) - 1)
+    yield [column.header for column in (*keys, *rest)]
     for key, group in groups.items():
         cells = ([column.text(row) or "–" for row in group] for column in rest)
-        yield "| " + " | ".join((*key, *map(_joined, cells))) + " |"
+        yield [*key, *map(_joined, cells)]
 
 
 def _joined(values: Sequence[str]) -> str:
@@ -95,6 +101,12 @@ def write_csv(path: Path, columns: Sequence[Column], rows: Sequence[Row]) -> Non
         writer = csv.DictWriter(file, names, extrasaction="ignore")
         writer.writeheader()
         writer.writerows(rows)
+
+
+def write_cells(path: Path, rows: Iterable[Sequence[str]]) -> None:
+    """The cells of a table as they are printed."""
+    with path.open("w", encoding="utf-8", newline="") as file:
+        csv.writer(file, lineterminator="\n").writerows(rows)
 
 
 def renew(page: Path, name: str, content: str) -> None:
