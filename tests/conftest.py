@@ -320,12 +320,15 @@ class Lab:
             **{"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **options},
         )
 
-    def forked(self, *arguments: str, delay_s: float) -> Forked:
-        """As `slow`, but in a forked copy of this process, which starts faster. Its output goes to
-        files, so tests of pipes and terminals use `slow`.
+    def forked(
+        self, *arguments: str, delay_s: float, first: Callable[[], object] = lambda: None
+    ) -> Forked:
+        """As `slow`, but in a forked copy of this process, which starts faster, and calls `first`.
+        Its output goes to files, so tests of streams that are closed or full use `slow`.
         """
 
         def command() -> None:
+            first()
             self._add_slow(delay_s)
             sys.argv = ["bench", *arguments]
             app.main()

@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 import traceback
 import warnings
@@ -28,7 +29,11 @@ class Forked:
             warnings.simplefilter("ignore", DeprecationWarning)  # of threads, which stay behind
             self.pid = os.fork()
         if not self.pid:
-            os._exit(_ended(command, folder, self._said))
+            code = 1
+            try:
+                code = _ended(command, folder, self._said)
+            finally:
+                os._exit(code)
 
     def poll(self) -> int | None:
         """The exit code, negative for a signal; `None` while it runs."""
@@ -68,7 +73,9 @@ class Forked:
 
 
 def _ended(command: Callable[[], object], folder: Path, said: tuple[Path, ...]) -> int:
-    """Runs the command in the child and gives its exit code."""
+    """Runs the command in the child and gives its exit code; at the end, as an interpreter does, it
+    waits for threads and writes what is in a buffer.
+    """
     try:
         for number, path in enumerate(said, start=1):
             os.dup2(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC), number)
@@ -84,4 +91,7 @@ def _ended(command: Callable[[], object], folder: Path, said: tuple[Path, ...]) 
     except BaseException:  # noqa: BLE001  the test sees it on stderr
         traceback.print_exc()
         return 1
+    finally:
+        threading._shutdown()  # type: ignore[attr-defined]
+        sys.stdout.flush()
     return 0

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import csv
-import json
 import re
-import subprocess
-import sys
+import time
 from datetime import datetime, timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +31,8 @@ from eyechart.harness.settings.judging import THRESHOLD
 from eyechart.harness.spec import MAX_LENGTH, Condition, Settings
 from eyechart.providers.base import BadRequestError, Request, StopRunError
 from eyechart.providers.scripted import ScriptedProvider
-from tests.conftest import Done, Lab, mark_chosen, right
+from tests.conftest import Done, Lab, mark_chosen, right, wait_for
+from tests.forked import Forked
 
 
 def made(lab: Lab, model: str = "scripted/a", **more: object) -> RunRequest:
@@ -513,53 +513,31 @@ class TestReadme:
         assert readme.read_bytes() == (f"a\r\n{BEGIN}\r\n| a |\r\n| - |\r\n{END}\r\nb\r\n".encode())
 
 
-ADD = """\
-import json
-import sys
-from pathlib import Path
-
-from eyechart.harness.analysis.ranking.leaderboard import merge
-from eyechart.harness.analysis.ranking.leaderboard_file import only_writer, read_rows
-from eyechart.harness.analysis.ranking.leaderboard_file import write_leaderboard
-
-path, rounds = Path(sys.argv[1]), int(sys.argv[3])
-row = json.loads(sys.stdin.readline())
-print("ready", flush=True)
-sys.stdin.readline()
-for turn in range(rounds):
-    mine = row | {"model": f"{sys.argv[2]}/{turn}"}
-    with only_writer(path, print, quiet_s=600):
-        write_leaderboard(path, merge([mine], read_rows(path)))
-"""
-
-
 class TestAtOnce:
     """Two commands on one file: one after the other."""
 
     def test_no_row_is_lost(self, lab: Lab) -> None:
         """Two processes add ten rows each, at once."""
         (row, _) = rows(made(lab))
-        path, rounds = lab.folder / "board.csv", 10
-        writers = [
-            subprocess.Popen(
-                [sys.executable, "-c", ADD, path, name, str(rounds)],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                cwd=Path(__file__).parents[1],
-                text=True,
-            )
-            for name in "ab"
-        ]
-        for line in (json.dumps(row) + "\n", "go\n"):
-            for writer in writers:
-                assert writer.stdin is not None
-                assert writer.stdout is not None
-                writer.stdin.write(line)
-                writer.stdin.flush()
-                if line != "go\n":
-                    assert writer.stdout.readline() == "ready\n"
+        path, rounds, go = lab.folder / "board.csv", 10, lab.folder / "go"
+
+        def add(name: str) -> None:
+            (lab.folder / name / "ready").touch()
+            while not go.exists():
+                time.sleep(0.0005)
+            for turn in range(rounds):
+                mine = row | {"model": f"{name}/{turn}"}
+                with only_writer(path, print, quiet_s=600):
+                    write_leaderboard(path, merge([mine], read_rows(path)))
+
+        writers = []
+        for name in "ab":
+            (lab.folder / name).mkdir()
+            writers.append(Forked(partial(add, name), lab.folder / name))
+            wait_for((lab.folder / name / "ready").exists, writers[-1])
+        go.touch()
         for writer in writers:
-            assert writer.communicate(timeout=900)[0] == ""
+            assert writer.communicate(timeout=900) == (b"", b"")
             assert writer.returncode == 0
         models = {row["model"] for row in read_rows(path)}
         assert models == {f"{name}/{turn}" for name in "ab" for turn in range(rounds)}

@@ -401,16 +401,17 @@ class TestInterrupted:
     def test_interrupted_twice(self, lab: Lab) -> None:
         """What replies are waited for is said, and not waited for any longer."""
         command = ("run", "--task", str(lab.ones), "--out", str(lab.out), "--model", "slow/x")
-        process = lab.slow(*command, delay_s=60)
+        process = lab.forked(*command, delay_s=60)
         wait_for(lambda: len(lab.slow_asked()) >= 6, process)
         process.send_signal(signal.SIGINT)
-        assert process.stderr is not None
-        line = process.stderr.readline()
-        assert b"They may be paid for: waiting up to 10 s for their replies" in line
+        said = lab.folder / "forked.err"
+        wait_for(partial(has_lines, said, 1), process)
+        first = said.read_bytes()
+        assert b"They may be paid for: waiting up to 10 s for their replies" in first
         process.send_signal(signal.SIGINT)
         out, err = process.communicate(timeout=8)
         assert process.returncode == 130
-        assert err.startswith(b"interrupted; what was answered is saved")
+        assert err.removeprefix(first).startswith(b"interrupted; what was answered is saved")
         assert out == b""
 
     def test_what_is_ignored_stays_so(self, lab: Lab) -> None:
@@ -528,7 +529,7 @@ class TestFullDisk:
     def test_a_journal_that_cannot_grow_ends_the_run_in_a_line(self, lab: Lab) -> None:
         """What was written stays, and with room again the same command continues."""
         command = ("run", "--task", str(lab.ones), "--out", str(lab.out), "--model", "slow/x")
-        process = lab.slow(*command, "--samples", "9", delay_s=0, preexec_fn=_small_files)
+        process = lab.forked(*command, "--samples", "9", delay_s=0, first=_small_files)
         _, err = process.communicate()
         assert process.returncode == 1
         assert len(err.splitlines()) == 1, err
