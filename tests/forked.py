@@ -93,5 +93,6 @@ def _ended(command: Callable[[], object], folder: Path, said: tuple[Path, ...]) 
         return 1
     finally:
         threading._shutdown()  # type: ignore[attr-defined]
-        sys.stdout.flush()
+        if sys.stdout is not None:
+            sys.stdout.flush()
     return 0

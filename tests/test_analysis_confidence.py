@@ -6,6 +6,7 @@ import csv
 import json
 import math
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -26,6 +27,7 @@ from eyechart.harness.score.forced_choice import belief
 from eyechart.providers import descriptors
 from eyechart.providers.likelihood import scored_reply
 from tests.benchmarks.simulation import confidence as simulation
+from tests.benchmarks.simulation.table import Row
 from tests.said import said
 
 if TYPE_CHECKING:
@@ -37,6 +39,12 @@ if TYPE_CHECKING:
 
 MASS = 7.0
 """What is added to all log-probabilities: probabilities are those among the options."""
+
+
+@cache
+def measured(shape: str) -> Row:
+    """The intervals of a hundred simulated conditions with 20 samples each."""
+    return simulation.measure((shape, 20), 100)
 
 
 @dataclass
@@ -103,7 +111,7 @@ class TestIntervals:
     def test_all_cover_in_simulation(self) -> None:
         """Also where nearly all samples are wrong, or right."""
         for shape in ("sure and blind", "right and unsure", "calibrated"):
-            row = simulation.measure((shape, 20), 100)
+            row = measured(shape)
             assert float(row["held"] or 0) > 0.92, shape
             assert float(row["brier_held"] or 0) > 0.92, shape
             assert float(row["line_held"] or 0) > 0.9, shape
@@ -134,7 +142,7 @@ class TestCalibrationError:
         assert errors == {0.0}
 
     def test_the_excess_of_few_samples_is_less(self) -> None:
-        row = simulation.measure(("calibrated", 20), 100)
+        row = measured("calibrated")
         assert 0 < float(row["corrected"] or 0) < 0.7 * float(row["usual"] or 0)
 
     def test_its_interval_is_wider_where_samples_of_a_row_go_together(self) -> None:

@@ -33,7 +33,7 @@ def test_items_and_samples_limit_a_line() -> None:
     """A run with a million samples of a line would not be simulated whole."""
     few = asked(LINES, Aim(0.4, most_samples=6, items={LINES[6]: 2}))
     assert (few[LINES[6]], max(few.values())) == (2, 6)
-    assert max(asked(LINES, Aim(0.4, most_samples=10**6)).values()) <= MOST_SAMPLES
+    assert max(asked(LINES[3:8], Aim(0.4, most_samples=10**6)).values()) == MOST_SAMPLES
 
 
 def test_one_line_is_enough() -> None:

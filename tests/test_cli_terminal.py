@@ -12,6 +12,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -31,6 +32,7 @@ from tests.conftest import plain, records, right
 
 if TYPE_CHECKING:
     from tests.conftest import Done, Lab
+    from tests.forked import Forked
 
 ROOT = Path(__file__).parents[1]
 STEERING = {
@@ -318,16 +320,28 @@ def closing(*numbers: int) -> Any:
     return close
 
 
+def without_stream(number: int) -> None:
+    """Makes this process one that was started without a standard stream."""
+    os.close(number)
+    setattr(sys, ("stdin", "stdout", "stderr")[number], None)
+
+
 RUN = ("run", "--task", "lab/plain.yaml", "--model", "slow/x", "--out", "results")
 
 
 class TestStreams:
     """Standard streams that are closed, full or gone."""
 
-    @pytest.mark.parametrize("numbers", [(1,), (2,), (0, 1, 2)], ids=str)
-    def test_a_run_without_standard_streams(self, lab: Lab, numbers: tuple[int, ...]) -> None:
-        """As daemons start it: all is asked, the table is written, the code is right."""
-        process = lab.slow(*RUN, delay_s=0, preexec_fn=closing(*numbers))
+    @pytest.mark.parametrize("number", [1, 2, None])
+    def test_a_run_without_standard_streams(self, lab: Lab, number: int | None) -> None:
+        """One of them, or all, as daemons start it: all is asked, the table is written, the code is
+        right.
+        """
+        process: subprocess.Popen[bytes] | Forked
+        if number is None:
+            process = lab.slow(*RUN, delay_s=0, preexec_fn=closing(0, 1, 2))
+        else:
+            process = lab.forked(*RUN, delay_s=0, first=partial(without_stream, number))
         _, err = process.communicate(timeout=60)
         assert process.returncode == 0
         assert err == b""
@@ -344,7 +358,8 @@ class TestStreams:
         """The table is written though nobody reads it here."""
         lab.bench_run("--model", lab.model())
         (lab.the_run() / TABLE).unlink()
-        process = lab.slow("score", str(lab.the_run()), delay_s=0, preexec_fn=closing(1))
+        score = ("score", str(lab.the_run()))
+        process = lab.forked(*score, delay_s=0, first=partial(without_stream, 1))
         _, err = process.communicate(timeout=60)
         assert (process.returncode, err) == (0, b"")
         assert (lab.the_run() / TABLE).exists()

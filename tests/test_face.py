@@ -61,20 +61,20 @@ def ask(lab: Lab) -> Callable[..., eyechart.Run]:
     return run
 
 
-@pytest.mark.parametrize("task", ["ones", "near"])
-def test_a_run_goes_to_another_process(lab: Lab, ask: Callable[..., Any], task: str) -> None:
-    """With its judge and its task, also where these execute code beside the task file."""
+def test_runs_go_to_another_process(lab: Lab, ask: Callable[..., Any]) -> None:
+    """With their judge and their task, also where these execute code beside the task file."""
     opened(lab.folder)
-    run = ask(right, task=lab.ones if task == "ones" else lab.folder / "near.yaml")
-    again = eyechart.load_run(run.folder, run_kept_code=True)
+    runs = [ask(right, task=task) for task in (lab.ones, lab.folder / "near.yaml")]
+    again = [eyechart.load_run(run.folder, run_kept_code=True) for run in runs]
     with get_context("spawn").Pool(1) as pool:
-        for one in (run, again):
+        for one in (*runs, *again):
             pd.testing.assert_frame_equal(pool.apply(attrgetter("samples"), (one,)), one.samples)
             there = pool.apply(attrgetter("conditions"), (one,))
             pd.testing.assert_frame_equal(there, one.conditions)
-    assert run.samples["prompt"].notna().all()
-    record = next(read_records(run.folder))
-    assert pickle.loads(pickle.dumps(run)).judged.judge.verdict(record)  # noqa: S301  it is ours
+    for run in runs:
+        assert run.samples["prompt"].notna().all()
+        record = next(read_records(run.folder))
+        assert pickle.loads(pickle.dumps(run)).judged.judge.verdict(record)  # noqa: S301  it is ours
 
 
 class TestRun:
