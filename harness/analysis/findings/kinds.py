@@ -10,6 +10,7 @@ from eyechart.harness.analysis.findings import (
     gate,
     not_known,
     pair,
+    patterns,
     ranks,
     same_mistake,
     sees,
@@ -21,6 +22,7 @@ from eyechart.harness.analysis.tables.tokens_text import OTHER_TOKENS, SHARED_TO
 
 OF_A_RUN: tuple[finding.Kind, ...] = (
     sees.SEES,
+    patterns.PATTERN,
     confidence.CONFIDENCE,
     confidence.SURE_AND_BLIND,
     served.DRAWS,

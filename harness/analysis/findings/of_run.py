@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterator
 from eyechart.harness.analysis.findings.confidence import confidence
 from eyechart.harness.analysis.findings.finding import Finding, in_order
 from eyechart.harness.analysis.findings.not_known import not_known
+from eyechart.harness.analysis.findings.patterns import patterns
 from eyechart.harness.analysis.findings.same_mistake import same_mistake
 from eyechart.harness.analysis.findings.sees import sees
 from eyechart.harness.analysis.findings.served import cuts, doubts, origins
@@ -47,6 +48,7 @@ def _found(
     is_part = len(judged) < len(shown)
     found = (
         sees(labels, scored, threshold, **about, controls_left_out=is_part),
+        patterns(labels, run.spec.unit),
         not_known(estimates, **about),
         *cuts(run),
         unread(run),

@@ -152,7 +152,8 @@ def _beside(
     if near is not None and near.length is not None and near.length != exact.length:
         within = f"within {100 * WITHIN:g} % {_to(near.length, near.length_ci)}"
     if apart is not None and apart.length is not None and apart.length.sign != "<":
-        told = f"tells rows that differ by a fifth apart {_to(apart.length, apart.length_ci)}"
+        cue = " (by count or length of prompt)" * apart.by_length
+        told = f"tells rows that differ by a fifth apart{cue} {_to(apart.length, apart.length_ci)}"
     return within, told
 
 

@@ -58,6 +58,9 @@ class Apart:
     length_ci: Span
     is_limited: bool = False
     """Whether replies that did not fail by sight make it a lower bound."""
+    by_length: bool = False
+    """Whether the larger target always has the longer row, so that the length of the prompt tells
+    the order."""
 
 
 def shares_of(replies: Replies) -> Shares:
@@ -92,7 +95,7 @@ def apart(samples: Scored, replies: Replies, shares: Shares) -> Apart:
     """The length. Missing answers count as ties. Where it would be longer without those replies
     that did not fail by sight, or where wrong replies were misread, only its lower end is known.
     """
-    found = _apart(replies, shares)
+    found = replace(_apart(replies, shares), by_length=replies.are_by_length)
     if not samples.set_aside.any():
         return found
     low, high = found.length_ci

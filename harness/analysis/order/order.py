@@ -31,12 +31,15 @@ _LEAST_ROWS = 4
 """With fewer rows no share of a line is given."""
 _FEWEST_ANSWERS = 8
 """With fewer answers, or `FEWEST_TARGETS`, no pattern is named."""
-_LEVEL = 0.025
-"""About how often a pattern is named in a condition whose answers have none, for each of two."""
+_LEVEL = 0.05 / len(PATTERNS)
+"""At most how often a pattern is named in a run whose answers do not have it, for each."""
 _HEAPED, _CONSTANT = 0.6, 0.9
 """Shares of the answers from which on they are heaped, or constant."""
 _HEAP, _BY_CHANCE = 10, 0.1
-_ORDERS = 1999
+_HALF = 0.5
+"""The share that a constant answer must exceed, by a binomial test; no two numbers do."""
+_ORDERS, _AT_ONCE = 1999, 1_000_000
+"""Permutations of a line, and most numbers that are permuted at once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,16 +70,18 @@ class Order:
     """To which length rows that differ by a fifth are ordered right."""
 
 
-def order(samples: Scored) -> Order | None:
-    """The order of a condition; `None` where answers are no counts, see `Scored.counts`."""
+def order(samples: Scored, conditions: int = 1) -> Order | None:
+    """The order of one of so many `conditions` of a run; `None` where answers are no counts, see
+    `Scored.counts`. Patterns are corrected for the lines of all conditions.
+    """
     replies = Replies.of(samples)
     if replies is None:
         return None
     shares = shares_of(replies)
-    level = _LEVEL / len(replies.numbers)
+    level = _LEVEL / len(replies.numbers) / conditions
     lines = {}
     for line, number in enumerate(replies.numbers.tolist()):
-        p, p_reversed, rows = _chance_of_order(replies, line)
+        p, p_reversed, rows = _chance_of_order(replies, line, level)
         here = replies.lines == line
         targets, answers = replies.targets[here], replies.answers[here]
         few_targets = len(np.unique(targets)) < FEWEST_TARGETS
@@ -99,10 +104,13 @@ def order(samples: Scored) -> Order | None:
     return Order(lines, apart(samples, replies, shares))
 
 
-def _chance_of_order(replies: Replies, line: int) -> tuple[float, float, int]:
+def _chance_of_order(replies: Replies, line: int, level: float) -> tuple[float, float, int]:
     """How often chance orders the rows of a line as well, and how often it reverses them as well;
     and the number of rows. The statistic is the sum over rows of the rank of the target times how
     many answers of the line are smaller, less how many are larger; a missing answer is neither.
+
+    Where no permutation reverses them as well, others are drawn, so many that the p-value can be
+    below `level`.
     """
     here = replies.lines == line
     rows, row = np.unique(replies.rows[here], return_inverse=True)
@@ -110,16 +118,31 @@ def _chance_of_order(replies: Replies, line: int) -> tuple[float, float, int]:
     read = ~np.isnan(answers)
     above = np.zeros(len(answers))
     above[read] = _ranks(answers[read])
-    above_of_row = np.bincount(row, above)
+    above_of_row: Floats = np.bincount(row, above).astype(float)
     ranks = _ranks(np.bincount(row, replies.targets[here]) / np.bincount(row))
-    found = float(above_of_row @ ranks)
     rng = np.random.default_rng(0)
-    orders = rng.permuted(np.broadcast_to(above_of_row, (_ORDERS, len(rows))), axis=1) @ ranks
-    nearly = 1e-9 * max(1.0, float(np.abs(orders).max()))
-    p, p_reversed = (
-        (1 + int((sign * (orders - found) >= -nearly).sum())) / (1 + _ORDERS) for sign in (1, -1)
-    )
+    as_ordered, as_reversed = _as_far(above_of_row, ranks, _ORDERS, rng)
+    p, p_reversed = ((1 + many) / (1 + _ORDERS) for many in (as_ordered, as_reversed))
+    more = int(2 / level)
+    if not as_reversed and more > _ORDERS:
+        p_reversed = (1 + _as_far(above_of_row, ranks, more, rng)[1]) / (1 + more)
     return p, p_reversed, len(rows)
+
+
+def _as_far(above: Floats, ranks: Floats, orders: int, rng: np.random.Generator) -> tuple[int, int]:
+    """How many of so many random orders of `above` go together with `ranks` at least as much as
+    the order that is there, and how many at most as much.
+    """
+    found = float(above @ ranks)
+    nearly = 1e-9 * max(1.0, float(np.abs(above) @ np.abs(ranks)))
+    least = most = 0
+    at_once = max(1, _AT_ONCE // len(above))
+    for begin in range(0, orders, at_once):
+        shape = min(at_once, orders - begin), len(above)
+        sums = rng.permuted(np.broadcast_to(above, shape), axis=1) @ ranks
+        least += int((sums >= found - nearly).sum())
+        most += int((sums <= found + nearly).sum())
+    return least, most
 
 
 def _ranks(values: Floats) -> Floats:
@@ -136,7 +159,9 @@ def _pattern(targets: Floats, answers: Floats, p_reversed: float, level: float) 
     if len(read) < _FEWEST_ANSWERS:
         return ""
     _, counts = np.unique(read, return_counts=True)
-    if counts.max() >= _CONSTANT * len(read):
+    most = int(counts.max())
+    by_chance = 1 - at_most(most - 1, len(read), _HALF)
+    if most >= _CONSTANT * len(read) and by_chance <= level:
         return CONSTANT
     if p_reversed <= level:
         return REVERSED

@@ -90,6 +90,13 @@ class Replies:
             fixed.append(several and len(np.unique(self.lengths[here])) == 1)
         return np.array(fixed, bool)
 
+    @property
+    def are_by_length(self) -> bool:
+        """Whether of two rows the longer one always has the larger target, and equal ones none."""
+        order = np.lexsort((self.targets, self.lengths))
+        longer = np.diff(self.lengths[order]) > 0
+        return bool((longer == (np.diff(self.targets[order]) > 0)).all())
+
     def pairs(self) -> Pairs:
         """All pairs of replies to different rows whose targets differ by about a fifth; of lines
         that are fixed only those within one line.

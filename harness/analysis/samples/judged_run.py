@@ -410,7 +410,7 @@ class JudgedCondition:
     @cached_property
     def order(self) -> Order | None:
         """Whether the answers order the rows; `None` where they are no counts of them."""
-        return None if self.scored is None else order(self.scored)
+        return None if self.scored is None else order(self.scored, len(self.run.conditions))
 
     def effective_length(
         self, threshold: float, places: Collection[int] | None = None
