@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
-import subprocess
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -23,9 +21,8 @@ from eyechart.providers.base import (
 )
 from eyechart.providers.plugin_provider import PluginProvider
 from eyechart.providers.plugins import PROVIDERS
-from tests.conftest import PATIENCE_S, records
+from tests.conftest import records
 from tests.plugged import plug
-from tests.test_imports import ROOT
 
 if TYPE_CHECKING:
     from tests.conftest import Lab
@@ -170,14 +167,8 @@ def test_a_plugin_that_ends_the_process(lab: Lab, site: Path) -> None:
     """What was answered is in the journal, and the same command continues."""
     plug_case(site, THIRD, "os._exit(7)")
     command = ("run", "--task", str(lab.plain), "--model", "odd/x", "--max-connections", "1")
-    done = subprocess.run(
-        [sys.executable, "-m", "eyechart.harness", *command, "--out", str(lab.out)],
-        env={**os.environ, "PYTHONPATH": os.pathsep.join([str(site), str(ROOT)])},
-        capture_output=True,
-        timeout=PATIENCE_S,
-        check=False,
-    )
-    assert done.returncode == 7, done.stderr
+    process = lab.forked(*command, "--out", str(lab.out), delay_s=0)
+    assert process.wait() == 7, process.communicate()
     assert len(lab_records(lab)) == 2
     plug_case(site, THIRD, "return Reply(SOUND)")
     assert lab.bench_run("--model", "odd/x", task=lab.plain).code == 0
