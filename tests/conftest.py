@@ -6,6 +6,7 @@ import asyncio
 import gc
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -407,11 +408,18 @@ def plain(text: str) -> str:
     return re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", text)
 
 
+_ROOM = 4 * 1024**3
+"""Bytes that must be free in memory, where tests keep their folders; a container may have few."""
+
+
 def pytest_configure() -> None:
     """Lets the many commands that tests start keep compiled code, or each would compile it anew;
     and nothing is garbage while tests are collected.
     """
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+    memory = Path("/dev/shm")  # noqa: S108  folders of tests in memory, where there is room
+    if memory.is_dir() and shutil.disk_usage(memory).free > _ROOM:
+        os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(memory))
     hypothesis.settings.register_profile("no_clock", deadline=None)  # the machine may be busy
     hypothesis.settings.load_profile("no_clock")
     gc.disable()
