@@ -115,6 +115,33 @@ def test_the_page_says_what_the_table_of_models_gives() -> None:
     assert f"{able} of {len(asked)} models have a capacity; the other {len(asked) - able}" in page
 
 
+def test_the_page_on_three_lengths_says_what_the_table_of_models_gives() -> None:
+    """In how many models one interval is above the other, and the lengths of the first model."""
+    page = (FOLDER / "three_lengths.md").read_text(encoding="utf-8")
+    models = rows(FOLDER / "models.csv")
+    asked = [row for row in models if row["replies"] != "0"]
+    above, below = (
+        sum(
+            float(row[f"{first}_ci_low"] or 0) > float(row[f"{second}_ci_high"] or "inf")
+            for row in asked
+        )
+        for first, second in (
+            ("apart_length", "effective_length"),
+            ("effective_length", "apart_length"),
+        )
+    )
+    assert below == 0
+    assert f"In {above} of {len(asked)} models the whole interval of the apart length" in page
+    beyond = sum(row["apart_length_bound"] == ">" for row in asked)
+    assert f"for {beyond} of {len(asked)} models the apart length is beyond their rows" in page
+    first = models[0]
+    cells = f"{first['effective_length']} ({first['effective_length_ci_low']} to"
+    assert f"| {first['model']} | {cells} {first['effective_length_ci_high']}) |" in page
+    for row in asked:
+        if row["near_length"] and row["effective_length"]:
+            assert float(row["near_length"]) >= float(row["effective_length"])
+
+
 @pytest.mark.parametrize("strata", [[(12, 20, 14, 20)], [(70, 80, 66, 75)]])
 def test_the_smallest_fall_has_its_power(strata: list[tuple[int, int, int, int]]) -> None:
     """Against the exact power of Fisher's test, of which 300 draws may miss 5 points."""

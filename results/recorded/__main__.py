@@ -19,6 +19,7 @@ from results.recorded.differing import difference_rows, differences
 from results.recorded.page import NOTICE, readme
 from results.recorded.picture import costs, picture
 from results.recorded.tables import csv_of, tables
+from results.recorded.three_lengths import three_lengths
 from results.recorded.variants import variants
 
 FOLDER = Path(__file__).parent
@@ -35,6 +36,7 @@ def made_from(path: Path, out: Path) -> dict[str, str]:
         "differing.csv": csv_of(difference_rows(differences(found))),
         "where_models_stop.svg": picture(models, costs()),
         "README.md": readme(found),
+        "three_lengths.md": three_lengths(found),
         "LICENSE": NOTICE,
     }
 

@@ -15,7 +15,7 @@ from results.recorded.variants import USUAL, Variant
 
 _SIGNIFICANT = 0.05
 _FAR = 100
-"""Items that only some models see to."""
+"""Items that only some models count."""
 
 
 def findings(found: Sequence[Variant]) -> Iterator[str]:
@@ -34,11 +34,11 @@ def _reach(found: Sequence[Variant], models: Sequence[Mapping[str, Any]]) -> Ite
     far = sum(float(row["effective_length"]) >= _FAR for row in known)
     below = sum(row["effective_length_bound"] == "<" for row in known)
     yield (
-        f"**Exact counting ends early.** {best['model']} sees furthest: it counts "
+        f"**Exact counting ends early.** {best['model']} counts furthest: "
         f"{best['effective_length']} items exactly in 85 % of its replies (95 % interval "
         f"{best['effective_length_ci_low']} to {best['effective_length_ci_high']}). "
-        f"{share(far, len(known))} models see to {_FAR} items or more; {below} see less than the "
-        "shortest rows that they were asked."
+        f"{share(far, len(known))} models count {_FAR} items or more; {below} fail on the shortest "
+        "rows that they were asked."
     )
     for row in models:
         if row["replies"] and row not in known:
@@ -46,7 +46,7 @@ def _reach(found: Sequence[Variant], models: Sequence[Mapping[str, Any]]) -> Ite
             why = "with so few replies"
             if row["limited_by"] not in RANKED:
                 why = f"it is limited by {row['limited_by']}"
-            yield f"**Not known** is how far {row['model']} sees{at_least}: {why}."
+            yield f"**Not known** is how far {row['model']} counts{at_least}: {why}."
     asked = [one for one in found if one.set != "stimulus"]
     able = [one for one in asked if one.capacity_number]
     shares = [

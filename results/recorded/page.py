@@ -56,19 +56,27 @@ def readme(found: Sequence[Variant]) -> str:
             "often it is right at 20 to 500 items, and what that predicts."
         ),
         "",
-        "![Where models stop counting exactly](where_models_stop.svg)",
+        (
+            "![Where models stop counting exactly, they do not start guessing]"
+            "(where_models_stop.svg)"
+        ),
+        "",
+        (
+            "[Where models stop counting exactly, they do not start guessing](three_lengths.md): "
+            "what the three lengths show, and what they do not."
+        ),
         "",
         "| file | what |",
         "| --- | --- |",
         (
-            "| `models.csv` | the 126 variants: effective length at 85 % with its interval, "
-            "capacity "
+            "| `models.csv` | the 126 variants: effective length at 85 %, near and apart length, "
+            "with intervals, capacity "
             "(published and by our reading), area, replies unread, cut off or never given |"
         ),
         "| `writings.csv` | three models under eleven writings of the row, in the same columns |",
         "| `contrasts.csv` | the tests behind the sentences below |",
         "| `differing.csv` | the replies that our reading judges otherwise than the authors |",
-        f"| `where_models_stop.svg` | the picture. {RULE} |",
+        f"| `three_lengths.md`, `where_models_stop.svg` | the page and its picture. {RULE} |",
         "",
         (
             "`effective_length_bound` is `<` or `>` where a length is outside the tested "

@@ -11,6 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from eyechart.harness.analysis.length.limit import RANKED
+from eyechart.harness.analysis.tables.tables import near_apart_columns
+from eyechart.harness.settings.judging import THRESHOLD
+from eyechart.harness.spec.columns import NEAR_APART
 from eyechart.harness.task.catalogue import built_in_files, open_task
 from results.recorded.variants import TASK, Variant
 
@@ -62,7 +65,7 @@ def measures(variant: Variant | None, reported: Mapping[str, str]) -> dict[str, 
         names = (
             *("replies", "effective_length", "effective_length_bound"),
             *("effective_length_ci_low", "effective_length_ci_high"),
-            *("limited_by", "one_threshold"),
+            *("limited_by", "one_threshold", *NEAR_APART),
         )
         rest = ("area", "area_ci_low", "area_ci_high", "unread", "cut_off", "no_reply")
         empty = dict.fromkeys(names, "") | capacity_columns | dict.fromkeys(rest, "")
@@ -77,6 +80,10 @@ def measures(variant: Variant | None, reported: Mapping[str, str]) -> dict[str, 
         "effective_length_ci_high": _number(high.at_most),
         "limited_by": estimate.limit.by,
         "one_threshold": "yes" if estimate.one_threshold else "no",
+        **{
+            name: value if isinstance(value, str) else _number(value)
+            for name, value in near_apart_columns(variant.judged, THRESHOLD).items()
+        },
         **capacity_columns,
         "area": _number(estimate.area),
         "area_ci_low": _number(estimate.area_ci[0]),
