@@ -291,6 +291,30 @@ class TestPatterns:
     def test_one_answer(self) -> None:
         assert self.patterns(of_some(100)) == {CONSTANT}
 
+    def test_one_answer_of_few_is_not_named(self) -> None:
+        """All of 8 may be one number by a chance of one in 256, and 13 lines are looked at."""
+        result = found(of_some(101), 8)
+        assert {line.pattern for line in result.lines.values()} == {""}
+
+    def test_a_run_of_many_conditions_needs_more_and_finds_what_is_sure(self) -> None:
+        """With 100 conditions the level of a line is below what 1,999 permutations can show."""
+
+        def back(targets: Floats, _: np.random.Generator) -> Floats:
+            return 1000 - targets
+
+        def nearly_back(targets: Floats, rng: np.random.Generator) -> Floats:
+            return 1000 - targets + rng.normal(0, 0.6 * targets.std(axis=0), targets.shape)
+
+        named = {}
+        for conditions in (1, 100):
+            for observer in (back, nearly_back):
+                result = order(counted(observer, 20), conditions)
+                assert result is not None
+                patterns = [result.lines[place].pattern for place in range(6, len(LINES))]
+                named[observer, conditions] = patterns.count(REVERSED)
+        assert named[back, 1] == named[back, 100] == len(LINES) - 6
+        assert named[nearly_back, 100] < named[nearly_back, 1]
+
     @pytest.mark.parametrize("observer", [right_ones, weber(0.3), guess, guess_by_row, absurd])
     def test_others_have_none(self, observer: Observer) -> None:
         assert {one for seed in range(5) for one in self.patterns(observer, seed)} == {""}
@@ -337,6 +361,43 @@ class TestFiles:
         assert float(lines[3]["ordered_ci_high"]) < 0.5
         assert float(lines[1]["ordered_p"]) == 0.0005
         assert lines[3]["resolution"] == ""
+
+    def test_the_pattern_of_a_line_is_a_finding(self, run: eyechart.Run) -> None:
+        (one,) = [one for one in run.findings if one.kind == "pattern of answers"]
+        assert one.level == "result"
+        assert str(one) == (
+            "Answers are in reverse order (the larger the count, the smaller the answer) at 57 to "
+            "80 symbols."
+        )
+        assert one.facts["patterns"] == {REVERSED: {"": ["57 to 80"]}}
+
+    def test_several_conditions_and_lines_that_follow_one_another(self, lab: Lab) -> None:
+        run = eyechart.run(
+            "counting/ones",
+            lab.fake(lambda _: "Final answer: 101"),
+            out=lab.out,
+            lengths=[20, 40, 80],
+            samples=20,
+            axes={"separator": ["none", "comma"]},
+        )
+        (one,) = [one for one in run.findings if one.kind == "pattern of answers"]
+        assert one.sentence == "Answers are nearly always one number at 20 to 80 symbols."
+
+    def test_right_answers_have_no_pattern(self, lab: Lab) -> None:
+        """Nor does the length of the prompt tell the order of rows of fixed length."""
+        run = eyechart.run(
+            "counting/density", lab.fake(right), out=lab.out, lengths=[20, 40], samples=20
+        )
+        orders = [one for one in run.order.values() if one is not None]
+        assert [one.apart.by_length for one in orders] == [False] * len(run.order)
+        said = " ".join(map(str, run.findings))
+        assert "Answers are" not in said
+        assert "by count or length of prompt" not in said
+
+    def test_order_that_the_length_of_the_prompt_tells_is_said(self, run: eyechart.Run) -> None:
+        """As in rows of ones."""
+        cue = "tells rows that differ by a fifth apart (by count or length of prompt) to "
+        assert cue in str(run.findings[0])
 
     def test_the_share_of_near_answers_is_an_argument(self, run: eyechart.Run) -> None:
         of_half = eyechart.load_run(run.folder, within=0.5)

@@ -2,7 +2,7 @@
 
     python -m tests.benchmarks.simulation
         coverage|ranges|further|furthest|equivalence|adaptive|early_line|unpaired|limits|drift|at_length|capped
-        |chance|confidence|unequal|asked|ranked|gated|several_draws|dips|apart
+        |chance|confidence|unequal|asked|ranked|gated|several_draws|dips|apart|patterns
         [--runs 500] [--shape NAME,…] [--jobs 2] [--out results.csv] [--docs]
 
 `--docs` renews a table in `results/simulations`, whose page says what its columns are. Each run has
@@ -39,6 +39,7 @@ from tests.benchmarks.simulation import (
     furthest,
     gated,
     limits,
+    patterns,
     ranges,
     ranked,
     several_draws,
@@ -80,6 +81,7 @@ SIMULATIONS: Mapping[str, Simulation] = {
     "chance": chance.SIMULATION,
     "confidence": confidence.SIMULATION,
     "apart": apart.SIMULATION,
+    "patterns": patterns.SIMULATION,
     "several_draws": several_draws.SIMULATION,
 }
 

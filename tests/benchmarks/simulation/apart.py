@@ -22,7 +22,7 @@ from eyechart.harness.analysis.length.curve import TAILS, Floats
 from eyechart.harness.analysis.length.interval import Span
 from eyechart.harness.analysis.length.limits import scored_length
 from eyechart.harness.analysis.order.near import near_length
-from eyechart.harness.analysis.order.order import REVERSED, order
+from eyechart.harness.analysis.order.order import order
 from eyechart.harness.analysis.order.pairs import ordered
 from eyechart.harness.analysis.order.resolution import SHARE, Resolution
 from eyechart.harness.settings.judging import THRESHOLD, WITHIN
@@ -244,7 +244,7 @@ def measure(case: tuple[str, int], runs: int) -> Row:
     """One row of the table."""
     name, samples = case
     observer, truth = {**OBSERVERS, **BLIND}[name], truth_of(name)
-    near, apart, lines, reversed_ = [], [], [], []
+    near, apart, lines = [], [], []
     for run in range(runs):
         counts = counted(observer, samples, seed=run)
         found, exact = order(counts), scored_length(counts, THRESHOLD)
@@ -254,7 +254,6 @@ def measure(case: tuple[str, int], runs: int) -> Row:
         near.append(within.length_ci)
         apart.append(found.apart)
         lines.append(found.lines[_LINE])
-        reversed_.append(any(line.pattern == REVERSED for line in found.lines.values()))
     given = [line.resolution for line in lines if line.resolution is not None]
     has_ratio = bool(given) and not math.isinf(truth.ratio)
     estimates = [0.0 if one.length is None else one.length.length for one in apart]
@@ -277,7 +276,6 @@ def measure(case: tuple[str, int], runs: int) -> Row:
         if has_ratio
         else None,
         "ratio_given": _share(one.high is not None for one in given) if given else None,
-        "reversed": _share(reversed_),
         "runs": runs,
     }
 
@@ -320,7 +318,6 @@ SIMULATION = Simulation(
         Column("ratio", "resolution", ".2f"),
         Column("ratio_held", "interval holds", ".2f"),
         Column("ratio_given", "has an upper end", ".2f"),
-        Column("reversed", "reversed", ".2f"),
     ),
     rows,
 )
