@@ -240,9 +240,9 @@ class TestForeignText:
         """With `--debug`, of an error with a nasty text."""
         code = (
             "import sys\nfrom eyechart.harness import cli\n"
-            "from eyechart.harness.cli import model_list\n"
+            "from eyechart.harness.cli.work import models\n"
             f"def fails(**_):\n    raise RuntimeError({NASTY!r})\n"
-            "model_list.list_models = fails\nsys.argv = ['bench', '--debug', 'models']\ncli.main()"
+            "models.list_models = fails\nsys.argv = ['bench', '--debug', 'models']\ncli.main()"
         )
         command = [sys.executable, "-c", code]
         done = subprocess.run(command, cwd=ROOT, capture_output=True, check=False)

@@ -3,52 +3,21 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import signal
+import subprocess
 import sys
 import threading
-from collections.abc import Callable, Coroutine
-from functools import partial
-from pathlib import Path
-from typing import Any
 
 import pytest
 
 import eyechart
 from eyechart.harness.face.ask import run_anywhere
 from tests.conftest import PATIENCE_S, SLOW, Lab, has_lines, records, wait_for
-from tests.forked import Forked
+from tests.test_imports import ROOT
 
-
-def in_a_new_loop(work: Coroutine[Any, Any, None]) -> None:
-    asyncio.new_event_loop().run_until_complete(work)
-
-
-def say(line: str) -> None:
-    sys.stdout.write(f"{line}\n")
-    sys.stdout.flush()
-
-
-def notebook_with_work(loop: Callable[[Any], None], deaf_to: int) -> None:
-    """Runs, in a loop that runs, work that goes on after `deaf_to` cancellations; says what is."""
-
-    async def work() -> None:
-        say("begun")
-        for _ in range(deaf_to + 1):
-            try:
-                await asyncio.Event().wait()
-            except asyncio.CancelledError:
-                say("cancelled")
-        raise asyncio.CancelledError
-
-    async def notebook() -> None:
-        run_anywhere(work())
-
-    try:
-        loop(notebook())
-    except KeyboardInterrupt:
-        say("interrupted")
-    left = sum(thread.name == "eyechart" for thread in threading.enumerate())
-    say(f"{left} threads")
+RUNS = "asyncio.run(notebook())"
+LOOPS = "asyncio.new_event_loop().run_until_complete(notebook())"
 
 
 class TestLoop:
@@ -72,28 +41,57 @@ class TestLoop:
     @pytest.mark.parametrize(
         ("loop", "deaf_to", "said"),
         [
-            (asyncio.run, 0, ["cancelled", "interrupted", "0 threads"]),
-            (asyncio.run, 1, ["cancelled", "cancelled", "interrupted", "0 threads"]),
-            (asyncio.run, 9, ["cancelled", "cancelled", "interrupted", "1 threads"]),
-            (in_a_new_loop, 0, ["cancelled", "interrupted", "0 threads"]),
+            (RUNS, 0, ["cancelled", "interrupted", "0 threads"]),
+            (RUNS, 1, ["cancelled", "cancelled", "interrupted", "0 threads"]),
+            (RUNS, 9, ["cancelled", "cancelled", "interrupted", "1 threads"]),
+            (LOOPS, 0, ["cancelled", "interrupted", "0 threads"]),
         ],
     )
     def test_ctrl_c_in_a_notebook_ends_the_run_in_order(
-        self, tmp_path: Path, loop: Callable[[Any], None], deaf_to: int, said: list[str]
+        self, loop: str, deaf_to: int, said: list[str]
     ) -> None:
         """The work is cancelled, and again by a second interrupt; when it has ended, the interrupt
         is raised. Work that does not end is left alone after the third.
         """
-        process = Forked(partial(notebook_with_work, loop, deaf_to), tmp_path)
+        code = INTERRUPTED.format(loop=loop, deaf_to=deaf_to)
+        with subprocess.Popen(
+            [sys.executable, "-c", code], cwd=ROOT, stdout=subprocess.PIPE, text=True
+        ) as process:
+            assert process.stdout is not None
+            lines = []
+            try:
+                for line in map(str.strip, process.stdout):
+                    lines.append(line)
+                    if line in ("begun", "cancelled") and lines.count("cancelled") <= deaf_to:
+                        os.kill(process.pid, signal.SIGINT)
+                process.wait(timeout=60)
+            finally:
+                process.kill()
+        assert lines == ["begun", *said]
+
+
+INTERRUPTED = """\
+import asyncio, threading
+from eyechart.harness.face.ask import run_anywhere
+
+async def work():
+    print("begun", flush=True)
+    for _ in range({deaf_to} + 1):
         try:
-            for number in range(1, min(deaf_to, 2) + 2):  # each interrupt has a line before it
-                wait_for(partial(has_lines, tmp_path / "forked.out", number), process)
-                process.send_signal(signal.SIGINT)
-            out, err = process.communicate(timeout=60)
-        finally:
-            process.kill()
-        assert (process.returncode, err) == (0, b"")
-        assert out.decode().splitlines() == ["begun", *said]
+            await asyncio.Event().wait()
+        except asyncio.CancelledError:
+            print("cancelled", flush=True)
+    raise asyncio.CancelledError
+
+async def notebook():
+    run_anywhere(work())
+
+try:
+    {loop}
+except KeyboardInterrupt:
+    print("interrupted")
+print(sum(thread.name == "eyechart" for thread in threading.enumerate()), "threads")
+"""
 
 
 class TestSignals:
@@ -115,18 +113,23 @@ class TestSignals:
         """The process ends, and the same call goes on: it asks what has no reply."""
         (lab.folder / "slow.py").write_text(SLOW)
         log = lab.folder / "log"
-        for name, value in {"SLOW_LOG": str(log), "SLOW_S": "0", "STOPS_AT": "5"}.items():
-            lab.monkeypatch.setenv(name, value)
-        lab.monkeypatch.syspath_prepend(lab.folder)
+        environ = os.environ | {"SLOW_LOG": str(log), "SLOW_S": "0", "STOPS_AT": "5"}
+        environ["PYTHONPATH"] = os.pathsep.join([str(lab.folder), str(ROOT)])
         code = SCRIPT.format(task=str(lab.ones), out=str(lab.out), within=within)
-        process = Forked(partial(exec, code, {}), lab.folder)
-        wait_for(lambda: has_lines(log, 6), process)
-        process.send_signal(number)
-        (lab.folder / "go").touch()  # the reply in flight may come
-        out, _ = process.communicate(timeout=PATIENCE_S)
+        command = [sys.executable, "-c", code]
+        with subprocess.Popen(
+            command, env=environ, stdout=subprocess.PIPE, cwd=lab.folder
+        ) as process:
+            wait_for(lambda: has_lines(log, 6), process)
+            process.send_signal(number)
+            (lab.folder / "go").touch()  # the reply in flight may come
+            out, _ = process.communicate(timeout=PATIENCE_S)
         assert out.decode().strip() == ends
         replies = [record for record in records(lab.the_run()) if "reply" in record]
         assert 5 <= len(replies) < 16
+        lab.monkeypatch.syspath_prepend(lab.folder)
+        lab.monkeypatch.setenv("SLOW_LOG", str(log))
+        lab.monkeypatch.setenv("SLOW_S", "0")
         lab.add_provider("slow", "slow:open_provider")
         again = eyechart.run(lab.ones, "slow/x", out=lab.out, warn=lambda _line: None)
         assert again.missing == 0

@@ -100,7 +100,7 @@ def three_lengths(found: Sequence[Variant]) -> str:
         "",
         (
             "[Near and apart](../../docs/statistics.md#near-and-apart) defines the lengths, and "
-            "[simulations](../../docs/simulations.md#near-and-apart) with known truths show how "
+            "[simulations](../simulations/README.md#near-and-apart) with known truths show how "
             "often their intervals hold and how often order is claimed that is not there. Rows are "
             "the unit. An answer that cannot be read is a tie. A line has the replies to 16 rows "
             f"that differ by up to ±20 %; lines with fewer than {_FEWEST} replies are left out "
