@@ -49,7 +49,7 @@ class TestRuns:
         assert done.code == 0
         assert str(lab.folder / "c.csv") in done.out.splitlines()
         with (lab.folder / "c.csv").open() as file:
-            three, five, length, area, *whole = csv.DictReader(file)
+            three, five, length, near, apart, area, *whole = csv.DictReader(file)
         assert (three["length"], three["p_holm"], three["n"]) == ("3", "1.0", "40")
         assert (five["only_first"], five["only_second"]) == ("35", "0")
         assert float(five["p"]) == pytest.approx(2 / 2**35)
@@ -60,6 +60,9 @@ class TestRuns:
         assert length["value_second_bound"] == ""
         assert (length["ci_high"], length["ci_high_bound"]) == ("", ">")
         assert length["ci_low"]
+        assert (near["measure"], apart["measure"]) == ("near_length", "apart_length")
+        assert (near["value_first"], near["value_first_bound"]) == ("5.0", ">")
+        assert near["difference"] == near["p"] == apart["p"] == ""
         assert [row["measure"] for row in whole] == ["effective_length", "area"]
         for of_pair, of_condition in zip(whole, (length, area), strict=True):
             assert (of_pair["condition"], of_pair["second_is"]) == ("all", "worse")
@@ -169,7 +172,8 @@ class TestChange:
         assert done.code == 0
         with (lab.folder / "c.csv").open() as file:
             measures = [row["measure"] for row in csv.DictReader(file)]
-        assert measures == ["accuracy", "accuracy", "effective_length", "effective_length"]
+        of_both = ["effective_length", "near_length", "apart_length"]
+        assert measures == ["accuracy", "accuracy", *of_both, "effective_length"]
         assert "| area" not in done.out
         assert "At least one side is adaptive, so lines are compared on the 240 samples" in done.out
         assert "whether the two are equivalent is not tested" in done.out

@@ -247,7 +247,7 @@ class TestSeveral:
             ("scripted/b", "scripted/c"),
             ("scripted/a", "scripted/c"),
         ]
-        assert len(rows) == 3 * (4 + 2 + 2)
+        assert len(rows) == 3 * (4 + 2 + 2 + 2)
 
     def test_json_has_the_same_numbers(self, lab: Lab) -> None:
         """Those of the table, of the CSV file and of the runs' own files; one document."""
@@ -343,7 +343,8 @@ class TestTwo:
         ]
         assert cells[6][0] == "right to (85 %)"
         assert " times (" in cells[6][3]
-        assert cells[7][0] == "area"
+        assert [cells[7][0], cells[8][0]] == ["near (5 %)", "apart (20 %)"]
+        assert cells[9][0] == "area"
         tables = [line for line in done.out.splitlines() if line.startswith(("|", "+"))]
         assert max(map(cell_len, tables)) <= 80
 

@@ -70,6 +70,8 @@ class ConditionComparison:
     """Both effective lengths as the tables of the two runs have them."""
     has_same_lines: bool = True
     """Whether both sides have scored samples on the same lines."""
+    sides: tuple[JudgedCondition, ...] = ()
+    """First and second."""
 
     @property
     def rows(self) -> int | None:
@@ -96,6 +98,7 @@ class ConditionComparison:
             length=self.length.swapped,
             tokens=self.tokens.swapped,
             estimates=self.estimates[::-1],
+            sides=self.sides[::-1],
         )
 
     @property
@@ -347,6 +350,7 @@ def _compare(
                 len(result.lengths) > 1 and not first.run.has_given_rows,
                 (estimates[0], estimates[1]),
                 len({side.curve and side.curve.lines for side in (first, second)}) == 1,
+                (first, second),
             )
         )
     manifest = run.manifest

@@ -8,9 +8,11 @@ from typing import Any
 
 import pandas as pd
 
+from eyechart.harness.analysis.comparison.beside import beside
 from eyechart.harness.analysis.comparison.comparison import Comparison, ConditionComparison
 from eyechart.harness.analysis.comparison.length_difference import LengthDifference
 from eyechart.harness.analysis.comparison.paired_curves import LineDifference, PairedArea
+from eyechart.harness.analysis.length.interval import Bound
 from eyechart.harness.analysis.length.tokens_of_row import PairTokens
 from eyechart.harness.analysis.tables.cell_table import line_columns
 from eyechart.harness.spec.columns import COMPARISON, DIGITS, LINE
@@ -31,7 +33,8 @@ def sized_table(
     thousands of comparisons is made much faster than one of each.
 
     The columns `COMPARISON`: for each condition one row for each line, one for its effective
-    length (the difference is in octaves), and one for its area, if neither side is adaptive. Then
+    length (the difference is in octaves), one each for the near and the apart length where answers
+    count (no difference), and one for its area, if neither side is adaptive. Then
     the rows of the pair as a whole, of effective lengths and areas, with the verdicts.
 
     `…_bound` is `<` or `>` where a length lies below or above the tested range, or where a
@@ -64,11 +67,11 @@ def sized_table(
 
 def _rows(comparison: Comparison, margin: float) -> Iterator[dict[str, Any]]:
     for compared in comparison.conditions:
-        for row in _of_condition(compared, comparison.unit):
+        for row in _of_condition(compared, comparison.unit, comparison.threshold):
             yield {"condition": compared.condition.label, **row}
     length, area = comparison.length, comparison.area
     verdict = {"condition": ALL, "second_is": comparison.change(margin), "margin": margin}
-    lengths = _values(length) if len(comparison.conditions) == 1 else {}
+    lengths = _values(length.first, length.second) if len(comparison.conditions) == 1 else {}
     yield {
         **verdict,
         **_of_length(length, comparison.unit),
@@ -81,7 +84,9 @@ def _rows(comparison: Comparison, margin: float) -> Iterator[dict[str, Any]]:
         yield {**verdict, **_of_area(area, pairs)}
 
 
-def _of_condition(compared: ConditionComparison, unit: str) -> Iterator[dict[str, Any]]:
+def _of_condition(
+    compared: ConditionComparison, unit: str, threshold: float
+) -> Iterator[dict[str, Any]]:
     for row, corrected in compared.lines:
         yield {
             "measure": "accuracy",
@@ -95,9 +100,11 @@ def _of_condition(compared: ConditionComparison, unit: str) -> Iterator[dict[str
         }
     yield {
         **_of_length(compared.length, unit),
-        **_values(compared.length),
+        **_values(compared.length.first, compared.length.second),
         **_tokens(compared.tokens),
     }
+    for name, first, second in beside(compared, threshold):
+        yield {"measure": name, "unit": unit, **_values(first, second)}
     if area := compared.area:
         yield _of_area(area, sum(row.n for row in compared.paired.lengths))
 
@@ -117,9 +124,9 @@ def _of_length(length: LengthDifference, unit: str) -> dict[str, Any]:
     }
 
 
-def _values(length: LengthDifference) -> dict[str, Any]:
-    """Both effective lengths."""
-    sides = ("first", length.first), ("second", length.second)
+def _values(first: Bound | None, second: Bound | None) -> dict[str, Any]:
+    """The lengths of both sides."""
+    sides = ("first", first), ("second", second)
     return {
         **{f"value_{name}": None if one is None else one.length for name, one in sides},
         **{f"value_{name}_bound": "" if one is None else one.side for name, one in sides},

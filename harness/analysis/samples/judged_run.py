@@ -277,6 +277,7 @@ class JudgedCondition:
     _estimates: dict[tuple[float, frozenset[int]], EffectiveLength | None] = field(
         default_factory=dict
     )
+    _near: dict[float, EffectiveLength | None] = field(default_factory=dict)
 
     @property
     def label(self) -> str:
@@ -438,10 +439,14 @@ class JudgedCondition:
         """The length to which answers are near, by `JudgeSettings.within`; `None` where nothing was
         scored, or answers are no counts.
         """
-        exact = self.effective_length(threshold)
-        if exact is None or self.scored is None:
-            return None
-        return near_length(self.scored, exact, threshold, self.run.settings.within)
+        if threshold not in self._near:
+            exact, within = self.effective_length(threshold), self.run.settings.within
+            self._near[threshold] = (
+                near_length(self.scored, exact, threshold, within)
+                if exact and self.scored
+                else None
+            )
+        return self._near[threshold]
 
     def _remedies(self, causes: Collection[Cause]) -> tuple[str, ...]:
         """What the user can do about replies that failed for these causes."""

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 
 from rich.text import Text
 
+from eyechart.harness.analysis.comparison.beside import beside_rows
 from eyechart.harness.analysis.comparison.comparison import Comparison, ConditionComparison
 from eyechart.harness.analysis.comparison.comparison_cells import (
     OF_FACTORS,
@@ -84,6 +85,7 @@ def _lengths(comparison: Comparison, compared: ConditionComparison) -> list[Colu
             seen_cell(length.second, length.limits[1]),
             factor_cell(length),
         ),
+        *beside_rows(compared, comparison.threshold),
         *area_rows(compared.area),
     ]
     pairs = _pairs([row for row, _ in compared.lines]) if compared.is_paired else None

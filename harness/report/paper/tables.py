@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 
+from eyechart.harness.analysis.comparison.beside import beside_rows
 from eyechart.harness.analysis.comparison.comparison import Comparison
 from eyechart.harness.analysis.comparison.comparison_cells import (
     accuracy_cell,
@@ -166,7 +167,8 @@ def comparison_tables(comparison: Comparison, margin: float) -> Iterator[PaperTa
         length = compared.length
         seen = length_head(comparison.threshold)
         ends = [(seen, *map(length_cell, compared.estimates), factor_cell(length), "")]
-        ends += [(*row, "") for row in area_rows(compared.area)]
+        others = *beside_rows(compared, comparison.threshold), *area_rows(compared.area)
+        ends += [(*row, "") for row in others]
         yield PaperTable(
             f"Accuracy in % of {comparison.first} and {comparison.second} on {comparison.task}"
             f"{f' with {of}' if of else ''}, and the difference in points, with 95 % intervals; "

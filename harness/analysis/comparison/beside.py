@@ -1,0 +1,37 @@
+"""The near and the apart length of both sides of a comparison; their difference is not tested."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from eyechart.harness.analysis.comparison.comparison import ConditionComparison
+from eyechart.harness.analysis.length.effective_length import length_text
+from eyechart.harness.analysis.length.interval import Bound
+
+_UNTESTED = "not tested"
+
+
+def beside(
+    compared: ConditionComparison, threshold: float
+) -> Iterator[tuple[str, Bound | None, Bound | None]]:
+    """`near_length` and `apart_length` of both sides, `None` where they are not known; neither
+    where the answers of a side are no counts. A saved baseline has no answers.
+    """
+    near = [side.near_length(threshold) for side in compared.sides]
+    orders = [side.order for side in compared.sides]
+    if not near or None in near or None in orders:
+        return
+    first, second = (one.length for one in near if one)
+    yield "near_length", first, second
+    first, second = (one.apart.length for one in orders if one)
+    yield "apart_length", first, second
+
+
+def beside_rows(compared: ConditionComparison, threshold: float) -> list[tuple[str, str, str, str]]:
+    """`near (5 %)`, both lengths, and that they are not tested."""
+    shares = dict.fromkeys(f"{100 * side.run.settings.within:g}" for side in compared.sides)
+    heads = {"near_length": f"near ({' or '.join(shares)} %)", "apart_length": "apart (20 %)"}
+    return [
+        (heads[name], length_text(first), length_text(second), _UNTESTED)
+        for name, first, second in beside(compared, threshold)
+    ]
