@@ -411,6 +411,8 @@ class TestFiles:
         assert set(run.conditions["within"]) == {0.05}
         assert set(of_half.conditions["within"]) == {0.5}
         assert of_half.conditions["near_length"][0] == wide.length.length
+        assert "within 50 % beyond" in of_half.findings[0].sentence
+        assert "within 5 %" not in of_half.findings[0].sentence
 
     def test_copies_have_neither(self, lab: Lab) -> None:
         run = eyechart.run(

@@ -19,7 +19,6 @@ from eyechart.harness.analysis.length.effective_length import NOT_KNOWN, Effecti
 from eyechart.harness.analysis.length.interval import Bound, Span, span_text
 from eyechart.harness.analysis.order.apart import Apart
 from eyechart.harness.analysis.samples.judged_run import JudgedCondition
-from eyechart.harness.settings.judging import WITHIN
 
 _TWO = 2
 
@@ -62,6 +61,7 @@ def sees(
         default=default,
         longest=best,
         near=first.near_length(threshold),
+        within=first.run.settings.within,
         apart=first.order and first.order.apart,
         conditions=len(judged),
         further_than=sum(one.further > 0 for one in differences),
@@ -101,6 +101,7 @@ def _words(
     default: str,
     longest: str,
     near: EffectiveLength | None,
+    within: float,
     apart: Apart | None,
     conditions: int,
     further_than: int,
@@ -110,10 +111,10 @@ def _words(
 ) -> str:
     first, best = lengths[default or longest], lengths[longest]
     sees = f"{model} {verb} {length_text(first, unit)} on {task}"
-    within, told = _beside(first, near, apart)
+    nearly, told = _beside(first, near, within, apart)
     if conditions == 1:
-        return f"{sees}{within and f', {within}'}{told and f', and {told}'}."
-    beside = " and ".join(filter(None, (within and f"is {within}", told)))
+        return f"{sees}{nearly and f', {nearly}'}{told and f', and {told}'}."
+    beside = " and ".join(filter(None, (nearly and f"is {nearly}", told)))
     beside = beside and f" With {default or longest} it {beside}."
     controls = "controls are left out" if controls_left_out else ""
     note = f" ({controls})" if controls else ""
@@ -143,18 +144,18 @@ def _words(
 
 
 def _beside(
-    exact: EffectiveLength, near: EffectiveLength | None, apart: Apart | None
+    exact: EffectiveLength, near: EffectiveLength | None, within: float, apart: Apart | None
 ) -> tuple[str, str]:
     """`within 5 % to 323 (154 to 521)`, and `tells rows that differ by a fifth apart beyond the
     longest asked (at least 747)`; empty where answers are no counts, and of what says no more.
     """
-    within = told = ""
+    nearly = told = ""
     if near is not None and near.length is not None and near.length != exact.length:
-        within = f"within {100 * WITHIN:g} % {_to(near.length, near.length_ci)}"
+        nearly = f"within {100 * within:g} % {_to(near.length, near.length_ci)}"
     if apart is not None and apart.length is not None and apart.length.sign != "<":
         cue = " (by count or length of prompt)" * apart.by_length
         told = f"tells rows that differ by a fifth apart{cue} {_to(apart.length, apart.length_ci)}"
-    return within, told
+    return nearly, told
 
 
 def _to(length: Bound, span: Span) -> str:

@@ -49,6 +49,8 @@ class RankLine:
     length: Reached | None = None
     near: Reached | None = None
     """The length of near answers, see `near_length`; not known where answers are no counts."""
+    within: float = WITHIN
+    """How far such an answer is from its target at most, as a share of it."""
     apart: Reached | None = None
     """See `Apart`."""
     note: str = ""
@@ -108,6 +110,7 @@ class RankColumn(NamedTuple):
 def columns_of(lines: Sequence[RankLine], threshold: float, at: Sequence[int]) -> list[RankColumn]:
     """All columns in which a line has a value; a dash stands for no value."""
     share = threshold_text(threshold)
+    within = lines[0].within if lines else WITHIN
     of_tasks = any(line.task for line in lines)
     units = [line.unit for line in lines]
     days = [line.collected for line in lines]
@@ -135,9 +138,9 @@ def columns_of(lines: Sequence[RankLine], threshold: float, at: Sequence[int]) -
         ),
         RankColumn(
             "near",
-            f"near ({100 * WITHIN:g} %)",
+            f"near ({100 * within:g} %)",
             ["" if line.near is None else reached_text(*line.near) for line in lines],
-            f"the length up to which its answers are at most {100 * WITHIN:g} % off in at least "
+            f"the length up to which its answers are at most {100 * within:g} % off in at least "
             f"{share} of its replies.",
         ),
         RankColumn(
@@ -322,6 +325,7 @@ def line_of(
         of,
         length=Reached(estimate.length, estimate.length_ci),
         near=Reached(near.length, near.length_ci) if near and near.length else None,
+        within=judged.run.settings.within,
         apart=Reached(apart.length, apart.length_ci) if apart and apart.length else None,
         note=estimate.note,
         right_at={one: at_length(estimate, one) for one in at},

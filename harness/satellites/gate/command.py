@@ -17,7 +17,7 @@ from eyechart.harness.cli.findings import tell_findings
 from eyechart.harness.cli.outputs import check_output
 from eyechart.harness.cli.tables.comparison_tables import print_comparison
 from eyechart.harness.cli.terminal import echo, one_line, warn
-from eyechart.harness.cli.work.asked_dry_run import show_asking
+from eyechart.harness.cli.work.ask_dry_run import show_asking
 from eyechart.harness.cli.work.compare import ask_until_decided
 from eyechart.harness.errors import COMPLETE, CompareError, UsageError
 from eyechart.harness.face.ask_pair import AskedOfBaseline
