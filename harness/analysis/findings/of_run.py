@@ -48,8 +48,8 @@ def _found(
     is_part = len(judged) < len(shown)
     found = (
         sees(labels, scored, threshold, **about, controls_left_out=is_part),
-        patterns(labels, run.spec.unit),
         not_known(estimates, **about),
+        patterns(labels, run.spec.unit),
         *cuts(run),
         unread(run),
         right_in_wrong(run),
