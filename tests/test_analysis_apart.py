@@ -364,7 +364,7 @@ class TestFiles:
 
     def test_the_pattern_of_a_line_is_a_finding(self, run: eyechart.Run) -> None:
         (one,) = [one for one in run.findings if one.kind == "pattern of answers"]
-        assert one.level == "result"
+        assert one.level == "warning"
         assert str(one) == (
             "Answers are in reverse order (the larger the count, the smaller the answer) at 57 to "
             "80 symbols."

@@ -22,13 +22,13 @@ from eyechart.harness.analysis.tables.tokens_text import OTHER_TOKENS, SHARED_TO
 
 OF_A_RUN: tuple[finding.Kind, ...] = (
     sees.SEES,
-    patterns.PATTERN,
     confidence.CONFIDENCE,
     confidence.SURE_AND_BLIND,
     served.DRAWS,
     not_known.NOT_KNOWN,
     unread.UNREAD,
     unread.RIGHT_IN_WRONG,
+    patterns.PATTERN,
     same_mistake.SAME_ANSWER,
     same_mistake.SAME_ERROR,
     served.CUT_PROMPTS,

@@ -49,10 +49,10 @@ def _found(
     found = (
         sees(labels, scored, threshold, **about, controls_left_out=is_part),
         not_known(estimates, **about),
-        patterns(labels, run.spec.unit),
         *cuts(run),
         unread(run),
         right_in_wrong(run),
+        patterns(labels, run.spec.unit),
         same_mistake(run),
     )
     yield from filter(None, found)

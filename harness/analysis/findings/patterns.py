@@ -62,7 +62,7 @@ def _where(found: Mapping[str, Sequence[str]], conditions: int, unit: str) -> st
 
 PATTERN = Kind(
     "pattern of answers",
-    "result",
+    "warning",
     "answers of some lines are in reverse order, mostly multiples of ten, or nearly always one "
     "number; of runs without such lines at most 5 % have it",
     _pattern,
