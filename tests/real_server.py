@@ -185,7 +185,7 @@ def assert_same(expected: Answers, got: Answers) -> None:
 def start(out: Path, *arguments: str) -> subprocess.Popen[bytes]:
     """`bench run` with `out` as its working folder, where all that it starts works too."""
     return subprocess.Popen(
-        [sys.executable, "-m", "eyechart.harness.cli", "run", *arguments, "--out", str(out)],
+        [sys.executable, "-m", "eyechart.harness", "run", *arguments, "--out", str(out)],
         env=ENVIRONMENT,
         cwd=out,
         stdout=subprocess.PIPE,

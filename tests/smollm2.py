@@ -38,7 +38,7 @@ def requests(lengths: Sequence[int] = LENGTHS) -> list[Request]:
     for name in TASKS:
         task = open_task(name, built_in_files()[name])
         axes = {"separator": ["comma"]} if "separator" in task.spec.axes else {}
-        for sample in plan(task, lengths=lengths, samples=1, axes=axes):
+        for sample in plan(task, lengths=lengths, exact=True, samples=1, axes=axes):
             found.append(request_of(sample, MAX_TOKENS, 0.0, 0, api="chat"))
             found.append(request_of(sample, 1, 0.0, 0, ForcedChoice(task, 0), api="chat"))
     return found

@@ -68,7 +68,9 @@ def test_replies_to_other_rows_are_compared_unpaired(lab: Lab) -> None:
         ("16", "8", "8"),
         ("32", "8", "8"),
     ]
-    assert {row["measure"] for row in rows} == {"accuracy", "effective_length"}
+    assert {row["measure"] for row in rows} == {
+        *("accuracy", "effective_length", "near_length", "apart_length")
+    }
     (pair,) = json.loads(lab.bench("compare", far, near, "--json").out)["pairs"]
     assert (pair["paired"], pair["area_difference"]) == (False, None)
     assert pair["sees_further"] == "far"

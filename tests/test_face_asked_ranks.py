@@ -266,7 +266,8 @@ def test_python_ranks_a_list(runs: Pair) -> None:
     assert list(ranking.ranks["run"]) == ["far/x", "mid/x", "near/x"]
     assert list(ranking.ranks["rank_last"]) == [2, 2, 3]
     assert len(ranking.pairs) == 3
-    assert set(ranking.table["measure"]) == {"accuracy", "effective_length", "area"}
+    measures = {"accuracy", "effective_length", "near_length", "apart_length", "area"}
+    assert set(ranking.table["measure"]) == measures
     assert count(runs) == dict.fromkeys(SEES, 0)
     asked = eyechart.compare(
         runs.folders, ask=True, settle="best", max_requests=45, tasks=runs.lab.ones

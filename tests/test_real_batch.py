@@ -30,15 +30,23 @@ pytestmark = [
     pytest.mark.skipif(not VLLM.exists(), reason="no vllm beside this Python; see .ci/vllm"),
 ]
 
-SMALL = ("--task", "counting,copying/first_last", "--lengths", "5,10,20,50", "--samples", "4")
+SMALL = (
+    "--task",
+    "counting,copying/first_last",
+    "--exact",
+    "--lengths",
+    "5,10,20,50",
+    "--samples",
+    "4",
+)
 WAYS = {"chat": SMALL, "system": (*SMALL, "--system", "Be brief.")}
-LONG = ("--task", "counting/ones", "--axis", "separator=none", "--lengths", "5,5000")
+LONG = ("--task", "counting/ones", "--axis", "separator=none", "--exact", "--lengths", "5,5000")
 
 
 def bench(folder: Path, *arguments: str) -> Done:
     """The command with `folder` as its working folder; a traceback is never right."""
     done = subprocess.run(
-        [sys.executable, "-m", "eyechart.harness.cli", *arguments],
+        [sys.executable, "-m", "eyechart.harness", *arguments],
         env=ENVIRONMENT,
         cwd=folder,
         capture_output=True,

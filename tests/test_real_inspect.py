@@ -63,7 +63,7 @@ def benched(folder: Path, server: Server, *arguments: str) -> dict[str, tuple[An
     """Sample id -> record and verdict, of `bench run` on the server."""
     where = ("--model", "vllm/tiny", "--base-url", server.base_url, "--out", str(folder))
     done = ended(
-        folder, server, sys.executable, "-m", "eyechart.harness.cli", "run", *arguments, *where
+        folder, server, sys.executable, "-m", "eyechart.harness", "run", *arguments, *where
     )
     assert done.returncode == 0, done
     found = {}
@@ -119,9 +119,9 @@ def both(
 ) -> tuple[dict[str, Any], dict[str, tuple[Any, Verdict]]]:
     """The log of `inspect eval` and what `bench run` has of the same samples, three a cell."""
     wanted = [word for axis in axes for word in ("--axis", axis)]
-    size = ("--lengths", lengths, "--samples", "3")
+    size = ("--exact", "--lengths", lengths, "--samples", "3")
     expected = benched(folder, server, "--task", task, *size, *wanted)
-    given = (f"lengths={lengths}", "samples=3", *axes)
+    given = (f"lengths={lengths}", "exact=true", "samples=3", *axes)
     options = [word for one in given for word in ("-T", one)]
     model = ("--model", "openai-api/local/tiny")
     return evaluated(folder, server, f"eyechart/{task}", *model, *options), expected
@@ -172,7 +172,7 @@ def test_a_prompt_beyond_the_window_is_an_overflow(
     server: Server, tmp_path: Path, model: str
 ) -> None:
     """Also where Inspect's provider does not know the server's words."""
-    given = (f"lengths=10,{WINDOW + 100}", "samples=2", "separator=none")
+    given = (f"lengths=10,{WINDOW + 100}", "exact=true", "samples=2", "separator=none")
     options = (word for one in given for word in ("-T", one))
     log = evaluated(tmp_path, server, "eyechart/counting/ones", "--model", model, *options)
     assert log["status"] == "success"

@@ -20,7 +20,17 @@ pytestmark = [
 ]
 
 TASKS = ("counting/ones", "copying/first_last", "memory/key_values")
-ASKED = ("--task", ",".join(TASKS), "--lengths", "5,20", "--samples", "2", "--read", "likelihood")
+ASKED = (
+    "--task",
+    ",".join(TASKS),
+    "--exact",
+    "--lengths",
+    "5,20",
+    "--samples",
+    "2",
+    "--read",
+    "likelihood",
+)
 EQUAL = 1e-3
 """Largest difference of two log-probabilities of an option, of engines in float32."""
 

@@ -48,12 +48,21 @@ pytestmark = [
 TASKS = (
     "--task",
     "counting,copying/first_last,copying/repeated_words",
+    "--exact",
     "--lengths",
     "5,20,100,200",
     "--samples",
     "2",
 )
-SMALL = ("--task", "counting,copying/first_last", "--lengths", "5,20,50", "--samples", "2")
+SMALL = (
+    "--task",
+    "counting,copying/first_last",
+    "--exact",
+    "--lengths",
+    "5,20,50",
+    "--samples",
+    "2",
+)
 HF = ("--model", "lm-eval/hf", "--model-arg", f"pretrained={MODEL}", "--model-arg", "dtype=float32")
 WAYS = {
     "chat": ("local-chat-completions", "/v1/chat/completions", ["--apply_chat_template"]),
@@ -64,7 +73,7 @@ WAYS = {
 
 def bench_export(folder: Path, *arguments: str) -> str:
     """What `bench export lm-eval` says of the tasks it wrote to `tasks`."""
-    command = ("-m", "eyechart.harness.cli", "export", "lm-eval", *arguments, "-o", "tasks")
+    command = ("-m", "eyechart.harness", "export", "lm-eval", *arguments, "-o", "tasks")
     done = subprocess.run(
         [sys.executable, *command],
         env=ENVIRONMENT,
@@ -153,7 +162,7 @@ class TestTasks:
 
     def test_a_cell_has_its_mean_and_a_standard_error(self, server: Server, tmp_path: Path) -> None:
         """As any task of lm-eval's; `validate` knows it, and the versions are ours."""
-        exported = bench_export(tmp_path, "--task", "counting/sum", "--lengths", "5,50")
+        exported = bench_export(tmp_path, "--task", "counting/sum", "--exact", "--lengths", "5,50")
         assert "eyechart_counting" in exported
         place = ("--include_path", str(tmp_path / "tasks"))
         assert "valid" in lm_eval(tmp_path, "validate", *place, "--tasks", "eyechart_counting")
@@ -219,7 +228,7 @@ class TestProvider:
     def test_what_lm_eval_would_cut_is_said(self, tmp_path: Path) -> None:
         """A prompt beyond the window is an overflow, a reply without an end is cut off."""
         lengths = f"5,{2 * WINDOW}"
-        asked = ("--task", "counting/sum", "--lengths", lengths, "--samples", "2")
+        asked = ("--task", "counting/sum", "--exact", "--lengths", lengths, "--samples", "2")
         bench(tmp_path, *asked, "--max-tokens", "3", "--keep-going", *HF)
         found = {
             (one["length"], one.get("finish_reason"), (one.get("failure") or {}).get("kind"))

@@ -37,7 +37,7 @@ pytestmark = [
         not (VLLM.exists() and ROUTER.exists()), reason="no vllm and vllm-router; see .ci/vllm"
     ),
 ]
-ASKED = ("--task", "counting/ones", "--lengths", "20,30,40,50", "--samples", "100")
+ASKED = ("--task", "counting/ones", "--exact", "--lengths", "20,30,40,50", "--samples", "100")
 MODEL = ("--model", "vllm/tiny", "--max-connections", "8")
 
 

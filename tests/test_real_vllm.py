@@ -53,7 +53,7 @@ THINKS = (
     *("--max-model-len", str(WINDOW)),
 )
 """Arguments of a server whose model thinks for 400 to 2,213 tokens."""
-SMALL = ("--lengths", "5,10,20,50", "--samples", "4")
+SMALL = ("--exact", "--lengths", "5,10,20,50", "--samples", "4")
 ONE_ROW = ("--task", "counting/ones", "--axis", "separator=none")
 WAYS = {
     "chat": (),
@@ -136,7 +136,15 @@ class TestServer:
         names = ("prefix_cache_queries_total", "prefix_cache_hits_total")
         before = [server.counter(name) for name in names]
         asked = ("--task", "counting/bernoulli", "--axis", "separator=none", "--seed", "5")
-        rows = ("--lengths", "100,200,300,400,500", "--samples", "8", "--max-connections", "2")
+        rows = (
+            "--exact",
+            "--lengths",
+            "100,200,300,400,500",
+            "--samples",
+            "8",
+            "--max-connections",
+            "2",
+        )
         bench(tmp_path, *asked, *rows, "--model", "vllm/tiny", "--base-url", server.base_url)
         queries, hits = (
             server.counter(name) - was for name, was in zip(names, before, strict=True)
@@ -149,7 +157,7 @@ class TestServer:
         self, server: Server, tmp_path: Path, model: str, sent: int
     ) -> None:
         """By the server's own refusal; far beyond a window that is known, it is not even sent."""
-        asked = (*ONE_ROW, "--lengths", f"10,{WINDOW},{2 * WINDOW}", "--samples", "3")
+        asked = (*ONE_ROW, "--exact", "--lengths", f"10,{WINDOW},{2 * WINDOW}", "--samples", "3")
         bench(tmp_path, *asked, "--model", model, "--base-url", server.base_url)
         assert {
             (record["length"], record.get("failure", {}).get("kind"), record["attempts"])
@@ -158,7 +166,7 @@ class TestServer:
 
     def test_the_manifest_says_what_answered(self, server: Server, tmp_path: Path) -> None:
         """Model, folder, window and version are the server's own words."""
-        asked = ("--task", "counting/sum", "--lengths", "5", "--samples", "1")
+        asked = ("--task", "counting/sum", "--exact", "--lengths", "5", "--samples", "1")
         bench(tmp_path, *asked, "--model", "vllm/tiny", "--base-url", server.base_url)
         manifest = orjson.loads((the_run(tmp_path) / MANIFEST).read_bytes())
         facts: dict[str, Any] = manifest["server"]
@@ -175,7 +183,7 @@ class TestServer:
         file = tmp_path / "template.jinja"
         file.write_text(template.replace("'<user>' +", "'<user>1' +"))
         task = ("--task", "counting/bernoulli", "--axis", "separator=none")
-        asked = (*task, "--lengths", "5", "--samples", "2")
+        asked = (*task, "--exact", "--lengths", "5", "--samples", "2")
         joining = ("--model", "vllm/tiny", "--base-url")
         one, elsewhere = tmp_path / "one", tmp_path / "elsewhere"
         one.mkdir()
@@ -201,7 +209,7 @@ def test_a_model_that_thinks_needs_no_limit(tmp_path: Path) -> None:
     """Asked with the defaults it sees as far as with ample room given by hand, for at most 1.3
     times the tokens. A later command pays for no reply that is cut off.
     """
-    asked = ("--task", "counting/sum", "--lengths", "5,10,20,40,60")
+    asked = ("--task", "counting/sum", "--exact", "--lengths", "5,10,20,40,60")
     with serving(tmp_path, *THINKS) as thinking:
         model = ("--model", "vllm/tiny", "--base-url", thinking.base_url, "--samples")
         spent, lengths = [], []
@@ -227,7 +235,7 @@ class TestVariants:
 
     asked = (
         *("--task", "counting/ones", "--axis", "separator=comma", "--samples", "20"),
-        *("--lengths", "5,10,20,30,40,50,60,80"),
+        *("--exact", "--lengths", "5,10,20,30,40,50,60,80"),
     )
 
     def test_bfloat16_and_another_rotary_base(self, server: Server, tmp_path: Path) -> None:
@@ -261,7 +269,7 @@ class TestManagedServer:
 
     command = (
         *ONE_ROW,
-        *("--lengths", "20,50", "--samples", "600", "--max-connections", "4"),
+        *("--exact", "--lengths", "20,50", "--samples", "600", "--max-connections", "4"),
         *("--model", f"vllm/{MODEL}"),
         *("--model-arg", "--dtype=float32", "--model-arg", "--max-model-len=512"),
         *("--model-arg", UNCOMPILED),

@@ -101,7 +101,7 @@ def ask(
         models = folder / "models.yaml"
         models.write_text(MODELS)
         command = [
-            *(sys.executable, "-m", "eyechart.harness.cli", "run", "--task", "counting/ones"),
+            *(sys.executable, "-m", "eyechart.harness", "run", "--task", "counting/ones"),
             *("--model", "fake", "--base-url", vendor.base_url, "--out", str(folder / "results")),
             *("--lengths", "5", "--axis", "separator=none", "--samples", str(samples)),
             *("--max-tokens", str(MOST_TOKENS), "--max-connections", str(connections)),

@@ -74,7 +74,7 @@ def run(command: Sequence[str | Path], folder: Path, **more: str) -> Cost:
 
 def bench(*arguments: str | Path) -> list[str | Path]:
     """The command `bench` of this checkout."""
-    return [sys.executable, "-m", "eyechart.harness.cli", *arguments]
+    return [sys.executable, "-m", "eyechart.harness", *arguments]
 
 
 def bench_run(model: str, base_url: str, samples: int, connections: int, out: Path) -> Cost:
