@@ -26,10 +26,12 @@ from tests.test_project import ROOT, _imported, _run
 
 LAB = ROOT / "lab"
 INNER = {
-    *(f"analysis.{one}" for one in ("curve", "interval", "judged_run", "paired", "results")),
-    *("cli.verbs", "face.run_options", "face.trust", "plan.forced_choice", "plan.request"),
+    *("analysis.comparison.paired_curves", "analysis.length.curve", "analysis.length.interval"),
+    *("analysis.samples.judged_run", "analysis.tables.results"),
+    *("cli.outputs", "face.run_options", "face.trust", "plan.forced_choice", "plan.request"),
     *(f"journal.{one}" for one in ("files", "manifest", "record", "software")),
-    *("report.page", "run.limits", "settings.figure", "settings.judging", "settings.spelling"),
+    *("report.page.page", "run.limits"),
+    *("settings.figure", "settings.judging", "settings.spelling"),
     *("spec.answer", "spec.columns", "spec.duration", "study.reading", "study.spec"),
     *("task.files", "task.problems", "task.source"),
 }
