@@ -65,7 +65,7 @@ def answer(request: Request, *, tokens: bool) -> Reply:
 def make_run(out: Path, task: str, model: str, **options: Any) -> Path:
     opened = open_task(task, built_in_files()[task], trial=False)
     wanted = RunRequest(
-        plan(opened, samples=SAMPLES, **{"lengths": LENGTHS, **options}),
+        plan(opened, samples=SAMPLES, exact=True, **{"lengths": LENGTHS, **options}),
         resolve_model(model),
         Settings(),
         out,
