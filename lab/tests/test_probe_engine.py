@@ -20,7 +20,7 @@ from eyechart_lab.probe.places import Places, places_of, running_counts, symbol_
 from tests.conftest import Done, Lab
 
 pytestmark = [pytest.mark.torch, pytest.mark.filterwarnings("ignore")]  # theirs, not ours
-ONES = ("--model", "tiny", "--exact", "--task", "counting/ones", "--axis", "separator=none,comma")
+ONES = ("--model", "tiny", "--task", "counting/ones", "--axis", "separator=none,comma", "--exact")
 
 
 def built_in(name: str) -> Task:

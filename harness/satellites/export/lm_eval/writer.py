@@ -62,7 +62,7 @@ def _write_function(dumper: yaml.SafeDumper, function: _Function) -> yaml.Node:
 _Dumper.add_representer(_Function, _write_function)
 
 _SHARED: dict[str, Any] = {
-    "class": _Function("utils.Cell"),
+    "class": _Function("utils.CellTask"),
     "output_type": "generate_until",
     "test_split": "test",
     "doc_to_text": "prompt",
