@@ -292,7 +292,7 @@ class TestPatterns:
         assert self.patterns(of_some(100)) == {CONSTANT}
 
     def test_one_answer_of_few_is_not_named(self) -> None:
-        """All of 8 may be one number by a chance of one in 256, and 13 lines are looked at."""
+        """Eight answers can be one number by chance, and all 13 lines of the run are tested."""
         result = found(of_some(101), 8)
         assert {line.pattern for line in result.lines.values()} == {""}
 

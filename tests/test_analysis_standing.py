@@ -168,7 +168,7 @@ def test_a_model_without_a_scored_sample_comes_last(lab: Lab) -> None:
 
 
 def test_the_condition_is_the_default_one_of_those_that_most_have(lab: Lab) -> None:
-    """Whatever other conditions a model has."""
+    """A model with further conditions changes nothing."""
     both = run(lab, "both", 4, values=("none", "comma"))
     comma = run(lab, "comma", 4, values=("comma",))
     found = standing_of(both)

@@ -46,8 +46,8 @@ def test_exit_codes(lab: Lab, before: Path, sees: int, verdict: str, code: int) 
 
 
 def test_a_gate_is_the_comparison_with_one_side_saved(lab: Lab, before: Path) -> None:
-    """The same tables and verdict, below what has changed; `--fail-if` has the same names. Answers
-    are not saved, so there are no near and apart lengths.
+    """`bench gate` prints the tables and the verdict of `bench compare`. A baseline has no answers,
+    so near and apart lengths are not printed.
     """
     old, now = run(lab, "a", sees_to(8)).folder, run(lab, "b", sees_to(2)).folder
     done, compared = lab.bench("gate", before, now), lab.bench("compare", old, now)

@@ -207,7 +207,7 @@ def test_a_proxy_gets_its_own_password_and_no_key(
 def test_who_asks_is_said_once(
     model: str, user: str, given: dict[str, str], sent: str | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """By the header of the user, else by the address, else by the key if there is one."""
+    """The user's header is sent; without it the password of the address; without both the key."""
     for variable in ("OPENAI_API_KEY", "VLLM_API_KEY"):
         monkeypatch.delenv(variable, raising=False)
     with fake_server(lambda _asked, _number: Response(500, {})) as server:

@@ -273,8 +273,8 @@ class RunWriter:
         judge: Judge | None = None,
         taught: Sequence[Callable[[Record], None]] = (),
     ) -> None:
-        """With `judge`, the progress counts correct answers. `taught` are called with each record
-        before it is written: what learns from replies how to ask the rest.
+        """With `judge`, the progress counts correct answers. Each of `taught` is called with every
+        record before it is written, and uses it to decide how the next samples are asked.
         """
         self._journal = run_journal
         self._manifest = manifest

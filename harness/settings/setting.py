@@ -99,7 +99,7 @@ class Setting:
 
 
 def setting(check: Check, says: str, metavar: str = "", default: Any = None, **more: Any) -> Any:
-    """A field of a class of settings; `says` is its help, and `more` are fields of `Setting`."""
+    """Declares a setting; `says` is its help text, and `more` are further fields of `Setting`."""
     facts = {"check": check, "help": says, "metavar": metavar, "default": default, **more}
     return field(default_factory=lambda: default, metadata=facts)
 

@@ -1,4 +1,4 @@
-"""The folder of a study: the study as it was last asked, its results and its leaderboard."""
+"""Writes the folder of a study: what was asked last, the results and the leaderboard."""
 
 from __future__ import annotations
 
