@@ -94,12 +94,6 @@ class TestComplete:
         assert "--max-connections 2" in manifest["commands"][0]
         assert {cell["length"] for cell in manifest["cells"]} == {2, 7}
 
-    def test_several_tasks_are_a_table_each_on_demand(self, lab: Lab) -> None:
-        """A folder of tasks is a group."""
-        done = lab.bench_run("--model", lab.fake(right), "--tables", task=lab.folder / "lab")
-        titles = [line for line in done.out.splitlines() if line.startswith("lab/")]
-        assert [title.split()[0] for title in titles] == ["lab/echo", "lab/ones", "lab/plain"]
-
     def test_all_lines_that_count_are_shown(self, lab: Lab) -> None:
         """Those of earlier commands too, since the effective length goes by them."""
         lab.bench_run("--model", lab.fake(right))

@@ -42,7 +42,7 @@ def test_several_runs_end_in_one_table(lab: Lab) -> None:
 def test_one_run_has_no_such_table(lab: Lab) -> None:
     """Its own table is the last."""
     done = lab.bench_run("--task", "counting/sum", "--model", "oracle:10", *ASKED)
-    assert "--tables" not in done.out
+    assert "bench score" not in done.out
 
 
 def test_what_limits_a_length_is_said_there(lab: Lab) -> None:
@@ -56,15 +56,6 @@ def test_what_limits_a_length_is_said_there(lab: Lab) -> None:
     assert "not known" not in oracle
     assert unreadable == "not known†"
     assert f"† scripted/{replies}, counting/sum: limited by form" in done.out
-
-
-def test_the_tables_of_each_run_are_shown_on_demand(lab: Lab) -> None:
-    """Before the table of all."""
-    command = ("--task", "counting/sum", "--model", "oracle:10,oracle:30", *ASKED, "--out", lab.out)
-    short, long = lab.bench("run", *command).out, lab.bench("run", *command, "--tables").out
-    assert long.endswith(short)
-    assert "accuracy, %" in long
-    assert "accuracy, %" not in short
 
 
 def test_a_warning_is_one_sentence_that_names_its_run(lab: Lab) -> None:

@@ -27,7 +27,7 @@ FILES = ("EYECHART_ENDPOINTS", "EYECHART_MODELS")
 """Variables that are no options."""
 DEFAULTS: Mapping[str, Setting] = {one.option: one for one in ALL.values() if not one.once}
 """Long option that can have a default -> its setting."""
-_OF_VERB = ("dry-run", "ask-server", "tables", "json")
+_OF_VERB = ("dry-run", "ask-server", "json")
 """Options of `bench run` that are no settings."""
 ONCE = (*_OF_VERB, *(one.option for one in ALL.values() if one.once and one.option not in DEFAULTS))
 """Options that are meant for one command, and have no default anywhere."""

@@ -72,12 +72,6 @@ def run(
             "token counts.",
         ),
     ] = False,
-    tables: Annotated[
-        bool,
-        typer.Option(
-            "--tables", help="Of several tasks or models: also what a run alone would show."
-        ),
-    ] = False,
     as_json: JsonOption = False,
     **given: Any,
 ) -> None:
@@ -92,9 +86,9 @@ def run(
 
     runs = _named(context, given) if study is None else _of_study(context, given, study)
     if dry_run:
-        raise typer.Exit(show_plan(runs, asks_server=ask_server, tables=tables, as_json=as_json))
+        raise typer.Exit(show_plan(runs, asks_server=ask_server, as_json=as_json))
     debug = bool(context.find_root().params["debug"])
-    raise typer.Exit(run_models(runs, tables=tables, as_json=as_json, debug=debug))
+    raise typer.Exit(run_models(runs, as_json=as_json, debug=debug))
 
 
 def _named(context: typer.Context, given: Mapping[str, Any]) -> RunMatrix:

@@ -50,11 +50,11 @@ _NEAR = 0.05
 """Accuracies whose distance to `FROM` is smaller are shown in tenths of a percent."""
 
 
-def dry_run(runs: RunMatrix, *, asks_server: bool, tables: bool, as_json: bool) -> int:
-    """Prints what a command would ask, and the cost of what is not answered yet: of one run, or
-    with `tables` of each, with a prompt; of several in a row for each model. Sends nothing, unless
-    `asks_server`. The failure of one model does not stop the others. Of adaptive runs the requests
-    are those of all waves up to the next one.
+def dry_run(runs: RunMatrix, *, asks_server: bool, as_json: bool) -> int:
+    """Prints what a command would ask, and the cost of what is not answered yet: of one run with a
+    prompt, of several in a row for each model. Sends nothing, unless `asks_server`. The failure of
+    one model does not stop the others. Of adaptive runs the requests are those of all waves up to
+    the next one.
     """
     warn_of_unknown(runs.models)
     take_logs()
@@ -79,7 +79,7 @@ def dry_run(runs: RunMatrix, *, asks_server: bool, tables: bool, as_json: bool) 
         if isinstance(runs, StudyRuns):
             document = {"study": runs.label, **document}
         print_document(document)
-    elif tables or not runs.has_several:
+    elif not runs.has_several:
         for options, previews in found():
             _show_each(options, previews, asks_server=asks_server)
     else:
@@ -150,7 +150,7 @@ def _show_models(
         ),
         *(
             f"{one.label}: {one.unfit:,} cell{'s' * (one.unfit > 1)} may be too long, or get no "
-            "whole reply; --tables has them"
+            "whole reply; the task and the model alone say which"
             for one in totals
             if one.unfit
         ),

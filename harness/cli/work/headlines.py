@@ -92,5 +92,5 @@ def print_headlines(headlines: Sequence[Headline]) -> None:
     for line in below_a_table(of_several(found))[0]:
         tell(line)
     folders = shlex.join(map(str, named([one.folder for one in headlines])))
-    tell(f"Accuracies and all findings: --tables, or bench score {folders}")
+    tell(f"Accuracies and all findings: bench score {folders}")
     echo("")

@@ -59,9 +59,9 @@ def chooser_of(runs: RunMatrix) -> AdaptiveChooser | None:
     return adaptive_chooser(given, further=runs.finds_longer)
 
 
-def run_models(runs: RunMatrix, *, tables: bool, as_json: bool, debug: bool) -> int:
-    """Asks all models at the same time under one budget, and shows one table of their runs, or with
-    `tables` each run's own too; of a study writes the leaderboard. Returns the exit code. The
+def run_models(runs: RunMatrix, *, as_json: bool, debug: bool) -> int:
+    """Asks all models at the same time under one budget, and shows one table of their runs, of
+    one its own; of a study writes the leaderboard. Returns the exit code. The
     failure of one model does not stop the others; with `debug` it is raised afterwards.
     """
     warn_of_unknown(runs.models)
@@ -89,7 +89,7 @@ def run_models(runs: RunMatrix, *, tables: bool, as_json: bool, debug: bool) -> 
         try:
             of_model = show_asked(
                 *(job, asked),
-                tables=not as_json and (tables or not runs.has_several),
+                tables=not (as_json or runs.has_several),
                 as_json=as_json,
                 name=options.model.label if several else "",
             )
