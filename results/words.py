@@ -16,15 +16,12 @@ from eyechart.harness.spec.columns import (
     ACCURACY_AT,
     COST_A_REPLY,
     COST_AT,
-    P_FURTHEST,
     RECORDED,
     REPORTED,
 )
 
 FOLDER = Path(__file__).parent / "recorded"
 FIRST = 200
-_LIKELY = 0.05
-"""From this probability on a model is named among those that may see furthest."""
 _USUAL = ("a", "comma")
 _BOTH = "gpt-4o-mini"
 """The model that both Dai & Fan and Zhang et al. asked."""
@@ -51,7 +48,6 @@ def words(rows: Sequence[Row]) -> Words:
             (
                 "What counting predicts, and what it does not",
                 (
-                    _of_furthest(recorded),
                     _not_a_list(),
                     _of_writing(),
                     _of_order(),
@@ -85,21 +81,6 @@ def _beyond_chance(recorded: Sequence[Row]) -> str:
         "The probabilities and intervals cover chance among these replies alone. Asked again, the "
         f"same model saw up to {max(again):.1f} times as far; with another writing of the row, up "
         f"to {max(writings):.0f} times."
-    )
-
-
-def _of_furthest(recorded: Sequence[Row]) -> str:
-    """The models that probably see furthest, and those whose rows were too short to know."""
-    shares = {row["model"]: float(row[P_FURTHEST]) for row in recorded if row[P_FURTHEST]}
-    likely = sorted(
-        (model for model in shares if shares[model] >= _LIKELY), key=lambda m: -shares[m]
-    )
-    named = ", ".join(f"{model} ({shares[model]:.2f})" for model in likely)
-    unknown = [row["model"] for row in recorded if not row[P_FURTHEST]]
-    return (
-        f"Which model sees furthest is open between {named}: the probabilities, with each of the "
-        "others taken to see no further than its longest row. Of "
-        f"{', '.join(unknown)} it is not known."
     )
 
 

@@ -45,7 +45,7 @@ def test_models_are_columns_of_the_chart(lab: Lab, capsys: pytest.CaptureFixture
 
 
 def test_ranks_of_many_models_are_counts(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
-    """`1–125` says nothing: so how probably each sees furthest, and how many it is told from."""
+    """`1–125` says nothing: so how many each is told from."""
     folders = [section.runs[0].run.folder for section in sections_of(lab, ["scripted/a"])]
     folders += [section.runs[0].run.folder for section in sections_of(lab, ["scripted/b"])]
     path = lab.folder / "board.csv"

@@ -116,8 +116,6 @@ OF_MODEL = ("vendor", "parameters_billion")
 stay where a newer run of the model replaces its row."""
 BY_TEST = ("sees_further_than", "sees_less_far_than", "tested_against")
 """Columns of the standing of a model: numbers of other models."""
-P_FURTHEST = "p_furthest"
-"""Column of the probability that a model sees furthest of its table: 0 to 1."""
 COST_A_REPLY, COST_AT = "cost_a_reply_usd", "cost_a_reply_at"
 """Columns of dollars of a reply, and of the length of the row at which it costs that; empty where
 they are the mean of the run's own rows."""
@@ -126,12 +124,12 @@ MANY_REPLIES = 1000
 LEADERBOARD = (
     *("task", "task_version", "condition", "model", *OF_MODEL),
     *("kind", "default", "control", "adaptive", "n", "not_scored", "threshold"),
-    *(*ESTIMATE, *NEAR_APART, *BY_TEST, P_FURTHEST, "capacity", *TOKENS, *COST),
+    *(*ESTIMATE, *NEAR_APART, *BY_TEST, "capacity", *TOKENS, *COST),
     *(COST_A_REPLY, COST_AT),
     *("source", "collected", "settings", "fingerprint", "date", "server", "software", "command"),
 )
 NEWER = (
-    *(*NEAR_APART, *TOKENS, *OF_MODEL, *BY_TEST, P_FURTHEST, "capacity"),
+    *(*NEAR_APART, *TOKENS, *OF_MODEL, *BY_TEST, "capacity"),
     *(COST_A_REPLY, COST_AT, "source", "collected"),
 )
 """Columns of a leaderboard that older files do not have; they are read as empty."""

@@ -34,9 +34,7 @@ from eyechart.providers.naming import turned_on
 
 KEY = ("task", "condition", "model", "settings")
 """The columns that identify a row; a newer run with the same values replaces it."""
-_FILLED_LATER = (
-    *(*columns.OF_MODEL, *columns.BY_TEST, columns.P_FURTHEST, "capacity", columns.COST_AT),
-)
+_FILLED_LATER = (*(*columns.OF_MODEL, *columns.BY_TEST, "capacity", columns.COST_AT),)
 _SHOWN_FINGERPRINT = 8
 
 
@@ -182,11 +180,6 @@ def _number(value: Any) -> str:
     return f"{value:.0f}" if float(value).is_integer() else f"{value:.{columns.DIGITS}g}"
 
 
-def _probability(value: float | None) -> str:
-    """Without the decimals that depend on the processor."""
-    return _number(None if value is None else round(value, columns.DIGITS))
-
-
 def merge(
     rows: Iterable[Row], before: Sequence[Row] = (), *, now: datetime | None = None
 ) -> Leaderboard:
@@ -257,18 +250,17 @@ def merge(
 def enter_standings(
     rows: Iterable[Row], by_folder: Mapping[Path, Sequence[Row]], standings: Iterable[Standing]
 ) -> None:
-    """Writes into `rows` how many models each is shown to see further than, how many see further,
-    and how probably it sees furthest, in the standings of the runs that are here; other rows have
-    no such numbers, since they would be those of an earlier comparison.
+    """Writes into `rows` how many models each is shown to see further than, and how many see
+    further, in the standings of the runs that are here; other rows have no such numbers, since they
+    would be those of an earlier comparison.
     """
     for row in rows:
-        row.update(dict.fromkeys((*columns.BY_TEST, columns.P_FURTHEST), ""))
+        row.update(dict.fromkeys(columns.BY_TEST, ""))
     for standing in standings:
         for place in standing.places:
             for row in by_folder[place.run.folder]:
                 if row["condition"] == place.condition.label and place.by_test:
                     row.update(zip(columns.BY_TEST, map(str, place.by_test), strict=True))
-                    row[columns.P_FURTHEST] = _probability(place.p_furthest)
 
 
 _EARLIEST = datetime.min.replace(tzinfo=UTC)

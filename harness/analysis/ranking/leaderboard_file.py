@@ -31,7 +31,7 @@ _MAYBE_COUNTS = ("rows", *columns.BY_TEST, columns.COST_AT)
 _COUNT = re.compile(r"[0-9]{1,15}")
 _NUMBERS = (
     *("threshold", "parameters_billion", "capacity", "cost_usd"),
-    *(columns.COST_A_REPLY, columns.P_FURTHEST),
+    columns.COST_A_REPLY,
     *columns.NUMBERS,
 )
 _NEVER_EMPTY = ("threshold", "lapse", "tested_length")

@@ -34,7 +34,6 @@ from eyechart.harness.analysis.comparison.paired_curves import holm
 from eyechart.harness.analysis.length.curve import SIGNIFICANT
 from eyechart.harness.analysis.length.effective_length import EffectiveLength
 from eyechart.harness.analysis.length.interval import Bound
-from eyechart.harness.analysis.ranking.furthest import furthest
 from eyechart.harness.analysis.samples.judged_run import JudgedCondition, JudgedRun
 from eyechart.harness.errors import CompareError
 from eyechart.harness.settings.judging import THRESHOLD
@@ -62,9 +61,6 @@ class Place:
     by_test: tuple[int, int, int] | None
     """How many models it is shown to see further than, how many see further by test, and of how
     many others; `None` where there are no ranks."""
-    p_furthest: float | None
-    """The probability that it sees furthest of all, see `furthest`; `None` also without a single
-    threshold."""
 
     @property
     def ranks_text(self) -> str:
@@ -153,12 +149,8 @@ def standing(
     further = _further_than(count, signs)
     behind = Counter(chain.from_iterable(further))
     by_test = [(len(further[place]), behind[place], count - 1) for place in range(count)]
-    first = _furthest([one.estimates[condition] for one in ranked])
-    places = [
-        _place(one, condition, tested, p_furthest)
-        for one, tested, p_furthest in zip(ranked, by_test, first, strict=True)
-    ]
-    places += [_place(one, condition, None, None) for one in absent]
+    places = [_place(one, condition, tested) for one, tested in zip(ranked, by_test, strict=True)]
+    places += [_place(one, condition, None) for one in absent]
     places = _with_open_ones(places)
     return Standing(
         condition,
@@ -202,13 +194,6 @@ def _accuracy(place: Place) -> float:
     """The share of right replies over all lengths."""
     assert place.estimate is not None
     return float(place.estimate.fit.correct.sum() / place.estimate.fit.answered.sum())
-
-
-def _furthest(estimates: Sequence[EffectiveLength | None]) -> list[float | None]:
-    """See `Place.p_furthest`."""
-    fits = {place: one.fit for place, one in enumerate(estimates) if one and one.one_threshold}
-    found = dict(zip(fits, furthest(list(fits.values())), strict=True))
-    return [found.get(place) for place in range(len(estimates))]
 
 
 def _further_than(count: int, signs: Mapping[Pair, int]) -> list[list[int]]:
@@ -317,7 +302,6 @@ def _place(
     one: Ranked,
     condition: Condition,
     by_test: tuple[int, int, int] | None,
-    p_furthest: float | None,
 ) -> Place:
     judged = one.run.conditions.get(condition)
     return Place(
@@ -328,7 +312,6 @@ def _place(
         None if by_test is None else rank_range(by_test[1], by_test[0], by_test[2]),
         judged is not None and judged.adaptive,
         by_test,
-        p_furthest,
     )
 
 

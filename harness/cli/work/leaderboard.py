@@ -49,7 +49,6 @@ from eyechart.harness.spec.columns import (
     COST_A_REPLY,
     COST_AT,
     NUMBERS,
-    P_FURTHEST,
     RECORDED,
 )
 
@@ -57,7 +56,7 @@ if TYPE_CHECKING:
     from eyechart.harness.face.study import StudyRuns
 
 _NUMBERS = {"task_version", "n", "not_scored", "threshold", "parameters_billion", "capacity"}
-_NUMBERS |= {*NUMBERS, *BY_TEST, P_FURTHEST, *COST[:1], COST_A_REPLY, COST_AT}
+_NUMBERS |= {*NUMBERS, *BY_TEST, *COST[:1], COST_A_REPLY, COST_AT}
 
 
 def leaderboard(

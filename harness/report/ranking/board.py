@@ -25,7 +25,6 @@ from eyechart.harness.spec.columns import (
     ACCURACY_AT,
     COST_A_REPLY,
     COST_AT,
-    P_FURTHEST,
     REPORTED,
     RIGHT_AT,
 )
@@ -179,7 +178,6 @@ def _line(row: Row, at: Sequence[int], *, is_of_tasks: bool) -> RankLine:
         apart=_reached(row, APART),
         note="" if is_reported else ", ".join(notes_of(row)),
         right_at=right,
-        p_furthest=float(row[P_FURTHEST]) if row[P_FURTHEST] else None,
         by_test=by_test_of(row),
         costs={int(row[COST_AT] or 0): float(cost)} if cost else {},
         collected=row["collected"],

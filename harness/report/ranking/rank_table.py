@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import NamedTuple
 
-from eyechart.harness.analysis.length.at_length import AtLength, at_length, probability_text, suited
+from eyechart.harness.analysis.length.at_length import AtLength, at_length, suited
 from eyechart.harness.analysis.length.curve import threshold_text
 from eyechart.harness.analysis.length.interval import Bound, Span
 from eyechart.harness.analysis.order.resolution import SHARE
@@ -56,8 +56,6 @@ class RankLine:
     note: str = ""
     """The note on the length; mostly empty."""
     right_at: Mapping[int, AtLength] = field(default_factory=dict)
-    p_furthest: float | None = None
-    """See `Place.p_furthest`."""
     by_test: tuple[int, int, int] | None = None
     """See `Place.by_test`."""
     costs: Mapping[int, float] = field(default_factory=dict)
@@ -151,14 +149,6 @@ def columns_of(lines: Sequence[RankLine], threshold: float, at: Sequence[int]) -
             f"at least {100 * SHARE:g} % of pairs.",
         ),
         *(column for length in at for column in _at(lines, share, length)),
-        RankColumn(
-            "furthest",
-            "P(furthest)",
-            ["" if one.p_furthest is None else probability_text(one.p_furthest) for one in lines],
-            "the probability that no other model of the table sees further. Each counts as seeing "
-            "no further than the longest row that it was asked; where it may see further, with a "
-            "probability of 0.01 or more, there is a dash. The models are taken as independent.",
-        ),
         RankColumn(
             "tested",
             "ahead / open / behind",
@@ -293,10 +283,7 @@ def rank_tables(of_tasks: Sequence[Section], at: Sequence[int] = ()) -> list[Ran
         if standing.has_ranks:
             lines = [replace(line, ranks=place.ranks_text) for line, place in places]
         else:
-            lines = [
-                replace(line, p_furthest=place.p_furthest, by_test=place.by_test)
-                for line, place in places
-            ]
+            lines = [replace(line, by_test=place.by_test) for line, place in places]
         tables.append(RankTable(lines, section.threshold, at, section.unit, [section]))
     if alone:
         of_alone, lines = map(list, zip(*alone, strict=True))

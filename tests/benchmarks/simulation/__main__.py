@@ -1,7 +1,7 @@
 """Simulates runs of models whose accuracy is known at every length, and judges them as runs are.
 
     python -m tests.benchmarks.simulation
-        coverage|ranges|further|furthest|equivalence|adaptive|early_line|unpaired|limits|drift|at_length|capped
+        coverage|ranges|further|equivalence|adaptive|early_line|unpaired|limits|drift|at_length|capped
         |chance|confidence|unequal|asked|ranked|gated|several_draws|dips|apart|patterns
         [--runs 500] [--shape NAME,…] [--jobs 2] [--out results.csv] [--docs]
 
@@ -36,7 +36,6 @@ from tests.benchmarks.simulation import (
     early_line,
     equivalence,
     further,
-    furthest,
     gated,
     limits,
     patterns,
@@ -65,7 +64,6 @@ SIMULATIONS: Mapping[str, Simulation] = {
     "coverage": coverage.SIMULATION,
     "ranges": ranges.SIMULATION,
     "further": further.SIMULATION,
-    "furthest": furthest.SIMULATION,
     "equivalence": equivalence.SIMULATION,
     "unequal": unequal.SIMULATION,
     "asked": asked.SIMULATION,
