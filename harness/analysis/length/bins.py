@@ -112,11 +112,16 @@ def _cells(shortest: float, longest: float, own: tuple[int, ...]) -> tuple[Float
     return edges, centres
 
 
+def groups_of(centres: Floats) -> Floats:
+    """The number of the quarter octave that each bin lies in: shape (B,), ascending."""
+    groups: Floats = np.floor(centres * _GROUPS_AN_OCTAVE)
+    return groups
+
+
 def group_sums(values: Floats, centres: Floats) -> Floats:
     """Sums over groups of neighbouring bins, a quarter of an octave each.
 
     `values` has shape (…, B), and `centres` the octaves of the bins, (B,).
     """
-    groups = np.floor(centres * _GROUPS_AN_OCTAVE)
-    first = np.flatnonzero(np.diff(groups, prepend=-1))
+    first = np.flatnonzero(np.diff(groups_of(centres), prepend=-1))
     return np.add.reduceat(values, first, axis=-1)
