@@ -95,8 +95,8 @@ def test_answers_that_go_together_make_it_narrower() -> None:
 
 
 def normal_fit(middle: float, rows: np.ndarray) -> Fit:
-    """A crossing that is normal around a bin, with a standard deviation of four bins."""
-    spread = NormalDist(middle, 4.0)
+    """A crossing that is normal around a bin, with a standard deviation of three bins."""
+    spread = NormalDist(middle, 3.0)
     bins = Bins(5.0, 1280.0)
     below = np.array([spread.cdf(place) for place in range(bins.count)])
     nothing = np.zeros(bins.count)
@@ -120,18 +120,18 @@ def test_normal_crossings_have_a_normal_difference(together: float) -> None:
     both = sides_difference(*sides)
     found = both.low, both.octaves, both.high
     correlation = max(0.0, np.corrcoef(first_rows, second_rows)[0, 1] - 1 / math.sqrt(2000))
-    half = (2.498 * math.sqrt(2 * 4.0**2 * (1 - correlation)) + 0.5) / 8
+    half = (2.128 * math.sqrt(2 * 3.0**2 * (1 - correlation)) + 0.5) / 8
     assert found == pytest.approx((1 - half, 1, 1 + half), abs=0.03)
 
 
 def test_the_detectable_factor_is_that_of_a_normal_difference() -> None:
-    """The standard error is half an interval over 2.498, as 98.75 % of draws are in it; 80 % of
-    draws reach its end at 3.339.
+    """The standard error is half an interval over 2.128, as 96.7 % of draws are in it; 80 % of
+    draws reach its end at 2.970.
     """
     found = difference(60, 60)
     for low, octaves in ((-1, 1.0), (0, 0.5)):
         factor = replace(found, low=low, high=1).detectable
-        assert factor == pytest.approx(2 ** (octaves * 3.339 / 2.498), rel=1e-3)
+        assert factor == pytest.approx(2 ** (octaves * 2.970 / 2.128), rel=1e-3)
 
 
 def test_without_a_single_threshold_lengths_are_the_tested_ones() -> None:
@@ -284,6 +284,6 @@ def test_values_above_the_median_change_no_end(unlimited: tuple[int, int]) -> No
     """They are not sorted; also where some crossings, or all, have no limit."""
     for spread in (0.1, 1.0, 9.0):
         first, second = crossings(5, spread, *unlimited), crossings(5.3, 0.7, 30, 10)
-        pair = Joined(first, second, 0.4)
+        pair = Joined(first, second, 0.4, 4.0)
         whole = [_lower_ends(one, math.inf) for one in (pair, pair.swapped)]
         assert np.array_equal(pair.ends, [whole[0], -whole[1]])

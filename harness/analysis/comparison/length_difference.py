@@ -27,23 +27,25 @@ _NORMAL = np.linspace(-5.4, 5.4, 181)
 """Standard normal quantiles at which each crossing is taken; their pairs make up the distribution
 of the difference. They reach far out, since p-values corrected for many tests depend on the tails.
 """
-_CAUTION = 4
+NARROW = 2.0
+"""Octaves: the width of an interval from which on its shape may be mistaken for a length."""
+_CAUTION, _MORE_CAUTION = 1.5, 16.0
 """For a difference to be significant at a level, 0 must be outside the posterior's interval at a
-level this many times smaller. The posterior alone finds a difference in up to 10 % of runs, not
-5 %, where the curves differ in shape and not in length: see `results/simulations`."""
-_TAIL = TAILS[0] / _CAUTION
-_LEVELS = np.unique([*np.geomspace(1e-6 / _CAUTION, 0.5, 442), _TAIL, 0.5])
-"""One-sided levels of the posterior at which the ends of the difference are known. The lowest one
-leaves p-values that are significant after Holm's correction over the pairs of 200 models."""
+level this many times smaller; the second number is that of a pair with an interval that is not
+`NARROW`. The posterior alone finds a difference too often where curves differ in shape and not in
+length, above all where one stays near the threshold: see `results/simulations`."""
+_LEVELS = np.unique([*np.geomspace(1e-6, 0.5, 442), TAILS[0], 0.5])
+"""One-sided levels at which the ends of the difference are known. The lowest one leaves p-values
+that are significant after Holm's correction over the pairs of 200 models."""
 _ROWS = np.arange(len(_NORMAL))
 _SHARES = np.array([NormalDist().cdf(quantile) for quantile in _NORMAL])
-_HALF = float(_LEVELS[-1]) + 1e-6
-"""The highest level, with more than the error of sums of weights."""
+_HALF = 0.5 + 1e-6
+"""The median's level, with more than the error of sums of weights."""
 _HALVINGS = 8
 """Halvings of the range of a difference, so that few values above the median are sorted."""
-_AT_INTERVAL = int(np.searchsorted(_LEVELS, _TAIL))
+_AT_INTERVAL = int(np.searchsorted(_LEVELS, TAILS[0]))
 _MOST_CORRELATION = 0.95
-_POWER_OVER_CONFIDENCE = 1 - NormalDist().inv_cdf(0.8) / NormalDist().inv_cdf(_TAIL)
+_POWER_OVER_CONFIDENCE = 1 - NormalDist().inv_cdf(0.8) / NormalDist().inv_cdf(TAILS[0] / _CAUTION)
 """A difference of this many half widths of a 95 % interval is found with a power of 80 %."""
 
 
@@ -65,7 +67,7 @@ class LengthDifference:
     one_threshold: bool
     """Whether both sides have a single threshold; otherwise nobody is said to see further."""
     ends: Floats = field(compare=False, repr=False)
-    """Lower and upper end of the interval at each of `_LEVELS`: shape (2, L)."""
+    """Both ends of the interval at each of `_LEVELS`, and the median: shape (2, L + 1)."""
     p: float | None
     """Two-sided p-value of no difference, below 0.05 where the interval leaves out 0; corrected
     where the difference is one of a family. `None` where the two cannot be compared."""
@@ -161,6 +163,11 @@ class Side:
         """See `_crossings`."""
         return _crossings(self.fit)
 
+    @cached_property
+    def is_narrow(self) -> bool:
+        """Whether its interval is `NARROW`."""
+        return self.fit.octaves_between() < NARROW
+
 
 def fitted_side(samples: Curve, threshold: float) -> Side:
     """The side of a curve: its fitted curve, and what follows from it."""
@@ -199,7 +206,8 @@ def sides_difference(first: Side, second: Side, *, paired: bool = True) -> Lengt
 def joined(first: Side, second: Side, *, paired: bool) -> Joined:
     """The posteriors of both crossings; with `paired` rows correlated as the answers are."""
     correlation = _correlation(first.fit.row_sums, second.fit.row_sums) if paired else 0.0
-    return Joined(first.crossings, second.crossings, correlation)
+    caution = _CAUTION if first.is_narrow and second.is_narrow else _MORE_CAUTION
+    return Joined(first.crossings, second.crossings, correlation, caution)
 
 
 def _of_ends(
@@ -219,7 +227,7 @@ def _of_ends(
 
 def _p_value(ends: Floats) -> float:
     """The smallest level, both sides together, at which an interval leaves out 0."""
-    return _two_sided(min(_level(ends[0]), _level(-ends[1])))
+    return _two_sided(min(_level(ends[0, :-1]), _level(-ends[1, :-1])))
 
 
 def _level(lower: Floats) -> float:
@@ -239,7 +247,7 @@ def _level(lower: Floats) -> float:
 
 
 def _two_sided(level: float) -> float:
-    return min(1.0, 2 * _CAUTION * level * (1 - 1e-9))
+    return min(1.0, 2 * level * (1 - 1e-9))
 
 
 LEAST_P = _two_sided(float(_LEVELS[0]))
@@ -299,22 +307,25 @@ class Joined:
     first: Crossings
     second: Crossings
     correlation: float
+    caution: float
+    """How many times smaller a level of the posterior is than that of the test."""
 
     @property
     def ends(self) -> Floats:
-        """Lower and upper end of the difference at each of `_LEVELS`, in octaves: shape (2, L)."""
+        """`LengthDifference.ends`, in octaves."""
         # by the same function, so that exchanging the sides changes the signs and nothing else
         lower, upper = (_lower_ends(one, _above_median(one)) for one in (self, self.swapped))
         return np.array([lower, -upper])
 
     @property
     def swapped(self) -> Joined:
-        return Joined(self.second, self.first, self.correlation)
+        return Joined(self.second, self.first, self.correlation, self.caution)
 
     @cached_property
     def _levels(self) -> tuple[float, float]:
-        """The one-sided levels from which the lower end is above 0, and from which the upper end is
-        below it. Both together are at least 1, so that the second is 1 where the first one decides.
+        """The one-sided levels of the posterior from which the lower end is above 0, and from which
+        the upper end is below it. Both together are at least 1, so that the second is 1 where the
+        first one decides.
         """
         first = _share_up_to(self, MARGIN)
         return first, 1.0 if first < _LEVELS[-1] else _share_up_to(self.swapped, MARGIN)
@@ -332,7 +343,7 @@ class Joined:
     @property
     def _next_level(self) -> int:
         """The place of the first of `_LEVELS` at which the interval leaves out 0."""
-        return int(np.searchsorted(_LEVELS, min(self._levels), "right"))
+        return int(np.searchsorted(_LEVELS, self.caution * min(self._levels), "right"))
 
     @property
     def p(self) -> float:
@@ -340,9 +351,9 @@ class Joined:
         one = self if self.sign > 0 else self.swapped
         level = float(_LEVELS[min(self._next_level, len(_LEVELS) - 1)])
         reach = MARGIN
-        while _share_up_to(one, reach) < level:
+        while _share_up_to(one, reach) < level / self.caution:
             reach += MARGIN
-        return _two_sided(_level(_lower_ends(one, reach)))
+        return _two_sided(_level(_lower_ends(one, reach)[:-1]))
 
 
 def _above_median(pair: Joined) -> float:
@@ -362,16 +373,18 @@ def _above_median(pair: Joined) -> float:
 
 
 def _lower_ends(pair: Joined, most: float) -> Floats:
-    """The lower end of the difference at each of `_LEVELS`, where the first crossing is as low as
-    it may be and the second one as high: weighted quantiles of all pairs of values. Only values up
-    to `most` are sorted, which takes most of the time of a pair; ends beyond it are infinite.
+    """The lower end of the difference at each of `_LEVELS`, and its median, where the first
+    crossing is as low as it may be and the second one as high: weighted quantiles of all pairs of
+    values. Only values up to `most` are sorted, which takes most of the time of a pair; ends beyond
+    it are infinite.
     """
     values, weights = pair.first[0][:, None] - pair.second[1][None], _weights(pair.correlation)[0]
     near = values <= most
     order = np.argsort(values[near])
     summed = np.cumsum(np.append(weights[near][order], weights[~near].sum()))
     values = np.append(values[near][order], math.inf)
-    ends: Floats = values[np.searchsorted(summed, _LEVELS * summed[-1])] - MARGIN
+    levels = np.append(_LEVELS / pair.caution, 0.5)
+    ends: Floats = values[np.searchsorted(summed, levels * summed[-1])] - MARGIN
     return ends
 
 
