@@ -67,7 +67,7 @@ def test_a_wave_looks_where_the_crossing_may_lie() -> None:
     """On all sides of the estimate, and nowhere outside its interval but for checks."""
     planned = {line: 60 if line.high < 40 else 6 if line.low < 200 else 0 for line in LINES}
     samples = simulated(logistic(80), planned)
-    low, high = fit(samples, THRESHOLD).interval(STOPPING)
+    low, high = fit(samples, THRESHOLD).between_quantiles(STOPPING)
     more = next_step(samples, planned, Aim(0.4, wave=16)).more
     near = {line for line in LINES if line.high >= low.length and line.low <= high.length}
     assert sum(more.values()) == 16
@@ -344,12 +344,13 @@ def test_more_precision_grows_the_same_samples() -> None:
     coarse run is narrow enough. After that the coarse run asks only lines below its interval.
     """
     curve = logistic(60, slope=3)
-    planned, _, coarse = asked(curve, Aim(1.5))
-    _, _, precise = asked(curve, Aim(0.8))
-    same = next(place for place, wave in enumerate(coarse) if wave != precise[place])
+    planned, _, coarse = asked(curve, Aim(1.0))
+    _, _, precise = asked(curve, Aim(0.5))
+    differ = (place for place, wave in enumerate(coarse) if wave != precise[place])
+    same = next(differ, len(coarse))
     assert same > len(coarse) / 2
     assert len(precise) > len(coarse)
-    below, _ = fitted(curve, planned).interval(STOPPING)
+    below, _ = fitted(curve, planned).between_quantiles(STOPPING)
     for line in set().union(*coarse[same:]):
         assert line.high < below.length
 

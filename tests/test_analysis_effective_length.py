@@ -220,13 +220,14 @@ class TestInterval:
         # half a bin is added at both ends, and ends are whole lengths: an eighth of an octave and
         # more; a step lies between two samples, of which each is right or wrong for certain
         [
-            (logistic(60, 3), 60 * (0.15 / 0.85) ** (1 / 3), 0.25),
-            # how slowly it falls is not known either: intervals are 1.6 times as wide as is needed
-            (logistic(150, 1.5), 150 * (0.15 / 0.85) ** (1 / 1.5), 0.4),
-            (logistic(60, 4, lapse=0.06), 60 * (0.94 / 0.85 - 1) ** (1 / 4), 0.25),
+            (logistic(60, 5), 60 * (0.15 / 0.85) ** (1 / 5), 0.25),
+            # how slowly it falls is not known either, and wide intervals leave room for a plateau
+            (logistic(60, 3), 60 * (0.15 / 0.85) ** (1 / 3), 0.5),
+            (logistic(150, 1.5), 150 * (0.15 / 0.85) ** (1 / 1.5), 1.4),
+            (logistic(60, 4, lapse=0.06), 60 * (0.94 / 0.85 - 1) ** (1 / 4), 0.9),
             (step(60), 60.5, 0.6),
         ],
-        ids=["logistic", "slow", "lapses", "step"],
+        ids=["steep", "logistic", "slow", "lapses", "step"],
     )
     def test_it_covers(self, shape: Shape, true: float, spare: float) -> None:
         """In octaves, over sixty curves of twenty samples a line. The few that are said to have no

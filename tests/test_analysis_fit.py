@@ -87,7 +87,7 @@ class TestEnds:
         found = Fit(
             bins, 0.85, NONE, NONE, two_levels(below), NONE, APART, 1.0, gaps=[(75, longest)]
         )
-        assert found.interval()[1] == Bound("=", longest)
+        assert found.between_quantiles()[1] == Bound("=", longest)
 
     @pytest.mark.parametrize(("last", "low"), [(1.0, "<"), (0.9, "=")])
     def test_a_lower_end_that_a_gap_moves_to_the_shortest_length(
@@ -97,7 +97,7 @@ class TestEnds:
         bins = Bins(50, 225)
         below = np.concatenate([np.linspace(0.02, 0.04, 5), np.linspace(0.5, last, bins.count - 5)])
         found = Fit(bins, 0.85, NONE, NONE, two_levels(below), NONE, APART, 1.0, gaps=[(50, 80)])
-        assert found.interval()[0].sign == low
+        assert found.between_quantiles()[0].sign == low
 
     def test_half_a_bin_is_added_to_both_ends(self) -> None:
         """A step between two bins is known no better than that; the width is in octaves."""

@@ -271,11 +271,11 @@ def _is_narrow(fitted: Fit, wanted: float, lines: Sequence[Line]) -> bool:
     most `wanted` octaves wide, or the first of them is about as narrow as it can become. An
     interval that is open at both ends is never narrow.
     """
-    low, high = fitted.interval(STOPPING)
+    low, high = fitted.between_quantiles(STOPPING)
     if low.sign == "<" and high.sign == ">":
         return False
     shorter, longer = _around_the_crossing(fitted, lines)
-    width = fitted.octaves(STOPPING)
+    width = fitted.octaves_between(STOPPING)
     return max(width, _width(fitted)) <= wanted or width <= NARROWEST + math.log2(longer / shorter)
 
 
@@ -330,7 +330,7 @@ def _few_at_the_ends(fitted: Fit, planned: Mapping[Line, int], aim: Aim) -> list
     interval ends above it; each only if it has few samples.
     """
     lines = list(planned)
-    low, high = fitted.interval(STOPPING)
+    low, high = fitted.between_quantiles(STOPPING)
     ends = [(lines[0], low.sign == "<"), (lines[-1], high.sign == ">")]
     return [
         line
@@ -405,7 +405,7 @@ def _wave(
         return [line for line in lines if planned[line] + more[line] < aim.most(line)]
 
     checks = aim.wave if lines_in_doubt else round(CHECKING * aim.wave)
-    low, high = (bound.length for bound in fitted.interval(STOPPING))
+    low, high = (bound.length for bound in fitted.between_quantiles(STOPPING))
     within = [line for line in lines if low <= line.low and line.high <= high]
     for place in _where_to_look(fitted, aim.wave - checks):
         wanted = _line_at(lines, fitted, place)

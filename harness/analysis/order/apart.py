@@ -119,7 +119,7 @@ def _apart(replies: Replies, shares: Shares) -> Apart:
     if (shares.pairs > 0).sum() < _FEWEST_LINES:
         return Apart(None, (Bound("<", shortest), Bound(">", longest)))
     fitted = _fit(shares, Bins(shortest, longest))
-    low, high = fitted.interval()
+    low, high = fitted.between_quantiles()
     length: Bound | None = fitted.median
     if low.sign == "<":
         is_below = fitted.median.sign == "<" and high.sign != ">"
