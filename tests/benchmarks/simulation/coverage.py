@@ -20,11 +20,13 @@ from tests.benchmarks.simulation.draws import (
     true_tested_length,
     width,
 )
-from tests.benchmarks.simulation.shapes import UNEVEN
+from tests.benchmarks.simulation.shapes import PLATEAUS, UNEVEN
 from tests.benchmarks.simulation.table import SETTING, Column, Row, Simulation, Spread
 
 SAMPLES = (20, 40, 100)
 COVERED, TESTED_COVERED, SAID, FALSELY_SAID = 0.93, 0.93, 0.80, 0.05
+NEAR_COVERED = 0.90
+"""Wished for where the accuracy stays near the threshold."""
 WIDEST, LOWEST = 2.0, 0.10
 
 
@@ -61,11 +63,13 @@ def _missed(setting: Setting, row: Row) -> Iterator[str]:
     held, said, tested, low = (
         float(row[name] or 0) for name in ("held", "no_one_threshold", "tested_held", "low")
     )
-    if held < COVERED and (setting.shape not in UNEVEN or said < SAID):
+    if held < (NEAR_COVERED if setting.shape in PLATEAUS else COVERED) and (
+        setting.shape not in UNEVEN or said < SAID
+    ):
         yield "coverage"
     if setting.shape not in UNEVEN and said > FALSELY_SAID:
         yield "one threshold"
-    if float(row["ratio"] or 0) > WIDEST:
+    if float(row["ratio"] or 0) > WIDEST and setting.shape not in PLATEAUS:
         yield "width"
     if setting.shape == "flat 0.90" and setting.samples == min(SAMPLES) and low > LOWEST:
         yield "low"
@@ -75,7 +79,9 @@ def _missed(setting: Setting, row: Row) -> Iterator[str]:
 
 def rows(shapes: Sequence[str], runs: int, spread: Spread) -> Iterator[Row]:
     """One row for each shape, correlation and number of samples."""
-    settings = [Setting(*case) for case in product(shapes, (0.0, CORRELATION), SAMPLES)]
+    settings = [
+        Setting(*case) for case in product((*shapes, *PLATEAUS), (0.0, CORRELATION), SAMPLES)
+    ]
     yield from spread(partial(measure, runs=runs), settings)
 
 

@@ -25,7 +25,16 @@ from tests.benchmarks.simulation.draws import (
     normal_field,
     sample_lengths,
 )
-from tests.benchmarks.simulation.shapes import LONGEST, SHAPES, Shape, Truth, flat, logistic, steps
+from tests.benchmarks.simulation.shapes import (
+    LONGEST,
+    PLATEAUS,
+    SHAPES,
+    Shape,
+    Truth,
+    flat,
+    logistic,
+    steps,
+)
 from tests.benchmarks.simulation.table import SETTING, Column, Row, Simulation, Spread, Value
 from tests.benchmarks.simulation.unequal import KINDS
 
@@ -89,6 +98,7 @@ FALLING: Mapping[str, Shape] = {
     "95 %, then 75 %": Shape(steps((1, 0.95), (math.inf, 0.75))),
     "88 %, then 50 %": Shape(steps((1, 0.88), (math.inf, 0.5))),
     "flat 0.90": SHAPES["flat 0.90"],
+    "rise": PLATEAUS["rise"],
     "flat 0.86": Shape(flat(0.86), fixed=math.inf),
     "flat 0.84": Shape(flat(0.84), fixed=0.0),
 }

@@ -15,7 +15,7 @@ from eyechart.harness.analysis.length.effective_length import EffectiveLength
 from eyechart.harness.analysis.length.interval import Bound, Span
 from eyechart.harness.settings.judging import THRESHOLD
 from eyechart.harness.spec import line_start, lines_of
-from tests.benchmarks.simulation.shapes import LONGEST, SHAPES, WEIBULL, Shape, Truth
+from tests.benchmarks.simulation.shapes import LONGEST, PLATEAUS, SHAPES, WEIBULL, Shape, Truth
 
 LINES = tuple(lines_of((5, 7, 10, 15, 22, 33, 50, 75, 110, 160, 240, 350, LONGEST), "bands"))
 """Those of the built-in tasks."""
@@ -39,7 +39,7 @@ class Setting:
     @property
     def family(self) -> Shape:
         """The shape."""
-        return SHAPES.get(self.shape) or WEIBULL[self.shape]
+        return {**SHAPES, **WEIBULL, **PLATEAUS}[self.shape]
 
     def seed(self, run: int) -> int:
         """A seed for each run of each row, so that any row can be simulated alone."""

@@ -15,7 +15,7 @@ from scipy.special import expit
 from eyechart.harness.analysis.length.curve import Floats
 from eyechart.harness.settings.judging import THRESHOLD
 
-LONGEST = 500
+SHORTEST, LONGEST = 5, 500
 _ALL = np.arange(LONGEST + 1, dtype=float)
 _RANGE = (8.0, 300.0)
 """Range of the crossings that are drawn, evenly in log length."""
@@ -170,3 +170,36 @@ def _weibull(exponent: float) -> _Accuracies:
 
 WEIBULL = {f"Weibull {exponent:g}": Shape(_weibull(exponent)) for exponent in (0.5, 1, 3)}
 """Shapes of some tables only."""
+
+
+def _below(level: float, octaves: float) -> Shape:
+    """97 % to the crossing, then `level` for so many octaves, then 30 %."""
+    return Shape(steps((1, 0.97), (2**octaves, level), (math.inf, 0.3)))
+
+
+def _shoulder(crossing: float, _: np.random.Generator) -> Floats:
+    """97 % that falls to 86 % over the three octaves before the crossing, then 30 %."""
+    before = np.log2(np.maximum(_ALL, 1) * 8 / crossing)
+    values: Floats = 0.97 - 0.11 * np.clip(before / 3, 0, 1)
+    values[crossing < _ALL] = 0.3
+    return values
+
+
+def _rise(crossing: float, _: np.random.Generator) -> Floats:
+    """88 % at 5 symbols that rises to 98 % at 20, and falls with a slope of 4."""
+    values = 0.88 + 0.10 * np.clip(np.log2(np.maximum(_ALL, 1) / SHORTEST) / 2, 0, 1)
+    found: Floats = np.minimum(values, logistic(4)(crossing, np.random.default_rng(0)))
+    return found
+
+
+PLATEAUS = {
+    **{
+        f"plateau {100 * level:g} %": Shape(steps((1 / 6, 0.97), (1, level), (math.inf, 0.3)))
+        for level in (0.86, 0.87, 0.88)
+    },
+    "plateau 86 %, 1 octave": Shape(steps((1 / 2, 0.97), (1, 0.86), (math.inf, 0.3))),
+    **{f"plateau {100 * level:g} %": _below(level, 2.6) for level in (0.82, 0.83, 0.84)},
+    "shoulder": Shape(_shoulder),
+    "rise": Shape(_rise, shortest=60.0),
+}
+"""Shapes that stay near the threshold over many lengths, above it or below."""

@@ -23,7 +23,7 @@ from tests.benchmarks.simulation.draws import (
     normal_field,
     sample_lengths,
 )
-from tests.benchmarks.simulation.shapes import LONGEST, SHAPES, WEIBULL, Shape
+from tests.benchmarks.simulation.shapes import LONGEST, PLATEAUS, SHAPES, WEIBULL, Shape
 from tests.benchmarks.simulation.table import SETTING, Column, Row, Simulation, Spread
 from tests.curves import length_difference
 
@@ -58,6 +58,7 @@ KINDS = {
     "window": Shape(_window),
     "lapse grows": Shape(_lapse_grows),
     "rows fail": Shape(_rows_fail),
+    **PLATEAUS,
 }
 PAIRS = (
     ("rows fail", "window"),
@@ -67,6 +68,8 @@ PAIRS = (
     ("Weibull 0.5", "Weibull 3"),
     ("step", "slope 1.5"),
     ("two-stage", "window"),
+    *product(("plateau 86 %", "plateau 88 %", "shoulder"), ("slope 4", "Weibull 3", "Weibull 1")),
+    ("plateau 84 %", "slope 4"),
 )
 
 
