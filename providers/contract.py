@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import math
+import traceback
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from reprlib import repr as shown
 from typing import Any, TypeGuard, get_args
 
@@ -25,9 +27,12 @@ _TEXTS = ("finish_word", "model", "refusal", "reasoning")
 _USAGE = "usage."
 
 
-def described(error: BaseException) -> str:
-    """An exception of other people's code, in one line."""
-    return ": ".join(filter(None, (type(error).__name__, " ".join(str(error).split()))))
+def described(error: BaseException, file: str | Path = "") -> str:
+    """An exception of other people's code, in one line, with its last line number in `file`."""
+    said = ": ".join(filter(None, (type(error).__name__, " ".join(str(error).split()))))
+    frames = traceback.extract_tb(error.__traceback__) if file else ()
+    lines = [frame.lineno for frame in frames if frame.filename == str(file)]
+    return f"{said} (line {lines[-1]})" if lines and not isinstance(error, SyntaxError) else said
 
 
 def kind(value: object) -> str:

@@ -64,7 +64,7 @@ ARROWS = {
 `providers` never imports `harness`. A satellite may import all of the core. Nothing imports a
 satellite, not even another one: it joins by an entry point."""
 SATELLITES = "harness.satellites"
-SEAM = ("providers.base", "providers.plugins", "providers.secrets")
+SEAM = ("providers.base", "providers.contract", "providers.plugins", "providers.secrets")
 """Modules of the providers that what neither asks nor plans may import: `journal`, `task`."""
 SELF_PROOF = ("harness.plan.proof", "harness.score")
 """The one module of `plan` that judges, and what with."""

@@ -24,11 +24,12 @@ from eyechart.harness.task import prompt
 from eyechart.harness.task.check import read_spec
 from eyechart.harness.task.examples import WorkedExamples
 from eyechart.harness.task.files import SUFFIXES, named_files
-from eyechart.harness.task.functions import ItemError, describe
+from eyechart.harness.task.functions import ItemError
 from eyechart.harness.task.generator import Generator, item_lines, load_generator, load_items
 from eyechart.harness.task.plugins import PluginTasks, files_of_group, plugin_of, tasks_of_plugins
 from eyechart.harness.task.scorer import Scorer, load_scorer
 from eyechart.providers.close_match import closest
+from eyechart.providers.contract import described
 from eyechart.providers.naming import named
 from eyechart.providers.plugins import Plugin, PluginError
 
@@ -216,7 +217,7 @@ class Task:
             text = prompt.render(self.spec.prompt, names, around=around)
         except Exception as error:  # a template's expressions may raise anything
             where = f"{self._place(length, index)}, line {prompt.failing_line(error)} of the prompt"
-            raise TaskError(f"{where}: {describe(error)}") from error
+            raise TaskError(f"{where}: {described(error)}") from error
         problem = prompt.utf8_problem("the prompt", text)
         if problem := problem or (prompt.empty_turn(text) if self.in_turns else None):
             raise TaskError(f"{self._place(length, index)}: {problem}")

@@ -7,11 +7,12 @@ import importlib.util
 import inspect
 import os
 import sys
-import traceback
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 from typing import Any
+
+from eyechart.providers.contract import described
 
 
 class ItemError(Exception):
@@ -64,19 +65,7 @@ def load_module(path: Path) -> object:
     except (KeyboardInterrupt, GeneratorExit):
         raise
     except BaseException as error:  # code of the task's author, which may raise anything
-        raise ItemError(f"importing {path.name} raised {describe(error, path)}") from error
+        raise ItemError(f"importing {path.name} raised {described(error, path)}") from error
     finally:
         sys.dont_write_bytecode = writes_bytecode
     return module
-
-
-def describe(error: BaseException, path: Path | None = None) -> str:
-    """One line for an exception of a task's own code, with its last line number in `path`."""
-    message = " ".join(str(error).split())
-    lines = [
-        frame.lineno
-        for frame in traceback.extract_tb(error.__traceback__)
-        if path is not None and frame.filename == str(path)
-    ]
-    where = f" (line {lines[-1]})" if lines and not isinstance(error, SyntaxError) else ""
-    return f"{type(error).__name__}{': ' + message if message else ''}{where}"

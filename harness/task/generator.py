@@ -15,8 +15,9 @@ from pathlib import Path
 from eyechart.harness.spec import Item, exact_json
 from eyechart.harness.spec.answer import TYPES, Answer
 from eyechart.harness.task import prompt
-from eyechart.harness.task.functions import ItemError, describe, load_function
+from eyechart.harness.task.functions import ItemError, load_function
 from eyechart.providers.close_match import did_you_mean
+from eyechart.providers.contract import described
 
 _METADATA_NAME = re.compile(r"[a-z][a-z0-9_]{0,39}")
 _WITH_ACCEPT = [kind.name for kind in TYPES.values() if kind.accepts]
@@ -58,7 +59,7 @@ class Generator:
         except KeyboardInterrupt:
             raise
         except BaseException as error:  # code of the task's author, which may raise anything
-            raise ItemError(f"the generator raised {describe(error, self.path)}") from error
+            raise ItemError(f"the generator raised {described(error, self.path)}") from error
         if problem := item_problem(item, length, answer):
             raise ItemError(problem)
         return item

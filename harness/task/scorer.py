@@ -12,7 +12,8 @@ from typing import TypeAlias
 from eyechart.harness.errors import TaskError
 from eyechart.harness.score.outcomes import JUDGED, Outcome
 from eyechart.harness.spec import Item
-from eyechart.harness.task.functions import ItemError, describe, load_function
+from eyechart.harness.task.functions import ItemError, load_function
+from eyechart.providers.contract import described
 
 ScorerResult: TypeAlias = str | tuple[str, str]
 """What a task's own scorer returns: `correct`, `incorrect` or `unparsed`, or a pair of that and the
@@ -60,7 +61,7 @@ class _OwnScorer:
             raise
         except BaseException as error:  # code of the task's author, which may raise anything
             raise TaskError(
-                f"the scorer {self.reference} raised {describe(error, self.path)} for the target "
+                f"the scorer {self.reference} raised {described(error, self.path)} for the target "
                 f"{item.target!r}"
             ) from error
         return _checked(returned, self.reference)

@@ -12,7 +12,7 @@ import jinja2
 from eyechart.harness.spec import Item, TaskSpec, lines_of, taken_by
 from eyechart.harness.spec.turns import NAME
 from eyechart.harness.task import prompt
-from eyechart.harness.task.functions import ItemError, describe
+from eyechart.harness.task.functions import ItemError
 from eyechart.harness.task.generator import (
     Generator,
     ItemsFileError,
@@ -24,6 +24,7 @@ from eyechart.harness.task.row_marks import row_problems
 from eyechart.harness.task.scorer import load_scorer
 from eyechart.harness.task.source import Position, Problem, YamlFile
 from eyechart.providers.close_match import closest, did_you_mean
+from eyechart.providers.contract import described
 
 _SEED = "trial"
 
@@ -212,7 +213,7 @@ def _render_problem(file: YamlFile, spec: TaskSpec, item: Item, values: Values) 
         message = str(error)
         failure: BaseException = error
     except Exception as error:  # noqa: BLE001  # a template's expressions may raise anything
-        message = describe(error)
+        message = described(error)
         failure = error
     else:
         problem = prompt.utf8_problem("the prompt", text)
