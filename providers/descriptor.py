@@ -94,6 +94,11 @@ class Descriptor:
     read_label: Callable[[str], str] | None = None
     """The name of a model in tables and folders, after that of the provider, from the name by which
     it is asked; `None`: they are the same."""
+    bare: str = ""
+    """The pattern of names of its models that are given without that of the provider."""
+    executes: Callable[[str], str] | None = None
+    """For models that are functions or objects of Python: the file that is executed to ask one, by
+    its name; empty for one of this program."""
     models_are_files: bool = False
     """Whether a model's name is a path on this machine: then the facts of its weights say which
     model it is, and the user may give it another name."""
@@ -120,6 +125,8 @@ class Descriptor:
     """Whether a request takes further fields, `params`."""
     takes_headers: bool = False
     """Whether a request takes further headers."""
+    takes_temperature: bool = True
+    """Whether a request to a model can have a temperature."""
     thinking_takes_temperature: Callable[[Sequence[str]], bool] = lambda _addresses: True
     """Whether a request to a model that thinks has a temperature, by the addresses of the user."""
     tiers: Callable[[Sequence[str]], Collection[str] | None] = lambda _addresses: ()

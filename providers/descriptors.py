@@ -11,6 +11,7 @@ from eyechart.providers import anthropic_descriptor, oracle, scripted
 from eyechart.providers.base import SetupError
 from eyechart.providers.catalog.endpoints import ITS_OWN, USER_FILE, Endpoint, endpoints
 from eyechart.providers.descriptor import Descriptor, Destination, Environment
+from eyechart.providers.function import descriptor as function
 from eyechart.providers.hf import descriptor as hf
 from eyechart.providers.lm_eval import descriptor as lm_eval
 from eyechart.providers.openai.descriptor import AZURE, COMPATIBLE, vendor
@@ -30,6 +31,7 @@ BUILT_IN: dict[str, Descriptor] = {
         hf.GGUF,
         AZURE,
         scripted.DESCRIPTOR,
+        function.DESCRIPTOR,
     )
 }
 """Name -> provider."""

@@ -38,11 +38,21 @@ CLOSE_TIMEOUT_S = 30.0
 class PluginProvider:
     """Asks `provider`; raises only a `ProviderError`, or an interrupt from outside."""
 
-    def __init__(self, provider: Provider, place: str, notify: Callable[[str], None]) -> None:
-        """`place` names the plugin in messages; `notify` gets messages that are no errors."""
+    def __init__(
+        self,
+        provider: Provider,
+        place: str,
+        notify: Callable[[str], None],
+        *,
+        remedy: str = REMEDY,
+    ) -> None:
+        """`place` names the plugin in messages, and `remedy` says what the user can do; `notify`
+        gets messages that are no errors.
+        """
         self.provider = provider
         self.place = place
         self._notify = notify
+        self._remedy = remedy
         self._said: set[str] = set()
 
     async def complete(self, request: Request) -> Reply:
@@ -120,7 +130,7 @@ class PluginProvider:
         return StopRunError(self._said_of(problem))
 
     def _said_of(self, problem: str) -> str:
-        return f"{self.place}: {problem}; {REMEDY}"
+        return f"{self.place}: {problem}; {self._remedy}"
 
     def _say_once(self, text: str, about: str) -> None:
         if about not in self._said:

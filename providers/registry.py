@@ -6,7 +6,9 @@ import importlib
 import os
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import cast
 
 from eyechart.providers import plugins
@@ -40,6 +42,8 @@ class ModelName:
     """Distinguishes models whose provider and model are the same; empty if that is not needed."""
     plugin: Plugin | None = None
     """What adds the provider, if it is not built in."""
+    function: object = field(default=None, compare=False, repr=False)
+    """The function or the object of a Python program that is the model."""
     called: str = ""
     """Its name in tables and folders: that of the user, or of the files; empty for `asked_as`."""
 
@@ -61,6 +65,29 @@ class ModelName:
         if self.plugin is not None:
             return plugin_descriptor(self.plugin)
         return descriptor_of(self.provider)
+
+    @property
+    def is_code(self) -> bool:
+        """Whether the model is a function or an object of Python."""
+        return self.descriptor.executes is not None
+
+    @property
+    def executes(self) -> str:
+        """The file of code that is executed to ask the model; empty where there is none."""
+        executes = self.descriptor.executes
+        return "" if executes is None else executes(self.model)
+
+    def known_facts(self, model_args: Sequence[str] = ()) -> dict[str, object]:
+        """Facts of the model that are known before it is opened."""
+        if self.function is None and not self.executes:
+            return self.descriptor.known_facts(model_args)
+        from eyechart.providers.function import fingerprint  # noqa: PLC0415  quick for others
+
+        if self.function is not None:
+            return fingerprint.facts_of(self.function)
+        with suppress(OSError):  # it is missed where it is opened
+            return fingerprint.facts_of_file(Path(self.executes).expanduser().read_bytes())
+        return {}
 
     def destination(
         self, base_urls: Sequence[str] = (), model_args: Sequence[str] = ()
@@ -153,9 +180,12 @@ def _parse(given: str, *, has_server: bool) -> ModelName:
     if (read := _built_in(given)) is not None:
         return read
     provider, slash, model = given.partition("/")
+    known = [*BUILT_IN, *vendors()]
+    bare = [name for name, one in BUILT_IN.items() if one.bare and re.fullmatch(one.bare, given)]
+    if bare and provider not in known:
+        return _labelled(ModelName(bare[0], given))
     if not provider or (slash and not model):
         raise SetupError(f"model {given!r} is not of the form provider/model")
-    known = [*BUILT_IN, *vendors()]
     if slash and provider in known:
         return _labelled(ModelName(provider, model))
     if slash or not has_server:
@@ -234,6 +264,10 @@ def open_model(name: ModelName, settings: ModelSettings | None = None) -> Provid
     settings = checked(name, settings or ModelSettings(name.model))
     if name.plugin is not None:
         return plugins.open_plugin(name.plugin, settings)
+    if name.function is not None:
+        from eyechart.providers.function.provider import open_function  # noqa: PLC0415  asyncio
+
+        return open_function(name.function, settings)
     return cast("Provider", _load(name.descriptor.opens)(settings))
 
 
@@ -339,8 +373,8 @@ def check_params(name: ModelName, params: Mapping[str, object]) -> None:
         )
     inner = params.get(_FIELDS_IN)
     within = {f"{_FIELDS_IN}.{one}": one for one in inner} if isinstance(inner, Mapping) else {}
-    for given, field in {**{one: one for one in params}, **within}.items():
-        if (why := REFUSED_PARAMS.get(field)) is not None:
+    for given, inner_name in {**{one: one for one in params}, **within}.items():
+        if (why := REFUSED_PARAMS.get(inner_name)) is not None:
             raise SetupError(f"{named('params', given)} cannot be given here: {why}")
 
 
@@ -372,7 +406,9 @@ def _set_twice(first: Mapping[str, object], second: Mapping[str, object]) -> str
 
 def takes_temperature(name: ModelName, facts: ModelFacts, base_urls: Sequence[str]) -> bool:
     """Whether a temperature is sent to the model."""
-    return not facts.reasoning or name.descriptor.thinking_takes_temperature(base_urls)
+    one = name.descriptor
+    takes = not facts.reasoning or one.thinking_takes_temperature(base_urls)
+    return one.takes_temperature and takes
 
 
 def open_batches(name: ModelName, settings: ModelSettings) -> BatchService:

@@ -26,7 +26,7 @@ import orjson
 import pytest
 
 from eyechart.harness.cli import app
-from eyechart.harness.face import run_options
+from eyechart.harness.face import own_models, run_options
 from eyechart.harness.journal.manifest import MANIFEST
 from eyechart.harness.journal.record import Record, encode, journals
 from eyechart.harness.plan import own_tasks
@@ -456,11 +456,12 @@ def _no_secret_of_another_test(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture(autouse=True)
-def _no_task_was_run_before(monkeypatch: pytest.MonkeyPatch) -> None:
+def _no_code_was_run_before(monkeypatch: pytest.MonkeyPatch) -> None:
     """What a user has run is not recorded: its folder cannot be made below a file. Tests of the
-    record name a folder.
+    records name a folder.
     """
-    monkeypatch.setattr(own_tasks, "cache_folder", lambda: Path(os.devnull))
+    for records_of in (own_tasks, own_models):
+        monkeypatch.setattr(records_of, "cache_folder", lambda: Path(os.devnull))
 
 
 @pytest.fixture(autouse=True)

@@ -110,9 +110,9 @@ def test_an_odd_argument(lab: Lab, name: str, argument: str) -> None:
     ("given", "said"),
     [
         ({"model": None}, "model must be a text that is not empty, not None"),
-        ({"model": ["x"]}, r"model must be a text that is not empty, not \['x'\]"),
+        ({"model": ["x"]}, r"model must be a name, a function .*, not \['x'\]"),
         ({"model": "tiny,oracle:5"}, "several models; ask each with a call of its own"),
-        ({"model": b"x"}, "model must be a text that is not empty, not b'x'"),
+        ({"model": b"x"}, "model must be a name, a function .*, not b'x'"),
         ({"axes": 5}, r"axes must map axes to values, as .*, not 5"),
         ({"axes": ["comma"]}, "axes wants AXIS=VALUE.* or AXIS=all, not 'comma'"),
         ({"axes": {"separator": 5.5}}, "axes 'separator' must have a text or a list of texts, not"),

@@ -32,6 +32,7 @@ from eyechart.harness.settings.checks import full_text, path, shown
 from eyechart.harness.settings.judging import THRESHOLD, WITHIN, JudgeSettings
 from eyechart.harness.settings.run_settings import SETTINGS, RunSettings
 from eyechart.harness.task.catalogue import Task
+from eyechart.providers.function.model import Model, name_of
 from eyechart.providers.naming import in_python
 
 TaskLike: TypeAlias = str | Path | Task
@@ -61,7 +62,7 @@ def load_task(task: TaskLike) -> Task:
 @knows_its_arguments
 def run(
     task: TaskLike,
-    model: str,
+    model: str | Model,
     *,
     name: str | None = None,
     lengths: Sequence[int] | None = None,
@@ -102,6 +103,10 @@ def run(
 ) -> Run:
     """Asks `model` the samples of `task` that have no answer yet, and judges the run.
 
+    `model` is a name as `--model` has it, or a function that takes a prompt and returns a text or a
+    `Reply`, `async def` or not, or an object with `complete(request)`. An exception that it raises
+    costs that sample alone, and the same call asks it again.
+
     The arguments are the options of `bench run`; `axes` maps an axis to its values, or to "all",
     and `params` further fields of each request to their values; `threshold` and `within` are those
     of `load_run`. A call and a command with the same
@@ -122,12 +127,21 @@ def run(
     given = {name: value for name, value in locals().items() if name in SETTINGS}
     judging = JudgeSettings.read(threshold=threshold, within=within)
     with notices(warn) as notify:
-        argument("model", model, full_text)
+        function = None if isinstance(model, str) else model
+        if function is None:
+            argument("model", model, full_text)
+        elif callable(function) or hasattr(function, "complete"):
+            given["model"] = name_of(function)
+        else:
+            raise UsageError(
+                "model must be a name, a function that takes a prompt, or an object with "
+                f"complete(request), not {shown(function)}"
+            )
         settings = RunSettings.read(**given | {"task": ()})
         opened = load_task(task)
         check_axes(settings.axes, [opened], opened.name)
         planned = task_plan(opened, settings)
-        options, *others = models_of(settings, [planned], notify=notify)
+        options, *others = models_of(settings, [planned], notify=notify, function=function)
         if others:
             raise UsageError("the arguments name several models; ask each with a call of its own")
         for warning in warnings_of(planned):
@@ -168,8 +182,10 @@ def _command(planned: Plan, options: RunOptions) -> str:
         axis: list(dict.fromkeys(condition[axis] for condition in planned.conditions))
         for axis in task.spec.axes
     }
+    is_named = options.name.function is None
+    model = repr(options.name.asked_as) if is_named else f"<{options.name.asked_as}>"
     arguments = [
-        *(repr(task.name), repr(options.name.asked_as)),
+        *(repr(task.name), model),
         *([f"name={given.name!r}"] if given.name else []),
         *([] if given.lengths is None else [f"lengths={list(given.lengths)}"]),
         *(["exact=True"] if given.exact else []),

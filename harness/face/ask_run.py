@@ -16,6 +16,7 @@ from eyechart.harness.analysis.samples.task_of_run import NoTaskError, task_of
 from eyechart.harness.analysis.tables.results import write_results
 from eyechart.harness.errors import UsageError
 from eyechart.harness.face.engine import Loop, ModelRuns, Talk, ask
+from eyechart.harness.face.own_models import remembered
 from eyechart.harness.face.run_options import RunOptions, models_of
 from eyechart.harness.journal.manifest import folder_of
 from eyechart.harness.journal.record import Warn, unsaid
@@ -138,6 +139,8 @@ class AskedRun:
             ) from None
         given = self._settings(run)
         (options,) = models_of(given, notify=self._warn, command=self._command)
+        function = remembered(options.name, folder)
+        options = replace(options, name=replace(options.name, function=function))
         counts = {cell.key: cell.samples for cell in manifest.cells}
         request = _request(options, task, counts, draws_of(run))
         if request.folder.resolve() != folder.resolve():

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 from eyechart.harness.face.first_replies import check_first
+from eyechart.harness.face.own_models import remember
 from eyechart.harness.face.run_options import RunOptions
 from eyechart.harness.journal.record import Warn, unsaid
 from eyechart.harness.plan.cost import Budget
@@ -199,4 +200,7 @@ def _engine(job: ModelRuns, old_runs: OldRuns, talk: Talk) -> Engine:
     if given.engine is not None:
         open_engine = cast("Callable[..., Engine]", plugins.named(ENGINES, "ray").load())
         return open_engine(asking, given.engine, options.name, options.model_settings())
-    return RunEngine(asking, options.open_provider(job.requests))
+    provider = options.open_provider(job.requests)
+    for request in job.requests:
+        remember(options.name, request.folder)
+    return RunEngine(asking, provider)

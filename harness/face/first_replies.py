@@ -42,7 +42,7 @@ def check_first(request: RunRequest, records: Sequence[Record]) -> FirstVerdict:
         if one.outcome.about.scored  # a sample without any reply is asked again
     ]
     if not pairs:
-        return _without_replies(records)
+        return _without_replies(records, is_code=request.model.is_code)
     if all(_tells_nothing(record) for record, _ in pairs):
         return FirstVerdict((_NO_DIFFERENCE.format(len(pairs)), _READS_REPLIES))
     usable = {record.condition for record, one in pairs if one.outcome.about.answered}
@@ -87,7 +87,7 @@ def _reason(record: Record, outcome: Outcome, unread: str) -> str:
     return f"{cause.said} ({why})" if why and cause is not Cause.ROOM else cause.said
 
 
-def _without_replies(records: Sequence[Record]) -> FirstVerdict:
+def _without_replies(records: Sequence[Record], *, is_code: bool) -> FirstVerdict:
     """Why none of the first samples has a reply."""
     failures = [record.failure for record in records if record.failure is not None]
     messages = Counter(failure.message for failure in failures)
@@ -98,7 +98,7 @@ def _without_replies(records: Sequence[Record]) -> FirstVerdict:
         (
             f"{first} got a reply",
             *(f"  {times} time{'s' * (times > 1)}: {message}" for message, times in reasons),
-            _rejected(messages) if rejected else _FAILS,
+            _rejected(messages) if rejected else "correct the function" if is_code else _FAILS,
         ),
         asks_again=True,
     )

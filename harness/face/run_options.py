@@ -149,11 +149,17 @@ class RunOptions:
 
 
 def models_of(
-    given: RunSettings, plans: Sequence[Plan] = (), *, notify: Warn = as_warning, command: str = ""
+    given: RunSettings,
+    plans: Sequence[Plan] = (),
+    *,
+    notify: Warn = as_warning,
+    command: str = "",
+    function: object = None,
 ) -> list[RunOptions]:
     """One `RunOptions` for each combination of a model and a kind of thinking in the
     settings. If two have the same label, only the first one is kept. The system
-    prompt comes from the settings; if they have none, from the tasks of `plans`.
+    prompt comes from the settings; if they have none, from the tasks of `plans`. `function` is the
+    model itself, where it is a function or an object of this program.
 
     Raises:
         UsageError: a value that no run of the model can have.
@@ -169,7 +175,7 @@ def models_of(
     settings = shaping(given, system_prompt(plans, given.system))
     found = {}
     for (at, variable, name), thinking in product(
-        [_located(given, model) for model in given.model],
+        [_located(given, model, function) for model in given.model],
         given.thinking or [None],
     ):
         _check_read(at, name, plans)
@@ -183,7 +189,7 @@ def models_of(
                 name=name,
                 model=model,
                 settings=_sent(at, name, model, asked, notify),
-                known_facts=name.descriptor.known_facts(at.model_args),
+                known_facts=name.known_facts(at.model_args),
                 notify=notify,
                 trackers=trackers,
                 command=command,
@@ -266,15 +272,17 @@ def _sent(
     return replace(asked, temperature=None)
 
 
-def _located(given: RunSettings, model: str) -> tuple[RunSettings, str, ModelName]:
+def _located(
+    given: RunSettings, model: str, function: object
+) -> tuple[RunSettings, str, ModelName]:
     """The settings of a model with its address, the environment variable that has the address if
-    the user gave none, and its name.
+    the user gave none, and its name, with the function that the model is.
     """
     variable = ""
     if not given.base_url:
         variable, url = address_in_environment(model, given.model_args)
         given = replace(given, base_url=(url,)) if variable else given
-    return given, variable, _name_of(given, model)
+    return given, variable, replace(_name_of(given, model), function=function)
 
 
 def _name_of(given: RunSettings, model: str) -> ModelName:

@@ -14,7 +14,9 @@ from pathlib import Path
 
 from eyechart.harness.errors import UnknownTaskError
 from eyechart.harness.task.catalogue import find, installed_file, open_task
+from eyechart.providers.base import ProviderError
 from eyechart.providers.naming import named
+from eyechart.providers.registry import parse_model
 
 TRUST = named("trust")
 NOT_TRUSTED = f"this study may come from somebody else: add {TRUST} if you trust it"
@@ -34,6 +36,9 @@ def why_model(folder: Path, name: str) -> str | None:
 
     A name that is no path, such as that of a model on a hub, needs none.
     """
+    with suppress(ProviderError):  # the command reports a wrong name
+        if code := parse_model(name).executes:
+            return f"{name!r} executes the code in {code}"
     given = name.partition("/")[2]
     is_path = given[:1] in ("/", "~", ".") or ".." in Path(given).parts or _exists(given)
     is_doubtful = bool(given) and is_path and is_outside(folder, given)

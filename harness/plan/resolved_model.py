@@ -39,6 +39,11 @@ class ResolvedModel:
         return descriptor_of(self.provider).models_are_files
 
     @property
+    def is_code(self) -> bool:
+        """Whether it is a function or an object of Python."""
+        return descriptor_of(self.provider).executes is not None
+
+    @property
     def has_tier_price(self) -> bool:
         """Whether the price of the tier is known; otherwise `prices` are the list prices."""
         return self.prices is not None and self.prices.has(self.prices.tier)

@@ -426,7 +426,8 @@ def _check_server(request: RunRequest, manifest: Manifest, facts: dict[str, Any]
         name = changed[0]
         remedy = f"another {named('out')} or {turned_on('fresh')}"
         if request.model.is_file:
-            remedy = f"another {named('name')} for these files, {remedy}"
+            these = "this code" if request.model.is_code else "these files"
+            remedy = f"another {named('name')} for {these}, {remedy}"
         raise JournalError(
             f"{request.folder} was answered by another model or server ({name} was "
             f"{before.get(name)!r}, is {facts.get(name)!r}); use {remedy}"

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import pytest
 
 from tests.conftest import (
+    _no_code_was_run_before,
     _no_secret_of_another_test,
-    _no_task_was_run_before,
     _no_wait_between_attempts,
     _no_wait_for_the_disk,
     _our_project_is_parsed_once,
@@ -20,8 +20,8 @@ from tests.conftest import (
 )
 
 __all__ = [
+    "_no_code_was_run_before",
     "_no_secret_of_another_test",
-    "_no_task_was_run_before",
     "_no_wait_between_attempts",
     "_no_wait_for_the_disk",
     "_our_project_is_parsed_once",

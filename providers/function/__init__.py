@@ -1,0 +1,1 @@
+"""A function or an object of the user's as a model."""
