@@ -34,7 +34,7 @@ from eyechart.harness.report.charts.effects import effects, gaps
 from eyechart.harness.report.page.page_section import page_section_of
 from eyechart.harness.report.page.page_tables import cells_table, estimates_table, pairs_table
 from eyechart.harness.report.page.section import Section, sections
-from eyechart.harness.report.paper.tables import paper_tables
+from eyechart.harness.report.paper.tables import paper_table
 from eyechart.harness.settings.judging import THRESHOLD
 from eyechart.harness.settings.spelling import as_option
 from eyechart.harness.spec.columns import ESTIMATE_TEXTS
@@ -158,7 +158,7 @@ def check_findings(lab: Lab, folder: Path, section: Section) -> None:
     assert [one.kind for one in load_run(folder).findings] == kinds
     on_page = page_section_of(section, [])
     assert [on_page.summary, *on_page.notes] == texts_of(found)
-    *_, table = paper_tables(section)
+    table = paper_table(section)
     warnings = [one for one in found if one.level == "warning"]
     assert [text for text in texts_of(warnings) if text not in table.notes] == []
 

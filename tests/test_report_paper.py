@@ -17,6 +17,7 @@ from eyechart.harness.cli import outputs
 from eyechart.harness.errors import UsageError
 from eyechart.harness.report.charts.files import drawn
 from eyechart.harness.report.charts.looks import Look
+from eyechart.harness.report.paper import files
 from eyechart.harness.report.paper.charts import NAMED, accuracy_spec
 from eyechart.harness.report.paper.files import DOTS
 from eyechart.harness.report.paper.tables import PaperTable, latex_text
@@ -101,22 +102,35 @@ class TestFiles:
         assert f'width="{WIDTH:g}in" height="'.encode() in svg
         assert f'viewBox="0 0 {WIDTH * INCH:g} '.encode() in svg
 
-    def test_several_figures_have_a_file_each(self, lab: Lab, runs: dict[str, Path]) -> None:
-        """All models under one condition, and each under all of its own."""
+    def test_several_figures_are_below_each_other(self, lab: Lab, runs: dict[str, Path]) -> None:
+        """In the file that was named: all models under one condition, and each under its own."""
         stem = lab.folder / "accuracy.svg"
-        written = figure(lab, "accuracy", runs["tiny"], runs["oracle"], "-o", stem)
-        assert [path.name for path in written] == [
-            "accuracy-all-models-strategy-direct.svg",
-            "accuracy-tiny.svg",
-            "accuracy-oracle-30.svg",
-        ]
-        texts = [path.read_text(encoding="utf-8") for path in written]
-        assert not [title for title in TITLES for text in texts if title in text]
-        assert all(">length (symbols)<" in text and ">accuracy<" in text for text in texts)
-        assert ">cot_few_shot<" in texts[1]
+        command = ("accuracy", runs["tiny"], runs["oracle"], "-o", stem)
+        written = figure(lab, *command, "--format", "svg,pdf,png")
+        assert [path.name for path in written] == ["accuracy.svg", "accuracy.pdf", "accuracy.png"]
+        text = stem.read_text(encoding="utf-8")
+        assert not [title for title in TITLES if title in text]
+        heads = re.findall('font-weight="bold">([^<]*)</text>', text)
+        assert heads == ["all models, strategy direct", "tiny", "oracle/30"]
+        assert text.count(">length (symbols)<") == text.count(">accuracy<") == 3
+        assert ">cot_few_shot<" in text
+        box = PDF_BOX.search(written[1].read_bytes())
+        assert box is not None
+        width, high = map(float, box.groups())
+        assert (width, high) == pytest.approx((WIDTH * INCH, 3 * (0.62 * 234 + 12.8)), rel=0.01)
+        wide, tall = struct.unpack(">II", written[2].read_bytes()[16:24])
+        assert (wide, tall) == pytest.approx((WIDTH * DOTS, high * DOTS / INCH), abs=2)
         (again,) = figure(lab, "accuracy", runs["tiny"], "-o", stem, "--width", "6.75")
         assert again == stem
         assert 'width="6.75in"' in again.read_text(encoding="utf-8")
+
+    def test_a_file_has_room_for_so_many(self, lab: Lab, runs: dict[str, Path]) -> None:
+        """More are too tall for any paper; nothing is written."""
+        lab.monkeypatch.setattr(files, "MOST", 2)
+        stem = lab.folder / "accuracy.pdf"
+        done = lab.bench("figure", "accuracy", runs["tiny"], runs["oracle"], "-o", stem)
+        done.one_line(2, "these are 3 figures, and a file has room for 2; name fewer runs")
+        assert not stem.exists()
 
     def test_a_document_names_the_files(
         self, lab: Lab, runs: dict[str, Path], monkeypatch: pytest.MonkeyPatch
@@ -349,40 +363,45 @@ class TestNumbers:
 
 
 class TestTables:
-    """`bench score --format` and `Run.to_latex`."""
+    """`bench figure table`, `Run.to_latex`, and those of comparisons."""
 
     def test_a_table_has_the_numbers_of_the_run(self, lab: Lab, runs: dict[str, Path]) -> None:
-        """Each accuracy with its interval, and each effective length with its unit."""
+        """A row for each condition, and the unit in the head."""
         run = eyechart.load_run(runs["tiny"])
         text = run.to_latex()
         assert r"\toprule" in text
-        assert r"length (symbols) & direct & cot\_few\_shot \\" in text
-        first = run.cells.iloc[0]
-        ends = f"{100 * first['accuracy']:.0f} ({100 * first['ci_low']:.0f}--"
-        assert f"    5 & {ends}{100 * first['ci_high']:.0f}) & " in text
-        seen = next(iter(run.effective_length.values()))
-        assert seen is not None
-        low, high = seen.length_ci
-        assert (
-            f"    right to (85 \\%) & {seen.length} ({low}--{high}) symbols$^{{\\dagger}}$" in text
-        )
+        assert r"    strategy & right to (symbols) & area \\" in text
+        for label, row in zip(("direct", r"cot\_few\_shot"), run.conditions.index, strict=True):
+            seen, of = list(run.effective_length.values())[row], run.conditions.loc[row]
+            assert seen is not None
+            (cells,) = (line for line in text.splitlines() if line.startswith(f"    {label} & "))
+            assert cells.startswith(f"    {label} & {latex_text(str(seen.length_text))} (")
+            assert f"{of['area']:.2f} ({of['area_ci_low']:.2f}--{of['area_ci_high']:.2f})" in cells
         assert r"\par\footnotesize $^{\dagger}$ of 6 rows only" in text
-        printed = lab.bench("score", runs["tiny"], "--format", "latex")
-        assert (printed.code, printed.out) == (0, f"{text}\n")
+        written = figure(lab, "table", runs["tiny"], "-o", lab.folder / "new" / "t.tex")
+        assert [path.read_text() for path in written] == [f"{text}\n"]
 
-    def test_several_runs_have_one_table_of_lengths(self, lab: Lab, runs: dict[str, Path]) -> None:
-        """In the order of the standing, and then the table of each."""
-        done = lab.bench("score", *runs.values(), "--format", "markdown")
-        first, *rest = done.out.split("\n\n")
-        assert first.startswith(
-            "Effective lengths at an accuracy of 85 % and areas, on".replace(" and", ", and")
-        )
-        rows = rest[0].splitlines()
-        assert rows[0] == "| model | strategy | effective length (symbols) | area |"
+    def test_several_runs_have_one_table(self, lab: Lab, runs: dict[str, Path]) -> None:
+        """In the order of the standing; in both languages at once."""
+        stem = lab.folder / "tables"
+        tex, md = figure(lab, "table", *runs.values(), "-o", stem, "--format", "tex,md")
+        first, table, *notes = md.read_text().split("\n\n")
+        assert first.startswith("Effective lengths at an accuracy of 85 %, and areas, on")
+        rows = table.splitlines()
+        assert rows[0] == "| model | strategy | right to (symbols) | area |"
         assert rows[1] == "| --- | --- | ---: | ---: |"
         assert len(rows) == 2 + 2 * len(runs)
-        assert sum(part.startswith("Accuracy in % of ") for part in rest) == len(runs)
-        assert eyechart.load_run(runs["oracle"]).to_markdown() in done.out
+        assert [note for note in notes if "has the longest effective length" in note]
+        assert tex.read_text().count(r"\toprule") == 1
+
+    def test_a_file_of_another_kind_is_kept(self, lab: Lab, runs: dict[str, Path]) -> None:
+        """Such as the paper; a table is written again."""
+        paper = lab.folder / "paper.tex"
+        paper.write_text("my paper")
+        done = lab.bench("figure", "table", runs["tiny"], "-o", paper)
+        done.one_line(2, "is no tex file, and would be lost")
+        for _ in range(2):
+            figure(lab, "table", runs["tiny"], "-o", lab.folder / "t", "--format", "tex,md")
 
     def test_a_comparison_has_its_differences_and_its_verdict(
         self, lab: Lab, runs: dict[str, Path]
@@ -468,25 +487,29 @@ class TestTables:
     @pytest.mark.parametrize(
         ("arguments", "said"),
         [
-            (("--format", "html"), "--format is one of latex, markdown, not 'html'"),
-            (("--format", "latex", "--json"), "--format does not go together with --json"),
-            (("--format", "latex", "--at", "4"), "--format does not go together with --at"),
+            (("--format", "html"), "--format is one of tex, md, not 'html'"),
+            (("-o", "a.pdf"), "-o 'a.pdf' must end in .tex or .md"),
+            (("--width", "6"), "a table has the size and the font of its paper; leave out --width"),
         ],
     )
     def test_a_mistake_is_one_line(self, lab: Lab, arguments: list[str], said: str) -> None:
         """What is wrong and what helps."""
-        lab.bench("score", lab.folder, *arguments).one_line(2, said)
+        lab.bench("figure", "table", lab.folder, *arguments).one_line(2, said)
+
+    def test_a_table_is_no_chart(self, runs: dict[str, Path]) -> None:
+        """In Python a run returns it."""
+        with pytest.raises(UsageError, match="a table is no chart; 'to_latex' and 'to_markdown'"):
+            eyechart.figures("table", runs["tiny"])
 
     def test_what_is_not_known_has_a_dash_or_says_so(self, lab: Lab) -> None:
-        """A length without a scored sample, and a crossing that may be anywhere."""
+        """A crossing that may be anywhere."""
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             run = eyechart.run(
                 lab.ones, lab.fake(_some_reply), out=lab.out, lengths=[3, 5], samples=1
             )
         rows = run.to_markdown().splitlines()
-        assert "| 5 | – | – |" in rows
-        assert any(row.startswith("| right to (85 %) | not known†") for row in rows)
+        assert [row for row in rows if row.startswith("| none | not known†")]
 
 
 def _some_reply(request: Request) -> str:

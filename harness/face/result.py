@@ -232,8 +232,9 @@ class Run:
         return accuracy_chart(self.judged, self.threshold)
 
     def to_latex(self) -> str:
-        """The table of a paper: accuracies in percent by length and condition, and the effective
-        lengths, with 95 % intervals; in LaTeX with the lines of the package booktabs.
+        """The table of a paper, as `bench figure table` writes it: a row for each condition with
+        its effective length and its area, with 95 % intervals; in LaTeX with the lines of the
+        package booktabs.
         """
         return self._paper_table("latex")
 
@@ -243,10 +244,10 @@ class Run:
 
     def _paper_table(self, form: str) -> str:
         from eyechart.harness.report.page.section import sections  # noqa: PLC0415
-        from eyechart.harness.report.paper.tables import paper_tables  # noqa: PLC0415  slow, as altair
+        from eyechart.harness.report.paper.tables import paper_table  # noqa: PLC0415  slow, as altair
 
         of_run = sections([self.judged], self.threshold)
-        return "\n\n".join(table.text(form) for one in of_run for table in paper_tables(one))
+        return "\n\n".join(paper_table(one).text(form) for one in of_run)
 
     def compare(
         self, axis: str, first: str, second: str, *, margin: float = MARGIN

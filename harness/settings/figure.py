@@ -9,17 +9,25 @@ from typing import Any
 from eyechart.harness.errors import UsageError
 from eyechart.harness.settings.checks import NumberRange
 
-KINDS = {
+CHARTS = {
     "accuracy": "accuracy over length with 95 % intervals, by condition and by model",
     "lengths": "the effective lengths of all models with their intervals",
     "readings": "free text and forced choice of one model, and what a probe reads off its states",
     "probe": "each measure of a probe below the curve of its run",
+}
+"""Kind of a chart -> what it shows."""
+TABLE = "table"
+KINDS = CHARTS | {
+    TABLE: "the effective lengths and areas of all models and conditions, a row each, in LaTeX or "
+    "Markdown",
 }
 """Kind -> what it shows."""
 DRAWN = {"pdf": b"%PDF", "png": b"\x89PNG", "svg": b"<svg"}
 """Forms of charts that an extra draws -> what such a file has at its beginning."""
 TABLE_FORMS = ("latex", "markdown")
 """The languages of tables for papers."""
+TABLES = dict(zip(("tex", "md"), TABLE_FORMS, strict=True))
+"""Ending of a file -> the language of the table in it."""
 INCH = 72
 """Units of a drawing in an inch: one is a point of a PDF."""
 WIDTH = 3.25

@@ -29,6 +29,7 @@ app = typer.Typer(rich_markup_mode=None)
         "bench run --task counting/ones --model tiny,oracle:50",
         "bench figure accuracy results/runs/tiny/counting/ones@1-* -o accuracy.pdf",
         "bench figure lengths 'results/runs/**/counting/ones@1-*' -o lengths --format pdf,svg",
+        "bench figure table 'results/runs/**/counting/ones@1-*' -o table.tex",
         "bench figure probe results/runs/tiny/*/* results/probes/tiny/*/* --width 6.75",
     ),
 )
@@ -45,13 +46,18 @@ def figure(
     output: Annotated[
         Path | None,
         typer.Option(
-            "--output", "-o", metavar="FILE", help="File to write; default: the kind, as a PDF."
+            "--output",
+            "-o",
+            metavar="FILE",
+            help="File to write; default: KIND.pdf or table.tex.",
         ),
     ] = None,
     formats: Annotated[
         list[str] | None,
         typer.Option(
-            "--format", metavar="pdf,png,svg", help="Formats to write; default: the ending of -o."
+            "--format",
+            metavar="pdf,png,svg|tex,md",
+            help="Formats to write; default: the ending of -o.",
         ),
     ] = None,
     width: Annotated[
@@ -63,7 +69,9 @@ def figure(
     height: Annotated[
         float | None,
         typer.Option(
-            metavar="INCHES", parser=number, help="Height; default: what the figure needs."
+            metavar="INCHES",
+            parser=number,
+            help="Height, of each where there are several; default: what it needs.",
         ),
     ] = None,
     font: Annotated[
@@ -75,13 +83,14 @@ def figure(
     as_json: JsonOption = False,
     **given: Any,
 ) -> None:
-    """Draw a figure for a paper, without a title and readable in grey, and print the files' names.
-    The extra charts is needed.
+    """Draw a figure for a paper, without a title and readable in grey, or write its table, and
+    print the files' names. Figures need the extra charts.
 
     KINDS
 
-    Folders of probes stand beside those of their runs. Where there are several figures of a kind,
-    each has a file. Lines on stderr say what a caption must say.
+    Folders of probes stand beside those of their runs. Several figures of a kind stand below each
+    other in the file. Lines on stderr say what a caption must say. Tables of tests are those of
+    bench compare --format, and those of ranks of bench leaderboard --format.
     """
     from eyechart.harness.cli.work import figure as paper
 

@@ -12,7 +12,6 @@ from eyechart.harness.cli.parsing.options import (
     AtOption,
     JsonOption,
     RunsArgument,
-    TableFormOption,
     examples,
     judging_of,
     takes,
@@ -30,7 +29,6 @@ app = typer.Typer(rich_markup_mode=None)
         "bench score --threshold 0.5 results/runs/tiny/counting/ones@1-*",
         "bench score --by topic RUN",
         "bench score --at 20,200 RUN",
-        "bench score --format latex 'results/runs/**/counting/ones@1-*' > tables.tex",
     ),
 )
 @takes(*JUDGED, "within")
@@ -43,7 +41,6 @@ def score(
     ] = None,
     at: AtOption = None,
     all_findings: AllFindingsOption = False,
-    form: TableFormOption = None,
     as_json: JsonOption = False,
     **given: Any,
 ) -> None:
@@ -51,16 +48,9 @@ def score(
 
     Prints which samples are now judged differently, and why.
     """
-    from eyechart.harness.cli.tables import paper_tables
     from eyechart.harness.cli.work import score as results
 
-    if form is not None:
-        paper_tables.check_form(
-            form, {"--json": as_json, "--by": by, "--at": at, "--all-findings": all_findings}
-        )
     judging = judging_of(given)
-    if form is not None:
-        raise typer.Exit(paper_tables.tables(runs, form, judging))
     raise typer.Exit(
         results.score(runs, judging, by=by, at=at or (), all_findings=all_findings, as_json=as_json)
     )

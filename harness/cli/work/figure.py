@@ -13,7 +13,7 @@ from eyechart.harness.cli.terminal import say, warn
 from eyechart.harness.errors import COMPLETE, INCOMPLETE, UsageError
 from eyechart.harness.face.panels import sorted_out
 from eyechart.harness.report.page.section import sections
-from eyechart.harness.settings.figure import DRAWN, FigureStyle
+from eyechart.harness.settings.figure import DRAWN, TABLE, TABLES, FigureStyle
 from eyechart.harness.settings.judging import JudgeSettings
 
 
@@ -27,12 +27,16 @@ def figure(
     judging: JudgeSettings,
     as_json: bool,
 ) -> int:
-    """Draws the figures of a kind, prints their paths, and what their captions must say."""
+    """Draws the figures of a kind, or writes its table, prints the paths of the files, and what
+    captions of figures must say.
+    """
+    if kind == TABLE:
+        return _table(folders, output, formats, style=style, judging=judging, as_json=as_json)
     from eyechart.harness.report.paper.figures import check_kind, paper_figures
     from eyechart.harness.report.paper.files import write_figures
 
     check_kind(kind)
-    stem, kinds = _files(output or Path(kind), formats)
+    stem, kinds = _files(output or Path(kind), formats, [*DRAWN])
     named, beside = sorted_out(folders, warn)
     unread: list[str] = []
     runs = [*readable_runs(named, judging, unread)]
@@ -46,19 +50,52 @@ def figure(
     return INCOMPLETE if unread else COMPLETE
 
 
-def _files(output: Path, formats: Sequence[str]) -> tuple[Path, list[str]]:
+def _table(
+    folders: Sequence[Path],
+    output: Path | None,
+    formats: Sequence[str],
+    *,
+    style: FigureStyle,
+    judging: JudgeSettings,
+    as_json: bool,
+) -> int:
+    """Writes the tables of the tasks of runs in one file."""
+    from eyechart.harness.report.paper.files import write_files
+    from eyechart.harness.report.paper.tables import BEGINNINGS, paper_table
+
+    if style != FigureStyle():
+        raise UsageError(
+            "a table has the size and the font of its paper; leave out --width, --height, --font "
+            "and --font-size"
+        )
+    stem, kinds = _files(output or Path(TABLE), formats, [*TABLES])
+    named, _ = sorted_out(folders, warn)
+    unread: list[str] = []
+    runs = [*readable_runs(named, judging, unread)]
+    found = list(map(paper_table, sections(runs, judging.threshold)))
+    content = {
+        kind: ("\n\n".join(table.text(TABLES[kind]) for table in found) + "\n").encode()
+        for kind in kinds
+    }
+    print_files(write_files(content, stem, BEGINNINGS), as_json=as_json)
+    return INCOMPLETE if unread else COMPLETE
+
+
+def _files(output: Path, formats: Sequence[str], known: Sequence[str]) -> tuple[Path, list[str]]:
     """The path of the files without their endings, and the endings: those of `--format`, else that
-    of the path, else `pdf`; raises `UsageError` if there is no such format.
+    of the path, else the first of `known`; raises `UsageError` for one that is not among `known`.
     """
     ending = output.suffix.removeprefix(".").lower()
     kinds = listed(formats)
     for kind in kinds:
-        if kind not in DRAWN:
-            raise UsageError(f"--format is one of {', '.join(DRAWN)}, not {kind!r}")
-    if ending in DRAWN:
+        if kind not in known:
+            raise UsageError(f"--format is one of {', '.join(known)}, not {kind!r}")
+    if ending in known:
         return output.with_suffix(""), kinds or [ending]
     if ending and not kinds:
+        *others, last = (f".{one}" for one in known)
         raise UsageError(
-            f"-o {str(output)!r} must end in .pdf, .png or .svg; or name the formats with --format"
+            f"-o {str(output)!r} must end in {', '.join(others)} or {last}; or name the formats "
+            "with --format"
         )
-    return output, kinds or ["pdf"]
+    return output, kinds or [known[0]]

@@ -85,7 +85,7 @@ def drawn(spec: Spec, kind: str, *, scale: float = 1, dots: float = 72) -> bytes
     """
     import vl_convert  # noqa: PLC0415  an extra
 
-    compiled = vl_convert.vegalite_to_vega(_in_xml(spec))
+    compiled = vl_convert.vegalite_to_vega(in_xml(spec))
     _outline_legends(compiled)
     if kind == "svg":
         return vl_convert.vega_to_svg(compiled).encode()
@@ -94,15 +94,15 @@ def drawn(spec: Spec, kind: str, *, scale: float = 1, dots: float = 72) -> bytes
     return vl_convert.vega_to_png(compiled, scale=scale, ppi=dots)
 
 
-def _in_xml(part: Any) -> Any:
+def in_xml(part: Any) -> Any:
     """A part of a spec, with characters that XML cannot have as escapes, such as a name of a model
     may have: the converter, which draws from XML, aborts the process at one.
     """
     if isinstance(part, str):
         return _NO_XML.sub(lambda found: found[0].encode("unicode_escape").decode(), part)
     if isinstance(part, Mapping):
-        return {_in_xml(name): _in_xml(value) for name, value in part.items()}
-    return list(map(_in_xml, part)) if isinstance(part, list | tuple) else part
+        return {in_xml(name): in_xml(value) for name, value in part.items()}
+    return list(map(in_xml, part)) if isinstance(part, list | tuple) else part
 
 
 def _outline_legends(compiled: object) -> None:

@@ -23,7 +23,7 @@ from eyechart.harness.report.charts.panels import (
 )
 from eyechart.harness.report.page.section import Section, Series, key_of
 from eyechart.harness.report.paper.charts import NAMED, above_spec, accuracy_spec, lengths_spec
-from eyechart.harness.settings.figure import KINDS, FigureStyle
+from eyechart.harness.settings.figure import CHARTS, KINDS, TABLE, FigureStyle
 from eyechart.harness.spec import Condition
 from eyechart.providers.close_match import did_you_mean
 from eyechart.providers.naming import named
@@ -48,8 +48,10 @@ class PaperFigure:
 
 
 def check_kind(kind: str) -> None:
-    """Raises `UsageError` where no figure is of this kind."""
-    if kind not in KINDS:
+    """Raises `UsageError` where no chart is of this kind."""
+    if kind == TABLE:
+        raise UsageError("a table is no chart; 'to_latex' and 'to_markdown' of a run return it")
+    if kind not in CHARTS:
         raise UsageError(f"no figure {kind!r}; {did_you_mean(kind, KINDS)}")
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
 
 from eyechart.harness.analysis.comparison.beside import beside_rows
 from eyechart.harness.analysis.comparison.comparison import Comparison
@@ -20,15 +19,11 @@ from eyechart.harness.analysis.findings.finding import Finding, below_a_table
 from eyechart.harness.analysis.findings.of_run import findings
 from eyechart.harness.analysis.findings.pair import of_pair
 from eyechart.harness.analysis.findings.ranks import of_standing
-from eyechart.harness.analysis.length.bands import Shown, shown_lines
 from eyechart.harness.analysis.length.curve import threshold_text
 from eyechart.harness.analysis.length.effective_length import EffectiveLength
-from eyechart.harness.analysis.samples.details import RunDetails
 from eyechart.harness.analysis.samples.judged_run import JudgedCondition
 from eyechart.harness.analysis.tables.cells import escaped, markdown_text
 from eyechart.harness.analysis.tables.paper_text import (
-    NOTED,
-    interval_text,
     length_cell,
     length_head,
     notes,
@@ -36,8 +31,6 @@ from eyechart.harness.analysis.tables.paper_text import (
 from eyechart.harness.report.page.section import Section, key_of
 from eyechart.harness.report.ranking.rank_table import rank_tables
 from eyechart.harness.settings.spelling import as_option
-from eyechart.harness.spec import varied_axes
-from eyechart.harness.spec.unit import counted
 from eyechart.providers.naming import spelled
 
 _LATEX = str.maketrans(
@@ -58,6 +51,9 @@ _LATEX = str.maketrans(
 """Characters that mean something in LaTeX, or are not in its usual fonts -> how to write them."""
 _MINUS = re.compile(r"(?<![\w-])-(?=\d)")
 _DASH = "–"
+_NEEDS, _CAPTION = "% needs \\usepackage{booktabs}", "Effective lengths at an accuracy of"
+BEGINNINGS = {"tex": _NEEDS.encode(), "md": _CAPTION.encode()}
+"""Ending of a file of `paper_table` -> what is at its beginning."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +84,7 @@ class PaperTable:
         body = [r"\toprule", _latex_row(self.header), r"\midrule", *lines, r"\bottomrule"]
         return "\n".join(
             [
-                "% needs \\usepackage{booktabs}",
+                _NEEDS,
                 r"\begin{table}",
                 r"  \centering",
                 rf"  \caption{{{latex_text(self.caption)}}}",
@@ -136,14 +132,36 @@ def _markdown_row(cells: Sequence[str]) -> str:
     return f"| {' | '.join(map(markdown_text, cells))} |"
 
 
-def paper_tables(section: Section) -> Iterator[PaperTable]:
-    """The effective lengths of several runs in one table, and the accuracies of each."""
-    if len(section.runs) > 1:
-        yield _lengths(section)
+def paper_table(section: Section) -> PaperTable:
+    """The effective lengths and areas of the runs of a task: a row for each model and condition, of
+    several runs in the order of the standing. The notes have what the runs show.
+    """
+    several = len(section.runs) > 1
+    series = section.ranked_series if several else section.series
+    estimates = [section.estimates.get(key_of(one)) for one in series]
+    axes = section.varied
+    keys = [*(["model"] if several or not axes else []), *axes]
+    of = "" if "model" in keys else f" of {section.runs[0].name}"
+    found = of_standing(section.standing, section.threshold) if several else []
     for details in section.runs:
-        judged = list(details.run.conditions.values())
-        if judged:
-            yield _accuracies(section, details, judged)
+        found += findings(details.run, section.threshold, name=details.name)
+    names = [one.named(axes) if several else one.label(axes) for one in series]
+    return PaperTable(
+        f"{_CAPTION} {threshold_text(section.threshold)}, and areas,{of} "
+        f"on {section.name}, with 95 % intervals.",
+        (*keys, f"right to ({section.unit})", "area"),
+        tuple(
+            (
+                *([one.run_details.name] if "model" in keys else []),
+                *(one.condition[axis] for axis in axes),
+                length_cell(estimate),
+                _area(one.judged, estimate),
+            )
+            for one, estimate in zip(series, estimates, strict=True)
+        ),
+        len(keys),
+        notes=(*notes(dict(zip(names, estimates, strict=True))), *notes_of(found)),
+    )
 
 
 def comparison_tables(comparison: Comparison, margin: float) -> Iterator[PaperTable]:
@@ -188,7 +206,7 @@ def standing_tables(found: Sequence[Section], at: Sequence[int] = ()) -> Iterato
     for table in rank_tables(found, at):
         section, told = table.sections[0], table.notes
         of = {one.unit for one in table.sections}
-        caption = f"Effective lengths at an accuracy of {threshold_text(table.threshold)}"
+        caption = f"{_CAPTION} {threshold_text(table.threshold)}"
         if not table.is_of_tasks:
             caption += f" on {section.name}"
             caption += f" with {section.of_standing}" if section.of_standing else ""
@@ -204,80 +222,8 @@ def standing_tables(found: Sequence[Section], at: Sequence[int] = ()) -> Iterato
         )
 
 
-def _lengths(section: Section) -> PaperTable:
-    """A row for each model and condition, in the order of the standing."""
-    series = section.ranked_series
-    estimates = [section.estimates.get(key_of(one)) for one in series]
-    axes = section.varied
-    return PaperTable(
-        f"Effective lengths at an accuracy of {threshold_text(section.threshold)}, "
-        f"and areas, on {section.name}, with 95 % intervals.",
-        ("model", *axes, f"effective length ({section.unit})", "area"),
-        tuple(
-            (
-                one.run_details.name,
-                *(one.condition[axis] for axis in axes),
-                length_cell(estimate),
-                _area(one.judged, estimate),
-            )
-            for one, estimate in zip(series, estimates, strict=True)
-        ),
-        1 + len(axes),
-        notes=tuple(notes(dict(zip((one.named(axes) for one in series), estimates, strict=True)))),
-    )
-
-
 def _area(judged: JudgedCondition, estimate: EffectiveLength | None) -> str:
     if estimate is None or judged.adaptive:
         return _DASH
     low, high = estimate.area_ci
     return f"{estimate.area:.2f} ({low:.2f}–{high:.2f})"
-
-
-def _accuracies(
-    section: Section, details: RunDetails, judged: Sequence[JudgedCondition]
-) -> PaperTable:
-    """Lengths as rows and conditions as columns; the last row has the effective lengths."""
-    by_line = shown_lines(judged)
-    lines = sorted({line for of_part in by_line for line in of_part})
-    estimates = [part.effective_length(section.threshold) for part in judged]
-    axes = varied_axes([part.condition for part in judged])
-    headers = [", ".join(part.condition[axis] for axis in axes) or "accuracy, %" for part in judged]
-    unit = partial(_with_unit, unit=section.unit)
-    seen = (length_head(section.threshold), *map(unit, estimates))
-    of_axes = f" by {', '.join(axes)}" if axes else ""
-    return PaperTable(
-        f"Accuracy in % of {details.name} on {section.name}{of_axes}, and its effective length, "
-        "with 95 % intervals.",
-        (section.over, *headers),
-        (
-            *(
-                (str(line), *(_accuracy(of_part.get(line)) for of_part in by_line))
-                for line in lines
-            ),
-            seen,
-        ),
-        1,
-        last=1,
-        notes=(
-            *notes(dict(zip(headers, estimates, strict=True))),
-            *notes_of(findings(details.run, section.threshold, name=details.name)),
-        ),
-    )
-
-
-def _with_unit(estimate: EffectiveLength | None, unit: str) -> str:
-    """`38 (27–42) symbols`, `6 (5–20) symbols†`."""
-    text = length_cell(estimate)
-    if estimate is None or estimate.length is None:
-        return text
-    number = text.removesuffix(NOTED)
-    said = counted(number, unit, is_one=estimate.length.length == 1)
-    return said + text.removeprefix(number)
-
-
-def _accuracy(cell: Shown | None) -> str:
-    """`95 (76–99)`; a dash where nothing was scored."""
-    if cell is None or not cell["n"]:
-        return _DASH
-    return interval_text(cell["accuracy"], cell["ci_low"], cell["ci_high"])
