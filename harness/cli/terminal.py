@@ -14,7 +14,7 @@ import os
 import sys
 import textwrap
 from collections.abc import Iterable
-from contextlib import suppress
+from contextlib import AbstractContextManager, redirect_stdout, suppress
 from typing import TYPE_CHECKING, TextIO, cast
 
 from eyechart.providers.naming import spelled
@@ -149,6 +149,11 @@ class _SafeStream(io.TextIOBase):
     @property
     def encoding(self) -> str:  # type: ignore[override]  # which typeshed has as a variable
         return self._stream.encoding
+
+
+def prints_elsewhere() -> AbstractContextManager[object]:
+    """What a model of the user's own prints meanwhile goes to stderr: stdout has the results."""
+    return redirect_stdout(cast("TextIO", _SafeStream(sys.stderr)))
 
 
 class _Clean:

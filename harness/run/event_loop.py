@@ -7,7 +7,7 @@ import gc
 import signal
 import sys
 from collections.abc import Callable, Coroutine
-from contextlib import redirect_stdout, suppress
+from contextlib import suppress
 from typing import Any, TypeVar
 
 _Result = TypeVar("_Result")
@@ -18,14 +18,13 @@ MAX_INTERRUPTS = 2
 def run_in_loop(main: Coroutine[Any, Any, _Result]) -> _Result:
     """Runs `main` on uvloop, or on asyncio's own loop where uvloop is not installed.
 
-    Objects that exist now live until the end, so the garbage collector skips them. What a model of
-    the user's own prints goes to stderr, as stdout has the results of the command.
+    Objects that exist now live until the end, so the garbage collector skips them.
 
     Raises:
         KeyboardInterrupt: a signal ended `main`.
     """
     gc.freeze()
-    with redirect_stdout(sys.stderr), asyncio.Runner(loop_factory=loop_factory()) as runner:
+    with asyncio.Runner(loop_factory=loop_factory()) as runner:
         try:
             return runner.run(_until_ended(main))
         except asyncio.CancelledError:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import inspect
 import sys
 from collections.abc import Callable
-from contextlib import redirect_stdout
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -34,8 +33,7 @@ def load(path: Path, name: str) -> tuple[object, bytes]:
     if (folder := str(path.resolve().parent)) not in sys.path:
         sys.path.append(folder)
     try:
-        with redirect_stdout(sys.stderr):
-            exec(compile(content, module.__file__, "exec"), module.__dict__)  # noqa: S102  the user's
+        exec(compile(content, module.__file__, "exec"), module.__dict__)  # noqa: S102  the user's
     except KeyboardInterrupt:
         raise
     except BaseException as error:  # code of the user's, which may raise anything

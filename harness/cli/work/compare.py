@@ -32,7 +32,7 @@ from eyechart.harness.cli.findings import tell_findings
 from eyechart.harness.cli.outputs import check_output
 from eyechart.harness.cli.progress import LiveDisplay, counting
 from eyechart.harness.cli.tables.comparison_tables import print_comparison, print_ranking
-from eyechart.harness.cli.terminal import echo, say, take_logs, warn
+from eyechart.harness.cli.terminal import echo, prints_elsewhere, say, take_logs, warn
 from eyechart.harness.cli.work.ask_dry_run import show_asking
 from eyechart.harness.cli.work.next_command import page_next
 from eyechart.harness.errors import COMPLETE, INCOMPLETE, UsageError
@@ -141,7 +141,8 @@ def ask_until_decided(asking: AskUntilDecided) -> None:
         return
     take_logs()
     try:
-        done = asking.ask(Talk(LiveDisplay(), say, warn, announce=say), run_in_loop)
+        with prints_elsewhere():
+            done = asking.ask(Talk(LiveDisplay(), say, warn, announce=say), run_in_loop)
     except KeyboardInterrupt:
         say("what was answered is saved, and the same command goes on, for the same price anew")
         raise

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from eyechart.harness.cli.documents import print_document
 from eyechart.harness.cli.failures import FAILURES, Failure, explain, lines_of
 from eyechart.harness.cli.progress import LiveDisplay, new_bar
-from eyechart.harness.cli.terminal import echo, say, take_logs, warn
+from eyechart.harness.cli.terminal import echo, prints_elsewhere, say, take_logs, warn
 from eyechart.harness.cli.work import leaderboard as ranks
 from eyechart.harness.cli.work.run_results import RunsOfModel, same_command_as, show_asked
 from eyechart.harness.errors import COMPLETE, INCOMPLETE, INTERRUPTED, USAGE
@@ -116,7 +116,8 @@ def _ask(jobs: Sequence[ModelRuns]) -> Sequence[AskResult]:
     """Asks the models; says once that an interrupt ended them."""
     bar = new_bar() if len(jobs) > 1 else None
     try:
-        found = ask(jobs, Talk(LiveDisplay(bar), say, warn, announce=say), run_in_loop)
+        with prints_elsewhere():
+            found = ask(jobs, Talk(LiveDisplay(bar), say, warn, announce=say), run_in_loop)
     finally:
         if bar is not None:
             bar.stop()
