@@ -420,14 +420,19 @@ class TestArea:
 def test_an_effective_length_of_few_replies_or_rows_says_so() -> None:
     """From eight replies, or from twenty rows that are asked at several lengths, it does not."""
     assert [few(scored, None) for scored in (1, 7, 8)] == [
-        "of 1 reply only",
-        "of 7 replies only",
+        "only 1 reply",
+        "only 7 replies",
         "",
     ]
-    assert [few(200, rows) for rows in (1, 19, 20)] == ["of 1 row only", "of 19 rows only", ""]
+    assert [few(200, rows) for rows in (1, 19, 20)] == [
+        "not sure: 1 row",
+        "not sure: 19 rows",
+        "",
+    ]
     three, eight = (effective_length(answers([[0]] * n, (4,))) for n in (3, 8))
-    assert (three.note, eight.note) == ("of 3 replies only", "")
-    assert str(three) == "< 4 (of 3 replies only)"
+    assert (three.note, eight.note) == ("only 3 replies", "")
+    assert (three.length, str(eight.length)) == (None, "< 4")
+    assert str(three) == "not known (< 4, only 3 replies)"
 
 
 @pytest.mark.parametrize(

@@ -273,7 +273,7 @@ class TestSentence:
         """`less than 2 (at most 5)` would read as a contradiction."""
         said = headline(run(lab, "a", script, lengths=[2, 4, 8], samples=6))
         assert re.match(f"scripted/a counts exactly to {beyond}", said), said
-        assert ", of 6 rows only) on lab/ones" in said
+        assert ", not sure: 6 rows) on lab/ones" in said
 
     def test_answers_that_count_have_three_lengths(self, lab: Lab) -> None:
         """As far as they say more than the exact one."""
@@ -355,7 +355,7 @@ class TestSentence:
         assert done.code == 0
         said = headline(read_run(lab.the_run()))
         assert said == (
-            "fake/model copies exactly to less than 10 symbols (of 4 rows only) on "
+            "fake/model copies exactly to less than 10 symbols (not sure: 4 rows) on "
             "copying/first_last under both conditions (controls are left out)."
         )
 

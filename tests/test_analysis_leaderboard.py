@@ -150,7 +150,7 @@ class TestCommand:
             f"# Title\n\n{BEGIN}\n"
             "| task | model | right to (95 %) | median over conditions | mean area |\n"
             "| --- | --- | --- | --- | ---: |\n"
-            "| lab/ones | scripted/a | > 5 (3 to > 5, of 4 rows only), separator=none | > 5, "
+            "| lab/ones | scripted/a | > 5 (3 to > 5, not sure: 4 rows), separator=none | > 5, "
             "range over 2 "
             "conditions > 5 | 1.00 |\n"
             f"{END}\n\nmore\n"
@@ -638,7 +638,7 @@ def test_the_table_has_the_better_model_first(lab: Lab) -> None:
     assert [line.split(" | ")[-1] for line in lines] == ["1.00 |", "0.25 |"]
     assert lines[0].split(" | ")[3] == "–"
     alone = markdown(merge(part)).splitlines()[2]
-    assert alone == "| lab/ones | scripted/b | > 5 (3 to > 5, of 4 rows only) | – | 1.00 |"
+    assert alone == "| lab/ones | scripted/b | > 5 (3 to > 5, not sure: 4 rows) | – | 1.00 |"
 
 
 def test_the_file_has_the_largest_area_first(lab: Lab) -> None:
@@ -667,7 +667,10 @@ def test_controls_are_marked_and_not_shown(lab: Lab) -> None:
     controls = {Condition.read(row["condition"])["odd"]: row["control"] for row in found}
     assert controls == {"zero": "", "absent": "yes"}
     (line,) = markdown(merge(found)).splitlines()[2:]
-    assert line == "| copying/first_last | fake/model | < 5 (< 5, of 2 rows only) | – | 0.00 |"
+    assert (
+        line
+        == "| copying/first_last | fake/model | not known (< 5 to 5, only 4 replies) | – | 0.00 |"
+    )
 
 
 def of_condition(row: Row, value: str, length: int, **more: str) -> Row:

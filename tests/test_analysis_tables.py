@@ -480,7 +480,7 @@ class TestTerminal:
             lab.run(lab.wanted(samples=1), ScriptedProvider(script), max_connections=1)
         assert self.shown(lab, lab.wanted())[2:] == [
             *(["3", "0 (0–79)  1", "–  0"], ["5", "0 (0–79)  1", "–  0"]),
-            *(["right to (85 %)", "< 3 (to 5)†", "–†"], ["near (5 %)", "< 3 (to 5)", "–"]),
+            ["right to (85 %)", "not known (< 3 to 5)†", "–†"],
             ["not scored", "0", "2"],
         ]
 

@@ -9,7 +9,7 @@ from eyechart.harness.cli.work.next_command import named
 from eyechart.providers.base import Request
 from tests.conftest import Lab, right
 
-ASKED = ("--lengths", "5,20", "--samples", "3")
+ASKED = ("--lengths", "5,20", "--samples", "4")
 
 
 def table_of(out: str) -> list[list[str]]:

@@ -78,7 +78,7 @@ def test_the_table_of_a_paper_has_the_numbers_of_the_terminal(
     assert "separator none (the default), in symbols, with 95" in few.out
     assert r"    1--2 & scripted/a\_b & $>$ 5 (from 3)$^{\dagger}$ & " in few.out
     assert "{llrrrr}" in few.out
-    assert r"\par\footnotesize $^{\dagger}$ of 4 rows only" in few.out
+    assert r"\par\footnotesize $^{\dagger}$ not sure: 4 rows" in few.out
     assert read_rows(path)
     monkeypatch.setattr("eyechart.harness.analysis.ranking.standing.MOST_IN_PAIRS", 1)
     many = lab.bench(*arguments, "--format", "markdown")

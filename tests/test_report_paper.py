@@ -139,7 +139,7 @@ class TestFiles:
         monkeypatch.chdir(lab.folder)
         done = lab.bench("figure", "lengths", runs["tiny"], "--json")
         assert json.loads(done.out) == {"files": ["lengths.pdf"]}
-        assert "counting/words: † of 6 rows only" in done.err
+        assert "counting/words: † not sure: 6 rows" in done.err
         assert (lab.folder / "lengths.pdf").read_bytes().startswith(b"%PDF-")
 
     @pytest.mark.parametrize(
@@ -377,7 +377,7 @@ class TestTables:
             (cells,) = (line for line in text.splitlines() if line.startswith(f"    {label} & "))
             assert cells.startswith(f"    {label} & {latex_text(str(seen.length_text))} (")
             assert f"{of['area']:.2f} ({of['area_ci_low']:.2f}--{of['area_ci_high']:.2f})" in cells
-        assert r"\par\footnotesize $^{\dagger}$ of 6 rows only" in text
+        assert r"\par\footnotesize $^{\dagger}$ not sure: 6 rows" in text
         written = figure(lab, "table", runs["tiny"], "-o", lab.folder / "new" / "t.tex")
         assert [path.read_text() for path in written] == [f"{text}\n"]
 

@@ -209,7 +209,9 @@ def test_capacities_stand_beside_the_same_writing(lab: Lab) -> None:
     )
     task = open_task("capacity/items", lab.folder / "items.yaml")
     axes = {"item": ["all"], "delimiter": ["all"]}
-    all_models, by_writing = published_figures(asked(lab, task, None, axes), capacities(lab.folder))
+    all_models, by_writing = published_figures(
+        asked(lab, task, None, axes, samples=4), capacities(lab.folder)
+    )
     drawn(all_models)
     drawn(by_writing)
     assert [panel.title for panel in all_models.panels] == ["a, a"]
@@ -218,7 +220,7 @@ def test_capacities_stand_beside_the_same_writing(lab: Lab) -> None:
     x = panel_of(by_writing, "x, x")
     assert [(row["row"], row["x"]) for row in x.data["published"]] == [("m1", 70.0), ("m2", 30.0)]
     assert [(row["row"], row["x"], row["n"]) for row in x.data["measured"]] == [
-        ("this model", 10.0, 4)
+        ("this model", 10.0, 8)
     ]
 
 

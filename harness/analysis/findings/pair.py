@@ -88,7 +88,7 @@ def _few(comparison: Comparison) -> dict[str, str]:
 
 def _few_pairs(*, found: Mapping[str, str], conditions: int) -> str:
     where = under(list(found), conditions)
-    return f"The pairs{where} are {' or '.join(dict.fromkeys(found.values()))}."
+    return f"The pairs{where} are few ({' or '.join(dict.fromkeys(found.values()))})."
 
 
 FEW_PAIRS = Kind("few pairs", "warning", "two sides are compared on few rows", _few_pairs)

@@ -35,18 +35,18 @@ GROUP = 20
 """Without a single threshold neighbouring lines are taken together until they have this many scored
 replies: of fewer, one slip decides."""
 FEW_REPLIES, FEW_ROWS = 8, 20
-"""An effective length from fewer scored replies, or rows, gets a note. With fewer rows that are
+"""Fewer scored replies give no effective length, and fewer rows a note. With fewer rows that are
 asked at several lengths, whose answers go together, intervals hold less often than they say."""
 
 
 def few(scored: int, rows: int | None) -> str:
-    """`of 3 replies only`, `of 5 rows only`: the note beside an effective length; empty if there
+    """`only 3 replies`, `not sure: 5 rows`: the note beside an effective length; empty if there
     are enough. `rows` is `None` where each length has rows of its own.
     """
-    if rows is not None and rows < FEW_ROWS:
-        return f"of {rows} row{'s' * (rows != 1)} only"
     if scored < FEW_REPLIES:
-        return f"of {scored} repl{'y' if scored == 1 else 'ies'} only"
+        return f"only {scored} repl{'y' if scored == 1 else 'ies'}"
+    if rows is not None and rows < FEW_ROWS:
+        return f"not sure: {rows} row{'s' * (rows != 1)}"
     return ""
 
 
@@ -151,6 +151,8 @@ def effective_length(
     if not (single := has_single_threshold(samples, fitted, threshold)):
         length, interval = certified_length(samples, threshold, resamples=resamples)
         dips = _dips(grouped(samples), threshold)
+    if int(fitted.answered.sum()) < FEW_REPLIES:
+        length = None
     area = float(areas_under(samples.lengths, samples.accuracies[None])[0])
     return EffectiveLength(
         threshold=threshold,

@@ -55,7 +55,7 @@ def notes(estimates: Mapping[str, EffectiveLength | None]) -> list[str]:
 
 def noted(said: Iterable[tuple[str, str]]) -> list[str]:
     """The notes on effective lengths, with the names that each is about, or how many: `† tiny,
-    comma: of 5 rows only`; without names where all have the same note.
+    comma: not sure: 5 rows`; without names where all have the same note.
     """
     by_note: dict[str, list[str]] = {}
     for name, note in said:
