@@ -136,7 +136,8 @@ class Run:
     @cached_property
     def near_length(self) -> dict[str, EffectiveLength | None]:
         """The label of each condition -> the length to which answers are near, see `load_run`, as
-        often as the threshold says; `None` where nothing was scored, or where answers do not count.
+        often as the threshold says; `None` where nothing was scored, or where answers are neither
+        counts nor copies.
         """
         return {
             condition.label: judged.near_length(self.threshold)
@@ -146,7 +147,8 @@ class Run:
     @property
     def order(self) -> dict[str, Order | None]:
         """The label of each condition -> whether its answers order the rows, line by line, and the
-        length to which rows that differ by a fifth are told apart; `None` as for `near_length`.
+        length to which they tell rows apart; `None` where nothing was scored, or answers are
+        neither counts nor copies nor choices with a control.
         """
         return {
             condition.label: judged.order for condition, judged in self.judged.conditions.items()

@@ -98,8 +98,21 @@ class ForcedChoice:
 
     def _others(self, condition: Condition) -> tuple[str, ...]:
         """The targets of the first samples at the shortest lengths, and the symbols of their rows
-        where the target is one of them; sorted. So all lengths have the same options.
+        where the target is one of them; sorted. So all lengths have the same options. A control,
+        where that is one symbol, has the options of the first condition that differs from it in
+        one axis and has more: its margins compare with those there.
         """
+        found = self._own(condition)
+        others = (
+            self._own(condition.with_value(axis, value))
+            for axis, about in self.task.spec.axes.items()
+            for value in about.values
+            if value != condition[axis]
+        )
+        return next((one for one in (found, *others) if len(one) > 1), found)
+
+    def _own(self, condition: Condition) -> tuple[str, ...]:
+        """See `_others`; of this condition alone."""
         if condition not in self._listed:
             found: set[str] = set()
             answer = self.task.spec.answer

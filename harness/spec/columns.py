@@ -50,8 +50,11 @@ CONFIDENCE = (
 )
 """How sure a model is in the forced choices of a cell."""
 ORDER = (*_with_ci("ordered"), "ordered_p", *_with_ci("resolution"), "pattern")
-"""How the answers of a line order its rows; empty where they are no counts."""
-DIAGNOSIS = (*LINE, "n", *SIGNS, *ORDER, *CONFIDENCE)
+"""How the answers of a line order its rows, or tell them from others; empty where they are neither
+counts nor copies nor choices with a control."""
+D_PRIME = _with_ci("d_prime")
+"""How well the rows of a line are told from those of the condition's control."""
+DIAGNOSIS = (*LINE, "n", *SIGNS, *ORDER, *D_PRIME, *CONFIDENCE)
 """Columns of `diagnosis.csv` after the axes."""
 
 ESTIMATE = (
@@ -64,8 +67,7 @@ ESTIMATE = (
 ESTIMATE_TEXTS = ("effective_length_bound", "limited_by", "one_threshold", "tested_length_bound")
 """The columns of an effective length that are texts."""
 NEAR_APART = (*_length("near_length"), *_length("apart_length"))
-"""Columns of the lengths of near answers, and of rows told apart; empty where answers are no
-counts."""
+"""Columns of the lengths of near answers, and of rows told apart; see `ORDER`."""
 CAPACITY = ("capacity", "capacity_bound", "capacity_fails_at")
 """Last columns of `effective_length.csv` of a task that asks for the statistic `capacity`."""
 TOKENS = (

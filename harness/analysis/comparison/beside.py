@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from eyechart.harness.analysis.comparison.comparison import ConditionComparison
 from eyechart.harness.analysis.length.effective_length import length_text
 from eyechart.harness.analysis.length.interval import Bound
+from eyechart.harness.analysis.order.words import answers_of, words_of
 
 _UNTESTED = "not tested"
 
@@ -14,23 +15,30 @@ _UNTESTED = "not tested"
 def beside(
     compared: ConditionComparison, threshold: float
 ) -> Iterator[tuple[str, Bound | None, Bound | None]]:
-    """`near_length` and `apart_length` of both sides, `None` where they are not known; neither
-    where the answers of a side are no counts. A saved baseline has no answers.
+    """`near_length` and `apart_length` of both sides, `None` where they are not known; left out
+    where the answers of a side have none. A saved baseline has no answers.
     """
+    if len(_answers(compared)) != 1:
+        return
     near = [side.near_length(threshold) for side in compared.sides]
     orders = [side.order for side in compared.sides]
-    if not near or None in near or None in orders:
-        return
-    first, second = (one.length for one in near if one)
-    yield "near_length", first, second
-    first, second = (one.apart.length for one in orders if one)
-    yield "apart_length", first, second
+    if None not in near:
+        first, second = (one.length for one in near if one)
+        yield "near_length", first, second
+    if None not in orders:
+        first, second = (one.apart.length for one in orders if one)
+        yield "apart_length", first, second
+
+
+def _answers(compared: ConditionComparison) -> set[str]:
+    return {answers_of(side.scored) for side in compared.sides if side.scored}
 
 
 def beside_rows(compared: ConditionComparison, threshold: float) -> list[tuple[str, str, str, str]]:
     """`near (5 %)`, both lengths, and that they are not tested."""
     shares = dict.fromkeys(f"{100 * side.run.settings.within:g}" for side in compared.sides)
-    heads = {"near_length": f"near ({' or '.join(shares)} %)", "apart_length": "apart (20 %)"}
+    words = words_of(_answers(compared))
+    heads = {"near_length": f"near ({' or '.join(shares)} %)", "apart_length": words.apart_head}
     return [
         (heads[name], length_text(first), length_text(second), _UNTESTED)
         for name, first, second in beside(compared, threshold)

@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from eyechart.harness.analysis.findings.finding import Finding, Kind
+from eyechart.harness.analysis.order.apart import CHANCE
 from eyechart.harness.analysis.samples.judged_run import JudgedCondition, JudgedRun
 from eyechart.harness.settings.judging import THRESHOLD
 from eyechart.harness.spec import varied_label
@@ -155,7 +156,9 @@ def _below_chance(judged: Sequence[JudgedCondition], unit: str) -> Finding | Non
     right, guessed = (
         float(share[places] @ n / n.sum()) for share in (curve.accuracies, curve.chance)
     )
+    order = worst.order.lines if worst.order else {}
     cells = worst.run.manifest.cells
+    still = [cells[place].line for place, line in order.items() if line.share_ci[0] > CHANCE]
     chosen = worst.chosen_at([place for place in worst.places if cells[place].line in lines])
     return BELOW_CHANCE(
         lines=len(lines),
@@ -165,6 +168,7 @@ def _below_chance(judged: Sequence[JudgedCondition], unit: str) -> Finding | Non
         unit=unit,
         accuracy=right,
         chance=guessed,
+        still_told=[[line.low, line.high] for line in still if line in lines],
         by_ties=bool((chosen.right | chosen.tied).mean() >= guessed),
         condition=varied_label(worst.condition, [one.condition for one in judged]),
         found=len(found),
@@ -181,6 +185,7 @@ def _below(
     unit: str,
     accuracy: float,
     chance: float,
+    still_told: Sequence[Sequence[int]],
     by_ties: bool,
     condition: str,
     found: int,
@@ -193,6 +198,10 @@ def _below(
     if by_ties:
         why = "options of the same probability, which count as not right, can explain that"
     where = f" with {condition}" if condition else ""
+    if still_told:
+        ends = f"{still_told[0][0]} to {still_told[-1][1]} {unit}"
+        why += f". On {len(still_told)} of these lines, from {ends}, its probabilities still tell "
+        why += "the row from its control"
     more = f" It is so under {found} of {conditions} conditions." if found > 1 else ""
     return (
         f"On {lines} of {of_lines} lines ({lengths}){where} it is right less often than by "

@@ -10,8 +10,12 @@ from eyechart.harness.analysis.order.order import CONSTANT, HEAPED, PATTERNS, RE
 from eyechart.harness.analysis.samples.judged_run import JudgedCondition
 from eyechart.harness.spec import Line
 
+_ODD = "odd option reversed"
+"""`REVERSED` of choices with a control."""
 _WORDS = {
     REVERSED: "in reverse order (the larger the count, the smaller the answer)",
+    _ODD: "moved by the odd symbol in the wrong direction (its option is less probable where it "
+    "stands than in the control)",
     HEAPED: "mostly multiples of ten",
     CONSTANT: "nearly always one number",
 }
@@ -28,7 +32,8 @@ def patterns(judged: Mapping[str, JudgedCondition], unit: str) -> Finding | None
             places = [place for place, line in lines.items() if line.pattern == pattern]
             if places:
                 ranges = _ranges(condition.scored.lines, list(lines), places)
-                found.setdefault(pattern, {})[label] = ranges
+                named = pattern if condition.scored.choices is None else _ODD
+                found.setdefault(named, {})[label] = ranges
     return PATTERN(patterns=found, conditions=len(judged), unit=unit) if found else None
 
 

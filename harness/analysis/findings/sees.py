@@ -18,6 +18,7 @@ from eyechart.harness.analysis.findings.finding import Finding, Kind
 from eyechart.harness.analysis.length.effective_length import NOT_KNOWN, EffectiveLength
 from eyechart.harness.analysis.length.interval import Bound, Span, span_text
 from eyechart.harness.analysis.order.apart import Apart
+from eyechart.harness.analysis.order.words import ANY, WORDS, Told, answers_of
 from eyechart.harness.analysis.samples.judged_run import JudgedCondition
 
 _TWO = 2
@@ -63,6 +64,7 @@ def sees(
         near=first.near_length(threshold),
         within=first.run.settings.within,
         apart=first.order and first.order.apart,
+        answers=answers_of(first.scored) if first.scored else "",
         conditions=len(judged),
         further_than=sum(one.further > 0 for one in differences),
         pairs=pairs,
@@ -103,6 +105,7 @@ def _words(
     near: EffectiveLength | None,
     within: float,
     apart: Apart | None,
+    answers: str,
     conditions: int,
     further_than: int,
     pairs: int,
@@ -111,10 +114,10 @@ def _words(
 ) -> str:
     first, best = lengths[default or longest], lengths[longest]
     sees = f"{model} {verb} {length_text(first, unit)} on {task}"
-    nearly, told = _beside(first, near, within, apart)
+    nearly, tells = _beside(first, near, within, apart, WORDS.get(answers, ANY))
     if conditions == 1:
-        return f"{sees}{nearly and f', {nearly}'}{told and f', and {told}'}."
-    beside = " and ".join(filter(None, (nearly and f"is {nearly}", told)))
+        return f"{sees}{nearly and f', {nearly}'}{tells and f', and {tells}'}."
+    beside = " and ".join(filter(None, (nearly and f"is {nearly}", tells)))
     beside = beside and f" With {default or longest} it {beside}."
     controls = "controls are left out" if controls_left_out else ""
     note = f" ({controls})" if controls else ""
@@ -123,7 +126,7 @@ def _words(
     if len(equal) == len(lengths) > 1 and best.length.sign != "=":
         texts = dict.fromkeys(length_text(one, unit) for one in lengths.values())
         seen = best.length.counted(unit) if len(texts) > 1 else next(iter(texts))
-        return f"{model} {verb} {seen} on {task} under {_which(len(lengths), conditions)}{note}."
+        return f"{model} {verb} {seen} on {task} under {_which(len(lengths), conditions)}{note}.{beside}"
     headline = f"{sees} with {default or longest}{', the default' if default else ''}"
     if len(lengths) == 1:
         return f"{sees} with {longest}{note}.{beside}"
@@ -132,30 +135,36 @@ def _words(
     tail = f"{_shown(further_than, others)} ({how})."
     which = f"with {equal[0]}" if len(equal) == 1 else f"under {len(equal)} other conditions"
     if len(equal) == others:
-        return f"{headline}, and as far {which.replace('under', 'under the')}; {tail}"
+        return f"{headline}, and as far {which.replace('under', 'under the')}; {tail}{beside}"
     also = f", and as long {which}" if equal else ""
     longest_of = f"longest length seen under {len(lengths)} conditions"
     if default == longest:
         return f"{headline}, the {longest_of}{also}; {tail}{beside}"
     best_text = f"{length_text(best, unit)}, with {longest}{also}"
     if not default:
-        return f"The {longest_of} by {model} on {task} is {best_text}; {tail}"
+        return f"The {longest_of} by {model} on {task} is {best_text}; {tail}{beside}"
     return f"{headline}; the {longest_of} is {best_text}; {tail}{beside}"
 
 
 def _beside(
-    exact: EffectiveLength, near: EffectiveLength | None, within: float, apart: Apart | None
+    exact: EffectiveLength,
+    near: EffectiveLength | None,
+    within: float,
+    apart: Apart | None,
+    words: Told,
 ) -> tuple[str, str]:
     """`within 5 % to 323 (154 to 521)`, and `tells rows that differ by a fifth apart beyond the
-    longest asked (at least 747)`; empty where answers are no counts, and of what says no more.
+    longest asked (at least 747)`; empty where answers have no such length, and of what says no
+    more.
     """
-    nearly = told = ""
+    nearly = tells = ""
     if near is not None and near.length is not None and near.length != exact.length:
-        nearly = f"within {100 * within:g} % {_to(near.length, near.length_ci)}"
+        nearly = words.near.format(share=f"{100 * within:g}")
+        nearly += f" {_to(near.length, near.length_ci)}"
     if apart is not None and apart.length is not None and apart.length.sign != "<":
         cue = " (by count or length of prompt)" * apart.by_length
-        told = f"tells rows that differ by a fifth apart{cue} {_to(apart.length, apart.length_ci)}"
-    return nearly, told
+        tells = f"{words.apart}{cue} {_to(apart.length, apart.length_ci)}"
+    return nearly, tells
 
 
 def _to(length: Bound, span: Span) -> str:

@@ -56,6 +56,24 @@ class Numbers:
 
 
 @dataclass(frozen=True, eq=False)
+class Copies:
+    """How near the copies of N samples are to their rows, see `score.copies.Copied`."""
+
+    off: Floats
+    nearer: Floats
+
+
+@dataclass(frozen=True, eq=False)
+class Choices:
+    """N choices between two options."""
+
+    margins: Floats
+    """Log-probability of the right option less that of the wrong one; NaN without a reply."""
+    offered: Column
+    """A number that tells pairs of options apart; 0 for other numbers of options."""
+
+
+@dataclass(frozen=True, eq=False)
 class Scored:
     """The scored samples of one condition: N of them, in any order. Each column has shape (N,)."""
 
@@ -79,6 +97,10 @@ class Scored:
     """Samples of lines beyond the longest scored length, to which the server sent no reply."""
     numbers: Numbers | None = None
     """Targets and answers, where replies are read."""
+    copies: Copies | None = None
+    """Where replies are read, and each target is its row."""
+    choices: Choices | None = None
+    """Where options are chosen by their probability."""
 
     @cached_property
     def counts(self) -> bool:

@@ -23,7 +23,7 @@ from eyechart.harness.analysis.order.pairs import Pairs, Places, Replies
 from eyechart.harness.analysis.order.resolution import SHARE
 
 CHANCE = 0.5
-_FEW_ROWS, _FEWEST_LINES = 4, 2
+_FEW_ROWS, FEWEST_LINES = 4, 2
 """Pairs of fewer rows weigh no more than one reply; pairs of fewer lines leave the length open."""
 
 
@@ -48,8 +48,9 @@ class Shares:
 
 @dataclass(frozen=True, slots=True)
 class Apart:
-    """The length to which rows that differ by a fifth are told apart. Pairs stand at the geometric
-    mean of both lengths, so the tested range ends before the longest row.
+    """The length to which rows are told apart: that differ by a fifth, or copies from rows with two
+    symbols exchanged, or from a control. Pairs stand at the geometric mean of both lengths, so the
+    tested range ends before the longest row.
     """
 
     length: Bound | None
@@ -80,10 +81,11 @@ def shares_of(replies: Replies) -> Shares:
     rows_of_line = (with_pairs.reshape(rows, lines) > 0).sum(axis=0)
     squares = (by_row**2).sum(axis=0)
     variance = squares * rows_of_line / np.maximum(rows_of_line - 1, 1)
+    most = rows_of_line // 2 if replies.is_control else rows_of_line  # a row has two replies
     not_sure = (share * counts + 0.5) / (counts + 1)
     weight = np.minimum(
         not_sure * (1 - not_sure) / np.maximum(variance, 1e-12),
-        np.where(rows_of_line < _FEW_ROWS, np.minimum(rows_of_line, 1), rows_of_line),
+        np.where(most < _FEW_ROWS, np.minimum(most, 1), most),
     )
     row_sums = by_row.sum(axis=1)
     independent = float(squares.sum())
@@ -95,30 +97,41 @@ def apart(samples: Scored, replies: Replies, shares: Shares) -> Apart:
     """The length. Missing answers count as ties. Where it would be longer without those replies
     that did not fail by sight, or where wrong replies were misread, only its lower end is known.
     """
-    found = replace(_apart(replies, shares), by_length=replies.are_by_length)
+    found = replace(apart_of(replies, shares), by_length=replies.are_by_length)
     if not samples.set_aside.any():
         return found
-    low, high = found.length_ci
     others = Replies.of(samples, without_set_aside=True)
-    allowed = None if others is None else _apart(others, shares_of(others)).length
+    allowed = None if others is None else apart_of(others, shares_of(others)).length
+    longest = _ends(shares.of, replies)[1]
+    return limited(found, allowed, longest, is_misread=bool(samples.misread.any()))
+
+
+def limited(found: Apart, allowed: Bound | None, longest: float, *, is_misread: bool) -> Apart:
+    """The length, where replies did not fail by sight, and without these it is `allowed`."""
+    low, high = found.length_ci
     is_longer = high.sign != ">" and (
         allowed is None or allowed.sign == ">" or allowed.length > high.length
     )
-    if not is_longer and not samples.misread.any():
+    if not is_longer and not is_misread:
         return found
     known = None if low.sign == "<" else Bound(">", low.length)
-    longest = Bound(">", _ends(shares.of, replies)[1])
-    return replace(found, length=known, length_ci=(low, longest), is_limited=True)
+    return replace(found, length=known, length_ci=(low, Bound(">", longest)), is_limited=True)
 
 
-def _apart(replies: Replies, shares: Shares) -> Apart:
-    """The length, with ties for missing answers. It is named only with a lower end: the estimate
+def apart_of(replies: Replies, shares: Shares) -> Apart:
+    """The length, with ties for missing answers."""
+    shortest, longest = _ends(shares.of, replies)
+    has_lines = (shares.pairs > 0).sum() >= FEWEST_LINES
+    fitted = _fit(shares, Bins(shortest, longest)) if has_lines else None
+    return named(fitted, shortest, longest)
+
+
+def named(fitted: Fit | None, shortest: float, longest: float) -> Apart:
+    """The length of a fit; not known without one. It is named only with a lower end: the estimate
     alone was within the range for 9 % of shuffled answers.
     """
-    shortest, longest = _ends(shares.of, replies)
-    if (shares.pairs > 0).sum() < _FEWEST_LINES:
+    if fitted is None:
         return Apart(None, (Bound("<", shortest), Bound(">", longest)))
-    fitted = _fit(shares, Bins(shortest, longest))
     low, high = fitted.between_quantiles()
     length: Bound | None = fitted.median
     if low.sign == "<":

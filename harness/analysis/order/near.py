@@ -1,4 +1,4 @@
-"""To which length a model counts within a few per cent: the effective length of near answers."""
+"""To which length answers are within a few per cent: the effective length of near answers."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ def near_length(
     samples: Scored, exact: EffectiveLength, threshold: float, within: float = WITHIN
 ) -> EffectiveLength | None:
     """The length up to which answers are near, by the curve that the `exact` length has; `None`
-    where answers are no counts, see `Scored.counts`.
+    where answers are neither counts, see `Scored.counts`, nor copies.
 
     An exact answer is near. So no length, and no end of an interval, is below that of `exact`,
     which two fits of the same replies alone do not promise.
     """
-    if not samples.counts:
+    if not samples.counts and samples.copies is None:
         return None
     found = scored_length(near(samples, within), threshold)
     low, high = (
@@ -38,10 +38,16 @@ def near_length(
 
 
 def near(samples: Scored, within: float) -> Scored:
-    """The samples, judged by whether the answer is at most `within` of its target away from it."""
-    assert samples.numbers is not None
-    targets, answers = samples.numbers.targets, samples.numbers.answers
-    is_near = samples.right | (np.abs(answers - targets) <= within * targets + _NEARLY)
+    """The samples, judged by whether the answer is at most `within` of its target away from it; of
+    a copy this share of its row may be missing behind its right beginning, or too much.
+    """
+    if samples.copies is not None:
+        is_close = samples.copies.off <= within + _NEARLY
+    else:
+        assert samples.numbers is not None
+        targets, answers = samples.numbers.targets, samples.numbers.answers
+        is_close = np.abs(answers - targets) <= within * targets + _NEARLY
+    is_near = samples.right | is_close
     return replace(
         samples,
         outcomes=np.where(is_near, Outcome.CORRECT.place, samples.outcomes),

@@ -14,7 +14,7 @@ import numpy as np
 from eyechart.harness.analysis.length.curve import Floats
 from eyechart.harness.analysis.length.interval import at_most, wilson
 from eyechart.harness.analysis.length.limits import Scored
-from eyechart.harness.analysis.order.apart import CHANCE, Apart, apart, shares_of
+from eyechart.harness.analysis.order.apart import CHANCE, Apart, Shares, apart, apart_of, shares_of
 from eyechart.harness.analysis.order.pairs import Replies
 from eyechart.harness.analysis.order.resolution import (
     FEWEST_ROWS,
@@ -27,7 +27,7 @@ from eyechart.harness.analysis.order.resolution import (
 REVERSED, HEAPED, CONSTANT = PATTERNS = ("reversed", "heaped", "constant")
 """What the answers of a line may be: in the opposite order, mostly multiples of ten, or nearly
 always the same."""
-_LEAST_ROWS = 4
+LEAST_ROWS = 4
 """With fewer rows no share of a line is given."""
 _FEWEST_ANSWERS = 8
 """With fewer answers, or `FEWEST_TARGETS`, no pattern is named."""
@@ -48,7 +48,10 @@ class OrderOfLine:
 
     share: float
     """Share of the pairs of rows that differ by about a fifth whose answers have the same order;
-    half of ties counts. 0.5 is chance. NaN where there are too few."""
+    half of ties counts. 0.5 is chance. NaN where there are too few. Of copies it is the share that
+    is nearer to its row than to one beside it; of choices with a control the share of pairs with
+    the control in which the odd option is more probable where it stands: the area under the
+    receiver's curve."""
     share_ci: tuple[float, float]
     """Its 95 % interval, with rows as the unit."""
     pairs: int
@@ -67,7 +70,7 @@ class Order:
     lines: Mapping[int, OrderOfLine]
     """Number of a line in `Scored.lines` -> its order; lines with a reply."""
     apart: Apart
-    """To which length rows that differ by a fifth are ordered right."""
+    """To which length rows are told apart."""
 
 
 def order(samples: Scored, conditions: int = 1) -> Order | None:
@@ -78,6 +81,21 @@ def order(samples: Scored, conditions: int = 1) -> Order | None:
     if replies is None:
         return None
     shares = shares_of(replies)
+    return Order(_lines(replies, shares, conditions), apart(samples, replies, shares))
+
+
+def order_of_control(samples: Scored, control: Scored, conditions: int = 1) -> Order | None:
+    """How the margins of the odd option order rows that have it and those of their `control`;
+    `None` where these are not choices between the same two options.
+    """
+    replies = Replies.of_control(samples, control)
+    if replies is None:
+        return None
+    shares = shares_of(replies)
+    return Order(_lines(replies, shares, conditions), apart_of(replies, shares))
+
+
+def _lines(replies: Replies, shares: Shares, conditions: int) -> dict[int, OrderOfLine]:
     level = _LEVEL / len(replies.numbers) / conditions
     lines = {}
     for line, number in enumerate(replies.numbers.tolist()):
@@ -88,9 +106,11 @@ def order(samples: Scored, conditions: int = 1) -> Order | None:
         share, pairs = float(shares.share[line]), int(shares.pairs[line])
         weight = float(shares.weight[line])
         interval = wilson(share * weight, weight) or (np.nan, np.nan)
-        is_known = pairs > 0 and shares.rows[line] >= _LEAST_ROWS
+        is_known = pairs > 0 and shares.rows[line] >= LEAST_ROWS
         is_below = is_known and interval[1] < CHANCE
         pattern = "" if few_targets else _pattern(targets, answers, p_reversed, level)
+        if replies.is_control and p_reversed <= level:
+            pattern = REVERSED
         lines[number] = OrderOfLine(
             share if is_known else np.nan,
             interval if is_known else (np.nan, np.nan),
@@ -101,7 +121,7 @@ def order(samples: Scored, conditions: int = 1) -> Order | None:
             else resolution(replies.pairs_within(line, WIDEST), p),
             "" if pattern == REVERSED and not is_below else pattern,
         )
-    return Order(lines, apart(samples, replies, shares))
+    return lines
 
 
 def _chance_of_order(replies: Replies, line: int, level: float) -> tuple[float, float, int]:

@@ -19,6 +19,8 @@ from eyechart.harness.score.outcomes import ANSWERED, OUTCOMES
 Places = npt.NDArray[np.int64]
 RATIOS = (1.12, 1.29)
 """Ratios of the targets of rows that differ by about a fifth: their mean is 1.2."""
+_APART = 1.2
+"""The target of a condition with a control, whose targets are 1."""
 _MOST_ROWS, _MOST_REPLIES = 100, 4000
 """Rows of a line that are compared, and replies in all: the work grows with their square."""
 _ANSWERED = [OUTCOMES.index(outcome) for outcome in ANSWERED]
@@ -40,6 +42,9 @@ class Replies:
     """The numbers of these lines in `Scored.lines`: shape (L,)."""
     edges: Floats
     """Lengths between neighbouring lines: shape (L - 1,)."""
+    is_control: bool = False
+    """Whether the targets are those of a control and of the condition that it belongs to, and the
+    answers are margins of one option; pairs are then those of one line."""
 
     @classmethod
     def of(cls, samples: Scored, *, without_set_aside: bool = False) -> Replies | None:
@@ -64,10 +69,6 @@ class Replies:
         if samples.own_rows:
             rows = rows * len(numbers) + its_line
         answered = np.isin(samples.outcomes[kept], _ANSWERED)
-        highs, lows = (
-            np.array([getattr(samples.lines[place], end) for place in numbers], float)
-            for end in ("high", "low")
-        )
         return cls(
             rows=np.unique(rows, return_inverse=True)[1],
             lines=its_line,
@@ -75,7 +76,57 @@ class Replies:
             targets=targets[kept],
             answers=np.where(answered, samples.numbers.answers[kept], np.nan),
             numbers=numbers,
-            edges=np.maximum.accumulate(np.sqrt((highs[:-1] + 0.5) * (lows[1:] - 0.5))),
+            edges=_edges(samples, numbers),
+        )
+
+    @classmethod
+    def of_control(cls, samples: Scored, control: Scored) -> Replies | None:
+        """The margins of the odd option, where it stands in the row and in its `control`; `None`
+        where the two are not choices between the same two options.
+        """
+        both = samples, control
+        if samples.choices is None or control.choices is None:
+            return None
+        offered = {int(one) for each in both if each.choices for one in each.choices.offered}
+        if len(offered) > 1 or 0 in offered:
+            return None
+        of_line = {control.lines[place]: place for place in set(control.places.tolist())}
+        found = [place for place in set(samples.places.tolist()) if samples.lines[place] in of_line]
+        numbers = np.array(sorted(found, key=samples.lines.__getitem__), np.int64)
+        if not len(numbers):
+            return None
+        most = min(_MOST_ROWS, max(1, _MOST_REPLIES // len(numbers) // 2))
+        parts: list[tuple[Places, Places, Floats, Floats, Floats]] = []
+        for is_control, each in enumerate(both):
+            assert each.choices is not None
+            its = {of_line[samples.lines[place]] if is_control else place for place in numbers}
+            kept = np.isin(each.places, list(its)) & (each.indexes < most)
+            lines = np.array([samples.lines[place] for place in numbers], object)
+            line_of = {line: number for number, line in enumerate(lines)}
+            its_line = np.array([line_of[each.lines[place]] for place in each.places[kept]], int)
+            rows = each.indexes[kept].astype(np.int64)
+            if each.own_rows:
+                rows = rows * len(numbers) + its_line
+            margins = each.choices.margins[kept]
+            parts.append(
+                (
+                    2 * rows + is_control,
+                    its_line,
+                    each.lengths[kept].astype(float),
+                    np.full(len(rows), 1.0 if is_control else _APART),
+                    -margins if is_control else margins,
+                )
+            )
+        rows, lines, lengths, targets, margins = map(np.concatenate, zip(*parts, strict=True))
+        return cls(
+            rows=np.unique(rows, return_inverse=True)[1],
+            lines=lines,
+            lengths=lengths,
+            targets=targets,
+            answers=margins,
+            numbers=numbers,
+            edges=_edges(samples, numbers),
+            is_control=True,
         )
 
     @cached_property
@@ -83,6 +134,8 @@ class Replies:
         """Lines whose rows have one length and several targets: there a longer row must not tell
         that its target is larger. Shape (L,).
         """
+        if self.is_control:
+            return np.ones(len(self.numbers), bool)
         fixed = []
         for line in range(len(self.numbers)):
             here = self.lines == line
@@ -135,6 +188,14 @@ class Replies:
         ratios = self.targets[larger] / self.targets[smaller]
         kept = (ratios > 1) & (ratios <= most) & (self.rows[smaller] != self.rows[larger])
         return self._pairs(smaller[kept], larger[kept])
+
+
+def _edges(samples: Scored, numbers: Places) -> Floats:
+    highs, lows = (
+        np.array([getattr(samples.lines[place], end) for place in numbers], float)
+        for end in ("high", "low")
+    )
+    return np.maximum.accumulate(np.sqrt((highs[:-1] + 0.5) * (lows[1:] - 0.5)))
 
 
 @dataclass(frozen=True, eq=False)

@@ -21,10 +21,18 @@ import pandas as pd
 
 from eyechart.harness.analysis.length.curve import Curve, Floats, check_chance
 from eyechart.harness.analysis.length.effective_length import EffectiveLength
-from eyechart.harness.analysis.length.limits import Numbers, Scored, scored_length
+from eyechart.harness.analysis.length.limits import (
+    Choices,
+    Copies,
+    Numbers,
+    Scored,
+    scored_length,
+)
 from eyechart.harness.analysis.length.tokens_of_row import Source, TokensASymbol, fitted, of_prompts
+from eyechart.harness.analysis.order.copies import order_of_copies
+from eyechart.harness.analysis.order.d_prime import DPrime, d_prime
 from eyechart.harness.analysis.order.near import near_length
-from eyechart.harness.analysis.order.order import Order, order
+from eyechart.harness.analysis.order.order import Order, order, order_of_control
 from eyechart.harness.analysis.samples.cut_prompts import OneCount
 from eyechart.harness.analysis.samples.draws import Drawn, drawn, mean_pass_at, rows_of
 from eyechart.harness.analysis.samples.judged_samples import judged_samples, target_mark
@@ -97,11 +105,12 @@ class JudgedRun:
     `target` (see `target_mark`), `wanted` (the target, if it is a number), `answer` (place in
     `answers`; -1 where no integer was read), `signed_error` (of integers; infinite where too large
     for a float), `collapsed` (1, 0 or -1, see `diagnosis.collapsed`), `first_divergence` (of
-    texts), `prompt_tokens`,
+    texts), `off` and `nearer` (of copies, see `copies.Copied`), `prompt_tokens`,
     `output_tokens`, `thinking_tokens`, `options` (their number; 0 for a reply), `confidence`,
-    `brier` and `tied` (see `forced_choice.Belief`), `cost` (dollars). NaN where a value is unknown.
-    A row for each `draw`, from 1; where there are several, `said` and `text` tell the answers that
-    were read and the replies apart."""
+    `brier` and `tied` (see `forced_choice.Belief`), `margin` (see `RightRank`), `offered` (tells
+    pairs of options apart; 0 for other numbers of options), `cost` (dollars). NaN where a value is
+    unknown. A row for each `draw`, from 1; where there are several, `said` and `text` tell the
+    answers that were read and the replies apart."""
     answers: Sequence[int]
     """The distinct integers that were read as answers, ascending."""
     judge: Judge
@@ -333,9 +342,12 @@ class JudgedCondition:
         scored = np.isin(cells, has_log) & np.isin(outcomes, SCORED_PLACES)
         if not scored.any():
             return None
+        taken = ("index", "true_length", "reading", "options", "wanted", "signed_error")
         indexes, lengths, readings, options, wanted, errors = (
-            samples[name].to_numpy()[scored]
-            for name in ("index", "true_length", "reading", "options", "wanted", "signed_error")
+            samples[name].to_numpy()[scored] for name in taken
+        )
+        off, nearer, margins, offered = (
+            samples[name].to_numpy()[scored] for name in ("off", "nearer", "margin", "offered")
         )
         lines = [cell.line for cell in planned]
         places = cells[scored]
@@ -344,8 +356,13 @@ class JudgedCondition:
         chances = np.where(options > 0, 1 / np.maximum(options, 1), 0.0) if options.any() else None
         scores = (indexes, lengths, outcomes[scored], readings, chances)
         unanswered = self._unanswered(int(lengths.max()))
-        numbers = None if options.any() else Numbers(wanted, wanted + errors)
-        return Scored(lines, places, *scores, *rows, unanswered, numbers)
+        read: tuple[Numbers | None, Copies | None, Choices | None]
+        if options.any():
+            read = None, None, Choices(margins, offered)
+        else:
+            copies = None if np.isnan(off).any() else Copies(off, nearer)
+            read = Numbers(wanted, wanted + errors), copies, None
+        return Scored(lines, places, *scores, *rows, unanswered, *read)
 
     def _unanswered(self, longest: int) -> int:
         """How many samples of lines beyond the length `longest` got no reply."""
@@ -410,8 +427,53 @@ class JudgedCondition:
 
     @cached_property
     def order(self) -> Order | None:
-        """Whether the answers order the rows; `None` where they are no counts of them."""
-        return None if self.scored is None else order(self.scored, len(self.run.conditions))
+        """Whether the answers order the rows, or tell them from others; `None` where they are
+        neither counts nor copies nor choices that have a control.
+        """
+        if self.scored is None:
+            return None
+        if self.scored.copies is not None:
+            return order_of_copies(self.scored)
+        conditions = len(self.run.conditions)
+        if self.of_control is not None and self.of_control.scored is not None:
+            return order_of_control(self.scored, self.of_control.scored, conditions)
+        return order(self.scored, conditions)
+
+    @cached_property
+    def of_control(self) -> JudgedCondition | None:
+        """Its control: the first one that differs from it in one axis; `None` for a control."""
+        if self.control:
+            return None
+        others = self.run.conditions.values()
+        return next((one for one in others if one.control and self._differs_once(one)), None)
+
+    def _differs_once(self, other: JudgedCondition) -> bool:
+        return sum(other.condition[axis] != value for axis, value in self.condition.items()) == 1
+
+    def d_prime(self, place: int) -> DPrime | None:
+        """How well the cell at `place` is told from that of the control; `None` without one."""
+        control, cells = self.of_control, self.run.manifest.cells
+        places = control.places if control else ()
+        beside = next((one for one in places if cells[one].line == cells[place].line), None)
+        if beside is None:
+            return None
+        hits, n = self._share_of(place, Outcome.CORRECT)
+        false_alarms, controls = self._share_of(beside, Outcome.INCORRECT)
+        return d_prime(hits, n, false_alarms, controls)
+
+    def _share_of(self, place: int, outcome: Outcome) -> tuple[float, int]:
+        """In how many scored rows of a cell the replies have this outcome, in the mean of their
+        draws, and how many there are.
+        """
+        cells, indexes, outcomes = (
+            self.run.samples[name].to_numpy() for name in ("cell", "index", "outcome")
+        )
+        here = (cells == place) & np.isin(outcomes, SCORED_PLACES)
+        if not here.any():
+            return 0.0, 0
+        row = np.unique(indexes[here], return_inverse=True)[1]
+        means = np.bincount(row, outcomes[here] == outcome.place) / np.bincount(row)
+        return float(means.sum()), len(means)
 
     def effective_length(
         self, threshold: float, places: Collection[int] | None = None
@@ -437,7 +499,7 @@ class JudgedCondition:
 
     def near_length(self, threshold: float) -> EffectiveLength | None:
         """The length to which answers are near, by `JudgeSettings.within`; `None` where nothing was
-        scored, or answers are no counts.
+        scored, or answers are neither counts nor copies.
         """
         if threshold not in self._near:
             exact, within = self.effective_length(threshold), self.run.settings.within

@@ -25,7 +25,8 @@ from eyechart.harness.journal.record import Record, Warn, chosen_records, is_cho
 from eyechart.harness.journal.thoughts import thinking_tokens
 from eyechart.harness.plan.cost import whole_cost
 from eyechart.harness.plan.resolved_model import ResolvedModel
-from eyechart.harness.score.forced_choice import belief
+from eyechart.harness.score.copies import copied
+from eyechart.harness.score.forced_choice import WeighedOption, belief, ranked
 from eyechart.harness.score.outcomes import SCORED_PLACES, Outcome
 from eyechart.harness.score.readings import Recount, reading_of
 from eyechart.harness.score.verdict import Verdict
@@ -54,6 +55,8 @@ _COLUMNS = {
     "signed_error": "d",
     "collapsed": "b",
     "first_divergence": "d",
+    "off": "d",
+    "nearer": "d",
     "prompt_tokens": "d",
     "output_tokens": "d",
     "thinking_tokens": "d",
@@ -61,6 +64,8 @@ _COLUMNS = {
     "confidence": "d",
     "brier": "d",
     "tied": "b",
+    "margin": "d",
+    "offered": "I",
     "cost": "d",
     "draw": "i",
     "said": "I",
@@ -88,6 +93,8 @@ _OF_CUT = {
     "said": 0,
 }
 """Column -> value of a sample whose prompt was cut: its answer is one to another row."""
+_NO_CHOICE = (_NAN, _NAN, False, _NAN, 0)
+_TWO = 2
 _OUTCOME, _AT = map(list(_COLUMNS).index, ("outcome", "at"))
 """Places of two values in a row."""
 _KINDS = {Outcome.ERROR.place: 0, Outcome.OVERFLOW.place: 1}
@@ -194,11 +201,12 @@ def judged_samples(
             as_float(verdict.signed_error),
             collapsed(verdict, record.target, repeated),
             as_float(verdict.first_divergence),
+            *copied(verdict, record.target, length, int(record.prompt_hash, 16), answer),
             as_float(record.prompt_tokens),
             as_float(record.output_tokens),
             as_float(thinking_tokens(record)),
             len(record.options or ()),
-            *((_NAN, _NAN, False) if record.options is None else belief(record.options)),
+            *(_NO_CHOICE if record.options is None else _choice(record.options)),
             _NAN if prices is None else as_float(whole_cost(prices, record)),
             record.draw,
             *((answer_mark(verdict), text_mark(record)) if has_draws else (0, 0)),
@@ -299,6 +307,12 @@ def _cuts_in(
         for name, value in _OF_CUT.items():
             judged[name][rows[cut.holds(*counts) & replied]] = value
     return cuts, one_counts
+
+
+def _choice(options: Sequence[WeighedOption]) -> tuple[float, float, bool, float, int]:
+    """`Belief`, the margin of the right option, and a number that tells sets of options apart."""
+    texts = sorted(option.text for option in options)
+    return *belief(options), ranked(options).margin, target_mark(texts) if len(texts) == _TWO else 0
 
 
 def slots(samples: pd.DataFrame, draws: int | npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:

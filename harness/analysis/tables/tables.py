@@ -196,13 +196,14 @@ def _length_columns(
 def near_apart_columns(judged: JudgedCondition, threshold: float) -> dict[str, float | str | None]:
     """The columns `NEAR_APART` -> values."""
     near, order = judged.near_length(threshold), judged.order
-    if near is None or order is None:
-        return dict.fromkeys(columns.NEAR_APART)
-    apart = order.apart
-    return {
-        **_length_columns("near_length", near.length, near.length_ci),
-        **_length_columns("apart_length", apart.length, apart.length_ci),
-    }
+    apart = None if order is None else order.apart
+    found: dict[str, EffectiveLength | Apart | None]
+    found = {"near_length": near, "apart_length": apart}
+    values: dict[str, float | str | None] = dict.fromkeys(columns.NEAR_APART)
+    for name, one in found.items():
+        if one is not None:
+            values |= _length_columns(name, one.length, one.length_ci)
+    return values
 
 
 def finding_columns(finding: Finding) -> dict[str, Any]:
@@ -235,14 +236,18 @@ def _plain(value: Any) -> Any:
 
 
 def diagnosis_table(run: JudgedRun) -> pd.DataFrame:
-    """`JudgedRun.diagnosis` with the columns of the cell and its number of scored samples, and the
-    order of the answers of each line.
+    """`JudgedRun.diagnosis` with the columns of the cell and its number of scored samples, the
+    order of the answers of each line, and how well it is told from its control.
     """
-    order = pd.DataFrame(index=run.cells.index, columns=columns.ORDER)
+    names = [*columns.ORDER, *columns.D_PRIME]
+    order = pd.DataFrame(index=run.cells.index, columns=names)
     for judged in run.conditions.values():
         for place, line in (judged.order.lines if judged.order else {}).items():
-            order.loc[place] = _order_of_line(line)
-    numbers = [name for name in columns.ORDER if name != "pattern"]
+            order.loc[place, list(columns.ORDER)] = _order_of_line(line)
+        for place in judged.places:
+            if (found := judged.d_prime(place)) is not None:
+                order.loc[place, list(columns.D_PRIME)] = found
+    numbers = [name for name in names if name != "pattern"]
     order[numbers] = order[numbers].astype(float).round(columns.DIGITS)
     table = pd.concat([run.cells, run.diagnosis, order], axis="columns")
     return table[[*columns.RUN, *run.manifest.spec["axes"], *columns.DIAGNOSIS]]

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from eyechart.harness.analysis.length.at_length import AtLength, at_length, suited
 from eyechart.harness.analysis.length.curve import threshold_text
 from eyechart.harness.analysis.length.interval import Bound, Span
-from eyechart.harness.analysis.order.resolution import SHARE
+from eyechart.harness.analysis.order.words import answers_of, words_of
 from eyechart.harness.analysis.ranking.cost_at import cost_of_reply_at, many_text
 from eyechart.harness.analysis.ranking.standing import Place
 from eyechart.harness.analysis.samples.judged_run import JudgedCondition
@@ -48,11 +48,13 @@ class RankLine:
     ranks: str = ""
     length: Reached | None = None
     near: Reached | None = None
-    """The length of near answers, see `near_length`; not known where answers are no counts."""
+    """The length of near answers, see `near_length`; `None` where answers have none."""
     within: float = WITHIN
     """How far such an answer is from its target at most, as a share of it."""
     apart: Reached | None = None
     """See `Apart`."""
+    answers: str = ""
+    """What the answers are, which says what these two lengths mean, see `answers_of`."""
     note: str = ""
     """The note on the length; mostly empty."""
     right_at: Mapping[int, AtLength] = field(default_factory=dict)
@@ -111,6 +113,8 @@ def columns_of(lines: Sequence[RankLine], threshold: float, at: Sequence[int]) -
     within = lines[0].within if lines else WITHIN
     of_tasks = any(line.task for line in lines)
     units = [line.unit for line in lines]
+    words = words_of(line.answers for line in lines)
+    off = {"share": f"{100 * within:g}", "threshold": share}
     days = [line.collected for line in lines]
     costs = sorted({length for line in lines for length in line.costs})
     models = [line.name for line in lines]
@@ -138,15 +142,13 @@ def columns_of(lines: Sequence[RankLine], threshold: float, at: Sequence[int]) -
             "near",
             f"near ({100 * within:g} %)",
             ["" if line.near is None else reached_text(*line.near) for line in lines],
-            f"the length up to which its answers are at most {100 * within:g} % off in at least "
-            f"{share} of its replies.",
+            words.near_meaning.format(**off),
         ),
         RankColumn(
             "apart",
-            "apart (20 %)",
+            words.apart_head,
             ["" if line.apart is None else reached_text(*line.apart) for line in lines],
-            "the length up to which its answers order two rows that differ by a fifth rightly, in "
-            f"at least {100 * SHARE:g} % of pairs.",
+            words.apart_meaning,
         ),
         *(column for length in at for column in _at(lines, share, length)),
         RankColumn(
@@ -314,6 +316,7 @@ def line_of(
         near=Reached(near.length, near.length_ci) if near and near.length else None,
         within=judged.run.settings.within,
         apart=Reached(apart.length, apart.length_ci) if apart and apart.length else None,
+        answers=answers_of(judged.scored) if judged.scored and (near or apart) else "",
         note=estimate.note,
         right_at={one: at_length(estimate, one) for one in at},
         costs={length: cost for length, cost in costs.items() if cost is not None},

@@ -177,8 +177,9 @@ def _read_cell(place: int, cell: Mapping[str, Any], draws: int) -> pd.DataFrame:
         **{column: np.array(cell[name], np.int64) for name, column in _LISTS.items()},
     }
     nothing = np.full(len(asked), np.nan)
-    unknown = ("wanted", "signed_error", "first_divergence", "prompt_tokens", "output_tokens")
-    columns |= dict.fromkeys((*unknown, "thinking_tokens", "cost"), nothing)
+    unknown = ("wanted", "signed_error", "first_divergence", "off", "nearer", "margin", "cost")
+    tokens = ("prompt_tokens", "output_tokens", "thinking_tokens")
+    columns |= dict.fromkeys((*unknown, *tokens), nothing)
     columns |= {"answer": np.full(len(asked), -1), "collapsed": np.full(len(asked), -1)}
-    columns |= dict.fromkeys(("said", "text"), np.zeros(len(asked), np.uint32))
+    columns |= dict.fromkeys(("said", "text", "offered"), np.zeros(len(asked), np.uint32))
     return pd.DataFrame(columns)

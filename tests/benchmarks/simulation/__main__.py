@@ -3,6 +3,7 @@
     python -m tests.benchmarks.simulation
         coverage|ranges|further|equivalence|adaptive|early_line|unpaired|limits|drift|at_length|capped
         |chance|confidence|unequal|asked|ranked|gated|several_draws|dips|apart|patterns
+        |copies|control
         [--runs 500] [--shape NAME,…] [--jobs 2] [--out results.csv] [--docs]
 
 `--docs` renews a table in `results/simulations`, whose page says what its columns are. Each run has
@@ -30,6 +31,8 @@ from tests.benchmarks.simulation import (
     capped,
     chance,
     confidence,
+    control,
+    copies,
     coverage,
     dips,
     drift,
@@ -80,6 +83,8 @@ SIMULATIONS: Mapping[str, Simulation] = {
     "confidence": confidence.SIMULATION,
     "apart": apart.SIMULATION,
     "patterns": patterns.SIMULATION,
+    "copies": copies.SIMULATION,
+    "control": control.SIMULATION,
     "several_draws": several_draws.SIMULATION,
 }
 

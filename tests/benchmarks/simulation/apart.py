@@ -210,16 +210,16 @@ def _near_length(observer: Observer) -> float:
     targets = np.broadcast_to(_LENGTHS, (_ROWS, len(_LENGTHS)))
     answers = observer(targets, np.random.default_rng(1))
     is_near = np.abs(answers - targets) <= WITHIN * targets + 1e-9
-    return _falls_below(is_near.mean(axis=0), _LENGTHS, THRESHOLD)
+    return falls_below(is_near.mean(axis=0), _LENGTHS, THRESHOLD)
 
 
 def _apart_length(observer: Observer) -> float:
     smooth = np.ones(5) / 5  # targets are whole, so that single places differ from their neighbours
     shares = np.convolve(_ordered(observer, _PLACES, 1.2), smooth, mode="valid")
-    return _falls_below(shares, _PLACES[2:-2], SHARE)
+    return falls_below(shares, _PLACES[2:-2], SHARE)
 
 
-def _falls_below(shares: Floats, places: Floats, required: float) -> float:
+def falls_below(shares: Floats, places: Floats, required: float) -> float:
     """The first place whose share is below `required`."""
     low = np.flatnonzero(shares < required)
     return math.inf if not len(low) else float(places[low[0]]) if low[0] else 0.0
@@ -261,30 +261,30 @@ def measure(case: tuple[str, int], runs: int) -> Row:
         "shape": name,
         "samples": samples,
         "near": truth.near,
-        "near_held": _share(_holds(one, truth.near) for one in near),
+        "near_held": share_of(holds_length(one, truth.near) for one in near),
         "apart": truth.apart,
         "median": float(np.median(estimates)),
-        "held": _share(_holds(one.length_ci, truth.apart) for one in apart),
+        "held": share_of(holds_length(one.length_ci, truth.apart) for one in apart),
         "octaves": float(np.median([width(one.length_ci) for one in apart])),
-        "claimed": _share(one.length_ci[0].sign != "<" for one in apart),
+        "claimed": share_of(one.length_ci[0].sign != "<" for one in apart),
         "share": truth.share,
-        "share_held": _share(one.share_ci[0] <= truth.share <= one.share_ci[1] for one in lines),
-        "above": _share(one.share_ci[0] > 0.5 for one in lines),
-        "p": _share(one.p <= TAILS[0] for one in lines),
+        "share_held": share_of(one.share_ci[0] <= truth.share <= one.share_ci[1] for one in lines),
+        "above": share_of(one.share_ci[0] > 0.5 for one in lines),
+        "p": share_of(one.p <= TAILS[0] for one in lines),
         "ratio": None if math.isinf(truth.ratio) else truth.ratio,
-        "ratio_held": _share(_holds_ratio(one, truth.ratio) for one in given)
+        "ratio_held": share_of(_holds_ratio(one, truth.ratio) for one in given)
         if has_ratio
         else None,
-        "ratio_given": _share(one.high is not None for one in given) if given else None,
+        "ratio_given": share_of(one.high is not None for one in given) if given else None,
         "runs": runs,
     }
 
 
-def _share(events: Iterable[bool]) -> float:
+def share_of(events: Iterable[bool]) -> float:
     return float(np.mean([float(one) for one in events]))
 
 
-def _holds(interval: Span, truth: float) -> bool:
+def holds_length(interval: Span, truth: float) -> bool:
     """Whether an interval holds a length; bounds have the ends of what was tested."""
     return holds(interval, truth, (interval[1].length, interval[0].length))
 
