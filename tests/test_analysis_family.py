@@ -340,7 +340,10 @@ class TestSentence:
         """Nothing is the longest."""
         said = headline(run(lab, "a", right, separators=("none", "comma")))
         assert said.startswith("scripted/a counts exactly to more than 16 symbols on lab/ones")
-        assert said.endswith(" under both conditions.")
+        assert said.endswith(
+            " under both conditions. With separator=none it tells rows that differ by a fifth "
+            "apart beyond the longest asked (at least 16)."
+        )
 
     def test_conditions_that_are_not_shown_do_not_count(self, lab: Lab) -> None:
         """The sentence is about those above it."""

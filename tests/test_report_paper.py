@@ -288,36 +288,48 @@ class TestNumbers:
         }
         assert spec["datasets"]["threshold"] == [{"y": 0.85}]
 
-    def test_effective_lengths_are_those_of_the_table(self, runs: dict[str, Path]) -> None:
-        """With their intervals; an open end is an arrow at the end of the lengths asked."""
+    def test_lengths_are_those_of_the_table(self, runs: dict[str, Path]) -> None:
+        """With their intervals; an open end is an arrow at the end of the lengths asked. Counts
+        have three of them, each with its own mark in a row of its own.
+        """
         ((_, spec),) = charts("lengths", runs["tiny"], runs["oracle"]).items()
         rows = spec["datasets"]["estimate"]
         for name in ("tiny", "oracle"):
             run = eyechart.load_run(runs[name])
-            for label, estimate in run.effective_length.items():
-                assert estimate is not None
-                assert estimate.length is not None
-                (row,) = (
+            for label, exact in run.effective_length.items():
+                near, order = run.near_length[label], run.order[label]
+                assert exact is not None
+                assert near is not None
+                assert order is not None
+                mine = [
                     row
                     for row in rows
-                    if row["model"] == run.model and f"strategy={row['condition']}" in label
-                )
-                low, high = estimate.length_ci
-                assert (row["x"], row["low"], row["high"]) == (
-                    *(estimate.length.length, low.length, high.length),
-                )
-                assert row["is_below"] is (low.sign == "<")
-                assert row["is_above"] is (high.sign == ">")
-                assert row["label"].startswith(str(estimate.length))
-                assert row["label"].endswith("†") is bool(estimate.note)
+                    if row["of"] == run.model and f"strategy={row['condition']}" in label
+                ]
+                assert [row["colour"] for row in mine] == ["exact", "near", "apart"]
+                assert len({(row["model"], row["lane"]) for row in mine}) == len(mine)
+                lengths = [(one.length, one.length_ci) for one in (exact, near)]
+                lengths += [(order.apart.length, order.apart.length_ci)]
+                for row, (length, (low, high)) in zip(mine, lengths, strict=True):
+                    expected = (length.length, low.length, high.length) if length else (None,) * 3
+                    assert (row["x"], row["low"], row["high"]) == expected
+                    assert row["is_below"] is (length is not None and low.sign == "<")
+                    assert row["is_above"] is (length is not None and high.sign == ">")
+                    assert row["label"].startswith(str(length or "not known"))
+                assert mine[0]["label"].endswith("†") is bool(exact.note)
+        shapes = [layer["encoding"].get("shape") for layer in spec["layer"]]
+        (shape,) = filter(None, shapes)
+        assert shape["scale"]["domain"] == ["exact", "near", "apart"]
+        assert len(set(shape["scale"]["range"])) == len(shape["scale"]["domain"])
+        assert shape["legend"]
 
     def test_more_conditions_than_colours_have_their_names_at_the_axis(self, lab: Lab) -> None:
         """One row each, below the name of its model; no legend, and no mark means two of them."""
         folders = []
         for name in ("scripted/a", "scripted/b"):
             wanted = lab.wanted(
-                built_in_files()["counting/ones"],
-                axes={"separator": ["all"], "strategy": ["direct", "cot_zero_shot"]},
+                built_in_files()["copying/first_last"],
+                axes={"separator": ["all"], "position": ["first", "last"], "odd": ["random"]},
                 samples=2,
                 model=name,
             )

@@ -11,7 +11,8 @@ from eyechart.harness.settings.checks import NumberRange
 
 CHARTS = {
     "accuracy": "accuracy over length with 95 % intervals, by condition and by model",
-    "lengths": "the effective lengths of all models with their intervals",
+    "lengths": "the effective lengths of all models with their intervals, and the near and apart "
+    "lengths of answers that have them",
     "readings": "free text and forced choice of one model, and what a probe reads off its states",
     "probe": "each measure of a probe below the curve of its run",
 }

@@ -104,18 +104,18 @@ def _curve_data(data: Mapping[str, Rows], ticks: Sequence[int]) -> dict[str, Row
 def lengths_spec(
     look: Look, ticks: Sequence[int], rows: Rows, style: FigureStyle, over: str
 ) -> Spec:
-    """Effective lengths with 95 % intervals: a band for each model, in it a row for each condition
-    with the numbers above its mark. An arrow is an end beyond the lengths asked. The name of a
-    band is what follows `NAMED` in `model`, or all of it.
+    """Lengths with 95 % intervals: a band for each model, in it a row for each condition, or for
+    each kind of length, with the numbers above its mark. An arrow is an end beyond the lengths
+    asked. The name of a band is what follows `NAMED` in `model`, or all of it, line by line.
 
     Data: `estimate` (model, lane, colour, dash, size, solid, x, low, high, is_below, is_above,
-    label, note); where a length is not known, x, low and high are null.
+    label); where a length is not known, x, low and high are null.
     """
     models = list(dict.fromkeys(row["model"] for row in rows))
     lanes = sorted({row["lane"] for row in rows})
     low, high = _ends(ticks)
     scale = alt.Scale(type="log", nice=False, clamp=True, **longest_first([low, high]))
-    axis = alt.Axis(values=list(ticks), grid=True, title=f"effective {over}")
+    axis = alt.Axis(values=list(ticks), grid=True, title=over)
 
     def along(name: str) -> alt.X:
         return alt.X(f"{name}:Q", scale=scale, axis=axis)
@@ -127,7 +127,7 @@ def lengths_spec(
             title=None,
             domain=False,
             ticks=False,
-            labelExpr=f"peek(split(datum.label, '{NAMED}'))",
+            labelExpr=f"split(peek(split(datum.label, '{NAMED}')), '\\n')",
             labelFontWeight=_weight(models),
             labelLimit=_LABEL * style.points_wide,
         ),

@@ -8,7 +8,10 @@ from itertools import combinations
 from typing import Any, TypeAlias
 
 from eyechart.harness.analysis.comparison.comparison import readings_of
-from eyechart.harness.analysis.tables.paper_text import length_cell, notes
+from eyechart.harness.analysis.length.curve import threshold_text
+from eyechart.harness.analysis.length.interval import Bound, Span
+from eyechart.harness.analysis.order.words import answers_of, words_of
+from eyechart.harness.analysis.tables.paper_text import length_cell, notes, reached_text
 from eyechart.harness.errors import UsageError
 from eyechart.harness.report.charts.accuracy import accuracy_figure, accuracy_figures, panel_rows
 from eyechart.harness.report.charts.looks import SERIES_LIGHT, Look, Spec
@@ -29,6 +32,9 @@ from eyechart.providers.close_match import did_you_mean
 from eyechart.providers.naming import named
 
 _READINGS = ("free text", "forced choice")
+_EXACT, _NEAR, _APART = "exact", "near", "apart"
+_KINDS = (_NEAR, _APART)
+"""The lengths that answers of some kinds have beside the exact one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,19 +110,72 @@ def _accuracy(section: Section, style: FigureStyle, _: Sequence[DrawMore]) -> _F
 
 
 def _lengths(section: Section, style: FigureStyle, _: Sequence[DrawMore]) -> _Found:
-    look, varied = look_of(section), section.varied
+    varied, in_order = section.varied, section.ranked_series
     labels = list(dict.fromkeys(series.label(varied) for series in section.series))
-    # one axis has colours and shapes; of two axes each pair of values has its own
-    shown = Look(tuple(labels), (), ", ".join(varied)) if len(varied) > 1 else look
-    if are_named := len(labels) > len(SERIES_LIGHT):
-        shown = Look(("",), ())
-    in_order = section.ranked_series
-    rows = [_estimate(section, series, shown, labels) for series in in_order]
+    found = {series: _lengths_of(section, series) for series in in_order}
     by_name = {one.named(varied): section.estimates.get(key_of(one)) for one in in_order}
-    if are_named:
-        rows = list(_named_rows(rows))
-    said = [*notes(by_name), *_too_many(shown)]
-    yield "", lengths_spec(shown, _around(section.lengths, rows), rows, style, section.over), said
+    said = notes(by_name)
+    if kinds := [kind for kind in _KINDS if any(kind in of for of in found.values())]:
+        # marks tell the lengths apart, so conditions have their names at the axis
+        shown, over = Look((_EXACT, *kinds), ()), section.over
+        rows = list(_three(found, shown, section))
+        said += _meanings(in_order, kinds, section.threshold)
+    else:
+        # one axis has colours and shapes; of two axes each pair of values has its own
+        shown = Look(tuple(labels), (), ", ".join(varied)) if len(varied) > 1 else look_of(section)
+        if are_named := len(labels) > len(SERIES_LIGHT):
+            shown = Look(("",), ())
+        over = f"effective {section.over}"
+        rows = [_estimate(section, series, shown, labels) for series in in_order]
+        if are_named:
+            rows = list(_named_rows(rows))
+    said += _too_many(shown)
+    yield "", lengths_spec(shown, _around(section.lengths, rows), rows, style, over), said
+
+
+def _meanings(shown: Sequence[Series], kinds: Sequence[str], threshold: float) -> Iterator[str]:
+    """What the marks mean."""
+    has_some = [
+        one.judged for one in shown if one.judged.order or one.judged.near_length(threshold)
+    ]
+    words = words_of(answers_of(one.scored) for one in has_some if one.scored)
+    share = threshold_text(threshold)
+    within = dict.fromkeys(f"{100 * one.judged.run.settings.within:g}" for one in shown)
+    off = {"share": " or ".join(within), "threshold": share}
+    meanings = {_NEAR: words.near_meaning.format(**off), _APART: words.apart_meaning}
+    yield f"{_EXACT}: the length up to which it is right in at least {share} of its replies"
+    yield from (f"{kind}: {meanings[kind].removesuffix('.')}" for kind in kinds)
+
+
+def _lengths_of(section: Section, series: Series) -> dict[str, tuple[Bound | None, Span, str]]:
+    """The length, its interval and its text, of each kind of length that the answers have."""
+    estimate = section.estimates.get(key_of(series))
+    near, order = series.judged.near_length(section.threshold), series.judged.order
+    found = {}
+    if estimate is not None:
+        found[_EXACT] = estimate.length, estimate.length_ci, length_cell(estimate)
+    if near is not None:
+        found[_NEAR] = near.length, near.length_ci, length_cell(near)
+    if order is not None:
+        span = order.apart.length_ci
+        found[_APART] = order.apart.length, span, reached_text(order.apart.length, span)
+    return found
+
+
+def _three(
+    found: Mapping[Series, Mapping[str, tuple[Bound | None, Span, str]]],
+    look: Look,
+    section: Section,
+) -> Iterator[dict[str, Any]]:
+    """The rows of all kinds of lengths, in a band for each model and condition."""
+    several = len({series.run_details.name for series in found}) > 1
+    for series, lengths in found.items():
+        label, name = series.label(section.varied), series.run_details.name
+        band = "\n".join([name] * (several or not label) + [label] * bool(label))
+        for lane, kind in enumerate(look.colours):
+            length, span, text = lengths.get(kind, (None, None, "–"))
+            about = {"model": band, "of": name, "condition": label, "lane": lane, "label": text}
+            yield about | _mark(look, kind, length, span)
 
 
 def _named_rows(rows: Rows) -> Iterator[dict[str, Any]]:
@@ -128,7 +187,7 @@ def _named_rows(rows: Rows) -> Iterator[dict[str, Any]]:
         mine = [row for row in rows if row["model"] == model]
         if len(models) > 1:
             nothing = dict.fromkeys(("x", "low", "high"))
-            yield mine[0] | {"lane": 0, "label": "", "note": "", "colour": "", "dash": ""} | nothing
+            yield mine[0] | {"lane": 0, "label": "", "colour": "", "dash": ""} | nothing
         for row in mine:
             named = f"{model}{NAMED}{row['condition']}"
             yield row | {"model": named, "lane": 0, "colour": "", "dash": ""}
@@ -150,24 +209,29 @@ def _estimate(
     estimate = section.estimates.get(key_of(series))
     label = series.label(section.varied)
     colour = label if label in look.colours else look.colours[0]
-    length = None if estimate is None else estimate.length
-    low, high = (None, None) if estimate is None else estimate.length_ci
-    is_known = length is not None and low is not None and high is not None
+    length, span = (None, None) if estimate is None else (estimate.length, estimate.length_ci)
     return {
         "model": series.run_details.name,
         "condition": label,
         "lane": labels.index(label),
+        "label": length_cell(estimate),
+        **_mark(look, colour, length, span),
+    }
+
+
+def _mark(look: Look, colour: str, length: Bound | None, span: Span | None) -> dict[str, Any]:
+    """The fields of a mark with its interval; it is open where the length is a bound."""
+    low, high = span if length and span else (None, None)
+    return {
         "colour": colour,
         "dash": colour,
         "size": look.size(colour),
         "solid": 1.0 if length is not None and length.sign == "=" else 0.0,
-        "x": length.length if is_known and length else None,
-        "low": low.length if is_known and low else None,
-        "high": high.length if is_known and high else None,
-        "is_below": is_known and low is not None and low.sign == "<",
-        "is_above": is_known and high is not None and high.sign == ">",
-        "label": length_cell(estimate),
-        "note": "" if estimate is None else estimate.note,
+        "x": None if length is None else length.length,
+        "low": None if low is None else low.length,
+        "high": None if high is None else high.length,
+        "is_below": low is not None and low.sign == "<",
+        "is_above": high is not None and high.sign == ">",
     }
 
 
