@@ -141,7 +141,7 @@ def _of_order() -> str:
     is_last = sum(order(writing)[-1] == last for writing in writings)
     return (
         f"Of three models the order is partly kept: as it is with {', '.join(_USUAL)} it is in "
-        f"{same} of {len(writings)} other writings, and {last} sees least far in {is_last} of "
+        f"{same} of {len(writings)} other writings, and {last} is right least far in {is_last} of "
         "them. Which of two near models is ahead is not known from one writing."
     )
 

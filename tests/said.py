@@ -28,5 +28,5 @@ def headline(
 
 
 def ranks(ranking: Ranking) -> str:
-    """Which of several runs see furthest."""
+    """Which of several runs are right furthest."""
     return said(of_ranking(ranking, MARGIN), "ranks")

@@ -75,7 +75,7 @@ class TestRuns:
                 "factor_ci_low",
             )
             assert [of_pair[name] for name in same] == [of_condition[name] for name in same]
-        assert (whole[0]["sees_further"], whole[0]["margin"]) == ("scripted/sharp", "0.05")
+        assert (whole[0]["further"], whole[0]["margin"]) == ("scripted/sharp", "0.05")
         assert length["ci_low_bound"] == ""
         assert {five[name] for name in five if name.endswith("_bound")} == {""}
         assert 3 <= float(length["value_second"]) <= 5
@@ -191,7 +191,7 @@ class TestChange:
         options = () if fail_if is None else ("--fail-if", fail_if)
         done = lab.bench("compare", *folders, *options, "-o", lab.folder / "c.csv")
         assert done.code == code
-        assert "scripted/a sees further than scripted/b on lab/ones" in done.out
+        assert "scripted/a counts exactly further than scripted/b on lab/ones" in done.out
         assert ("scripted/b is worse" in done.err) == (fail_if is not None)
         back = lab.bench(
             "compare", *reversed(folders), "--fail-if", "worse", "-o", lab.folder / "c.csv"
@@ -324,7 +324,8 @@ class TestConditions:
         )
         assert done.code == 0
         assert (
-            "scripted/test sees further with separator=comma than with separator=none on lab/ones: "
+            "scripted/test counts exactly further with separator=comma than with "
+            "separator=none on lab/ones: "
             "to more than 5 symbols against 3"
         ) in done.out
         assert not (Path.cwd() / "compare.csv").exists()

@@ -39,7 +39,8 @@ def test_who_sees_further_is_named_first(lab: Lab) -> None:
     sentence = verdict_text(compare_runs(blind, sharp))
     assert sentence.partition(";")[0] == verdict_text(compare_runs(sharp, blind)).partition(";")[0]
     assert sentence.startswith(
-        "scripted/sharp sees further than scripted/blind on lab/ones: to more than 5 symbols "
+        "scripted/sharp counts exactly further than scripted/blind on lab/ones: "
+        "to more than 5 symbols "
         "against "
     )
     assert sentence.endswith(
@@ -60,12 +61,16 @@ def test_no_difference_says_what_could_have_been_found(lab: Lab) -> None:
 
 
 def test_one_sentence_has_one_order(lab: Lab) -> None:
-    """Names, lengths and areas begin with the model that sees further, first or second."""
+    """Names, lengths and areas begin with the model that counts exactly further, first or
+    second.
+    """
     sharp = run(lab, "scripted/sharp", right)
     blind = run(lab, "scripted/blind", lambda _: "Final answer: 9")
     there = compare_runs(read_run(sharp), read_run(blind))
     back = compare_runs(read_run(blind), read_run(sharp))
-    assert verdict_text(there).startswith("scripted/sharp sees further than scripted/blind")
+    assert verdict_text(there).startswith(
+        "scripted/sharp counts exactly further than scripted/blind"
+    )
     assert verdict_text(back) == verdict_text(there)
     assert "area 1.00 against 0.00, difference +1.00" in verdict_text(back)
 

@@ -17,7 +17,7 @@ from eyechart.harness.analysis.comparison.length_difference import (
 )
 from eyechart.harness.analysis.comparison.paired_curves import holm
 from eyechart.harness.analysis.comparison.power import FROM, smallest_fall
-from eyechart.harness.analysis.findings.sees import correction
+from eyechart.harness.analysis.findings.right_to import correction
 from eyechart.harness.analysis.length.interval import Bound
 from eyechart.harness.analysis.samples.judged_run import JudgedRun, read_run
 from eyechart.harness.errors import CompareError
@@ -32,7 +32,7 @@ from tests.simulated import logistic, simulated
 LENGTHS = [2, 4, 8, 16]
 
 
-def sees_to(length: int, separator: str = "") -> Callable[[Request], str]:
+def right_to(length: int, separator: str = "") -> Callable[[Request], str]:
     """Right up to `length`; with another separator than `separator` always."""
 
     def script(request: Request) -> str:
@@ -73,7 +73,7 @@ def run(
 def slips(request: Request) -> str:
     """Right up to 8, but for one answer at that length."""
     one = "length=8|" in request.sample_id and request.sample_id.endswith("=7")
-    return "Final answer: 99" if one else sees_to(8)(request)
+    return "Final answer: 99" if one else right_to(8)(request)
 
 
 class TestFamily:
@@ -99,7 +99,7 @@ class TestFamily:
 
     def test_lines_are_corrected_over_all_comparisons(self, lab: Lab) -> None:
         """Their number is that of all lines together."""
-        alone = compare_runs(run(lab, "a", sees_to(16)), run(lab, "b", sees_to(4)))
+        alone = compare_runs(run(lab, "a", right_to(16)), run(lab, "b", right_to(4)))
         both = in_family([alone, alone])
         before = [p for _, p in alone.lines]
         after = [p for _, p in both[0].lines]
@@ -111,7 +111,7 @@ class TestFamily:
         self, lab: Lab, sees: int, said: str
     ) -> None:
         """And the fall that so many tests can show."""
-        alone = compare_runs(run(lab, "a", sees_to(16)), run(lab, "b", sees_to(sees)))
+        alone = compare_runs(run(lab, "a", right_to(16)), run(lab, "b", right_to(sees)))
         count, pairs = len(alone.lines), max(line.n for line, _ in alone.lines)
         family = in_family([alone] * 3)[0]
         assert f"{said}{count} tests" in verdict_text(alone)
@@ -125,7 +125,7 @@ class TestFamily:
 
     def test_exchanged_sides(self, lab: Lab) -> None:
         """All numbers of a comparison change their sign, or their side."""
-        first, second = run(lab, "a", sees_to(16)), run(lab, "b", sees_to(4))
+        first, second = run(lab, "a", right_to(16)), run(lab, "b", right_to(4))
         forth, back = compare_runs(first, second), compare_runs(second, first)
         exchanged = forth.swapped
         assert (exchanged.first, exchanged.second) == (back.first, back.second)
@@ -141,7 +141,7 @@ class TestRanking:
 
     def test_the_longest_comes_first(self, lab: Lab) -> None:
         """Whatever the order of the command; the first of that is the reference."""
-        runs = [run(lab, name, sees_to(n)) for name, n in (("a", 4), ("b", 16), ("c", 4))]
+        runs = [run(lab, name, right_to(n)) for name, n in (("a", 4), ("b", 16), ("c", 4))]
         ranking = rank_runs(runs)
         assert [one.name for one in ranking.runs] == ["scripted/b", "scripted/a", "scripted/c"]
         assert ranking.runs[ranking.reference].name == "scripted/a"
@@ -155,18 +155,19 @@ class TestRanking:
         said = ranks(ranking)
         assert said.startswith("scripted/b has the longest effective length on lab/ones, more than")
         assert said.endswith(
-            "it sees further than each of the 2 others (same rows, Holm's correction for 3 pairs)."
+            "it counts exactly further than each of the 2 others (same rows, "
+            "Holm's correction for 3 pairs)."
         )
 
     def test_a_length_beyond_the_lines_may_be_longer(self, lab: Lab) -> None:
         """So what is longest is not known where a run was asked short lines only."""
-        runs = [run(lab, "a", sees_to(16)), run(lab, "b", sees_to(99), lengths=LENGTHS[:2])]
+        runs = [run(lab, "a", right_to(16)), run(lab, "b", right_to(99), lengths=LENGTHS[:2])]
         ranking = rank_runs(runs)
         assert "has the longest known effective length" in ranks(ranking)
 
     def test_nothing_shown_is_said(self, lab: Lab) -> None:
         """Equal runs."""
-        ranking = rank_runs([run(lab, name, sees_to(4)) for name in "abc"])
+        ranking = rank_runs([run(lab, name, right_to(4)) for name in "abc"])
         said = ranks(ranking)
         assert said.startswith(
             "scripted/a, scripted/b and scripted/c have the same effective length on lab/ones, "
@@ -178,53 +179,54 @@ class TestRanking:
         """One wrong answer of twenty makes it a little shorter."""
         runs = [
             run(lab, name, script)
-            for name, script in (("a", sees_to(8)), ("b", slips), ("c", slips))
+            for name, script in (("a", right_to(8)), ("b", slips), ("c", slips))
         ]
         ranking = rank_runs(runs)
         assert ranks(ranking).startswith("scripted/a has the longest effective length on")
-        assert "it is not shown to see further than any of the 2 others" in ranks(ranking)
+        assert "it is not shown to count exactly further than any of the 2 others" in ranks(ranking)
 
     def test_equal_ones_are_named_together(self, lab: Lab) -> None:
         """Two of three, or four of five."""
-        runs = [run(lab, name, sees_to(n)) for name, n in (("a", 16), ("b", 2), ("c", 16))]
+        runs = [run(lab, name, right_to(n)) for name, n in (("a", 16), ("b", 2), ("c", 16))]
         assert ranks(rank_runs(runs)).startswith(
             "scripted/a and scripted/c cannot be ordered on lab/ones: their effective lengths lie "
-            "beyond the longest line asked; they see further than scripted/b (same rows, "
+            "beyond the longest line asked; they count exactly further than scripted/b (same rows, "
         )
-        more = [run(lab, name, sees_to(16)) for name in "de"]
+        more = [run(lab, name, right_to(16)) for name in "de"]
         assert ranks(rank_runs([*runs, *more])).startswith("4 runs cannot be ordered ")
-        below = [run(lab, name, sees_to(1)) for name in "fg"]
+        below = [run(lab, name, right_to(1)) for name in "fg"]
         assert ranks(rank_runs(below)) == (
             "scripted/f and scripted/g cannot be ordered on lab/ones: their effective lengths lie "
             "below the shortest line asked (same rows)."
         )
-        same = [run(lab, name, sees_to(4)) for name in "hi"]
+        same = [run(lab, name, right_to(4)) for name in "hi"]
         assert ranks(rank_runs([*same, *below])).startswith(
             "scripted/h and scripted/i have the longest effective length on lab/ones, "
         )
 
     def test_some_are_named(self, lab: Lab) -> None:
         """Those that are shown to see less far."""
-        scripts = (("a", sees_to(8)), ("b", slips), ("c", sees_to(2)))
+        scripts = (("a", right_to(8)), ("b", slips), ("c", right_to(2)))
         runs = [run(lab, name, script) for name, script in scripts]
         said = ranks(rank_runs(runs))
         assert (
-            "it sees further than scripted/c, and is not shown to see further than 1 other" in said
+            "it counts exactly further than scripted/c, and is not shown to "
+            "count exactly further than 1 other" in said
         )
 
     def test_only_conditions_that_all_have(self, lab: Lab) -> None:
         """Without one there is nothing to rank."""
         both = ("none", "comma")
         runs = [
-            run(lab, "a", sees_to(16), separators=both),
-            run(lab, "b", sees_to(8), separators=both),
-            run(lab, "c", sees_to(2), separators=("comma",)),
+            run(lab, "a", right_to(16), separators=both),
+            run(lab, "b", right_to(8), separators=both),
+            run(lab, "c", right_to(2), separators=("comma",)),
         ]
         ranking = rank_runs(runs)
         assert [condition.label for condition in ranking.conditions] == ["separator=comma"]
         for comparison in ranking.comparisons.values():
             assert len(comparison.conditions) == 1
-        other = run(lab, "d", sees_to(2), separators=("space",))
+        other = run(lab, "d", right_to(2), separators=("space",))
         with pytest.raises(CompareError, match="the 4 runs have no condition in common"):
             rank_runs([*runs, other])
 
@@ -232,18 +234,18 @@ class TestRanking:
         """And the sentence says so."""
         both = ("none", "comma")
         runs = [
-            run(lab, name, sees_to(n), separators=both)
+            run(lab, name, right_to(n), separators=both)
             for name, n in (("a", 2), ("b", 16), ("c", 4))
         ]
-        assert " in the mean of 2 conditions; it sees further" in ranks(rank_runs(runs))
+        assert " in the mean of 2 conditions; it counts exactly further" in ranks(rank_runs(runs))
 
     def test_runs_of_one_model_are_named_by_what_differs(self, lab: Lab) -> None:
         """Their settings."""
         runs = [
-            run(lab, "a", sees_to(4), settings=Settings(temperature=temperature))
+            run(lab, "a", right_to(4), settings=Settings(temperature=temperature))
             for temperature in (0.0, 0.5, 1.0)
         ]
-        assert {one.name for one in rank_runs([*runs, run(lab, "b", sees_to(2))]).runs} == {
+        assert {one.name for one in rank_runs([*runs, run(lab, "b", right_to(2))]).runs} == {
             *(f"scripted/a (temperature={temperature})" for temperature in (0.0, 0.5, 1.0)),
             "scripted/b",
         }
@@ -254,7 +256,7 @@ class TestSentence:
 
     def test_one_condition(self, lab: Lab) -> None:
         """Its length with the interval."""
-        said = headline(run(lab, "a", sees_to(4)))
+        said = headline(run(lab, "a", right_to(4)))
         assert said.startswith("scripted/a counts exactly to ")
         assert ") on lab/ones" in said
         assert " symbols (95 % interval " in said
@@ -293,7 +295,7 @@ class TestSentence:
     def test_the_default_is_the_headline(self, lab: Lab) -> None:
         """The longest of several is only the longest seen, and is compared with the others."""
         separators = ("none", "space", "comma")
-        said = headline(run(lab, "a", sees_to(2, "none"), separators=separators))
+        said = headline(run(lab, "a", right_to(2, "none"), separators=separators))
         assert said.startswith("scripted/a counts exactly to ")
         assert (
             "; the longest length seen under 3 conditions is more than 16 symbols, with "
@@ -304,7 +306,7 @@ class TestSentence:
 
     def test_several_of_equal_length_are_counted(self, lab: Lab) -> None:
         """Where the default is one of them, it is the only one that is named."""
-        said = headline(run(lab, "a", sees_to(4), separators=("none", "space", "comma")))
+        said = headline(run(lab, "a", right_to(4), separators=("none", "space", "comma")))
         assert (
             " on lab/ones with separator=none, the default, and as far under the 2 other "
             "conditions; no difference"
@@ -312,27 +314,28 @@ class TestSentence:
 
     def test_without_the_default_the_longest_is_one_that_was_seen(self, lab: Lab) -> None:
         """Nothing is the headline, unless all lengths are equal: then none is the longest."""
-        script = sees_to(2, "space")
+        script = right_to(2, "space")
         said = headline(run(lab, "a", script, separators=("space", "comma")))
         assert said.startswith(
             "The longest length seen under 2 conditions by scripted/a on lab/ones is "
         )
-        said = headline(run(lab, "b", sees_to(4), separators=("space", "comma")))
+        said = headline(run(lab, "b", right_to(4), separators=("space", "comma")))
         assert said.startswith("scripted/b counts exactly to ")
         assert " on lab/ones with separator=space, and as far with separator=comma; no" in said
 
     def test_no_difference(self, lab: Lab) -> None:
         """Is said to be none."""
-        said = headline(run(lab, "a", sees_to(4), separators=("none", "comma")))
+        said = headline(run(lab, "a", right_to(4), separators=("none", "comma")))
         assert "no difference from the other condition is shown (same rows)." in said
 
     @pytest.mark.parametrize("separators", [("none",), ("none", "comma")])
     def test_few_replies_show_nothing(self, lab: Lab, separators: tuple[str, ...]) -> None:
         """If the interval is open at both ends, no length is said: it is not known."""
         few: dict[str, Any] = {"separators": separators, "lengths": [15, 16], "samples": 3}
-        said = headline(run(lab, "a", sees_to(15), **few))
+        said = headline(run(lab, "a", right_to(15), **few))
         assert said == (
-            "It is not known how far scripted/a sees on lab/ones: with so few replies the 95 % "
+            "It is not known how far scripted/a counts exactly on lab/ones: with "
+            "so few replies the 95 % "
             "interval is < 15 to > 16."
         )
 
@@ -347,7 +350,7 @@ class TestSentence:
 
     def test_conditions_that_are_not_shown_do_not_count(self, lab: Lab) -> None:
         """The sentence is about those above it."""
-        judged = run(lab, "a", sees_to(2, "none"), separators=("none", "comma"))
+        judged = run(lab, "a", right_to(2, "none"), separators=("none", "comma"))
         (none, _) = judged.conditions
         assert headline(judged, conditions=[none]).startswith("scripted/a counts exactly to ")
 
@@ -375,7 +378,7 @@ class TestSentence:
         wanted = lab.wanted(lab.plain)
         lab.asked(wanted, lambda _: BadRequestError("no"))
         assert headline(read_run(wanted.folder)) == (
-            "No sample of lab/plain is scored, so it is not known how far scripted/test sees."
+            "No sample of lab/plain is scored, so it is not known how far scripted/test is right."
         )
 
     def test_lengths_in_words(self) -> None:
@@ -393,7 +396,9 @@ class TestSentence:
 
 
 def test_many_equal_runs_are_rarely_told_apart() -> None:
-    """Twenty families of five equal models: the best is shown to see further in few of them."""
+    """Twenty families of five equal models: the best is shown to count exactly further in
+    few of them.
+    """
     false = 0
     for seed in range(20):
         curves = [simulated(logistic(60), 20, 100 * seed + place) for place in range(5)]

@@ -149,7 +149,7 @@ def test_without_a_single_threshold_lengths_are_the_tested_ones() -> None:
 
 
 def test_beyond_the_longest_line_on_one_side() -> None:
-    """The first sees further by at least so much; how much is not limited."""
+    """The first counts exactly further by at least so much; how much is not limited."""
     found = length_difference(
         simulated(lambda lengths: np.full_like(lengths, 0.99), 40),
         simulated(logistic(40), 40, 1),

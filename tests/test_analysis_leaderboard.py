@@ -800,7 +800,7 @@ class TestAdaptive:
         assert made_by(lab).code == 0
 
     def test_other_samples_of_the_same_seed_are_compared(self, lab: Lab) -> None:
-        """Rows are sorted by how far the models see; another seed is left out."""
+        """Rows are sorted by how far the models are right; another seed is left out."""
         near = self.made(lab, "scripted/a", sees=4, samples=60)
         far = self.made(lab, "scripted/b", sees=99, samples=70)
         other = self.made(lab, "scripted/c", settings=Settings(seed=1))

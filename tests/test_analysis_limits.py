@@ -205,7 +205,8 @@ def test_only_sight_is_ranked_and_compared(lab: Lab) -> None:
     assert ["1", "fake/sees", "28 (20–50)"] in [row[1:4] for row in rows]
     assert ["–", "fake/thinks", "> 20 (20 to > 100)†"] in [row[1:4] for row in rows]
     note = (
-        "It is not known how far fake/thinks sees on lab/ones: all 40 failing replies were cut "
+        "It is not known how far fake/thinks counts exactly on lab/ones: all 40 "
+        "failing replies were cut "
         "off; it is right to at least 20 symbols. Remedy: give"
     )
     assert note in " ".join(ranks.split())

@@ -95,7 +95,8 @@ def test_many_models_are_compared_by_their_lengths(
     assert text == said(of_standing(full, THRESHOLD), "ranks")
     assert text.startswith("far has the longest effective length on ")
     assert text.endswith(
-        "it sees further than each of the 3 others (same rows, Holm's correction for 6 pairs)."
+        "it counts exactly further than each of the 3 others (same rows, Holm's "
+        "correction for 6 pairs)."
     )
 
 
@@ -140,12 +141,13 @@ def test_the_lengths_of_many_are_those_of_full_comparisons(lab: Lab) -> None:
 
 
 def test_the_best_of_many_may_be_several(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The sentence names them, and what each of them sees further than."""
+    """The sentence names them, and what each of them counts exactly further than."""
     monkeypatch.setattr(standing_module, "MOST_IN_PAIRS", 2)
     found = standing_of(run(lab, "one", 99), run(lab, "two", 99), run(lab, "near", 2))
     assert said(of_standing(found, THRESHOLD), "ranks") == (
         "one and two cannot be ordered on lab/ones: their effective lengths lie beyond the longest "
-        "line asked; they see further than near (same rows, Holm's correction for 3 pairs)."
+        "line asked; they count exactly further than near (same rows, Holm's "
+        "correction for 3 pairs)."
     )
 
 
@@ -159,7 +161,7 @@ def test_models_with_other_samples_are_not_compared(lab: Lab) -> None:
 
 
 def test_a_model_without_a_scored_sample_comes_last(lab: Lab) -> None:
-    """It has no rank, and no model is shown to see further."""
+    """It has no rank, and no model is shown to count exactly further."""
     unscored = run(lab, "none", 2)
     (unscored / SAMPLES).unlink()
     found = standing_of(unscored, run(lab, "far", 16))

@@ -152,5 +152,5 @@ def test_imported_replies_of_one_row_are_misread_too(lab: Lab) -> None:
     assert "all 6 failing replies were wrong with the right answer in them" in said
     assert said.count("Remedy: change 'answer' in the task file") == 2
     board = lab.bench("leaderboard", lab.the_run(), "-o", lab.out / "board.csv").out
-    assert "It is not known how far a/b sees" in board
+    assert "It is not known how far a/b is right" in board
     assert ",form," in (lab.out / "board.csv").read_text()

@@ -53,7 +53,7 @@ def pairs(lab: Lab) -> dict[str, Comparison]:
 def test_only_who_sees_further_is_decided(pairs: dict[str, Comparison]) -> None:
     """As ranks have it: a larger area, or equal ones, give no order."""
     assert decisions(list(pairs.values()), MARGIN) == (
-        "decided: scripted/far sees further than scripted/near; "
+        "decided: scripted/far counts exactly further than scripted/near; "
         "equivalent: scripted/near and scripted/same; "
         "open: scripted/none and scripted/half (scripted/half has the larger area), "
         "scripted/three and scripted/five (they differ at single lengths), "
@@ -82,7 +82,9 @@ def test_what_is_open_of_one_pair_is_named(
     pairs: dict[str, Comparison], kind: str, both: str, said: str, found: str
 ) -> None:
     """With what is shown, in the words of the verdict."""
-    assert decisions([pairs[kind]], MARGIN) == f"open: which of {both} sees further {said}"
+    assert (
+        decisions([pairs[kind]], MARGIN) == f"open: which of {both} counts exactly further {said}"
+    )
     said_by = " and ".join(both.split(" and ")[:: -1 if kind == "area" else 1])
     assert verdict_text(pairs[kind]).startswith(f"{said_by} {found}"), "who is ahead stands first"
 

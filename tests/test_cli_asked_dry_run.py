@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.conftest import right
-from tests.test_analysis_family import sees_to
+from tests.test_analysis_family import right_to
 from tests.test_face_asked_pair import LINES, Pair
 from tests.test_plan_cost import priced
 
@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 def pair(lab: Lab) -> Pair:
     """The second run lacks two lines of the first one."""
     found = Pair(lab)
-    found.run("far", sees_to(8), *LINES)
-    found.run("near", sees_to(8), "--lengths", "2,4", "--samples", "20")
+    found.run("far", right_to(8), *LINES)
+    found.run("near", right_to(8), "--lengths", "2,4", "--samples", "20")
     lab.monkeypatch.setenv("EYECHART_MODELS", priced(lab.folder, "near/x"))
     return found
 
@@ -60,8 +60,8 @@ def test_the_first_wave_has_its_price_and_nothing_is_sent_or_written(pair: Pair)
 def test_why_nothing_would_be_asked_is_said(lab: Lab) -> None:
     """A pair that is decided."""
     pair = Pair(lab)
-    pair.run("far", sees_to(16), *LINES)
-    pair.run("near", sees_to(2), *LINES)
+    pair.run("far", right_to(16), *LINES)
+    pair.run("near", right_to(2), *LINES)
     done = pair.ask("--dry-run")
     assert done.out.splitlines()[-1] == "  no sample is asked: the comparison is decided"
     one = json.loads(pair.ask("--dry-run", "--json").out)["asking"]
@@ -77,7 +77,7 @@ def test_a_dry_run_is_for_asking(pair: Pair) -> None:
 def test_a_gate_says_what_it_would_ask(lab: Lab) -> None:
     """Of each task of the baseline; it writes no file and passes nothing."""
     pair = Pair(lab)
-    pair.run("old", sees_to(8), *LINES)
+    pair.run("old", right_to(8), *LINES)
     file = lab.folder / "baseline.json"
     assert lab.bench("gate", "--save", file, pair.folders[0]).code == 0
     pair.run("new", right, "--lengths", "2,4,8,16", "--samples", "3")

@@ -24,13 +24,13 @@ from eyechart.harness.spec.columns import COMPARISON
 from eyechart.harness.task.catalogue import built_in_files
 from eyechart.providers.base import AuthError, BadRequestError, Request
 from tests.conftest import Done, Lab, plain, right
-from tests.test_analysis_family import run, sees_to
+from tests.test_analysis_family import right_to, run
 
 
 def three(lab: Lab) -> list[Path]:
-    """Of one task; the second one sees furthest, the third one less far than both."""
+    """Of one task; the second one is right furthest, the third one less far than both."""
     sees = (("a", 8), ("b", 16), ("c", 2))
-    return [run(lab, name, sees_to(length)).folder for name, length in sees]
+    return [run(lab, name, right_to(length)).folder for name, length in sees]
 
 
 def cells_of(out: str) -> list[list[str]]:
@@ -138,9 +138,9 @@ class TestSeveral:
         assert float(cells[3][3].split()[0]) > float(cells[4][3].split()[0])
         assert cells[5] == ["pair", "factor", "95 % interval", "p (Holm)", "found"]
         assert [(row[0], row[4]) for row in cells[6:9]] == [
-            ("A, B", "A sees further"),
-            ("A, C", "A sees further"),
-            ("B, C", "B sees further"),
+            ("A, B", "A is further"),
+            ("A, C", "A is further"),
+            ("B, C", "B is further"),
         ]
         assert [row[:2] for row in cells[10:]] == [["A", "better"], ["C", "worse"]]
         assert "compared with B, the first run; margin 5 points" in done.out
@@ -153,9 +153,9 @@ class TestSeveral:
 
         def half(request: Request) -> str:
             is_even = int(request.sample_id.rpartition("index=")[2]) % 2 == 0
-            return right(request) if is_even else sees_to(8)(request)
+            return right(request) if is_even else right_to(8)(request)
 
-        scripts = (("a", sees_to(8)), ("b", half), ("c", sees_to(8)))
+        scripts = (("a", right_to(8)), ("b", half), ("c", right_to(8)))
         folders = [run(lab, name, script).folder for name, script in scripts]
         said = " ".join(lab.bench("compare", *folders).out.split())
         assert "no difference found" in said
@@ -167,12 +167,14 @@ class TestSeveral:
         for form in ("markdown", "latex"):
             done = lab.bench("compare", *folders, "--format", form)
             assert why in " ".join(done.out.split())
-        folders[1:] = [run(lab, name, sees_to(sees)).folder for name, sees in (("d", 16), ("e", 2))]
+        folders[1:] = [
+            run(lab, name, right_to(sees)).folder for name, sees in (("d", 16), ("e", 2))
+        ]
         assert "though no difference was found" not in lab.bench("compare", *folders).out
 
     def test_every_form_has_words_at_the_left_and_one_dash(self, lab: Lab) -> None:
         """Numbers are at the right; what is not known is a dash, and no minus sign."""
-        folders = [run(lab, name, sees_to(99)).folder for name in "abc"]
+        folders = [run(lab, name, right_to(99)).folder for name in "abc"]
         in_terminal = cells_of(lab.bench("compare", *folders).out)
         assert ["A, B", "–", "not limited", "1.000", "no difference found"] in in_terminal
         markdown = lab.bench("compare", *folders, "--format", "markdown").out
@@ -187,7 +189,7 @@ class TestSeveral:
         """With how far each run sees under each of them; pairs go by the mean."""
         both = ("none", "comma")
         folders = [
-            run(lab, name, sees_to(length), separators=both).folder
+            run(lab, name, right_to(length), separators=both).folder
             for name, length in (("a", 8), ("b", 16), ("c", 2))
         ]
         done = lab.bench("compare", *folders)
@@ -258,7 +260,7 @@ class TestSeveral:
         document = json.loads(done.out)
         assert [one["name"] for one in document["runs"]] == [row[1] for row in printed[2:5]]
         assert [one["reference"] for one in document["runs"]] == [False, True, False]
-        assert [one["sees_further_than"] for one in document["runs"]] == [
+        assert [one["further_than"] for one in document["runs"]] == [
             ["scripted/a", "scripted/c"],
             ["scripted/c"],
             [],
@@ -270,7 +272,7 @@ class TestSeveral:
             assert row[2] == (f"at least {ends[0]}" if high is None else " to ".join(ends))
             assert low == pytest.approx(2 ** pair["octaves_ci_low"], rel=0.005)
             assert row[3] == ("< 0.001" if pair["p_holm"] < 0.001 else f"{pair['p_holm']:.3f}")
-            assert (pair["sees_further"] is not None) == ("further" in row[4])
+            assert (pair["further"] is not None) == ("further" in row[4])
         with (lab.folder / "c.csv").open() as file:
             of_file = list(csv.DictReader(file))
         of_json = [row for pair in document["pairs"] for row in pair["rows"]]
@@ -279,7 +281,7 @@ class TestSeveral:
             length, area = (row for row in pair["rows"] if row["condition"] == "all")
             assert (length["second_is"], length["margin"]) == (pair["second_is"], 0.05)
             assert (area["second_is"], area["margin"]) == (pair["second_is"], 0.05)
-            for name in ("factor", "factor_ci_low", "factor_ci_high", "p_holm", "sees_further"):
+            for name in ("factor", "factor_ci_low", "factor_ci_high", "p_holm", "further"):
                 assert length[name] == pair[name]
             assert area["difference"] == pair["area_difference"]
             assert area["ci90_low"] == pair["area_ci90_low"]
@@ -373,7 +375,7 @@ class TestNext:
     def test_after_a_run(self, lab: Lab) -> None:
         """Its conditions are compared."""
         lab.monkeypatch.chdir(lab.folder)
-        done = lab.bench_run("--model", lab.fake(sees_to(3)))
+        done = lab.bench_run("--model", lab.fake(right_to(3)))
         after = followed(lab, done)
         assert after.code == 0
         assert "separator=none against separator=comma" in after.out

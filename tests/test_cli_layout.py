@@ -96,7 +96,7 @@ def test_conditions_are_columns_where_they_fit(lab: Lab) -> None:
 
 
 def test_letters_have_a_legend(lab: Lab) -> None:
-    """A row for each, with its values and how far the model sees; it comes first."""
+    """A row for each, with its values and how far the models are right; it comes first."""
     rows = rows_of(of_eight(lab))
     assert re.match(r"\| +\| separator", rows[1])
     legend = [row for row in rows if re.match(r"\| [A-H] ", row)]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.conftest import Lab
-from tests.test_analysis_family import run, sees_to
+from tests.test_analysis_family import right_to, run
 
 
 @pytest.mark.parametrize(
@@ -20,7 +20,7 @@ from tests.test_analysis_family import run, sees_to
 )
 def test_an_output_replaces_its_own_kind_alone(lab: Lab, verb: tuple[str, ...], name: str) -> None:
     """A file of somebody else stays, such as a baseline or a page; its own is made anew."""
-    runs = {"RUN2" if seen == 4 else "RUN": run(lab, f"m{seen}", sees_to(seen)) for seen in (4, 8)}
+    runs = {"RUN2" if seen == 4 else "RUN": run(lab, f"m{seen}", right_to(seen)) for seen in (4, 8)}
     out = lab.folder / name
     given = [runs[word].folder if word in runs else word for word in verb]
     target = out.with_suffix(".csv") if verb[0] == "leaderboard" else out

@@ -74,7 +74,8 @@ def test_the_headline_of_a_run_is_the_same_at_every_door(lab: Lab) -> None:
     text = headline(read_run(folder))
     assert re.fullmatch(
         r"scripted/some counts exactly to \d+ symbols \(95 % interval \d+ to \d+\) on lab/ones "
-        r"with separator=none\..* It is not known how far scripted/some sees on lab/ones with "
+        r"with separator=none\..* It is not known how far scripted/some counts "
+        r"exactly on lab/ones with "
         r"separator=comma: all 60 failing replies were cut off; it is right to at least 4 "
         r"symbols\.",
         text,
@@ -101,14 +102,16 @@ def test_conditions_with_one_cause_are_one_fact(lab: Lab) -> None:
         read_run(limited(lab, "both", {"none": (8, CUT), "comma": (4, CUT)})),
     )
     assert both == (
-        "It is not known how far scripted/both sees on lab/ones: all 100 failing replies were "
+        "It is not known how far scripted/both counts exactly on lab/ones: all "
+        "100 failing replies were "
         "cut off; it is right to at least 4 to 8 symbols."
     )
     other = headline(
         read_run(limited(lab, "other", {"none": (8, CUT), "comma": (0, RefusedError("no"))})),
     )
     assert other == (
-        "It is not known how far scripted/other sees on lab/ones with separator=none: all 40 "
+        "It is not known how far scripted/other counts exactly on lab/ones with "
+        "separator=none: all 40 "
         "failing replies were cut off; it is right to at least 8 symbols; with "
         "separator=comma: all 100 failing replies were refused."
     )
@@ -160,8 +163,8 @@ def test_the_page_does_not_say_that_a_limited_condition_sees_less_far(lab: Lab) 
     (effect,) = effects(section)
     assert (effect.moved, effect.shift, effect.further) == (False, 0, 0)
     assert moved_text(section.runs[0], [effect]) == (
-        "With separator comma instead of none, it is not known whether scripted/hedging sees "
-        "further: none is limited by form."
+        "With separator comma instead of none, it is not known whether scripted/hedging counts "
+        "exactly further: none is limited by form."
     )
     compared = compare_conditions(section.runs[0].run, "separator", ("none", "comma"))
     assert compared.length.p is None
@@ -181,14 +184,15 @@ def test_many_limited_changes_are_counted(lab: Lab) -> None:
     section = section_of(*folders)
     moved = page_section_of(section, []).moved
     assert moved["scripted/a"] == (
-        "For 2 changes of separator it is not known whether scripted/a sees further: something "
+        "For 2 changes of separator it is not known whether scripted/a counts "
+        "exactly further: something "
         "else than sight limits a length."
     )
     assert moved["scripted/b"].startswith("No change of separator shows a difference")
 
 
 def three(lab: Lab) -> list[Path]:
-    """The first is limited under one of two conditions, and sees furthest under the other."""
+    """The first is limited under one of two conditions, and is right furthest under the other."""
     return [
         limited(lab, "part", {"none": (32, WRONG), "comma": (2, CUT)}),
         limited(lab, "near", {"none": (2, WRONG), "comma": (2, WRONG)}),
@@ -205,11 +209,12 @@ def test_a_run_is_not_ranked_on_a_part_of_its_conditions(lab: Lab) -> None:
     text = ranks(ranking)
     assert text == (
         "scripted/far has the longest effective length on lab/ones in the mean of 2 conditions; it "
-        "sees further than scripted/near (same rows; 1 not ranked)."
+        "counts exactly further than scripted/near (same rows; 1 not ranked)."
     )
     unknown = said(of_ranking(ranking, 0.05), "not known")
     assert unknown == (
-        "It is not known how far scripted/part sees on lab/ones with separator=comma: all 80 "
+        "It is not known how far scripted/part counts exactly on lab/ones with "
+        "separator=comma: all 80 "
         "failing replies were cut off; it is right to at least 2 symbols."
     )
     alone = compare_runs(read_run(folders[2]), read_run(folders[1])).length.p
@@ -288,7 +293,8 @@ def test_a_leaderboard_of_one_limited_run_says_why(lab: Lab) -> None:
     folder = limited(lab, "thinks", {"none": (4, CUT)})
     done = lab.bench("leaderboard", folder, "-o", lab.out / "board.csv")
     note = (
-        "It is not known how far scripted/thinks sees on lab/ones: all 60 failing replies were cut "
+        "It is not known how far scripted/thinks counts exactly on lab/ones: all "
+        "60 failing replies were cut "
         "off; it is right to at least 4 symbols. Remedy: give replies more tokens with --max-tokens"
     )
     assert note in one_line(done.out)

@@ -67,7 +67,7 @@ def test_a_model_is_compared_with_itself_with_a_tool(lab: Lab) -> None:
     assert all(one["reply"] == f"Final answer: {one['target']}" for one in records(second))
     assert [one["id"] for one in records(first)] == [one["id"] for one in records(second)]
     compared = lab.bench("compare", first, second)
-    assert "m@python sees further than m" in compared.out.replace("\n", " "), compared
+    assert "m@python counts exactly further than m" in compared.out.replace("\n", " "), compared
 
 
 def folder_of(out: Path, model: str) -> Path:

@@ -25,7 +25,7 @@ from eyechart.harness.settings.judging import JudgeSettings
 from eyechart.providers.base import AuthError, BadRequestError, Request
 from eyechart.providers.scripted import ScriptedProvider
 from tests.conftest import Done, Lab, records
-from tests.test_analysis_family import sees_to
+from tests.test_analysis_family import right_to
 
 
 class Pair:
@@ -82,8 +82,8 @@ LINES = ("--lengths", "2,4,8,16", "--samples", "20")
 
 def test_missing_pairs_come_first(pair: Pair) -> None:
     """What one run lacks of the other, and no more than the price; said before."""
-    pair.run("far", sees_to(8), *LINES)
-    pair.run("near", sees_to(8), "--lengths", "2,4", "--samples", "20")
+    pair.run("far", right_to(8), *LINES)
+    pair.run("near", right_to(8), "--lengths", "2,4", "--samples", "20")
     done = pair.ask("--max-requests", "30")
     assert done.code == 0
     said = " ".join(done.err.split())
@@ -99,7 +99,11 @@ def test_missing_pairs_come_first(pair: Pair) -> None:
 @pytest.mark.parametrize(
     ("sees", "options", "said"),
     [
-        (2, ("--lengths", "2,4", "--samples", "9"), "decided: far/x sees further than near/x"),
+        (
+            2,
+            ("--lengths", "2,4", "--samples", "9"),
+            "decided: far/x counts exactly further than near/x",
+        ),
         (8, ("--lengths", "2,4,8,16", "--samples", "25"), "equivalent: far/x and near/x"),
     ],
 )
@@ -107,8 +111,8 @@ def test_missing_pairs_are_not_asked_where_the_answer_is_found(
     pair: Pair, sees: int, options: tuple[str, ...], said: str
 ) -> None:
     """They would be paid for nothing."""
-    pair.run("far", sees_to(8), *LINES)
-    pair.run("near", sees_to(sees), *options)
+    pair.run("far", right_to(8), *LINES)
+    pair.run("near", right_to(sees), *options)
     done = pair.ask()
     assert "no further samples are asked: the comparison is decided" in " ".join(done.err.split())
     assert said in done.err
@@ -119,18 +123,18 @@ def test_runs_with_other_lines_are_not_equivalent_yet(pair: Pair) -> None:
     """Equal areas over the lines of both say nothing of the lines that one of them lacks, nor do
     answers that are all wrong there.
     """
-    pair.run("far", sees_to(8), *LINES)
-    pair.run("near", sees_to(2), "--lengths", "2", "--samples", "20")
+    pair.run("far", right_to(8), *LINES)
+    pair.run("near", right_to(2), "--lengths", "2", "--samples", "20")
     pair.ask("--margin", "0.2")
     assert lengths_of(pair.asked["near"]) == {4, 8, 16}
 
 
 def test_runs_without_a_common_line_are_asked_one(pair: Pair) -> None:
     """Nothing can be compared before."""
-    pair.run("far", sees_to(8), "--lengths", "8,16", "--samples", "9")
-    pair.run("near", sees_to(2), "--lengths", "2,4", "--samples", "9")
+    pair.run("far", right_to(8), "--lengths", "8,16", "--samples", "9")
+    pair.run("near", right_to(2), "--lengths", "2,4", "--samples", "9")
     done = pair.ask()
-    assert "decided: far/x sees further than near/x" in done.err
+    assert "decided: far/x counts exactly further than near/x" in done.err
     assert lengths_of(pair.asked["far"]) == {2, 4}
 
 
@@ -139,8 +143,8 @@ def test_one_reply_to_a_sample_of_two_lines_is_one_sample(pair: Pair) -> None:
     without a reply.
     """
     pair.lab.with_bands()
-    pair.run("far", sees_to(8), "--lengths", "2,4,8,16", "--samples", "9")
-    pair.run("near", sees_to(8), "--lengths", "2,4,8,16", "--exact", "--samples", "9")
+    pair.run("far", right_to(8), "--lengths", "2,4,8,16", "--samples", "9")
+    pair.run("near", right_to(8), "--lengths", "2,4,8,16", "--exact", "--samples", "9")
     done = pair.ask("--max-requests", "30")
     asked = pair.asked["far"] + pair.asked["near"]
     assert "have no reply" not in done.err
@@ -150,8 +154,8 @@ def test_one_reply_to_a_sample_of_two_lines_is_one_sample(pair: Pair) -> None:
 
 def test_missing_pairs_are_one_of_the_waves(pair: Pair) -> None:
     """So the comparison is looked at as often as where none is missing."""
-    pair.run("far", sees_to(8), *LINES)
-    pair.run("near", sees_to(8), "--lengths", "2,4", "--samples", "20")
+    pair.run("far", right_to(8), *LINES)
+    pair.run("near", right_to(8), "--lengths", "2,4", "--samples", "20")
     judging = JudgeSettings(tasks=str(pair.lab.ones), margin=1e-9)
     asking = AskedPair(pair.folders, Limits(requests=100), judging, warn=print)
     why = asking.ask(Talk(LiveDisplay(), print, print), run_in_loop)
@@ -160,20 +164,20 @@ def test_missing_pairs_are_one_of_the_waves(pair: Pair) -> None:
 
 def test_the_same_command_goes_on(pair: Pair) -> None:
     """Nothing that was answered is lost, or asked again."""
-    pair.run("far", sees_to(16), *LINES)
-    pair.run("near", sees_to(16), "--lengths", "2,4", "--samples", "20")
+    pair.run("far", right_to(16), *LINES)
+    pair.run("near", right_to(16), "--lengths", "2,4", "--samples", "20")
 
     def dies(request: Request) -> str:
         if len(pair.asked["near"]) > 12:
             raise AuthError("the key is gone")
-        return sees_to(16)(request)
+        return right_to(16)(request)
 
     pair.model("near", dies)
     done = pair.ask("--max-requests", "40")
     assert done.code == 1
     assert "the key is gone" in done.err
     answered = [one["id"] for one in records(pair.folders[1]) if "error" not in one]
-    pair.model("near", sees_to(16))
+    pair.model("near", right_to(16))
     pair.asked["near"].clear()
     assert pair.ask("--max-requests", "40").code == 0
     assert not set(answered) & set(pair.asked["near"])
@@ -182,14 +186,14 @@ def test_the_same_command_goes_on(pair: Pair) -> None:
 
 def test_it_ends_once_one_sees_further(pair: Pair) -> None:
     """Rows are added on the lines that tell most; both runs stay full ones, with areas."""
-    pair.run("far", sees_to(16), "--lengths", "2,4,8,16,32,64", "--samples", "5")
-    pair.run("near", sees_to(8), "--lengths", "2,4,8,16,32,64", "--samples", "5")
+    pair.run("far", right_to(16), "--lengths", "2,4,8,16,32,64", "--samples", "5")
+    pair.run("near", right_to(8), "--lengths", "2,4,8,16,32,64", "--samples", "5")
     before = json.loads(pair.lab.bench("compare", *pair.folders, "--json").out)["pairs"][0]
     done = pair.ask("--max-requests", "120", "--json")
     found = json.loads(done.out)["pairs"][0]
-    assert (before["sees_further"], found["sees_further"]) == (None, "far/x")
+    assert (before["further"], found["further"]) == (None, "far/x")
     assert found["findings"][0]["sentence"].startswith(
-        "far/x sees further than near/x on lab/ones: to "
+        "far/x counts exactly further than near/x on lab/ones: to "
     )
     assert "the comparison is decided" in done.err
     asked = pair.asked["far"] + pair.asked["near"]
@@ -203,8 +207,8 @@ def test_it_ends_once_one_sees_further(pair: Pair) -> None:
 
 def test_a_decided_comparison_asks_nothing(pair: Pair) -> None:
     """Two runs that are equivalent."""
-    pair.run("far", sees_to(8), *LINES)
-    pair.run("near", sees_to(8), *LINES)
+    pair.run("far", right_to(8), *LINES)
+    pair.run("near", right_to(8), *LINES)
     done = pair.ask()
     assert "asking at most 80 samples" in done.err
     assert "the comparison is decided" in done.err
@@ -215,12 +219,13 @@ def test_a_decided_comparison_asks_nothing(pair: Pair) -> None:
 
 def test_what_more_samples_do_not_show_is_not_decided(pair: Pair) -> None:
     """Two models that are wrong everywhere."""
-    pair.run("one", sees_to(0), *LINES)
-    pair.run("two", sees_to(0), *LINES)
+    pair.run("one", right_to(0), *LINES)
+    pair.run("two", right_to(0), *LINES)
     said = " ".join(pair.ask().err.split())
     assert "no further samples are asked: more samples would not decide the comparison" in said
     assert said.endswith(
-        "open: which of one/x and two/x sees further (no area can fall by more than the margin)"
+        "open: which of one/x and two/x counts exactly further (no area can fall "
+        "by more than the margin)"
     )
     assert pair.asked == {"one": [], "two": []}
 
@@ -228,8 +233,8 @@ def test_what_more_samples_do_not_show_is_not_decided(pair: Pair) -> None:
 def test_adaptive_runs_stay_adaptive(pair: Pair) -> None:
     """Their missing pairs are asked all the same."""
     pair.lab.with_bands()
-    pair.run("far", sees_to(8), "--adaptive", "--max-requests", "20", "--lengths", "2,4,8,16")
-    pair.run("near", sees_to(2), "--adaptive", "--max-requests", "12", "--lengths", "2,4,8,16")
+    pair.run("far", right_to(8), "--adaptive", "--max-requests", "20", "--lengths", "2,4,8,16")
+    pair.run("near", right_to(2), "--adaptive", "--max-requests", "12", "--lengths", "2,4,8,16")
     pair.ask("--max-requests", "60")
     manifests = [read_manifest(folder) for folder in pair.folders]
     assert [len(manifest.adaptive) for manifest in manifests] == [1, 1]
@@ -251,8 +256,8 @@ def test_what_does_not_go_together(
     pair: Pair, options: tuple[str, ...], words: tuple[str, ...]
 ) -> None:
     """One line, and nothing is asked."""
-    pair.run("far", sees_to(8), *LINES)
-    pair.run("near", sees_to(8), *LINES)
+    pair.run("far", right_to(8), *LINES)
+    pair.run("near", right_to(8), *LINES)
     done = pair.ask(*options)
     assert done.code == 2
     assert all(word in done.err for word in words), done.err
@@ -261,15 +266,15 @@ def test_what_does_not_go_together(
 
 def test_limits_are_for_asking(pair: Pair) -> None:
     """They would be ignored otherwise."""
-    pair.run("far", sees_to(8), *LINES)
+    pair.run("far", right_to(8), *LINES)
     done = pair.lab.bench("compare", *pair.folders, *pair.folders, "--max-requests", "3")
     done.one_line(2, "--max-requests is for --ask; add it")
 
 
 def test_a_folder_that_was_renamed_is_not_asked_into_another(pair: Pair) -> None:
     """The replies would be in a new folder."""
-    pair.run("far", sees_to(8), *LINES)
-    pair.run("near", sees_to(8), *LINES)
+    pair.run("far", right_to(8), *LINES)
+    pair.run("near", right_to(8), *LINES)
     pair.folders[1] = pair.folders[1].rename(pair.folders[1].with_name("mine"))
     pair.ask().one_line(2, "mine cannot be asked again: it would be asked as", "the command that")
 
@@ -277,7 +282,7 @@ def test_a_folder_that_was_renamed_is_not_asked_into_another(pair: Pair) -> None
 def test_a_run_is_asked_with_what_it_was_asked_with(pair: Pair) -> None:
     """Its manifest keeps that; an option of the command goes over it."""
     given = ("--logprobs", "3", "--rpm", "60000", "--name", "@fp8+x")
-    pair.run("far", sees_to(8), *LINES, *given, "--max-connections", "3")
+    pair.run("far", right_to(8), *LINES, *given, "--max-connections", "3")
     manifest = read_manifest(pair.folders[0])
     assert manifest.given == {
         "logprobs": 3,
@@ -295,7 +300,7 @@ def test_a_run_is_asked_with_what_it_was_asked_with(pair: Pair) -> None:
 
 def test_a_run_of_batches_is_asked_one_by_one(pair: Pair) -> None:
     """A wave cannot wait for a day; a line says so."""
-    pair.run("far", sees_to(8), *LINES)
+    pair.run("far", right_to(8), *LINES)
     manifest = read_manifest(pair.folders[0])
     manifest.given = {"tier": "batch"}
     write_manifest(pair.folders[0], manifest)
@@ -321,7 +326,7 @@ def test_a_folder_says_nothing_of_addresses(
     pair: Pair, given: dict[str, Any], problem: str
 ) -> None:
     """It may be a stranger's; what it gives is checked as an option is."""
-    pair.run("far", sees_to(8), *LINES)
+    pair.run("far", right_to(8), *LINES)
     file = pair.folders[0] / MANIFEST
     file.write_text(json.dumps(json.loads(file.read_text()) | {"given": given}))
     with pytest.raises(JournalError, match=problem):
@@ -344,8 +349,8 @@ def test_the_embedded_model(lab: Lab) -> None:
 
 def test_python_asks_too(pair: Pair) -> None:
     """As the command does: the same samples, once; messages are those of a run."""
-    pair.run("far", sees_to(8), *LINES)
-    pair.run("near", sees_to(8), "--lengths", "2,4", "--samples", "20")
+    pair.run("far", right_to(8), *LINES)
+    pair.run("near", right_to(8), "--lengths", "2,4", "--samples", "20")
     found = eyechart.compare(*pair.folders, ask=True, max_requests=40, tasks=pair.lab.ones)
     assert (len(pair.asked["far"]), len(pair.asked["near"])) == (0, 40)
     lines = found.table[found.table["length"].notna()]
@@ -360,7 +365,7 @@ def test_python_asks_too(pair: Pair) -> None:
 def test_python_says_mistakes_of_asking(pair: Pair) -> None:
     """By the names of its own arguments."""
     for name in ("one", "two"):
-        pair.run(name, sees_to(8), *LINES)
+        pair.run(name, right_to(8), *LINES)
     with pytest.raises(UsageError, match="are for ask=True; add it"):
         eyechart.compare(*pair.folders, budget=1.0)
     with pytest.raises(UsageError, match="max_requests must be"):
@@ -379,8 +384,8 @@ def test_samples_without_a_reply_are_no_success(pair: Pair) -> None:
     def dead(_request: Request) -> str:
         raise BadRequestError("engine died")
 
-    pair.run("far", sees_to(8), "--lengths", "2,4,8", "--samples", "3")
-    pair.run("near", sees_to(8), "--lengths", "2,4,8", "--samples", "2")
+    pair.run("far", right_to(8), "--lengths", "2,4,8", "--samples", "3")
+    pair.run("near", right_to(8), "--lengths", "2,4,8", "--samples", "2")
     pair.model("near", dead)
     done = pair.ask()
     assert done.code == INCOMPLETE
@@ -396,10 +401,10 @@ def test_a_limit_that_is_reached_without_all_replies(pair: Pair) -> None:
     def fails_once(request: Request) -> str:
         if len(pair.asked["near"]) == 1:
             raise BadRequestError("engine died")
-        return sees_to(8)(request)
+        return right_to(8)(request)
 
-    pair.run("far", sees_to(8), *LINES)
-    pair.run("near", sees_to(8), "--lengths", "2,4", "--samples", "20")
+    pair.run("far", right_to(8), *LINES)
+    pair.run("near", right_to(8), "--lengths", "2,4", "--samples", "20")
     pair.model("near", fails_once)
     said = " ".join(pair.ask("--max-requests", "10").err.split())
     assert "asked 9 samples: the limit of 10 is reached" in said

@@ -25,7 +25,7 @@ from eyechart.harness.errors import CompareError, UsageError
 from eyechart.harness.settings.judging import MARGIN
 from eyechart.providers.base import Request
 from tests.conftest import Lab, right
-from tests.test_analysis_family import sees_to
+from tests.test_analysis_family import right_to
 from tests.test_face_asked_pair import Pair, lengths_of
 
 LINES = ("--lengths", "2,4,8,16,32,64", "--samples", "5")
@@ -37,7 +37,7 @@ def runs(lab: Lab) -> Pair:
     """Three models: the near one is surely the last, and the order of the others is open."""
     found = Pair(lab)
     for name, length in SEES.items():
-        found.run(name, sees_to(length), *LINES)
+        found.run(name, right_to(length), *LINES)
     return found
 
 
@@ -55,8 +55,9 @@ def test_the_run_that_is_surely_last_is_not_asked(runs: Pair) -> None:
     said = " ".join(done.err.split())
     assert "asking at most 45 samples: the runs whose order is open are asked, in 4 waves" in said
     assert said.endswith(
-        "no two neighbours in the ranking are open decided: far/x sees further than mid/x, mid/x "
-        "sees further than near/x"
+        "no two neighbours in the ranking are open decided: far/x counts exactly "
+        "further than mid/x, mid/x "
+        "counts exactly further than near/x"
     )
     after = json.loads(done.out)["runs"]
     assert [(one["rank_best"], one["rank_last"]) for one in after] == [(1, 1), (2, 2), (3, 3)]
@@ -74,13 +75,16 @@ def test_which_is_best_needs_no_order_of_the_others(lab: Lab) -> None:
     """Two models behind the best one are open, and are not asked once it is known."""
     runs = Pair(lab)
     for name, length in {"far": 64, "one": 4, "two": 4}.items():
-        runs.run(name, sees_to(length), *LINES)
+        runs.run(name, right_to(length), *LINES)
     ranking = rank_runs([read_run(folder) for folder in runs.folders])
     assert open_pairs(ranking, RANKS, MARGIN) == [(1, 2)]
     assert open_pairs(ranking, BEST, MARGIN) == []
     done = runs.ask("--settle", "best")
     said = " ".join(done.err.split())
-    assert "it is decided which run sees furthest decided: far/x sees further than" in said
+    assert (
+        "it is decided which run is right furthest decided: far/x counts exactly further than"
+        in said
+    )
     assert sum(count(runs).values()) == 0
 
 
@@ -91,7 +95,7 @@ def test_which_is_best_needs_no_order_of_the_others(lab: Lab) -> None:
             BEST,
             (
                 "two/x and three/x are equivalent to one/x (areas equal within 5 points), so which "
-                "of them sees furthest stays open"
+                "of them is right furthest stays open"
             ),
         ),
         (RANKS, "the neighbours whose order is open are equivalent (areas equal within 5 points)"),
@@ -100,10 +104,10 @@ def test_which_is_best_needs_no_order_of_the_others(lab: Lab) -> None:
 def test_equivalent_runs_are_asked_no_more_and_have_no_order(
     lab: Lab, settle: str, words: str
 ) -> None:
-    """Their ranks are 1 to 3 each, so nothing says that it is decided which sees furthest."""
+    """Their ranks are 1 to 3 each, so nothing says that it is decided which is right furthest."""
     runs = Pair(lab)
     for name in ("one", "two", "three"):
-        runs.run(name, sees_to(8), "--lengths", "2,4,8,16", "--samples", "20")
+        runs.run(name, right_to(8), "--lengths", "2,4,8,16", "--samples", "20")
     done = runs.ask("--settle", settle, "--json")
     assert [(one["rank_best"], one["rank_last"]) for one in json.loads(done.out)["runs"]] == [
         (1, 3)
@@ -119,11 +123,11 @@ def test_what_more_samples_do_not_show_is_not_called_decided(lab: Lab) -> None:
     """Two of the runs see beyond the longest line, or a run is wrong everywhere."""
     runs = Pair(lab)
     for name, length in {"a": 99, "b": 99, "c": 2}.items():
-        runs.run(name, sees_to(length), *LINES[:2], "--samples", "20")
+        runs.run(name, right_to(length), *LINES[:2], "--samples", "20")
     ranking = rank_runs([read_run(folder) for folder in runs.folders])
     assert open_pairs(ranking, RANKS, MARGIN) == open_pairs(ranking, BEST, MARGIN) == []
     assert why_none_is_open(ranking, BEST, MARGIN) == (
-        "more samples would not show which run sees furthest"
+        "more samples would not show which run is right furthest"
     )
     assert why_none_is_open(ranking, RANKS, MARGIN) == (
         "more samples would not show the order that is open"
@@ -136,13 +140,13 @@ def test_a_limit_is_that_of_all_runs(runs: Pair) -> None:
     assert sum(count(runs).values()) <= 7
     said = " ".join(done.err.split())
     assert "asking at most 7 samples" in said
-    assert said.endswith("decided: mid/x sees further than near/x; open: far/x and mid/x")
+    assert said.endswith("decided: mid/x counts exactly further than near/x; open: far/x and mid/x")
     assert all(read_run(folder).missing == 0 for folder in runs.folders)
 
 
 def test_lines_that_only_others_have_come_first(runs: Pair) -> None:
     """With as many samples as the run that has fewest there."""
-    runs.run("short", sees_to(32), "--lengths", "2,4,8", "--samples", "9")
+    runs.run("short", right_to(32), "--lengths", "2,4,8", "--samples", "9")
     short = runs.folders[-1]
     ranking = rank_runs([read_run(folder) for folder in runs.folders])
     wanted = lines_of_all(ranking, RANKS, MARGIN)[short]
@@ -158,7 +162,7 @@ def test_runs_without_a_sample_in_common_are_asked_the_same_lines(lab: Lab) -> N
     """As two runs are; a limit that is too small leaves the same remedy."""
     runs = Pair(lab)
     for name, lines in {"far": "2,8,32", "mid": "2,8,32", "near": "4,16,64"}.items():
-        runs.run(name, sees_to(SEES[name]), "--lengths", lines, "--samples", "4")
+        runs.run(name, right_to(SEES[name]), "--lengths", lines, "--samples", "4")
     refused = lab.bench("compare", *runs.folders)
     remedy = "; ask both the same --lengths, or compare them with --ask"
     refused.one_line(2, f"far/x and near/x have no scored sample in common{remedy}")
@@ -179,11 +183,11 @@ def test_a_run_whose_order_is_found_does_not_get_the_lines_of_others(lab: Lab) -
     """They would not change it."""
     runs = Pair(lab)
     for name in ("far", "mid"):
-        runs.run(name, sees_to(SEES[name]), *LINES)
-    runs.run("near", sees_to(2), "--lengths", "2,4,8", "--samples", "9")
+        runs.run(name, right_to(SEES[name]), *LINES)
+    runs.run("near", right_to(2), "--lengths", "2,4,8", "--samples", "9")
     said = " ".join(runs.ask().err.split())
     assert "first" not in said
-    assert "mid/x sees further than near/x" in said
+    assert "mid/x counts exactly further than near/x" in said
     assert count(runs)["near"] == 0 < count(runs)["far"]
 
 
@@ -196,8 +200,8 @@ def test_runs_that_see_beyond_all_lines_are_not_asked(lab: Lab) -> None:
         return "I'm sorry, but I can't help with that." if is_long else right(request)
 
     scripts: dict[str, Callable[[Request], Any]] = {
-        "a": sees_to(99),
-        "b": sees_to(99),
+        "a": right_to(99),
+        "b": right_to(99),
         "c": refuses,
     }
     for name, script in scripts.items():
@@ -212,7 +216,7 @@ def test_each_draw_is_a_request(lab: Lab) -> None:
     """So a wave asks fewer rows, and the limit holds."""
     runs = Pair(lab)
     for name, length in SEES.items():
-        runs.run(name, sees_to(length), *LINES, "--draws", "2", "--temperature", "1")
+        runs.run(name, right_to(length), *LINES, "--draws", "2", "--temperature", "1")
     ranking = rank_runs([read_run(folder) for folder in runs.folders])
     wanted = more_of_open(ranking, open_pairs(ranking, RANKS, MARGIN), 40)
     rows = {

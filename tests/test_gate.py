@@ -18,7 +18,7 @@ from eyechart.harness.satellites.gate.outputs import GateRow, summary
 from eyechart.harness.settings.judging import THRESHOLD
 from eyechart.providers.base import Request
 from tests.conftest import DEFAULTS, Lab, right
-from tests.test_analysis_family import LENGTHS, run, sees_to
+from tests.test_analysis_family import LENGTHS, right_to, run
 from tests.test_imports import ROOT
 
 _READINGS = ("tiny", "tiny@likelihood")
@@ -28,7 +28,7 @@ _READINGS = ("tiny", "tiny@likelihood")
 def before(lab: Lab) -> Path:
     """The baseline: a model that sees 8 symbols."""
     path = lab.folder / "baseline.json"
-    done = lab.bench("gate", "--save", path, run(lab, "a", sees_to(8)).folder)
+    done = lab.bench("gate", "--save", path, run(lab, "a", right_to(8)).folder)
     assert (done.code, "baseline.json: 1 run, " in done.out) == (0, True)
     return path
 
@@ -38,7 +38,7 @@ def before(lab: Lab) -> Path:
 )
 def test_exit_codes(lab: Lab, before: Path, sees: int, verdict: str, code: int) -> None:
     """One of its own says that a run is worse."""
-    now = run(lab, "b", sees_to(sees)).folder
+    now = run(lab, "b", right_to(sees)).folder
     done = lab.bench("gate", before, now)
     assert done.code == code
     assert done.out.splitlines()[0].endswith(f"  {verdict}")
@@ -49,7 +49,7 @@ def test_a_gate_is_the_comparison_with_one_side_saved(lab: Lab, before: Path) ->
     """`bench gate` prints the tables and the verdict of `bench compare`. A baseline has no answers,
     so near and apart lengths are not printed.
     """
-    old, now = run(lab, "a", sees_to(8)).folder, run(lab, "b", sees_to(2)).folder
+    old, now = run(lab, "a", right_to(8)).folder, run(lab, "b", right_to(2)).folder
     done, compared = lab.bench("gate", before, now), lab.bench("compare", old, now)
     tables = [
         line
@@ -59,7 +59,10 @@ def test_a_gate_is_the_comparison_with_one_side_saved(lab: Lab, before: Path) ->
     assert [line for line in done.out.splitlines() if line.startswith(("|", "+"))] == tables
     said = " ".join(done.out.split())
     assert "scripted/b on lab/ones: right to " in said
-    assert "; of all rows 25 % instead of 75 %. The baseline sees further than scripted/b" in said
+    assert (
+        "; of all rows 25 % instead of 75 %. The baseline counts exactly further than scripted/b"
+        in said
+    )
     assert "difference was found" not in said
     assert "shows a difference" not in said
     back = lab.folder / "back.json"
@@ -73,7 +76,7 @@ def test_a_fall_that_the_area_shows_says_so(lab: Lab, before: Path) -> None:
 
     def half(request: Request) -> str:
         is_odd = int(request.sample_id.rpartition("index=")[2]) % 3 == 0
-        return "Final answer: 99" if is_odd else sees_to(8)(request)
+        return "Final answer: 99" if is_odd else right_to(8)(request)
 
     done = lab.bench("gate", before, run(lab, "b", half).folder)
     said = " ".join(done.out.split())
@@ -84,7 +87,7 @@ def test_a_fall_that_the_area_shows_says_so(lab: Lab, before: Path) -> None:
 def test_a_model_that_is_wrong_everywhere_is_no_baseline(lab: Lab) -> None:
     """Nothing could be worse, so nothing is called equivalent; a model that sees is better."""
     path = lab.folder / "baseline.json"
-    old, new = (run(lab, name, sees_to(0)).folder for name in ("a", "b"))
+    old, new = (run(lab, name, right_to(0)).folder for name in ("a", "b"))
     saved = lab.bench("gate", "--save", path, old)
     assert saved.code == 0
     assert "no run can be found worse" in saved.err
@@ -94,13 +97,13 @@ def test_a_model_that_is_wrong_everywhere_is_no_baseline(lab: Lab) -> None:
         said = " ".join(one.out.split())
         assert "so none can fall by more than the margin" in said
         assert "equivalent" not in said
-    better = lab.bench("gate", path, run(lab, "c", sees_to(8)).folder)
+    better = lab.bench("gate", path, run(lab, "c", right_to(8)).folder)
     assert (better.code, better.out.splitlines()[0].endswith("  better")) == (0, True)
 
 
 def test_a_baseline_is_as_good_as_its_run(lab: Lab, before: Path) -> None:
     """The comparison has the same numbers."""
-    old, new = run(lab, "a", sees_to(8)), run(lab, "b", sees_to(4))
+    old, new = run(lab, "a", right_to(8)), run(lab, "b", right_to(4))
     (saved,) = read_baseline(before)
     expected, found = (
         compare_runs(read_run(new.folder), one, THRESHOLD) for one in (read_run(old.folder), saved)
@@ -112,7 +115,7 @@ def test_a_baseline_is_as_good_as_its_run(lab: Lab, before: Path) -> None:
 
 def test_a_run_of_a_part_passes_no_gate(lab: Lab, before: Path) -> None:
     """As of a server that died early; its sentences do not call it equivalent."""
-    folder = run(lab, "part", sees_to(8), lengths=LENGTHS[:3]).folder
+    folder = run(lab, "part", right_to(8), lengths=LENGTHS[:3]).folder
     done = lab.bench("gate", before, folder)
     assert (done.code, done.out.splitlines()[0].endswith("  incomplete")) == (4, True)
     assert "have no partner in" in " ".join(done.out.split())
@@ -139,12 +142,12 @@ def refuses(length: int) -> Callable[[Request], str]:
 def test_a_fall_is_found_beside_another_limit(lab: Lab) -> None:
     """A condition that refusals limit hides no fall in the other one, and passes alone neither."""
     path, both = lab.folder / "both.json", ("none", "comma")
-    lab.bench("gate", "--save", path, run(lab, "a", sees_to(16), separators=both).folder)
+    lab.bench("gate", "--save", path, run(lab, "a", right_to(16), separators=both).folder)
     fallen = run(lab, "b", refuses(2), separators=both).folder
     done = lab.bench("gate", path, fallen)
     assert (done.code, done.out.splitlines()[0].endswith("  worse")) == (3, True)
     only = lab.folder / "only.json"
-    lab.bench("gate", "--save", only, run(lab, "c", sees_to(16), separators=("comma",)).folder)
+    lab.bench("gate", "--save", only, run(lab, "c", right_to(16), separators=("comma",)).folder)
     done = lab.bench("gate", only, fallen)
     assert (done.code, done.out.splitlines()[0].endswith("  not comparable")) == (4, True)
     saved = lab.bench("gate", "--save", lab.folder / "fallen.json", fallen)
@@ -154,7 +157,7 @@ def test_a_fall_is_found_beside_another_limit(lab: Lab) -> None:
 def test_other_settings_are_said(lab: Lab, before: Path) -> None:
     """With both values: a system prompt is no part of the prompts that are compared."""
     settings = replace(DEFAULTS, system="Look twice.", max_tokens=9000)
-    other = run(lab, "d", sees_to(8), settings=settings).folder
+    other = run(lab, "d", right_to(8), settings=settings).folder
     printed = " ".join(lab.bench("gate", before, other).out.split())
     said = "asked with max_tokens=9000, system=Look twice., and the baseline with max_tokens=auto, "
     assert f"The run was {said}system=none." in printed
@@ -206,7 +209,7 @@ class TestReadings:
 
 def test_what_pipelines_read(lab: Lab, before: Path) -> None:
     """JUnit, a summary that is appended, and JSON have the verdict of the terminal."""
-    now = run(lab, "b", sees_to(2)).folder
+    now = run(lab, "b", right_to(2)).folder
     xml, summary = lab.folder / "new" / "gate.xml", lab.folder / "summary.md"
     summary.write_text("# Mine\n")
     arguments = ("gate", before, now, "--junit", xml, "--summary", summary)
@@ -217,7 +220,7 @@ def test_what_pipelines_read(lab: Lab, before: Path) -> None:
     suite = ET.parse(xml).getroot()  # noqa: S314  we wrote it
     assert (suite.get("tests"), suite.get("failures")) == ("1", "1")
     (failure,) = suite.iter("failure")
-    assert "sees further than" in (failure.text or "")
+    assert "counts exactly further than" in (failure.text or "")
     text = summary.read_text()
     assert text.startswith("# Mine\n\n| task |")  # else Markdown has no table there
     assert "**worse**" in text
@@ -227,7 +230,7 @@ def test_what_pipelines_read(lab: Lab, before: Path) -> None:
 
 def test_what_pipelines_read_takes_no_other_file_away(lab: Lab, before: Path) -> None:
     """JUnit replaces JUnit, and a summary is appended to Markdown; the baseline is neither."""
-    now = run(lab, "b", sees_to(8)).folder
+    now = run(lab, "b", right_to(8)).folder
     mine = lab.folder / "mine.xml"
     mine.write_text("<letter/>")
     bare = before.rename(before.with_name("baseline"))
@@ -309,8 +312,8 @@ def test_mistakes_have_other_codes(
     """None of them is that of a regression."""
     other = lab.wanted(lab.plain)
     lab.run(other)
-    names = {"RUN": run(lab, "a", sees_to(8)).folder, "BASE": before, "OTHER": other.folder}
-    names |= {"ones.yaml": lab.ones, "TWIN": run(lab, "twin", sees_to(4)).folder}
+    names = {"RUN": run(lab, "a", right_to(8)).folder, "BASE": before, "OTHER": other.folder}
+    names |= {"ones.yaml": lab.ones, "TWIN": run(lab, "twin", right_to(4)).folder}
     done = lab.bench("gate", *(names.get(word, word) for word in arguments))
     assert done.code == code
     assert said in done.err
@@ -320,7 +323,7 @@ def test_mistakes_have_other_codes(
 def test_only_a_baseline_of_the_same_model_and_task_is_replaced(lab: Lab, before: Path) -> None:
     """So that a wrong name costs none; the same command renews one, whatever it is like."""
     content = before.read_bytes()
-    done = lab.bench("gate", "--save", before, run(lab, "b", sees_to(8)).folder)
+    done = lab.bench("gate", "--save", before, run(lab, "b", right_to(8)).folder)
     done.one_line(2, "is a baseline of scripted/a on lab/ones, of which no run is given; name")
     assert before.read_bytes() == content
     for damage in (0, 99):
@@ -336,16 +339,16 @@ def test_a_baseline_tells_nothing_of_the_machine(lab: Lab) -> None:
         "gate",
         "--save",
         path,
-        run(lab, "a", sees_to(8), settings=replace(DEFAULTS, system="Be s.")).folder,
+        run(lab, "a", right_to(8), settings=replace(DEFAULTS, system="Be s.")).folder,
     )
     assert (done.code, "has the text of the system prompt" in done.err) == (0, True)
     assert str(lab.folder) not in path.read_text()
-    assert lab.bench("gate", "--save", path, run(lab, "a", sees_to(8)).folder).err == ""
+    assert lab.bench("gate", "--save", path, run(lab, "a", right_to(8)).folder).err == ""
 
 
 def test_a_damaged_baseline_is_named(lab: Lab, before: Path) -> None:
     """In one line, with the remedy; also a number that no column can hold."""
-    now, text = run(lab, "a", sees_to(8)).folder, before.read_text()
+    now, text = run(lab, "a", right_to(8)).folder, before.read_text()
     for old, new in (('"readings":"', '"readings":"x'), ('"targets":[', f'"targets":[{2**63},')):
         before.write_text(text.replace(old, new, 1))
         lab.bench("gate", before, now).one_line(1, "is damaged")

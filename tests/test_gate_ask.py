@@ -11,7 +11,7 @@ from eyechart.harness.analysis.samples.judged_run import read_run
 from eyechart.harness.errors import INTERRUPTED
 from eyechart.providers.base import BadRequestError, Request
 from tests.conftest import Done, Lab, right
-from tests.test_analysis_family import sees_to
+from tests.test_analysis_family import right_to
 from tests.test_face_asked_pair import LINES, Pair, lengths_of
 
 FEW = ("--lengths", "2,4,8,16", "--samples", "3")
@@ -23,7 +23,7 @@ class Gate:
 
     def __init__(self, lab: Lab) -> None:
         self.lab, self.pair = lab, Pair(lab)
-        self.pair.run("old", sees_to(8), *LINES)
+        self.pair.run("old", right_to(8), *LINES)
         self.file = lab.folder / "baseline.json"
         assert lab.bench("gate", "--save", self.file, self.pair.folders[0]).code == 0
 
@@ -33,7 +33,7 @@ class Gate:
 
     def run(self, sees: int, *options: str) -> None:
         """A run of few samples of the new model."""
-        self.pair.run("new", sees_to(sees), *(options or FEW))
+        self.pair.run("new", right_to(sees), *(options or FEW))
 
     def ask(self, *options: str) -> Done:
         return self.lab.bench("gate", self.file, self.now, "--ask", "-t", self.lab.ones, *options)
@@ -92,7 +92,7 @@ def test_a_run_that_is_surely_worse_is_not_asked_what_had_no_reply(gate: Gate) -
     def fails(request: Request) -> str:
         if "length=16|" in request.sample_id and request.sample_id.endswith("index=9"):
             raise BadRequestError("not now")
-        return sees_to(2)(request)
+        return right_to(2)(request)
 
     gate.pair.run("new", fails, "--lengths", "2,4,8,16", "--samples", "10", code=1)
     gate.pair.asked["new"].clear()
@@ -212,7 +212,7 @@ def test_the_limit_is_that_of_all_tasks(gate: Gate) -> None:
     other.write_text(gate.lab.ones.read_text(encoding="utf-8"), encoding="utf-8")
     folders = list(gate.pair.folders)
     for name, lines in (("old", LINES), ("new", FEW)):
-        gate.pair.run(name, sees_to(8), *lines, "--task", str(other))
+        gate.pair.run(name, right_to(8), *lines, "--task", str(other))
     news = [folders[1], gate.pair.folders[-1]]
     both = gate.lab.folder / "both.json"
     olds = [folders[0], gate.pair.folders[-2]]

@@ -31,7 +31,7 @@ from eyechart.providers.base import Request
 from eyechart.providers.scripted import ScriptedProvider
 from tests.conftest import mark_chosen, right
 from tests.said import headline
-from tests.test_report_page import data_of, finding_of, moved_run, report, section_of, sees_to
+from tests.test_report_page import data_of, finding_of, moved_run, report, right_to, section_of
 
 if TYPE_CHECKING:
     from tests.conftest import Lab
@@ -54,7 +54,8 @@ def test_a_sentence_says_what_moved_the_breaking_point(lab: Lab) -> None:
     folder = moved_run(lab)
     said = said_of(folder)
     assert re.fullmatch(
-        r"With separator comma instead of none, scripted/test sees further: to > 16 instead of "
+        r"With separator comma instead of none, scripted/test counts exactly "
+        r"further: to > 16 instead of "
         r"\d \(\d to \d\); at length 8 its accuracy rises by 100 points; tokens a symbol are not "
         r"known, so the effect of separator is confounded with that of the tokenizer\.",
         said,
@@ -69,7 +70,8 @@ def test_a_sentence_says_that_nothing_moved_it(lab: Lab) -> None:
     lab.run(wanted)
     page = report(lab, wanted.folder)
     assert re.fullmatch(
-        r"No change of separator shows a difference in how far scripted/test sees or in its area; "
+        r"No change of separator shows a difference in how far scripted/test "
+        r"counts exactly or in its area; "
         r"the 95 % interval of its difference of areas lies within −\d+ to \+\d+ points\.",
         said_of(wanted.folder),
     )
@@ -79,7 +81,7 @@ def test_a_sentence_says_that_nothing_moved_it(lab: Lab) -> None:
 def test_a_condition_that_was_tested_less_far_has_not_seen_less_far(lab: Lab) -> None:
     """The lengths are those of the run's table."""
     wanted = lab.wanted(lengths=[2, 4, 8, 16], samples=20)
-    script = ScriptedProvider(sees_to(99, with_comma=99))
+    script = ScriptedProvider(right_to(99, with_comma=99))
     lab.run(wanted, script)
     path = wanted.folder / SAMPLES
     lines = [line for line in path.read_text().splitlines() if not _comma_beyond(line, 4)]
@@ -154,7 +156,8 @@ def test_a_control_is_no_finding(lab: Lab) -> None:
     ]
     said = moved_text(section.runs[0], found)
     assert said.startswith(
-        "With hint on instead of off (odd zero), scripted/x sees further: to > 20 instead of < 5; "
+        "With hint on instead of off (odd zero), scripted/x copies exactly "
+        "further: to > 20 instead of < 5; "
         "at length 5 its accuracy rises by 100 points."
     )
     assert "from" not in said
@@ -175,7 +178,8 @@ def test_one_condition_has_its_length_said(lab: Lab) -> None:
         html.unescape(said)
         == headline(read_run(wanted.folder))
         == (
-            "It is not known how far scripted/test sees on lab/plain: with so few replies the 95 % "
+            "It is not known how far scripted/test counts exactly on lab/plain: "
+            "with so few replies the 95 % "
             "interval is < 4 to > 4."
         )
     )
@@ -195,7 +199,7 @@ def test_models_are_compared(lab: Lab) -> None:
     figure = accuracy_figure(section)
     assert [panel.model for panel in figure.panels] == ["scripted/near", "scripted/far"]
     page = report(lab, near, far)
-    assert "How far do 2 models see?" in page
+    assert "How far are 2 models right?" in page
     assert page.count('name="shown"') == 2
     assert text in html.unescape(page)
     pairs = {table["name"]: table for table in data_of(page)["tables"]}["lab-ones-differences"]
@@ -321,7 +325,7 @@ def test_an_adaptive_run_has_no_area(lab: Lab) -> None:
     lengths = [row[pairs["columns"].index("length")][0] for row in pairs["rows"]]
     assert lengths[0] == "all (right to, octaves)"
     assert "all (area)" not in lengths
-    said = "No change of separator shows a difference in how far fake/model sees."
+    said = "No change of separator shows a difference in how far fake/model is right."
     assert said_of(lab.the_run()) == said
     (panel,) = accuracy_figure(section_of(lab.the_run())).panels
     assert panel.title == "adaptive"
@@ -335,7 +339,7 @@ def test_adaptive_samples_have_no_sentence_about_areas(lab: Lab) -> None:
     mark_chosen(wanted.folder, "none")
     page = report(lab, wanted.folder)
     assert said_of(wanted.folder) == (
-        "No change of separator shows a difference in how far scripted/test sees."
+        "No change of separator shows a difference in how far scripted/test counts exactly."
     )
     sights = data_of(page)["tables"][0]
     at = sights["columns"].index("adaptive")

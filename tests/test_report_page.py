@@ -91,7 +91,7 @@ def finding_of(page: str) -> str:
     return " ".join(re.sub(r"<[^>]+>", " ", match[1]).split())
 
 
-def sees_to(symbols: int, *, with_comma: int) -> Callable[[Request], str]:
+def right_to(symbols: int, *, with_comma: int) -> Callable[[Request], str]:
     """Counts right up to a length, and says nothing beyond it."""
 
     def answer(request: Request) -> str:
@@ -111,7 +111,7 @@ def section_of(*folders: Path, threshold: float = THRESHOLD) -> Section:
 def moved_run(lab: Lab, model: str = "scripted/test", reach: int = 4) -> Path:
     """Sees four symbols without separators and all with commas."""
     wanted = lab.wanted(lengths=[2, 4, 8, 16], samples=40, model=model)
-    lab.run(wanted, ScriptedProvider(sees_to(reach, with_comma=99)))
+    lab.run(wanted, ScriptedProvider(right_to(reach, with_comma=99)))
     return wanted.folder
 
 

@@ -474,7 +474,7 @@ class TestTables:
             ("oracle/3", "3", "–"),
         ]
         assert "| oracle/12 | oracle/4 | " in printed.out
-        assert printed.out.count("oracle/12 sees further |") == 2
+        assert printed.out.count("oracle/12 is further |") == 2
         compared = eyechart.compare(list(map(eyechart.load_run, folders)))
         assert compared.to_markdown() == printed.out.rstrip("\n")
         assert latex_text(compared.findings[0].sentence) in compared.to_latex()

@@ -104,7 +104,7 @@ class AllWaves:
         return plan.with_counts(counts)
 
     def expected(self, most: int | None) -> Plan | None:
-        """The plan of a model right to `sees_to`, with at most `most` requests: wave by wave,
+        """The plan of a model right to `right_to`, with at most `most` requests: wave by wave,
         as `choose` limits them. `None` once something is planned, unless nothing more is asked.
         """
         if self.unfinished and not self.foreseen:
@@ -122,7 +122,7 @@ class AllWaves:
         return math.inf if most is None else most // self.plan.draws
 
     @property
-    def sees_to(self) -> int:
+    def right_to(self) -> int:
         """The length in the middle of the lines."""
         return middle(self.plan.lines)
 

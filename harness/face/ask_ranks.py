@@ -29,7 +29,7 @@ from eyechart.providers.naming import named
 
 _OPEN = {
     RANKS: "the runs whose order is open are asked",
-    BEST: "the runs that may see furthest are asked",
+    BEST: "the runs that may be right furthest are asked",
 }
 
 

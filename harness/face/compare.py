@@ -77,8 +77,8 @@ def compare(
     With `ask`, the runs are asked more until their comparison is decided, or `max_requests` samples
     (default: half as many as full runs of all have) or `budget` dollars are spent; `base_url` and
     `header`, which no run keeps, are those of the server of all. Of three runs or more those whose
-    order is open are asked, and with `settle="best"` those that may see furthest. Replies are added
-    to the folders of the runs.
+    order is open are asked, and with `settle="best"` those that may be right furthest. Replies are
+    added to the folders of the runs.
     `tasks` and `run_kept_code` are those of `load_run`, `warn` is that of `run`.
 
     Raises:

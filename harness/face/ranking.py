@@ -54,7 +54,7 @@ class RunRanking:
 
     @cached_property
     def findings(self) -> list[Finding]:
-        """What the runs show, such as which of them see furthest; the most important first."""
+        """What the runs show, such as which are right furthest; the most important first."""
         return in_words_of_python(of_ranking(self.ranking, self.margin))
 
     def to_latex(self) -> str:

@@ -52,7 +52,7 @@ class Run:
         self.judged = judged
         """The judged run behind all of these values."""
         self.threshold = judged.settings.threshold
-        """The accuracy from which a length counts as seen."""
+        """The accuracy from which a model is right to a length."""
         self._prompts = prompts_of(judged) if task is None else RemadePrompts(task)
 
     @property
@@ -302,7 +302,7 @@ class RunComparison:
 
     @cached_property
     def findings(self) -> list[Finding]:
-        """All that the two sides show, the most important first: who sees further, that they
+        """All that the two sides show, the most important first: who is right further, that they
         differ, that they are equivalent, or that this is open.
         """
         return in_words_of_python(of_pair(self.comparison, self.margin))
@@ -345,8 +345,8 @@ def load_run(
 ) -> Run:
     """The run in `folder`, judged again.
 
-    A length counts as seen from the accuracy `threshold` on, and an answer as near that is at most
-    `within`, a share of the target, away from it.
+    A model is right to a length where its accuracy is at least `threshold`, and an answer is
+    near that is at most `within`, a share of the target, away from it.
 
     Prompts are made again from built-in tasks, from files or folders that `tasks` names, and
     from the files that the run kept. Code that came with the run is executed only with

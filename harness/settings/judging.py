@@ -15,7 +15,7 @@ from eyechart.harness.settings.checks import NumberRange, OneOf, path
 from eyechart.harness.settings.setting import Setting, declared, on_or_off, read_each, setting
 
 THRESHOLD = 0.85
-"""Accuracy from which a length counts as seen."""
+"""Accuracy from which a model is right to a length."""
 MARGIN = 0.05
 """Difference of areas up to which two sides are equivalent."""
 WITHIN = 0.05
@@ -53,7 +53,7 @@ class JudgeSettings:
     """How runs are read and judged: `JudgeSettings.read` checks the values."""
 
     threshold: float = setting(
-        _Threshold(), "Accuracy from which a length counts as seen.", "SHARE", THRESHOLD
+        _Threshold(), "Accuracy from which a model is right to a length.", "SHARE", THRESHOLD
     )
     within: float = setting(
         NumberRange(0, 0.99, is_whole=False),

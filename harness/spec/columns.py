@@ -107,7 +107,7 @@ COMPARISON = (
     *("limited_by_first", "limited_by_second", "difference", "difference_bound"),
     *("ci_low", "ci_low_bound", "ci_high", "ci_high_bound", "ci90_low", "ci90_high"),
     *(*_with_ci("factor"), "only_first", "only_second", "p", "p_holm"),
-    *("sees_further", "second_is", "margin", "unit"),
+    *("further", "second_is", "margin", "unit"),
     *("tokens_a_symbol_first", "tokens_a_symbol_second", "tokens_a_symbol_source"),
 )
 KINDS = ASKED, RECORDED, REPORTED = ("asked", "recorded", "reported")
@@ -116,7 +116,7 @@ collected, or figures that somebody else published."""
 OF_MODEL = ("vendor", "parameters_billion")
 """Columns of what is known of a model. Nothing here fills them: whoever publishes does, and they
 stay where a newer run of the model replaces its row."""
-BY_TEST = ("sees_further_than", "sees_less_far_than", "tested_against")
+BY_TEST = ("further_than", "less_far_than", "tested_against")
 """Columns of the standing of a model: numbers of other models."""
 COST_A_REPLY, COST_AT = "cost_a_reply_usd", "cost_a_reply_at"
 """Columns of dollars of a reply, and of the length of the row at which it costs that; empty where

@@ -215,7 +215,9 @@ class TestWords:
         """An interval above the longest trained row, and a difference over seeds."""
         line = said(self.old, cells("new", [50, 55, 60, 52]))
         assert "learned the trained lengths (to 20, asked at 10) in 4 of 4 seeds" in line
-        assert "beyond the trained lengths; sees farther than old over seeds (p = 0.029)" in line
+        assert (
+            "beyond the trained lengths; is right farther than old over seeds (p = 0.029)" in line
+        )
         assert line.endswith(
             "; right on 0 % of longer rows (0 to 16 %), no difference to old found (p = 1)."
         )
@@ -223,7 +225,9 @@ class TestWords:
 
     def test_worse(self) -> None:
         """The other direction."""
-        assert "sees less far than old over seeds" in said(self.old, cells("new", [8, 9, 9.5, 8.2]))
+        assert "is right less far than old over seeds" in said(
+            self.old, cells("new", [8, 9, 9.5, 8.2])
+        )
 
     def test_not_learned_is_not_a_failure_to_extrapolate(self) -> None:
         """Nothing is said of lengths beyond a training that did not teach."""
@@ -481,7 +485,8 @@ def test_the_page_says_in_a_line_which_variants_differ() -> None:
     ]
     results = results_of(rows, "old")
     said = (
-        "Sees farther than old over seeds: new. No difference to old found: other. No difference "
+        "Is right farther than old over seeds: new. No difference to old found: "
+        "other. No difference "
         "to old found in longer rows: new, other."
     )
     assert summary(results, "old") == said

@@ -47,8 +47,8 @@ def is_decided(comparison: Comparison, margin: float) -> bool:
 
 
 def is_found(comparison: Comparison, margin: float) -> bool:
-    """Whether one side sees further, or both have the same lines and are equivalent, so surely that
-    no more is asked. Samples that one of them lacks would not change it.
+    """Whether one side is right further, or both have the same lines and are equivalent, so surely
+    that no more is asked. Samples that one of them lacks would not change it.
     """
     length, area = comparison.length, comparison.area
     if length.further and length.p is not None and length.p < SURE:

@@ -1,7 +1,7 @@
 """Which of several runs are asked next, so that their order, or the best of them, is known.
 
 Between two looks only models in an open pair are asked: neighbours whose order is open, or the
-model that sees furthest and those that may see as far. This is successive elimination (Even-Dar,
+model that is right furthest and those that may be. This is successive elimination (Even-Dar,
 Mannor & Mansour 2006, JMLR 7) with a fixed price and as many looks as a pair has, as in sequential
 halving (Karnin, Koren & Somekh 2013, ICML). `results/simulations` has what it
 finds for its price.
@@ -30,13 +30,13 @@ from eyechart.harness.spec import CellKey, Condition
 
 BEST, RANKS = "best", "ranks"
 QUESTIONS = (RANKS, BEST)
-"""What may be asked for: the order of all runs, or which of them sees furthest."""
+"""What may be asked for: the order of all runs, or which of them is right furthest."""
 
 _KNOWN = {
     RANKS: "no two neighbours in the ranking are open",
-    BEST: "it is decided which run sees furthest",
+    BEST: "it is decided which run is right furthest",
 }
-_ASKED_FOR = {RANKS: "the order that is open", BEST: "which run sees furthest"}
+_ASKED_FOR = {RANKS: "the order that is open", BEST: "which run is right furthest"}
 
 
 def pairs_of(question: str, places: Sequence[int]) -> list[tuple[int, int]]:
@@ -49,7 +49,7 @@ def pairs_of(question: str, places: Sequence[int]) -> list[tuple[int, int]]:
 def open_pairs(ranking: Ranking, question: str, margin: float) -> list[tuple[int, int]]:
     """The places of the pairs whose order is asked for and not decided. Left out is what more
     samples do not show: the order of a run that has no single threshold, or is limited by something
-    else than sight, and that of two runs that both see beyond the longest line.
+    else than sight, and that of two runs that are both right beyond the longest line.
     """
     return [
         pair
@@ -91,7 +91,7 @@ def _equivalent(
     best = ranking.runs[pairs[0][0]].name
     return (
         f"{others} {'is' if len(pairs) == 1 else 'are'} equivalent to {best} {how}, so which of "
-        "them sees furthest stays open"
+        "them is right furthest stays open"
     )
 
 

@@ -58,11 +58,11 @@ def factor_cell(length: LengthDifference) -> str:
 
 
 def found_text(length: LengthDifference, first: str, second: str) -> str:
-    """What the test of two lengths found: `a sees further`, `no difference found`."""
+    """What the test of two lengths found: `a is further`, `no difference found`."""
     if not length.is_comparable:
         return NOT_COMPARABLE
     further = {1: first, -1: second}.get(length.further)
-    return "no difference found" if further is None else f"{further} sees further"
+    return "no difference found" if further is None else f"{further} is further"
 
 
 def factor_text(length: LengthDifference) -> str:

@@ -77,7 +77,7 @@ def _rows(comparison: Comparison, margin: float) -> Iterator[dict[str, Any]]:
         **_of_length(length, comparison.unit),
         **lengths,
         "p_holm": length.p,
-        "sees_further": {1: comparison.first, -1: comparison.second}.get(length.further),
+        "further": {1: comparison.first, -1: comparison.second}.get(length.further),
     }
     if area is not None:
         pairs = sum(line.n for line, _ in comparison.lines)

@@ -14,6 +14,7 @@ from eyechart.harness.analysis.comparison.power import FROM, smallest_fall
 from eyechart.harness.analysis.comparison.signed_text import signed_end, with_ends
 from eyechart.harness.analysis.findings.not_known import alike, facts, under
 from eyechart.harness.analysis.length.effective_length import limited_by
+from eyechart.harness.analysis.samples.doing import Doing, doing
 from eyechart.harness.settings.judging import MARGIN
 from eyechart.harness.spec import varied_label
 from eyechart.providers.naming import named
@@ -42,26 +43,32 @@ def verdict_on(comparison: Comparison, margin: float | None) -> Verdict:
 
 
 def ahead_behind(comparison: Comparison) -> tuple[str, str]:
-    """The two names: first who sees further, or else who has the larger area."""
+    """The two names: first who is right further, or else who has the larger area."""
     names = comparison.first, comparison.second
     return names[::-1] if _is_behind(comparison) else names
 
 
+def _doing(comparison: Comparison) -> Doing:
+    """What the sides do that is right."""
+    sides = [side for one in comparison.conditions for side in one.sides]
+    return doing(sides, comparison.task)
+
+
 def _is_behind(comparison: Comparison) -> bool:
-    """Whether the second sees further, or else has the larger area."""
+    """Whether the second is right further, or else has the larger area."""
     larger = 0 if comparison.area is None else comparison.area.larger
     return (comparison.length.further or larger) < 0
 
 
 def verdict_text(comparison: Comparison, margin: float | None = MARGIN) -> str:
-    """The verdict in one sentence: who sees further, that the two differ, that they are equivalent,
-    or that this is open; then the numbers that it follows from. `None` as `margin` leaves out
-    whether they are equivalent.
+    """The verdict in one sentence: who is right further, that the two differ, that they are
+    equivalent, or that this is open; then the numbers that it follows from. `None` as `margin`
+    leaves out whether they are equivalent.
 
-    An area alone is no reason to say that a model sees further: a model whose accuracy is 80 % at
+    An area alone is no reason to say that a model is right further: one whose accuracy is 80 % at
     all lengths may have a larger area than one that is perfect to 70 symbols.
 
-    All numbers have the order of the names: who sees further or has the larger area comes first.
+    All numbers have the order of the names: the one ahead or with the larger area comes first.
     """
     verdict = verdict_on(comparison, margin)
     if verdict in ("further", "area") and _is_behind(comparison):
@@ -84,11 +91,15 @@ def verdict_text(comparison: Comparison, margin: float | None = MARGIN) -> str:
             "failures of another kind than sight are no difference of the models",
         ]
     elif verdict == "further":
-        seen = _lengths(length, count, comparison.unit)
-        verb = f"{first} sees further than {second}"
+        verb = f"{first} {_doing(comparison)} further than {second}"
         if comparison.model is not None:
-            verb = f"{comparison.model} sees further with {first} than with {second}"
-        said = [f"{verb} on {where}: {seen}", areas, _despite(is_equivalent, within)]
+            with_both = f"further with {first} than with {second}"
+            verb = f"{comparison.model} {_doing(comparison)} {with_both}"
+        said = [
+            f"{verb} on {where}: {_lengths(length, count, comparison.unit)}",
+            areas,
+            _despite(is_equivalent, within),
+        ]
     elif verdict == "area":
         differ = f"{first} and {second} differ{of_model} on {where}"
         said = [f"{differ}, and {first} {_LARGER}: {areas}", no_further]
@@ -226,7 +237,7 @@ def _lengths(length: LengthDifference, conditions: int, unit: str) -> str:
 def _no_further(
     length: LengthDifference, unlimited: str, *, is_equivalent: bool, is_open: bool
 ) -> str:
-    """Why the sentence does not say that one side sees further. Where the areas are shown to be
+    """Why the sentence does not say that one side is right further. Where the areas are shown to be
     equivalent, the factor may still be wide: a length is a point of a curve, an area all of it.
     """
     if not length.one_threshold:
@@ -300,26 +311,28 @@ def p_text(p: float) -> str:
 
 def decisions(comparisons: Sequence[Comparison], margin: float) -> str:
     """Which of the pairs are decided, by the lengths that ranks follow from, which are equivalent,
-    and in which it is open who sees further, with what is shown of them:
-    `decided: a sees further than b; equivalent: b and c; open: c and d (d has the larger area)`.
+    and in which it is open who is right further, with what is shown of them:
+    `decided: a counts exactly further than b; equivalent: b and c; open: c and d (d has
+    the larger area)`.
     """
     said: dict[str, list[str]] = {"decided": [], "equivalent": [], "open": []}
     decided, equivalent, undecided = said.values()
     for one in comparisons:
         both, shown = f"{one.first} and {one.second}", _shown(one, margin)
         if verdict_on(one, margin) == "further":
-            decided.append("{} sees further than {}".format(*ahead_behind(one)))
+            ahead, behind = ahead_behind(one)
+            decided.append(f"{ahead} {_doing(one)} further than {behind}")
         elif one.change(margin) == "equivalent":
             equivalent.append(f"{both}{shown}")
         elif len(comparisons) == 1:
-            undecided.append(f"which of {both} sees further{shown}")
+            undecided.append(f"which of {both} {_doing(one)} further{shown}")
         else:
             undecided.append(f"{both}{shown}")
     return "; ".join(f"{name}: {', '.join(texts)}" for name, texts in said.items() if texts)
 
 
 def _shown(comparison: Comparison, margin: float) -> str:
-    """What is known, in brackets, where nobody is shown to see further; may be empty."""
+    """What is known, in brackets, where nobody is shown to be right further; may be empty."""
     verdict = verdict_on(comparison, margin)
     if verdict == "limited":
         return " (they cannot be compared)"

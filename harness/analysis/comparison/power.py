@@ -116,8 +116,8 @@ def smallest_factor(lines: tuple[tuple[Line, int], ...]) -> float | None:
     """The smallest factor between two effective lengths that is found, about.
 
     `lines` are ascending, each with its samples. The result is the median over simulated
-    comparisons of two equal models that see to the middle of the tested range. `None` where no
-    factor within that range is found.
+    comparisons of two equal models that are right to the middle of the tested range. `None` where
+    no factor within that range is found.
     """
     rng = np.random.default_rng(0)
     factors = [

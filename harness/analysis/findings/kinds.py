@@ -12,8 +12,8 @@ from eyechart.harness.analysis.findings import (
     pair,
     patterns,
     ranks,
+    right_to,
     same_mistake,
-    sees,
     served,
     unread,
 )
@@ -21,7 +21,7 @@ from eyechart.harness.analysis.samples.reply_and_choice import KNOWN
 from eyechart.harness.analysis.tables.tokens_text import OTHER_TOKENS, SHARED_TOKENS, UNKNOWN_TOKENS
 
 OF_A_RUN: tuple[finding.Kind, ...] = (
-    sees.SEES,
+    right_to.RIGHT_TO,
     confidence.CONFIDENCE,
     confidence.SURE_AND_BLIND,
     served.DRAWS,

@@ -153,7 +153,7 @@ def remedies_of(estimates: Mapping[str, EffectiveLength | None], conditions: int
 def not_known(estimates: Mapping[str, EffectiveLength | None], **facts: Any) -> Finding | None:
     """That the effective length is not known under some conditions, why, and what helps; `None`
     where it is known under all. `estimates` are by the label of their condition; `facts` are model,
-    task and unit.
+    verb (see `doing`), task and unit.
     """
     unknown = {label: one for label, one in estimates.items() if one is None or not one.is_ranked}
     if not unknown and estimates:
@@ -165,15 +165,16 @@ def not_known(estimates: Mapping[str, EffectiveLength | None], **facts: Any) -> 
 def _words(
     *,
     model: str,
+    verb: str,
     task: str,
     unit: str,
     conditions: int,
     unknown: Mapping[str, EffectiveLength | None],
 ) -> str:
     if not any(unknown.values()) and len(unknown) == conditions:
-        return f"No sample of {task} is scored, so it is not known how far {model} sees."
+        return f"No sample of {task} is scored, so it is not known how far {model} {verb}."
     where = where_not_known(unknown, unit, conditions)
-    return f"It is not known how far {model} sees on {task}{where}."
+    return f"It is not known how far {model} {verb} on {task}{where}."
 
 
 NOT_KNOWN = Kind(

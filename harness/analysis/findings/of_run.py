@@ -8,10 +8,11 @@ from eyechart.harness.analysis.findings.confidence import confidence
 from eyechart.harness.analysis.findings.finding import Finding, in_order
 from eyechart.harness.analysis.findings.not_known import not_known
 from eyechart.harness.analysis.findings.patterns import patterns
+from eyechart.harness.analysis.findings.right_to import right_to
 from eyechart.harness.analysis.findings.same_mistake import same_mistake
-from eyechart.harness.analysis.findings.sees import sees
 from eyechart.harness.analysis.findings.served import cuts, doubts, origins
 from eyechart.harness.analysis.findings.unread import right_in_wrong, unread
+from eyechart.harness.analysis.samples.doing import doing
 from eyechart.harness.analysis.samples.judged_run import JudgedRun, without_controls
 from eyechart.harness.analysis.tables.tokens_text import of_conditions
 from eyechart.harness.settings.judging import THRESHOLD
@@ -44,11 +45,12 @@ def _found(
     labels = {varied_label(one.condition, varied): one for one in judged}
     estimates = {label: one.effective_length(threshold) for label, one in labels.items()}
     scored = {label: one for label, one in estimates.items() if one is not None}
-    about = {"model": model, "task": run.manifest.task, "unit": run.spec.unit}
+    task = run.manifest.task
+    about = {"model": model, "task": task, "unit": run.spec.unit}
     is_part = len(judged) < len(shown)
     found = (
-        sees(labels, scored, threshold, **about, controls_left_out=is_part),
-        not_known(estimates, **about),
+        right_to(labels, scored, threshold, **about, controls_left_out=is_part),
+        not_known(estimates, verb=str(doing(judged, task)), **about),
         *cuts(run),
         unread(run),
         right_in_wrong(run),

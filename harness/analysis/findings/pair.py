@@ -67,7 +67,7 @@ def of_sides(comparison: Comparison, margin: float | None = MARGIN) -> Iterator[
 VERDICT = Kind(
     "verdict",
     "result",
-    "who sees further, whether the two differ or are equivalent, or that this is open; and the "
+    "who is right further, whether the two differ or are equivalent, or that this is open; and the "
     "numbers that this follows from",
     verdict_text,
 )

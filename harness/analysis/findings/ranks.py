@@ -1,4 +1,4 @@
-"""Which of several runs of a task see furthest, and what the ranks do not go by."""
+"""Which of several runs of a task are right furthest, and what the ranks do not go by."""
 
 from __future__ import annotations
 
@@ -14,10 +14,11 @@ from eyechart.harness.analysis.findings.finding import (
     of_several,
 )
 from eyechart.harness.analysis.findings.of_run import findings
-from eyechart.harness.analysis.findings.sees import SEES, correction, length_text
+from eyechart.harness.analysis.findings.right_to import RIGHT_TO, correction, length_text
 from eyechart.harness.analysis.length.effective_length import EffectiveLength
 from eyechart.harness.analysis.length.interval import Sign
 from eyechart.harness.analysis.ranking.standing import Standing
+from eyechart.harness.analysis.samples.doing import FORMS, Doing, doing
 from eyechart.harness.analysis.samples.judged_run import JudgedRun
 from eyechart.harness.spec import Condition
 
@@ -30,14 +31,14 @@ def beside(
     conditions: Collection[Condition] | None = None,
 ) -> list[Finding]:
     """What stands beside a comparison of named runs: all that each of them shows, without how far
-    it sees, which the comparison says.
+    it is right, which the comparison says.
     """
     return [
         one
         for one in of_several(
             (name, findings(run, threshold, conditions, name=name)) for name, run in runs
         )
-        if one.kind != SEES.name
+        if one.kind != RIGHT_TO.name
     ]
 
 
@@ -60,8 +61,8 @@ def of_ranking(ranking: Ranking, margin: float) -> list[Finding]:
 
 
 def of_standing(standing: Standing, threshold: float) -> list[Finding]:
-    """All that the models of a task show; of a single model all but how far it sees, which its line
-    of the table says.
+    """All that the models of a task show; of a single model all but how far it is right, which its
+    line of the table says.
     """
     found = []
     if len(standing.ranking.runs) > 1:
@@ -80,13 +81,14 @@ def of_standing(standing: Standing, threshold: float) -> list[Finding]:
 def _ranks(
     ranking: Ranking, further: Sequence[Collection[int]], *, tests: int, unpaired: int
 ) -> Finding:
-    """Which runs see how far, and which of the others they are shown to see further than."""
+    """Which runs are right how far, and which of the others they are shown to be ahead of."""
     first = ranking.runs[0]
     best = [place for place, one in enumerate(ranking.runs) if one.rank_key == first.rank_key]
     shorter = set.intersection(*(set(further[place]) for place in best))
     estimates = [one for ranked in ranking.runs for one in ranked.estimates.values()]
     return RANKS(
         task=first.run.manifest.task,
+        verb=str(doing(first.run.conditions.values(), first.run.manifest.task)),
         unit=ranking.unit,
         runs=len(ranking.runs),
         ranked=sum(one.is_ranked for one in ranking.runs),
@@ -105,6 +107,7 @@ def _ranks(
 def _words(
     *,
     task: str,
+    verb: str,
     unit: str,
     runs: int,
     ranked: int,
@@ -119,7 +122,8 @@ def _words(
     unpaired: int,
 ) -> str:
     if not scored:
-        return f"No sample of {task} is scored, so it is not known how far the models see."
+        known = f"how far the models {FORMS[verb].many}"
+        return f"No sample of {task} is scored, so it is not known {known}."
     every = " under every condition" if conditions > 1 else ""
     if not ranked or length is None:
         return f"None of the {runs} runs has a known effective length on {task}{every}."
@@ -135,7 +139,7 @@ def _words(
             f"{others} not ranked."
         )
     has, it = ("have", "they") if len(best) > 1 else ("has", "it")
-    what = f"{it} {_further(further_than, ranked - len(best), plural=len(best) > 1)}"
+    what = f"{it} {_further(FORMS[verb], further_than, ranked - len(best), plural=len(best) > 1)}"
     if outside:
         what = "" if len(best) == ranked else f"; {what}"
         return (
@@ -154,7 +158,7 @@ def _words(
 RANKS = Kind(
     "ranks",
     "result",
-    "which runs see furthest, and which of the others they are shown to see further than",
+    "which runs are right furthest, and which of the others they are shown to be ahead of",
     _words,
 )
 
@@ -233,16 +237,18 @@ def _is_beyond(ranked: Ranked) -> bool:
     return ranked.is_ranked and any(length and length.sign == ">" for length in lengths)
 
 
-def _further(shorter: Sequence[str], others: int, *, plural: bool) -> str:
+def _further(verb: Doing, shorter: Sequence[str], others: int, *, plural: bool) -> str:
     """What the best run of a ranking is shown to do, as a predicate."""
-    see, are = ("see", "are") if plural else ("sees", "is")
+    does, are = (verb.many, "are") if plural else (verb.one, "is")
     if not shorter:
         which = f"any of the {others} others" if others > 1 else "the other one"
-        return f"{are} not shown to see further than {which}"
+        return f"{are} not shown to {verb.base} further than {which}"
     if len(shorter) == others > 1:
-        return f"{see} further than each of the {others} others"
+        return f"{does} further than each of the {others} others"
     rest = others - len(shorter)
     also = (
-        f", and {are} not shown to see further than {rest} other{'s' * (rest > 1)}" if rest else ""
+        f", and {are} not shown to {verb.base} further than {rest} other{'s' * (rest > 1)}"
+        if rest
+        else ""
     )
-    return f"{see} further than {listed(shorter, 'runs')}{also}"
+    return f"{does} further than {listed(shorter, 'runs')}{also}"

@@ -1,4 +1,4 @@
-"""How far a model sees: effective length, tested length and area, with 95 % intervals."""
+"""To which length a model is right: effective and tested length, and area, with intervals."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def limited_by(by: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class EffectiveLength:
-    """How far a model sees under one condition. Lengths are in the task's unit."""
+    """To which length a model is right under one condition. Lengths are in the task's unit."""
 
     threshold: float
     length: Bound | None

@@ -95,7 +95,7 @@ def known_and_not_said(comparison: Comparison) -> Finding | None:
         lengths=[row.length for row in shown],
         there=_sum(shown or rows),
         whole=_sum(rows),
-        sees_to=_lengths(comparison),
+        right_to=_lengths(comparison),
         unit=comparison.unit,
     )
 
@@ -106,7 +106,7 @@ def _words(
     lengths: Sequence[int],
     there: ReplyAndChoice,
     whole: ReplyAndChoice,
-    sees_to: Sequence[Bound],
+    right_to: Sequence[Bound],
     unit: str,
 ) -> str:
     said = f"It is not shown that {model} knows what it does not say: "
@@ -118,14 +118,14 @@ def _words(
         f"{whole.both:,}, only the reply in {whole.only_said:,}, only the likelihood in "
         f"{whole.only_known:,}, neither in {whole.neither:,}"
     )
-    sees = ""
-    if sees_to:
-        by_replies, by_likelihoods = sees_to
-        sees = (
+    lengths_of = ""
+    if right_to:
+        by_replies, by_likelihoods = right_to
+        lengths_of = (
             f"; it is right to {by_replies.counted(unit)} by its replies and to "
             f"{by_likelihoods.words} by its likelihoods"
         )
-    return f"{said}{_wrong(there, ' there' if lengths else '')}; {cases}{sees}."
+    return f"{said}{_wrong(there, ' there' if lengths else '')}; {cases}{lengths_of}."
 
 
 KNOWN = Kind(

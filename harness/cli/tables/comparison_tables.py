@@ -155,12 +155,12 @@ def _ranked(ranking: Ranking) -> Iterator[Column]:
     yield Column(["rank"], [ranks_text(ranking.ranks(place)) for place in range(len(ranking.runs))])
     estimates = [list(ranked.estimates.values()) for ranked in ranking.runs]
     compared = next(iter(ranking.comparisons.values()))
-    sees = length_head(compared.threshold)
+    head = length_head(compared.threshold)
     for place, condition in enumerate(ranking.conditions):
         values = [f"{axis}={condition[axis]}" for axis in varied_axes(ranking.conditions)]
         column = [of_run[place] for of_run in estimates]
         yield Column(
-            [*values, sees, INTERVAL],
+            [*values, head, INTERVAL],
             ["–" if estimate is None else str(estimate) for estimate in column],
         )
 

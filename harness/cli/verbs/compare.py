@@ -60,7 +60,7 @@ def compare(
             metavar="ranks|best",
             autocompletion=one_of("ranks", "best"),
             help="With --ask of three runs or more: what to find out, the order of all (ranks, "
-            "the default) or which sees furthest.",
+            "the default) or which is right furthest.",
         ),
     ] = None,
     max_requests: MostAskedOption = None,
@@ -76,7 +76,7 @@ def compare(
 
     Of two: for each line both accuracies, the difference (first minus second) with its interval,
     and the p-value of McNemar's exact test with Holm's correction; then both effective lengths and
-    areas. One sentence is the verdict: who sees further, that the two differ, that they are
+    areas. One sentence is the verdict: who is right further, that the two differ, that they are
     equivalent, or that this is open. A factor between two lengths is the median of their ratio.
     Recorded replies to different rows are compared unpaired: by Fisher's exact test, and without
     areas.

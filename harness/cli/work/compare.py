@@ -225,9 +225,7 @@ def _document(
                     }
                     for condition, estimate in ranked.estimates.items()
                 ],
-                "sees_further_than": [
-                    ranking.runs[other].name for other in ranking.further_than(place)
-                ],
+                "further_than": [ranking.runs[other].name for other in ranking.further_than(place)],
             }
             for place, ranked in enumerate(ranking.runs)
             for best, last in [ranking.ranks(place) or (None, None)]
@@ -263,7 +261,7 @@ def _pair(comparison: Comparison, margin: float) -> dict[str, Any]:
         "unit": comparison.unit,
         "first": comparison.first,
         "second": comparison.second,
-        "sees_further": names[length.further],
+        "further": names[length.further],
         "one_threshold": length.one_threshold,
         "limited_by": [limit.by for limit in length.limits],
         "factor": factor,

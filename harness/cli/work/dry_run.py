@@ -164,7 +164,7 @@ def _show_models(
             "The requests and tokens are those of all waves up to the next one. Each later wave "
             "follows from the replies, until each length is known to "
             f"{precision_text(given.precision)}. The cost is that of all waves: "
-            "expected of a model that sees to the middle of the lines, and at most; - is not known."
+            "expected of a model right to the middle of the lines, and at most; - is not known."
         )
 
 
@@ -263,7 +263,7 @@ def _all_waves(preview: Preview, waves: Waves, unit: str) -> Iterator[tuple[str,
     if waves.expected is not None and not waves.expected.requests:
         yield name, f"about 0 samples, as {named('max_requests')} is probably reached before"
     elif waves.expected is not None:
-        about = f"if the model is right to {waves.sees_to:,} {unit}, in the middle of the lines"
+        about = f"if the model is right to {waves.right_to:,} {unit}, in the middle of the lines"
         yield name, f"about {bill_text(waves.expected)}, {about}"
     most = _NO_BOUND
     if waves.most is not None:

@@ -13,7 +13,7 @@ from typing import Literal
 from eyechart.harness.analysis.comparison.family import is_default
 from eyechart.harness.analysis.findings.finding import Finding, below_a_table, of_several
 from eyechart.harness.analysis.findings.of_run import findings
-from eyechart.harness.analysis.findings.sees import SEES
+from eyechart.harness.analysis.findings.right_to import RIGHT_TO
 from eyechart.harness.analysis.samples.judged_run import JudgedRun
 from eyechart.harness.analysis.tables.paper_text import length_cell, length_head, noted
 from eyechart.harness.cli.tables.layout import Column, show_blocks
@@ -61,9 +61,9 @@ def headline(run: JudgedRun, conditions: Collection[Condition]) -> Headline:
 
 def _is_told(one: Finding) -> bool:
     """Whether a finding is more than what the row says: a number may be wrong or is missing, or
-    another condition than the default is shown to be seen further.
+    the model is shown to be right further under another condition than the default.
     """
-    if one.kind != SEES.name:
+    if one.kind != RIGHT_TO.name:
         return one.level == "warning"
     return bool(one.facts["further_than"]) and one.facts["longest"] != one.facts["default"]
 

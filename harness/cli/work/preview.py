@@ -82,10 +82,10 @@ class Waves:
     """An upper bound of what is not answered yet: all samples on the longest lines, with the
     longest replies. `None` where lines beyond the task's may follow."""
     expected: Bill | None
-    """Of a model right to `sees_to`, with what `most_of_command` probably leaves after the runs
+    """Of a model right to `right_to`, with what `most_of_command` probably leaves after the runs
     before; `None` of a run that has begun and goes on, and where it is not known what those leave.
     """
-    sees_to: int
+    right_to: int
     """The length in the middle of the lines."""
 
     def __str__(self) -> str:
@@ -309,7 +309,7 @@ async def _waves(
         most,
         dearest,
         await bill(expected if is_known else None, is_most=False),
-        waves.sees_to,
+        waves.right_to,
     )
 
 

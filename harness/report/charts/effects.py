@@ -19,6 +19,7 @@ from eyechart.harness.analysis.length.effective_length import EffectiveLength, l
 from eyechart.harness.analysis.length.interval import span_text
 from eyechart.harness.analysis.ranking.standing import Standing
 from eyechart.harness.analysis.samples.details import RunDetails
+from eyechart.harness.analysis.samples.doing import Doing, doing
 from eyechart.harness.analysis.tables.tokens_text import confounded
 from eyechart.harness.errors import CompareError
 from eyechart.harness.report.page.section import Section
@@ -73,7 +74,7 @@ class Effect:
 
     @property
     def moved(self) -> bool:
-        """Whether one sees further or has the larger area, and sight limits both."""
+        """Whether one is right further or has the larger area, and sight limits both."""
         if self.is_limited:
             return False
         return bool(self.further or (self.area and self.area.larger))
@@ -85,7 +86,7 @@ class Effect:
 
     @property
     def further(self) -> int:
-        """1 if the model sees further with the value, -1 if with the baseline, else 0."""
+        """1 if the model is right further with the value, -1 if with the baseline, else 0."""
         return self.compared.length.further
 
     @property
@@ -195,7 +196,9 @@ def _move_sentence(effect: Effect) -> str:
     begin = _begin(effect)
     if effect.further or effect.area is None:
         how = "further" if effect.further > 0 else "less far"
-        return f"{begin}{model} sees {how}: to {after} instead of {before}{_rest(effect)}."
+        return (
+            f"{begin}{model} {_doing(effect)} {how}: to {after} instead of {before}{_rest(effect)}."
+        )
     change = "larger" if effect.area.difference > 0 else "smaller"
     return (
         f"{begin}no difference in effective length is shown for {model} ({after} and {before}), "
@@ -210,6 +213,10 @@ def _rest(effect: Effect) -> str:
     names = f"{axis} {effect.value}", f"{axis} {effect.baseline}"
     tokens = confounded([effect.compared.tokens], names, unit)
     return _line_text(effect) + (tokens and f"; {tokens}")
+
+
+def _doing(effect: Effect) -> Doing:
+    return doing(effect.compared.sides, effect.run_details.run.manifest.task)
 
 
 def _begin(effect: Effect) -> str:
@@ -228,11 +235,11 @@ def _limited_sentence(model: str, limited: Sequence[Effect]) -> str:
             )
             if not limit.is_ranked
         )
-        return f"{_begin(effect)}it is not known whether {model} sees further: {why}."
+        return f"{_begin(effect)}it is not known whether {model} {_doing(effect)} further: {why}."
     axes = " or ".join(dict.fromkeys(_plain(effect.axis) for effect in limited))
     return (
-        f"For {len(limited)} changes of {axes} it is not known whether {model} sees further: "
-        "something else than sight limits a length."
+        f"For {len(limited)} changes of {axes} it is not known whether {model} "
+        f"{_doing(limited[0])} further: something else than sight limits a length."
     )
 
 
@@ -255,7 +262,7 @@ def _line_text(effect: Effect) -> str:
 def _no_move_sentence(model: str, unmoved: Sequence[Effect]) -> str:
     axes = " or ".join(dict.fromkeys(_plain(effect.axis) for effect in unmoved))
     areas = [effect.area for effect in unmoved if effect.area is not None]
-    begin = f"No change of {axes} shows a difference in how far {model} sees"
+    begin = f"No change of {axes} shows a difference in how far {model} {_doing(unmoved[0])}"
     if not areas:
         return f"{begin}."
     ends = [end for area in areas for end in area.difference_ci]

@@ -140,7 +140,7 @@ def _page(
 
 def _title(models: Sequence[str]) -> str:
     alone = len(models) == 1
-    return f"How far does {models[0]} see?" if alone else f"How far do {len(models)} models see?"
+    return f"How far is {models[0]} right?" if alone else f"How far are {len(models)} models right?"
 
 
 def _highlights(page_sections: Sequence[PageSection]) -> list[tuple[PageSection, Effect]]:

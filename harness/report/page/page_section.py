@@ -63,7 +63,7 @@ class PageSection:
 
     @property
     def summary(self) -> str:
-        """The finding above the charts: which models see furthest, or how far the only one sees."""
+        """The finding above the charts: which models are right furthest, or how far the one is."""
         return _said(self.findings[0]) if self._has_summary else ""
 
     @property

@@ -21,7 +21,7 @@ from eyechart.harness.analysis.tables import tables
 from eyechart.harness.report.charts.effects import Effect
 from eyechart.harness.report.page.section import Section, Series, key_of
 from eyechart.harness.report.published.reported import Reported
-from eyechart.harness.spec.columns import CONFIDENCE, ORDER, SIGNS
+from eyechart.harness.spec.columns import CONFIDENCE, D_PRIME, ORDER, SIGNS
 from eyechart.harness.spec.unit import singular
 
 Value: TypeAlias = str | int | float | list[Any] | None
@@ -150,7 +150,7 @@ def _span(span: Span) -> Value:
 def cell_diagnosis_table(section: Section) -> ReportTable:
     """How each cell goes wrong, and how sure the model is; columns without a value are left out."""
     table = _of_runs(section, tables.diagnosis_table)
-    signs = *SIGNS, *ORDER, *CONFIDENCE
+    signs = *SIGNS, *ORDER, *D_PRIME, *CONFIDENCE
     empty = [name for name in signs if table[name].isna().all()]
     rows = _rows_of(table.drop(columns=empty)) if len(empty) < len(signs) else []
     return report_table(file_name(section, "diagnosis"), f"How it goes wrong: {section.name}", rows)

@@ -183,8 +183,8 @@ def comparison_tables(comparison: Comparison, margin: float) -> Iterator[PaperTa
             for row, p in compared.lines
         ]
         length = compared.length
-        seen = length_head(comparison.threshold)
-        ends = [(seen, *map(length_cell, compared.estimates), factor_cell(length), "")]
+        head = length_head(comparison.threshold)
+        ends = [(head, *map(length_cell, compared.estimates), factor_cell(length), "")]
         others = *beside_rows(compared, comparison.threshold), *area_rows(compared.area)
         ends += [(*row, "") for row in others]
         yield PaperTable(

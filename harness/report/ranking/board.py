@@ -133,11 +133,11 @@ def right_at(row: Row, length: int) -> AtLength | None:
 
 
 def by_test_of(row: Row) -> tuple[int, int, int] | None:
-    """How many models a row is shown to see further than, how many see further, of how many."""
+    """How many models a row is shown to be ahead of, how many are ahead of it, of how many."""
     if not row["tested_against"]:
         return None
     further, less, others = (
-        int(row[name]) for name in ("sees_further_than", "sees_less_far_than", "tested_against")
+        int(row[name]) for name in ("further_than", "less_far_than", "tested_against")
     )
     return further, less, others
 

@@ -86,8 +86,8 @@ class RankLine:
 
     @property
     def tested(self) -> str:
-        """Of the other models: how many it is shown to see further than, how many it cannot be told
-        from, and how many are shown to see further.
+        """Of the other models: how many it is shown to be right further than, how many it cannot
+        be told from, and how many are shown to be right further.
         """
         if self.by_test is None or not self.by_test[2]:
             return ""
@@ -155,10 +155,10 @@ def columns_of(lines: Sequence[RankLine], threshold: float, at: Sequence[int]) -
             "tested",
             "ahead / open / behind",
             [line.tested for line in lines],
-            "how many other models of the table a model is shown to see further than, cannot be "
-            "told from, and is shown to see less far than: tests with Holm’s correction for all "
-            "pairs. With thousands of pairs and few rows a model such a test shows little: open "
-            "does not mean equal, also where two intervals lie apart.",
+            "how many other models of the table a model is shown to be right further than, cannot "
+            "be told from, and is shown to be right less far than: tests with Holm’s correction "
+            "for all pairs. With thousands of pairs and few rows a model such a test shows little: "
+            "open does not mean equal, also where two intervals lie apart.",
         ),
         *(
             RankColumn(

@@ -30,16 +30,17 @@ _COMMENT = re.compile(r"^[ \t]*<!--.*-->[ \t]*\r?$", re.MULTILINE)
 
 
 def markdown(leaderboard: Leaderboard) -> str:
-    """A table for a README: a row for each task and model, with how far it sees under the task's
-    default condition (under the first one, if it was not asked that), the median and the range
-    over all conditions, and the mean area over the conditions that all models of the task have.
+    """A table for a README: a row for each task and model, with how far it is right under the
+    task's default condition (under the first one, if it was not asked that), the median and the
+    range over all conditions, and the mean area over the conditions that all models of the task
+    have.
 
     Adaptive runs and recorded replies have rows of their own, which say so. Figures that others
     reported are left out. Each length in `at` has a column, with the accuracy in percent. The
     ends of the range do not name their conditions: without a test, the first and the last of
     several equal conditions differ by chance. Controls are left out. Areas over different lengths
     have no mean, and adaptive and recorded rows have none either; these are sorted by how far they
-    see. If any cost is known, the last column has the cost of the condition that is shown.
+    are right. If any cost is known, the last column has the cost of the condition that is shown.
     """
     ranked = [row for row in leaderboard.rows if not row["control"] and row["kind"] != REPORTED]
     some_costs = any(row["cost_usd"] for row in ranked)

@@ -26,7 +26,7 @@ Change = Callable[[Floats], Floats]
 
 
 def _shorter(accuracies: Floats) -> Floats:
-    """The model sees half as far."""
+    """The model is right half as far."""
     lengths = np.minimum(2 * np.arange(len(accuracies)), len(accuracies) - 1)
     changed: Floats = accuracies[lengths]
     return changed
@@ -36,7 +36,7 @@ CHANGES: Mapping[str, Change] = {
     "none": lambda accuracies: accuracies,
     "10 % fewer right": lambda accuracies: 0.9 * accuracies,
     "30 % fewer right": lambda accuracies: 0.7 * accuracies,
-    "sees half as far": _shorter,
+    "is right half as far": _shorter,
 }
 
 

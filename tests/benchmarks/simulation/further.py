@@ -1,4 +1,4 @@
-"""How often one side is said to see further: where both are equal, and where one does."""
+"""How often one side is said to be right further: where both are equal, and where one does."""
 
 from __future__ import annotations
 
@@ -38,8 +38,8 @@ class Case:
 
 
 def _said(case: Case, run: int, factor: float) -> tuple[int, bool]:
-    """Who is said to see further, if the second's crossing is `factor` times shorter; and whether
-    the two are said to differ.
+    """Who is said to be right further, if the second's crossing is `factor` times shorter; and
+    whether the two are said to differ.
     """
     setting = case.setting
     second = setting.family.draw(setting.seed(run), factor)
@@ -87,7 +87,7 @@ def rows(shapes: Sequence[str], runs: int, spread: Spread) -> Iterator[Row]:
 
 
 SIMULATION = Simulation(
-    "how often one side is said to see further, truly and falsely",
+    "how often one side is said to be right further, truly and falsely",
     (
         *SETTING[:2],
         Column("sides", "sides go together", ".1f"),

@@ -44,16 +44,16 @@ _LONGEST = (60.0, 300.0)
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """What is said of ten models; the first one sees furthest, and so on."""
+    """What is said of ten models; the first one is right furthest, and so on."""
 
     width: float
     """How many ranks a model may still have after the tests; the mean over models."""
     first: bool
-    """Whether the one that sees furthest has the longest length."""
+    """Whether the one that is right furthest has the longest length."""
     named: bool
-    """Whether it is shown to see further than each other one."""
+    """Whether it is shown to be right further than each other one."""
     false: bool
-    """Whether a model is said to see further than one that sees further."""
+    """Whether a model is said to be right further than one that is right further."""
     requests: int
 
 

@@ -131,7 +131,7 @@ SIMULATION = Simulation(
     "what is said of sides with other shapes and equal effective lengths",
     (
         *SETTING,
-        Column("further", "“sees further”, falsely", ".3f"),
+        Column("further", "“is right further”, falsely", ".3f"),
         Column("differ", "“differ”, truly", ".2f"),
         Column("missed", "missed"),
     ),

@@ -1,4 +1,4 @@
-"""How often one of two sides with different rows is said to see further, truly and falsely."""
+"""How often one of two sides with different rows is said to be right further, truly and falsely."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def draw(setting: Setting, run: int, truths: tuple[Truth, Truth]) -> tuple[Curve
 
 
 def _said(setting: Setting, run: int, factor: float) -> tuple[int, bool]:
-    """Who is said to see further, and whether a line differs significantly, if the second's
+    """Who is said to be right further, and whether a line differs significantly, if the second's
     crossing is `factor` times shorter.
     """
     family, seed = setting.family, setting.seed(run)
@@ -88,7 +88,7 @@ def rows(shapes: Sequence[str], runs: int, spread: Spread) -> Iterator[Row]:
 
 
 SIMULATION = Simulation(
-    "how often one side with other rows and lines is said to see further, or a line to differ",
+    "how often one side with other rows and lines is said to be right further, or a line to differ",
     (
         *SETTING,
         Column("false", "false", ".3f"),

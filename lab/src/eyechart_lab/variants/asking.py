@@ -58,7 +58,7 @@ class LabCell:
     correct: int = 0
     accuracy: float | None = None
     effective_length: float | None = None
-    """How far the model sees, the same in all lines of a condition; `None` where not known."""
+    """How far the model is right, the same in all lines of a condition; `None` where not known."""
     effective_length_bound: str = ""
     """`<` or `>` where the length is a bound."""
     effective_length_ci_low: float | None = None

@@ -74,7 +74,7 @@ td, th { padding: .15rem .8rem .15rem 0; text-align: left; white-space: nowrap }
 {% if part.summary %}<p><strong>{{ part.summary }}</strong></p>
 {% endif %}
 <div class="charts">
-{% if part.reach %}<figure>{{ part.reach }}<figcaption>How far each variant sees: the mean
+{% if part.reach %}<figure>{{ part.reach }}<figcaption>How far each variant is right: the mean
 over seeds with its 95 % interval, and each seed below it. A triangle points to where a bound is
 open. The dashed line is the longest row of the training.</figcaption></figure>
 {% endif %}
@@ -189,7 +189,9 @@ _SHAPES = {"=": "circle", ">": "triangle-right", "<": "triangle-left"}
 
 
 def _reach(mine: Sequence[Result]) -> Markup | None:
-    """How far each variant sees, with interval and seeds, as SVG; `None` if nothing was trained."""
+    """How far each variant is right, with interval and seeds, as SVG; `None` if nothing was
+    trained.
+    """
     means, seeds = [], []
     for one in mine:
         if one.length is None:

@@ -140,7 +140,7 @@ class Result:
     """The shortest and the longest line that any model was asked under the condition; 0 where none
     was asked."""
     by_length: VariantComparison = VariantComparison()
-    """How far the models see, against the reference."""
+    """How far the models are right, against the reference."""
     by_beyond: VariantComparison = VariantComparison()
     """Their shares of right answers to rows longer than trained, against the reference."""
 
@@ -187,7 +187,7 @@ class Result:
 
     @cached_property
     def seen(self) -> list[SeedLength]:
-        """How far each trained model sees whose length is known."""
+        """How far each trained model is right whose length is known."""
         found = [one.seen(self.shortest, self.longest) for one in self.trained]
         return [one for one in found if one is not None]
 
@@ -250,7 +250,7 @@ def interval_text(one: Result) -> str:
 
 
 def length_text(one: Result) -> str:
-    """How far a variant sees, for a table: `20`, `< 5`, `not known`, or `not trained`."""
+    """How far a variant is right, for a table: `20`, `< 5`, `not known`, or `not trained`."""
     if one.length is None:
         return "not known" if one.trained else "not trained"
     return str(one.length)

@@ -35,7 +35,7 @@ class OfModel:
 
 @dataclass(frozen=True, slots=True)
 class SeedLength:
-    """How far the model of one seed sees."""
+    """How far the model of one seed is right."""
 
     length: Bound
     """A bound lies at the shortest or the longest line asked."""

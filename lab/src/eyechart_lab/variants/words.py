@@ -65,7 +65,7 @@ def _shares(reached: Sequence[float]) -> str:
 
 
 def _seen(one: Result) -> str:
-    """How far the models see, and whether that is beyond their training."""
+    """How far the models are right, and whether that is beyond their training."""
     span, length = one.span, one.length
     unknown = ""
     if one.unknown:
@@ -89,11 +89,13 @@ def _seen(one: Result) -> str:
 
 
 def _against(one: Result, reference: str) -> str:
-    """The comparison of how far the models see with the reference."""
+    """The comparison of how far the models are right with the reference."""
     of = one.by_length
     if of.verdict == "no reference":
         return f"; nothing to compare it with, since no length of {reference} is known"
-    said = _difference(of, reference, better="sees farther than", worse="sees less far than")
+    said = _difference(
+        of, reference, better="is right farther than", worse="is right less far than"
+    )
     return said and f"; {said}"
 
 
@@ -125,8 +127,8 @@ def _difference(of: VariantComparison, reference: str, *, better: str, worse: st
 
 
 _GROUPS = {
-    "better": "sees farther than {reference} over seeds",
-    "worse": "sees less far than {reference} over seeds",
+    "better": "is right farther than {reference} over seeds",
+    "worse": "is right less far than {reference} over seeds",
     "no difference": "no difference to {reference} found",
     "too few seeds": "too few seeds to compare with {reference}",
     "not trained": "no training came to its end",
@@ -141,8 +143,8 @@ _OF_LONGER = {
 
 
 def summary(mine: Sequence[Result], reference: str) -> str:
-    """What the seeds say of all variants under one condition, in a line, such as "Sees farther than
-    rope over seeds: none, alibi. No difference to rope found: kerple.".
+    """What the seeds say of all variants under one condition, in a line, such as "Is right farther
+    than rope over seeds: none, alibi. No difference to rope found: kerple.".
     """
     found = (
         (_GROUPS, [one.by_length.verdict for one in mine]),

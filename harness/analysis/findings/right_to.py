@@ -1,4 +1,4 @@
-"""How far a model sees under the conditions of a run, and which of their lengths differ."""
+"""To which lengths a model is right under the conditions of a run, and which of them differ."""
 
 from __future__ import annotations
 
@@ -19,12 +19,13 @@ from eyechart.harness.analysis.length.effective_length import NOT_KNOWN, Effecti
 from eyechart.harness.analysis.length.interval import Bound, Span, span_text
 from eyechart.harness.analysis.order.apart import Apart
 from eyechart.harness.analysis.order.words import ANY, WORDS, Told, answers_of
+from eyechart.harness.analysis.samples.doing import doing
 from eyechart.harness.analysis.samples.judged_run import JudgedCondition
 
 _TWO = 2
 
 
-def sees(
+def right_to(
     judged: Mapping[str, JudgedCondition],
     estimates: Mapping[str, EffectiveLength],
     threshold: float,
@@ -34,7 +35,7 @@ def sees(
     unit: str,
     controls_left_out: bool,
 ) -> Finding | None:
-    """How far a model sees under the default condition; the longest length that was seen under
+    """To which length a model is right under the default condition; the longest length seen under
     several, and whether tests on the same rows show that it is longer; `None` where no length is
     known. The longest of several lengths is too long by chance, so it is no headline.
 
@@ -53,10 +54,10 @@ def sees(
     pairs = comb(len(single), 2)
     differences = _differences(judged[best], others, threshold, pairs)
     first = judged[default or best]
-    return SEES(
+    return RIGHT_TO(
         model=model,
         task=task,
-        verb=verb(first, task),
+        verb=str(doing([first], task)),
         unit=unit,
         lengths=known,
         default=default,
@@ -71,13 +72,6 @@ def sees(
         unpaired=sum(have_other_rows(*pair) for pair in combinations(single, 2)),
         controls_left_out=controls_left_out,
     )
-
-
-def verb(judged: JudgedCondition, task: str) -> str:
-    """What a model does that is right: `counts exactly to`, and then the length."""
-    if judged.scored is not None and judged.scored.counts:
-        return "counts exactly to"
-    return "copies exactly to" if task.startswith("copying/") else "is right to"
 
 
 def _differences(
@@ -113,10 +107,10 @@ def _words(
     controls_left_out: bool,
 ) -> str:
     first, best = lengths[default or longest], lengths[longest]
-    sees = f"{model} {verb} {length_text(first, unit)} on {task}"
+    said = f"{model} {verb} to {length_text(first, unit)} on {task}"
     nearly, tells = _beside(first, near, within, apart, WORDS.get(answers, ANY))
     if conditions == 1:
-        return f"{sees}{nearly and f', {nearly}'}{tells and f', and {tells}'}."
+        return f"{said}{nearly and f', {nearly}'}{tells and f', and {tells}'}."
     beside = " and ".join(filter(None, (nearly and f"is {nearly}", tells)))
     beside = beside and f" With {default or longest} it {beside}."
     controls = "controls are left out" if controls_left_out else ""
@@ -125,11 +119,12 @@ def _words(
     equal = [label for label, one in lengths.items() if one.length == best.length]
     if len(equal) == len(lengths) > 1 and best.length.sign != "=":
         texts = dict.fromkeys(length_text(one, unit) for one in lengths.values())
-        seen = best.length.counted(unit) if len(texts) > 1 else next(iter(texts))
-        return f"{model} {verb} {seen} on {task} under {_which(len(lengths), conditions)}{note}.{beside}"
-    headline = f"{sees} with {default or longest}{', the default' if default else ''}"
+        found = best.length.counted(unit) if len(texts) > 1 else next(iter(texts))
+        under = f"under {_which(len(lengths), conditions)}"
+        return f"{model} {verb} to {found} on {task} {under}{note}.{beside}"
+    headline = f"{said} with {default or longest}{', the default' if default else ''}"
     if len(lengths) == 1:
-        return f"{sees} with {longest}{note}.{beside}"
+        return f"{said} with {longest}{note}.{beside}"
     others, equal = len(lengths) - 1, [label for label in equal if label != longest]
     how = "; ".join(filter(None, (correction(pairs, unpaired), controls)))
     tail = f"{_shown(further_than, others)} ({how})."
@@ -173,10 +168,10 @@ def _to(length: Bound, span: Span) -> str:
     return f"to {length.words} ({span_text(span)})"
 
 
-SEES = Kind(
+RIGHT_TO = Kind(
     "effective length",
     "result",
-    "how far the model sees: under the default condition, and under which one longest",
+    "to which length the model is right: under the default condition, and under which one longest",
     _words,
 )
 

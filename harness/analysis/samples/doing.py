@@ -1,0 +1,34 @@
+"""What a model does that is right, in words: the one place that says `counts exactly`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from eyechart.harness.analysis.samples.judged_run import JudgedCondition
+
+
+@dataclass(frozen=True, slots=True)
+class Doing:
+    """A verb with its adverb: a model that counts exactly to 20 `counts exactly`."""
+
+    one: str
+    many: str
+    base: str
+
+    def __str__(self) -> str:
+        return self.one
+
+
+COUNTS = Doing("counts exactly", "count exactly", "count exactly")
+COPIES = Doing("copies exactly", "copy exactly", "copy exactly")
+RIGHT = Doing("is right", "are right", "be right")
+FORMS = {doing.one: doing for doing in (COUNTS, COPIES, RIGHT)}
+"""The form for one model, which findings have as a fact -> all forms."""
+
+
+def doing(judged: Iterable[JudgedCondition], task: str) -> Doing:
+    """What a model does that is right on a task; a saved baseline has no answers to tell it by."""
+    if any(one.scored is not None and one.scored.counts for one in judged):
+        return COUNTS
+    return COPIES if task.startswith("copying/") else RIGHT
