@@ -2,7 +2,7 @@
 
     python -m tests.benchmarks.simulation
         coverage|ranges|further|furthest|equivalence|adaptive|early_line|unpaired|limits|drift|at_length|capped
-        |chance|confidence|unequal|asked|ranked|gated|several_draws|dips|apart|patterns
+        |chance|confidence|unequal|asked|ranked|gated|several_draws|dips|apart|patterns|pieces
         [--runs 500] [--shape NAME,…] [--jobs 2] [--out results.csv] [--docs]
 
 `--docs` renews a table in `results/simulations`, whose page says what its columns are. Each run has
@@ -40,6 +40,7 @@ from tests.benchmarks.simulation import (
     gated,
     limits,
     patterns,
+    pieces,
     ranges,
     ranked,
     several_draws,
@@ -82,6 +83,7 @@ SIMULATIONS: Mapping[str, Simulation] = {
     "confidence": confidence.SIMULATION,
     "apart": apart.SIMULATION,
     "patterns": patterns.SIMULATION,
+    "pieces": pieces.SIMULATION,
     "several_draws": several_draws.SIMULATION,
 }
 
