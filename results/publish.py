@@ -16,13 +16,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from eyechart.harness.analysis.ranking.cost_at import Spent, cost_at
+from eyechart.harness.analysis.ranking.cost_at import cost_at
 from eyechart.harness.analysis.ranking.leaderboard import enter_standings, merge, run_rows
 from eyechart.harness.analysis.ranking.leaderboard_file import Row, read_rows, write_leaderboard
 from eyechart.harness.analysis.ranking.standing import standing
 from eyechart.harness.analysis.samples.judged_run import read_run
 from eyechart.harness.analysis.tables.tables import cost_at_columns
 from eyechart.harness.journal.manifest import find_runs
+from eyechart.harness.plan.cost import Spent
 from eyechart.harness.report.ranking.ranks_page import ranks_markdown, ranks_page, reading
 from eyechart.harness.settings.judging import THRESHOLD
 from eyechart.harness.spec.columns import COST, COST_A_REPLY
@@ -83,7 +84,10 @@ def _costs(path: Path) -> Iterator[tuple[str, Row]]:
         prices = offer(provider, model).prices
         if prices is None:
             continue
-        spent = [Spent.of(length, prices, used) for length, used in replies]
+        spent = [
+            Spent.of(length, prices, (used.prompt_tokens, used.output_tokens, used.thought_tokens))
+            for length, used in replies
+        ]
         total = sum(one.prompt + one.reply for one in spent)
         if total > 0:
             there = {length: one for length in AT if (one := cost_at(spent, length))}

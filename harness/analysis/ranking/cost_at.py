@@ -10,36 +10,15 @@ import numpy as np
 
 from eyechart.harness.analysis.length.interval import Sign
 from eyechart.harness.analysis.samples.judged_run import JudgedCondition
-from eyechart.harness.plan.cost import cost
+from eyechart.harness.plan.cost import Spent
 from eyechart.harness.spec.columns import MANY_REPLIES
 from eyechart.harness.spec.dollars import dollars_text
-from eyechart.providers.base import Usage
-from eyechart.providers.catalog.prices import Prices
 
 _NEAR = 2
 """Rows from half of a length to twice the length are near it."""
 _ALIKE = 0.5
 """Replies whose dollars are all within this share of their mean are taken to be as long at other
 lengths."""
-
-
-class Spent(NamedTuple):
-    """What one reply to a row cost."""
-
-    length: int
-    """Symbols of the row."""
-    prompt: float
-    """Dollars."""
-    reply: float
-    """Dollars, with those of thinking."""
-
-    @classmethod
-    def of(cls, length: int, prices: Prices, used: Usage, total: float | None = None) -> Spent:
-        """The parts of the dollars in `total`, or else of what these tokens cost."""
-        whole = cost(prices, used) or 0.0
-        reply = whole - (cost(prices, Usage(used.prompt_tokens, 0, thought_tokens=0)) or 0.0)
-        total = whole if total is None else total
-        return cls(length, total - min(reply, total), min(reply, total))
 
 
 class CostAt(NamedTuple):
@@ -110,12 +89,7 @@ def costs_at(judged: JudgedCondition, lengths: Iterable[int]) -> Mapping[int, Co
     once = places[np.unique(records[places], return_index=True)[1]]
     used = (run.samples[name].to_numpy(float)[once].tolist() for name in tokens)
     spent = [
-        Spent.of(
-            length,
-            model.prices,
-            Usage(int(prompt), int(output), thought_tokens=_known(thought)),
-            dollars,
-        )
+        Spent.of(length, model.prices, (int(prompt), int(output), _known(thought)), dollars)
         for length, dollars, prompt, output, thought in zip(
             rows[once].tolist(), costs[once].tolist(), *used, strict=True
         )
