@@ -79,16 +79,6 @@ function setAxis(node, axis, title) {
   return Object.values(node).forEach((one) => setAxis(one, axis, title));
 }
 
-/** The lines of a text, of at most `most` letters each. */
-function linesOf(text, most) {
-  const lines = [""];
-  for (const word of text.split(" ")) {
-    if (lines.at(-1) !== "" && lines.at(-1).length + word.length >= most) lines.push(word);
-    else lines.push(`${lines.pop()} ${word}`.trim());
-  }
-  return lines;
-}
-
 function specFor(chart) {
   const figure = figureOf(chart);
   const panel = figure.panels[chart.dataset.panel];
@@ -107,7 +97,7 @@ function specFor(chart) {
   if (spec.vconcat) {
     for (const part of spec.vconcat) part.width = width - LEFT - RIGHT;
     const title = spec.vconcat[0].title;
-    if (title) title.text = linesOf(title.text, (width - LEFT) / LETTER);
+    if (title && title.text.length * LETTER > width - LEFT) [title.text] = title.text.split(" (*"); // tooltips say it too
     const curves = spec.vconcat.at(-1); // a wide chart is taller too, so that many curves can be read
     curves.height = Math.max(curves.height, Math.min(data.tall.most, Math.round(width * data.tall.share)));
   } else {

@@ -125,6 +125,7 @@ def _page(
             css=Markup(style()),  # noqa: S704  our own files
             script=Markup(script),  # noqa: S704  our own file
             loader=Markup(loader),  # noqa: S704  our own file
+            bundle_is=read_asset("vega.js").partition("*/")[0].removeprefix("/*!").strip(),
             bundle=Markup(_packed_bundle()),  # noqa: S704  Vega's, as base64
             title=title or _title(models, is_ours=is_ours == {True}),
             models=models,
