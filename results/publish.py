@@ -79,9 +79,7 @@ def _costs(path: Path) -> Iterator[tuple[str, Row]]:
         if row["set"] != "stimulus" and used is not None:
             of_models.setdefault(row["model"], []).append((row["expected"], used))
     for model, replies in of_models.items():
-        vendor = published_of(model)["family"]
-        provider = "openrouter" if "/" in model else HOME[vendor]
-        prices = offer(provider, model).prices
+        prices = offer(provider_of(model), model).prices
         if prices is None:
             continue
         spent = [
@@ -105,6 +103,11 @@ def _costs(path: Path) -> Iterator[tuple[str, Row]]:
                     **known,
                 },
             )
+
+
+def provider_of(model: str) -> str:
+    """Where a recorded model was asked."""
+    return "openrouter" if "/" in model else HOME[published_of(model)["family"]]
 
 
 def usage_of(row: Mapping[str, Any]) -> Usage | None:
