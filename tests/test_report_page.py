@@ -8,6 +8,7 @@ import json
 import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -23,7 +24,7 @@ from eyechart.harness.report.charts.accuracy import accuracy_figure
 from eyechart.harness.report.charts.figures import answer_figures
 from eyechart.harness.report.page import packed_samples as paged
 from eyechart.harness.report.page.packed_samples import CHUNK, FIELDS, pack
-from eyechart.harness.report.page.page import visible, write_report
+from eyechart.harness.report.page.page import _notes, visible, write_report
 from eyechart.harness.report.page.section import Section, sections
 from eyechart.harness.report.published import reported
 from eyechart.harness.report.published.published import published_figures
@@ -268,6 +269,13 @@ def test_only_its_own_scripts_may_run(lab: Lab) -> None:
     assert policy.count("sha256-") == 3
     assert "unsafe-eval" not in policy
     assert "http" not in policy
+
+
+def test_a_note_on_several_tasks_stands_once() -> None:
+    """With the names of all of them."""
+    sections = [SimpleNamespace(name=name) for name in ("a", "b", "c")]
+    notes = {"a": ["same", "own"], "b": ["same"], "c": []}
+    assert _notes(notes, sections) == [("a, b", "same"), ("a", "own")]  # type: ignore[arg-type]
 
 
 def test_lone_surrogates_are_shown() -> None:

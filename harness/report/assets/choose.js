@@ -25,25 +25,23 @@ const field = (name) => form.elements[name];
 const isTicked = (name) => field(name)?.checked ?? false;
 const many = (count) => `${count} model${count === 1 ? "" : "s"}`;
 
-/** Whether the filters let a model through; `passes` is not one of them in the answer. */
-function isKept(place, withVerdict = true) {
-  const [model, chance] = [group.models[place], way.models[place]];
-  const most = field("most").value;
-  if (withVerdict && isTicked("passes") && chance[VERDICT] !== "yes") return false;
-  if (most !== "" && !(chance[DOLLARS] !== null && chance[DOLLARS] <= Number(most))) return false;
+/** Whether price, vendor and weights let a model through that is asked in one way. */
+function isKept(place, one) {
+  const [model, dollars, most] = [group.models[place], one.models[place][DOLLARS], field("most").value];
+  if (most !== "" && !(dollars !== null && dollars <= Number(most))) return false;
   if ((field("vendor")?.value ?? "") !== "" && model.vendor !== field("vendor").value) return false;
   return !isTicked("open") || model.open === "yes";
 }
 
-/** What surely passes, and what may pass, among the models that the filters let through. */
+/** The models that are kept, in the order of an answer: all, and by what is known of them. */
 function found(one = way) {
-  const before = way;
-  way = one;
-  const kept = one.order.filter((place) => isKept(place, false));
-  way = before;
+  const kept = one.order.filter((place) => isKept(place, one));
   const of = (verdict) => kept.filter((place) => one.models[place][VERDICT] === verdict);
   return { kept, passing: of("yes"), open: of("open"), failing: of("no") };
 }
+
+/** Those that picture and table show. */
+const shown = () => (isTicked("passes") ? found().passing : found().kept);
 
 // ---- the answer --------------------------------------------------------------------------------
 
@@ -57,12 +55,14 @@ function showAnswer() {
     return make("li", {}, make("b", { className: "rank", textContent: rank + 1 }), nameOf(place),
       make("span", { className: "price", textContent: chance[PRICE] }), make("span", { className: "sure", textContent: chance[SURE] }));
   }));
-  const said = passing.length ? `${passing.length} of ${many(kept.length)} ${passing.length === 1 ? "is" : "are"} surely right in ${group.share} of lists, the cheapest first` : `None of ${many(kept.length)} is surely right in ${group.share} of lists`;
-  const head = make("p", { className: "said" }, make("b", { textContent: said }), make("small", { textContent: passing.length ? `price of ${data.many} lists, how sure` : "" }));
+  const said = passing.length ? `${passing.length} of ${many(kept.length)} ${passing.length === 1 ? "is" : "are"} surely right in ${group.share} of lists, cheapest first` : `None of ${many(kept.length)} is surely right in ${group.share} of lists`;
+  const head = make("p", { className: "said" }, make("b", { textContent: said }), make("small", { textContent: passing.length ? `${data.many} lists, how sure` : "" }));
   const line = make("p", { className: "rest" });
   if (rest[0].length) line.append(`${rest[0].length} more pass. `);
   if (passing.length && way.none && field("most").value === "" && passing[0] === way.order[0]) line.append(`${way.none}. `);
   line.append(`${failing.length} fail${failing.length === 1 ? "s" : ""}. `);
+  const unknown = kept.length - passing.length - open.length - failing.length;
+  if (unknown) line.append(`${unknown} not known. `);
   answer.replaceChildren(head, list, line);
   if (open.length) {
     const names = open.map((place) => [nameOf(place), ` ${way.models[place][SURE]}`]).flatMap((pair, at) => (at ? [", ", ...pair] : pair));
@@ -102,7 +102,7 @@ function dollars(value) {
 function showPicture() {
   const width = svg.parentNode.clientWidth;
   const height = width < 600 ? 340 : 400;
-  const kept = found().kept.filter((place) => isKept(place) && group.models[place].span);
+  const kept = shown().filter((place) => group.models[place].span);
   const spans = group.models.flatMap((model) => (model.span ?? []).slice(0, 3)).filter((one) => one > 0);
   const [near, far] = [Math.min(...spans, way.length / way.pieces) / 1.15, Math.max(...spans, way.length / way.pieces) * 1.15];
   const costs = way.models.map((one) => one[DOLLARS]).filter((one) => one > 0);
@@ -197,7 +197,7 @@ function pick(place) {
 // ---- the table ---------------------------------------------------------------------------------
 
 function showTable() {
-  const places = found().kept.filter((place) => isKept(place));
+  const places = shown();
   all.firstElementChild.textContent = `All ${many(places.length)}${places.length < group.models.length ? ` of ${group.models.length}` : ""} as a table`;
   if (!all.open) return;
   const heads = group.heads;
