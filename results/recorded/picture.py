@@ -22,7 +22,7 @@ LENGTHS = {
     "apart_length": "well enough to tell apart rows that differ by a fifth (square)",
 }
 """Column of a length -> to it a model counts so."""
-_COST = COST_AT[0].format(50)
+_COST, _BOUND = (name.format(50) for name in COST_AT)
 _TICKS = (10, 20, 50, 100, 200, 500, 1000, 2000)
 _WIDTH, _LEFT, _RIGHT, _ROW, _TOP, _APART = 760, 230, 140, 27, 88, 7
 _LEAST, _MOST = 10, 2500
@@ -30,12 +30,12 @@ _TEXT = 'font-family="system-ui, sans-serif"'
 
 
 def costs() -> dict[str, float]:
-    """Model -> dollars of a reply to a row of 50 items, where known."""
+    """Model -> dollars of a reply to a row of 50 items, where it is known that it costs no more."""
     with MODELS.open(newline="", encoding="utf-8") as file:
         return {
             row["model"]: float(row[_COST])
             for row in csv.DictReader(file)
-            if row["kind"] == RECORDED and row[_COST]
+            if row["kind"] == RECORDED and row[_COST] and row[_BOUND] != ">"
         }
 
 
