@@ -21,11 +21,12 @@ from eyechart.harness.analysis.ranking.leaderboard import enter_standings, merge
 from eyechart.harness.analysis.ranking.leaderboard_file import Row, read_rows, write_leaderboard
 from eyechart.harness.analysis.ranking.standing import standing
 from eyechart.harness.analysis.samples.judged_run import read_run
+from eyechart.harness.analysis.tables.tables import cost_at_columns
 from eyechart.harness.journal.manifest import find_runs
-from eyechart.harness.plan.cost import cost
+from eyechart.harness.plan.cost import Spent
 from eyechart.harness.report.ranking.ranks_page import ranks_markdown, ranks_page, reading
 from eyechart.harness.settings.judging import THRESHOLD
-from eyechart.harness.spec.columns import COST, COST_A_REPLY, COST_AT
+from eyechart.harness.spec.columns import COST, COST_A_REPLY
 from eyechart.providers.base import Usage
 from eyechart.providers.catalog.price_list import offer
 from results.recorded.tables import published
@@ -41,8 +42,6 @@ HOME = {"Anthropic": "anthropic", "Google": "gemini", "OpenAI": "openai"}
 OpenRouter."""
 KNOWN = {"vendor": "family", "parameters_billion": "parameters_billion"}
 """Our column -> that of the published capacities."""
-COST_LENGTH = 50
-"""Costs are compared at rows of so many items."""
 UNITS = {"capacity/items": "items"}
 
 
@@ -58,7 +57,8 @@ def recorded_rows(path: Path, out: Path) -> list[Row]:
     for row in rows:
         known = published_of(row["model"])
         row.update({name: known[column] for name, column in KNOWN.items()})
-        row.update(dict.fromkeys((*COST, COST_A_REPLY, COST_AT), ""))
+        row["open_weights"] = "yes" if known["set"] == "open" else "no"
+        row.update(dict.fromkeys((*COST, COST_A_REPLY), ""))
         row.update(costs.get(row["model"], {}))
         # of the day on which the command ran, and not of the replies
         row.update({"date": "", "software": row["software"].partition(" ")[0]})
@@ -79,18 +79,35 @@ def _costs(path: Path) -> Iterator[tuple[str, Row]]:
         if row["set"] != "stimulus" and used is not None:
             of_models.setdefault(row["model"], []).append((row["expected"], used))
     for model, replies in of_models.items():
-        vendor = published_of(model)["family"]
-        provider = "openrouter" if "/" in model else HOME[vendor]
-        prices = offer(provider, model).prices
+        prices = offer(provider_of(model), model).prices
         if prices is None:
             continue
-        dollars = [(length, cost(prices, used) or 0.0) for length, used in replies]
-        total = sum(of_reply for _, of_reply in dollars)
+        spent = [
+            Spent.of(length, prices, (used.prompt_tokens, used.output_tokens, used.thought_tokens))
+            for length, used in replies
+        ]
+        total = sum(one.prompt + one.reply for one in spent)
         if total > 0:
-            columns = {"cost_usd": f"{total:.6g}", "prices_of": prices.of}
-            if (compared := cost_at(dollars, COST_LENGTH)) is not None:
-                columns |= {COST_A_REPLY: f"{compared:.6g}", COST_AT: str(COST_LENGTH)}
-            yield model, columns
+            there = {length: one for length in AT if (one := cost_at(spent, length))}
+            known = {
+                name: value if isinstance(value, str) else f"{value:.6g}"
+                for name, value in cost_at_columns(there).items()
+            }
+            each = f"{total / len(spent):.6g}"
+            yield (
+                model,
+                {
+                    "cost_usd": f"{total:.6g}",
+                    "prices_of": prices.of,
+                    COST_A_REPLY: each,
+                    **known,
+                },
+            )
+
+
+def provider_of(model: str) -> str:
+    """Where a recorded model was asked."""
+    return "openrouter" if "/" in model else HOME[published_of(model)["family"]]
 
 
 def usage_of(row: Mapping[str, Any]) -> Usage | None:
@@ -120,10 +137,10 @@ def made_from(path: Path, out: Path) -> dict[str, str]:
 
 def _page_of(rows: Sequence[Row]) -> str:
     said = words(rows)
-    lines = [f"# {said.title}", "", *(f"{text}\n" for text in said.lede)]
+    lines = [f"# {said.title.format(FIRST)}", "", *(f"{text}\n" for text in said.lede)]
     lines += ["## How to read the tables", ""]
     lines += [f"- **{name}**: {text}" for name, text in reading(rows)]
-    lines += ["", ranks_markdown(rows, UNITS, FIRST)]
+    lines += ["", ranks_markdown(rows, UNITS, FIRST, said.names)]
     for heading, paragraphs in said.more:
         lines += [f"## {heading}", "", *(f"{text}\n" for text in paragraphs)]
     return "\n".join(lines).rstrip() + "\n"

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import csv
 import statistics
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -15,7 +16,6 @@ from eyechart.harness.report.ranking.ranks_page import Words
 from eyechart.harness.spec.columns import (
     ACCURACY_AT,
     COST_A_REPLY,
-    COST_AT,
     RECORDED,
     REPORTED,
 )
@@ -28,26 +28,24 @@ _BOTH = "gpt-4o-mini"
 
 
 def words(rows: Sequence[Row]) -> Words:
-    """Title, first lines, and the section on what counting predicts, for `rows` of all models."""
+    """Title, first line, and the section on what counting predicts, for `rows` of all models."""
     recorded = [row for row in rows if row["kind"] == RECORDED]
     of_task = {row["model"] for row in rows if row["task"] == "capacity/items"}
     unread = sorted(of_task - {row["model"] for row in recorded})
     return Words(
-        title="Which model for a list of 200 items?",
-        lede=(
-            (
-                f"How many items of a row {len(recorded)} models count exactly, from replies that "
-                "Dai & Fan recorded in April 2026 and Eyechart judged"
-                f"{_without_replies(unread)}. Counting equal items is not "
-                "working with a list: a model that fails here at 200 cannot be trusted to keep 200 "
-                "equal items apart, and one that passes has shown no more than that (see below)."
-            ),
-            _beyond_chance(recorded),
-        ),
+        title="Which model for a list of {} items?",
+        lede=(_beyond_chance(recorded),),
         more=(
             (
                 "What counting predicts, and what it does not",
                 (
+                    (
+                        f"{len(recorded)} models counted the items of a row, in replies that Dai & "
+                        "Fan recorded in April 2026 and Eyechart judged"
+                        f"{_without_replies(unread)}. A model that fails here at 200 cannot be "
+                        "trusted to keep 200 equal items apart, and one that passes has shown no "
+                        "more than that."
+                    ),
                     _not_a_list(),
                     _of_writing(),
                     _of_order(),
@@ -60,7 +58,21 @@ def words(rows: Sequence[Row]) -> Words:
             ),
         ),
         first=FIRST,
+        names=_names([row["model"] for row in recorded]),
     )
+
+
+def _names(models: Sequence[str]) -> dict[str, str]:
+    """What a model is called: its id without the vendor that OpenRouter puts before it. A model
+    that was asked at two places stands once for each, with the place.
+    """
+    short = {model: model.rpartition("/")[2] for model in models}
+    twice = {name for name, count in Counter(short.values()).items() if count > 1}
+    places = {model: "OpenRouter" if "/" in model else "its vendor" for model in models}
+    return {
+        model: f"{name} (at {places[model]})" if name in twice else name
+        for model, name in short.items()
+    }
 
 
 def _without_replies(models: Sequence[str]) -> str:
@@ -78,9 +90,8 @@ def _beyond_chance(recorded: Sequence[Row]) -> str:
     ]
     writings = [_factor(list(of.values())) for of in _writings().values()]
     return (
-        "The probabilities and intervals cover chance among these replies alone. Asked again, the "
-        f"same model saw up to {max(again):.1f} times as far; with another writing of the row, up "
-        f"to {max(writings):.0f} times."
+        f"Counts a, a, a. Asked again, a model was right up to {max(again):.1f} times as far; with "
+        f"the row written otherwise, up to {max(writings):.0f} times."
     )
 
 
@@ -198,11 +209,10 @@ def _of_costs(recorded: Sequence[Row]) -> str:
     days = sorted({row["prices_of"].partition(" ")[0] for row in priced})
     dates = " to ".join(dict.fromkeys((days[0], days[-1])))
     return (
-        f"What 1,000 replies cost is known of {len(priced)} of {len(recorded)} models: the tokens "
-        f"that were recorded, with those of thinking, at catalog prices of {dates}, at a row of "
-        f"{priced[0][COST_AT]} items. The other models were asked shorter rows only, or their "
-        "tokens or prices are not known. A row of 200 items costs more, above all where a model "
-        "thinks; bench run with --lengths 200 --dry-run says how much."
+        f"What replies cost is known of {len(priced)} of {len(recorded)} models: the tokens that "
+        f"were recorded, with those of thinking, at catalog prices of {dates}. Of the others the "
+        "tokens or the prices are not known. A prompt of your own is longer or shorter than that "
+        "of Dai & Fan; bench run with --dry-run says how much it costs."
     )
 
 

@@ -172,6 +172,16 @@ class Visit:
         """Waits until every chart is."""
         self.page.wait_for_selector("html[data-drawn=all]", state="attached", timeout=WAIT_MS)
 
+    def unfold(self) -> None:
+        """Opens all that is folded, and waits until its charts are drawn."""
+        self.page.evaluate(
+            """() => {
+                for (const node of document.querySelectorAll("details")) node.open = true;
+                redraw([]);
+            }"""
+        )
+        self.drawn()
+
     def samples(self) -> None:
         """Scrolls to the samples, and waits until they are there."""
         self.page.locator("#samples").scroll_into_view_if_needed()

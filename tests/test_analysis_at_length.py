@@ -36,6 +36,27 @@ def test_it_is_read_from_the_fitted_curve() -> None:
         assert found.reaches == pytest.approx(float(estimate.fit.reaches(np.array(float(length)))))
 
 
+def test_a_row_in_pieces_needs_more_of_each_piece() -> None:
+    """One piece is the row itself; the more pieces of one length, the more of them may miss."""
+    estimate = effective_length(simulated(logistic(60), 100))
+    one, *more = (at_length(estimate, 20, pieces) for pieces in (1, 2, 4, 10))
+    assert one == at_length(estimate, 20)
+    sure = [found.reaches or 0 for found in (one, *more)]
+    assert sure == sorted(sure, reverse=True)
+    assert sure[0] > 0.9 > sure[-1]
+    assert {found.accuracy for found in more} == {one.accuracy}
+
+
+def test_a_probability_holds_for_any_accuracy() -> None:
+    """At the one required it is that of the curve, and it falls as more is required."""
+    fitted = effective_length(simulated(logistic(60), 100)).fit
+    for length in (20.0, 43.0, 90.0):
+        at_required = fitted.reaches_at(length, fitted.required)
+        assert at_required == pytest.approx(float(fitted.reaches(np.array(length))), abs=1e-9)
+        found = [fitted.reaches_at(length, accuracy) for accuracy in (0.2, 0.5, 0.85, 0.96, 0.999)]
+        assert found == sorted(found, reverse=True)
+
+
 def test_beyond_the_lengths_asked_there_are_bounds() -> None:
     """Above them those of the longest, below them those of the shortest; none without a falling
     curve.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from itertools import pairwise
 
 import pytest
@@ -13,6 +12,7 @@ from eyechart.harness.spec import Cell, Condition, Line
 from tests.conftest import Lab
 from tests.test_recorded import take
 from tests.test_recorded_items import letters, said
+from tests.test_report_page import data_of
 
 
 def test_bands_meet_and_hold_each_length_once() -> None:
@@ -72,8 +72,7 @@ def test_items_of_different_lengths_are_shown_in_bands(lab: Lab) -> None:
     assert sum(row["n"] for row in bands.values()) == len(lengths)
     page = lab.folder / "page.html"
     lab.bench("report", lab.the_run(), "-o", page)
-    text = page.read_text(encoding="utf-8").partition('id="data"')[2].partition(">")[2]
-    data = json.JSONDecoder().raw_decode(text.lstrip())[0]
+    data = data_of(page.read_text(encoding="utf-8"))
     curve = data["figures"][0]["panels"][0]["curve"]
     assert {"length": 53, "n": 18, "y": 0.5}.items() <= curve[-2].items()
     outcomes = next(

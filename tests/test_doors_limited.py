@@ -366,9 +366,9 @@ def test_pairs_without_a_single_threshold_are_no_part_of_the_family(
 
 def test_the_page_explains_a_certified_length(lab: Lab) -> None:
     """It is no tested length any more."""
-    lede = report(lab, hedging(lab)).partition('<p class="lede">')[2].partition("</p>")[0]
-    assert "the length is what the lines certify" in lede
-    assert "tested length" not in lede
+    meaning = report(lab, hedging(lab)).partition('id="meaning"')[2].partition("</details>")[0]
+    assert "the length is what the lines certify" in meaning
+    assert "tested length" not in meaning
 
 
 def test_what_helps_a_run_that_is_not_complete(lab: Lab) -> None:

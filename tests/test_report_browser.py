@@ -21,6 +21,7 @@ pytestmark = pytest.mark.browser
 def test_every_chart_is_drawn(visit: Visit) -> None:
     """Without a word on the console and without a request, which the fixture holds."""
     visit.drawn()
+    visit.unfold()
     charts = visit.page.locator(".chart")
     assert charts.count() > 15
     assert visit.page.locator(".chart svg").count() == charts.count()
@@ -134,8 +135,9 @@ def test_a_condition_is_switched_off(visit: Visit) -> None:
 
 def test_a_table_is_sorted(visit: Visit) -> None:
     """Up, then down, by number and not by text; empty fields last."""
-    table = visit.page.locator("details", has_text="Cells: counting/bernoulli").first
-    table.locator("summary").click()
+    visit.drawn()
+    visit.unfold()
+    table = visit.page.locator("details.listed", has_text="Cells: counting/bernoulli").first
     head = table.locator("th", has_text="length").first
     at = table.locator("th").all_inner_texts().index("length")
 
@@ -152,8 +154,9 @@ def test_a_table_is_sorted(visit: Visit) -> None:
 
 def test_a_table_is_downloaded(visit: Visit, tmp_path: Path) -> None:
     """As a CSV with every row."""
-    table = visit.page.locator("details", has_text="Cells: counting/bernoulli").first
-    table.locator("summary").click()
+    visit.drawn()
+    visit.unfold()
+    table = visit.page.locator("details.listed", has_text="Cells: counting/bernoulli").first
     with visit.page.expect_download() as download:
         table.get_by_role("button", name="Download CSV").click()
     assert download.value.suggested_filename == "counting-bernoulli-cells.csv"
@@ -273,6 +276,7 @@ def test_of_many_charts_those_on_the_screen_are_drawn(
     visit = Visit(page)
     page.goto(many.as_uri())
     visit.drawn()
+    visit.unfold()
     drawn = page.locator(".chart:has(svg)")
     assert 0 < drawn.count() < page.locator(".chart").count()
     last = page.locator(".chart").last
@@ -285,6 +289,7 @@ def test_of_many_charts_those_on_the_screen_are_drawn(
 def test_positions_have_a_heat_map(visit: Visit) -> None:
     """Its cells say their accuracy as numbers, and its legend says what the colour means."""
     visit.drawn()
+    visit.unfold()
     kind = visit.page.locator(".kind", has_text="Accuracy by position and length").first
     texts = kind.locator("svg").first.locator("text").all_text_contents()
     assert {"first", "last", "accuracy", "25%", "length (symbols)"} <= set(texts)

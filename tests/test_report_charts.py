@@ -17,6 +17,8 @@ import vl_convert
 from eyechart.harness.analysis.length.interval import Bound, Span
 from eyechart.harness.analysis.ranking.standing import standing
 from eyechart.harness.analysis.samples.judged_run import read_run
+from eyechart.harness.plan.plan import plan
+from eyechart.harness.plan.resolved_model import resolve_model
 from eyechart.harness.report.charts.accuracy import MOST_TOGETHER, accuracy_figure, accuracy_figures
 from eyechart.harness.report.charts.charts import effects_chart, published_chart
 from eyechart.harness.report.charts.effects import effects
@@ -41,9 +43,13 @@ from eyechart.harness.report.page.page_tables import _span
 from eyechart.harness.report.page.section import Section, sections
 from eyechart.harness.report.published.published import published_figures
 from eyechart.harness.report.published.reported import read_reported
+from eyechart.harness.run.run_request import RunRequest
 from eyechart.harness.score.outcomes import NOT_SCORED, OUTCOMES
 from eyechart.harness.settings.judging import THRESHOLD
+from eyechart.harness.spec import Settings
+from eyechart.harness.task.catalogue import built_in_files, open_task
 from eyechart.providers.base import Request
+from eyechart.providers.scripted import ScriptedProvider
 from tests.conftest import right
 from tests.vega_lite import check_valid
 
@@ -406,6 +412,31 @@ def test_one_condition_needs_no_other_panels(lab: Lab) -> None:
     together, apart = top_figures(section_of(*folders))
     assert [panel.model for panel in together.panels] == ["the first 7 of 8 models"]
     assert len(apart.panels) == 8
+
+
+def test_of_many_series_one_colour_is_highlighted(lab: Lab) -> None:
+    """Each colour has its chart, with the curves of the other ones behind it; few are together."""
+    task = open_task("counting/bernoulli", built_in_files()["counting/bernoulli"], trial=False)
+    few = {"separator": ["none", "comma"], "strategy": ["direct", "cot_zero_shot"]}
+    many = {
+        "separator": ["none", "space", "comma", "groups_of_five"],
+        "strategy": [*few["strategy"]],
+    }
+    charts: list[Figure] = []
+    for chosen in (few, many):
+        planned = plan(task, lengths=[5, 10], samples=2, axes=chosen)
+        wanted = RunRequest(planned, resolve_model(f"scripted/{len(charts)}"), Settings(), lab.out)
+        lab.run(wanted, ScriptedProvider(lambda _: "Final answer: 3"))
+        charts.append(accuracy_figure(section_of(wanted.folder)))
+    together, apart = charts
+    assert len(together.panels) == 1
+    assert together.panels[0].data["others"] == []
+    assert [panel.title for panel in apart.panels] == [
+        f"separator {one}" for one in many["separator"]
+    ]
+    for panel, colour in zip(apart.panels, many["separator"], strict=True):
+        assert {row["colour"] for row in panel.data["curve"]} == {colour}
+        assert {row["colour"] for row in panel.data["others"]} == {*many["separator"]} - {colour}
 
 
 def domain(channel: alt.Color | alt.StrokeDash) -> object:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 import re
 from functools import partial
 from pathlib import Path
@@ -25,7 +24,7 @@ from eyechart.harness.report.page.page_tables import estimates_table
 from eyechart.harness.report.page.section import Section, sections
 from eyechart.harness.report.ranking.readme import markdown
 from eyechart.harness.settings.judging import THRESHOLD
-from eyechart.harness.spec.columns import COST_A_REPLY, COST_AT
+from eyechart.harness.spec.columns import COST_A_REPLY
 from eyechart.harness.spec.dollars import dollars_text
 from eyechart.providers.base import Reply, Request, Usage
 from eyechart.providers.scripted import ScriptedProvider
@@ -172,16 +171,18 @@ def longer(request: Request) -> Reply:
 
 
 def test_every_door_says_what_a_reply_costs_at_a_length(lab: Lab) -> None:
-    """By the straight line through the replies near it, so exactly where costs lie on one."""
+    """By the straight line through the replies near it, so exactly where costs lie on one; beyond
+    them the prompt grows on, and all replies are alike.
+    """
     axes = {"separator": ["none"]}
     wanted = lab.wanted(model="openai/gpt-4o", lengths=[4, 8], samples=10, axes=axes)
     lab.run(wanted, ScriptedProvider(longer))
-    dollars = (6000 * 2.5 + 10 * 10) / 1e6  # dollars per million tokens: 2.5 and 10
+    dollars, far = ((length * 2500 + 10 * 10) / 1e6 for length in (6, 40))  # $2.5 and $10 a million
     table = eyechart.load_run(wanted.folder).right_at(6, 40)
-    assert list(table[COST_A_REPLY]) == pytest.approx([dollars, math.nan], nan_ok=True)
+    assert list(table[COST_A_REPLY]) == pytest.approx([dollars, far])
     shown = lab.bench("score", wanted.folder, "--at", "6,40").out
     assert re.search(r"1,000 replies at 6 \| +\$15\.10 \|", shown), shown
-    assert "1,000 replies at 40" not in shown  # nothing near it was asked
+    assert re.search(r"1,000 replies at 40 \| +\$100\.10 \|", shown), shown
     found = json.loads(lab.bench("score", wanted.folder, "--at", "6", "--json").out)
     assert found["runs"][0]["right_at"][0][COST_A_REPLY] == pytest.approx(dollars)
     board = lab.folder / "board.csv"
@@ -190,8 +191,8 @@ def test_every_door_says_what_a_reply_costs_at_a_length(lab: Lab) -> None:
     (of_model,) = json.loads(lab.bench(*command, "--json").out)["ranks"][0]["models"]
     assert of_model["right_at"][0][COST_A_REPLY] == pytest.approx(dollars)
     (row,) = read_rows(board)
-    assert float(row[COST_A_REPLY]) == pytest.approx(dollars)
-    assert row[COST_AT] == "6"
+    assert float(row["cost_at_6"]) == pytest.approx(dollars)
+    assert row["cost_at_6_bound"] == ""
 
 
 def test_the_page_of_a_leaderboard_says_it_too(lab: Lab) -> None:
@@ -207,6 +208,7 @@ def test_the_page_of_a_leaderboard_says_it_too(lab: Lab) -> None:
     prices = {
         6: {"openai/gpt-4o": "$15.10", "openai/gpt-4o-mini": "$0.91"},
         12: {"openai/gpt-4o": "$30.10", "openai/gpt-4o-mini": "$1.81"},
+        90: {"openai/gpt-4o": "$225.10", "openai/gpt-4o-mini": "$13.51"},
     }
     for runs in (folders, folders[:1]):
         assert lab.bench("leaderboard", *runs, "--at", "6,12,90", "-o", board).code == 0

@@ -8,6 +8,7 @@ import json
 import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -23,7 +24,7 @@ from eyechart.harness.report.charts.accuracy import accuracy_figure
 from eyechart.harness.report.charts.figures import answer_figures
 from eyechart.harness.report.page import packed_samples as paged
 from eyechart.harness.report.page.packed_samples import CHUNK, FIELDS, pack
-from eyechart.harness.report.page.page import visible, write_report
+from eyechart.harness.report.page.page import _notes, visible, write_report
 from eyechart.harness.report.page.section import Section, sections
 from eyechart.harness.report.published import reported
 from eyechart.harness.report.published.published import published_figures
@@ -61,9 +62,9 @@ def report(lab: Lab, *folders: Path, **options: Any) -> str:
 
 def data_of(page: str) -> Said:
     """What the page's script reads."""
-    match = re.search(r'<script type="application/json" id="data">(.*?)</script>', page, re.DOTALL)
+    match = re.search(r'<script type="text/plain" id="data">(.*?)</script>', page, re.DOTALL)
     assert match is not None
-    read: Said = json.loads(match[1])
+    read: Said = unpack(match[1])
     return read
 
 
@@ -230,7 +231,7 @@ def test_the_page_and_the_terminal_say_how_much_is_not_scored(lab: Lab) -> None:
     (part,) = {path.parent for path in lab.out.rglob(MANIFEST)} - {whole}
     said = "2 of 4 samples are not scored: error 2."
     assert said in " ".join(lab.bench("score", part, "-t", lab.ones).out.split())
-    assert f"lab/ones: {said}<" in report(lab, part)
+    assert f"<b>lab/ones:</b> {said}<" in report(lab, part)
     assert f">fake/model@part: {said}<" in report(lab, whole, part)
     assert "are not scored" not in report(lab, whole)
 
@@ -257,7 +258,7 @@ def test_hostile_text_ends_no_script(lab: Lab) -> None:
 
 
 def test_only_its_own_scripts_may_run(lab: Lab) -> None:
-    """The policy lists the hashes of two scripts, and allows no eval and no address."""
+    """The policy lists the hashes of three scripts, and allows no eval and no address."""
     wanted = lab.wanted(lab.plain)
     lab.run(wanted)
     page = report(lab, wanted.folder)
@@ -265,9 +266,16 @@ def test_only_its_own_scripts_may_run(lab: Lab) -> None:
     assert match is not None
     policy = match[1].replace("&#39;", "'")
     assert policy.startswith("default-src 'none'; script-src 'sha256-")
-    assert policy.count("sha256-") == 2
+    assert policy.count("sha256-") == 3
     assert "unsafe-eval" not in policy
     assert "http" not in policy
+
+
+def test_a_note_on_several_tasks_stands_once() -> None:
+    """With the names of all of them."""
+    sections = [SimpleNamespace(name=name) for name in ("a", "b", "c")]
+    notes = {"a": ["same", "own"], "b": ["same"], "c": []}
+    assert _notes(notes, sections) == [("a, b", "same"), ("a", "own")]  # type: ignore[arg-type]
 
 
 def test_lone_surrogates_are_shown() -> None:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import math
 import os
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from eyechart.harness.analysis.ranking.cost_at import cost_at
+from eyechart.harness.analysis.length.at_length import pieces_of
+from eyechart.harness.analysis.ranking.cost_at import CostAt, cost_at
 from eyechart.harness.analysis.ranking.leaderboard import merge, run_rows
 from eyechart.harness.analysis.ranking.leaderboard_file import (
     Row,
@@ -18,10 +21,12 @@ from eyechart.harness.analysis.ranking.leaderboard_file import (
     write_leaderboard,
 )
 from eyechart.harness.analysis.samples.judged_run import read_run
+from eyechart.harness.plan.cost import Spent
 from eyechart.harness.report.charts.scale import Scale
 from eyechart.harness.report.page.section import sections
 from eyechart.harness.report.ranking.board import by_test_of, groups_of, right_at, table_of
-from eyechart.harness.report.ranking.rank_table import rank_tables
+from eyechart.harness.report.ranking.chooser import Way, chances, data_of, listed, ways_of
+from eyechart.harness.report.ranking.rank_table import RankTable, rank_tables
 from eyechart.harness.report.ranking.ranks_page import Words, ranks_markdown, ranks_page
 from eyechart.harness.settings.judging import THRESHOLD
 from eyechart.harness.spec.columns import COST, COST_A_REPLY, COST_AT, KINDS
@@ -48,7 +53,9 @@ class TestPublished:
         """Byte for byte, so that no number differs between them."""
         rows = published()
         assert ranks_page(rows, UNITS, words(rows)) == (FOLDER / "models.html").read_text("utf-8")
-        assert ranks_markdown(rows, UNITS, 200) in (FOLDER / "models.md").read_text("utf-8")
+        assert ranks_markdown(rows, UNITS, 200, words(rows).names) in (
+            FOLDER / "models.md"
+        ).read_text("utf-8")
 
     def test_a_capacity_that_is_not_the_published_one_is_named(self) -> None:
         """With both numbers, and the reason."""
@@ -103,7 +110,8 @@ class TestPublished:
         monkeypatch.setattr(os, "fsync", lambda _: None)  # runs that nobody keeps
         made_from(RECORDED, tmp_path)
 
-        prices = (*COST, COST_A_REPLY, COST_AT, "software")
+        prices = {*COST, COST_A_REPLY, "software"}
+        prices |= {name.format(at) for name in COST_AT for at in AT}
         made = read_rows(tmp_path / "models.csv")
         assert len(made) == len(published())
         differing = [
@@ -179,7 +187,7 @@ def test_the_page_of_ranks_has_all_rows(lab: Lab) -> None:
     assert "have no rank: their runs are not here" in done.err
     page = path.with_suffix(".html").read_text(encoding="utf-8")
     for name in ("scripted/far", "scripted/near"):
-        assert f'data-model="{name}"' in page
+        assert name in page
     assert "vegaEmbed" not in page
     assert "Final answer" not in page
     standing = {row["model"]: by_test_of(row) for row in read_rows(path) if row["default"]}
@@ -194,8 +202,7 @@ def test_a_file_of_before_is_read(lab: Lab) -> None:
     write_leaderboard(path, merge(rows))
     header, *lines = path.read_text().splitlines()
     names = header.split(",")
-    assert names[6] == "kind"
-    names[6] = "recorded"
+    names[names.index("kind")] = "recorded"
     old = [line.replace(",asked,", ",,", 1) for line in lines]
     path.write_text("\n".join([",".join(names), *old]) + "\n")
     assert {row["kind"] for row in read_rows(path)} == {"asked"}
@@ -215,15 +222,61 @@ def test_what_is_known_of_a_model_stays(lab: Lab) -> None:
     assert all(right_at(row, 4) is not None for row in merged)
 
 
-def test_costs_are_compared_at_one_length() -> None:
-    """On the straight line through the replies near it; not known where none were on both sides."""
-    line = [(length, 2 + 3 * length) for length in (25, 40, 60, 100)]
-    assert cost_at([*line, (101, 9e9), (24, 9e9)], 50) == pytest.approx(152)
-    assert cost_at([(30, 5.0), (49, 5.0), (120, 5.0)], 50) is None
-    assert cost_at([], 50) is None
-    rows = [row for row in published() if row[COST_A_REPLY]]
-    assert len(rows) > 80
-    assert {row[COST_AT] for row in rows} == {"50"}
+def line_of(*lengths: int) -> list[Spent]:
+    """Replies whose prompts cost 2 dollars a symbol, and 1 dollar each."""
+    return [Spent(length, 2.0 * length, 1.0) for length in lengths]
+
+
+class TestCostAt:
+    """What a reply costs at a length."""
+
+    def test_between_rows_it_lies_on_the_line_of_those_near(self) -> None:
+        """Rows further than a factor of two do not count."""
+        dear = [Spent(101, 9e9, 0), Spent(24, 9e9, 0)]
+        found = cost_at([*line_of(25, 40, 60, 100), *dear], 50)
+        assert found is not None
+        assert (round(found.dollars, 6), found.sign) == (101, "=")
+
+    def test_between_lines_far_apart_it_lies_on_their_line(self) -> None:
+        """None of them is near."""
+        found = cost_at(line_of(10, 12, 100, 120), 40)
+        assert found is not None
+        assert (round(found.dollars, 6), found.sign) == (81, "=")
+
+    @pytest.mark.parametrize(("length", "sign"), [(400, ">"), (10, "<")])
+    def test_outside_it_is_a_bound_where_replies_differ(self, length: int, sign: str) -> None:
+        """The prompt grows on; replies are those to the nearest rows, and grow with the row."""
+        same = line_of(40, 50, 80, 100)
+        alike = cost_at(same, length)
+        assert alike is not None
+        assert (round(alike.dollars, 6), alike.sign) == (2 * length + 1, "=")
+        thinks = [one._replace(reply=one.length**2) for one in same]
+        near = thinks[1:] if sign == ">" else thinks[:3]
+        mean = sum(one.reply for one in near) / 3
+        found = cost_at(thinks, length)
+        assert found is not None
+        assert (round(found.dollars, 6), found.sign) == (2 * length + mean, sign)
+
+    def test_of_one_length_nothing_is_known(self) -> None:
+        """Nor of none."""
+        assert cost_at(line_of(50, 50), 50) is None
+        assert cost_at([], 50) is None
+
+    def test_texts(self) -> None:
+        """A bound has its sign."""
+        assert CostAt(0.0023).text() == "$2.30"
+        assert CostAt(0.0023, ">").text(100) == "> $0.23"
+
+
+def test_published_prices_are_those_of_each_length() -> None:
+    """They grow with the row, and so do those of all pieces."""
+    rows = [row for row in published() if row["kind"] == "recorded"]
+    for row in rows:
+        known = [float(row[name]) for at in AT if row[name := COST_AT[0].format(at)]]
+        assert len(known) in (0, len(AT))
+        if not any(row[COST_AT[1].format(at)] for at in AT):
+            assert known == sorted(known), row["model"]
+    assert sum(bool(row[COST_AT[0].format(200)]) for row in rows) > 80
 
 
 def test_thinking_is_paid_for() -> None:
@@ -266,7 +319,7 @@ def test_hostile_names_are_text(lab: Lab) -> None:
     page = ranks_page(rows, {}, Words(title=name))
     assert "<img src=x>" not in page
     assert "\u202e" not in page
-    table = ranks_markdown(rows, {}, 0)
+    table = ranks_markdown(rows, {}, 0, {})
     assert "<img" not in table
     assert "\u202e" not in table
 
@@ -280,30 +333,95 @@ def test_a_scale_has_ticks(lengths: list[float]) -> None:
     assert all(0 < scale.percent(length) < 100 for length in lengths)
 
 
+class TestChooser:
+    """The first screen of the published page."""
+
+    def table(self) -> RankTable:
+        """That of the recorded models."""
+        (group, *_) = groups_of(published())
+        return table_of(group, AT, "items")
+
+    def test_what_passes_is_sorted_by_price(self) -> None:
+        """Only what is sure, with a price that is known."""
+        for way in ways_of(AT):
+            found = listed(chances(self.table(), way))
+            assert {one.verdict for one in found} <= {"yes"}
+            prices = [one.cost.dollars if one.cost else math.inf for one in found]
+            assert prices == sorted(prices)
+
+    def test_all_pieces_are_paid_for(self) -> None:
+        """Four rows of 50 cost four times what one costs, and none of them is asked surer."""
+        at_once = {one.line.model: one for one in chances(self.table(), Way(50, 1))}
+        for one in chances(self.table(), Way(200, 4)):
+            single = at_once[one.line.model]
+            assert (one.cost is None) == (single.cost is None)
+            if one.cost and single.cost:
+                assert one.cost.dollars == pytest.approx(4 * single.cost.dollars)
+            if one.found and single.found and single.found.reaches is not None:
+                assert (one.found.reaches or 0) <= single.found.reaches
+
+    def test_a_model_asked_at_two_places_says_where(self) -> None:
+        """No two models have one name."""
+        rows = published()
+        names = words(rows).names
+        assert len(set(names.values())) == len(names)
+        assert names["google/gemma-3-27b-it"] == "gemma-3-27b-it (at OpenRouter)"
+        assert names["gemma-3-27b-it"] == "gemma-3-27b-it (at its vendor)"
+
+    def test_the_data_cannot_end_its_element(self) -> None:
+        """Whatever a model is called."""
+        line = replace(self.table().lines[0], model="</script><b>")
+        table = replace(self.table(), lines=[line, *self.table().lines[1:]])
+        assert "<" not in data_of([("t", table)], ["", ""], {})
+
+
+def test_pieces() -> None:
+    """Each length that is 2 to 10 times another one."""
+    assert pieces_of((20, 50, 200)) == [(200, 4), (200, 10)]
+    assert pieces_of((20, 30, 900)) == []
+
+
 @pytest.mark.browser
 def test_the_published_page_answers_on_the_first_screen(browser: Browser) -> None:
-    """At 1400 and at 390 pixels: the answer, and the first rows; nothing is cut off."""
+    """At 1400 and at 390 pixels: the answer as a list, at the chosen length; nothing is cut off."""
     for width, height in ((1400, 900), (390, 844)):
         page = browser.new_context(
             viewport={"width": width, "height": height}, offline=True
         ).new_page()
         page.goto((FOLDER / "models.html").as_uri())
         assert page.evaluate("document.documentElement.scrollWidth") <= width
-        answer = page.locator(".answer:visible").first
-        box = answer.bounding_box()
+        box = page.locator(".chosen ol").bounding_box()
         assert box is not None
         assert box["y"] + box["height"] < height
-        assert "200 items" in answer.inner_text()
-        page.select_option("select[name=at]", "500")
-        assert "500 items" in page.locator(".answer:visible").first.inner_text()
-        page.select_option("select[name=vendor]", "Mistral")
-        rows = page.locator(".standing tbody tr:visible")
-        assert {rows.nth(at).get_attribute("data-vendor") for at in range(rows.count())} == {
-            "Mistral"
-        }
-        page.select_option("select[name=vendor]", "")
-        page.select_option("select[name=sort]", "name")
-        first = page.locator(".standing tbody tr:visible").first.get_attribute("data-model")
-        assert first == "anthropic/claude-3.5-haiku"
+        first = page.locator(".chosen li").first.inner_text()
+        page.select_option("select[name=at]", "50")
+        assert "list of 50 items" in page.title()
+        assert page.locator(".chosen li").first.inner_text() != first
+        page.fill("[name=most]", "0.2")
+        prices = page.locator(".chosen .price").all_inner_texts()
+        assert prices
+        assert all(float(text.strip("<> $")) <= 0.2 for text in prices)
+        page.select_option("select[name=vendor]", "Anthropic")
+        names = page.locator(".chosen li .name").all_inner_texts()
+        assert names
+        assert all(name.startswith("claude") for name in names)
         page.reload()
-        assert page.input_value("select[name=sort]") == "name"
+        assert "list of 50 items" in page.title()
+        assert page.locator(".chosen li .name").all_inner_texts() == names
+        page.locator(".all summary").click()
+        assert page.locator(".all tbody tr").count() >= len(names)
+        page.locator(".chosen li .name").first.click()
+        assert page.locator(".with").inner_text().startswith(names[0])
+
+
+@pytest.mark.browser
+def test_the_published_page_says_what_pieces_come_to(browser: Browser) -> None:
+    """The address keeps the way that was chosen."""
+    page = browser.new_context(offline=True).new_page()
+    page.goto((FOLDER / "models.html").as_uri() + "#show?at=200&way=4")
+    assert page.locator("[name=way]:checked").get_attribute("value") == "4"
+    assert "4 pieces are all right" in page.locator(".chosen").inner_text()
+    page.locator(".ways label").first.click()
+    assert "way=" not in page.evaluate("location.hash")
+    page.select_option("select[name=at]", "20")
+    assert page.locator(".ways").is_hidden()

@@ -46,7 +46,7 @@ def test_the_page_has_the_script_and_no_address(lab: Lab) -> None:
     lab.monkeypatch.setitem(vars(outputs), "find_spec", lambda _name: None)
     page = lab.folder / "page.html"
     assert lab.bench("report", lab.the_run(), "-o", page).code == 0
-    assert "/*! Vega 6.2.0" in page.read_text()
+    assert "<!-- packed: Vega 6.2.0" in page.read_text()
 
 
 @pytest.mark.parametrize("form", DRAWN)

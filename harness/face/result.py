@@ -184,8 +184,9 @@ class Run:
     def right_at(self, *lengths: int) -> pd.DataFrame:
         """A row for each condition and each of `lengths`: how often the model is right there, by
         the fitted curve, with the 95 % interval, and the probability that this reaches the
-        threshold. Outside the lengths asked `bound` says that they are bounds. The last column has
-        the dollars of a reply there, where prices and tokens are known.
+        threshold. Outside the lengths asked `bound` says that they are bounds. The last columns
+        have the dollars of a reply there, where prices and tokens are known, and `>` or `<` where
+        they are a bound.
         """
         return at_table(self.judged, argument("lengths", lengths, lengths_of))
 

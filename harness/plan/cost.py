@@ -103,6 +103,34 @@ def cost(prices: Prices, used: Used, at_s: float | None = None) -> float | None:
     ) / PER
 
 
+class Spent(NamedTuple):
+    """What one reply to a row cost."""
+
+    length: int
+    """Symbols of the row."""
+    prompt: float
+    """Dollars."""
+    reply: float
+    """Dollars, with those of thinking."""
+
+    @classmethod
+    def of(
+        cls,
+        length: int,
+        prices: Prices,
+        tokens: tuple[int, int, int | None],
+        total: float | None = None,
+    ) -> Spent:
+        """The parts of the dollars in `total`, or else of what the tokens cost: those of the
+        prompt, of the reply, and of its thinking.
+        """
+        prompt, output, thought = tokens
+        whole = cost(prices, Usage(prompt, output, thought_tokens=thought)) or 0.0
+        reply = whole - (cost(prices, Usage(prompt, 0, thought_tokens=0)) or 0.0)
+        total = whole if total is None else total
+        return cls(length, total - min(reply, total), min(reply, total))
+
+
 def whole_cost(prices: Prices, record: PaidRecord) -> float | None:
     """Dollars for a sample: its recorded reply, its earlier turns, and replies that were cut off.
     `None` where no tokens are known.

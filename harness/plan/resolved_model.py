@@ -44,6 +44,11 @@ class ResolvedModel:
         return descriptor_of(self.provider).executes is not None
 
     @property
+    def is_ours(self) -> bool:
+        """Whether it comes with this package: it is there to try the program with."""
+        return descriptor_of(self.provider).service.kind == "ours"
+
+    @property
     def has_tier_price(self) -> bool:
         """Whether the price of the tier is known; otherwise `prices` are the list prices."""
         return self.prices is not None and self.prices.has(self.prices.tier)

@@ -113,32 +113,47 @@ COMPARISON = (
 KINDS = ASKED, RECORDED, REPORTED = ("asked", "recorded", "reported")
 """Where the numbers of a leaderboard's row come from: replies to us, replies that somebody else
 collected, or figures that somebody else published."""
-OF_MODEL = ("vendor", "parameters_billion")
+OF_MODEL = ("vendor", "parameters_billion", "open_weights")
 """Columns of what is known of a model. Nothing here fills them: whoever publishes does, and they
 stay where a newer run of the model replaces its row."""
 BY_TEST = ("further_than", "less_far_than", "tested_against")
 """Columns of the standing of a model: numbers of other models."""
-COST_A_REPLY, COST_AT = "cost_a_reply_usd", "cost_a_reply_at"
-"""Columns of dollars of a reply, and of the length of the row at which it costs that; empty where
-they are the mean of the run's own rows."""
+COST_A_REPLY = "cost_a_reply_usd"
+"""Column of dollars of a reply: the mean of a run's own rows, or, beside a length, those there."""
+COST_BOUND = "cost_a_reply_bound"
+"""Column after it, beside a length: `>` where they are at least so many dollars, `<` at most."""
 MANY_REPLIES = 1000
 """A table shows what this many replies cost: one costs too little to be read."""
 LEADERBOARD = (
     *("task", "task_version", "condition", "model", *OF_MODEL),
     *("kind", "default", "control", "adaptive", "n", "not_scored", "threshold"),
     *(*ESTIMATE, *NEAR_APART, *BY_TEST, "capacity", *TOKENS, *COST),
-    *(COST_A_REPLY, COST_AT),
-    *("source", "collected", "settings", "fingerprint", "date", "server", "software", "command"),
+    *(
+        COST_A_REPLY,
+        "source",
+        "collected",
+        "settings",
+        "fingerprint",
+        "date",
+        "server",
+        "software",
+        "command",
+    ),
 )
 NEWER = (
     *(*NEAR_APART, *TOKENS, *OF_MODEL, *BY_TEST, "capacity"),
-    *(COST_A_REPLY, COST_AT, "source", "collected"),
+    *(COST_A_REPLY, "source", "collected"),
 )
 """Columns of a leaderboard that older files do not have; they are read as empty."""
 ACCURACY_AT = "accuracy_at_"
 """Prefix of the leaderboard's last columns, one for each nominal length."""
 RIGHT_AT = (*_with_ci("right_at_{}"), "reaches_at_{}", "reaches_at_{}_bound")
 """Columns of the leaderboard before them, for each length in `at`."""
+REACHES_IN = "reaches_at_{}_in_{}"
+"""Column of the probability that a row of so many symbols, given in so many pieces, is right at
+least so often as the threshold says."""
+COST_AT = ("cost_at_{}", "cost_at_{}_bound")
+"""Columns of dollars of a reply there, for each of them."""
 
 _WITH_AXES = {
     "table.csv": (*RUN, *CELLS, ROW_TOKENS, REACHES),
@@ -159,7 +174,7 @@ _WITHOUT_AXES = {
 def table_of(name: str, *, with_axes: bool = False) -> str | None:
     """A table, `with_axes` one with columns for axes, that has the column `name`; or `None`."""
     if (
-        name.startswith((ACCURACY_AT, *(one.partition("{")[0] for one in RIGHT_AT)))
+        name.startswith((ACCURACY_AT, *(one.partition("{")[0] for one in (*RIGHT_AT, *COST_AT))))
         and not with_axes
     ):
         return "leaderboard.csv"

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from eyechart.harness.analysis.length.limit import RANKED
-from eyechart.harness.spec.columns import COST_A_REPLY, RECORDED
+from eyechart.harness.spec.columns import COST_AT, RECORDED
 
 MODELS = Path(__file__).parents[1] / "models.csv"
 """Where the prices of replies are, by `python -m results.publish`."""
@@ -22,6 +22,7 @@ LENGTHS = {
     "apart_length": "well enough to tell apart rows that differ by a fifth (square)",
 }
 """Column of a length -> to it a model counts so."""
+_COST, _BOUND = (name.format(50) for name in COST_AT)
 _TICKS = (10, 20, 50, 100, 200, 500, 1000, 2000)
 _WIDTH, _LEFT, _RIGHT, _ROW, _TOP, _APART = 760, 230, 140, 27, 88, 7
 _LEAST, _MOST = 10, 2500
@@ -29,12 +30,12 @@ _TEXT = 'font-family="system-ui, sans-serif"'
 
 
 def costs() -> dict[str, float]:
-    """Model -> dollars of a reply, where known."""
+    """Model -> dollars of a reply to a row of 50 items, where it is known that it costs no more."""
     with MODELS.open(newline="", encoding="utf-8") as file:
         return {
-            row["model"]: float(row[COST_A_REPLY])
+            row["model"]: float(row[_COST])
             for row in csv.DictReader(file)
-            if row["kind"] == RECORDED and row[COST_A_REPLY]
+            if row["kind"] == RECORDED and row[_COST] and row[_BOUND] != ">"
         }
 
 

@@ -169,12 +169,25 @@ def accuracy_interval(
     level stands for all logits that are nearer to it than to others, and the outer ones reach to 0
     and 1. Half a level is added to both ends, since accuracies are known no better than that.
     """
-    logits = np.log(accuracies / (1 - accuracies))
-    edges = np.concatenate([logits - _STEP / 2, [logits[-1] + _STEP / 2]])
+    edges = _edges(accuracies)
     ends = np.interp(tails, np.concatenate([[0.0], np.cumsum(levels)]), edges)
     low, high = (1 / (1 + np.exp(-ends + np.array([1, -1]) * _STEP / 2))).tolist()
     outer = 1 / (1 + np.exp(-edges[[1, -2]]))
     return 0.0 if low < outer[0] else low, 1.0 if high > outer[1] else high
+
+
+def share_below(levels: Floats, accuracies: Floats, accuracy: float) -> float:
+    """The probability that the accuracy is below `accuracy`, given that of each level: shape (L,),
+    each spread evenly over the logits that it stands for.
+    """
+    logit = math.log(accuracy / (1 - accuracy))
+    return float(np.interp(logit, _edges(accuracies), np.concatenate([[0.0], np.cumsum(levels)])))
+
+
+def _edges(accuracies: Floats) -> Floats:
+    """The logits between levels, and the outer ends: shape (L + 1,)."""
+    logits = np.log(accuracies / (1 - accuracies))
+    return np.concatenate([logits - _STEP / 2, [logits[-1] + _STEP / 2]])
 
 
 def _rounded(apart: Floats) -> list[float]:

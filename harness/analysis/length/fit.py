@@ -26,6 +26,7 @@ from eyechart.harness.analysis.length.falling_curve import (
     FallingCurve,
     accuracy_interval,
     falling_curve,
+    share_below,
 )
 from eyechart.harness.analysis.length.interval import Bound, Span
 from eyechart.harness.analysis.length.one_threshold import (
@@ -91,13 +92,31 @@ class Fit:
         """The accuracy at a length within the range asked: the mean, and the interval between two
         quantiles. Between two bins it is that of their mixture, see `reaches`.
         """
-        place = float(self.bins.read_at(length))
-        share = place % 1
-        bins, weights = [int(place), math.ceil(place)], np.array([1 - share, share])
+        bins, weights = self._around(length)
         levels = weights @ self.curve.levels[0, bins]
         mean, guessed = (float(weights @ one[bins]) for one in (self.accuracy, self.curve.guessed))
         low, high = accuracy_interval(levels, self.curve.accuracies, tails)
         return mean, guessed + (1 - guessed) * low, guessed + (1 - guessed) * high
+
+    def reaches_at(self, length: float, accuracy: float) -> float:
+        """Probability that the accuracy at a length within the range asked is at least `accuracy`,
+        which need not be `required`: 0 to 1.
+        """
+        bins, weights = self._around(length)
+        curve, guessed = self.curve, self.curve.guessed
+        below = [
+            share_below(
+                curve.levels[0, one], curve.accuracies, seen_share(accuracy, float(guessed[one]))
+            )
+            for one in bins
+        ]
+        return 1 - float(weights @ below)
+
+    def _around(self, length: float) -> tuple[list[int], Floats]:
+        """The two bins around a length, and their weights."""
+        place = float(self.bins.read_at(length))
+        share = place % 1
+        return [int(place), math.ceil(place)], np.array([1 - share, share])
 
     @property
     def lapse(self) -> float:

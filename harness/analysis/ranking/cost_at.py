@@ -3,41 +3,101 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
 
 import numpy as np
 
+from eyechart.harness.analysis.length.interval import Sign
 from eyechart.harness.analysis.samples.judged_run import JudgedCondition
+from eyechart.harness.plan.cost import Spent
 from eyechart.harness.spec.columns import MANY_REPLIES
 from eyechart.harness.spec.dollars import dollars_text
 
 _NEAR = 2
-"""Rows from half of the length to twice the length are near it."""
+"""Rows from half of a length to twice the length are near it."""
+_ALIKE = 0.5
+"""Replies whose dollars are all within this share of their mean are taken to be as long at other
+lengths."""
 
 
-def cost_at(dollars: Sequence[tuple[int, float]], length: int) -> float | None:
-    """Dollars of a reply to a row of `length` symbols, from the lengths of rows with the dollars of
-    their replies: by the straight line through those from half to twice the length (ordinary least
-    squares). `None` where these rows are all shorter, or all longer, or the line is not above 0.
+class CostAt(NamedTuple):
+    """Dollars of a reply to a row of some length."""
+
+    dollars: float
+    sign: Sign = "="
+    """`>` beyond the rows asked, where replies grow with the row: at least so much; `<` below."""
+
+    def text(self, replies: int = MANY_REPLIES) -> str:
+        """Dollars of so many replies, as `$12.94`, `> $94`."""
+        said = dollars_text(replies * self.dollars)
+        return said if self.sign == "=" else f"{self.sign} {said}"
+
+
+def cost_at(spent: Sequence[Spent], length: int) -> CostAt | None:
+    """Dollars of a reply to a row of `length` symbols; `None` of fewer than two lengths of rows.
+
+    Prompt and reply each cost what the straight line through the rows from half of the length to
+    twice the length says (ordinary least squares). Where such rows are not on both sides, the
+    nearest rows take their place, and a reply costs as much as theirs: where those differ among
+    themselves, as the replies of a model that thinks do, this is a bound, since longer rows have
+    longer replies.
     """
-    near = [one for one in dollars if length <= _NEAR * one[0] and one[0] <= _NEAR * length]
-    lengths = [one[0] for one in near]
-    if not near or not min(lengths) < length < max(lengths):
+    lengths = [one.length for one in spent]
+    if len(set(lengths)) <= 1:
         return None
-    slope, start = statistics.linear_regression(lengths, [one[1] for one in near])
-    found = start + slope * length
-    return found if found > 0 else None
+    nearest = min(max(length, min(lengths)), max(lengths))
+    near = [one for one in spent if nearest <= _NEAR * one.length <= _NEAR**2 * nearest]
+    if not near or (not _is_around(near, length) and _is_around(spent, length)):  # lines far apart
+        below = max(one for one in lengths if one <= length)
+        above = min(one for one in lengths if one >= length)
+        near = [one for one in spent if below <= _NEAR * one.length and one.length <= _NEAR * above]
+    prompt = max(_on_line([(one.length, one.prompt) for one in near], length), 0.0)
+    replies = [one.reply for one in near]
+    mean = statistics.fmean(replies)
+    if _is_around(near, length):
+        reply = _on_line([(one.length, one.reply) for one in near], length)
+        return CostAt(prompt + (reply if reply > 0 else mean))
+    is_alike = max(abs(one - mean) for one in replies) <= _ALIKE * mean
+    return CostAt(prompt + mean, "=" if is_alike else ">" if length > nearest else "<")
 
 
-def cost_of_reply_at(judged: JudgedCondition, length: int) -> float | None:
-    """The same of the replies under a condition whose cost is known."""
+def _is_around(spent: Sequence[Spent], length: int) -> bool:
+    """Whether there are rows on both sides of a length, or some of it."""
+    lengths = [one.length for one in spent]
+    return min(lengths) <= length <= max(lengths)
+
+
+def _on_line(points: Sequence[tuple[int, float]], length: int) -> float:
+    """The value at `length` of the straight line through points; their mean, of one length."""
+    lengths, values = zip(*points, strict=True)
+    if len(set(lengths)) == 1:
+        return statistics.fmean(values)
+    slope, start = statistics.linear_regression(lengths, values)
+    return start + slope * length
+
+
+def costs_at(judged: JudgedCondition, lengths: Iterable[int]) -> Mapping[int, CostAt]:
+    """Length -> what a reply costs there, by the replies under a condition whose cost is known."""
+    model, run = judged.run.model, judged.run
+    if model is None or model.prices is None:
+        return {}
     names = ("cell", "record", "true_length", "cost")
-    cells, records, lengths, costs = (judged.run.samples[name].to_numpy() for name in names)
+    tokens = ("prompt_tokens", "output_tokens", "thinking_tokens")
+    cells, records, rows, costs = (run.samples[name].to_numpy() for name in names)
     places = np.flatnonzero(np.isin(cells, judged.places) & ~np.isnan(costs))
     once = places[np.unique(records[places], return_index=True)[1]]
-    return cost_at(list(zip(lengths[once].tolist(), costs[once].tolist(), strict=True)), length)
+    used = (run.samples[name].to_numpy(float)[once].tolist() for name in tokens)
+    spent = [
+        Spent.of(length, model.prices, (int(prompt), int(output), _known(thought)), dollars)
+        for length, dollars, prompt, output, thought in zip(
+            rows[once].tolist(), costs[once].tolist(), *used, strict=True
+        )
+        if prompt == prompt and output == output  # noqa: PLR0124  not NaN
+    ]
+    found = {length: cost_at(spent, length) for length in lengths}
+    return {length: one for length, one in found.items() if one is not None}
 
 
-def many_text(cost_a_reply: float | None) -> str:
-    """Dollars of `MANY_REPLIES` replies, as `$12.94`; empty where unknown."""
-    return "" if cost_a_reply is None else dollars_text(MANY_REPLIES * cost_a_reply)
+def _known(tokens: float) -> int | None:
+    return None if tokens != tokens else int(tokens)  # noqa: PLR0124  NaN

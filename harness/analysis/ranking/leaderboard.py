@@ -17,11 +17,12 @@ from eyechart.harness.analysis.comparison.family import is_default
 from eyechart.harness.analysis.length.capacity import STATISTIC, capacity
 from eyechart.harness.analysis.length.in_tokens import token_columns
 from eyechart.harness.analysis.length.limit import RANKED
-from eyechart.harness.analysis.ranking.cost_at import cost_of_reply_at
+from eyechart.harness.analysis.ranking.cost_at import costs_at
 from eyechart.harness.analysis.ranking.leaderboard_file import Leaderboard, LeftOut, Row, lengths_of
 from eyechart.harness.analysis.ranking.standing import Standing
 from eyechart.harness.analysis.samples.judged_run import JudgedCondition, JudgedRun
 from eyechart.harness.analysis.tables.tables import (
+    cost_at_columns,
     cost_columns,
     estimate_columns,
     near_apart_columns,
@@ -34,7 +35,7 @@ from eyechart.providers.naming import turned_on
 
 KEY = ("task", "condition", "model", "settings")
 """The columns that identify a row; a newer run with the same values replaces it."""
-_FILLED_LATER = (*(*columns.OF_MODEL, *columns.BY_TEST, "capacity", columns.COST_AT),)
+_FILLED_LATER = (*columns.OF_MODEL, *columns.BY_TEST, "capacity")
 _SHOWN_FINGERPRINT = 8
 
 
@@ -77,7 +78,8 @@ def run_rows(
                         **token_columns(judged, threshold),
                         **_capacity(judged),
                         **cost_columns(judged),
-                        **_cost_a_reply(judged, at),
+                        columns.COST_A_REPLY: judged.cost and judged.cost.a_reply,
+                        **cost_at_columns(costs_at(judged, at)),
                         **right_at_columns(estimate, at),
                     }.items()
                 },
@@ -97,15 +99,6 @@ def run_rows(
             }
         )
     return rows, left_out
-
-
-def _cost_a_reply(judged: JudgedCondition, at: Sequence[int]) -> dict[str, float | str | None]:
-    """Dollars of a reply: at the length where one is named, else in the mean of the own rows."""
-    if len(at) == 1:
-        cost = cost_of_reply_at(judged, at[0])
-        return {columns.COST_A_REPLY: cost, columns.COST_AT: "" if cost is None else str(at[0])}
-    each = None if judged.cost is None else judged.cost.a_reply
-    return {columns.COST_A_REPLY: each, columns.COST_AT: ""}
 
 
 def _capacity(judged: JudgedCondition) -> dict[str, float | None]:

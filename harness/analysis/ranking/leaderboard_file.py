@@ -15,6 +15,7 @@ from typing import NamedTuple, get_args
 from filelock import FileLock, Timeout
 
 from eyechart.harness import errors
+from eyechart.harness.analysis.length.at_length import pieces_of
 from eyechart.harness.analysis.length.limit import LIMITS
 from eyechart.harness.analysis.length.tokens_of_row import Source
 from eyechart.harness.analysis.tables.cells import csv_text, from_csv
@@ -27,7 +28,7 @@ Row = dict[str, str]
 """Column -> text in the file; empty where unknown."""
 
 _COUNTS = ("task_version", "n", "not_scored")
-_MAYBE_COUNTS = ("rows", *columns.BY_TEST, columns.COST_AT)
+_MAYBE_COUNTS = ("rows", *columns.BY_TEST)
 _COUNT = re.compile(r"[0-9]{1,15}")
 _NUMBERS = (
     *("threshold", "parameters_billion", "capacity", "cost_usd"),
@@ -41,6 +42,7 @@ _WORDS = {
     "control": ("", "yes"),
     "adaptive": ("", "yes"),
     "kind": columns.KINDS,
+    "open_weights": ("", "no", "yes"),
     "effective_length_bound": _SIGNS,
     "tested_length_bound": _SIGNS,
     "near_length_bound": _SIGNS,
@@ -50,7 +52,9 @@ _WORDS = {
     "tokens_a_symbol_source": ("", *get_args(Source)),
 }
 """Column -> the texts that it may have."""
-_RIGHT_AT = re.compile(r"(right|reaches)_at_([1-9][0-9]{0,8})(_ci_low|_ci_high|_bound)?")
+_RIGHT_AT = re.compile(
+    r"(right|reaches|cost)_at_([1-9][0-9]{0,8})(_ci_low|_ci_high|_bound|_in_[1-9][0-9]?)?"
+)
 _NUMBER = re.compile(r"-?[0-9]{1,15}(?:\.[0-9]{1,30})?(?:e[+-]?[0-9]{1,2})?")
 
 
@@ -244,7 +248,10 @@ def write_leaderboard(path: Path, leaderboard: Leaderboard) -> None:
     """
     accuracies = [f"{columns.ACCURACY_AT}{length}" for length in lengths_of(leaderboard.rows)]
     lengths = right_at_lengths(leaderboard.rows)
-    right_at = [name.format(length) for length in lengths for name in columns.RIGHT_AT]
+    right_at = [
+        name.format(length) for length in lengths for name in (*columns.RIGHT_AT, *columns.COST_AT)
+    ]
+    right_at += [columns.REACHES_IN.format(*one) for one in pieces_of(lengths)]
     names = [*columns.LEADERBOARD, *right_at, *accuracies]
     text = io.StringIO()
     writer = csv.DictWriter(text, names, restval="", extrasaction="ignore", lineterminator="\n")

@@ -14,7 +14,12 @@ import pandas as pd
 
 from eyechart.harness.analysis.comparison.comparison import Comparison
 from eyechart.harness.analysis.findings.finding import Finding
-from eyechart.harness.analysis.length.at_length import AT_COLUMNS, at_length, is_described
+from eyechart.harness.analysis.length.at_length import (
+    AT_COLUMNS,
+    at_length,
+    is_described,
+    pieces_of,
+)
 from eyechart.harness.analysis.length.capacity import STATISTIC, capacity_columns
 from eyechart.harness.analysis.length.effective_length import EffectiveLength
 from eyechart.harness.analysis.length.in_tokens import token_columns
@@ -23,7 +28,7 @@ from eyechart.harness.analysis.length.overall import overall
 from eyechart.harness.analysis.length.tokens_of_row import PairTokens, TokensASymbol
 from eyechart.harness.analysis.order.apart import Apart
 from eyechart.harness.analysis.order.order import OrderOfLine
-from eyechart.harness.analysis.ranking.cost_at import cost_of_reply_at
+from eyechart.harness.analysis.ranking.cost_at import CostAt, costs_at
 from eyechart.harness.analysis.samples.judged_run import JudgedCondition, JudgedRun
 from eyechart.harness.analysis.samples.reply_and_choice import ReplyAndChoice
 from eyechart.harness.analysis.tables.cell_table import cell_means
@@ -114,26 +119,37 @@ def _named(names: Sequence[str], values: Sequence[float] | None) -> dict[str, fl
 
 def at_table(run: JudgedRun, lengths: Sequence[int]) -> pd.DataFrame:
     """A row for each condition and each of `lengths`: the values of its axes, and the columns of
-    `AtLength`; outside the lengths asked there are bounds. The last column has the dollars of a
+    `AtLength`; outside the lengths asked there are bounds. The last columns have the dollars of a
     reply there, see `cost_at`.
     """
     rows = [
-        {
-            **condition,
-            **at_length(estimate, length).columns,
-            columns.COST_A_REPLY: cost_of_reply_at(judged, length),
-        }
+        {**condition, **at_length(estimate, length).columns, **reply_cost(costs.get(length))}
         for condition, judged in run.conditions.items()
         if (estimate := judged.effective_length(run.settings.threshold)) is not None
+        for costs in [costs_at(judged, lengths)]
         for length in lengths
     ]
-    table = pd.DataFrame(
-        rows, columns=[*run.manifest.spec["axes"], *AT_COLUMNS, columns.COST_A_REPLY]
-    )
+    names = (*AT_COLUMNS, columns.COST_A_REPLY, columns.COST_BOUND)
+    table = pd.DataFrame(rows, columns=[*run.manifest.spec["axes"], *names])
     numbers = [name for name in AT_COLUMNS if name not in ("at", "bound", "limited_by")]
     table[numbers] = table[numbers].astype(float).round(columns.DIGITS)
     table[columns.COST_A_REPLY] = table[columns.COST_A_REPLY].astype(float)
     return table
+
+
+def reply_cost(found: CostAt | None) -> dict[str, float | str | None]:
+    """Dollars of a reply at a length, and whether they are a bound; as in JSON."""
+    dollars, sign = (None, "=") if found is None else found
+    return {columns.COST_A_REPLY: dollars, columns.COST_BOUND: "" if sign == "=" else sign}
+
+
+def cost_at_columns(costs: Mapping[int, CostAt]) -> dict[str, float | str | None]:
+    """The columns `COST_AT`, with lengths in their names -> what a reply costs there."""
+    return {
+        name.format(length): value
+        for length, one in costs.items()
+        for name, value in zip(columns.COST_AT, reply_cost(one).values(), strict=True)
+    }
 
 
 def cost_columns(judged: JudgedCondition) -> dict[str, Any]:
@@ -146,8 +162,16 @@ def cost_columns(judged: JudgedCondition) -> dict[str, Any]:
 def right_at_columns(
     estimate: EffectiveLength, lengths: Sequence[int]
 ) -> dict[str, float | str | None]:
-    """The columns `RIGHT_AT`, with each of `lengths` in their names -> the accuracy there."""
-    return {
+    """The columns `RIGHT_AT`, with each of `lengths` in their names -> the accuracy there; and of
+    lengths that are several pieces of another one `REACHES_IN`.
+    """
+    in_pieces: dict[str, float | str | None] = {
+        columns.REACHES_IN.format(length, pieces): (
+            at_length(estimate, length // pieces, pieces).reaches
+        )
+        for length, pieces in pieces_of(lengths)
+    }
+    return in_pieces | {
         name.format(length): value
         for length in lengths
         for found in [at_length(estimate, length)]

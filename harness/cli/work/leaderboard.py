@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from eyechart.harness.analysis.findings.ranks import of_standing
 from eyechart.harness.analysis.length.at_length import at_length
 from eyechart.harness.analysis.length.in_tokens import token_columns
-from eyechart.harness.analysis.ranking.cost_at import cost_of_reply_at
+from eyechart.harness.analysis.ranking.cost_at import costs_at
 from eyechart.harness.analysis.ranking.leaderboard import enter_standings, merge, run_rows
 from eyechart.harness.analysis.ranking.leaderboard_file import (
     Leaderboard,
@@ -30,6 +30,7 @@ from eyechart.harness.analysis.tables.tables import (
     estimate_columns,
     finding_columns,
     near_apart_columns,
+    reply_cost,
 )
 from eyechart.harness.cli.documents import print_document
 from eyechart.harness.cli.outputs import PAGE, check_output
@@ -47,7 +48,6 @@ from eyechart.harness.spec.columns import (
     BY_TEST,
     COST,
     COST_A_REPLY,
-    COST_AT,
     NUMBERS,
     RECORDED,
 )
@@ -56,7 +56,7 @@ if TYPE_CHECKING:
     from eyechart.harness.face.study import StudyRuns
 
 _NUMBERS = {"task_version", "n", "not_scored", "threshold", "parameters_billion", "capacity"}
-_NUMBERS |= {*NUMBERS, *BY_TEST, *COST[:1], COST_A_REPLY, COST_AT}
+_NUMBERS |= {*NUMBERS, *BY_TEST, *COST[:1], COST_A_REPLY}
 
 
 def leaderboard(
@@ -316,6 +316,7 @@ def _ranked(
 ) -> dict[str, Any]:
     best, last = place.ranks or (None, None)
     judged = place.run.conditions.get(standing.condition)
+    costs = {} if judged is None else costs_at(judged, at)
     return {
         "rank_best": best,
         "rank_last": last,
@@ -328,9 +329,7 @@ def _ranked(
         **({} if judged is None else near_apart_columns(judged, threshold)),
         **({} if judged is None else token_columns(judged, threshold)),
         "right_at": [
-            at_length(place.estimate, one).columns
-            | {COST_A_REPLY: None if judged is None else cost_of_reply_at(judged, one)}
-            for one in at
+            at_length(place.estimate, one).columns | reply_cost(costs.get(one)) for one in at
         ]
         if place.estimate
         else [],

@@ -6,11 +6,7 @@ const PER_CHUNK = data.chunk;
 const chunks = all(".chunk");
 const unpacked = new Map();
 
-async function unpack(text) {
-  const bytes = Uint8Array.from(atob(text), (char) => char.charCodeAt(0));
-  const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
-  return JSON.parse(await new Response(stream).text());
-}
+const unpack = async (text) => JSON.parse(await inflate(text));
 
 function textsOf(chunk) {
   if (!unpacked.has(chunk)) unpacked.set(chunk, unpack(chunks[chunk].textContent));

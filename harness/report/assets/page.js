@@ -1,6 +1,5 @@
 "use strict";
 
-const data = JSON.parse(document.getElementById("data").textContent);
 const $ = (selector, within = document) => within.querySelector(selector);
 const all = (selector, within = document) => [...within.querySelectorAll(selector)];
 
@@ -16,6 +15,7 @@ function make(tag, { text, ...properties } = {}, ...children) {
 const UNITS = ["length", "characters", "tokens"]; // that of the task, of the prompt, and of the row
 const LEFT = 58;
 const RIGHT = 52;
+const LETTER = 5.7; // mean width of a letter of a title
 const NARROW = 400; // a width at which marks beside each other are moved by the full lane
 let unit = "length";
 const hidden = new Map(); // group -> Set of "field=value" that are switched off
@@ -96,6 +96,8 @@ function specFor(chart) {
   spec.config = data.config;
   if (spec.vconcat) {
     for (const part of spec.vconcat) part.width = width - LEFT - RIGHT;
+    const title = spec.vconcat[0].title;
+    if (title && title.text.length * LETTER > width - LEFT) [title.text] = title.text.split(" (*"); // tooltips say it too
     const curves = spec.vconcat.at(-1); // a wide chart is taller too, so that many curves can be read
     curves.height = Math.max(curves.height, Math.min(data.tall.most, Math.round(width * data.tall.share)));
   } else {
@@ -121,7 +123,7 @@ async function draw(chart) {
   drawn.set(chart, result);
 }
 
-const visible = (chart) => chart.offsetParent !== null;
+const visible = (chart) => chart.offsetParent !== null && (chart.checkVisibility?.() ?? true);
 let drawing = false;
 const IDLE_MS = 200; // a busy browser may have no idle moment for a long time
 
@@ -164,6 +166,18 @@ const watcher = new IntersectionObserver(
   { rootMargin: "400px" },
 );
 all(".chart").forEach((chart) => watcher.observe(chart));
+
+for (const details of all("details")) details.addEventListener("toggle", drawAll);
+
+/** Opens what an address on this page leads to. */
+function unfold() {
+  const target = document.getElementById(location.hash.slice(1));
+  for (let node = target; node !== null; node = node.parentElement) if (node.tagName === "DETAILS") node.open = true;
+  const own = target?.classList.contains("detail") ? $("details", target) : null;
+  if (own) own.open = true;
+}
+addEventListener("hashchange", unfold);
+unfold();
 
 let resizing;
 new ResizeObserver(() => {

@@ -71,15 +71,39 @@ def _together(section: Section, condition: Condition, models: Sequence[str], of:
 
 
 def accuracy_figure(section: Section) -> Figure:
-    """Accuracy over length and effective length, with panels for each model."""
+    """Accuracy over length and effective length, with panels for each model: one for each colour,
+    before the curves of the others in grey, where one panel would have more than `charts.MANY`.
+    """
     look = look_of(section)
     panels = []
     most = 1
     for model, title, panel_series in panels_of(section):
         marked = [(series, marks_of(section, series)) for series in panel_series]
-        most = max(most, len(marked))
-        panels.append(Panel(model, title, panel_rows(section, marked)))
+        for name, shown in _parts(look, marked):
+            most = max(most, len(shown))
+            others = [one for one in marked if one not in shown]
+            data = panel_rows(section, shown) | {"others": _other_rows(others)}
+            panels.append(Panel(model, ", ".join(filter(None, (name, title))), data))
     return Figure("accuracy", "Accuracy by length", _spec(section, look, most), tuple(panels), look)
+
+
+def _parts(
+    look: Look, marked: Sequence[tuple[Series, Marks]]
+) -> list[tuple[str, Sequence[tuple[Series, Marks]]]]:
+    """The series of each panel, with what they have in common; all together where they are few."""
+    if len(marked) <= charts.MANY:
+        return [("", marked)]
+    named = look.colour_title.replace("_", " ")
+    parts = [
+        (colour, [one for one in marked if one[1]["colour"] == colour]) for colour in look.colours
+    ]
+    return [(f"{named} {colour}", part) for colour, part in parts if part]
+
+
+def _other_rows(others: Sequence[tuple[Series, Marks]]) -> Rows:
+    """The curves behind those of a panel."""
+    names = "colour", "dash", "y", *(f"x@{unit}" for unit in UNITS)
+    return [{name: row[name] for name in names} for one in others for row in _curve_rows(*one)]
 
 
 def _spec(section: Section, look: Look, rows: int) -> Spec:
@@ -101,6 +125,7 @@ def panel_rows(section: Section, marked: Sequence[tuple[Series, Marks]]) -> dict
         "fit": [],
         "estimate": [],
         "threshold": [{"y": section.threshold}],
+        "others": [],
     }
     for row, (series, marks) in enumerate(marked):
         data["curve"] += _curve_rows(series, marks)

@@ -30,7 +30,8 @@ _ENDS = (0.1, 0.2, 0.4, 0.6, 0.8, 1)
 LARGEST = 1e12
 """Answers and errors beyond this are drawn at this value."""
 MANY = 6
-"""Charts with more series than this have fainter bands and no fitted curves."""
+"""A model with more series than this has several charts; one of more models has fainter bands,
+and no fitted curves."""
 
 
 def _x(
@@ -124,9 +125,9 @@ def accuracy_chart(look: Look, ticks: Sequence[int], rows: int, note: str, *, ov
     """Accuracy over length with its intervals and the fitted curve, and above it the effective
     length of each series.
 
-    Data: `curve` (x, y, low, high, n, lane), `fit` (x, y), `estimate` (row, x, low, high, label,
-    span, lapse), `threshold`. `note` is the meaning of a star after a label, or empty. `over` is
-    the title of the x axis.
+    Data: `curve` (x, y, low, high, n, lane), `others` (x, y), `fit` (x, y), `estimate` (row, x,
+    low, high, label, span, lapse), `threshold`. `note` is the meaning of a star after a label, or
+    empty. `over` is the title of the x axis.
     """
     colour, dash, y = look.colour(), look.dash(), accuracy_axis()
     x = _x("x", ticks, title=over)
@@ -134,6 +135,9 @@ def accuracy_chart(look: Look, ticks: Sequence[int], rows: int, note: str, *, ov
     apart = min(_APART, _MOST_APART / rows) / HEIGHT
     tips = _tips("where", "length", "accuracy", "interval", "n")
     curves = _layers(
+        dataset("others")
+        .mark_line(strokeWidth=1, color="var(--ghost)", opacity=0.45)
+        .encode(x, y, alt.Detail(["colour:N", "dash:N"])),
         curve.mark_area(opacity=0.14 if rows <= MANY else 0.06, line=False)
         .encode(x, y.copy(), alt.Y2("high:Q"), colour, alt.Detail("dash:N"))
         .transform_calculate(y="datum.low"),

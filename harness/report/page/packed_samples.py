@@ -170,5 +170,9 @@ def _utf16(text: str, place: int) -> int:
 
 def pack(value: object) -> str:
     """`value` as base64 of gzip of JSON; the same value gives the same text."""
-    payload = json.dumps(value, separators=(",", ":"), allow_nan=False).encode()
-    return base64.b64encode(gzip.compress(payload, compresslevel=6, mtime=0)).decode()
+    return packed(json.dumps(value, separators=(",", ":"), allow_nan=False))
+
+
+def packed(text: str) -> str:
+    """`text` as base64 of gzip; the same text gives the same."""
+    return base64.b64encode(gzip.compress(text.encode(), compresslevel=6, mtime=0)).decode()

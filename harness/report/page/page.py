@@ -9,7 +9,7 @@ import base64
 import hashlib
 import json
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
@@ -29,19 +29,31 @@ from eyechart.harness.report.charts.files import write_charts
 from eyechart.harness.report.charts.panels import MOST_TALL, TALL, DrawMore
 from eyechart.harness.report.page import page_tables as listed
 from eyechart.harness.report.page.origin import origin
-from eyechart.harness.report.page.packed_samples import CHUNK, FIELDS, PackedSamples, pack_samples
+from eyechart.harness.report.page.packed_samples import (
+    CHUNK,
+    FIELDS,
+    PackedSamples,
+    pack_samples,
+    packed,
+)
 from eyechart.harness.report.page.page_section import PageSection, page_section_of
 from eyechart.harness.report.page.page_tables import ReportTable
 from eyechart.harness.report.page.section import UNITS, Section
 from eyechart.harness.report.published.reported import Reported, read_reported
-from eyechart.harness.report.ranking.rank_table import first_of, rank_tables
+from eyechart.harness.report.ranking.rank_table import RankTable, first_of, rank_tables
 from eyechart.harness.score.outcomes import NOT_SCORED, OUTCOMES
 from eyechart.harness.settings.judging import THRESHOLD
 
 _ASSETS = Path(__file__).parent.parent / "assets"
 _SCRIPTS = ("page.js", "board.js", "narrow.js", "cards.js", "samples.js")
 """The parts of the page's script, in order."""
+_LOADER = "load.js"
+"""What unpacks the data and Vega, and then runs them: the other scripts are inert until then."""
 _HIGHLIGHTS = 3
+_MOST_PANELS = 4
+"""More charts of one model in one figure are folded."""
+_FEW_NOTES = 3
+"""More notes than these are folded."""
 _MOST_NAMED = 8
 """Models that the top of the page names outside the tables; more are folded."""
 
@@ -101,20 +113,28 @@ def _page(
     at: Sequence[int],
 ) -> str:
     tables = [listed.reported_table(file) for file in published]
-    script, bundle = "".join(map(read_asset, _SCRIPTS)), _bundle()
+    script, bundle, loader = "".join(map(read_asset, _SCRIPTS)), _bundle(), read_asset(_LOADER)
     models = list(dict.fromkeys(run_details.name for _, run_details in runs))
+    is_ours = {details.run.model is not None and details.run.model.is_ours for _, details in runs}
+    tables_of_ranks = rank_tables([one.section for one in page_sections], at)
     return (
         environment()
         .get_template("page.html.j2")
         .render(
-            policy=policy(script, bundle),
+            policy=policy(loader, script, bundle),
             css=Markup(style()),  # noqa: S704  our own files
             script=Markup(script),  # noqa: S704  our own file
-            bundle=Markup(bundle),  # noqa: S704  Vega's
-            title=title or _title(models),
+            loader=Markup(loader),  # noqa: S704  our own file
+            bundle_is=read_asset("vega.js").partition("*/")[0].removeprefix("/*!").strip(),
+            bundle=Markup(_packed_bundle()),  # noqa: S704  Vega's, as base64
+            title=title or _title(models, is_ours=is_ours == {True}),
             models=models,
+            lede=_lede(tables_of_ranks, is_ours=is_ours == {True}),
+            notes_of=partial(_notes, {one.section.name: one.notes for one in page_sections}),
+            few_notes=_FEW_NOTES,
+            most_panels=_MOST_PANELS,
             most_named=_MOST_NAMED,
-            tables=rank_tables([one.section for one in page_sections], at),
+            tables=tables_of_ranks,
             by_name={one.section.name: one for one in page_sections},
             at=at,
             first=first_of(at),
@@ -124,7 +144,7 @@ def _page(
             samples=len(samples.columns["run"]),
             units=_units(page_sections),
             reported=list(zip(published, tables, strict=True)),
-            data=Markup(_data(page_sections, tables, samples)),  # noqa: S704  escaped there
+            data=Markup(packed(_data(page_sections, tables, samples))),  # noqa: S704  base64
             chunks=samples.chunks,
             index=samples.index,
             outcomes=looks.OUTCOME_COLOURS,
@@ -138,9 +158,39 @@ def _page(
     )
 
 
-def _title(models: Sequence[str]) -> str:
-    alone = len(models) == 1
-    return f"How far is {models[0]} right?" if alone else f"How far are {len(models)} models right?"
+def _title(models: Sequence[str], *, is_ours: bool) -> str:
+    if len(models) != 1:
+        return f"How far are {len(models)} models right?"
+    ours = ", the model that comes with Eyechart," if is_ours else ""
+    return f"How far is {models[0]}{ours} right?"
+
+
+def _lede(tables: Sequence[RankTable], *, is_ours: bool) -> Iterator[str]:
+    """What the page found of a model in several tasks, and whom a page of our own model is for."""
+    for table in tables:
+        known = [
+            (line.length.length.order, place)
+            for place, line in enumerate(table.lines)
+            if line.length and line.length.length
+        ]
+        if table.is_of_tasks and len(known) > 1:
+            least, most = (table.lines[end(known)[1]] for end in (min, max))
+            yield (
+                f"{most.model} is right in {threshold_text(table.threshold)} of replies to "
+                f"{most.length_text} {most.unit} in {most.task}, and to {least.length_text} in "
+                f"{least.task}: the furthest and the least far of {len(table.lines)} tasks."
+            )
+    if is_ours:
+        yield "It is there to try the program without a key or a GPU: choose no model by this page."
+
+
+def _notes(notes: Mapping[str, Sequence[str]], of: Sequence[Section]) -> list[tuple[str, str]]:
+    """The notes on some sections, each one once, with the names of its sections."""
+    found: dict[str, list[str]] = {}
+    for section in of:
+        for note in notes[section.name]:
+            found.setdefault(note, []).append(section.name)
+    return [(", ".join(names), note) for note, names in found.items()]
 
 
 def _highlights(page_sections: Sequence[PageSection]) -> list[tuple[PageSection, Effect]]:
@@ -184,7 +234,7 @@ def _data(
     published_tables: Sequence[ReportTable],
     samples: PackedSamples,
 ) -> str:
-    """The data of the page's script, as JSON in which no text can end the HTML element."""
+    """The data of the page's script, as JSON."""
     page_figures = [
         (figure, page_section.section.unit_titles)
         for page_section in page_sections
@@ -213,10 +263,9 @@ def _data(
     }
     write = partial(json.dumps, separators=(",", ":"), allow_nan=False, default=_number)
     try:
-        text = write(content)
+        return write(content)
     except ValueError:  # NaN or infinity is in it
-        text = write(_finite(content))
-    return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
+        return write(_finite(content))
 
 
 def _number(value: Any) -> Any:
@@ -265,9 +314,14 @@ def read_asset(name: str) -> str:
 
 @lru_cache(maxsize=1)
 def _bundle() -> str:
-    """Vega, Vega-Lite and vega-embed as one script, in which no text can end the HTML element."""
-    bundle = read_asset("vega.js").replace("</script", "<\\/script")
+    """Vega, Vega-Lite and vega-embed as one script."""
+    bundle = read_asset("vega.js")
     return f"(() => {{\n{bundle}\n}})();"  # keeps its names out of the global scope
+
+
+@lru_cache(maxsize=1)
+def _packed_bundle() -> str:
+    return packed(_bundle())
 
 
 def policy(*scripts: str) -> str:

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import cast
 
-from eyechart.harness.analysis.length.at_length import AtLength
+from eyechart.harness.analysis.length.at_length import AtLength, pieces_of
 from eyechart.harness.analysis.length.effective_length import (
     NO_SINGLE_THRESHOLD,
     few,
@@ -18,6 +18,7 @@ from eyechart.harness.analysis.length.effective_length import (
 )
 from eyechart.harness.analysis.length.interval import Bound, Sign, Span
 from eyechart.harness.analysis.length.limit import RANKED
+from eyechart.harness.analysis.ranking.cost_at import CostAt
 from eyechart.harness.analysis.ranking.leaderboard_file import Row, lengths_of
 from eyechart.harness.report.ranking.rank_table import RankLine, RankTable, Reached
 from eyechart.harness.settings.judging import THRESHOLD
@@ -25,6 +26,7 @@ from eyechart.harness.spec.columns import (
     ACCURACY_AT,
     COST_A_REPLY,
     COST_AT,
+    REACHES_IN,
     REPORTED,
     RIGHT_AT,
 )
@@ -132,6 +134,30 @@ def right_at(row: Row, length: int) -> AtLength | None:
     )
 
 
+def in_pieces(row: Row, at: Sequence[int]) -> dict[tuple[int, int], AtLength]:
+    """Length of a row and number of pieces -> how surely a row's model passes with them."""
+    found = {}
+    for length, pieces in pieces_of(at):
+        reaches, of_piece = (
+            row.get(REACHES_IN.format(length, pieces)),
+            right_at(row, length // pieces),
+        )
+        if reaches and of_piece is not None:
+            found[length, pieces] = replace(of_piece, reaches=float(reaches))
+    return found
+
+
+def costs_of(row: Row, at: Sequence[int]) -> dict[int, CostAt]:
+    """Length -> what a reply of a row costs there; of 0 the mean of its own rows, without any."""
+    found = {}
+    for length in at:
+        dollars, sign = (row.get(name.format(length), "") for name in COST_AT)
+        if dollars:
+            found[length] = CostAt(float(dollars), cast("Sign", sign or "="))
+    mean = {0: CostAt(float(row[COST_A_REPLY]))} if row[COST_A_REPLY] else {}
+    return found or mean
+
+
 def by_test_of(row: Row) -> tuple[int, int, int] | None:
     """How many models a row is shown to be ahead of, how many are ahead of it, of how many."""
     if not row["tested_against"]:
@@ -166,20 +192,22 @@ def _reached(row: Row, name: str) -> Reached | None:
 def _line(row: Row, at: Sequence[int], *, is_of_tasks: bool) -> RankLine:
     is_reported = row["kind"] == REPORTED
     right = {length: found for length in at if (found := right_at(row, length))}
-    cost, known = row[COST_A_REPLY], row["parameters_billion"]
+    known = row["parameters_billion"]
     return RankLine(
         model=row["model"],
         task=row["task"] if is_of_tasks else "",
         marks=["adaptive"] if row["adaptive"] else [],
         vendor=row["vendor"],
         parameters=f"{float(known):g}" if known else "",
+        open_weights=row["open_weights"],
         length=None if is_reported else Reached(length_of(row), interval_of(row)),
         near=_reached(row, NEAR),
         apart=_reached(row, APART),
         note="" if is_reported else ", ".join(notes_of(row)),
         right_at=right,
+        in_pieces=in_pieces(row, at),
         by_test=by_test_of(row),
-        costs={int(row[COST_AT] or 0): float(cost)} if cost else {},
+        costs=costs_of(row, at),
         collected=row["collected"],
         published=published_figures(row) if is_reported else "",
     )

@@ -11,7 +11,7 @@ from eyechart.harness.analysis.length.at_length import AtLength, at_length, suit
 from eyechart.harness.analysis.length.curve import threshold_text
 from eyechart.harness.analysis.length.interval import Bound, Span
 from eyechart.harness.analysis.order.words import answers_of, words_of
-from eyechart.harness.analysis.ranking.cost_at import cost_of_reply_at, many_text
+from eyechart.harness.analysis.ranking.cost_at import CostAt, costs_at
 from eyechart.harness.analysis.ranking.standing import Place
 from eyechart.harness.analysis.samples.judged_run import JudgedCondition
 from eyechart.harness.analysis.tables.paper_text import NOTED, length_head, noted, reached_text
@@ -45,6 +45,8 @@ class RankLine:
     vendor: str = ""
     parameters: str = ""
     """Billions of parameters."""
+    open_weights: str = ""
+    """`yes` or `no`; empty where it is not known."""
     ranks: str = ""
     length: Reached | None = None
     near: Reached | None = None
@@ -58,9 +60,11 @@ class RankLine:
     note: str = ""
     """The note on the length; mostly empty."""
     right_at: Mapping[int, AtLength] = field(default_factory=dict)
+    in_pieces: Mapping[tuple[int, int], AtLength] = field(default_factory=dict)
+    """Length and number of pieces -> how surely it passes with a row of them, see `at_length`."""
     by_test: tuple[int, int, int] | None = None
     """See `Place.by_test`."""
-    costs: Mapping[int, float] = field(default_factory=dict)
+    costs: Mapping[int, CostAt] = field(default_factory=dict)
     """Length -> dollars of a reply there; that of 0 is the mean of the run's own rows."""
     collected: str = ""
     published: str = ""
@@ -164,9 +168,10 @@ def columns_of(lines: Sequence[RankLine], threshold: float, at: Sequence[int]) -
             RankColumn(
                 "cost",
                 f"{MANY_REPLIES:,} replies{f' at {length:,}' if length else ''}",
-                [many_text(line.costs.get(length)) for line in lines],
-                "dollars of so many replies at catalog prices: with a length by the straight line "
-                "through the costs of a model’s replies to rows near it, else by their mean.",
+                [one.text() if (one := line.costs.get(length)) else "" for line in lines],
+                "dollars of so many replies at catalog prices: a prompt grows with its row, and "
+                "replies are as long as those to rows near that length. > beyond the rows that "
+                "were asked, where they may be longer; < below. Without a length it is their mean.",
                 length if len(costs) > 1 else None,
             )
             for length in costs
@@ -307,9 +312,9 @@ def line_of(
     if judged is None or estimate is None:
         return replace(of, note="no scored sample")
     near, apart = judged.near_length(threshold), judged.order and judged.order.apart
-    costs = {one: cost_of_reply_at(judged, one) for one in at}
-    if not any(costs.values()) and judged.cost is not None:
-        costs = {0: judged.cost.a_reply}
+    costs = costs_at(judged, at)
+    if not costs and judged.cost is not None:
+        costs = {0: CostAt(judged.cost.a_reply)}
     return replace(
         of,
         length=Reached(estimate.length, estimate.length_ci),
@@ -319,5 +324,5 @@ def line_of(
         answers=answers_of(judged.scored) if judged.scored and (near or apart) else "",
         note=estimate.note,
         right_at={one: at_length(estimate, one) for one in at},
-        costs={length: cost for length, cost in costs.items() if cost is not None},
+        costs=costs,
     )

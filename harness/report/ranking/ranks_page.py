@@ -5,25 +5,25 @@ It has no charts, samples or prompts, and is a pure function of the rows.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from markupsafe import Markup
 
+from eyechart.harness.analysis.length.at_length import LIKELY
 from eyechart.harness.analysis.ranking.leaderboard_file import Row, right_at_lengths
 from eyechart.harness.analysis.tables.cells import markdown_text
 from eyechart.harness.errors import JournalError
 from eyechart.harness.journal.files import replace_file
 from eyechart.harness.report.page.page import environment, policy, read_asset, style
 from eyechart.harness.report.ranking.board import Group, groups_of, table_of
-from eyechart.harness.report.ranking.rank_table import RankLine, RankTable, first_of
-from eyechart.harness.spec.columns import ASKED
+from eyechart.harness.report.ranking.chooser import PIECES, answer_markdown, data_of, is_chooser
+from eyechart.harness.report.ranking.rank_table import RankColumn, RankTable, first_of
+from eyechart.harness.spec.columns import ASKED, MANY_REPLIES
 from eyechart.harness.spec.unit import SYMBOLS
 
-_SCRIPT = "board.js"
+_SCRIPT, _STYLE = "choose.js", "ranks.css"
 
 
 @dataclass(frozen=True)
@@ -31,13 +31,15 @@ class Words:
     """What a page says besides its tables."""
 
     title: str = ""
-    """Empty: how many models there are."""
+    """`{}` in it stands for the length that the reader chooses. Empty: a title from the rows."""
     lede: Sequence[str] = ()
     """Paragraphs under the title."""
     more: Sequence[tuple[str, Sequence[str]]] = ()
     """Headings with their paragraphs, below the tables."""
     first: int | None = None
     """The length in `at` that is shown first; `None`: the one in the middle."""
+    names: Mapping[str, str] = field(default_factory=dict)
+    """Model -> what it is called on the first screen, where that is another name."""
 
 
 @dataclass(frozen=True)
@@ -48,8 +50,6 @@ class _Shown:
     heading: str
     origin: str
     table: RankTable
-    places: Sequence[Mapping[str, int]]
-    """The place of each line in every order of the rows."""
 
 
 def write_ranks(
@@ -69,34 +69,47 @@ def write_ranks(
 
 def ranks_page(rows: Sequence[Row], units: Mapping[str, str], words: Words = Words()) -> str:
     """The page as HTML, see `write_ranks`."""
-    at = right_at_lengths(rows)
     shown = _all_shown(rows, units)
-    models = {row["model"] for row in rows}
+    choosers = {one.group.task: one.table for one in shown if is_chooser(one.table)}
+    at = sorted({length for table in choosers.values() for length in table.at})
+    title = _title(words.title, rows, next(iter(choosers.values()), None))
     script = read_asset(_SCRIPT)
+    lines = [line for table in choosers.values() for line in table.lines]
     return (
         environment()
         .get_template("ranks.html.j2")
         .render(
             policy=policy(script),
-            css=Markup(style()),  # noqa: S704  our own files
+            css=Markup(style() + read_asset(_STYLE)),  # noqa: S704  our own files
             script=Markup(script),  # noqa: S704  our own file
-            title=words.title or f"How far are {len(models)} models right?",
-            lede=words.lede,
+            data=Markup(data_of([*choosers.items()], title, words.names)),  # noqa: S704  escaped there
+            title=title,
+            lede=words.lede or ("",),
             words=words.more,
-            groups=shown,
+            choosers=list(choosers),
+            groups=[one for one in shown if one.table not in choosers.values()],
             at=at,
             first=words.first if words.first in at else first_of(at),
-            vendors=sorted({row["vendor"] for row in rows} - {""}),
-            sized=any(row["parameters_billion"] for row in rows),
-            kinds=list(dict.fromkeys(one.group.kind for one in shown)),
+            many=f"{MANY_REPLIES:,}",
+            vendors=sorted({line.vendor for line in lines} - {""}),
+            weights=any(line.open_weights == "yes" for line in lines),
             reading=reading(rows),
         )
     )
 
 
+def _title(given: str, rows: Sequence[Row], table: RankTable | None) -> list[str]:
+    """The texts around the length that is chosen; one text without such a choice."""
+    models = len({row["model"] for row in rows})
+    if table is None:
+        return [given or f"How far do {models} models see?"]
+    return (given or f"Which model for rows of {{}} {table.unit}?").split("{}")
+
+
 def reading(rows: Sequence[Row]) -> list[tuple[str, str]]:
     """What the columns of the tables say: name and text of each."""
-    columns = [column for one in _all_shown(rows, {}) for column in one.table.columns]
+    shown = _all_shown(rows, {})
+    columns = [column for one in shown for column in _columns(one.table)]
     said = {
         column.head.replace(f" at {column.at:,}", " at N") if column.at else column.head: (
             column.meaning
@@ -104,11 +117,23 @@ def reading(rows: Sequence[Row]) -> list[tuple[str, str]]:
         for column in columns
         if column.meaning
     }
+    if any(is_chooser(one.table) for one in shown):
+        said["surely, open"] = (
+            f"surely is a probability of {LIKELY} or more; open is one between that and "
+            f"{1 - LIKELY:.2f}. It is the chance of these replies alone."
+        )
+        said["in pieces"] = PIECES
     said["kinds"] = (
         "asked are replies to us, recorded are replies that somebody else collected, reported are "
         "figures that somebody else published. They are never ranked together."
     )
     return list(said.items())
+
+
+def _columns(table: RankTable) -> list[RankColumn]:
+    """The columns of a table; of a chooser without those that count other models."""
+    left_out = ("furthest", "tested") if is_chooser(table) else ()
+    return [column for column in table.columns if column.name not in left_out]
 
 
 def _all_shown(rows: Sequence[Row], units: Mapping[str, str]) -> list[_Shown]:
@@ -127,37 +152,20 @@ def _shown(group: Group, table: RankTable) -> _Shown:
     origin = [group.condition.replace(",", ", ")]
     if collected:
         origin.append("replies of " + " to ".join(dict.fromkeys((collected[0], collected[-1]))))
-    said = "; ".join(filter(None, origin))
-    return _Shown(group, heading, said, table, _places(table.lines, table.at))
+    return _Shown(group, heading, "; ".join(filter(None, origin)), table)
 
 
-def _places(lines: Sequence[RankLine], at: Sequence[int]) -> list[dict[str, int]]:
-    """The place of each line in every order: how far, by name, size, cost, and at each length."""
-    orders: dict[str, list[Any]] = {
-        "far": list(range(len(lines))),
-        "name": [line.model.lower() for line in lines],
-        "parameters": [float(line.parameters or "inf") for line in lines],
-        "cost": [next(iter(line.costs.values()), math.inf) for line in lines],
-    }
-    for length in at:
-        found = [line.right_at.get(length) for line in lines]
-        orders[f"right{length}"] = [(2.0, 2.0) if one is None else one.order for one in found]
-    places: list[dict[str, int]] = [{} for _ in lines]
-    for name, keys in orders.items():
-        for place, line in enumerate(sorted(range(len(lines)), key=keys.__getitem__)):
-            places[line][name] = place
-    return places
-
-
-def ranks_markdown(rows: Sequence[Row], units: Mapping[str, str], first: int) -> str:
+def ranks_markdown(
+    rows: Sequence[Row], units: Mapping[str, str], first: int, names: Mapping[str, str]
+) -> str:
     """The page as Markdown: for each group a heading, the answer at one length, and a table."""
     parts: list[str] = []
     for shown in _all_shown(rows, units):
         table = shown.table
         parts += [f"## {markdown_text(shown.heading)}", "", markdown_text(shown.origin) + ".", ""]
-        if table.suited:
-            parts += [markdown_text(table.suited[table.at.index(first)]), ""]
-        columns = [one for one in table.columns if one.name != "sure" or one.at == first]
+        if is_chooser(table):
+            parts += answer_markdown(table, names, first)
+        columns = [one for one in _columns(table) if one.at in (None, first)]
         parts += [
             f"| {' | '.join(column.head for column in columns)} |",
             f"|{' --- |' * len(columns)}",

@@ -3,7 +3,7 @@
     python -m tests.benchmarks.simulation
         coverage|ranges|further|equivalence|adaptive|early_line|unpaired|limits|drift|at_length|capped
         |chance|confidence|unequal|asked|ranked|gated|several_draws|dips|apart|patterns
-        |copies|control
+        |copies|control|pieces
         [--runs 500] [--shape NAME,…] [--jobs 2] [--out results.csv] [--docs]
 
 `--docs` renews a table in `results/simulations`, whose page says what its columns are. Each run has
@@ -42,6 +42,7 @@ from tests.benchmarks.simulation import (
     gated,
     limits,
     patterns,
+    pieces,
     ranges,
     ranked,
     several_draws,
@@ -85,6 +86,7 @@ SIMULATIONS: Mapping[str, Simulation] = {
     "patterns": patterns.SIMULATION,
     "copies": copies.SIMULATION,
     "control": control.SIMULATION,
+    "pieces": pieces.SIMULATION,
     "several_draws": several_draws.SIMULATION,
 }
 

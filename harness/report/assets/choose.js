@@ -1,0 +1,291 @@
+"use strict";
+
+const data = JSON.parse(document.getElementById("data").textContent);
+const form = document.getElementById("choose");
+const $ = (selector) => document.querySelector(selector);
+const [answer, ways, svg, all] = [".chosen", ".ways", ".picture svg", ".all"].map($);
+const [VERDICT, SURE, RIGHT, DOLLARS, PRICE] = [0, 1, 2, 3, 4]; // places in a way's `models`
+let [group, way, picked] = [data.groups[0], undefined, ""];
+let sorted = null; // the column by which the table is sorted: its place, and whether downward
+
+function make(tag, properties = {}, ...children) {
+  const node = Object.assign(document.createElement(tag), properties);
+  node.append(...children);
+  return node;
+}
+
+function draw(tag, attributes, ...children) {
+  const node = document.createElementNS("http://www.w3.org/2000/svg", tag);
+  for (const [name, value] of Object.entries(attributes)) node.setAttribute(name, value);
+  node.append(...children);
+  return node;
+}
+
+const field = (name) => form.elements[name];
+const isTicked = (name) => field(name)?.checked ?? false;
+const many = (count) => `${count} model${count === 1 ? "" : "s"}`;
+
+/** Whether price, vendor and weights let a model through that is asked in one way. */
+function isKept(place, one) {
+  const [model, dollars, most] = [group.models[place], one.models[place][DOLLARS], field("most").value];
+  if (most !== "" && !(dollars !== null && dollars <= Number(most))) return false;
+  if ((field("vendor")?.value ?? "") !== "" && model.vendor !== field("vendor").value) return false;
+  return !isTicked("open") || model.open === "yes";
+}
+
+/** The models that are kept, in the order of an answer: all, and by what is known of them. */
+function found(one = way) {
+  const kept = one.order.filter((place) => isKept(place, one));
+  const of = (verdict) => kept.filter((place) => one.models[place][VERDICT] === verdict);
+  return { kept, passing: of("yes"), open: of("open"), failing: of("no") };
+}
+
+/** Those that picture and table show. */
+const shown = () => (isTicked("passes") ? found().passing : found().kept);
+
+// ---- the answer --------------------------------------------------------------------------------
+
+const nameOf = (place) => make("button", { type: "button", className: "name", title: group.models[place].id, textContent: group.models[place].name, onclick: () => pick(place) });
+
+function showAnswer() {
+  const { kept, passing, open, failing } = found();
+  const [first, ...rest] = [passing.slice(0, data.most), passing.slice(data.most)];
+  const list = make("ol", {}, ...first.map((place, rank) => {
+    const chance = way.models[place];
+    return make("li", {}, make("b", { className: "rank", textContent: rank + 1 }), nameOf(place),
+      make("span", { className: "price", textContent: chance[PRICE] }), make("span", { className: "sure", textContent: chance[SURE] }));
+  }));
+  const said = passing.length ? `${passing.length} of ${many(kept.length)} ${passing.length === 1 ? "is" : "are"} surely right in ${group.share} of lists, cheapest first` : `None of ${many(kept.length)} is surely right in ${group.share} of lists`;
+  const head = make("p", { className: "said" }, make("b", { textContent: said }), make("small", { textContent: passing.length ? `${data.many} lists, how sure` : "" }));
+  const line = make("p", { className: "rest" });
+  if (rest[0].length) line.append(`${rest[0].length} more pass. `);
+  if (passing.length && way.none && field("most").value === "" && passing[0] === way.order[0]) line.append(`${way.none}. `);
+  line.append(`${failing.length} fail${failing.length === 1 ? "s" : ""}. `);
+  const unknown = kept.length - passing.length - open.length - failing.length;
+  if (unknown) line.append(`${unknown} not known. `);
+  answer.replaceChildren(head, list, line);
+  if (open.length) {
+    const names = open.map((place) => [nameOf(place), ` ${way.models[place][SURE]}`]).flatMap((pair, at) => (at ? [", ", ...pair] : pair));
+    line.append(make("details", {}, make("summary", { textContent: `Open for ${open.length}` }), make("span", {}, ...names)));
+  }
+  if (way.pieces > 1) {
+    answer.append(make("p", { className: "hint", textContent: `Right is a list whose ${way.pieces} pieces are all right. The misses of ${way.pieces} pieces are added up, so this holds whether they come together or not.` }));
+  }
+}
+
+/** The ways to ask a list of the chosen length, each with what it comes to. */
+function showWays(there) {
+  ways.hidden = there.length < 2;
+  ways.replaceChildren(...there.map((one) => {
+    const { passing } = found(one);
+    const said = passing.length ? `${passing.length} pass${passing.length === 1 ? "es" : ""}, from ${one.models[passing[0]][PRICE]}` : "none surely passes";
+    return make("label", {}, make("input", { type: "radio", name: "way", value: one.pieces, checked: one === way }),
+      make("span", {}, make("b", { textContent: one.pieces === 1 ? `all ${one.text}` : `in pieces, ${one.text}` }), make("small", { textContent: said })));
+  }));
+}
+
+// ---- the picture -------------------------------------------------------------------------------
+
+const RANK = { yes: 3, open: 2, no: 1 };
+const EDGE = { left: 52, right: 14, top: 14, bottom: 40 };
+
+function powers(low, high) {
+  const ticks = [];
+  for (let power = 10 ** Math.floor(Math.log10(low)); power <= high; power *= 10) if (power >= low) ticks.push(power);
+  return ticks.length > 1 ? ticks : [low, high];
+}
+
+function dollars(value) {
+  return `$${value >= 1 ? Math.round(value).toLocaleString("en") : Number(value.toPrecision(2))}`;
+}
+
+function showPicture() {
+  const width = svg.parentNode.clientWidth;
+  const height = width < 600 ? 340 : 400;
+  const kept = shown().filter((place) => group.models[place].span);
+  const spans = group.models.flatMap((model) => (model.span ?? []).slice(0, 3)).filter((one) => one > 0);
+  const [near, far] = [Math.min(...spans, way.length / way.pieces) / 1.15, Math.max(...spans, way.length / way.pieces) * 1.15];
+  const costs = way.models.map((one) => one[DOLLARS]).filter((one) => one > 0);
+  const priced = costs.length > 1;
+  const [low, high] = priced ? [Math.min(...costs) / 1.5, Math.max(...costs) * 1.5] : [1, 2];
+  const bottom = height - EDGE.bottom - (priced ? 26 : 0);
+  const x = (length) => EDGE.left + (Math.log(length / near) / Math.log(far / near)) * (width - EDGE.left - EDGE.right);
+  const byLength = new Map(group.models.map((_, place) => [place, EDGE.top + ((place + 0.5) * (bottom - EDGE.top)) / group.models.length]));
+  const y = (place) => {
+    if (!priced) return byLength.get(place);
+    const cost = way.models[place][DOLLARS];
+    return cost > 0 ? bottom - (Math.log(cost / low) / Math.log(high / low)) * (bottom - EDGE.top) : height - EDGE.bottom - 8;
+  };
+  const parts = [];
+  const text = (at, down, said, anchor = "middle", name = "") => parts.push(draw("text", { x: at, y: down, "text-anchor": anchor, class: name }, said));
+  let last = -Infinity;
+  for (const [tick] of group.ticks) {
+    if (tick < near || tick > far || x(tick) - last < 36) continue;
+    last = x(tick);
+    parts.push(draw("line", { x1: last, x2: last, y1: EDGE.top, y2: height - EDGE.bottom, class: "grid" }));
+    text(last, height - EDGE.bottom + 15, tick.toLocaleString("en"));
+  }
+  text((EDGE.left + width - EDGE.right) / 2, height - 6, `right to (${group.unit})`);
+  if (priced) {
+    for (const tick of powers(low, high)) {
+      const cost = bottom - (Math.log(tick / low) / Math.log(high / low)) * (bottom - EDGE.top);
+      parts.push(draw("line", { x1: EDGE.left, x2: width - EDGE.right, y1: cost, y2: cost, class: "grid" }));
+      text(EDGE.left - 6, cost + 4, dollars(tick), "end");
+    }
+    text(EDGE.left - 6, height - EDGE.bottom - 4, "no price", "end");
+  }
+  const piece = way.length / way.pieces;
+  parts.push(draw("line", { x1: x(piece), x2: x(piece), y1: EDGE.top, y2: height - EDGE.bottom, class: "here" }));
+  const band = group.models.find((model) => model.id === picked)?.span;
+  if (band) {
+    const [from, to] = [x(band[0] ?? near), x(band[2] ?? far)];
+    parts.push(draw("rect", { x: from, width: Math.max(to - from, 1), y: EDGE.top, height: height - EDGE.bottom - EDGE.top, class: "band" }));
+  }
+  const numbers = new Map(found().passing.slice(0, data.most).map((place, rank) => [place, rank + 1]));
+  const badges = []; // places of the numbers of the list, none over another
+  const rank = (place) => (numbers.has(place) ? 4 : (RANK[way.models[place][VERDICT]] ?? 0));
+  for (const place of [...kept].sort((a, b) => rank(a) - rank(b))) {
+    const [model, chance] = [group.models[place], way.models[place]];
+    const [from, at, to, sign] = model.span;
+    const mark = draw("g", { class: `mark ${chance[VERDICT] || "unknown"}${model.id === picked ? " picked" : ""}` });
+    mark.append(draw("title", {}, `${model.name}: right to ${model.length}; ${chance[PRICE]} for ${data.many}; passes with a probability of ${chance[SURE]}`));
+    mark.append(draw("line", { x1: x(from ?? near), x2: x(to ?? far), y1: y(place), y2: y(place) }));
+    if (at !== null) mark.append(draw("circle", { cx: x(at), cy: y(place), r: 4, class: sign ? "bound" : "" }));
+    if (at !== null && numbers.has(place)) {
+      let up = Math.max(y(place) - 15, EDGE.top + 8);
+      while (badges.some(([across, down]) => Math.hypot(across - x(at), down - up) < 17)) up -= 4;
+      badges.push([x(at), up]);
+      mark.append(draw("line", { x1: x(at), x2: x(at), y1: up + 8, y2: y(place), class: "badge" }), draw("circle", { cx: x(at), cy: up, r: 8, class: "badge" }),
+        draw("text", { x: x(at), y: up + 4, "text-anchor": "middle", class: "badge" }, String(numbers.get(place))));
+    }
+    mark.addEventListener("click", () => pick(place));
+    parts.push(mark);
+  }
+  const isRight = x(piece) > width * 0.6;
+  text(x(piece) + (isRight ? -6 : 6), EDGE.top + 4, way.rows, isRight ? "end" : "start", "here");
+  svg.setAttribute("viewBox", `0 0 ${width} ${height}`);
+  svg.setAttribute("height", height);
+  svg.replaceChildren(...parts);
+  const keys = [["yes", "surely passes"], ["open", "open"], ["no", "fails"]];
+  $(".picture figcaption").replaceChildren(
+    ...keys.map(([name, said]) => make("span", { className: `key ${name}`, textContent: said })),
+    priced ? `Up: dollars of ${data.many} lists. Along: how far it is right, with a 95 % interval.` : "Along: how far it is right, with a 95 % interval.",
+  );
+  $(".picture svg").setAttribute("aria-label", `${kept.length} models by how far they are right; the numbers are in the table`);
+  showPicked();
+}
+
+/** Compares all others with the picked model: intervals that lie wholly apart. */
+function showPicked() {
+  const one = group.models.find((model) => model.id === picked);
+  const said = $(".with");
+  if (!one?.span) return said.replaceChildren("Pick a model, here or in the list, to compare the others with it.");
+  const [low, , high] = one.span;
+  const others = group.models.filter((model) => model !== one && model.span);
+  const above = others.filter(({ span }) => high !== null && span[0] !== null && span[0] > high);
+  const below = others.filter(({ span }) => low !== null && span[2] !== null && span[2] < low);
+  const named = above.length && above.length <= data.most ? ` (${above.map((model) => model.name).join(", ")})` : "";
+  return said.replaceChildren(make("b", { textContent: `${one.name}: right to ${one.length}. ` }),
+    `The intervals of ${above.length} lie wholly above its own${named}, of ${below.length} wholly below; ${others.length - above.length - below.length} overlap and are not told apart.`);
+}
+
+function pick(place) {
+  picked = picked === group.models[place].id ? "" : group.models[place].id;
+  show();
+}
+
+// ---- the table ---------------------------------------------------------------------------------
+
+function showTable() {
+  const places = shown();
+  all.firstElementChild.textContent = `All ${many(places.length)}${places.length < group.models.length ? ` of ${group.models.length}` : ""} as a table`;
+  if (!all.open) return;
+  const heads = group.heads;
+  const columns = [
+    ["model", "who", (place) => group.models[place].name, (place) => group.models[place].name.toLowerCase()],
+    ["vendor, size", "known", (place) => group.models[place].known, (place) => group.models[place].known],
+    ["price", "number", (place) => way.models[place][PRICE], (place) => way.models[place][DOLLARS] ?? Infinity],
+    [`sure at ${way.rows}`, "number sure", (place) => way.models[place][SURE], (place) => way.order.indexOf(place)],
+    [`right at ${way.rows}, %`, "number aside", (place) => way.models[place][RIGHT], (place) => way.order.indexOf(place)],
+    ...["length", "near", "apart"].filter((name) => name in heads).map((name) => [heads[name], `number ${name === "length" ? "" : "aside"}`, (place) => group.models[place][name], (place) => (name === "length" ? place : -parseFloat(group.models[place][name].replace(/[<> ]/g, "")) || Infinity)]),
+  ];
+  if (sorted !== null) {
+    const key = columns[sorted.column][3];
+    places.sort((a, b) => (key(a) < key(b) ? -1 : key(a) > key(b) ? 1 : 0) * (sorted.down ? -1 : 1));
+  }
+  const head = make("tr", {}, ...columns.map(([name, kind], column) => {
+    const cell = make("th", { scope: "col", className: kind }, make("button", { type: "button", textContent: name, onclick: () => {
+      sorted = { column, down: sorted?.column === column && !sorted.down };
+      showTable();
+    } }));
+    cell.setAttribute("aria-sort", sorted?.column === column ? (sorted.down ? "descending" : "ascending") : "none");
+    return cell;
+  }));
+  const rows = places.map((place) => {
+    const row = make("tr", { className: way.models[place][VERDICT] }, ...columns.map(([, kind, said], column) => (column === 0
+      ? make("th", { scope: "row", className: kind }, nameOf(place))
+      : make("td", { className: kind, textContent: said(place) || "–" }))));
+    row.dataset.model = group.models[place].id;
+    return row;
+  });
+  all.querySelector("table").replaceChildren(make("thead", {}, head), make("tbody", {}, ...rows));
+}
+
+// ---- what is chosen ----------------------------------------------------------------------------
+
+const NAMES = ["task", "at", "way", "passes", "most", "vendor", "open"];
+
+function show() {
+  group = data.groups.find((one) => one.task === field("task")?.value) ?? data.groups[0];
+  const length = Number(field("at").value);
+  const there = group.ways.filter((one) => one.length === length);
+  const pieces = form.querySelector("[name=way]:checked")?.value ?? "1";
+  way = there.find((one) => String(one.pieces) === pieces) ?? there[0];
+  showWays(there);
+  document.title = `${data.title.join(length.toLocaleString("en"))} · Eyechart`;
+  showAnswer();
+  showPicture();
+  showTable();
+}
+
+function remember() {
+  const values = NAMES.map((name) => [name, field(name)?.type === "checkbox" ? (isTicked(name) ? "on" : "") : (field(name)?.value ?? "")]);
+  const asked = new URLSearchParams(values.filter(([name, value]) => value !== "" && !(name === "way" && value === "1")));
+  if (picked) asked.set("with", picked);
+  history.replaceState(history.state, "", `#show?${asked}`);
+}
+
+function restore() {
+  if (!location.hash.startsWith("#show?")) return;
+  const asked = new URLSearchParams(location.hash.slice(6));
+  for (const [name, value] of asked) {
+    const one = field(name);
+    if (name === "way" || name === "with" || !one) continue;
+    if (one.type === "checkbox") one.checked = value === "on";
+    else if (!one.options || [...one.options].some((option) => option.value === value)) one.value = value;
+  }
+  picked = asked.get("with") ?? "";
+  show();
+  const way = [...form.querySelectorAll("[name=way]")].find((one) => one.value === asked.get("way"));
+  if (way) way.checked = true;
+}
+
+form.addEventListener("submit", (event) => event.preventDefault());
+for (const node of [form, field("at")]) {
+  node.addEventListener("input", () => {
+    show();
+    remember();
+  });
+}
+document.addEventListener("click", (event) => {
+  if (event.target.closest(".choose, .picture, .all")) remember();
+});
+all.addEventListener("toggle", showTable);
+addEventListener("hashchange", () => {
+  restore();
+  show();
+});
+addEventListener("resize", showPicture);
+for (const link of document.querySelectorAll("a[href='#meaning']")) link.addEventListener("click", () => ($("#meaning").open = true));
+restore();
+show();

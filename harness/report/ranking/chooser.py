@@ -1,0 +1,247 @@
+"""What the first screen of a page of ranks chooses from: each model at each length, at once and in
+pieces.
+
+The page's script shows these texts and compares these numbers; it computes none of its own.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from eyechart.harness.analysis.length.at_length import VERDICTS, AtLength, pieces_of
+from eyechart.harness.analysis.length.curve import threshold_text
+from eyechart.harness.analysis.ranking.cost_at import CostAt
+from eyechart.harness.analysis.tables.cells import markdown_text
+from eyechart.harness.analysis.tables.paper_text import reached_text
+from eyechart.harness.report.page.page import visible
+from eyechart.harness.report.ranking.rank_table import RankLine, RankTable, Reached
+from eyechart.harness.spec.columns import MANY_REPLIES
+from eyechart.harness.spec.unit import counted
+
+MOST_LISTED = 5
+"""Models in the answer."""
+_PASSES, _OPEN = VERDICTS[:2]
+PIECES = (
+    "A row in pieces is right where all of its pieces are. The misses of the pieces are added up, "
+    "so that it holds whether they come together or not; the price is that of all pieces."
+)
+
+
+class Way(NamedTuple):
+    """A row of some length, asked in so many pieces of the same length."""
+
+    length: int
+    pieces: int
+
+    @property
+    def piece(self) -> int:
+        """Symbols of a piece."""
+        return self.length // self.pieces
+
+    @property
+    def text(self) -> str:
+        """`4 × 50`; `at once` of one piece."""
+        return f"{self.pieces} × {self.piece:,}" if self.pieces > 1 else "at once"
+
+
+class Chance(NamedTuple):
+    """A model, asked in one way."""
+
+    line: RankLine
+    found: AtLength | None
+    """How surely it is right at least so often as the threshold says."""
+    cost: CostAt | None
+    """Dollars of the replies to all pieces of one row."""
+
+    @property
+    def verdict(self) -> str:
+        """See `AtLength.verdict`."""
+        return "" if self.found is None else self.found.verdict
+
+    @property
+    def order(self) -> tuple[int, float, float]:
+        """Sort key of an answer: what passes by its price, what is open by how sure it is."""
+        places = {_PASSES: 0, _OPEN: 1}
+        dollars = math.inf if self.cost is None else self.cost.dollars
+        sure = 0.0 if self.found is None else self.found.order[0]
+        passes = self.verdict == _PASSES
+        return places.get(self.verdict, 2), dollars if passes else sure, sure
+
+
+def ways_of(at: Sequence[int]) -> list[Way]:
+    """Every length at once, and in the pieces that are among the lengths."""
+    return [*(Way(length, 1) for length in at), *(Way(*one) for one in pieces_of(at))]
+
+
+def chances(table: RankTable, way: Way) -> list[Chance]:
+    """Each model of a table, asked in one way: those that surely pass first, the cheapest first."""
+    found = [
+        Chance(
+            line,
+            line.right_at.get(way.length) if way.pieces == 1 else line.in_pieces.get(way),
+            None
+            if (cost := line.costs.get(way.piece)) is None
+            else CostAt(way.pieces * cost.dollars, cost.sign),
+        )
+        for line in table.lines
+    ]
+    return sorted(found, key=lambda one: one.order)
+
+
+def listed(found: Sequence[Chance]) -> list[Chance]:
+    """The answer: what surely passes."""
+    return [one for one in found if one.verdict == _PASSES]
+
+
+def opened(found: Sequence[Chance]) -> list[Chance]:
+    """What may pass or not."""
+    return [one for one in found if one.verdict == _OPEN]
+
+
+def none_under(found: Sequence[Chance]) -> str:
+    """`None under $1`: the next lower 1, 2 or 5 of the cheapest that passes; empty without one."""
+    known = [MANY_REPLIES * one.cost.dollars for one in listed(found) if one.cost]
+    if not known or min(known) <= 0:
+        return ""
+    power = 10.0 ** math.floor(math.log10(min(known)))
+    below = max(digit * power for digit in (1, 2, 5) if digit * power <= min(known) * (1 + 1e-9))
+    return f"None under ${below:,g}"
+
+
+def answer_markdown(table: RankTable, names: Mapping[str, str], first: int) -> list[str]:
+    """The answer at one length, and a table of all ways to ask, as lines of Markdown."""
+    found = chances(table, Way(first, 1))
+    passing, share = listed(found), threshold_text(table.threshold)
+    rows = counted(f"{first:,}", table.unit, is_one=first == 1)
+
+    def name(one: Chance) -> str:
+        return markdown_text(names.get(one.line.model, one.line.name))
+
+    def price(one: Chance) -> str:
+        return "–" if one.cost is None else markdown_text(one.cost.text())
+
+    def cells(way: Way) -> str:
+        at = chances(table, way)
+        best, pieces = listed(at)[:1], way.text
+        cheapest = f"{name(best[0])}, {price(best[0])}" if best else "–"
+        return f"| {way.length:,} | {pieces} | {len(listed(at))} | {len(opened(at))} | {cheapest} |"
+
+    count = f"{len(passing) or 'None'} of {len(found)} models"
+    none = none_under(found)
+    return [
+        f"With {rows} at once, {count} {'are' if len(passing) > 1 else 'is'} surely right in "
+        f"{share} of rows, and for {len(opened(found))} it is open."
+        + (f" {markdown_text(none)} for {MANY_REPLIES:,} of them." if none else ""),
+        "",
+        f"| the cheapest | {MANY_REPLIES:,} rows | how sure |",
+        "| --- | --- | --- |",
+        *(
+            f"| {name(one)} | {price(one)} | {markdown_text(one.found.reaches_text)} |"
+            for one in passing[:MOST_LISTED]
+            if one.found is not None
+        ),
+        "",
+        f"| length | asked | surely pass | open | the cheapest of them, {MANY_REPLIES:,} rows |",
+        "| --- | --- | --- | --- | --- |",
+        *(cells(way) for way in sorted(ways_of(table.at))),
+        "",
+        PIECES,
+        "",
+    ]
+
+
+def is_chooser(table: RankTable) -> bool:
+    """Whether a table answers which model: several models of one task, at a named length."""
+    return bool(table.at) and len(table.lines) > 1 and not table.is_of_tasks
+
+
+def data_of(
+    tables: Sequence[tuple[str, RankTable]], title: Sequence[str], names: Mapping[str, str]
+) -> str:
+    """The data of the script, as JSON in which no text can end the HTML element. `tables` are named
+    by their task, `title` has the texts around the length, `names` what models are called here.
+    """
+    content = {
+        "title": [*map(visible, title)],
+        "most": MOST_LISTED,
+        "many": f"{MANY_REPLIES:,}",
+        "groups": [
+            {"task": task, "unit": table.unit, **_group(table, names)} for task, table in tables
+        ],
+    }
+    text = json.dumps(content, separators=(",", ":"), allow_nan=False, ensure_ascii=False)
+    return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
+
+
+def _group(table: RankTable, names: Mapping[str, str]) -> dict[str, Any]:
+    ways = ways_of(table.at)
+    of_ways = [chances(table, way) for way in ways]
+    places = {id(line): place for place, line in enumerate(table.lines)}
+    models = [_model(line, names) for line in table.lines]
+    heads = {column.name: column.head for column in table.columns if column.at is None}
+    return {
+        "at": list(table.at),
+        "share": threshold_text(table.threshold),
+        "heads": {name: heads[name] for name in ("length", "near", "apart") if name in heads},
+        "ways": [
+            {
+                "length": way.length,
+                "pieces": way.pieces,
+                "text": way.text,
+                "rows": counted(f"{way.piece:,}", table.unit, is_one=way.piece == 1),
+                "none": none_under(found),
+                "order": [places[id(one.line)] for one in found],
+                "models": [_chance(one, way) for one in sorted(found, key=_place(places))],
+            }
+            for way, found in zip(ways, of_ways, strict=True)
+        ],
+        "models": models,
+        "ticks": table.scale.ticks,
+    }
+
+
+def _place(places: Mapping[int, int]) -> Any:
+    return lambda one: places[id(one.line)]
+
+
+def _chance(one: Chance, way: Way) -> list[str | float | None]:
+    """Verdict, probability, accuracy of a piece, dollars of many rows, and their text."""
+    right = one.line.right_at.get(way.piece)
+    return [
+        one.verdict,
+        "–" if one.found is None else one.found.reaches_text,
+        "–" if right is None else right.text,
+        None if one.cost is None else float(f"{MANY_REPLIES * one.cost.dollars:.6g}"),
+        "–" if one.cost is None else one.cost.text(),
+    ]
+
+
+def _model(line: RankLine, names: Mapping[str, str]) -> dict[str, Any]:
+    texts = {
+        "id": line.name,
+        "name": names.get(line.model, line.name),
+        "vendor": line.vendor,
+        "known": line.known,
+        "open": line.open_weights,
+        "length": line.length_text,
+        "note": line.note,
+    }
+    shown = {name: visible(text) for name, text in texts.items()}
+    reached = {name: _reached(one) for name, one in (("near", line.near), ("apart", line.apart))}
+    return {**shown, **reached, "span": None if line.length is None else [*_span(line.length)]}
+
+
+def _reached(one: Reached | None) -> str:
+    return "–" if one is None else reached_text(*one)
+
+
+def _span(one: Reached) -> Iterator[float | str | None]:
+    """The lower end, the length and the upper end; `None` where it is open. Last the sign."""
+    low, high = one.span
+    yield None if low.sign == "<" else low.length
+    yield None if one.length is None else one.length.length
+    yield None if high.sign == ">" else high.length
+    yield "" if one.length is None or one.length.sign == "=" else one.length.sign
