@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
 from eyechart.harness.analysis.findings.finding import MOST_NAMES, Finding, Kind
+from eyechart.harness.analysis.length.effective_length import EffectiveLength
+from eyechart.harness.analysis.length.interval import span_text
 from eyechart.harness.analysis.samples.draws import Drawn
 from eyechart.harness.analysis.samples.drift import drift
-from eyechart.harness.analysis.samples.judged_run import JudgedRun
+from eyechart.harness.analysis.samples.judged_run import JudgedCondition, JudgedRun
 from eyechart.harness.score.outcomes import NOT_SCORED, Outcome
-from eyechart.providers.naming import turned_on
+from eyechart.providers.naming import named, turned_on
+
+_FEWEST_STEPS = 3
+"""Of two lengths nobody expects what is between them."""
 
 
 def cuts(run: JudgedRun) -> Iterator[Finding]:
@@ -39,6 +45,49 @@ def doubts(run: JudgedRun) -> Iterator[Finding]:
     if run.missing:
         planned = int(run.cells["n"].sum()) + run.missing
         yield NOT_ALL_SCORED(missing=run.missing, samples=planned, outcomes=_not_scored(run))
+
+
+def lost(
+    judged: Mapping[str, JudgedCondition],
+    estimates: Mapping[str, EffectiveLength],
+    threshold: float,
+    unit: str,
+) -> Iterator[Finding]:
+    """The conditions, by label, whose length the samples without a reply may have made longer: it
+    lies below the interval if they count as wrong.
+    """
+    for label, estimate in estimates.items():
+        low = estimate.length_ci[0]
+        if not estimate.is_ranked or low.sign == "<":
+            continue
+        allowed = judged[label].with_errors_wrong(threshold)
+        if allowed is None or allowed.length_ci[0].order >= low.order:
+            continue
+        length = allowed.length or allowed.length_ci[0]
+        if length.order < low.order:
+            yield LOST(
+                "ask them again with the same command",
+                condition=label,
+                length=length.words,
+                interval=span_text(estimate.length_ci),
+                unit=unit,
+            )
+
+
+def steps(judged: Mapping[str, JudgedCondition], unit: str) -> Iterator[Finding]:
+    """Exact lengths that are all multiples of one number."""
+    for label, one in judged.items():
+        lines = [cell.line for cell in one.planned]
+        if len(lines) < _FEWEST_STEPS or not all(line.is_exact for line in lines):
+            continue
+        if (step := math.gcd(*(line.length for line in lines))) > 1:
+            yield STEPS(
+                f"leave out {named('exact')}, or add other lengths",
+                condition=label,
+                step=step,
+                unit=unit,
+            )
+            return
 
 
 def origins(run: JudgedRun) -> Iterator[Finding]:
@@ -140,6 +189,33 @@ def _counts_text(counts: Mapping[str, int]) -> str:
 NOT_ALL_SCORED = Kind(
     "not scored", "warning", "samples have no reply that counts, by outcome", _not_all_scored
 )
+
+
+def _lost(*, condition: str, length: str, interval: str, unit: str) -> str:
+    of = f" with {condition}" if condition else ""
+    return (
+        f"The samples without a reply may hide wrong ones: were all of them wrong, the effective "
+        f"length{of} would be {length} {unit}, and its interval is {interval}."
+    )
+
+
+LOST = Kind(
+    "lost replies",
+    "warning",
+    "were the samples without a reply wrong, a length would lie below its interval",
+    _lost,
+)
+
+
+def _steps(*, condition: str, step: int, unit: str) -> str:
+    of = f" with {condition}" if condition else ""
+    return (
+        f"All lengths{of} are multiples of {step} {unit}: where the accuracy rises and falls with "
+        "such a period, as with groups of tokens, other lengths may be answered worse."
+    )
+
+
+STEPS = Kind("steps", "note", "all lengths asked are exact multiples of one number", _steps)
 
 
 def _draws(**facts: Any) -> str:

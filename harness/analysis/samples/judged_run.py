@@ -19,8 +19,8 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from eyechart.harness.analysis.length.curve import Curve, Floats, check_chance
-from eyechart.harness.analysis.length.effective_length import EffectiveLength
+from eyechart.harness.analysis.length.curve import Curve, Floats, check_chance, curve
+from eyechart.harness.analysis.length.effective_length import EffectiveLength, effective_length
 from eyechart.harness.analysis.length.limits import (
     Choices,
     Copies,
@@ -363,6 +363,27 @@ class JudgedCondition:
             copies = None if np.isnan(off).any() else Copies(off, nearer)
             read = Numbers(wanted, wanted + errors), copies, None
         return Scored(lines, places, *scores, *rows, unanswered, *read)
+
+    def with_errors_wrong(self, threshold: float) -> EffectiveLength | None:
+        """The effective length if all samples without a reply had wrong ones, which bounds what
+        their loss hides; `None` where none was lost.
+        """
+        samples, lines = self.run.samples, [cell.line for cell in self.run.manifest.cells]
+        cells, outcomes = samples["cell"].to_numpy(), samples["outcome"].to_numpy()
+        here = np.isin(cells, [place for place in self.places if lines[place].low > 0])
+        if not (lost := here & (outcomes == Outcome.ERROR.place)).any():
+            return None
+        kept = lost | (here & np.isin(outcomes, SCORED_PLACES))
+        lengths, indexes = (samples[name].to_numpy()[kept] for name in ("true_length", "index"))
+        found = curve(
+            lengths,
+            indexes,
+            outcomes[kept] == Outcome.CORRECT.place,
+            lines=lines,
+            places=cells[kept],
+            own_rows=self.run.has_given_rows,
+        )
+        return effective_length(found, threshold)
 
     def _unanswered(self, longest: int) -> int:
         """How many samples of lines beyond the length `longest` got no reply."""

@@ -1,0 +1,44 @@
+"""What lost replies may hide, and what exact lengths with one step do not show."""
+
+from __future__ import annotations
+
+from eyechart.harness.analysis.findings.of_run import findings
+from eyechart.harness.analysis.findings.served import LOST, STEPS
+from eyechart.harness.analysis.samples.judged_run import read_run
+from eyechart.providers.base import BadRequestError, Request
+from tests.conftest import Lab, right
+
+FAILS_BEYOND, LOST_BEYOND = 120, 30
+
+
+def answer(request: Request) -> str | Exception:
+    """Right to a length; of every other longer row than another length the reply is lost."""
+    row = request.prompt.splitlines()[-1]
+    symbols = row.count("0") + row.count("1")
+    if symbols > LOST_BEYOND and sum(map(ord, row)) % 2:
+        return BadRequestError("400")
+    return right(request) if symbols <= FAILS_BEYOND else "Final answer: 0"
+
+
+def kinds(lab: Lab, *arguments: str) -> dict[str, str]:
+    """Kind -> sentence of the findings of a run."""
+    lab.bench_run("--model", lab.fake(answer), "--keep-going", *arguments, task=lab.plain)
+    return {one.kind: one.sentence for one in findings(read_run(lab.the_run()))}
+
+
+def test_lost_replies_may_hide_a_shorter_length(lab: Lab) -> None:
+    """Half of them are lost from 31 symbols on, and 120 are counted; nothing is said of a loss that
+    leaves the length in its interval.
+    """
+    found = kinds(lab, "--lengths", "11,20,30,40,60,80,110,160", "--samples", "30")
+    assert "the effective length would be 3" in found[LOST.name]
+    assert STEPS.name not in found
+
+
+def test_exact_lengths_with_one_step(lab: Lab) -> None:
+    """Of one that has another step nothing is said."""
+    found = kinds(lab, "--exact", "--lengths", "5,10,20", "--samples", "4")
+    assert "are multiples of 5" in found[STEPS.name]
+    assert LOST.name not in found
+    assert STEPS.name not in kinds(lab, "--exact", "--lengths", "21", "--samples", "4")
+
