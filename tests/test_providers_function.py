@@ -141,6 +141,9 @@ class TestInPython:
         compared = eyechart.compare(first, second, ask=True, max_requests=1, tasks=lab.plain)
         assert len(records(second.folder)) == 3
         assert compared.comparison.second == "function/lambda"
+        with pytest.raises(JournalError, match="another model"):
+            ask(lab, lambda _prompt: "Final answer: 8")
+        eyechart.compare(first, second, ask=True, max_requests=1, tasks=lab.plain)
         elsewhere = second.folder.rename(lab.folder / "elsewhere")
         with pytest.raises(EyechartError, match="cannot be asked again"):
             eyechart.compare(first, elsewhere, ask=True, tasks=lab.plain)

@@ -139,7 +139,7 @@ class AskedRun:
             ) from None
         given = self._settings(run)
         (options,) = models_of(given, notify=self._warn, command=self._command)
-        function = remembered(options.name, folder)
+        function = remembered(options.name, folder, manifest.server)
         options = replace(options, name=replace(options.name, function=function))
         counts = {cell.key: cell.samples for cell in manifest.cells}
         request = _request(options, task, counts, draws_of(run))
