@@ -82,7 +82,7 @@ class RunSettings:
     model: tuple[str, ...] = setting(
         names,
         f"provider/model, or a name that the server at {named('base_url')} has; 'tiny' and "
-        "'oracle:50' are built in.",
+        "'oracle:50' are built in, and agent.py:answer is a function of yours.",
         "NAME[,NAME]",
         (),
         short="m",

@@ -78,15 +78,15 @@ class FunctionProvider:
     @property
     def _file(self) -> str:
         """The file of its code, whose lines are named in messages."""
-        code = inspect.unwrap(self._called) if callable(self._called) else self._called
-        return getattr(getattr(code, "__code__", None), "co_filename", "")
+        code = getattr(inspect.unwrap(self._called), "__code__", None)
+        return getattr(code, "co_filename", "")
 
     async def facts(self) -> Mapping[str, object]:
         """Which code it is, and what an object says of itself."""
         own = await self._own("facts")
         if own is not None and not isinstance(own, Mapping):
             return cast("Mapping[str, object]", own)  # its wrapper says what is wrong
-        return {**self._facts, **(own or {})}
+        return {**(own or {}), **self._facts}
 
     async def count_tokens(self, prompts: Sequence[str]) -> list[int] | None:
         """The object's own counts."""
