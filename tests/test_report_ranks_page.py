@@ -368,7 +368,7 @@ class TestChooser:
         """Whatever a model is called."""
         line = replace(self.table().lines[0], model="</script><b>")
         table = replace(self.table(), lines=[line, *self.table().lines[1:]])
-        assert "<" not in data_of([("t", table)], ["", ""], {})
+        assert "<" not in data_of([("t", table)], ["", ""], "rows", {})
 
 
 def test_pieces() -> None:

@@ -23,6 +23,7 @@ function draw(tag, attributes, ...children) {
 
 const field = (name) => form.elements[name];
 const isTicked = (name) => field(name)?.checked ?? false;
+const isPriced = () => group.ways.some((one) => one.models.some((model) => model[DOLLARS] !== null));
 const many = (count) => `${count} model${count === 1 ? "" : "s"}`;
 
 /** Whether price, vendor and weights let a model through that is asked in one way. */
@@ -53,10 +54,10 @@ function showAnswer() {
   const list = make("ol", {}, ...first.map((place, rank) => {
     const chance = way.models[place];
     return make("li", {}, make("b", { className: "rank", textContent: rank + 1 }), nameOf(place),
-      make("span", { className: "price", textContent: chance[PRICE] }), make("span", { className: "sure", textContent: chance[SURE] }));
+      make("span", { className: "price", textContent: isPriced() ? chance[PRICE] : "" }), make("span", { className: "sure", textContent: chance[SURE] }));
   }));
-  const said = passing.length ? `${passing.length} of ${many(kept.length)} ${passing.length === 1 ? "is" : "are"} surely right in ${group.share} of lists, cheapest first` : `None of ${many(kept.length)} is surely right in ${group.share} of lists`;
-  const head = make("p", { className: "said" }, make("b", { textContent: said }), make("small", { textContent: passing.length ? `${data.many} lists, how sure` : "" }));
+  const said = passing.length ? `${passing.length} of ${many(kept.length)} ${passing.length === 1 ? "is" : "are"} surely right in ${group.share} of ${data.rows}${isPriced() ? ", cheapest first" : ""}` : `None of ${many(kept.length)} is surely right in ${group.share} of ${data.rows}`;
+  const head = make("p", { className: "said" }, make("b", { textContent: said }), make("small", { textContent: passing.length ? isPriced() ? `${data.many}, how sure` : "how sure" : "" }));
   const line = make("p", { className: "rest" });
   if (rest[0].length) line.append(`${rest[0].length} more pass. `);
   if (passing.length && way.none && field("most").value === "" && passing[0] === way.order[0]) line.append(`${way.none}. `);
@@ -69,7 +70,7 @@ function showAnswer() {
     line.append(make("details", {}, make("summary", { textContent: `Open for ${open.length}` }), make("span", {}, ...names)));
   }
   if (way.pieces > 1) {
-    answer.append(make("p", { className: "hint", textContent: `Right is a list whose ${way.pieces} pieces are all right. The misses of ${way.pieces} pieces are added up, so this holds whether they come together or not.` }));
+    answer.append(make("p", { className: "hint", textContent: `Of ${data.rows} in pieces those are right whose ${way.pieces} pieces are all right. The misses of ${way.pieces} pieces are added up, so this holds whether they come together or not.` }));
   }
 }
 
@@ -78,7 +79,8 @@ function showWays(there) {
   ways.hidden = there.length < 2;
   ways.replaceChildren(...there.map((one) => {
     const { passing } = found(one);
-    const said = passing.length ? `${passing.length} pass${passing.length === 1 ? "es" : ""}, from ${one.models[passing[0]][PRICE]}` : "none surely passes";
+    const price = passing.length && isPriced() ? `, from ${one.models[passing[0]][PRICE]}` : "";
+    const said = passing.length ? `${passing.length} pass${passing.length === 1 ? "es" : ""}${price}` : "none surely passes";
     return make("label", {}, make("input", { type: "radio", name: "way", value: one.pieces, checked: one === way }),
       make("span", {}, make("b", { textContent: one.pieces === 1 ? `all ${one.text}` : `in pieces, ${one.text}` }), make("small", { textContent: said })));
   }));
@@ -169,7 +171,7 @@ function showPicture() {
   const keys = [["yes", "surely passes"], ["open", "open"], ["no", "fails"]];
   $(".picture figcaption").replaceChildren(
     ...keys.map(([name, said]) => make("span", { className: `key ${name}`, textContent: said })),
-    priced ? `Up: dollars of ${data.many} lists. Along: how far it is right, with a 95 % interval.` : "Along: how far it is right, with a 95 % interval.",
+    priced ? `Up: dollars of ${data.many}. Along: how far it is right, with a 95 % interval.` : "Along: how far it is right, with a 95 % interval.",
   );
   $(".picture svg").setAttribute("aria-label", `${kept.length} models by how far they are right; the numbers are in the table`);
   showPicked();
@@ -242,6 +244,7 @@ function show() {
   const pieces = form.querySelector("[name=way]:checked")?.value ?? "1";
   way = there.find((one) => String(one.pieces) === pieces) ?? there[0];
   showWays(there);
+  form.querySelector(".priced").hidden = !isPriced();
   document.title = `${data.title.join(length.toLocaleString("en"))} · Eyechart`;
   showAnswer();
   showPicture();

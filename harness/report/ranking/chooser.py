@@ -159,15 +159,20 @@ def is_chooser(table: RankTable) -> bool:
 
 
 def data_of(
-    tables: Sequence[tuple[str, RankTable]], title: Sequence[str], names: Mapping[str, str]
+    tables: Sequence[tuple[str, RankTable]],
+    title: Sequence[str],
+    rows: str,
+    names: Mapping[str, str],
 ) -> str:
     """The data of the script, as JSON in which no text can end the HTML element. `tables` are named
-    by their task, `title` has the texts around the length, `names` what models are called here.
+    by their task, `title` has the texts around the length, `rows` and `names` have what rows
+    and models are called here.
     """
     content = {
         "title": [*map(visible, title)],
         "most": MOST_LISTED,
-        "many": f"{MANY_REPLIES:,}",
+        "rows": rows,
+        "many": f"{MANY_REPLIES:,} {rows}",
         "groups": [
             {"task": task, "unit": table.unit, **_group(table, names)} for task, table in tables
         ],
