@@ -416,7 +416,7 @@ def test_the_published_page_says_what_pieces_come_to(browser: Browser) -> None:
     page = browser.new_context(offline=True).new_page()
     page.goto((FOLDER / "models.html").as_uri() + "#show?at=200&way=4")
     assert page.locator("[name=way]:checked").get_attribute("value") == "4"
-    assert "4 pieces are all right" in page.locator(".chosen").inner_text()
+    assert "all 4 must be right" in page.locator(".chosen").inner_text()
     page.locator(".ways label").first.click()
     assert "way=" not in page.evaluate("location.hash")
     page.select_option("select[name=at]", "20")
