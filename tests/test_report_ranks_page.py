@@ -98,8 +98,8 @@ class TestPublished:
                 assert {row["source"] for row in group.rows} == {group.source}
 
     def test_it_is_small(self) -> None:
-        """A phone loads it in a moment; the page of runs has 4 MB."""
-        assert len((FOLDER / "models.html").read_bytes()) < 400_000
+        """A phone loads it in a moment; the page of runs has 2 MB."""
+        assert len((FOLDER / "models.html").read_bytes()) < 250_000
 
     @pytest.mark.published
     @pytest.mark.skipif(not RECORDED.is_file(), reason="the recorded replies are not committed")

@@ -53,7 +53,7 @@ _HIGHLIGHTS = 3
 _MOST_PANELS = 4
 """More charts of one model in one figure are folded."""
 _FEW_NOTES = 3
-"""More notes than these are folded."""
+"""Notes after these are folded."""
 _MOST_NAMED = 8
 """Models that the top of the page names outside the tables; more are folded."""
 
