@@ -21,8 +21,8 @@ from dataclasses import dataclass, field, replace
 from eyechart.harness.analysis.length.bins import BINS_AN_OCTAVE
 from eyechart.harness.analysis.length.curve import Curve, threshold_text
 from eyechart.harness.analysis.length.effective_length import has_single_threshold
-from eyechart.harness.analysis.length.fit import Fit, Tails, fit
-from eyechart.harness.analysis.length.interval import at_most, span_text
+from eyechart.harness.analysis.length.fit import WIDE, Fit, Tails, fit
+from eyechart.harness.analysis.length.interval import Span, at_most, span_text
 from eyechart.harness.analysis.length.one_threshold import LEVEL_OF_CHOSEN
 from eyechart.harness.analysis.samples.judged_run import JudgedRun
 from eyechart.harness.plan.selection import MOST_SAMPLES
@@ -263,7 +263,8 @@ def _octaves_wanted(fitted: Fit, lines: Sequence[Line], aim: Aim) -> float:
     if aim.precision is not None:
         return aim.precision + apart
     full = fitted.expected(lines, aim.full_samples, CLEAR if apart else 0.5)
-    return min(WIDEST + apart, full.octaves(STOPPING))
+    widest = WIDE if full.octaves_between() <= WIDE else WIDEST  # from there on it is joined
+    return min(widest + apart, full.octaves_between(STOPPING))
 
 
 def _is_narrow(fitted: Fit, wanted: float, lines: Sequence[Line]) -> bool:
@@ -276,7 +277,8 @@ def _is_narrow(fitted: Fit, wanted: float, lines: Sequence[Line]) -> bool:
         return False
     shorter, longer = _around_the_crossing(fitted, lines)
     width = fitted.octaves_between(STOPPING)
-    return max(width, _width(fitted)) <= wanted or width <= NARROWEST + math.log2(longer / shorter)
+    reported = _octaves(fitted.between_quantiles())
+    return max(width, reported) <= wanted or width <= NARROWEST + math.log2(longer / shorter)
 
 
 def _around_the_crossing(fitted: Fit, lines: Sequence[Line]) -> tuple[int, int]:
@@ -304,8 +306,11 @@ def _why_wide(fitted: Fit, wanted: float, lines: Sequence[Line]) -> str:
 
 def _width(fitted: Fit) -> float:
     """Octaves between the ends of the interval as they are reported, in whole lengths."""
-    low, high = fitted.interval()
-    return math.log2(high.length / low.length)
+    return _octaves(fitted.interval())
+
+
+def _octaves(interval: Span) -> float:
+    return math.log2(interval[1].length / interval[0].length)
 
 
 def _step(fitted: Fit, threshold: float) -> Step:

@@ -81,12 +81,7 @@ def steps(judged: Mapping[str, JudgedCondition], unit: str) -> Iterator[Finding]
         if len(lines) < _FEWEST_STEPS or not all(line.is_exact for line in lines):
             continue
         if (step := math.gcd(*(line.length for line in lines))) > 1:
-            yield STEPS(
-                f"leave out {named('exact')}, or add other lengths",
-                condition=label,
-                step=step,
-                unit=unit,
-            )
+            yield STEPS(condition=label, step=step, unit=unit)
             return
 
 
@@ -211,7 +206,8 @@ def _steps(*, condition: str, step: int, unit: str) -> str:
     of = f" with {condition}" if condition else ""
     return (
         f"All lengths{of} are multiples of {step} {unit}: where the accuracy rises and falls with "
-        "such a period, as with groups of tokens, other lengths may be answered worse."
+        "such a period, as with groups of tokens, other lengths may be answered worse. Bands, "
+        f"without {named('exact')}, have all lengths."
     )
 
 
