@@ -13,7 +13,8 @@ from scipy.special import logit
 
 from eyechart.harness.analysis.adaptive.adaptive import Aim
 from eyechart.harness.analysis.adaptive.next_ranked import RANKS
-from eyechart.harness.analysis.length.curve import Curve, areas_under
+from eyechart.harness.analysis.comparison.paired_curves import label_test
+from eyechart.harness.analysis.length.curve import SIGNIFICANT, Curve, areas_under
 from eyechart.harness.analysis.length.effective_length import effective_length
 from eyechart.harness.analysis.length.fit import fit
 from eyechart.harness.analysis.length.interval import Bound
@@ -23,6 +24,7 @@ from tests.benchmarks.every_length import Truth, exact_lengths, truth_of
 from tests.benchmarks.simulation import (
     adaptive,
     asked,
+    baselines,
     coverage,
     dips,
     early_line,
@@ -230,6 +232,19 @@ class TestMeasures:
         both = np.array([line_accuracies(one) for one in (truth, equivalence.lower(truth, 0.05))])
         first, second = areas_under(nominal, both)
         assert first - second == pytest.approx(0.05)
+
+    def test_releases_are_worse_where_the_test_of_labels_says_so(self) -> None:
+        """All but those within the noise of its exchanges."""
+        rows = baselines.differences(("slope 4", 0.6, 4, 20), 5)[:40]
+        found = baselines.are_worse(rows)
+        one = np.ones((rows.shape[1], 1))
+        for differences, is_worse in zip(rows, found, strict=True):
+            sides = (1000 * differences[:, None], 0 * one)
+            first, second = (Curve((Line.exact(1),), side, one, one) for side in sides)
+            p, _ = label_test([(first, second)])
+            if abs(p - SIGNIFICANT) > 0.02:
+                assert is_worse == (p < SIGNIFICANT and differences.sum() > 0)
+        assert rows.mean() == pytest.approx(0, abs=0.05)
 
     def test_a_side_that_is_much_lower_is_worse(self) -> None:
         setting = Setting("flat 0.95", 0.0, 100)

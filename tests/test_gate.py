@@ -12,11 +12,13 @@ import pytest
 import yaml
 
 from eyechart.harness.analysis.comparison.comparison import compare_runs
+from eyechart.harness.analysis.comparison.gate import unlucky
 from eyechart.harness.analysis.samples.judged_run import read_run
 from eyechart.harness.satellites.gate.baseline import read_baseline
 from eyechart.harness.satellites.gate.outputs import GateRow, summary
 from eyechart.harness.settings.judging import THRESHOLD
 from eyechart.providers.base import Request
+from eyechart.providers.scripted import ScriptedProvider
 from tests.conftest import DEFAULTS, Lab, right
 from tests.test_analysis_family import LENGTHS, right_to, run
 from tests.test_imports import ROOT
@@ -99,6 +101,46 @@ def test_a_model_that_is_wrong_everywhere_is_no_baseline(lab: Lab) -> None:
         assert "equivalent" not in said
     better = lab.bench("gate", path, run(lab, "c", right_to(8)).folder)
     assert (better.code, better.out.splitlines()[0].endswith("  better")) == (0, True)
+
+
+@pytest.mark.parametrize(
+    ("draws", "wrong", "said"),
+    [
+        (1, "draw=2", "up to 7 of 100 such baselines of a task call more than 10 % of the runs"),
+        (4, "draw=2", "up to 3 of 100 such baselines of a task call more than 10 % of the runs"),
+        (4, "index=0", ""),
+    ],
+)
+def test_a_baseline_says_how_likely_it_is_unlucky(
+    lab: Lab, draws: int, wrong: str, said: str
+) -> None:
+    """Where replies vary or may do so; one reply a row has a remedy. Runs need no draws."""
+
+    def script(request: Request) -> str:
+        return "Final answer: 99" if wrong in request.sample_id else right_to(8)(request)
+
+    asked = ("--lengths", "2,4,8", "--samples", "5", "--axis", "separator=none")
+    for out, more in (("old", ("--draws", draws)), ("new", ())):
+        model = lab.fake(ScriptedProvider(script))
+        command = ("--model", model, *asked, *more, "--out", lab.folder / out)
+        assert lab.bench_run(*command).code == 0
+    old, new = (next((lab.folder / out / "runs").rglob("manifest.json")) for out in ("old", "new"))
+    path = lab.folder / "base.json"
+    done = lab.bench("gate", "--save", path, old.parent)
+    line = done.out.partition("\n")[2]
+    assert done.err == ""
+    assert bool(line) == bool(said)
+    assert said in line
+    assert ("with --draws 4 in the run that is saved, up to 3" in line) == (draws == 1)
+    compared = lab.bench("gate", path, new.parent)
+    assert "5 pairs a line" in compared.out
+    assert "have no partner" not in compared.out
+
+
+def test_more_replies_make_an_unlucky_baseline_rarer() -> None:
+    """The chance of one beside which more than a tenth of unchanged runs are called worse."""
+    shares = [unlucky(draws) for draws in (1, 4, 10)]
+    assert shares == pytest.approx([0.068, 0.034, 0.007], abs=0.0005)
 
 
 def test_a_baseline_is_as_good_as_its_run(lab: Lab, before: Path) -> None:

@@ -4,13 +4,17 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection
 from dataclasses import dataclass, replace
 from functools import cached_property
+from statistics import NormalDist
 
 from eyechart.harness.analysis.comparison.comparison import Comparison
 from eyechart.harness.analysis.comparison.length_difference import mean_difference
 from eyechart.harness.analysis.comparison.paired_curves import paired
+from eyechart.harness.analysis.length.curve import SIGNIFICANT
+from eyechart.harness.analysis.samples.judged_run import JudgedRun
 from eyechart.harness.errors import COMPLETE, UNDECIDED, WORSE
 from eyechart.harness.settings.judging import FAILING
 
@@ -22,6 +26,31 @@ first; something else than sight limits a length, or neither area can fall by mo
 """
 _MOST_WITHOUT = 0.05
 """Share of the first side's samples that may lack a partner."""
+MANY_ALARMS = 0.1
+"""A baseline is unlucky if beside it more than this share of the runs of an unchanged model, with
+one reply a row, are called worse."""
+
+
+def unlucky(draws: int) -> float:
+    """How likely a baseline with so many replies a row is unlucky, at most, see `MANY_ALARMS`.
+
+    The difference of the areas is normal. The luck of the baseline's replies is in all comparisons
+    with it, and has 1 / `draws` of the variance of a run's: so it is 0.068 with one reply, and
+    0.034 with four. The test is a little more careful with an unequal number of replies:
+    `tests/benchmarks/simulation/baselines.py` finds 0.066 and 0.021.
+    """
+    normal = NormalDist()
+    limit = normal.inv_cdf(1 - SIGNIFICANT / 2) * math.sqrt(1 + 1 / draws)
+    return 1 - normal.cdf((limit + normal.inv_cdf(MANY_ALARMS)) * math.sqrt(draws))
+
+
+def luck(run: JudgedRun) -> float | None:
+    """How likely the run is an unlucky baseline, see `unlucky`; `None` where all replies to a row
+    have the same verdict, so that there is no luck. With one reply a row nobody knows that.
+    """
+    if (drawn := run.drawn) is None:
+        return unlucky(1)
+    return unlucky(drawn.fewest) if drawn.same_verdict < drawn.several else None
 
 
 @dataclass(frozen=True)

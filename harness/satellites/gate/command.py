@@ -7,7 +7,14 @@ from dataclasses import replace
 from pathlib import Path
 
 from eyechart.harness.analysis.comparison.comparison import compare_runs
-from eyechart.harness.analysis.comparison.gate import BASELINE, exit_code, gated
+from eyechart.harness.analysis.comparison.gate import (
+    BASELINE,
+    MANY_ALARMS,
+    exit_code,
+    gated,
+    luck,
+    unlucky,
+)
 from eyechart.harness.analysis.findings.gate import of_gate
 from eyechart.harness.analysis.length.curve import is_at_floor
 from eyechart.harness.analysis.samples.judged_run import JudgedRun, read_run
@@ -28,6 +35,9 @@ from eyechart.harness.satellites.gate.baseline import read_baseline, save_baseli
 from eyechart.harness.settings.judging import JudgeSettings
 from eyechart.providers.naming import named
 from eyechart.providers.secrets import redact
+
+_ENOUGH = 4
+"""Replies to each row of a baseline that make an unlucky one rare."""
 
 
 def gate(
@@ -186,4 +196,22 @@ def save(baseline: Path, folders: Sequence[Path], judging: JudgeSettings, *, ask
             )
     kilobytes = max(1, round(baseline.stat().st_size / 1000))
     echo(f"{baseline}: {len(runs)} run{'s' * (len(runs) > 1)}, {kilobytes:,} kB")
+    if said := _luck(runs):
+        echo(said)
     return COMPLETE
+
+
+def _luck(runs: Sequence[JudgedRun]) -> str:
+    """How likely the baseline of a task is an unlucky one, and what makes that rarer; empty where
+    no replies vary.
+    """
+    known = [likely for run in runs if (likely := luck(run)) is not None]
+    if not known:
+        return ""
+    of_many, of_enough = (max(1, round(100 * p)) for p in (max(known), unlucky(_ENOUGH)))
+    enough = f"; with {named('draws', str(_ENOUGH))} in the run that is saved, up to {of_enough}"
+    return (
+        f"where replies vary, up to {of_many} of 100 such baselines of a task call more than "
+        f"{100 * MANY_ALARMS:g} % of the runs of an unchanged model worse"
+        f"{enough if of_enough < of_many else ''}"
+    )

@@ -31,7 +31,7 @@ gate_app = typer.Typer(rich_markup_mode=None)
     cls=Verb,
     short_help="Compare runs with a saved baseline, for pipelines.",
     epilog=examples(
-        "bench run --task counting --model tiny",
+        "bench run --task counting --model tiny --draws 4",
         "bench gate --save baseline.json results/runs/tiny/*/*",
         "bench gate baseline.json results/runs/tiny/*/* --junit gate.xml",
         "bench gate baseline.json RUN --margin 0.03 --fail-if undecided",
@@ -75,8 +75,10 @@ def gate(
     or the baseline cannot be read; 2, they cannot be compared, or the command line is wrong.
 
     --save writes the file: the verdict on each sample, without replies. It replaces a baseline of
-    the same models and tasks, and no other. Each task of the baseline needs one run, which has the
-    same rows: ask it with the same lengths, conditions and samples.
+    the same models and tasks, and no other. It says how likely such a baseline calls an unchanged
+    model worse too often; more --draws in the run that is saved make that rarer. Each task of the
+    baseline needs one run, which has the same rows: ask it with the same lengths, conditions and
+    samples.
 
     --ask asks each run more samples of the baseline, as many on each line, in up to four waves,
     with a look after each; it says before what that may cost, and with --dry-run only that. So a

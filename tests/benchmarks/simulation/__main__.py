@@ -2,7 +2,7 @@
 
     python -m tests.benchmarks.simulation
         coverage|ranges|further|equivalence|adaptive|early_line|unpaired|limits|drift|at_length|capped
-        |chance|confidence|unequal|asked|ranked|gated|several_draws|dips|apart|patterns
+        |chance|confidence|unequal|asked|ranked|gated|baselines|several_draws|dips|apart|patterns
         |copies|control|pieces
         [--runs 500] [--shape NAME,…] [--jobs 2] [--out results.csv] [--docs]
 
@@ -28,6 +28,7 @@ from tests.benchmarks.simulation import (
     apart,
     asked,
     at_length,
+    baselines,
     capped,
     chance,
     confidence,
@@ -73,6 +74,7 @@ SIMULATIONS: Mapping[str, Simulation] = {
     "asked": asked.SIMULATION,
     "ranked": ranked.SIMULATION,
     "gated": gated.SIMULATION,
+    "baselines": baselines.SIMULATION,
     "adaptive": adaptive.SIMULATION,
     "at_length": at_length.SIMULATION,
     "early_line": early_line.SIMULATION,
