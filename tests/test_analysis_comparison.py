@@ -219,9 +219,9 @@ class TestChange:
     @pytest.mark.parametrize(
         ("options", "words"),
         [
-            (("--margin", "0"), ("--margin", "from 0.001 to 0.999, not 0")),
-            (("--margin", "5"), ("--margin", "from 0.001 to 0.999, not 5")),
-            (("--margin", "-1"), ("--margin", "from 0.001 to 0.999, not -1")),
+            (("--margin", "0"), ("--margin", "from 0.001 to 0.999, or", "not 0")),
+            (("--margin", "5"), ("--margin", "from 0.001 to 0.999, or", "not 5")),
+            (("--margin", "-1"), ("--margin", "from 0.001 to 0.999, or", "not -1")),
             (("--margin", "x"), ("--margin", "must be a number", "not 'x'")),
             (("-o", "c.txt"), ("-o 'c.txt'", "no .csv file")),
             (("--fail-if", "bad"), ("--fail-if", "worse, undecided, different or not-equivalent")),

@@ -148,7 +148,8 @@ def test_the_change_names_its_interval_and_margin(lab: Lab) -> None:
     assert compared.change(0.9) == "equivalent"
     sentence = verdict_text(compared, 0.9)
     assert "; it counts as none, because their areas differ by +" in sentence
-    assert "(scripted/a minus scripted/b, 90 % interval), and the margin is 90 points;" in sentence
+    said = "(scripted/a minus scripted/b, 90 % interval), and the margin is 90 points, a factor of "
+    assert f"{said}1.58 in length over these lines;" in sentence
     assert "it counts as none" not in verdict_text(compared, 0.05)
 
 

@@ -143,7 +143,7 @@ class TestSeveral:
             ("B, C", "B is further"),
         ]
         assert [row[:2] for row in cells[10:]] == [["A", "better"], ["C", "worse"]]
-        assert "compared with B, the first run; margin 5 points" in done.out
+        assert "compared with B, the first run; the margin is 5 points, a factor of 1." in done.out
         assert "Holm's correction for 3 pairs" in done.out
         tables = [line for line in done.out.splitlines() if line.startswith(("|", "+"))]
         assert max(map(cell_len, tables)) <= 80

@@ -157,7 +157,7 @@ def test_a_wrong_argument_is_named(lab: Lab, given: dict[str, Any], said: str) -
         ),
         ("list_runs", {"out": None}, "out must be a path, not None"),
         ("compare", {"first": None}, "first must be a path, not None"),
-        ("compare", {"margin": "x"}, "margin must be a number from 0.001 to 0.999, not 'x'"),
+        ("compare", {"margin": "x"}, "margin must be a number from 0.001 to 0.999, or a"),
         ("Run.choose_samples", {"condition": 5}, "condition must map axes to values"),
         ("Run.choose_samples", {"lengths": "x"}, "lengths must be whole numbers"),
         ("load_task", {"task": 5}, "task must be a path, not 5"),

@@ -32,7 +32,7 @@ class Comparing(TypedDict, total=False):
     """The types of the arguments of `compare` besides the runs."""
 
     threshold: float | None
-    margin: float
+    margin: float | str
     ask: bool
     settle: str | None
     max_requests: int | None
@@ -57,7 +57,7 @@ def compare(
     second: OneRun | None = None,
     *,
     threshold: float | None = None,
-    margin: float = MARGIN,
+    margin: float | str = MARGIN,
     ask: bool = False,
     settle: str | None = None,
     max_requests: int | None = None,

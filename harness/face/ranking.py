@@ -13,16 +13,16 @@ from eyechart.harness.analysis.findings.ranks import of_ranking
 from eyechart.harness.analysis.tables.tables import estimate_columns
 from eyechart.harness.face.findings import in_words_of_python, paragraphs
 from eyechart.harness.face.result import RunComparison
-from eyechart.harness.settings.judging import JUDGING
+from eyechart.harness.settings.judging import JUDGING, Margin
 
 
 class RunRanking:
     """Several runs of one task, the longest effective length first, and each pair of them."""
 
-    def __init__(self, ranking: Ranking, margin: float) -> None:
+    def __init__(self, ranking: Ranking, margin: Margin) -> None:
         self.ranking = ranking
         """What all of this is taken from."""
-        self.margin: float = JUDGING["margin"].read(margin)
+        self.margin: Margin = JUDGING["margin"].read(margin)
 
     @cached_property
     def ranks(self) -> pd.DataFrame:

@@ -37,7 +37,14 @@ from eyechart.harness.face.run_options import as_warning
 from eyechart.harness.face.samples import SampleFilter, choose, shown_samples
 from eyechart.harness.face.samples_frame import samples_frame
 from eyechart.harness.settings.checks import MAX_DRAWS, NumberRange, full_text, path, texts
-from eyechart.harness.settings.judging import JUDGING, MARGIN, THRESHOLD, WITHIN, JudgeSettings
+from eyechart.harness.settings.judging import (
+    JUDGING,
+    MARGIN,
+    THRESHOLD,
+    WITHIN,
+    JudgeSettings,
+    Margin,
+)
 from eyechart.harness.task.catalogue import Task
 
 if TYPE_CHECKING:
@@ -253,7 +260,7 @@ class Run:
         return "\n\n".join(paper_table(one).text(form) for one in of_run)
 
     def compare(
-        self, axis: str, first: str, second: str, *, margin: float = MARGIN
+        self, axis: str, first: str, second: str, *, margin: float | str = MARGIN
     ) -> RunComparison:
         """Compares two values of an axis on the same rows; recorded replies to different rows are
         compared unpaired.
@@ -291,10 +298,10 @@ class Run:
 class RunComparison:
     """The comparison of two runs, or of two conditions of one run."""
 
-    def __init__(self, comparison: Comparison, margin: float) -> None:
+    def __init__(self, comparison: Comparison, margin: Margin) -> None:
         self.comparison = comparison
         """What all of this is taken from."""
-        self.margin: float = JUDGING["margin"].read(margin)
+        self.margin: Margin = JUDGING["margin"].read(margin)
 
     @cached_property
     def table(self) -> pd.DataFrame:

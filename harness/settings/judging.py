@@ -9,15 +9,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
-from eyechart.harness.settings.checks import NumberRange, OneOf, path
+from eyechart.harness.settings.checks import NumberRange, OneOf, number_of, path, shown
 from eyechart.harness.settings.setting import Setting, declared, on_or_off, read_each, setting
 
 THRESHOLD = 0.85
 """Accuracy from which a model is right to a length."""
+Margin: TypeAlias = float | str
+"""Up to which difference two sides are equivalent: of areas, as a share, or a factor of length such
+as `1.2x`. `analysis/length/margin.py` makes each of the other.
+"""
 MARGIN = 0.05
-"""Difference of areas up to which two sides are equivalent."""
 WITHIN = 0.05
 """How far a near answer is from its target at most, as a share of the target."""
 LEAST_THRESHOLD, MOST_THRESHOLD = 0.02, 0.995
@@ -44,6 +47,27 @@ class _Threshold:
             raise ValueError(f"{error}{f'{remedy} shown' if is_one else ''}") from None
 
 
+class _Margin:
+    """The check of a margin."""
+
+    bound = NumberRange(0.001, 0.999, is_whole=False)
+    factors = NumberRange(1.01, 100, is_whole=False)
+    demand = f"{bound.demand}, or a factor of length from 1.01x to 100x"
+
+    def __call__(self, given: Any) -> Margin:
+        if self.bound.allows(given):
+            return float(given)
+        factor = number_of(given[:-1]) if isinstance(given, str) and given[-1:] == "x" else None
+        if not self.factors.allows(factor):
+            raise ValueError(f"must be {self.demand}, not {shown(given)}")
+        return f"{factor:g}x"
+
+
+def factor_of(margin: Margin) -> float | None:
+    """The factor of length of a checked margin; `None` for one that is a share."""
+    return float(margin[:-1]) if isinstance(margin, str) else None
+
+
 def _tasks(given: Any) -> str:
     return "" if given == "" else str(path(given))
 
@@ -62,11 +86,12 @@ class JudgeSettings:
         WITHIN,
         option="near",
     )
-    margin: float = setting(
-        NumberRange(0.001, 0.999, is_whole=False),
-        "Difference of areas up to which both are equivalent.",
-        "SHARE",
+    margin: Margin = setting(
+        _Margin(),
+        "Difference of areas up to which both are equivalent, or a factor of length, as 1.2x.",
+        "SHARE|FACTORx",
         MARGIN,
+        form=_Margin.demand,
     )
     fail_if: str | None = setting(
         OneOf(*FAILING),

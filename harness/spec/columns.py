@@ -107,7 +107,7 @@ COMPARISON = (
     *("limited_by_first", "limited_by_second", "difference", "difference_bound"),
     *("ci_low", "ci_low_bound", "ci_high", "ci_high_bound", "ci90_low", "ci90_high"),
     *(*_with_ci("factor"), "only_first", "only_second", "p", "p_holm"),
-    *("further", "second_is", "margin", "unit"),
+    *("further", "second_is", "margin", "margin_factor", "unit"),
     *("tokens_a_symbol_first", "tokens_a_symbol_second", "tokens_a_symbol_source"),
 )
 KINDS = ASKED, RECORDED, REPORTED = ("asked", "recorded", "reported")

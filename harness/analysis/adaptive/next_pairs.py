@@ -20,6 +20,7 @@ from eyechart.harness.analysis.length.dispersion import nearness
 from eyechart.harness.analysis.length.fit import Fit
 from eyechart.harness.analysis.samples.judged_run import JudgedRun
 from eyechart.harness.score.outcomes import Outcome
+from eyechart.harness.settings.judging import Margin
 from eyechart.harness.spec import CellKey, Line
 
 WAVES = 4
@@ -38,7 +39,7 @@ Counts: TypeAlias = Mapping[CellKey, int]
 """Cell -> its samples."""
 
 
-def is_decided(comparison: Comparison, margin: float) -> bool:
+def is_decided(comparison: Comparison, margin: Margin) -> bool:
     """Whether the answer is found, see `is_found`, or more samples do not help, because something
     else than sight limits a length, or because neither area can fall by more than the margin.
     """
@@ -46,7 +47,7 @@ def is_decided(comparison: Comparison, margin: float) -> bool:
     return comparison.length.is_limited or is_at_floor or is_found(comparison, margin)
 
 
-def is_found(comparison: Comparison, margin: float) -> bool:
+def is_found(comparison: Comparison, margin: Margin) -> bool:
     """Whether one side is right further, or both have the same lines and are equivalent, so surely
     that no more is asked. Samples that one of them lacks would not change it.
     """
@@ -57,7 +58,7 @@ def is_found(comparison: Comparison, margin: float) -> bool:
     if area is None or not is_equivalent:
         return False
     ends = (area.difference + _WIDER * (end - area.difference) for end in area.equivalence_ci)
-    return all(abs(end) < margin for end in ends)
+    return all(abs(end) < comparison.points(margin) for end in ends)
 
 
 def is_surely_worse(comparison: Comparison) -> bool:

@@ -22,10 +22,12 @@ from eyechart.harness.analysis.adaptive.next_pairs import (
     is_found,
     planned,
 )
+from eyechart.harness.analysis.comparison.comparison_text import margin_text
 from eyechart.harness.analysis.comparison.family import Ranked, Ranking
 from eyechart.harness.analysis.findings.finding import listed
 from eyechart.harness.analysis.samples.judged_run import JudgedRun
 from eyechart.harness.plan.selection import MOST_SAMPLES
+from eyechart.harness.settings.judging import Margin
 from eyechart.harness.spec import CellKey, Condition
 
 BEST, RANKS = "best", "ranks"
@@ -46,7 +48,7 @@ def pairs_of(question: str, places: Sequence[int]) -> list[tuple[int, int]]:
     return list(pairwise(places))
 
 
-def open_pairs(ranking: Ranking, question: str, margin: float) -> list[tuple[int, int]]:
+def open_pairs(ranking: Ranking, question: str, margin: Margin) -> list[tuple[int, int]]:
     """The places of the pairs whose order is asked for and not decided. Left out is what more
     samples do not show: the order of a run that has no single threshold, or is limited by something
     else than sight, and that of two runs that are both right beyond the longest line.
@@ -68,7 +70,7 @@ def asked_pairs(ranking: Ranking, question: str) -> list[tuple[int, int]]:
     ]
 
 
-def why_none_is_open(ranking: Ranking, question: str, margin: float) -> str:
+def why_none_is_open(ranking: Ranking, question: str, margin: Margin) -> str:
     """Why `open_pairs` is empty: an equivalent pair is asked no more, and its order stays open."""
     asked, ordered = asked_pairs(ranking, question), _ordered(ranking)
     alike = [pair for pair in asked if not ranking.comparisons[pair].length.further]
@@ -82,9 +84,10 @@ def why_none_is_open(ranking: Ranking, question: str, margin: float) -> str:
 
 
 def _equivalent(
-    ranking: Ranking, question: str, pairs: Sequence[tuple[int, int]], margin: float
+    ranking: Ranking, question: str, pairs: Sequence[tuple[int, int]], margin: Margin
 ) -> str:
-    how = f"(areas equal within {100 * margin:g} points)"
+    comparisons = [ranking.comparisons[pair] for pair in pairs]
+    how = f"(areas equal within {margin_text(margin, *comparisons)})"
     if question == RANKS:
         return f"the neighbours whose order is open are equivalent {how}"
     others = listed([ranking.runs[right].name for _, right in pairs], "runs")
@@ -109,7 +112,7 @@ def _are_outside(*both: Ranked) -> bool:
     return all(low.sign == ">" for low, _ in ends) or all(high.sign == "<" for _, high in ends)
 
 
-def lines_of_all(ranking: Ranking, question: str, margin: float) -> dict[Path, Counts]:
+def lines_of_all(ranking: Ranking, question: str, margin: Margin) -> dict[Path, Counts]:
     """Folder -> what each run is to have before rows are added, see `with_lines_of_all`. Left out
     are runs whose order is found.
     """
@@ -132,7 +135,7 @@ def with_lines_of_all(
     return {run.folder: by_line({**fewest, **planned(run)}) for run in runs}
 
 
-def _found(ranking: Ranking, question: str, margin: float) -> set[int]:
+def _found(ranking: Ranking, question: str, margin: Margin) -> set[int]:
     """The places of the runs that are in order, and of which each pair asked for is found."""
     ordered = _ordered(ranking)
     pairs = pairs_of(question, ordered) if ordered else []

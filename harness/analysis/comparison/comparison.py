@@ -31,13 +31,14 @@ from eyechart.harness.analysis.comparison.paired_curves import (
     mean_area,
     paired,
 )
-from eyechart.harness.analysis.length.curve import SIGNIFICANT, is_at_floor
+from eyechart.harness.analysis.length.curve import SIGNIFICANT
 from eyechart.harness.analysis.length.effective_length import EffectiveLength
 from eyechart.harness.analysis.length.limit import Limit
+from eyechart.harness.analysis.length.margin import as_factor, as_points, is_at_floor
 from eyechart.harness.analysis.length.tokens_of_row import PairTokens, writes_rows
 from eyechart.harness.analysis.samples.judged_run import JudgedCondition, JudgedRun
 from eyechart.harness.errors import CompareError, NoneSharedError
-from eyechart.harness.settings.judging import THRESHOLD
+from eyechart.harness.settings.judging import THRESHOLD, Margin
 from eyechart.harness.spec import Condition
 from eyechart.providers.naming import named, turned_on
 
@@ -174,12 +175,20 @@ class Comparison:
             runs=self.runs[::-1],
         )
 
-    def is_at_floor(self, margin: float) -> bool:
+    def points(self, margin: Margin) -> float:
+        """A margin as a difference of areas over the lines that are compared, see `as_points`."""
+        return as_points(margin, [compared.paired.pair[0] for compared in self.conditions])
+
+    def factor(self, margin: Margin) -> float | None:
+        """A margin as a factor of length over the lines that are compared, see `as_factor`."""
+        return as_factor(margin, [compared.paired.pair[0] for compared in self.conditions])
+
+    def is_at_floor(self, margin: Margin) -> bool:
         """Whether the areas of both are so small that none can fall by more than the margin."""
         pairs = [compared.paired.pair for compared in self.conditions]
         return all(is_at_floor(side, margin) for side in zip(*pairs, strict=True))
 
-    def change(self, margin: float) -> Change:
+    def change(self, margin: Margin) -> Change:
         """How second compares with first; `undecided` where something else than sight limits an
         effective length.
 
@@ -196,8 +205,9 @@ class Comparison:
         }
         if self.area is not None:
             low, high = self.area.equivalence_ci
-            beyond = [line for line in self.significant if abs(line.difference) > margin]
-            is_within = -margin < low and high < margin and not beyond
+            points = self.points(margin)
+            beyond = [line for line in self.significant if abs(line.difference) > points]
+            is_within = -points < low and high < points and not beyond
             if is_within and not self.is_at_floor(margin):
                 return "equivalent"
             signs.add(self.area.larger)

@@ -15,19 +15,20 @@ from eyechart.harness.analysis.comparison.paired_curves import LineDifference, P
 from eyechart.harness.analysis.length.interval import Bound
 from eyechart.harness.analysis.length.tokens_of_row import PairTokens
 from eyechart.harness.analysis.tables.cell_table import line_columns
+from eyechart.harness.settings.judging import Margin
 from eyechart.harness.spec.columns import COMPARISON, DIGITS, LINE
 
 ALL = "all"
 """The value of `condition` in the rows of a whole pair."""
 
 
-def comparison_table(comparisons: Sequence[Comparison], margin: float) -> pd.DataFrame:
+def comparison_table(comparisons: Sequence[Comparison], margin: Margin) -> pd.DataFrame:
     """See `sized_table`."""
     return sized_table(comparisons, margin)[0]
 
 
 def sized_table(
-    comparisons: Sequence[Comparison], margin: float
+    comparisons: Sequence[Comparison], margin: Margin
 ) -> tuple[pd.DataFrame, Sequence[int]]:
     """The rows of all comparisons, and how many of them each one has, in their order. One table of
     thousands of comparisons is made much faster than one of each.
@@ -65,12 +66,18 @@ def sized_table(
     return table, list(map(len, of_each))
 
 
-def _rows(comparison: Comparison, margin: float) -> Iterator[dict[str, Any]]:
+def _rows(comparison: Comparison, margin: Margin) -> Iterator[dict[str, Any]]:
     for compared in comparison.conditions:
         for row in _of_condition(compared, comparison.unit, comparison.threshold):
             yield {"condition": compared.condition.label, **row}
     length, area = comparison.length, comparison.area
-    verdict = {"condition": ALL, "second_is": comparison.change(margin), "margin": margin}
+    points = comparison.points(margin)
+    verdict = {
+        "condition": ALL,
+        "second_is": comparison.change(margin),
+        "margin": round(points, DIGITS) if math.isfinite(points) else None,
+        "margin_factor": comparison.factor(margin),
+    }
     lengths = _values(length.first, length.second) if len(comparison.conditions) == 1 else {}
     yield {
         **verdict,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Literal, TypeAlias
 
 from eyechart.harness.analysis.comparison.comparison import Comparison
@@ -15,7 +15,7 @@ from eyechart.harness.analysis.comparison.signed_text import signed_end, with_en
 from eyechart.harness.analysis.findings.not_known import alike, facts, under
 from eyechart.harness.analysis.length.effective_length import limited_by
 from eyechart.harness.analysis.samples.doing import Doing, doing
-from eyechart.harness.settings.judging import MARGIN
+from eyechart.harness.settings.judging import MARGIN, Margin, factor_of
 from eyechart.harness.spec import varied_label
 from eyechart.providers.naming import named
 
@@ -23,9 +23,11 @@ Verdict: TypeAlias = Literal["limited", "further", "area", "equivalent", "lines"
 _LARGER = "has the larger area"
 _AT_LINES = "at single lengths"
 _LEAST_P = 0.001
+_NEAR_ONE = 1.1
+"""Factors below it have three decimals."""
 
 
-def verdict_on(comparison: Comparison, margin: float | None) -> Verdict:
+def verdict_on(comparison: Comparison, margin: Margin | None) -> Verdict:
     """The first of these that holds; `None` as `margin` leaves out whether both are equivalent.
 
     `limited`: something else than sight limits a length. `further`, `area`, `lines`: the two differ
@@ -60,7 +62,7 @@ def _is_behind(comparison: Comparison) -> bool:
     return (comparison.length.further or larger) < 0
 
 
-def verdict_text(comparison: Comparison, margin: float | None = MARGIN) -> str:
+def verdict_text(comparison: Comparison, margin: Margin | None = MARGIN) -> str:
     """The verdict in one sentence: who is right further, that the two differ, that they are
     equivalent, or that this is open; then the numbers that it follows from. `None` as `margin`
     leaves out whether they are equivalent.
@@ -122,7 +124,32 @@ def verdict_text(comparison: Comparison, margin: float | None = MARGIN) -> str:
     return f"{'; '.join(filter(None, said))}."
 
 
-def _within(comparison: Comparison, margin: float) -> str:
+def margin_text(margin: Margin, *comparisons: Comparison) -> str:
+    """`5 points, a factor of 1.26 in length over these lines`; from the least to the most where
+    comparisons have other lines. What is given alone, where none of them has areas or lines of two
+    lengths.
+    """
+    with_areas = [one for one in comparisons if one.area is not None]
+    points = [100 * one.points(margin) for one in with_areas]
+    factors = [factor for one in with_areas if (factor := one.factor(margin)) is not None]
+    given = factor_of(margin)
+    of_points = f"{_from_to(points, '{:.3g}'.format)} points"
+    if with_areas and len(factors) == len(points) and math.isfinite(max(points)):
+        return f"{of_points}, a factor of {_from_to(factors, _factor)} in length over these lines"
+    if given is None:
+        return f"{100 * float(margin):.3g} points"
+    return f"a factor of {_factor(given)} in length"
+
+
+def _from_to(values: Sequence[float], text: Callable[[float], str]) -> str:
+    return " to ".join(dict.fromkeys(map(text, (min(values), max(values))))) if values else ""
+
+
+def _factor(factor: float) -> str:
+    return f"{factor:.4g}" if factor < _NEAR_ONE else number_text(factor)
+
+
+def _within(comparison: Comparison, margin: Margin) -> str:
     """How the difference of the areas lies to the margin, or why that is not tested."""
     if not comparison.is_paired:
         return (
@@ -134,16 +161,23 @@ def _within(comparison: Comparison, margin: float) -> str:
             "adaptive samples have no area, so whether the two are equivalent is not tested; full "
             "runs of both can show it"
         )
+    if not math.isfinite(comparison.points(margin)):
+        return (
+            f"all lines have one length, over which {margin_text(margin)} is no difference of "
+            "areas, so whether the two are equivalent is not tested: give a share as "
+            f"{named('margin')}"
+        )
     if comparison.is_at_floor(margin):
         return (
-            f"the areas of both are at most {100 * margin:g} points above guessing, so none can "
-            "fall by more than the margin: ask shorter rows or an easier task, or give a smaller "
-            f"{named('margin')}"
+            "the areas of both are close to those of guesses, so none can fall by more than the "
+            f"margin ({margin_text(margin, comparison)}): ask shorter rows or an easier task, or "
+            f"give a smaller {named('margin')}"
         )
     low, high = (signed_end(100 * end, 1) for end in comparison.area.equivalence_ci)
     return (
         f"their areas differ by {low} to {high} points ({comparison.first} minus "
-        f"{comparison.second}, 90 % interval), and the margin is {100 * margin:g} points"
+        f"{comparison.second}, 90 % interval), and the margin is "
+        f"{margin_text(margin, comparison)}"
     )
 
 
@@ -309,7 +343,7 @@ def p_text(p: float) -> str:
     return f"< {_LEAST_P:g}" if p < _LEAST_P else f"{p:.3f}"
 
 
-def decisions(comparisons: Sequence[Comparison], margin: float) -> str:
+def decisions(comparisons: Sequence[Comparison], margin: Margin) -> str:
     """Which of the pairs are decided, by the lengths that ranks follow from, which are equivalent,
     and in which it is open who is right further, with what is shown of them:
     `decided: a counts exactly further than b; equivalent: b and c; open: c and d (d has
@@ -331,7 +365,7 @@ def decisions(comparisons: Sequence[Comparison], margin: float) -> str:
     return "; ".join(f"{name}: {', '.join(texts)}" for name, texts in said.items() if texts)
 
 
-def _shown(comparison: Comparison, margin: float) -> str:
+def _shown(comparison: Comparison, margin: Margin) -> str:
     """What is known, in brackets, where nobody is shown to be right further; may be empty."""
     verdict = verdict_on(comparison, margin)
     if verdict == "limited":

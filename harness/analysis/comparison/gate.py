@@ -16,7 +16,7 @@ from eyechart.harness.analysis.comparison.paired_curves import paired
 from eyechart.harness.analysis.length.curve import SIGNIFICANT
 from eyechart.harness.analysis.samples.judged_run import JudgedRun
 from eyechart.harness.errors import COMPLETE, UNDECIDED, WORSE
-from eyechart.harness.settings.judging import FAILING
+from eyechart.harness.settings.judging import FAILING, Margin
 
 BASELINE = "the baseline"
 """The name of a saved side in sentences."""
@@ -58,7 +58,7 @@ class Gated:
     """A comparison, judged as a gate does."""
 
     comparison: Comparison
-    margin: float
+    margin: Margin
     without: int
     """Scored samples of the first run without a scored partner in the second."""
     samples: int
@@ -97,7 +97,7 @@ class Gated:
         return self.verdict in (*FAILING[fail_if], *UNJUDGED)
 
 
-def gated(comparison: Comparison, margin: float, *, is_decided: bool = False) -> Gated:
+def gated(comparison: Comparison, margin: Margin, *, is_decided: bool = False) -> Gated:
     """Counts what the second run lacks of the first, except where a side chose its own samples, or
     the rows are others.
     """

@@ -14,14 +14,14 @@ from eyechart.harness.analysis.length.tokens_of_row import PairTokens
 from eyechart.harness.analysis.samples.judged_run import JudgedRun
 from eyechart.harness.analysis.samples.reply_and_choice import known_and_not_said
 from eyechart.harness.analysis.tables.tokens_text import OTHER_TOKENS, UNKNOWN_TOKENS, confounded
-from eyechart.harness.settings.judging import MARGIN
+from eyechart.harness.settings.judging import MARGIN, Margin
 from eyechart.harness.spec import varied_label
 from eyechart.providers.naming import named
 
 _TWO = 2
 
 
-def of_pair(comparison: Comparison, margin: float | None = MARGIN) -> list[Finding]:
+def of_pair(comparison: Comparison, margin: Margin | None = MARGIN) -> list[Finding]:
     """All that two sides show; `None` as `margin` leaves out whether they are equivalent."""
     is_of_runs = len(comparison.runs) == _TWO
     names = _names(comparison) if is_of_runs else [""]
@@ -37,7 +37,7 @@ def _names(comparison: Comparison) -> list[str]:
     return [comparison.first, comparison.second]
 
 
-def of_sides(comparison: Comparison, margin: float | None = MARGIN) -> Iterator[Finding]:
+def of_sides(comparison: Comparison, margin: Margin | None = MARGIN) -> Iterator[Finding]:
     """What the comparison shows, without what each run shows by itself."""
     yield VERDICT(comparison=comparison, margin=margin)
     if known := known_and_not_said(comparison):

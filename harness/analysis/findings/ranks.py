@@ -20,6 +20,7 @@ from eyechart.harness.analysis.length.interval import Sign
 from eyechart.harness.analysis.ranking.standing import Standing
 from eyechart.harness.analysis.samples.doing import FORMS, Doing, doing
 from eyechart.harness.analysis.samples.judged_run import JudgedRun
+from eyechart.harness.settings.judging import Margin
 from eyechart.harness.spec import Condition
 
 _TWO = 2
@@ -42,7 +43,7 @@ def beside(
     ]
 
 
-def of_ranking(ranking: Ranking, margin: float) -> list[Finding]:
+def of_ranking(ranking: Ranking, margin: Margin) -> list[Finding]:
     """All that several runs show, of which each pair was compared."""
     pairs = ranking.comparisons
     found = [
@@ -163,7 +164,7 @@ RANKS = Kind(
 )
 
 
-def _not_by_length(ranking: Ranking, margin: float) -> Finding | None:
+def _not_by_length(ranking: Ranking, margin: Margin) -> Finding | None:
     """Why a run can be worse or better where no difference in effective length was found."""
     changes = {
         ranking.runs[place].name: change

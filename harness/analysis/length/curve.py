@@ -193,13 +193,6 @@ def curve(
     )
 
 
-def is_at_floor(curves: Sequence[Curve], margin: float) -> bool:
-    """Whether the mean area of these conditions is at most `margin` above that of guessing. Nearly
-    all answers are wrong then, and a fall of more than `margin` could not be seen.
-    """
-    return float(np.mean([curve.area_above_guesses for curve in curves])) <= margin
-
-
 def areas_under(lengths: Floats, accuracies: Floats) -> Floats:
     """Area under accuracy over log length, as a share of the area at accuracy 1.
 

@@ -19,6 +19,7 @@ from eyechart.harness.analysis.comparison.comparison_cells import (
     points_cell,
     seen_cell,
 )
+from eyechart.harness.analysis.comparison.comparison_text import margin_text
 from eyechart.harness.analysis.comparison.comparison_text import p_text as in_text
 from eyechart.harness.analysis.comparison.family import Ranking, ranks_text
 from eyechart.harness.analysis.comparison.length_difference import LengthDifference
@@ -29,6 +30,7 @@ from eyechart.harness.analysis.tables.paper_text import length_head
 from eyechart.harness.cli.tables.layout import Column, letters, show_blocks, show_title
 from eyechart.harness.cli.tables.run_tables import INTERVAL
 from eyechart.harness.cli.terminal import tell
+from eyechart.harness.settings.judging import Margin
 from eyechart.harness.spec import varied_axes
 
 
@@ -104,7 +106,7 @@ def _tell_of_factors(lengths: Iterable[LengthDifference]) -> None:
         tell(OF_FACTORS)
 
 
-def print_ranking(ranking: Ranking, margin: float) -> None:
+def print_ranking(ranking: Ranking, margin: Margin) -> None:
     """Prints the runs by effective length under letters, then each pair of them, then the verdict
     on each run compared with the one named first.
     """
@@ -131,9 +133,10 @@ def print_ranking(ranking: Ranking, margin: float) -> None:
     )
     show_blocks([keys], _pair_columns(names, ranking))
     reference = names[ranking.reference]
-    title = f"compared with {reference}, the first run; margin {100 * margin:g} points"
-    show_title(title.split(" "), " ")
     others = list(ranking.against_reference)
+    title = f"compared with {reference}, the first run; the margin is "
+    title += margin_text(margin, *(comparison for _, comparison in others))
+    show_title(title.split(" "), " ")
     columns = [
         Column(["is"], [comparison.change(margin) for _, comparison in others], "left"),
         Column(

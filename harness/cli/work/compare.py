@@ -42,7 +42,7 @@ from eyechart.harness.face.ask_run import Limits
 from eyechart.harness.face.engine import Talk
 from eyechart.harness.journal.files import make_folder_of
 from eyechart.harness.run.event_loop import run_in_loop
-from eyechart.harness.settings.judging import JudgeSettings
+from eyechart.harness.settings.judging import JudgeSettings, Margin
 from eyechart.harness.settings.run_settings import SETTINGS
 from eyechart.harness.spec.columns import COMPARISON, DIGITS
 
@@ -172,7 +172,7 @@ def _comparisons(runs: Sequence[JudgedRun], axis: str | None, threshold: float) 
 def _print(
     comparisons: Sequence[Comparison],
     ranking: Ranking | None,
-    margin: float,
+    margin: Margin,
     *,
     all_findings: bool,
 ) -> None:
@@ -186,7 +186,7 @@ def _print(
 
 
 def _print_for_paper(
-    comparisons: Sequence[Comparison], ranking: Ranking | None, margin: float, form: str
+    comparisons: Sequence[Comparison], ranking: Ranking | None, margin: Margin, form: str
 ) -> None:
     from eyechart.harness.cli.tables.paper_tables import print_tables
     from eyechart.harness.report.paper.ranking import ranking_tables
@@ -199,7 +199,7 @@ def _print_for_paper(
 
 
 def _document(
-    comparisons: Sequence[Comparison], ranking: Ranking | None, threshold: float, margin: float
+    comparisons: Sequence[Comparison], ranking: Ranking | None, threshold: float, margin: Margin
 ) -> dict[str, Any]:
     """One JSON document: `runs` by effective length, where there are three or more; `pairs`, each
     with its verdicts, and with its `rows` as in the CSV file.
@@ -240,7 +240,7 @@ def _finite(octaves: float) -> float | None:
     return round(octaves, DIGITS) if math.isfinite(octaves) else None
 
 
-def pair_documents(comparisons: Sequence[Comparison], margin: float) -> list[dict[str, Any]]:
+def pair_documents(comparisons: Sequence[Comparison], margin: Margin) -> list[dict[str, Any]]:
     """Each comparison as one of the `pairs`."""
     table, sizes = sized_table(comparisons, margin)
     rows = iter(rows_of(table))
@@ -250,7 +250,7 @@ def pair_documents(comparisons: Sequence[Comparison], margin: float) -> list[dic
     ]
 
 
-def _pair(comparison: Comparison, margin: float) -> dict[str, Any]:
+def _pair(comparison: Comparison, margin: Margin) -> dict[str, Any]:
     """The verdicts of a pair, without its rows."""
     length = comparison.length
     octaves, low, high = length.shown

@@ -10,17 +10,18 @@ from eyechart.harness.analysis.comparison.comparison_cells import (
     factor_text,
     found_text,
 )
-from eyechart.harness.analysis.comparison.comparison_text import p_text
+from eyechart.harness.analysis.comparison.comparison_text import margin_text, p_text
 from eyechart.harness.analysis.comparison.family import Ranking, ranks_text
 from eyechart.harness.analysis.findings.ranks import of_ranking
 from eyechart.harness.analysis.length.curve import threshold_text
 from eyechart.harness.analysis.length.effective_length import EffectiveLength
 from eyechart.harness.analysis.tables.paper_text import length_cell, notes
 from eyechart.harness.report.paper.tables import PaperTable, comparison_tables, notes_of
+from eyechart.harness.settings.judging import Margin
 from eyechart.harness.spec import varied_axes, varied_label
 
 
-def ranking_tables(ranking: Ranking, margin: float) -> Iterator[PaperTable]:
+def ranking_tables(ranking: Ranking, margin: Margin) -> Iterator[PaperTable]:
     """The runs by effective length with the ranks that the tests allow, each pair of them, and then
     the lines of each pair, see `comparison_tables`.
     """
@@ -30,7 +31,7 @@ def ranking_tables(ranking: Ranking, margin: float) -> Iterator[PaperTable]:
         yield from comparison_tables(comparison, margin)
 
 
-def _runs(ranking: Ranking, margin: float) -> PaperTable:
+def _runs(ranking: Ranking, margin: Margin) -> PaperTable:
     runs, conditions = ranking.runs, ranking.conditions
     first = next(iter(ranking.comparisons.values()))
     changes = {place: one.change(margin) for place, one in ranking.against_reference}
@@ -56,7 +57,8 @@ def _runs(ranking: Ranking, margin: float) -> PaperTable:
     return PaperTable(
         f"{len(runs)} runs on {first.task} by effective length at an accuracy of "
         f"{threshold_text(first.threshold)}{f' with {fixed}' if fixed else ''}, with 95 % "
-        f"intervals and the ranks that the tests allow; the margin is {100 * margin:g} points.",
+        f"intervals and the ranks that the tests allow; the margin is "
+        f"{margin_text(margin, *(one for _, one in ranking.against_reference))}.",
         tuple(columns),
         tuple(zip(*columns.values(), strict=True)),
         1,

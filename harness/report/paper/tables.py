@@ -30,6 +30,7 @@ from eyechart.harness.analysis.tables.paper_text import (
 )
 from eyechart.harness.report.page.section import Section, key_of
 from eyechart.harness.report.ranking.rank_table import rank_tables
+from eyechart.harness.settings.judging import Margin
 from eyechart.harness.settings.spelling import as_option
 from eyechart.providers.naming import spelled
 
@@ -164,7 +165,7 @@ def paper_table(section: Section) -> PaperTable:
     )
 
 
-def comparison_tables(comparison: Comparison, margin: float) -> Iterator[PaperTable]:
+def comparison_tables(comparison: Comparison, margin: Margin) -> Iterator[PaperTable]:
     """For each condition both sides on each line, their difference with its test, and both
     effective lengths and areas; the verdict is a note.
     """

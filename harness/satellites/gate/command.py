@@ -16,7 +16,7 @@ from eyechart.harness.analysis.comparison.gate import (
     unlucky,
 )
 from eyechart.harness.analysis.findings.gate import of_gate
-from eyechart.harness.analysis.length.curve import is_at_floor
+from eyechart.harness.analysis.length.margin import is_at_floor
 from eyechart.harness.analysis.samples.judged_run import JudgedRun, read_run
 from eyechart.harness.cli.documents import print_document
 from eyechart.harness.cli.failures import FAILURES, Failure, lines_of

@@ -34,7 +34,7 @@ gate_app = typer.Typer(rich_markup_mode=None)
         "bench run --task counting --model tiny --draws 4",
         "bench gate --save baseline.json results/runs/tiny/*/*",
         "bench gate baseline.json results/runs/tiny/*/* --junit gate.xml",
-        "bench gate baseline.json RUN --margin 0.03 --fail-if undecided",
+        "bench gate baseline.json RUN --margin 1.2x --fail-if undecided",
         "bench gate baseline.json RUN --ask --max-requests 500",
     ),
 )
