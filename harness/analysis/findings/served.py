@@ -14,7 +14,7 @@ from eyechart.harness.analysis.samples.draws import Drawn
 from eyechart.harness.analysis.samples.drift import drift
 from eyechart.harness.analysis.samples.judged_run import JudgedCondition, JudgedRun
 from eyechart.harness.score.outcomes import NOT_SCORED, Outcome
-from eyechart.providers.naming import named, turned_on
+from eyechart.providers.naming import turned_on
 
 _FEWEST_STEPS = 3
 """Of two lengths nobody expects what is between them."""
@@ -206,8 +206,8 @@ def _steps(*, condition: str, step: int, unit: str) -> str:
     of = f" with {condition}" if condition else ""
     return (
         f"All lengths{of} are multiples of {step} {unit}: where the accuracy rises and falls with "
-        "such a period, as with groups of tokens, other lengths may be answered worse. Bands, "
-        f"without {named('exact')}, have all lengths."
+        "such a period, as with groups of tokens, other lengths may be answered worse. Bands "
+        "have all lengths."
     )
 
 
