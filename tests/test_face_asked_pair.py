@@ -234,7 +234,7 @@ def test_adaptive_runs_stay_adaptive(pair: Pair) -> None:
     """Their missing pairs are asked all the same."""
     pair.lab.with_bands()
     pair.run("far", right_to(8), "--adaptive", "--max-requests", "20", "--lengths", "2,4,8,16")
-    pair.run("near", right_to(2), "--adaptive", "--max-requests", "12", "--lengths", "2,4,8,16")
+    pair.run("near", right_to(4), "--adaptive", "--max-requests", "24", "--lengths", "2,4,8,16")
     pair.ask("--max-requests", "60")
     manifests = [read_manifest(folder) for folder in pair.folders]
     assert [len(manifest.adaptive) for manifest in manifests] == [1, 1]

@@ -75,7 +75,7 @@ def test_which_is_best_needs_no_order_of_the_others(lab: Lab) -> None:
     """Two models behind the best one are open, and are not asked once it is known."""
     runs = Pair(lab)
     for name, length in {"far": 64, "one": 4, "two": 4}.items():
-        runs.run(name, right_to(length), *LINES)
+        runs.run(name, right_to(length), *LINES[:3], "8")
     ranking = rank_runs([read_run(folder) for folder in runs.folders])
     assert open_pairs(ranking, RANKS, MARGIN) == [(1, 2)]
     assert open_pairs(ranking, BEST, MARGIN) == []
@@ -165,7 +165,7 @@ def test_runs_without_a_sample_in_common_are_asked_the_same_lines(lab: Lab) -> N
         runs.run(name, right_to(SEES[name]), "--lengths", lines, "--samples", "4")
     refused = lab.bench("compare", *runs.folders)
     remedy = "; ask both the same --lengths, or compare them with --ask"
-    refused.one_line(2, f"far/x and near/x have no scored sample in common{remedy}")
+    refused.one_line(2, f"mid/x and near/x have no scored sample in common{remedy}")
     with pytest.raises(CompareError, match=r"ask both the same lengths, .* with ask=True"):
         eyechart.compare(runs.folders, tasks=lab.ones)
     few = runs.ask("--max-requests", "1")
@@ -183,8 +183,8 @@ def test_a_run_whose_order_is_found_does_not_get_the_lines_of_others(lab: Lab) -
     """They would not change it."""
     runs = Pair(lab)
     for name in ("far", "mid"):
-        runs.run(name, right_to(SEES[name]), *LINES)
-    runs.run("near", right_to(2), "--lengths", "2,4,8", "--samples", "9")
+        runs.run(name, right_to(32), *LINES[:3], "8")
+    runs.run("near", right_to(2), "--lengths", "2,4,8", "--samples", "16")
     said = " ".join(runs.ask().err.split())
     assert "first" not in said
     assert "mid/x counts exactly further than near/x" in said

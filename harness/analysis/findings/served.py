@@ -16,8 +16,8 @@ from eyechart.harness.analysis.samples.judged_run import JudgedCondition, Judged
 from eyechart.harness.score.outcomes import NOT_SCORED, Outcome
 from eyechart.providers.naming import turned_on
 
-_FEWEST_STEPS = 3
-"""Of two lengths nobody expects what is between them."""
+_FEWEST_STEPS, _LEAST_STEP = 3, 3
+"""Of two lengths nobody expects what is between them; doubled lengths are all even."""
 
 
 def cuts(run: JudgedRun) -> Iterator[Finding]:
@@ -80,7 +80,7 @@ def steps(judged: Mapping[str, JudgedCondition], unit: str) -> Iterator[Finding]
         lines = [cell.line for cell in one.planned]
         if len(lines) < _FEWEST_STEPS or not all(line.is_exact for line in lines):
             continue
-        if (step := math.gcd(*(line.length for line in lines))) > 1:
+        if (step := math.gcd(*(line.length for line in lines))) >= _LEAST_STEP:
             yield STEPS(condition=label, step=step, unit=unit)
             return
 
