@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import json
-import re
 from typing import TYPE_CHECKING
 
 import yaml
 
 from eyechart.harness.score.answers import TYPES
 from eyechart.harness.spec.answer import Answer
-from eyechart.harness.task.catalogue import built_in_files, open_task
 from eyechart.harness.task.generator import load_items
 from tests.docs.chapters import ROOT, read_blocks
 
@@ -29,18 +27,6 @@ def part(first_word: str) -> str:
     """The part of a task file that begins so."""
     (text,) = [block.text for block in PARTS if block.text.startswith(first_word)]
     return text
-
-
-def test_every_built_in_task_is_in_the_table() -> None:
-    """With its title and its axes."""
-    rows = dict(re.findall(r"^\| `(\w+/\w+)` \| (.*) \|$", TEXT, re.MULTILINE))
-    specs = {
-        name: open_task(name, path, trial=False).spec for name, path in built_in_files().items()
-    }
-    assert rows == {
-        name: f"{spec.title} | {', '.join(f'`{axis}`' for axis in spec.axes)}"
-        for name, spec in specs.items()
-    }
 
 
 def test_every_type_of_answer_has_an_example() -> None:
