@@ -1,4 +1,4 @@
-"""The chapter about tasks says what is so: its parts of files are tried in whole files."""
+"""The chapters about tasks and answers say what is so: parts of files are tried in whole files."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
     from tests.conftest import Lab
 
-TEXT = (ROOT / "docs" / "tasks.md").read_text(encoding="utf-8")
-BLOCKS = list(read_blocks(TEXT))
+TEXTS = [(ROOT / "docs" / name).read_text(encoding="utf-8") for name in ("answers.md", "tasks.md")]
+BLOCKS = [block for text in TEXTS for block in read_blocks(text)]
 FILES = {name: block.text for block in BLOCKS if (name := block.argument("file"))}
 PARTS = [block for block in BLOCKS if block.argument("part of")]
 
