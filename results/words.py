@@ -58,6 +58,7 @@ def words(rows: Sequence[Row]) -> Words:
             ),
         ),
         first=FIRST,
+        rows="lists",
         names=_names([row["model"] for row in recorded]),
     )
 

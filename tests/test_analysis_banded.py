@@ -10,9 +10,9 @@ from eyechart.harness.analysis.length.bands import are_sparse, band_of, shown_li
 from eyechart.harness.analysis.samples.judged_run import read_run
 from eyechart.harness.spec import Cell, Condition, Line
 from tests.conftest import Lab
+from tests.pages import data_of
 from tests.test_recorded import take
 from tests.test_recorded_items import letters, said
-from tests.test_report_page import data_of
 
 
 def test_bands_meet_and_hold_each_length_once() -> None:

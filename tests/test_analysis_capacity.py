@@ -15,6 +15,7 @@ from eyechart.harness.spec import TaskSpec, lines_of
 from eyechart.harness.task.catalogue import built_in_files, open_task
 from eyechart.harness.task.source import parse
 from tests.conftest import Lab
+from tests.pages import text_of
 
 REPEATED = built_in_files()["capacity/items"]
 COLUMNS = "reply=r,target=n,length=n,line=c,item=i,delimiter=d,cut_off=cut,error=e"
@@ -71,7 +72,7 @@ def test_capacity_is_shown_where_a_task_asks_for_it(lab: Lab) -> None:
     (document,) = json.loads(lab.bench("score", folder, "--json").out)["runs"]
     assert document["conditions"][0]["capacity"] == 100
     assert lab.bench("report", folder, "-o", lab.folder / "page.html").code == 0
-    assert '"capacity"' in (lab.folder / "page.html").read_text()
+    assert '"capacity"' in text_of(lab.folder / "page.html")
     (judged,) = read_run(folder).conditions.values()
     assert capacity_columns(judged)["capacity_fails_at"] == 200
     lab.bench_run("--model", "oracle:9", "--out", lab.folder / "other")

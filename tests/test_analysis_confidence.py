@@ -28,6 +28,7 @@ from eyechart.providers import descriptors
 from eyechart.providers.likelihood import scored_reply
 from tests.benchmarks.simulation import confidence as simulation
 from tests.benchmarks.simulation.table import Row
+from tests.pages import text_of
 from tests.said import said
 
 if TYPE_CHECKING:
@@ -230,7 +231,7 @@ def test_every_door_says_where_a_model_is_sure_and_blind(
     assert " ".join(one.sentence for one in loaded.findings if one.kind in kinds) == text
     page = lab.folder / "page.html"
     lab.bench("report", run, "--task", lab.ones, "-o", page)
-    text = page.read_text(encoding="utf-8")
+    text = text_of(page)
     assert BLIND in text
     assert "overconfidence_ci_low" in text
     (short, long) = rows(run / "diagnosis.csv")

@@ -19,6 +19,7 @@ from eyechart.harness.analysis.samples.reply_and_choice import (
 from eyechart.harness.journal.manifest import MANIFEST
 from eyechart.providers import descriptors
 from eyechart.providers.likelihood import scored_reply
+from tests.pages import text_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -123,12 +124,12 @@ def test_the_page_has_the_pairs_as_a_chart_and_a_table(
     page = lab.folder / "page.html"
     for folders in ((said, chosen), (chosen, said)):
         lab.bench("report", *folders, "--task", lab.ones, "-o", page)
-        text = page.read_text(encoding="utf-8")
+        text = text_of(page)
         assert '"length":5,"reading":"only the likelihood","rank":1,"n":9,"share":0.9}' in text
         assert '"length":5,"reading":"neither","rank":3,"n":1,"share":0.1}' in text
         assert '"guesses":[{"length":3,"share":0.9,"n":0' in text
     lab.bench("report", said, "--task", lab.ones, "-o", page)
-    assert "only the likelihood" not in page.read_text(encoding="utf-8")
+    assert "only the likelihood" not in text_of(page)
 
 
 def test_as_many_as_guesses_are_no_knowledge(readings: Callable[..., tuple[Path, Path]]) -> None:

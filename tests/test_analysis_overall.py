@@ -10,6 +10,7 @@ from eyechart.harness.analysis.length.interval import wilson
 from eyechart.harness.analysis.length.overall import overall
 from eyechart.harness.analysis.samples.judged_run import read_run
 from tests.conftest import Lab
+from tests.pages import text_of
 from tests.test_recorded import lines, take
 from tests.test_recorded_items import letters, said
 
@@ -37,7 +38,7 @@ def test_items_are_rows_of_their_own(lab: Lab) -> None:
     assert row["overall_accuracy"] == 0.75
     page = lab.folder / "page.html"
     lab.bench("report", lab.the_run(), "-o", page)
-    assert "0.301 to 0.954" in page.read_text()
+    assert "0.301 to 0.954" in text_of(page)
 
 
 @pytest.mark.parametrize(("together", "n"), [(True, 4), (False, 16)])

@@ -41,4 +41,3 @@ def test_exact_lengths_with_one_step(lab: Lab) -> None:
     assert "are multiples of 5" in found[STEPS.name]
     assert LOST.name not in found
     assert STEPS.name not in kinds(lab, "--exact", "--lengths", "21", "--samples", "4")
-

@@ -30,8 +30,9 @@ from eyechart.harness.task.catalogue import built_in_files, open_task
 from eyechart.providers.base import Request
 from eyechart.providers.scripted import ScriptedProvider
 from tests.conftest import mark_chosen, right
+from tests.pages import data_of
 from tests.said import headline
-from tests.test_report_page import data_of, finding_of, moved_run, report, right_to, section_of
+from tests.test_report_page import finding_of, moved_run, report, right_to, section_of
 
 if TYPE_CHECKING:
     from tests.conftest import Lab

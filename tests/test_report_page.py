@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import base64
-import gzip
-import json
 import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -40,6 +37,7 @@ from eyechart.providers.base import BadRequestError, Reply, Request, Usage
 from eyechart.providers.naming import spelled
 from eyechart.providers.scripted import ScriptedProvider
 from tests.conftest import right
+from tests.pages import data_of, unpack
 from tests.said import headline
 
 if TYPE_CHECKING:
@@ -58,18 +56,6 @@ def report(lab: Lab, *folders: Path, **options: Any) -> str:
     found = sections([read_run(folder, settings=judging) for folder in folders], threshold)
     assert write_report(found, out, warn=lab.said.append, **options) == [out]
     return out.read_text(encoding="utf-8")
-
-
-def data_of(page: str) -> Said:
-    """What the page's script reads."""
-    match = re.search(r'<script type="text/plain" id="data">(.*?)</script>', page, re.DOTALL)
-    assert match is not None
-    read: Said = unpack(match[1])
-    return read
-
-
-def unpack(text: str) -> Any:
-    return json.loads(gzip.decompress(base64.b64decode(text)))
 
 
 def samples_of(page: str) -> list[Said]:

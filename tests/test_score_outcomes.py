@@ -12,6 +12,7 @@ import pytest
 from eyechart.harness.report.charts.looks import SERIES_LIGHT
 from eyechart.harness.score.outcomes import OUTCOMES, Outcome
 from tests.one_more import with_entry
+from tests.pages import text_of
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -88,7 +89,7 @@ def test_a_new_outcome_is_one_entry(tmp_path: Path) -> None:
     sample = json.loads(shown[1])
     assert (sample["outcome"], sample["why"]) == ("stalled", "stalled")
     assert "error, stalled." in " ".join(helped[1].split())
-    page = (tmp_path / "page.html").read_text(encoding="utf-8")
+    page = text_of(tmp_path / "page.html")
     assert '"stalled":"var(--s7)"' in page
     assert '<i class="block" style="background:var(--s7)"></i>stalled' in page
     (record,) = (tmp_path / "every-eval-ever").rglob("*[0-9a-f].json")

@@ -11,6 +11,7 @@ from eyechart.harness.analysis.samples.judged_run import read_run
 from eyechart.harness.plan.selection import open_tasks
 from eyechart.harness.spec.unit import length_title, singular
 from tests.conftest import Lab
+from tests.pages import text_of
 
 TASK = """\
 version: 1
@@ -71,7 +72,7 @@ def test_sentences_name_the_unit(lab: Lab) -> None:
     assert "symbol" not in scored.out + compared.out
     page = lab.folder / "page.html"
     lab.bench("report", *runs, "-o", page)
-    assert "length (words)" in page.read_text(encoding="utf-8")
+    assert "length (words)" in text_of(page)
     assert "symbols)" not in page.read_text(encoding="utf-8").partition("<script")[0]
 
 

@@ -44,9 +44,10 @@ class ResolvedModel:
         return descriptor_of(self.provider).executes is not None
 
     @property
-    def is_ours(self) -> bool:
-        """Whether it comes with this package: it is there to try the program with."""
-        return descriptor_of(self.provider).service.kind == "ours"
+    def is_embedded(self) -> bool:
+        """Whether it is the model of this package, which is there to try the program with."""
+        about = descriptor_of(self.provider)
+        return about.service.kind == "ours" and bool(about.only_model)
 
     @property
     def has_tier_price(self) -> bool:

@@ -118,6 +118,11 @@ def pieces_of(at: Sequence[int]) -> list[tuple[int, int]]:
     ]
 
 
+def required_of(threshold: float, pieces: int) -> float:
+    """The accuracy of a piece that leaves the threshold for a row in so many pieces."""
+    return 1 - (1 - threshold) / pieces
+
+
 def at_length(estimate: EffectiveLength, length: int, pieces: int = 1) -> AtLength:
     """The accuracy at a length, from the posterior that the effective length is taken from.
 
@@ -138,7 +143,7 @@ def at_length(estimate: EffectiveLength, length: int, pieces: int = 1) -> AtLeng
     if not is_described(estimate, nearest):
         return AtLength(length, None, (None, None), None, by, bound)
     mean, low, high = fitted.accuracy_at(nearest)
-    required = 1 - (1 - fitted.required) / pieces
+    required = required_of(fitted.required, pieces)
     reaches = round(fitted.reaches_at(nearest, required), _DIGITS) if limit.is_ranked else None
     if bound == "=":
         return AtLength(length, mean, (low, high), reaches, by)

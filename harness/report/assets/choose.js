@@ -23,6 +23,7 @@ function draw(tag, attributes, ...children) {
 
 const field = (name) => form.elements[name];
 const isTicked = (name) => field(name)?.checked ?? false;
+const isPriced = () => group.ways.some((one) => one.models.some((model) => model[DOLLARS] !== null));
 const many = (count) => `${count} model${count === 1 ? "" : "s"}`;
 
 /** Whether price, vendor and weights let a model through that is asked in one way. */
@@ -53,10 +54,10 @@ function showAnswer() {
   const list = make("ol", {}, ...first.map((place, rank) => {
     const chance = way.models[place];
     return make("li", {}, make("b", { className: "rank", textContent: rank + 1 }), nameOf(place),
-      make("span", { className: "price", textContent: chance[PRICE] }), make("span", { className: "sure", textContent: chance[SURE] }));
+      make("span", { className: "price", textContent: isPriced() ? chance[PRICE] : "" }), make("span", { className: "sure", textContent: chance[SURE] }));
   }));
-  const said = passing.length ? `${passing.length} of ${many(kept.length)} ${passing.length === 1 ? "is" : "are"} surely right in ${group.share} of lists, cheapest first` : `None of ${many(kept.length)} is surely right in ${group.share} of lists`;
-  const head = make("p", { className: "said" }, make("b", { textContent: said }), make("small", { textContent: passing.length ? `${data.many} lists, how sure` : "" }));
+  const said = passing.length ? `${passing.length} of ${many(kept.length)} ${passing.length === 1 ? "is" : "are"} surely right in ${group.share} of ${data.rows}${isPriced() ? ", cheapest first" : ""}` : `None of ${many(kept.length)} is surely right in ${group.share} of ${data.rows}`;
+  const head = make("p", { className: "said" }, make("b", { textContent: said }), make("small", { textContent: passing.length ? isPriced() ? `${data.many}, how sure` : "how sure" : "" }));
   const line = make("p", { className: "rest" });
   if (rest[0].length) line.append(`${rest[0].length} more pass. `);
   if (passing.length && way.none && field("most").value === "" && passing[0] === way.order[0]) line.append(`${way.none}. `);
@@ -69,7 +70,7 @@ function showAnswer() {
     line.append(make("details", {}, make("summary", { textContent: `Open for ${open.length}` }), make("span", {}, ...names)));
   }
   if (way.pieces > 1) {
-    answer.append(make("p", { className: "hint", textContent: `Right is a list whose ${way.pieces} pieces are all right. The misses of ${way.pieces} pieces are added up, so this holds whether they come together or not.` }));
+    answer.append(make("p", { className: "hint", textContent: `In pieces, all ${way.pieces} must be right, so each of them in ${way.needs}: their misses are added up, which holds whether they come together or not. Few rows leave more open.` }));
   }
 }
 
@@ -78,7 +79,8 @@ function showWays(there) {
   ways.hidden = there.length < 2;
   ways.replaceChildren(...there.map((one) => {
     const { passing } = found(one);
-    const said = passing.length ? `${passing.length} pass${passing.length === 1 ? "es" : ""}, from ${one.models[passing[0]][PRICE]}` : "none surely passes";
+    const price = passing.length && isPriced() ? `, from ${one.models[passing[0]][PRICE]}` : "";
+    const said = passing.length ? `${passing.length} pass${passing.length === 1 ? "es" : ""}${price}` : "none surely passes";
     return make("label", {}, make("input", { type: "radio", name: "way", value: one.pieces, checked: one === way }),
       make("span", {}, make("b", { textContent: one.pieces === 1 ? `all ${one.text}` : `in pieces, ${one.text}` }), make("small", { textContent: said })));
   }));
@@ -142,6 +144,7 @@ function showPicture() {
     parts.push(draw("rect", { x: from, width: Math.max(to - from, 1), y: EDGE.top, height: height - EDGE.bottom - EDGE.top, class: "band" }));
   }
   const numbers = new Map(found().passing.slice(0, data.most).map((place, rank) => [place, rank + 1]));
+  const over = []; // what no mark may hide
   const badges = []; // places of the numbers of the list, none over another
   const rank = (place) => (numbers.has(place) ? 4 : (RANK[way.models[place][VERDICT]] ?? 0));
   for (const place of [...kept].sort((a, b) => rank(a) - rank(b))) {
@@ -155,7 +158,7 @@ function showPicture() {
       let up = Math.max(y(place) - 15, EDGE.top + 8);
       while (badges.some(([across, down]) => Math.hypot(across - x(at), down - up) < 17)) up -= 4;
       badges.push([x(at), up]);
-      mark.append(draw("line", { x1: x(at), x2: x(at), y1: up + 8, y2: y(place), class: "badge" }), draw("circle", { cx: x(at), cy: up, r: 8, class: "badge" }),
+      over.push(draw("line", { x1: x(at), x2: x(at), y1: up + 8, y2: y(place), class: "badge" }), draw("circle", { cx: x(at), cy: up, r: 8, class: "badge" }),
         draw("text", { x: x(at), y: up + 4, "text-anchor": "middle", class: "badge" }, String(numbers.get(place))));
     }
     mark.addEventListener("click", () => pick(place));
@@ -165,11 +168,11 @@ function showPicture() {
   text(x(piece) + (isRight ? -6 : 6), EDGE.top + 4, way.rows, isRight ? "end" : "start", "here");
   svg.setAttribute("viewBox", `0 0 ${width} ${height}`);
   svg.setAttribute("height", height);
-  svg.replaceChildren(...parts);
+  svg.replaceChildren(...parts, ...over);
   const keys = [["yes", "surely passes"], ["open", "open"], ["no", "fails"]];
   $(".picture figcaption").replaceChildren(
     ...keys.map(([name, said]) => make("span", { className: `key ${name}`, textContent: said })),
-    priced ? `Up: dollars of ${data.many} lists. Along: how far it is right, with a 95 % interval.` : "Along: how far it is right, with a 95 % interval.",
+    priced ? `Up: dollars of ${data.many}. Along: how far it is right, with a 95 % interval.` : "Along: how far it is right, with a 95 % interval.",
   );
   $(".picture svg").setAttribute("aria-label", `${kept.length} models by how far they are right; the numbers are in the table`);
   showPicked();
@@ -198,16 +201,16 @@ function pick(place) {
 
 function showTable() {
   const places = shown();
-  all.firstElementChild.textContent = `All ${many(places.length)}${places.length < group.models.length ? ` of ${group.models.length}` : ""} as a table`;
+  all.firstElementChild.textContent = `All ${many(places.length)}${places.length < group.models.length ? ` of ${group.models.length}` : ""} as a table${all.open ? `: at ${way.rows}` : ""}`;
   if (!all.open) return;
   const heads = group.heads;
   const columns = [
     ["model", "who", (place) => group.models[place].name, (place) => group.models[place].name.toLowerCase()],
     ["vendor, size", "known", (place) => group.models[place].known, (place) => group.models[place].known],
     ["price", "number", (place) => way.models[place][PRICE], (place) => way.models[place][DOLLARS] ?? Infinity],
-    [`sure at ${way.rows}`, "number sure", (place) => way.models[place][SURE], (place) => way.order.indexOf(place)],
-    [`right at ${way.rows}, %`, "number aside", (place) => way.models[place][RIGHT], (place) => way.order.indexOf(place)],
-    ...["length", "near", "apart"].filter((name) => name in heads).map((name) => [heads[name], `number ${name === "length" ? "" : "aside"}`, (place) => group.models[place][name], (place) => (name === "length" ? place : -parseFloat(group.models[place][name].replace(/[<> ]/g, "")) || Infinity)]),
+    ["sure", "number sure", (place) => way.models[place][SURE], (place) => way.order.indexOf(place)],
+    ["right, %", "number aside", (place) => way.models[place][RIGHT], (place) => way.order.indexOf(place)],
+    ...["length", "near", "apart"].filter((name) => name in heads).map((name) => [heads[name], `number ${name === "length" ? name : "aside"}`, (place) => group.models[place][name], (place) => (name === "length" ? place : -parseFloat(group.models[place][name].replace(/[<> ]/g, "")) || Infinity)]),
   ];
   if (sorted !== null) {
     const key = columns[sorted.column][3];
@@ -242,6 +245,7 @@ function show() {
   const pieces = form.querySelector("[name=way]:checked")?.value ?? "1";
   way = there.find((one) => String(one.pieces) === pieces) ?? there[0];
   showWays(there);
+  form.querySelector(".priced").hidden = !isPriced();
   document.title = `${data.title.join(length.toLocaleString("en"))} · Eyechart`;
   showAnswer();
   showPicture();

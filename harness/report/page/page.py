@@ -53,7 +53,7 @@ _HIGHLIGHTS = 3
 _MOST_PANELS = 4
 """More charts of one model in one figure are folded."""
 _FEW_NOTES = 3
-"""More notes than these are folded."""
+"""Notes after these are folded."""
 _MOST_NAMED = 8
 """Models that the top of the page names outside the tables; more are folded."""
 
@@ -115,7 +115,9 @@ def _page(
     tables = [listed.reported_table(file) for file in published]
     script, bundle, loader = "".join(map(read_asset, _SCRIPTS)), _bundle(), read_asset(_LOADER)
     models = list(dict.fromkeys(run_details.name for _, run_details in runs))
-    is_ours = {details.run.model is not None and details.run.model.is_ours for _, details in runs}
+    is_embedded = {
+        details.run.model is not None and details.run.model.is_embedded for _, details in runs
+    } == {True}
     tables_of_ranks = rank_tables([one.section for one in page_sections], at)
     return (
         environment()
@@ -127,9 +129,9 @@ def _page(
             loader=Markup(loader),  # noqa: S704  our own file
             bundle_is=read_asset("vega.js").partition("*/")[0].removeprefix("/*!").strip(),
             bundle=Markup(_packed_bundle()),  # noqa: S704  Vega's, as base64
-            title=title or _title(models, is_ours=is_ours == {True}),
+            title=title or _title(models, is_embedded=is_embedded),
             models=models,
-            lede=_lede(tables_of_ranks, is_ours=is_ours == {True}),
+            lede=_lede(tables_of_ranks, is_embedded=is_embedded),
             notes_of=partial(_notes, {one.section.name: one.notes for one in page_sections}),
             few_notes=_FEW_NOTES,
             most_panels=_MOST_PANELS,
@@ -158,14 +160,14 @@ def _page(
     )
 
 
-def _title(models: Sequence[str], *, is_ours: bool) -> str:
+def _title(models: Sequence[str], *, is_embedded: bool) -> str:
     if len(models) != 1:
         return f"How far are {len(models)} models right?"
-    ours = ", the model that comes with Eyechart," if is_ours else ""
-    return f"How far is {models[0]}{ours} right?"
+    which = ", the model that comes with Eyechart," if is_embedded else ""
+    return f"How far is {models[0]}{which} right?"
 
 
-def _lede(tables: Sequence[RankTable], *, is_ours: bool) -> Iterator[str]:
+def _lede(tables: Sequence[RankTable], *, is_embedded: bool) -> Iterator[str]:
     """What the page found of a model in several tasks, and whom a page of our own model is for."""
     for table in tables:
         known = [
@@ -180,7 +182,7 @@ def _lede(tables: Sequence[RankTable], *, is_ours: bool) -> Iterator[str]:
                 f"{most.length_text} {most.unit} in {most.task}, and to {least.length_text} in "
                 f"{least.task}: the furthest and the least far of {len(table.lines)} tasks."
             )
-    if is_ours:
+    if is_embedded:
         yield "It is there to try the program without a key or a GPU: choose no model by this page."
 
 

@@ -11,7 +11,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from eyechart.harness.analysis.length.at_length import VERDICTS, AtLength, pieces_of
+from eyechart.harness.analysis.length.at_length import VERDICTS, AtLength, pieces_of, required_of
 from eyechart.harness.analysis.length.curve import threshold_text
 from eyechart.harness.analysis.ranking.cost_at import CostAt
 from eyechart.harness.analysis.tables.cells import markdown_text
@@ -19,6 +19,7 @@ from eyechart.harness.analysis.tables.paper_text import reached_text
 from eyechart.harness.report.page.page import visible
 from eyechart.harness.report.ranking.rank_table import RankLine, RankTable, Reached
 from eyechart.harness.spec.columns import MANY_REPLIES
+from eyechart.harness.spec.dollars import dollars_text
 from eyechart.harness.spec.unit import counted
 
 MOST_LISTED = 5
@@ -108,7 +109,7 @@ def none_under(found: Sequence[Chance]) -> str:
         return ""
     power = 10.0 ** math.floor(math.log10(min(known)))
     below = max(digit * power for digit in (1, 2, 5) if digit * power <= min(known) * (1 + 1e-9))
-    return f"None under ${below:,g}"
+    return f"None under {dollars_text(below).removesuffix('.00')}"
 
 
 def answer_markdown(table: RankTable, names: Mapping[str, str], first: int) -> list[str]:
@@ -159,15 +160,20 @@ def is_chooser(table: RankTable) -> bool:
 
 
 def data_of(
-    tables: Sequence[tuple[str, RankTable]], title: Sequence[str], names: Mapping[str, str]
+    tables: Sequence[tuple[str, RankTable]],
+    title: Sequence[str],
+    rows: str,
+    names: Mapping[str, str],
 ) -> str:
     """The data of the script, as JSON in which no text can end the HTML element. `tables` are named
-    by their task, `title` has the texts around the length, `names` what models are called here.
+    by their task, `title` has the texts around the length, `rows` and `names` have what rows
+    and models are called here.
     """
     content = {
         "title": [*map(visible, title)],
         "most": MOST_LISTED,
-        "many": f"{MANY_REPLIES:,}",
+        "rows": rows,
+        "many": f"{MANY_REPLIES:,} {rows}",
         "groups": [
             {"task": task, "unit": table.unit, **_group(table, names)} for task, table in tables
         ],
@@ -192,6 +198,7 @@ def _group(table: RankTable, names: Mapping[str, str]) -> dict[str, Any]:
                 "pieces": way.pieces,
                 "text": way.text,
                 "rows": counted(f"{way.piece:,}", table.unit, is_one=way.piece == 1),
+                "needs": f"{100 * required_of(table.threshold, way.pieces):.3g} %",
                 "none": none_under(found),
                 "order": [places[id(one.line)] for one in found],
                 "models": [_chance(one, way) for one in sorted(found, key=_place(places))],

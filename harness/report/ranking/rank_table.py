@@ -158,7 +158,7 @@ def columns_of(lines: Sequence[RankLine], threshold: float, at: Sequence[int]) -
         RankColumn(
             "tested",
             "ahead / open / behind",
-            [line.tested for line in lines],
+            _tested(lines),
             "how many other models of the table a model is shown to be right further than, cannot "
             "be told from, and is shown to be right less far than: tests with Holm’s correction "
             "for all pairs. With thousands of pairs and few rows a model such a test shows little: "
@@ -183,6 +183,12 @@ def columns_of(lines: Sequence[RankLine], threshold: float, at: Sequence[int]) -
         for column in columns
         if any(column.cells)
     ]
+
+
+def _tested(lines: Sequence[RankLine]) -> list[str]:
+    """What the tests of each model say; of none where most models are told from no other one."""
+    told = sum(line.by_test is not None and any(line.by_test[:2]) for line in lines)
+    return [line.tested if 2 * told >= len(lines) else "" for line in lines]
 
 
 def _at(lines: Sequence[RankLine], share: str, length: int) -> list[RankColumn]:

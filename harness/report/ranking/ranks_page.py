@@ -38,6 +38,8 @@ class Words:
     """Headings with their paragraphs, below the tables."""
     first: int | None = None
     """The length in `at` that is shown first; `None`: the one in the middle."""
+    rows: str = "rows"
+    """What rows are called on the first screen."""
     names: Mapping[str, str] = field(default_factory=dict)
     """Model -> what it is called on the first screen, where that is another name."""
 
@@ -82,7 +84,7 @@ def ranks_page(rows: Sequence[Row], units: Mapping[str, str], words: Words = Wor
             policy=policy(script),
             css=Markup(style() + read_asset(_STYLE)),  # noqa: S704  our own files
             script=Markup(script),  # noqa: S704  our own file
-            data=Markup(data_of([*choosers.items()], title, words.names)),  # noqa: S704  escaped there
+            data=Markup(data_of([*choosers.items()], title, words.rows, words.names)),  # noqa: S704  escaped there
             title=title,
             lede=words.lede or ("",),
             words=words.more,
@@ -90,7 +92,7 @@ def ranks_page(rows: Sequence[Row], units: Mapping[str, str], words: Words = Wor
             groups=[one for one in shown if one.table not in choosers.values()],
             at=at,
             first=words.first if words.first in at else first_of(at),
-            many=f"{MANY_REPLIES:,}",
+            many=f"{MANY_REPLIES:,} {words.rows}",
             vendors=sorted({line.vendor for line in lines} - {""}),
             weights=any(line.open_weights == "yes" for line in lines),
             reading=reading(rows),
