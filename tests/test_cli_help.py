@@ -14,6 +14,7 @@ import pytest
 from typer.main import get_command
 
 from eyechart.harness.cli.app import app
+from tests.docs.scratch import parse
 from tests.test_imports import HEAVY
 
 if TYPE_CHECKING:
@@ -89,9 +90,11 @@ def examples(command: Any) -> list[str]:
 
 
 def test_every_verb_that_does_something_has_examples() -> None:
-    """Groups have verbs instead."""
+    """Groups have verbs instead; each example is a command that parses."""
     for verb, command in VERBS.items():
         assert bool(examples(command)) != hasattr(command, "commands"), verb
+        for line in examples(command):
+            parse(line)
 
 
 @pytest.mark.parametrize(
@@ -100,7 +103,7 @@ def test_every_verb_that_does_something_has_examples() -> None:
     ids=" ".join,
 )
 def test_folders_in_examples_are_there(lab: Lab, verb: tuple[str, ...]) -> None:
-    """After the example's own first command; every example is a command that parses."""
+    """After the example's own first command."""
     lab.monkeypatch.chdir(lab.folder)
     for line in examples(VERBS[verb]):
         if line.startswith("bench run "):

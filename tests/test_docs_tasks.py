@@ -1,16 +1,14 @@
-"""The chapter about tasks says what is so: its parts of files are tried in whole files."""
+"""The chapters about tasks and answers say what is so: parts of files are tried in whole files."""
 
 from __future__ import annotations
 
 import json
-import re
 from typing import TYPE_CHECKING
 
 import yaml
 
 from eyechart.harness.score.answers import TYPES
 from eyechart.harness.spec.answer import Answer
-from eyechart.harness.task.catalogue import built_in_files, open_task
 from eyechart.harness.task.generator import load_items
 from tests.docs.chapters import ROOT, read_blocks
 
@@ -19,8 +17,8 @@ if TYPE_CHECKING:
 
     from tests.conftest import Lab
 
-TEXT = (ROOT / "docs" / "tasks.md").read_text(encoding="utf-8")
-BLOCKS = list(read_blocks(TEXT))
+TEXTS = [(ROOT / "docs" / name).read_text(encoding="utf-8") for name in ("answers.md", "tasks.md")]
+BLOCKS = [block for text in TEXTS for block in read_blocks(text)]
 FILES = {name: block.text for block in BLOCKS if (name := block.argument("file"))}
 PARTS = [block for block in BLOCKS if block.argument("part of")]
 
@@ -29,18 +27,6 @@ def part(first_word: str) -> str:
     """The part of a task file that begins so."""
     (text,) = [block.text for block in PARTS if block.text.startswith(first_word)]
     return text
-
-
-def test_every_built_in_task_is_in_the_table() -> None:
-    """With its title and its axes."""
-    rows = dict(re.findall(r"^\| `(\w+/\w+)` \| (.*) \|$", TEXT, re.MULTILINE))
-    specs = {
-        name: open_task(name, path, trial=False).spec for name, path in built_in_files().items()
-    }
-    assert rows == {
-        name: f"{spec.title} | {', '.join(f'`{axis}`' for axis in spec.axes)}"
-        for name, spec in specs.items()
-    }
 
 
 def test_every_type_of_answer_has_an_example() -> None:

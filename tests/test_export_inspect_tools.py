@@ -1,4 +1,4 @@
-"""A tool in Inspect, as `docs/inspect.md` has it; skipped where inspect_ai is missing."""
+"""A tool in Inspect, as `docs/harnesses.md` has it; skipped where inspect_ai is missing."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ for name, how in {"without": {}, "with": {"solver": with_python(), "sandbox": "l
 
 def test_a_model_is_compared_with_itself_with_a_tool(lab: Lab) -> None:
     """On the same rows; its calls run where the sandbox says."""
-    blocks = read_blocks((ROOT / "docs" / "inspect.md").read_text(encoding="utf-8"))
+    blocks = read_blocks((ROOT / "docs" / "harnesses.md").read_text(encoding="utf-8"))
     (solver,) = (one.text for one in blocks if one.argument("file") == "with_python.py")
     (lab.folder / "with_python.py").write_text(solver)
     done = subprocess.run(

@@ -100,8 +100,8 @@ class RunSettings:
         f"Name in tables, folders and pages: lab/m8 for the model at {named('base_url')} or in "
         "files; @bf16-fp8kv, or both, for a variant: how the model is served.",
         "NAME|@VARIANT",
-        form="a name for the [model at `base-url`](running.md#a-server-of-your-own) or in files, a "
-        "[variant](running.md#variants-of-one-model) after an @, or both",
+        form="a name for the [model at `base-url`](models.md#a-server-of-your-own) or in files, a "
+        "[variant](models.md#variants-of-one-model) after an @, or both",
         key="called",
         parts=("model",),
         identity="model",

@@ -14,9 +14,10 @@ from eyechart.harness.cli.app import app
 _HEAD = """\
 # Commands
 
-Every verb with its arguments and options, as `bench VERB --help` prints them. An option with `…`
-may be given several times. [Settings](settings.md) says how an option gets its value from a file
-or a variable, and [running](running.md#output-and-exit-codes) has the exit codes.
+Every verb with its arguments and options, as `bench VERB --help` prints them; examples end each
+help. An option that an earlier verb has with the same words is named only. An option with `…` may
+be given several times. [Settings](settings.md) says how an option gets its value from a file or a
+variable, and [running](running.md#output-and-exit-codes) has the exit codes.
 
 """
 _COLUMNS = "| {} | what |\n| --- | --- |\n"
@@ -26,14 +27,12 @@ def commands_page() -> str:
     """The whole page."""
     root: Any = get_command(app)
     verbs = [(path, verb) for path, verb in _verbs(root, ()) if path]
-    listed = "".join(
-        f"| [`bench {' '.join(path)}`](#bench-{'-'.join(path)}) | {_first_line(verb)} |\n"
-        for path, verb in verbs
-    )
-    parts = [_HEAD, _COLUMNS.format("verb"), listed]
+    links = (f"[`{' '.join(path)}`](#bench-{'-'.join(path)})" for path, _ in verbs)
+    parts = [_HEAD, f"Verbs: {', '.join(links)}.\n"]
     parts += ["\nBefore the verb:\n\n", _COLUMNS.format("option"), *_rows(root, "bench")]
+    told: dict[str, str] = {}
     for path, verb in verbs:
-        parts += ["\n", *_section(f"bench {' '.join(path)}", verb)]
+        parts += ["\n", *_section(f"bench {' '.join(path)}", verb, told)]
     return "".join(parts)
 
 
@@ -44,19 +43,30 @@ def _verbs(command: Any, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...
         yield from _verbs(one, (*path, name))
 
 
-def _section(name: str, verb: Any) -> Iterator[str]:
-    """A verb: what it does, its usage, its options and its examples."""
+def _section(name: str, verb: Any, told: dict[str, str]) -> Iterator[str]:
+    """A verb: what it does, its usage, and its options.
+
+    `told` maps each row to the verb that has it first; it grows.
+    """
     yield f"## {name}\n\n{_prose(verb.help)}\n\n"
     arguments = [p for p in verb.params if p.param_type_name == "argument"]
     usage = " ".join([name, "[OPTION…]", *(p.metavar or p.name.upper() for p in arguments)])
     yield f"`{usage}`\n\n"
-    if rows := list(_rows(verb, name)):
+    rows = list(_rows(verb, name))
+    if new := [row for row in rows if told.setdefault(row, name) == name]:
         yield _COLUMNS.format("argument or option" if arguments else "option")
-        yield from rows
-    if examples := [line.strip() for line in (verb.epilog or "").split("\n")[2:]]:
-        yield "\n<!-- not run: needs the runs, keys and files of the examples -->\n```bash\n"
-        yield "".join(f"{line}\n" for line in examples)
-        yield "```\n"
+        yield from new
+    earlier: dict[str, list[str]] = {}
+    for row in rows:
+        if told[row] != name:
+            earlier.setdefault(told[row], []).append(row.split("` ")[0].removeprefix("| ") + "`")
+    if earlier:
+        yield "\n" if new else ""
+        as_in = (
+            f"{', '.join(names)} ([{one}](#{one.replace(' ', '-')}))"
+            for one, names in earlier.items()
+        )
+        yield f"Told above: {'; '.join(as_in)}.\n"
 
 
 def _rows(verb: Any, name: str) -> Iterator[str]:
@@ -72,10 +82,6 @@ def _rows(verb: Any, name: str) -> Iterator[str]:
             shown = shown.partition(" <")[0]
         again = " …" if parameter.param_type_name == "option" and parameter.multiple else ""
         yield f"| `{_cell(shown)}`{again} | {_cell(' '.join(text.split()))} |\n"
-
-
-def _first_line(verb: Any) -> str:
-    return _prose(verb.help).partition("\n")[0]
 
 
 def _prose(text: str) -> str:
