@@ -176,7 +176,7 @@ class TestDryRun:
         [
             ("4", "3,5", "no fall from 90 %: these are too few samples", "no factor within"),
             ("50", "3,5", "a fall from 90 % to 59 % or lower", "no factor within"),
-            ("5000", "3,6,12", "a fall from 90 % to 87.7 % or lower", "a factor of about 2."),
+            ("5000", "3,6,12", "a fall from 90 % to 87.7 % or lower", "a factor of about 3."),
         ],
     )
     def test_what_so_many_samples_can_show(
