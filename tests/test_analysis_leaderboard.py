@@ -148,7 +148,7 @@ class TestCommand:
         made_by(lab, "--readme", readme)
         assert readme.read_text() == (
             f"# Title\n\n{BEGIN}\n"
-            "| task | model | right to (95 %) | median over conditions | mean area |\n"
+            "| task | model | right to (95 % interval) | median over conditions | mean area |\n"
             "| --- | --- | --- | --- | ---: |\n"
             "| lab/ones | scripted/a | > 5 (3 to > 5, not sure: 4 rows), separator=none | > 5, "
             "range over 2 "

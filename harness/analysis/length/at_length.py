@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -73,7 +74,8 @@ class AtLength:
             return text
         if text[0] in "<>":
             return text if text[0] == self.bound else "–"
-        return f"{self.bound} {text}"
+        whole = math.floor if self.bound == ">" else math.ceil
+        return f"{self.bound} {whole(100 * self.reaches) / 100:.2f}"
 
     @property
     def order(self) -> tuple[float, float]:
@@ -129,7 +131,8 @@ def at_length(estimate: EffectiveLength, length: int, pieces: int = 1) -> AtLeng
     A row that is given in several `pieces` of this length is right where each of them is. So it is
     right at least so often as is left after the misses of all pieces are added up: this holds
     whether they miss together or not (Boole's inequality). The accuracy that `reaches` is of is
-    then the one that leaves the threshold.
+    then the one that leaves the threshold, and is not known below the rows asked: so high an
+    accuracy of shorter rows would be the curve's guess.
 
     Replies that fail for another cause than sight count as failures here, as they do in all
     accuracies. Where the answers agree with no falling curve, only lengths that the lines certify
@@ -145,6 +148,8 @@ def at_length(estimate: EffectiveLength, length: int, pieces: int = 1) -> AtLeng
     mean, low, high = fitted.accuracy_at(nearest)
     required = required_of(fitted.required, pieces)
     reaches = round(fitted.reaches_at(nearest, required), _DIGITS) if limit.is_ranked else None
+    if pieces > 1 and bound == ">":
+        reaches = None
     if bound == "=":
         return AtLength(length, mean, (low, high), reaches, by)
     ends = (None, high) if bound == "<" else (low, None)

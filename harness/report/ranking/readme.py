@@ -49,7 +49,8 @@ def markdown(leaderboard: Leaderboard) -> str:
     rules = ["---:"] * len(at) + ["---"] * some_costs
     more = ["".join(f" {text} |" for text in texts) for texts in (heads, rules)]
     table = [
-        f"| task | model | right to (95 %) | median over conditions | mean area |{more[0]}",
+        "| task | model | right to (95 % interval) | median over conditions | mean area |"
+        + more[0],
         f"| --- | --- | --- | --- | ---: |{more[1]}",
     ]
     for task in sorted({row["task"] for row in ranked}):
