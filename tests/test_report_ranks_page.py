@@ -343,7 +343,7 @@ class TestChooser:
 
     def test_what_passes_is_sorted_by_price(self) -> None:
         """Only what is sure, with a price that is known."""
-        for way in ways_of(AT):
+        for way in ways_of(self.table()):
             found = listed(chances(self.table(), way))
             assert {one.verdict for one in found} <= {"yes"}
             prices = [one.cost.dollars if one.cost else math.inf for one in found]

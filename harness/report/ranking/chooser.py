@@ -72,9 +72,11 @@ class Chance(NamedTuple):
         return places.get(self.verdict, 2), dollars if passes else sure, sure
 
 
-def ways_of(at: Sequence[int]) -> list[Way]:
-    """Every length at once, and in the pieces that are among the lengths."""
-    return [*(Way(length, 1) for length in at), *(Way(*one) for one in pieces_of(at))]
+def ways_of(table: RankTable) -> list[Way]:
+    """Every length at once, and in those pieces among the lengths that a model was asked."""
+    known = {way for line in table.lines for way in line.in_pieces}
+    pieces = (Way(*one) for one in pieces_of(table.at) if one in known)
+    return [*(Way(length, 1) for length in table.at), *pieces]
 
 
 def chances(table: RankTable, way: Way) -> list[Chance]:
@@ -147,7 +149,7 @@ def answer_markdown(table: RankTable, names: Mapping[str, str], first: int) -> l
         "",
         f"| length | asked | surely pass | open | the cheapest of them, {MANY_REPLIES:,} rows |",
         "| --- | --- | --- | --- | --- |",
-        *(cells(way) for way in sorted(ways_of(table.at))),
+        *(cells(way) for way in sorted(ways_of(table))),
         "",
         PIECES,
         "",
@@ -183,7 +185,7 @@ def data_of(
 
 
 def _group(table: RankTable, names: Mapping[str, str]) -> dict[str, Any]:
-    ways = ways_of(table.at)
+    ways = ways_of(table)
     of_ways = [chances(table, way) for way in ways]
     places = {id(line): place for place, line in enumerate(table.lines)}
     models = [_model(line, names) for line in table.lines]
