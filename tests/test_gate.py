@@ -197,12 +197,13 @@ def test_a_fall_is_found_beside_another_limit(lab: Lab) -> None:
 
 
 def test_other_settings_are_said(lab: Lab, before: Path) -> None:
-    """With both values: a system prompt is no part of the prompts that are compared."""
+    """With both values, and the models: a system prompt is no part of the prompts compared."""
     settings = replace(DEFAULTS, system="Look twice.", max_tokens=9000)
     other = run(lab, "d", right_to(8), settings=settings).folder
     printed = " ".join(lab.bench("gate", before, other).out.split())
-    said = "asked with max_tokens=9000, system=Look twice., and the baseline with max_tokens=auto, "
-    assert f"The run was {said}system=none." in printed
+    of_run = "asked with model=scripted/d, max_tokens=9000, system=Look twice."
+    of_baseline = "model=scripted/a, max_tokens=auto, system=none."
+    assert f"The run was {of_run}, and the baseline with {of_baseline}" in printed
 
 
 class TestReadings:

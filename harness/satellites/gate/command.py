@@ -112,7 +112,9 @@ def _judged(
     found = gated(comparison, judging.margin, is_decided=now.folder in decided)
     # a baseline has no replies to show
     found = replace(found, comparison=replace(comparison, runs=(now,)))
-    old, new = before.manifest.settings, now.manifest.settings
+    old, new = (
+        {"model": run.manifest.model_name, **run.manifest.settings} for run in (before, now)
+    )
     settings = {
         name: (new.get(name), old.get(name))
         for name in {**old, **new}
