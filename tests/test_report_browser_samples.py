@@ -275,4 +275,4 @@ def test_a_hostile_reply_is_shown_and_not_run(visit: Visit) -> None:
     assert "</script>{{ 7 * 7 }}" in said
     assert [sign.inner_text() for sign in reply.locator(".sign").all()] == ["U+202E", "U+0007"]
     assert reply.locator("script, img").count() == 0
-    assert visit.page.title() == "How far do 2 models see? · Eyechart"
+    assert visit.page.title() == "How far are 2 models right? · Eyechart"
