@@ -39,7 +39,7 @@ for name, how in {"without": {}, "with": {"solver": with_python(), "sandbox": "l
     model = get_model("mockllm/model", custom_outputs=reply, memoize=False)
     inspect_ai.eval(
         "eyechart/counting/ones", model=model, display="none", log_dir=name, log_format="eval",
-        task_args={"lengths": [5, 300], "exact": True, "samples": 4, "separator": "none"}, **how,
+        task_args={"lengths": [5, 300], "exact": True, "samples": 12, "separator": "none"}, **how,
     )
 """
 """A script that asks a model twice: without its tool it counts wrong, with the tool right."""
