@@ -35,8 +35,9 @@ level this many times smaller; the second number is that of a pair with an inter
 `NARROW`. The posterior alone finds a difference too often where curves differ in shape and not in
 length, above all where one stays near the threshold: see `results/simulations`."""
 _LEVELS = np.unique([*np.geomspace(1e-6, 0.5, 442), TAILS[0], 0.5])
-"""One-sided levels at which the ends of the difference are known. The lowest one leaves p-values
-that are significant after Holm's correction over the pairs of 200 models."""
+"""One-sided levels of significance; an interval of the difference is computed at each. The lowest
+level is so small that a p-value can be significant after Holm's correction for the pairs of 200
+models."""
 _ROWS = np.arange(len(_NORMAL))
 _SHARES = np.array([NormalDist().cdf(quantile) for quantile in _NORMAL])
 _HALF = 0.5 + 1e-6

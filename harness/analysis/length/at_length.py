@@ -121,7 +121,7 @@ def pieces_of(at: Sequence[int]) -> list[tuple[int, int]]:
 
 
 def required_of(threshold: float, pieces: int) -> float:
-    """The accuracy of a piece that leaves the threshold for a row in so many pieces."""
+    """The accuracy that each piece needs, so that a row of so many pieces reaches the threshold."""
     return 1 - (1 - threshold) / pieces
 
 

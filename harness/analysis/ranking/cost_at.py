@@ -15,7 +15,7 @@ from eyechart.harness.spec.columns import MANY_REPLIES
 from eyechart.harness.spec.dollars import dollars_text
 
 _NEAR = 2
-"""Rows from half of a length to twice the length are near it."""
+"""A row is near a length if it is at least half and at most twice as long."""
 _ALIKE = 0.5
 """Replies whose dollars are all within this share of their mean are taken to be as long at other
 lengths."""

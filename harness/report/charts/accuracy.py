@@ -71,8 +71,9 @@ def _together(section: Section, condition: Condition, models: Sequence[str], of:
 
 
 def accuracy_figure(section: Section) -> Figure:
-    """Accuracy over length and effective length, with panels for each model: one for each colour,
-    before the curves of the others in grey, where one panel would have more than `charts.MANY`.
+    """Accuracy over length, and effective lengths, in panels for each model. Where a panel would
+    have more than `charts.MANY` curves, each colour has a panel of its own, in which the other
+    curves are grey.
     """
     look = look_of(section)
     panels = []

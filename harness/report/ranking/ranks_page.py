@@ -39,9 +39,9 @@ class Words:
     first: int | None = None
     """The length in `at` that is shown first; `None`: the one in the middle."""
     rows: str = "rows"
-    """What rows are called on the first screen."""
+    """The word for rows on the first screen: `rows` or `lists`."""
     names: Mapping[str, str] = field(default_factory=dict)
-    """Model -> what it is called on the first screen, where that is another name."""
+    """Model -> its name on the first screen, where it differs from the model's own."""
 
 
 @dataclass(frozen=True)

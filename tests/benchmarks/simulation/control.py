@@ -42,7 +42,8 @@ class Observer:
     distance: Callable[[Floats], Floats]
     """The true d' at each length."""
     criterion: float = 0.0
-    """Beyond the middle of both means: above 0 the repeated symbol is preferred."""
+    """How far the point of decision is above the middle of both means: above 0 the repeated symbol
+    is preferred."""
     together: float = 0.0
     """Correlation of the margins of one row, at all lengths and in the control."""
 

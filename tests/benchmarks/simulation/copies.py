@@ -70,7 +70,7 @@ def _falling(length: int, half: float, slope: float) -> float:
 
 
 def changed(half: float, slope: float) -> Copier:
-    """Each word is another one with a probability that grows with the length."""
+    """Each word is replaced by another word; the probability of that grows with the length."""
 
     def copy(row: Words, rng: np.random.Generator) -> Words:
         kept = rng.random(len(row)) < _falling(len(row), half, slope)
