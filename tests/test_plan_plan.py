@@ -38,10 +38,14 @@ GOLDEN = {
     "controlled/separators": "d3433a9812ef18156a4583fc72f5ae02ad3810faf835aff5e037c8912197acf2",
     "copying/first_last": "0b5f29d70b4e718518f4afdf0d63d5314eaac18099ae78bad42eac7622a24400",
     "copying/repeated_words": "f50b036d05aa89a123f5976322cb7d9a7e1f080d79766cfb49f8e2f4a568a2f1",
+    "copying/selective": "784f757953dd2564b0668be54cc23da44ec9f70a9a03836e956e2a57c5ebdd27",
     "copying/verbatim": "2dffc487bc3f358bc5c3050b9b34545b18da255a84b5f865a5b9d07751df7847",
     "counting/bernoulli": "b8b0cb9cd2f2a9a599a9fc764c845b90b3c77a9a0cc44a498ecc07ef8b542759",
     "counting/density": "d1dd5eccfbfe99e42a7d7ce19624eeaaf9cb0cc0549aa4f89dec390fb101f1f8",
+    "counting/majority": "62743748243314791dff789a99b1e8f9a58b6f7a796818cbfbdb09c13ca5842e",
+    "counting/modulo": "8e790d2a9bde39adb5814fbd5dd804a7c29cd09b057768ffe68e27cf76577748",
     "counting/ones": "76dbaebecd0c19c72b4715cffb5cc4819e0ff255d4ef3b5f10564ece42e8945d",
+    "counting/parity": "5c2d2bdf3ec65e9054f597348ac535aeebea5510a4ff539d79fd4b356d8e4f1c",
     "counting/sum": "28bf2d7dc1feeb7dd128dc2a76cd69f32445d6547aee16af379a13dd17c5c9ca",
     "counting/words": "c44a586e6a05519d1315647e6b759f727af349cabb83c8bce4b5e45689eabc31",
     "memory/flip_flop": "ac146c078ce2c0d9e15d6b78b3f7c9e92b27717d3fe04e8ef0183afeb861ab07",
@@ -135,7 +139,9 @@ AXES_MAKE_ROWS = {
     "controlled/separators",
     "copying/first_last",
     "copying/repeated_words",
+    "copying/selective",
     "copying/verbatim",
+    "counting/majority",
     "memory/flip_flop",
     "memory/running_sum",
     "separators/two_symbols",
@@ -182,8 +188,8 @@ def check_nested(task: Task, condition: Condition, index: int) -> None:
             assert rows[long].startswith(rows[short])
 
 
-PLACED = {"copying/repeated_words", "memory/key_values"}
-"""Tasks in which what is asked for stands at a share of the length."""
+PLACED = {"copying/repeated_words", "counting/majority", "memory/key_values"}
+"""Tasks in which what is asked for stands at a share of the length, or is a count of all of it."""
 
 
 @pytest.mark.parametrize("name", sorted({*built_in_files()} - PLACED))
