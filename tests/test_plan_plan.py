@@ -32,20 +32,20 @@ if TYPE_CHECKING:
     from tests.conftest import Lab
 
 GOLDEN = {
+    "bounded/majority": "974a56e5107c31fdd3d76bb851622d162cee68ffb259b8583db190d67432e3a3",
+    "bounded/modulo": "3d5163eef071e55d0a9cc9402ba9baa1e7c815c8cbb230e5a9dd072f8dfc1d37",
+    "bounded/parity": "24cd59b3fdcf007a05e44c67a81007f45eba83b5b4a7b0171c70f0100727b6d5",
+    "bounded/selective": "ceb5888391df2a0a598fb1120cad1a7eff31e2998d50ba5d60256ea47ca92cb6",
     "capacity/items": "afe7ee8dd858fdcf46ff1422a4f1882582b5cc84d3a16e2fbf003cbcd1ff09f0",
     "context/first_last": "6ba049a766e1198d5e83dbfd4f203775df1f9de14e884b787130211a6b95c40d",
     "context/ones": "9e46cc64a70100b07b3fc21afea1cc1c858adb9b03b08f1cf8037cdf77de2c03",
     "controlled/separators": "d3433a9812ef18156a4583fc72f5ae02ad3810faf835aff5e037c8912197acf2",
     "copying/first_last": "0b5f29d70b4e718518f4afdf0d63d5314eaac18099ae78bad42eac7622a24400",
     "copying/repeated_words": "f50b036d05aa89a123f5976322cb7d9a7e1f080d79766cfb49f8e2f4a568a2f1",
-    "copying/selective": "784f757953dd2564b0668be54cc23da44ec9f70a9a03836e956e2a57c5ebdd27",
     "copying/verbatim": "2dffc487bc3f358bc5c3050b9b34545b18da255a84b5f865a5b9d07751df7847",
     "counting/bernoulli": "b8b0cb9cd2f2a9a599a9fc764c845b90b3c77a9a0cc44a498ecc07ef8b542759",
     "counting/density": "d1dd5eccfbfe99e42a7d7ce19624eeaaf9cb0cc0549aa4f89dec390fb101f1f8",
-    "counting/majority": "62743748243314791dff789a99b1e8f9a58b6f7a796818cbfbdb09c13ca5842e",
-    "counting/modulo": "8e790d2a9bde39adb5814fbd5dd804a7c29cd09b057768ffe68e27cf76577748",
     "counting/ones": "76dbaebecd0c19c72b4715cffb5cc4819e0ff255d4ef3b5f10564ece42e8945d",
-    "counting/parity": "5c2d2bdf3ec65e9054f597348ac535aeebea5510a4ff539d79fd4b356d8e4f1c",
     "counting/sum": "28bf2d7dc1feeb7dd128dc2a76cd69f32445d6547aee16af379a13dd17c5c9ca",
     "counting/words": "c44a586e6a05519d1315647e6b759f727af349cabb83c8bce4b5e45689eabc31",
     "memory/flip_flop": "ac146c078ce2c0d9e15d6b78b3f7c9e92b27717d3fe04e8ef0183afeb861ab07",
@@ -134,14 +134,14 @@ def test_conditions_are_paired(name: str) -> None:
 
 ONES = "counting/ones@1|separator=none,strategy=direct,order=question_first"
 AXES_MAKE_ROWS = {
+    "bounded/majority",
+    "bounded/selective",
     "capacity/items",
     "context/first_last",
     "controlled/separators",
     "copying/first_last",
     "copying/repeated_words",
-    "copying/selective",
     "copying/verbatim",
-    "counting/majority",
     "memory/flip_flop",
     "memory/running_sum",
     "separators/two_symbols",
@@ -188,7 +188,7 @@ def check_nested(task: Task, condition: Condition, index: int) -> None:
             assert rows[long].startswith(rows[short])
 
 
-PLACED = {"copying/repeated_words", "counting/majority", "memory/key_values"}
+PLACED = {"bounded/majority", "copying/repeated_words", "memory/key_values"}
 """Tasks in which what is asked for stands at a share of the length, or is a count of all of it."""
 
 

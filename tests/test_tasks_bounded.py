@@ -22,10 +22,10 @@ if TYPE_CHECKING:
 
 ROWS = 2_000
 ANSWERS: dict[str, set[Any]] = {
-    "counting/parity": {"even", "odd"},
-    "counting/majority": {"x", "y"},
-    "counting/modulo": {*range(10)},
-    "copying/selective": {*"0123456789"},
+    "bounded/parity": {"even", "odd"},
+    "bounded/majority": {"x", "y"},
+    "bounded/modulo": {*range(10)},
+    "bounded/selective": {*"0123456789"},
     "memory/flip_flop": {*"01"},
 }
 SEES = 40
@@ -46,14 +46,14 @@ def test_every_answer_is_as_likely_at_every_length(name: str, length: int) -> No
     assert found.keys() == answers
     share = 1 / len(answers)
     error = 5 * (share * (1 - share) / ROWS) ** 0.5
-    uneven = 1 / (length + 1) if name == "counting/modulo" else 0
+    uneven = 1 / (length + 1) if name == "bounded/modulo" else 0
     for count in found.values():
         assert count / ROWS == pytest.approx(share, abs=error + uneven)
 
 
 def test_a_parity_is_that_of_the_ones() -> None:
     for index in range(20):
-        item = drawn("counting/parity", 33, index)
+        item = drawn("bounded/parity", 33, index)
         assert item.target == ("even", "odd")["".join(item.symbols).count("1") % 2]
 
 
@@ -62,7 +62,7 @@ def test_a_remainder_is_that_of_the_ones(divisor: str, by: int) -> None:
     """The same rows under every divisor, with all counts."""
     counts = set()
     for index in range(400):
-        item = drawn("counting/modulo", 20, index, divisor=divisor)
+        item = drawn("bounded/modulo", 20, index, divisor=divisor)
         counts.add(count := item.symbols.count("1"))
         assert item.target == count % by
     assert counts == {*range(21)}
@@ -76,7 +76,7 @@ LEADS = {"least": 0.0, "twentieth": 0.05, "tenth": 0.1, "fifth": 0.2, "half": 0.
 def test_a_majority_leads_by_what_the_axis_says(lead: str, share: float, length: int) -> None:
     """Rounded up to the next number that a row of so many symbols can have; never a tie."""
     for index in range(10):
-        item = drawn("counting/majority", length, index, lead=lead)
+        item = drawn("bounded/majority", length, index, lead=lead)
         counts = Counter(item.symbols)
         ahead = 2 * counts[str(item.target)] - length
         least = max(1, share * length)
@@ -86,7 +86,7 @@ def test_a_majority_leads_by_what_the_axis_says(lead: str, share: float, length:
 
 def test_the_first_symbol_is_no_majority() -> None:
     """Who names a symbol of a fixed place is right as often as that symbol is there."""
-    items = [drawn("counting/majority", 20, index, lead="fifth") for index in range(ROWS)]
+    items = [drawn("bounded/majority", 20, index, lead="fifth") for index in range(ROWS)]
     for place in (0, 10, 19):
         share = sum(item.symbols[place] == item.target for item in items) / ROWS
         assert share == pytest.approx(0.6, abs=0.05)
@@ -100,7 +100,7 @@ def test_a_selected_digit_is_counted_from_the_end(asked: str, number: int) -> No
     """Whatever stands between; rows of every length have it."""
     for between in ("letters", "dots"):
         for length in (3, 10, 300):
-            item = drawn("copying/selective", length, asked=asked, between=between)
+            item = drawn("bounded/selective", length, asked=asked, between=between)
             assert item.target == [one for one in item.symbols if one.isdigit()][-number]
 
 
@@ -112,7 +112,7 @@ def test_the_last_digits_of_a_long_row_stand_as_deep_in_it() -> None:
         return place / len(item.symbols)
 
     for length in (50, 500):
-        depths = [depth(drawn("copying/selective", length, index)) for index in range(ROWS)]
+        depths = [depth(drawn("bounded/selective", length, index)) for index in range(ROWS)]
         assert sum(depths) / ROWS == pytest.approx(0.75, abs=0.02)
 
 
@@ -122,7 +122,7 @@ def target(name: str, request: Request) -> tuple[str, int]:
     return str(sample.target), sample.length
 
 
-@pytest.mark.parametrize("name", ["counting/parity", "counting/majority"])
+@pytest.mark.parametrize("name", ["bounded/parity", "bounded/majority"])
 class TestGuessing:
     """One of two answers is right by chance; the length is where 85 % are right all the same."""
 

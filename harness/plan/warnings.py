@@ -19,7 +19,7 @@ from eyechart.harness.task.catalogue import Task
 
 _TRIED = 3
 """Samples of each line that are checked."""
-_ODD, _MOVED = 2, 0.25
+_ODD, _MOVED = 2, 1 / 3
 """Symbols that may differ in nested rows: an odd one at the end or the middle, or a share of the
 shorter row, as where a count of the whole row is given. Rows of two symbols that were drawn anew
 differ in a half.

@@ -60,32 +60,6 @@ def odd_one_out(
     return Item(row, target, {"label": name})
 
 
-def selective(
-    rng: Random, length: int, *, asked: int, between: str, digits: str, dense: int
-) -> Item:
-    """`digits` among symbols of `between`, all drawn; the target is digit number `asked` from the
-    end.
-
-    The first `dense` places have digits, and place i of the others, counted from 1, has one with
-    the probability `dense` / i. So of rows of all lengths the last digits stand at the same shares
-    of the row.
-    """
-    if length < asked:
-        msg = f"a row has at least {asked} symbols"
-        raise ValueError(msg)
-    name = label(rng)
-    row, marked = [], []
-    for place in range(1, length + 1):
-        is_digit, digit, other = (
-            rng.random() < dense / place,
-            rng.choice(digits),
-            rng.choice(between),
-        )
-        row.append(digit if is_digit else other)
-        marked += [digit] * is_digit
-    return Item(row, marked[-asked], {"label": name})
-
-
 def one_changed_word(
     rng: Random, length: int, *, position: float, pair: str, words: Sequence[Sequence[str]]
 ) -> Item:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING
 
 from eyechart import Item
@@ -42,45 +41,6 @@ def density(
     """
     share = rng.uniform(*shares)
     return bernoulli(rng, length, symbols=symbols, share=share, counted=counted)
-
-
-def parity(rng: Random, length: int) -> Item:
-    """Independent draws of 0 and 1, both as likely; the target is whether the ones are even or odd.
-
-    Both are as likely at every length, also where all symbols but one are known.
-    """
-    name = label(rng)
-    row = [rng.choice("01") for _ in range(length)]
-    return Item(row, "odd" if row.count("1") % 2 else "even", {"label": name})
-
-
-def modulo(rng: Random, length: int, *, divisor: int) -> Item:
-    """A row of 0 and 1 with any count of ones, each as likely; the target is the remainder of the
-    count divided by `divisor`.
-
-    The share of ones is drawn for the row, evenly from 0 to 1.
-    """
-    row = density(rng, length, symbols=("0", "1"), shares=(0, 1), counted="1")
-    return Item(row.symbols, row.symbols.count("1") % divisor, row.variables)
-
-
-def majority(rng: Random, length: int, *, symbols: Sequence[str], lead: float) -> Item:
-    """Two symbols in a random order; the target is the one that is there more often, each as
-    likely.
-
-    It is there more often by `lead` times `length`, rounded up to a number that is even where the
-    length is even, and odd where it is odd: by at least 1 or 2. So a longer row has a few other
-    symbols than the shorter one at its beginning.
-    """
-    name = label(rng)
-    more, less = rng.sample(symbols, 2)
-    apart = max(1, math.ceil(lead * length - 1e-9))
-    apart += (length - apart) % 2
-    drawn = [rng.random() for _ in range(length)]
-    row = [less] * length
-    for place in sorted(range(length), key=drawn.__getitem__)[: (length + apart) // 2]:
-        row[place] = more
-    return Item(row, more, {"label": name})
 
 
 NAMES = ("Mia", "Noah", "Lena", "Omar", "Ivy", "Hugo", "Zoe", "Ravi")
