@@ -94,7 +94,7 @@ def test_lengths_within_a_factor_excuse_no_other_difference(lab: Lab) -> None:
 
 def test_a_margin_is_said_as_it_is_held(lab: Lab) -> None:
     """A share with the factor that it is over the lines, and a factor alone."""
-    compared = compare_runs(*(run(lab, name, right_to(8)) for name in "ab"))
+    compared = compare_runs(run(lab, "a", right_to(8)), run(lab, "b", right_to(8)))
     assert margin_text("2x", compared) == "a factor of 2 in length"
     assert margin_text(0.05, compared).startswith("5 points, a factor of 1.11 in length over")
 
