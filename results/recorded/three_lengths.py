@@ -79,7 +79,7 @@ def three_lengths(found: Sequence[Variant]) -> str:
         (
             "- **That models see how many items there are.** In these rows a longer prompt has the "
             "larger count. No reply tells counting from knowing how long the prompt is. Rows of "
-            "fixed length would ([`counting/density`](../../docs/tasks.md#the-built-in-tasks)), "
+            "fixed length would ([`counting/density`](../../docs/prompts.md#countingdensity)), "
             "and these models were not asked about any."
         ),
         (
@@ -99,7 +99,7 @@ def three_lengths(found: Sequence[Variant]) -> str:
         "## How it was computed",
         "",
         (
-            "[Near and apart](../../docs/statistics.md#near-and-apart) defines the lengths, and "
+            "[Near and apart](../../docs/near.md) defines the lengths, and "
             "[simulations](../simulations/README.md#near-and-apart) with known truths show how "
             "often their intervals hold and how often order is claimed that is not there. Rows are "
             "the unit. An answer that cannot be read is a tie. A line has the replies to 16 rows "
