@@ -18,9 +18,10 @@ A reference, made from the task files: every built-in task with its lengths, sou
 
 - Values of axes in bold run by default, the others with `--axis AXIS=VALUE` or `--axis AXIS=all`.
 - A length is a number of symbols: digits, letters, words, keys, steps, or records.
-- `order=row_first` shows the row before the question. A model then reads the row without knowing what is asked of it,
-  and breaking points move.
-- The first task of each group has a prompt of about ten symbols; `bench tasks show NAME` prints those of any task.
+- `order=row_first` shows the row before the question. A model then reads the row without knowing
+  what is asked of it, and breaking points move.
+- The first task of each group has a prompt of about ten symbols; `bench tasks show NAME` prints
+  those of any task.
 """
 _NOTE = re.compile(r"^# (?!yaml-language-server)(.*)$", re.MULTILINE)
 """A comment that is about the whole task: it begins its line."""
