@@ -12,7 +12,7 @@ from eyechart.harness.task.catalogue import Task, built_in_files, open_task
 _HEAD = """\
 # The tasks, with example prompts
 
-A reference, made from the task files: every built-in task with its lengths, source, notes and axes.
+A reference of every built-in task, made from its file, with lengths, source, notes and axes.
 [What is measured, and why](theory.md) says which question each task belongs to, and
 [a task of your own](tasks.md) explains the files.
 
