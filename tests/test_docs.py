@@ -67,12 +67,12 @@ def test_every_command_is_in_a_block_that_is_read(name: str) -> None:
     assert _PROGRAM.findall(_RENEWED.sub("", TEXTS[name])) == []
 
 
-def test_parts_of_files_are_in_three_chapters() -> None:
+def test_parts_of_files_are_in_four_chapters() -> None:
     """`tests/test_docs_tasks.py` and `tests/test_docs_task_file.py` check them; nothing checks
     those of another chapter.
     """
     parted = [name for name, text in TEXTS.items() if "<!-- part of: " in text]
-    assert parted == ["docs/answers.md", "docs/task-file.md", "docs/tasks.md"]
+    assert parted == ["docs/answers.md", "docs/around.md", "docs/task-file.md", "docs/tasks.md"]
 
 
 @pytest.mark.parametrize("name", TEXTS)
