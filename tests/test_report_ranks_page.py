@@ -458,7 +458,8 @@ def test_the_picture_is_drawn_for_the_models_that_it_shows(browser: Browser, wid
         dots = page.eval_on_selector_all(
             ".mark circle", "all => all.map((one) => +one.getAttribute('cy'))"
         )
-        return (max(dots) - min(dots)) / float(page.get_attribute(".picture svg", "height") or 0)
+        height = float(page.get_attribute(".picture svg", "height") or 0)
+        return float(max(dots) - min(dots)) / height
 
     page.goto((FOLDER / "models.html").as_uri() + "#show?at=200&passes=on&most=3")
     assert page.locator(".mark").count() < 6
