@@ -91,8 +91,9 @@ def _beyond_chance(recorded: Sequence[Row]) -> str:
     ]
     writings = [_factor(list(of.values())) for of in _writings().values()]
     return (
-        f"Counts a, a, a. Asked again, a model was right up to {max(again):.1f} times as far; with "
-        f"the row written otherwise, up to {max(writings):.0f} times."
+        "The task: count the items of a list such as “a, a, a, a”. Asked again, a model was right "
+        f"up to {max(again):.1f} times as far; with the list written otherwise, up to "
+        f"{max(writings):.0f} times."
     )
 
 
