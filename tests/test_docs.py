@@ -102,6 +102,17 @@ def test_the_readme_is_short_and_names_every_chapter() -> None:
     assert {f"docs/{path.name}" for path in files} <= named
 
 
+def test_a_chapter_is_short_or_a_reference() -> None:
+    """At most 1,500 words, or the first paragraph says that one looks something up in it."""
+    long = {
+        name
+        for name, text in TEXTS.items()
+        if name.startswith("docs/") and len(text.split()) > 1500
+    }
+    read_through = {name for name in long if "reference" not in TEXTS[name].split("\n\n")[1]}
+    assert read_through <= {"docs/laboratory.md"}
+
+
 def test_the_chapter_about_files_has_every_column() -> None:
     """Of all tables of a run."""
     text = TEXTS["docs/files.md"]
