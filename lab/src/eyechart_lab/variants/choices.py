@@ -18,7 +18,7 @@ Size: TypeAlias = Annotated[int, Field(ge=2, le=1_000_000)]
 
 
 class Nothing(Mechanism):
-    """No mechanism. Without positions (NoPE) only the causal mask tells places apart."""
+    """Nothing. Without positions (NoPE) only the causal mask tells places apart."""
 
     name = "none"
 
@@ -84,7 +84,7 @@ class Alibi(Mechanism):
 
 
 class Kerple(Mechanism):
-    """A learned kernel of the distance, added to the score."""
+    """A learned kernel of the distance, `log` or `power`, added to the score."""
 
     name, short = "kerple", "kernel"
     source = "Chi et al. 2022, 2205.09921"
@@ -136,9 +136,9 @@ class Relative(Mechanism):
 class Randomised(Mechanism):
     """Positions drawn in the training from a longer range than its texts have.
 
-    `encoding` says what they are positions of; for `alibi` and `relative` distances are drawn, as
-    in the authors' code. Asked with `mean`, a model gets the mean of the draws, with `drawn` a draw
-    that follows from the number of tokens.
+    `encoding` is `sinusoidal`, `rope`, `alibi` or `relative`; for the last two distances are drawn,
+    as in the authors' code. A model that is asked gets the mean of the draws, or with `asked:
+    drawn` a draw that follows from the number of tokens.
     """
 
     name = "randomised"
@@ -183,12 +183,10 @@ class OffByOne(Mechanism):
 
 
 class Relu(Mechanism):
-    """ReLU of the scores, divided by γ √(n / 2), or by the number n of tokens."""
+    """ReLU of the scores, divided by γ √(n / 2), or with `by: length` by the number n of tokens."""
 
     name = "relu"
-    source = (
-        "by `root`: Shen et al. 2023, 2302.06461; by `length`: Wortsman et al. 2023, 2309.08586"
-    )
+    source = "Shen et al. 2023, 2302.06461; `by: length`: Wortsman et al. 2023, 2309.08586"
     differs = (
         "n is the tokens that a query sees, theirs those of the text; Shen et al.'s two losses are "
         "left out"
@@ -326,8 +324,8 @@ class LeakyReRope(Mechanism):
 class SeqVcr(Mechanism):
     """Variance and covariance of a layer's states in the loss, against collapse.
 
-    The weights are those of Arefin et al. 2024, arXiv 2411.02344, for multiplication; for their
-    other tasks they are 0.1 and 0.5.
+    The weights are the authors' for multiplication; for their other tasks they are 0.1 and 0.5.
+    `layer` is the number of layers before the states, all but the last one unless given.
     """
 
     name = "seq_vcr"
@@ -345,9 +343,8 @@ class SeqVcr(Mechanism):
 
 
 class Gated(Mechanism):
-    """What heads give, times the sigmoid of a linear map of the layer's states.
-
-    One number of the gate for each number of a head (`numbers`), or one for each head (`heads`).
+    """What heads give, times the sigmoid of a linear map of the layer's states: one number for each
+    number of a head (`numbers`), or one for each head (`heads`).
     """
 
     name, short = "sigmoid", "of"
