@@ -10,7 +10,7 @@ from typing import Annotated, Literal, Self, TypeAlias
 
 from pydantic import Field, model_validator
 
-from eyechart_lab.variants.mechanism import Mechanism, OneOf, wrong
+from eyechart_lab.variants.mechanism import Mechanism, MechanismOf, wrong
 
 Base: TypeAlias = Annotated[float, Field(ge=1, le=1e12)]
 Count: TypeAlias = Annotated[int, Field(ge=1, le=1_000_000)]
@@ -342,7 +342,7 @@ class SeqVcr(Mechanism):
     """Number of layers before the states; all but the last one if not given."""
 
 
-class Gated(Mechanism):
+class GatedHeads(Mechanism):
     """What heads give, times the sigmoid of a linear map of the layer's states: one number for each
     number of a head (`numbers`), or one for each head (`heads`).
     """
@@ -391,16 +391,16 @@ class Memory(ExtraTokens):
         return [f"<memory_{number}>" for number in range(1, self.count + 1)]
 
 
-CHOICES: dict[str, OneOf] = {
-    "positions": OneOf(
+CHOICES: dict[str, MechanismOf] = {
+    "positions": MechanismOf(
         *(Nothing, Sinusoidal, Learned, Scalar, Rope, PRope, Alibi, Kerple, Sandwich, T5),
         *(Relative, Randomised),
     ),
-    "attention": OneOf(Softmax, OffByOne, Relu, Differential, Window, Strided),
-    "gate": OneOf(Nothing, Gated),
-    "temperature": OneOf(Nothing, LogN, Adaptive),
-    "stretch": OneOf(Nothing, Linear, Ntk, DynamicNtk, Yarn, DualChunk, ReRope, LeakyReRope),
-    "loss": OneOf(Nothing, SeqVcr),
-    "tokens": OneOf(Nothing, Pause, Memory),
+    "attention": MechanismOf(Softmax, OffByOne, Relu, Differential, Window, Strided),
+    "gate": MechanismOf(Nothing, GatedHeads),
+    "temperature": MechanismOf(Nothing, LogN, Adaptive),
+    "stretch": MechanismOf(Nothing, Linear, Ntk, DynamicNtk, Yarn, DualChunk, ReRope, LeakyReRope),
+    "loss": MechanismOf(Nothing, SeqVcr),
+    "tokens": MechanismOf(Nothing, Pause, Memory),
 }
 """Field of a variant -> what it can be."""

@@ -21,7 +21,7 @@ from transformers.modeling_outputs import BaseModelOutputWithPast, CausalLMOutpu
 from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS, PreTrainedModel
 
 from eyechart_lab.variants.choices import (
-    Gated,
+    GatedHeads,
     Learned,
     Randomised,
     Relative,
@@ -148,7 +148,7 @@ class LabAttention(nn.Module):
         self.o_proj = nn.Linear(inner, width, bias=False)
         gate = config.read.gate
         self.gate: nn.Linear | None = None
-        if isinstance(gate, Gated):
+        if isinstance(gate, GatedHeads):
             gates = inner if gate.of == "numbers" else config.num_attention_heads
             self.gate = nn.Linear(width, gates, bias=False)
 
