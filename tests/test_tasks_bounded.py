@@ -143,6 +143,7 @@ class TestGuessing:
         cells = run.cells
         assert cells["correct"].sum() / cells["n"].sum() == pytest.approx(0.5, abs=0.1)
         (seen,) = run.effective_length.values()
+        assert seen is not None
         assert seen.length is not None
         assert seen.length.sign == "<"
 
@@ -156,6 +157,7 @@ class TestGuessing:
 
         run = self.asked(lab, name, answer)
         (seen,) = run.effective_length.values()
+        assert seen is not None
         assert seen.length is not None
         assert seen.length_ci[0].length <= SEES <= seen.length_ci[1].length
         assert seen.length.length == pytest.approx(SEES, rel=0.25)
