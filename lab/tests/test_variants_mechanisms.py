@@ -632,6 +632,26 @@ def test_dynamic_ntk_grows_with_the_tokens_of_a_row() -> None:
         near(output.logits[0, -1], whole.detach(), 1e-3)
 
 
+@pytest.mark.parametrize("first", [7, 9])
+def test_without_positions_equal_tokens_have_equal_weights(first: int) -> None:
+    """So no head of the first layer looks at the token itself or at the one before, as heads with
+    rotary positions do, and none of any layer if all tokens are equal. Behind another token the
+    states that come out of the first layer differ, and so do the weights of later ones.
+    """
+    row = torch.full((1, 24), 7)
+    row[0, 0] = first
+    order = np.arange(1, 25)[:, None]
+    for given in ("none", "rope"):
+        model = model_of({"positions": given, "layers": 3})
+        for layer, weights in enumerate(model(row, output_attentions=True).attentions):
+            mine = weights[0, :, 2:]
+            apart = float((mine.diagonal(2, 1, 2) - mine.diagonal(1, 1, 2)).abs().max().detach())
+            is_even = given == "none" and (first == 7 or layer == 0)
+            assert apart < 1e-5 if is_even else apart > 1e-4
+            if is_even and first == 7:
+                near(weights[0], np.broadcast_to(np.tril(np.ones((24, 24))) / order, (4, 24, 24)))
+
+
 # what heads give
 
 
