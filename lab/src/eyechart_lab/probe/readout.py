@@ -178,7 +178,7 @@ def _look(inside: Inside, rows: Sequence[ReadRow], ends: _Ends, found: list[Read
     for number, row in enumerate(rows):
         token = row.answer[0]
         exact, rounded = (
-            1.0 + (logits > logits[:, [token]]).sum(axis=1)
+            (logits >= logits[:, [token]]).sum(axis=1)
             for logits in (inside.unembedded(one[:, number]) for one in (ends.exact, ends.rounded))
         )
         one = [found[number]]

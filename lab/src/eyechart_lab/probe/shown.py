@@ -238,7 +238,7 @@ def shown_values(rows: pd.DataFrame) -> pd.DataFrame:
     return found.reset_index().astype(whole)
 
 
-_VALUES = ("tokens", "index", "one", "rounding")
+_VALUES = ("tokens", "symbols", "index", "one", "rounding")
 _PLACES = ("measure", "quantity", "unit", "layer", "head")
 
 
