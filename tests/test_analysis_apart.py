@@ -12,6 +12,7 @@ import pytest
 
 import eyechart
 from eyechart.harness.analysis.length.curve import Floats
+from eyechart.harness.analysis.length.interval import reach_text
 from eyechart.harness.analysis.order.order import CONSTANT, HEAPED, REVERSED, Order, order
 from eyechart.harness.analysis.order.pairs import Replies
 from eyechart.harness.errors import UsageError
@@ -183,6 +184,9 @@ class TestLength:
         assert result.apart.length is not None
         assert result.apart.length.sign == (">" if is_limited else "=")
         assert 35 < result.apart.length.length < 60
+        said = reach_text(result.apart.length, result.apart.length_ci)
+        assert said.startswith("to at least " if is_limited else "to ")
+        assert "longest" not in said
 
     def test_what_is_no_count_has_no_order(self) -> None:
         assert order(counted(right_ones, 20, targets=lambda lengths, _: lengths * np.nan)) is None

@@ -114,14 +114,14 @@ class TestFamily:
         alone = compare_runs(run(lab, "a", right_to(16)), run(lab, "b", right_to(sees)))
         count, pairs = len(alone.lines), max(line.n for line, _ in alone.lines)
         family = in_family([alone] * 3)[0]
-        assert f"{said}{count} tests" in verdict_text(alone)
-        assert f"{said}{3 * count} tests of all compared runs" in verdict_text(family)
-        assert f"{said}{3 * count} tests of all compared runs" in verdict_text(family.swapped)
+        assert f"{said}{count} tests" in verdict_text(alone, None)
+        assert f"{said}{3 * count} tests of all compared runs" in verdict_text(family, None)
+        assert f"{said}{3 * count} tests of all compared runs" in verdict_text(family.swapped, None)
         if sees > 4:
             fall = smallest_fall(pairs, 3 * count)
             assert fall is not None
             assert fall != smallest_fall(pairs, count)
-            assert f"from 90 % to {100 * (FROM - fall):.0f} %" in verdict_text(family)
+            assert f"from 90 % to {100 * (FROM - fall):.0f} %" in verdict_text(family, None)
 
     def test_exchanged_sides(self, lab: Lab) -> None:
         """All numbers of a comparison change their sign, or their side."""
@@ -285,10 +285,11 @@ class TestSentence:
             return f"Final answer: {number + (number > 30)}"  # one too many, and in order
 
         said = headline(run(lab, "a", near, lengths=[10, 20, 40, 80], samples=12))
-        beyond = r"beyond the longest asked \(at least \d+\)"
+        begins = r"( \(its interval begins at \d+\))?"
         assert re.fullmatch(
             r"scripted/a counts exactly to \d+ symbols \(95 % interval .*\) on lab/ones, "
-            rf"within 5 % {beyond}, and tells rows that differ by a fifth apart {beyond}\.",
+            rf"within 5 % beyond 80, the longest tested{begins}, and tells rows that differ by a "
+            r"fifth apart beyond \d+, the longest tested\.",
             said,
         )
 
@@ -345,7 +346,7 @@ class TestSentence:
         assert said.startswith("scripted/a counts exactly to more than 16 symbols on lab/ones")
         assert said.endswith(
             " under both conditions. With separator=none it tells rows that differ by a fifth "
-            "apart beyond the longest asked (at least 16)."
+            "apart beyond 16, the longest tested."
         )
 
     def test_conditions_that_are_not_shown_do_not_count(self, lab: Lab) -> None:

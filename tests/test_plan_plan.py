@@ -32,6 +32,10 @@ if TYPE_CHECKING:
     from tests.conftest import Lab
 
 GOLDEN = {
+    "bounded/majority": "974a56e5107c31fdd3d76bb851622d162cee68ffb259b8583db190d67432e3a3",
+    "bounded/modulo": "3d5163eef071e55d0a9cc9402ba9baa1e7c815c8cbb230e5a9dd072f8dfc1d37",
+    "bounded/parity": "24cd59b3fdcf007a05e44c67a81007f45eba83b5b4a7b0171c70f0100727b6d5",
+    "bounded/selective": "ceb5888391df2a0a598fb1120cad1a7eff31e2998d50ba5d60256ea47ca92cb6",
     "capacity/items": "afe7ee8dd858fdcf46ff1422a4f1882582b5cc84d3a16e2fbf003cbcd1ff09f0",
     "context/first_last": "6ba049a766e1198d5e83dbfd4f203775df1f9de14e884b787130211a6b95c40d",
     "context/ones": "9e46cc64a70100b07b3fc21afea1cc1c858adb9b03b08f1cf8037cdf77de2c03",
@@ -130,6 +134,8 @@ def test_conditions_are_paired(name: str) -> None:
 
 ONES = "counting/ones@1|separator=none,strategy=direct,order=question_first"
 AXES_MAKE_ROWS = {
+    "bounded/majority",
+    "bounded/selective",
     "capacity/items",
     "context/first_last",
     "controlled/separators",
@@ -182,8 +188,8 @@ def check_nested(task: Task, condition: Condition, index: int) -> None:
             assert rows[long].startswith(rows[short])
 
 
-PLACED = {"copying/repeated_words", "memory/key_values"}
-"""Tasks in which what is asked for stands at a share of the length."""
+PLACED = {"bounded/majority", "copying/repeated_words", "memory/key_values"}
+"""Tasks in which what is asked for stands at a share of the length, or is a count of all of it."""
 
 
 @pytest.mark.parametrize("name", sorted({*built_in_files()} - PLACED))

@@ -660,7 +660,7 @@ class TestStandard:
     def test_built_in_ones_are_listed_and_shown(self, lab: Lab) -> None:
         """With how they are cited."""
         assert [path.stem for path in built_in()] == [
-            *("barbero", "barbero_commas", "chroma", "standard", "zhang")
+            *("barbero", "barbero_commas", "bounded", "chroma", "standard", "zhang")
         ]
         assert "standard@1  The eye chart\n" in lab.bench("study").out
         done = lab.bench("study", "show", "standard")

@@ -19,8 +19,11 @@ from eyechart.harness.task.catalogue import Task
 
 _TRIED = 3
 """Samples of each line that are checked."""
-_ODD = 2
-"""Symbols that may differ in nested rows, such as an odd one at the end or the middle."""
+_ODD, _MOVED = 2, 1 / 3
+"""Symbols that may differ in nested rows: an odd one at the end or the middle, or a share of the
+shorter row, as where a count of the whole row is given. Rows of two symbols that were drawn anew
+differ in a half.
+"""
 
 _TARGETS = 1000
 """Most samples whose targets are checked."""
@@ -82,7 +85,7 @@ def _rows_not_nested(planned: Plan) -> Iterator[str]:
         for index in range(min(_TRIED, planned.samples)):
             rows = [_item(planned, condition, length, index).symbols for length in lengths]
             for short, long in pairwise(rows):
-                if sum(map(ne, short, long)) > _ODD:
+                if sum(map(ne, short, long)) > max(_ODD, _MOVED * len(short)):
                     yield (
                         f"{task.name}: the row of {len(long)} symbols does not begin with the one "
                         f"of {len(short)} (sample {index}, {condition.label}), so lengths are "

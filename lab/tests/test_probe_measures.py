@@ -323,8 +323,8 @@ def test_measures_are_named_in_any_order() -> None:
 
 
 def in_the_chapter() -> dict[tuple[str, str], tuple[str, str]]:
-    """(measure, quantity) -> its unit, and what it has a value for, in `docs/inside.md`."""
-    chapter = Path(__file__).parents[2] / "docs" / "inside.md"
+    """(measure, quantity) -> its unit, and what it has a value for, in `docs/measures.md`."""
+    chapter = Path(__file__).parents[2] / "docs" / "measures.md"
     table = chapter.read_text(encoding="utf-8").partition("<!-- measures -->\n")[2]
     _, _, *rows = table.partition("\n<!-- end of measures -->")[0].splitlines()
     found = {}

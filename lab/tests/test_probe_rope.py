@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -47,12 +48,26 @@ def test_the_least_base_is_that_of_men_et_al(context: int, published: float) -> 
     assert first_negative(base / 1.001, 128, context) is not None
 
 
-def test_the_published_base_for_2048_tokens_is_not_the_least() -> None:
-    """They have 16,000, but 11,600 does it too."""
-    base = least_base(2_048, 128)
+@pytest.mark.parametrize(
+    ("context", "published", "least", "negative"),
+    [
+        (2_048, 1.6e4, 11_589, None),
+        (16_384, 3.1e5, 234_055, 12_223),
+        (131_072, 7.8e6, 4_870_931, 128_915),
+    ],
+)
+def test_where_published_bases_are_not_the_least(
+    context: int, published: float, least: int, negative: int | None
+) -> None:
+    """In two of three cases they break their own condition. The chapter has these numbers."""
+    base = least_base(context, 128)
     assert base is not None
-    assert base < 12_000
-    assert first_negative(base, 128, 2_048) is None
+    assert round(base) == least < published
+    assert first_negative(base, 128, context) is None
+    assert first_negative(published, 128, context) == negative
+    chapter = (Path(__file__).parents[2] / "docs" / "rope.md").read_text(encoding="utf-8")
+    assert f"| {least:,} |" in chapter
+    assert negative is None or f"negative at {negative:,}," in chapter
 
 
 def test_no_base_is_large_enough_for_two_pairs() -> None:

@@ -10,14 +10,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
-from eyechart_lab.variants.variant import (
+from eyechart_lab.probe.distances import Chunks
+from eyechart_lab.variants.choices import (
     Differential,
+    Randomised,
     Relu,
     Rope,
     SeqVcr,
-    Variant,
+    Strided,
     Window,
 )
+from eyechart_lab.variants.variant import Variant
 from lab.tests.test_variants_model import ids_of, model_of
 
 if TYPE_CHECKING:
@@ -25,20 +28,22 @@ if TYPE_CHECKING:
 
     from eyechart_lab.variants.mechanisms import (
         attention,
+        biases,
+        draws,
         losses,
         places,
         positions,
-        stretch,
     )
 else:
     torch = pytest.importorskip("torch")
     pytest.importorskip("transformers")
     from eyechart_lab.variants.mechanisms import (
         attention,
+        biases,
+        draws,
         losses,
         places,
         positions,
-        stretch,
     )
 
 pytestmark = [pytest.mark.torch, pytest.mark.filterwarnings("ignore")]  # theirs, not ours
@@ -121,7 +126,7 @@ def test_p_rope_is_nope_and_rope_at_its_ends(share: float, same: str) -> None:
 )
 def test_slopes_of_alibi(heads: int, powers: list[float]) -> None:
     """2^-p, for the authors' numbers of heads and others."""
-    assert positions.slopes_of(heads) == pytest.approx([2**-power for power in powers])
+    assert biases.slopes_of(heads) == pytest.approx([2**-power for power in powers])
 
 
 def distances(tokens: int) -> Any:
@@ -130,7 +135,7 @@ def distances(tokens: int) -> Any:
 
 
 def test_bias_of_alibi() -> None:
-    found = positions.AlibiBias(4)(distances(5))
+    found = biases.AlibiBias(4)(distances(5))
     assert found.shape == (1, 4, 5, 5)
     near(found[0, 0, 4], [-1, -0.75, -0.5, -0.25, 0])
     near(found[0, 3, 4, 0], -4 / 256)
@@ -138,7 +143,7 @@ def test_bias_of_alibi() -> None:
 
 def test_kernels_of_kerple() -> None:
     """Both kernels; their parameters stay in bounds; and distance 0 has a derivative."""
-    log, power = (positions.KerpleBias(3, kernel) for kernel in ("log", "power"))
+    log, power = (biases.KerpleBias(3, kernel) for kernel in ("log", "power"))
     for bias in (log, power):
         bias.bias_p.data = torch.tensor([2.0, 1.5, 7])
         bias.bias_a.data = torch.tensor([3.0, 0.5, -1])
@@ -149,7 +154,7 @@ def test_kernels_of_kerple() -> None:
     power(distances(5)).sum().backward()
     assert power.bias_p.grad is not None
     assert power.bias_p.grad.isfinite().all()
-    many = positions.KerpleBias(4000, "power")
+    many = biases.KerpleBias(4000, "power")
     many.reset()
     assert many.bias_p.min() >= 0
     assert many.bias_p.mean().item() == pytest.approx(1, abs=0.05)
@@ -158,7 +163,7 @@ def test_kernels_of_kerple() -> None:
 
 def test_sandwich_is_the_inner_product_of_sinusoids() -> None:
     """But for a constant, which no softmax sees, and for the divisor of a head."""
-    found = positions.SandwichBias(2, 4)(distances(30))
+    found = biases.SandwichBias(2, 4)(distances(30))
     waves = positions.sinusoids(torch.arange(30)[None], 4)[0]
     expected = (waves @ waves.T - 2).tril()
     near(found[0, 0].tril(), expected.detach() / 4, 1e-4)
@@ -168,25 +173,89 @@ def test_sandwich_is_the_inner_product_of_sinusoids() -> None:
 
 def test_draws_of_randomised_positions() -> None:
     """All subsets are equally likely, and sorted."""
-    found = positions.drawn(torch.tensor([2]).expand(6000), 2, 4)
+    found = draws.drawn(torch.tensor([2]).expand(6000), 2, 4)
     counts = {
         pair: int((found == torch.tensor(pair)).all(dim=1).sum())
         for pair in itertools.combinations(range(4), 2)
     }
     assert sum(counts.values()) == 6000
     assert all(abs(count - 1000) < 4 * 29 for count in counts.values()), counts
-    near(positions.drawn(torch.tensor([5]), 5, 5)[0], range(5))
-    padded = positions.drawn(torch.tensor([3, 5]), 5, 40)
+    near(draws.drawn(torch.tensor([5]), 5, 5)[0], range(5))
+    padded = draws.drawn(torch.tensor([3, 5]), 5, 40)
     near(padded[0, 3:], [39, 39])
     assert (padded.diff(dim=1)[1] > 0).all()
 
 
-def test_asked_positions_are_where_draws_are_expected() -> None:
-    """The mean of each order statistic over all subsets of 3 of 20 positions."""
-    subsets = np.array(list(itertools.combinations(range(20), 3)))
-    gap = torch.tensor([21 / 4])
-    near(positions.spread(torch.arange(3)[None], gap)[0], subsets.mean(axis=0))
-    near(positions.gap_of(torch.tensor([3, 23]), 39), [40 / 20, 1])
+@pytest.mark.parametrize(("encoding", "first"), [("sinusoidal", 0), ("alibi", 1)])
+def test_asked_positions_are_where_draws_are_expected(encoding: str, first: int) -> None:
+    """The mean of each order statistic over all subsets: of 17 of 20 positions for a prompt of one
+    token and 16 of a reply, or of 16 of the distances 1 to 19 behind 0.
+    """
+    subsets = np.array(list(itertools.combinations(range(first, 20), 17 - first)))
+    spread = Randomised.model_validate({"of": 20, "encoding": encoding})
+    found = draws.asked(spread, torch.tensor([1, 1]), 17)[0]
+    near(found, [*[0] * first, *subsets.mean(axis=0)])
+
+
+@pytest.mark.parametrize("encoding", ["rope", "relative"])
+def test_asked_draws_follow_from_the_number_of_tokens(encoding: str) -> None:
+    """They are sorted positions from the range, the same ones each time, and go on behind it."""
+    spread = Randomised.model_validate({"of": 60, "encoding": encoding, "asked": "drawn"})
+    found = draws.asked(spread, torch.tensor([4, 30, 4, 60]), 62)
+    near(found[0], found[2])
+    assert not torch.equal(found[0], found[1])
+    assert (found.diff(dim=1) > 0).all()
+    near(found[:, 0] == 0, [encoding == "relative" or bool(one[0] == 0) for one in found])
+    assert found[0, 19] < 60
+    near(found[0, 20:].diff(), [1] * 41)
+    near(found[3, :60], range(60))
+
+
+def test_distances_that_the_training_draws() -> None:
+    """Each subset of the distances behind 0 is equally likely; padding has the farthest."""
+    spread = Randomised(of=5, encoding="alibi")
+    found = draws.drawn_for(spread, torch.tensor([3]).expand(6000), 4, 4)
+    assert set(found[:, 0].tolist()) == {0}
+    assert set(found[:, 3].tolist()) == {4}
+    for pair in itertools.combinations(range(1, 5), 2):
+        count = int((found[:, 1:3] == torch.tensor(pair)).all(dim=1).sum())
+        assert abs(count - 1000) < 4 * 29, pair
+
+
+def test_random_padding() -> None:
+    """A text of 3 tokens begins equally often at each of the 6 places of 8 where it fits."""
+    variant = Variant.model_validate({"positions": {"learned": {"random_padding": True}}})
+    found = draws.drawn_for(variant.positions, torch.tensor([3]).expand(6000), 4, 8)
+    near(found[:, 1:3] - found[:, :1], np.tile([1, 2], (6000, 1)))
+    counts = np.bincount(found[:, 0].numpy(), minlength=8)
+    assert all(abs(count - 1000) < 4 * 29 for count in counts[:6]), counts
+    assert not counts[6:].any()
+    assert found.max() == 7
+
+
+def test_later_positions_are_trained_less_without_random_padding() -> None:
+    """Tao et al. 2023: how often each position of 8 is in a text of 1 to 8 tokens."""
+    often = {}
+    for padded in (False, True):
+        given = {"learned": {"of": 8, "random_padding": padded}}
+        model = model_of({"positions": given}, trained=8).train()
+        seen = torch.zeros(8)
+        for tokens in range(1, 9):
+            for _ in range(40):
+                model(ids_of(1, tokens)).logits.sum().backward()
+                seen += model.model.added.vectors.weight.grad.abs().sum(dim=1) > 0
+                model.zero_grad()
+        often[padded] = seen
+    near(often[False], [320 - 40 * place for place in range(8)])
+    expected = [
+        sum(
+            40 * min(tokens, place + 1, 8 - place, 9 - tokens) / (9 - tokens)
+            for tokens in range(1, 9)
+        )
+        for place in range(8)
+    ]
+    near(often[True], expected, tolerance=35)
+    assert often[True].min() > 2 * often[False].min()
 
 
 def test_training_draws_positions_and_asking_does_not() -> None:
@@ -201,6 +270,74 @@ def test_training_draws_positions_and_asking_does_not() -> None:
         model(ids_of(1, 51))
     with pytest.raises(ValueError, match=message):
         model_of({"positions": {"randomised": {"of": 50}}}, trained=51)
+
+
+def test_learned_and_scalar_positions() -> None:
+    """A vector for each position, and i / C times one vector."""
+    learned, scalar = (
+        model_of({"positions": {name: of}}).model.added
+        for name, of in (("learned", {"of": 512}), ("scalar", {"of": 20}))
+    )
+    states = torch.randn(1, 3, 64)
+    near(
+        learned(states, torch.tensor([[0, 5, 511]])) - states,
+        learned.vectors.weight[[0, 5, 511]].detach()[None],
+    )
+    added = (scalar(states, torch.tensor([[0, 5, 40]])) - states)[0]
+    near(added, np.outer([0, 0.25, 2], scalar.direction.detach()))
+
+
+def test_positions_beyond_the_learned_ones_are_refused() -> None:
+    message = r"has 51 tokens, and positions are 50; write positions: \{learned: \{of: 51\}\}"
+    with pytest.raises(ValueError, match=message):
+        model_of({"positions": {"learned": {"of": 50}}}, trained=51)
+
+
+@pytest.mark.parametrize(("buckets", "longest"), [(32, 128), (8, 20)])
+def test_buckets_of_t5(buckets: int, longest: int) -> None:
+    """Those of transformers, for distances of a decoder; and the number of each."""
+    from transformers.models.t5.modeling_t5 import T5Attention
+
+    bias = biases.T5Bias(2, buckets, longest)
+    away = torch.arange(500)[None, None]
+    theirs = T5Attention._relative_position_bucket(
+        -away, bidirectional=False, num_buckets=buckets, max_distance=longest
+    )
+    near(bias.bucket(away), theirs)
+    assert bias.bucket(away).unique().tolist() == list(range(buckets))
+    near(bias(away)[0, 1, 0], bias.numbers.weight[theirs[0, 0], 1].detach())
+
+
+def test_distances_as_keys() -> None:
+    """(q + u) · k + (q + v) · W r, with r of each pair's own distance."""
+    relative = positions.RelativeScores(8, 2)
+    relative.reset()
+    relative.of_content.data.normal_()
+    relative.of_distance.data.normal_()
+    queries, keys = torch.randn(2, 3, 2, 5, 4)
+    table = torch.tensor([[0, 2, 3, 7, 11], [0, 1, 2, 3, 4], [0, 0.5, 1, 1.5, 2]])
+    offsets = distances(5).expand(3, -1, -1)
+    found = relative(queries, keys, table, offsets)
+    for row, head, query, key in itertools.product(range(3), range(2), range(5), range(5)):
+        wave = positions.sinusoids(table[row, offsets[row, query, key]][None, None], 8)[0, 0]
+        its = relative.key(wave)[4 * head : 4 * head + 4]
+        q, k = queries[row, head, query], keys[row, head, key]
+        expected = (q + relative.of_content[head, 0]) @ k
+        expected = expected + (q + relative.of_distance[head, 0]) @ its
+        near(found[row, head, query, key], expected.item(), 1e-4)
+
+
+@pytest.mark.parametrize("encoding", ["rope", "alibi", "relative", "sinusoidal"])
+def test_drawn_numbers_0_1_2_are_the_plain_encoding(encoding: str) -> None:
+    """Given positions (or distances) of 0, 1, 2, … are those of a model without draws."""
+    drawn, plain = (
+        model_of({"positions": given}).train()
+        for given in ({"randomised": {"of": 90, "encoding": encoding}}, encoding)
+    )
+    ids, order = ids_of(2, 20), torch.arange(20).expand(2, -1)
+    near(drawn(ids, position_ids=order).logits, plain(ids).logits.detach(), 1e-3)
+    far = drawn(ids, position_ids=order * 4).logits - plain(ids).logits
+    assert far.abs().max() > 0.1
 
 
 # weights
@@ -220,6 +357,13 @@ def test_relu() -> None:
     scores = torch.tensor([2.0, -1, 4, 9])
     seen = torch.tensor([True, True, True, False])
     near(attention.relu(scores, seen), np.array([2, 0, 4, 0]) / math.sqrt(1.5))
+
+
+def test_relu_with_gamma_and_by_length() -> None:
+    """Shen et al. divide by γ besides, Wortsman et al. by the number of tokens."""
+    scores, seen = torch.tensor([2.0, -1, 4, 9]), torch.tensor([True, True, True, False])
+    near(attention.relu(scores, seen, gamma=5), np.array([2, 0, 4, 0]) / (5 * math.sqrt(1.5)))
+    near(attention.relu(scores, seen, "length", 5), np.array([2, 0, 4, 0]) / 3)
 
 
 @pytest.mark.parametrize("tokens", [1, 10, 100])
@@ -276,10 +420,18 @@ def test_window_and_sinks() -> None:
 def test_positions_towards_sinks_are_those_of_the_cache() -> None:
     """The paper's example: of tokens 0-3 and 6-9, the last one is at position 7, not 9."""
     of = seen_by(10)
-    ((by, where),) = attention.beyond_sinks(Window(window=4, sinks=4), of.queries, of.keys)
-    near(by[0], [0] * 8 + [-1, -2])
-    near(where[0, 0, 0].long(), [1] * 4 + [0] * 6)
+    (move,) = attention.beyond_sinks(Window(window=4, sinks=4), of.queries, of.keys)
+    near(move.queries[0], [0] * 8 + [-1, -2])
+    near(move.where[0, 0, 0].long(), [1] * 4 + [0] * 6)
     assert attention.beyond_sinks(Window(window=6, sinks=4), of.queries, of.keys) == []
+
+
+def test_strided() -> None:
+    """The last three positions, and every third before them."""
+    of = seen_by(8)
+    seen = of.seen & attention.in_stride(Strided(every=3), of.queries, of.keys)
+    near(seen[0, 0, 7].long(), [0, 1, 0, 0, 1, 1, 1, 1])
+    near(seen[0, 0, 2].long(), [1, 1, 1, 0, 0, 0, 0, 0])
 
 
 def test_log_n() -> None:
@@ -365,6 +517,16 @@ def streaming_sees(query: int, key: int) -> bool:
         ({"positions": "alibi"}, lambda query, key: query - key, lambda query, key: key <= query),
         ({"stretch": "dual_chunk"}, dual_chunk, lambda query, key: key <= query),
         (
+            {"stretch": {"rerope": 5}},
+            lambda query, key: min(query - key, 5),
+            lambda query, key: key <= query,
+        ),
+        (
+            {"stretch": {"leaky_rerope": {"window": 5, "slower": 4}}},
+            lambda query, key: min(query - key, 5 + (query - key - 5) / 4),
+            lambda query, key: key <= query,
+        ),
+        (
             {"attention": {"window": 5, "sinks": 2}},
             streaming,
             streaming_sees,
@@ -375,12 +537,12 @@ def streaming_sees(query: int, key: int) -> bool:
             streaming_sees,
         ),
     ],
-    ids=["softmax", "alibi", "dual_chunk", "window", "window with alibi"],
+    ids=["softmax", "alibi", "dual_chunk", "rerope", "leaky", "window", "window with alibi"],
 )
 @pytest.mark.parametrize("temperature", ["none", "log_n"])
 def test_weights_by_distance(
     given: dict[str, Any],
-    distance_of: Callable[[int, int], int],
+    distance_of: Callable[[int, int], float],
     sees: Callable[[int, int], bool],
     temperature: str,
 ) -> None:
@@ -397,14 +559,14 @@ def test_weights_by_distance(
 
 
 def test_dual_chunk_of_the_paper() -> None:
-    """Its figure has 12 tokens, chunks of 6 and a training of 10: 6, 7, 8, 9, 9, 9."""
-    chunks = stretch.Chunks(10)
-    chunks.size = 6
-    of = seen_by(12)
-    ((by, where),) = chunks.beyond(of.queries, of.keys)
-    near(chunks.own(of.queries)[0], [0, 1, 2, 3, 4, 5] * 2)
-    near((chunks.own(of.queries) + by)[0, 6:], [6, 7, 8, 9, 9, 9])
-    near(where[0, 0].long()[8], [1] * 6 + [0] * 6)
+    """Its figure has 12 tokens, chunks of 6 and a training of 10: 6, 7, 8, 9, 9, 9. Chunks of a
+    training of 9 are of 6 tokens too.
+    """
+    assert Chunks(9).size == 6
+    (before, _) = Chunks(9).bands(np.arange(12), np.arange(12))
+    assert before.queries[6:].tolist() == [6, 7, 8, 8, 8, 8]
+    assert before.keys.tolist() == [0, 1, 2, 3, 4, 5] * 2
+    assert before.where[8].tolist() == [True] * 6 + [False] * 6
 
 
 def test_dual_chunk_changes_nothing_within_a_chunk() -> None:
@@ -420,9 +582,10 @@ def test_dual_chunk_changes_nothing_within_a_chunk() -> None:
     [
         ({"linear": 2}, {"rope_type": "linear", "factor": 2.0}),
         ({"yarn": 4}, {"rope_type": "yarn", "factor": 4.0}),
+        ({"dynamic_ntk": 2}, {"rope_type": "default", "rope_theta": 5000 * 5.25 ** (16 / 14)}),
         ({"ntk": 2}, {"rope_type": "default", "rope_theta": 5000 * 2 ** (16 / 14)}),
     ],
-    ids=["linear", "yarn", "ntk"],
+    ids=["linear", "yarn", "dynamic_ntk", "ntk"],
 )
 def test_stretched_models_are_those_of_transformers(
     given: dict[str, float], theirs: dict[str, Any]
@@ -446,6 +609,68 @@ def test_stretched_models_are_those_of_transformers(
     near(model(ids_of(2, 50)).logits, llama(ids_of(2, 50)).logits.detach(), 1e-3)
     plain = model_of({"positions": {"rope": {"base": 5000}}})
     assert (model(ids_of(2, 50)).logits - plain(ids_of(2, 50)).logits).abs().max() > 0.1
+
+
+def test_dynamic_ntk_grows_with_the_tokens_of_a_row() -> None:
+    """In one layer each token that is asked is the end of a pass over all before it, and a row is
+    what it is alone. A row of the trained length is as it was.
+    """
+    given = {"layers": 1, "stretch": {"dynamic_ntk": 2}}
+    model, plain = model_of(given), model_of({"layers": 1})
+    rows = [ids_of(1, 30)[0], ids_of(2, 14)[1]]
+    ids, mask = (torch.zeros((2, 30), dtype=torch.long) for _ in range(2))
+    for place, row in enumerate(rows):
+        ids[place, 30 - len(row) :], mask[place, 30 - len(row) :] = row, 1
+    together = model(ids, attention_mask=mask).logits[:, -1]
+    alone = torch.stack([model(row[None]).logits[0, -1] for row in rows])
+    near(together, alone.detach(), 1e-3)
+    near(alone[1], plain(rows[1][None]).logits[0, -1].detach(), 1e-3)
+    past = model(rows[0][None, :20], use_cache=True).past_key_values
+    for end in range(21, 31):
+        output = model(rows[0][None, end - 1 : end], past_key_values=past, use_cache=True)
+        whole = model(rows[0][None, :end]).logits[0, -1]
+        near(output.logits[0, -1], whole.detach(), 1e-3)
+
+
+# what heads give
+
+
+def test_the_gate_of_heads() -> None:
+    """What heads give is multiplied by the sigmoid of a map of the states: of 0 by a half."""
+    for of in ("numbers", "heads"):
+        gated, plain = model_of({"gate": {"sigmoid": of}}), model_of({})
+        plain.load_state_dict(gated.state_dict(), strict=False)
+        for layer in range(2):
+            gated.model.layers[layer].self_attn.gate.weight.data.zero_()
+            plain.model.layers[layer].self_attn.o_proj.weight.data.mul_(0.5)
+        near(gated(ids_of(1, 9)).logits, plain(ids_of(1, 9)).logits.detach(), 1e-4)
+        assert (
+            gated.model.layers[0].self_attn.gate.weight.shape[0] == {"heads": 4, "numbers": 64}[of]
+        )
+
+
+def test_differential_attention_has_half_the_heads() -> None:
+    """Each with two queries of the width of a head of others, and with as many weights in all."""
+    plain, other = model_of({}), model_of({"attention": "differential"})
+    layer = other.model.layers[0].self_attn
+    assert (layer.head_dim, other.config.num_attention_heads) == (32, 2)
+    assert layer.weigher.scaling == plain.model.layers[0].self_attn.weigher.scaling == 16**-0.5
+    matrices = [
+        sum(one.numel() for one in model.parameters() if one.dim() > 1) for model in (plain, other)
+    ]
+    assert matrices[0] == matrices[1]
+
+
+def test_kerple_comes_back_from_its_bound() -> None:
+    """A number below 0.01 is put back to it in the training, where it has a derivative."""
+    bias = biases.KerpleBias(2, "power").train()
+    bias.bias_p.data, bias.bias_a.data = torch.tensor([-3.0, 5]), torch.tensor([-1.0, 0.5])
+    bias(distances(5)).sum().backward()
+    near(bias.bias_p, [0.01, 2])
+    near(bias.bias_a, [0.01, 0.5])
+    for parameter in (bias.bias_p, bias.bias_a):
+        assert parameter.grad is not None
+        assert parameter.grad.all()
 
 
 # the loss

@@ -1,6 +1,6 @@
 """Whether the answers of a condition order its rows, line by line, and to which length.
 
-`docs/statistics.md` says what the numbers mean; `tests/benchmarks/simulation/apart.py` measures
+`docs/near.md` says what the numbers mean; `tests/benchmarks/simulation/apart.py` measures
 their intervals and false claims.
 """
 

@@ -30,8 +30,7 @@ _ENDS = (0.1, 0.2, 0.4, 0.6, 0.8, 1)
 LARGEST = 1e12
 """Answers and errors beyond this are drawn at this value."""
 MANY = 6
-"""A model with more series than this has several charts; one of more models has fainter bands,
-and no fitted curves."""
+"""A model with more series than this has several charts; one of more models no fitted curves."""
 
 
 def _x(
@@ -138,9 +137,9 @@ def accuracy_chart(look: Look, ticks: Sequence[int], rows: int, note: str, *, ov
         dataset("others")
         .mark_line(strokeWidth=1, color="var(--ghost)", opacity=0.45)
         .encode(x, y, alt.Detail(["colour:N", "dash:N"])),
-        curve.mark_area(opacity=0.14 if rows <= MANY else 0.06, line=False)
-        .encode(x, y.copy(), alt.Y2("high:Q"), colour, alt.Detail("dash:N"))
-        .transform_calculate(y="datum.low"),
+        _beside(curve, look, ticks)
+        .mark_rule(strokeWidth=1.5, opacity=0.45)
+        .encode(x, alt.Y("low:Q", scale=y["scale"], axis=y["axis"]), alt.Y2("high:Q"), colour),
         _dashed("threshold").encode(y),
         dataset("fit")
         .mark_line(strokeWidth=0.8, opacity=0.7)

@@ -19,6 +19,7 @@ try:
 
     from eyechart_lab.probe.hf import attention, loading
     from eyechart_lab.probe.hf.attention import AttentionPass, to_numpy
+    from eyechart_lab.probe.hf.turning import Turning, turning_of
 except ImportError as error:
     from eyechart.providers.base import SetupError
     from eyechart_lab.extras import install
@@ -91,8 +92,10 @@ class HfInside:
         self._layers = _layers_of(model, self._config)
         self._keeps_logits = "logits_to_keep" in signature(type(model).forward).parameters
         self.anatomy = self._anatomy(model)
+        self._turning: Turning | None = None
         self._apply(model)
-        if not self._can_share():
+        self._turning = turning_of(self, change, self._trained_window)
+        if change.scaling == "dynamic_ntk" or not self._can_share():
             self.anatomy = replace(self.anatomy, shares=False)
         self._sha256, self._config_sha256 = files.weights_sha256(), files.config_sha256()
         self._vocabulary = len(self._tokenizer)
@@ -247,7 +250,9 @@ class HfInside:
         def begin(_module: Any, _args: Any, kwargs: Any) -> None:
             mask = kwargs.get("attention_mask")
             padding = [] if mask is None else (mask.cumsum(dim=1) == 0).sum(dim=1).tolist()
-            attention.CURRENT.set(AttentionPass(self._change, padding=padding))
+            attention.CURRENT.set(
+                AttentionPass(self._change, turning=self._turning, padding=padding)
+            )
 
         model.register_forward_pre_hook(begin, with_kwargs=True)
         return model
@@ -268,7 +273,7 @@ class HfInside:
             given["logits_to_keep"] = last
         if cache is not None:
             given["past_key_values"] = cache
-        token = attention.CURRENT.set(AttentionPass(self._change, watcher))
+        token = attention.CURRENT.set(AttentionPass(self._change, watcher, self._turning))
         try:
             return model(**given, use_cache=cache is not None).logits
         finally:
@@ -397,15 +402,20 @@ class HfInside:
             raise SetupError(
                 f"{anatomy.architecture} has no plain rotary positions that could be changed"
             )
-        trained = getattr(self._config, "original_max_position_embeddings", None)
         frequencies = change.frequencies(
-            anatomy.rotary_base, anatomy.rotary_width, trained or anatomy.window
+            anatomy.rotary_base, anatomy.rotary_width, self._trained_window
         )
         for module in turned:
             module.inv_freq = torch.from_numpy(frequencies).to(module.inv_freq)
             module.attention_scaling = (
                 getattr(module, "attention_scaling", 1.0) * change.rotary_size
             )
+
+    @property
+    def _trained_window(self) -> int:
+        """Tokens of the training, as the config has them."""
+        trained = getattr(self._config, "original_max_position_embeddings", None)
+        return int(trained or self.anatomy.window)
 
 
 def _beginning(trunk: Trunk, start: int) -> Any:

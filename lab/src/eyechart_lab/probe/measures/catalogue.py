@@ -1,4 +1,4 @@
-"""The quantities of each measure of a probe; `docs/inside.md` has their definitions and sources."""
+"""The quantities of each measure of a probe; `docs/measures.md` defines them, with sources."""
 
 from __future__ import annotations
 

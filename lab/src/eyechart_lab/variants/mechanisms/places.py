@@ -1,7 +1,7 @@
 """Where the tokens of a pass stand in their rows, and what each may attend to.
 
 Letters in shape comments: B rows (1 where all are alike), S tokens of this pass, T tokens with
-those that are kept.
+those that are kept, D numbers that are turned together.
 """
 
 from __future__ import annotations
@@ -11,10 +11,22 @@ from typing import TypeAlias
 
 import torch
 
-Move: TypeAlias = tuple[torch.Tensor, torch.Tensor]
-"""By how many positions queries are farther than their places say, (B, S), and from which keys they
-are, (B, 1, S, T).
-"""
+Angles: TypeAlias = tuple[torch.Tensor, torch.Tensor]
+"""(B, S, D) cosines and sines."""
+Farther: TypeAlias = tuple[Angles, Angles | None, torch.Tensor]
+"""By what queries and keys are turned again, and which pairs of them, (B, 1, S, T)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """Pairs of queries and keys that do not stand where their places say."""
+
+    queries: torch.Tensor
+    """(B, S): by how many positions queries are farther."""
+    keys: torch.Tensor | None
+    """(B, T): by how many keys are; `None` if by none."""
+    where: torch.Tensor
+    """(B, 1, S, T): which pairs these are."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,3 +63,8 @@ class RowPositions:
         return RowPositions(
             keys[:, kept:], keys, seen, is_causal=False, tokens=is_token.sum(dim=-1)
         )
+
+    @property
+    def offsets(self) -> torch.Tensor:
+        """(B, S, T): by how many places each key is before each query; 0 if it is behind it."""
+        return (self.queries[:, :, None] - self.keys[:, None]).clamp(min=0)
