@@ -19,6 +19,7 @@ from eyechart.providers.base import ModelSettings
 from eyechart.providers.tiny.folder import SHIPPED
 from eyechart.providers.tiny.runtime import TinyModel
 from eyechart_lab.probe.inside import Inside, ReplacedState, Trunk, Watcher
+from eyechart_lab.probe.measures.catalogue import QUANTITIES
 from eyechart_lab.probe.measures.readout import (
     FOLDS,
     ReadAnswers,
@@ -30,6 +31,7 @@ from eyechart_lab.probe.measures.readout import (
 )
 from eyechart_lab.probe.measures.ridge import RIDGES, Ridges
 from eyechart_lab.probe.measures.states import States
+from eyechart_lab.probe.reading import ROUNDING
 from eyechart_lab.probe.readout import FEW, ONE_ANSWER, ReadRow, measure_readout
 from lab.tests.keeper import Keeper
 from tests.conftest import Lab
@@ -210,6 +212,8 @@ def test_a_model_that_counts() -> None:
         for one in row:
             means.setdefault((one.quantity, one.layer), []).append(one.value)
     value = {key: float(np.mean(values)) for key, values in means.items()}
+    names = {name.removesuffix(ROUNDING) for name, _ in value}
+    assert names == set(QUANTITIES["readout"])
     assert value["readable", 1] == value["best_readable", None] == value["best_layer", None] == 1
     assert value["r2", 1] > 0.99
     assert value["readable", 0] == value["position_readable", None] < 0.3

@@ -46,6 +46,7 @@ MEASURES = tuple(QUANTITIES)
 UNITS = {
     **dict.fromkeys(("entropy", "entropy_end"), "nats"),
     "attended_end": "tokens",
+    "best_layer": "layer",
     **dict.fromkeys(("error", "position_error"), "symbols"),
 }
 """Quantity -> its unit, where that is not 1."""
