@@ -314,10 +314,10 @@ def test_too_few_states_give_nothing() -> None:
 
 
 def test_measures_are_named_in_any_order() -> None:
-    """All but the slow one without a name; a wrong name is answered with the right one."""
+    """The usual ones without a name; a wrong name is answered with the right one."""
     assert check_measures(["residual", "answer"]) == ("answer", "residual")
     assert set(check_measures(["all"])) == set(MEASURES)
-    assert set(MEASURES) - set(check_measures([])) == {"lipschitz"}
+    assert set(MEASURES) - set(check_measures([])) == {"lipschitz", "readout"}
     with pytest.raises(UsageError, match="no measure 'colapse'; did you mean 'collapse'"):
         check_measures(["colapse"])
 

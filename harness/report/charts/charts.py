@@ -399,10 +399,18 @@ def published_rows_chart(
 
 @kept
 def inside_chart(
-    look: Look, ticks: Sequence[int], title: str, *, over: str, is_log: bool, is_share: bool
+    look: Look,
+    ticks: Sequence[int],
+    title: str,
+    *,
+    over: str,
+    is_log: bool,
+    is_share: bool,
+    are_intervals: bool = False,
 ) -> Spec:
     """Values measured inside a model, by length, with the effective lengths as vertical lines. The
-    axis of a share goes from 0 to 1. `over` is the title of the x axis.
+    axis of a share goes from 0 to 1. `over` is the title of the x axis; `are_intervals` says
+    that `low` and `high` are those of an interval, otherwise of the values.
 
     Data: `inside` (x, y, low, high, n, lane), `estimate` (x), `line` (y).
     """
@@ -412,7 +420,10 @@ def inside_chart(
         scale = alt.Scale(domain=[0, 1])
     axis = alt.Axis(title=title, format="~r", tickCount=4)
     y, low = (alt.Y(f"{field}:Q", scale=scale, axis=axis) for field in ("y", "low"))
-    tips = _tips("where", "length", mean="y:Q", smallest="low:Q", largest="high:Q", samples="n:Q")
+    ends = {"from": "low:Q", "to": "high:Q"}
+    if not are_intervals:
+        ends = {"smallest": "low:Q", "largest": "high:Q"}
+    tips = _tips("where", "length", mean="y:Q", **ends, samples="n:Q")
     return layered(
         _dashed("line").encode(y),
         dataset("estimate").mark_rule(strokeWidth=1, strokeDash=[2, 2]).encode(x, look.colour()),

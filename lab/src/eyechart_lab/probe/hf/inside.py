@@ -44,6 +44,7 @@ from eyechart_lab.probe.inside import (
     Array,
     Event,
     Precision,
+    ReplacedState,
     Trunk,
     Watcher,
     fitting,
@@ -155,12 +156,15 @@ class HfInside:
         precision: Precision = "float32",
         last: int = 1,
         trunk: Trunk | None = None,
+        replaced: ReplacedState | None = None,
     ) -> Array:
         model = self._at(precision)
         trunk = trunk if self.anatomy.shares else None
         start = 0 if trunk is None else trunk.start(ids, last)
         cache = None if trunk is None else _beginning(trunk, start)
         with torch.inference_mode(), ExitStack() as hooks:
+            if replaced is not None:
+                hooks.callback(self._put_in(model, replaced, replaced.place - start).remove)
             if watcher is not None:
                 for handle in self._hooks(model, watcher, start, len(ids)):
                     hooks.callback(handle.remove)
@@ -170,6 +174,31 @@ class HfInside:
             trunk.ids, trunk.kept = tuple(ids), cache
         rows: Array = to_numpy(logits[0, -last:])
         return rows
+
+    def unembedded(self, states: Array) -> Array:
+        model = self._at("float32")
+        norm = _final_norm_of(model, _layers_of(model, self._config))
+        with torch.inference_mode():
+            given = torch.from_numpy(states).to(model.device)
+            rows: Array = to_numpy(model.get_output_embeddings()(norm(given)))
+        return rows
+
+    def output_rows(self, tokens: Sequence[int]) -> Array:
+        model = self._at("float32")
+        norm = _final_norm_of(model, _layers_of(model, self._config))
+        weights = model.get_output_embeddings().weight
+        with torch.inference_mode():
+            # a vector of mean 0 and size 1, its opposite, and one of equal numbers: what the norm
+            # makes of them shows its weights, whatever it calls them, and what it takes away
+            signs = torch.ones(weights.shape[1]).to(weights)
+            signs[1::2] = -1
+            up, down, equal = norm(torch.stack([signs, -signs, signs.abs()]))
+            gains = signs * (up - down) / 2
+            rows = weights[list(tokens)] * gains
+            if torch.allclose(equal, (up + down) / 2, atol=1e-3 * float(gains.abs().max())):
+                rows = rows - rows.mean(dim=1, keepdim=True)
+            found: Array = to_numpy(rows)
+        return found
 
     def embedded(self, ids: Sequence[int]) -> Array:
         model = self._at("float32")
@@ -277,6 +306,32 @@ class HfInside:
                 watcher.final(of_norm, to_numpy(output[0, of_norm - start]))
 
             yield norm.register_forward_hook(normed)
+
+    def _put_in(self, model: Any, replaced: ReplacedState, place: int) -> Any:
+        """A hook that puts a state into the stream, at a place of the positions of the pass."""
+        if place < 0:
+            raise ValueError("the place of a replaced state lies before the positions of the pass")
+        layers = _layers_of(model, self._config)
+
+        def changed(states: Any) -> Any:
+            states = states.clone()
+            states[0, place] = torch.from_numpy(replaced.state).to(states)
+            return states
+
+        if replaced.layer == len(layers):
+
+            def leave(_module: Any, _args: Any, output: Any) -> Any:
+                is_tuple = isinstance(output, tuple)
+                return (changed(output[0]), *output[1:]) if is_tuple else changed(output)
+
+            return layers[-1].register_forward_hook(leave)
+
+        def enter(_module: Any, args: Any, kwargs: Any) -> Any:
+            if args:
+                return (changed(args[0]), *args[1:]), kwargs
+            return args, kwargs | {"hidden_states": changed(kwargs["hidden_states"])}
+
+        return layers[replaced.layer].register_forward_pre_hook(enter, with_kwargs=True)
 
     def _can_share(self) -> bool:
         """Whether passes that go on from the keys and values of another one give the same logits:
