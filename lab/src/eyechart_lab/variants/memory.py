@@ -10,7 +10,7 @@ from eyechart.harness.plan.plan import Plan
 from eyechart.providers.free_memory import GIB, free_bytes
 from eyechart_lab.variants.choices import (
     ExtraTokens,
-    Gated,
+    GatedHeads,
     Learned,
     Randomised,
     Relative,
@@ -39,7 +39,9 @@ _KEPT_OF_STATES = 24
 def weights(variant: Variant) -> int:
     """Numbers in the weights of all layers, about; the embeddings of our few tokens are small."""
     inner = variant.inner or 8 * variant.width // 3
-    maps = 4 + isinstance(variant.gate, Gated) + (encoding_of(variant.positions) == Relative.name)
+    maps = (
+        4 + isinstance(variant.gate, GatedHeads) + (encoding_of(variant.positions) == Relative.name)
+    )
     return variant.layers * variant.width * (maps * variant.width + 3 * inner)
 
 
