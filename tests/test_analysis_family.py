@@ -302,7 +302,7 @@ class TestSentence:
             ". The longest length seen under 3 conditions is more than 16 symbols, with "
             "separator=space, and as long with separator=comma. It is longer than"
         ) in said
-        assert "further than with 1 of the 2 other conditions" in said
+        assert "It is longer than with 1 of the 2 other conditions" in said
         assert said.endswith("(same rows, Holm's correction for 3 pairs).")
 
     def test_several_of_equal_length_are_counted(self, lab: Lab) -> None:
@@ -322,7 +322,7 @@ class TestSentence:
         )
         said = headline(run(lab, "b", right_to(4), separators=("space", "comma")))
         assert said.startswith("scripted/b counts exactly to ")
-        assert " on lab/ones with separator=space, and as far with separator=comma; no" in said
+        assert " on lab/ones with separator=space, and as far with separator=comma. No" in said
 
     def test_no_difference(self, lab: Lab) -> None:
         """Is said to be none."""

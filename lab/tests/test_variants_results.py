@@ -563,6 +563,7 @@ class TestAnswersEnd:
             (10, "> 10", True)
         ] * 2
         assert (new.by_length.verdict, new.by_length.p) == ("answers end", None)
+        assert "p cannot be below 0.0022, and" in method([old, new], "old")
         line = sentence(new, "old")
         assert (
             "is right to more than 10, where the answers of the training end; not compared" in line

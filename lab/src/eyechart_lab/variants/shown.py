@@ -21,7 +21,6 @@ from eyechart_lab.variants.results import (
     length_text,
     p_text,
     share_span,
-    share_span_text,
     share_text,
 )
 from eyechart_lab.variants.seeds import FEWEST, fewest_seeds, mean, smallest_p
@@ -145,14 +144,12 @@ def results(spec: LabSpec, found: Sequence[Result]) -> None:
             table(
                 [
                     Column(["variant"], [one.variant for one in mine], "left"),
-                    Column(["learned"], [f"{one.learnt}/{len(one.seeds)}" for one in mine]),
                     Column(["trained", "right"], [share_text(one.within) for one in mine]),
                     Column(["", "p"], [p_text(one.by_within.p) for one in mine]),
                     Column(["right to"], [length_text(one) for one in mine]),
                     Column(["95 % interval"], [interval_text(one) for one in mine], "left"),
                     Column(["p"], [p_text(one.by_length.p) for one in mine]),
                     Column(["longer", "right"], [share_text(one.beyond) for one in mine]),
-                    Column(["", "interval"], [share_span_text(one.beyond) for one in mine], "left"),
                     Column(["", "p"], [p_text(one.by_beyond.p) for one in mine]),
                 ]
             )

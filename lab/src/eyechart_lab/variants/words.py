@@ -233,7 +233,12 @@ def method(results: Sequence[Result], reference: str) -> str:
     )
     if others < 1:
         return said
-    smallest = [of.smallest_p for one in results if (of := one.by_length).smallest_p is not None]
+    smallest = [
+        of.smallest_p
+        for one in results
+        for of in (one.by_length, one.by_within)
+        if of.smallest_p is not None
+    ]
     least, most = min(smallest, default=1.0), max(smallest, default=1.0)
     fewer = f" ({p_text(most)} where fewer lengths are known)" if most > least else ""
     return (
