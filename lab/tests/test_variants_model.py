@@ -66,7 +66,8 @@ def model_of(given: dict[str, Any], trained: int = TRAINED) -> Any:
     """A model with random weights, large enough that a wrong detail shows in the logits."""
     import torch
 
-    from eyechart_lab.variants.model import LabForCausalLM, config_of
+    from eyechart_lab.variants.config import config_of
+    from eyechart_lab.variants.model import LabForCausalLM
 
     variant = Variant.model_validate(given)
     config = config_of(variant, vocabulary=60, trained_window=trained)
@@ -227,7 +228,8 @@ def test_every_parameter_is_learned(name: str) -> None:
 def folder_of(path: Path, given: dict[str, Any]) -> Path:
     """A folder of a trained model, with the tokenizer of the embedded one."""
     from eyechart.providers.tiny.folder import SHIPPED
-    from eyechart_lab.variants.model import LabForCausalLM, config_of
+    from eyechart_lab.variants.config import config_of
+    from eyechart_lab.variants.model import LabForCausalLM
 
     config = config_of(Variant.model_validate(given), vocabulary=346, trained_window=16)
     import torch

@@ -145,7 +145,7 @@ class Randomised(Mechanism):
     source = "Ruoss et al. 2023, 2305.16843"
     differs = (
         "asked with the mean of the draws, unless `asked: drawn`; draws are of a row, theirs of a "
-        "batch; 16 positions are left for the reply"
+        "batch; 16 positions are left for the reply; theirs is an encoder"
     )
     of: Size = 2048
     """Number of positions from which they are drawn; the most tokens of a text."""
