@@ -29,6 +29,7 @@ VARIANTS: dict[str, dict[str, Any]] = {
     "relative in a window": {"positions": "relative", "attention": {"window": 9, "sinks": 3}},
     "randomised": {"positions": {"randomised": {"of": 300}}},
     "randomised drawn": {"positions": {"randomised": {"of": 300, "asked": "drawn"}}},
+    "randomised learned": {"positions": {"randomised": {"of": 300, "encoding": "learned"}}},
     "randomised rope": {"positions": {"randomised": {"of": 300, "encoding": "rope"}}},
     "randomised alibi": {"positions": {"randomised": {"of": 300, "encoding": "alibi"}}},
     "randomised relative": {

@@ -293,12 +293,15 @@ def test_distances_as_keys() -> None:
         near(found[row, head, query, key], expected.item(), 1e-4)
 
 
-@pytest.mark.parametrize("encoding", ["rope", "alibi", "relative", "sinusoidal"])
+@pytest.mark.parametrize("encoding", ["rope", "alibi", "relative", "sinusoidal", "learned"])
 def test_drawn_numbers_0_1_2_are_the_plain_encoding(encoding: str) -> None:
     """Given positions (or distances) of 0, 1, 2, … are those of a model without draws."""
     drawn, plain = (
         model_of({"positions": given}).train()
-        for given in ({"randomised": {"of": 90, "encoding": encoding}}, encoding)
+        for given in (
+            {"randomised": {"of": 90, "encoding": encoding}},
+            {"learned": {"of": 90}} if encoding == "learned" else encoding,
+        )
     )
     ids, order = ids_of(2, 20), torch.arange(20).expand(2, -1)
     near(drawn(ids, position_ids=order).logits, plain(ids).logits.detach(), 1e-3)

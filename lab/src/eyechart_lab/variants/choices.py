@@ -136,9 +136,9 @@ class Relative(Mechanism):
 class Randomised(Mechanism):
     """Positions drawn in the training from a longer range than its texts have.
 
-    `encoding` is `sinusoidal`, `rope`, `alibi` or `relative`; for the last two distances are drawn,
-    as in the authors' code. A model that is asked gets the mean of the draws, or with `asked:
-    drawn` a draw that follows from the number of tokens.
+    `encoding` is `sinusoidal`, `learned`, `rope`, `alibi` or `relative`; for the last two distances
+    are drawn, as in the authors' code. A model that is asked gets the mean of the draws, or with
+    `asked: drawn` a draw that follows from the number of tokens.
     """
 
     name = "randomised"
@@ -149,7 +149,7 @@ class Randomised(Mechanism):
     )
     of: Size = 2048
     """Number of positions from which they are drawn; the most tokens of a text."""
-    encoding: Literal["sinusoidal", "rope", "alibi", "relative"] = "sinusoidal"
+    encoding: Literal["sinusoidal", "learned", "rope", "alibi", "relative"] = "sinusoidal"
     asked: Literal["mean", "drawn"] = "mean"
 
     @property

@@ -36,6 +36,7 @@ from eyechart_lab.variants.choices import (
     DualChunk,
     DynamicNtk,
     LeakyReRope,
+    Learned,
     LogN,
     Nothing,
     Ntk,
@@ -57,7 +58,7 @@ _PAIR = 2
 """Numbers that rotary and sinusoidal positions take together; heads that differential attention
 makes one.
 """
-_OF_WAVES = (Sinusoidal, Randomised, Relative)
+_OF_WAVES = (Sinusoidal.name, Relative.name)
 """Positions with pairs of sines and cosines as wide as the model."""
 _OF_DISTANCES = (DualChunk, DynamicNtk, ReRope, LeakyReRope)
 """Stretching that turns queries and keys again."""
@@ -132,7 +133,7 @@ class Variant(BaseModel):
     def _positions_fit(cls, positions: Mechanism, info: ValidationInfo) -> Mechanism:
         width, heads = info.data.get("width"), info.data.get("heads")
         attention = info.data.get("attention")
-        if isinstance(positions, _OF_WAVES) and (width or 0) % _PAIR:
+        if encoding_of(positions) in _OF_WAVES and (width or 0) % _PAIR:
             raise wrong(f"{positions.name!r} needs an even width, not {width}")
         turned = None if width is None or heads is None else width // heads
         if encoding_of(positions) == Rope.name and turned is not None and turned % _PAIR:
@@ -234,7 +235,8 @@ def encoding_of(positions: Mechanism) -> str:
 
 def _draws_distances(positions: Mechanism) -> bool:
     """Whether positions are drawn that decide how far apart tokens are."""
-    return isinstance(positions, Randomised) and positions.encoding != Sinusoidal.name
+    is_added = encoding_of(positions) in (Sinusoidal.name, Learned.name)
+    return isinstance(positions, Randomised) and not is_added
 
 
 def _listed(kinds: Sequence[type[Mechanism]]) -> str:
