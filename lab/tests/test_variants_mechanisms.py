@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 
     from eyechart_lab.variants.mechanisms import (
         attention,
+        delta,
         losses,
         places,
     )
@@ -33,6 +35,7 @@ else:
     pytest.importorskip("transformers")
     from eyechart_lab.variants.mechanisms import (
         attention,
+        delta,
         losses,
         places,
     )
@@ -145,6 +148,46 @@ def test_strided() -> None:
     seen = of.seen & attention.in_stride(Strided(every=3), of.queries, of.keys)
     near(seen[0, 0, 7].long(), [0, 1, 0, 0, 1, 1, 1, 1])
     near(seen[0, 0, 2].long(), [1, 1, 1, 0, 0, 0, 0, 0])
+
+
+def test_the_delta_rule() -> None:
+    """Weights times values are what the recurrence gives, token by token, and what transformers has
+    for a gate of 1; a token of padding changes no state.
+    """
+    from transformers.models.qwen3_next.modeling_qwen3_next import torch_recurrent_gated_delta_rule
+
+    queries, keys, values = torch.randn(3, 2, 3, 9, 4)
+    strength = torch.rand(2, 3, 9)
+    is_token = torch.ones(2, 9, dtype=torch.bool)
+    is_token[1, :3] = False
+    of = seen_by(9, is_token.long())
+    found = delta.DeltaRule.weights(
+        torch.nn.functional.pad(queries, (0, 1)),
+        torch.cat([keys, strength[..., None]], dim=-1),
+        of.seen,
+        of.is_token,
+    )
+    mine, its = (
+        torch.nn.functional.normalize(torch.nn.functional.silu(one), dim=-1)
+        for one in (queries, keys)
+    )
+    for row, head in itertools.product(range(2), range(3)):
+        state = torch.zeros(4, 4)
+        for at in range(9):
+            if not is_token[row, at]:
+                continue
+            key, beta = its[row, head, at], strength[row, head, at]
+            state = state @ (torch.eye(4) - beta * torch.outer(key, key))
+            state = state + beta * torch.outer(values[row, head, at], key)
+            near(found[row, head, at] @ values[row, head], state @ mine[row, head, at], 1e-5)
+    theirs, _ = torch_recurrent_gated_delta_rule(
+        *(one[:1].transpose(1, 2) for one in (mine * 2, its, values)),
+        torch.zeros(1, 9, 3),
+        strength[:1].transpose(1, 2),
+        None,
+        False,
+    )
+    near((found @ values)[:1].transpose(1, 2), theirs)
 
 
 def test_log_n() -> None:

@@ -41,6 +41,8 @@ VARIANTS: dict[str, dict[str, Any]] = {
     "relu with alibi": {"attention": "relu", "positions": "alibi"},
     "differential": {"attention": "differential"},
     "differential with kerple": {"attention": "differential", "positions": {"kerple": "log"}},
+    "delta": {"attention": "delta_rule", "positions": "none"},
+    "delta with positions": {"attention": "delta_rule", "positions": "sinusoidal"},
     "strided": {"attention": {"strided": 4}},
     "gate": {"gate": "sigmoid"},
     "gate of heads": {"gate": {"sigmoid": "heads"}, "attention": "differential"},

@@ -225,6 +225,16 @@ class Strided(Mechanism):
     """n."""
 
 
+class Delta(Mechanism):
+    """No attention, but a recurrent layer (DeltaNet): each head has a matrix, into which each token
+    writes what is to be given back for its key. Needs positions that are added, or none.
+    """
+
+    name = "delta_rule"
+    source = "Yang et al. 2024, 2406.06484"
+    differs = "no short convolutions, and values are not passed through SiLU"
+
+
 class LogN(Mechanism):
     """Products of queries and keys times log n by log n of the training."""
 
@@ -396,7 +406,7 @@ CHOICES: dict[str, OneOf] = {
         *(Nothing, Sinusoidal, Learned, Scalar, Rope, PRope, Alibi, Kerple, Sandwich, T5),
         *(Relative, Randomised),
     ),
-    "attention": OneOf(Softmax, OffByOne, Relu, Differential, Window, Strided),
+    "attention": OneOf(Softmax, OffByOne, Relu, Differential, Window, Strided, Delta),
     "gate": OneOf(Nothing, Gated),
     "temperature": OneOf(Nothing, LogN, Adaptive),
     "stretch": OneOf(Nothing, Linear, Ntk, DynamicNtk, Yarn, DualChunk, ReRope, LeakyReRope),

@@ -88,6 +88,8 @@ class LabAttention(nn.Module):
             query, key = (turned(one, now.angles) for one in (query, key))
         if now.times is not None:
             query = query * now.times.to(query.dtype)
+        if self.weigher.delta is not None:
+            query, key = self.weigher.delta.with_strength(states, query, key)
         if now.past is not None:
             key, value = now.past.update(key, value, self.layer_idx)
         mixed = self.weigher.scaled(self._mixed(query, key, value, now))
@@ -278,7 +280,8 @@ class LabModel(LabPreTrainedModel):
             moves = beyond_sinks(attention, places.queries, places.keys)
         elif isinstance(attention, Strided):
             seen = seen & in_stride(attention, places.queries, places.keys)
-        now = Pass(seen, places.is_causal and not isinstance(attention, Window | Strided))
+        is_causal = places.is_causal and not isinstance(attention, Window | Strided)
+        now = Pass(seen, is_causal, places.is_token)
         if self.rotary_emb is not None:
             now.angles = self.rotary_emb(_chosen(numbers, own))
             moves += moves_of(self._distances, places)

@@ -32,6 +32,7 @@ from pydantic import (
 from eyechart_lab.variants.choices import (
     CHOICES,
     Adaptive,
+    Delta,
     Differential,
     DualChunk,
     DynamicNtk,
@@ -46,6 +47,7 @@ from eyechart_lab.variants.choices import (
     Relative,
     ReRope,
     Rope,
+    Scalar,
     SeqVcr,
     Sinusoidal,
     Softmax,
@@ -60,6 +62,8 @@ makes one.
 """
 _OF_WAVES = (Sinusoidal.name, Relative.name)
 """Positions with pairs of sines and cosines as wide as the model."""
+_BEFORE_LAYERS = (Nothing.name, Sinusoidal.name, Learned.name, Scalar.name)
+"""Positions that change nothing in the layers."""
 _OF_DISTANCES = (DualChunk, DynamicNtk, ReRope, LeakyReRope)
 """Stretching that turns queries and keys again."""
 
@@ -140,6 +144,11 @@ class Variant(BaseModel):
             raise wrong(
                 f"{positions.name!r} turns pairs of numbers, and a head has {turned} to turn; make "
                 f"width / heads a multiple of {_PAIR}"
+            )
+        if isinstance(attention, Delta) and encoding_of(positions) not in _BEFORE_LAYERS:
+            raise wrong(
+                f"'delta_rule' has no scores that {positions.name} could change; write positions: "
+                "none, or sinusoidal"
             )
         if encoding_of(positions) == Relative.name and isinstance(attention, Differential):
             raise wrong(
@@ -235,8 +244,7 @@ def encoding_of(positions: Mechanism) -> str:
 
 def _draws_distances(positions: Mechanism) -> bool:
     """Whether positions are drawn that decide how far apart tokens are."""
-    is_added = encoding_of(positions) in (Sinusoidal.name, Learned.name)
-    return isinstance(positions, Randomised) and not is_added
+    return isinstance(positions, Randomised) and encoding_of(positions) not in _BEFORE_LAYERS
 
 
 def _listed(kinds: Sequence[type[Mechanism]]) -> str:
