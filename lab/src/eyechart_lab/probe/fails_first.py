@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+import numpy as np
 import pandas as pd
 
 from eyechart.harness.analysis.length.curve import curve
@@ -147,24 +148,20 @@ def _of_rows(
     name: str, rows: pd.DataFrame, threshold: float, unknown_from: int | None = None
 ) -> FallingShare:
     """A share of which each row of `probe_rows` has a 0 or a 1."""
-    lines = [Line(*(int(one) for one in key)) for key, _ in rows.groupby(list(OF_LINE), sort=True)]
-    places = {line: place for place, line in enumerate(lines)}
+    numbers = rows[[*OF_LINE, "symbols", "index"]].to_numpy(int)
+    ones = rows["one"].to_numpy(float)
+    lines = sorted({Line(*line) for line in numbers[:, :3].tolist()})
+    places = np.array([lines.index(Line(*line)) for line in numbers[:, :3].tolist()], int)
     shares = []
-    for key, of_line in rows.groupby(list(OF_LINE), sort=True):
-        n, value = len(of_line), float(of_line["one"].mean())
-        interval = wilson(value * n, n) or (0.0, 1.0)
-        shares.append(ShareAtLength(int(key[0]), value, *interval, n))
+    for place, line in enumerate(lines):
+        n, right = int((places == place).sum()), float(ones[places == place].sum())
+        interval = wilson(right, n) or (0.0, 1.0)
+        shares.append(ShareAtLength(line.length, right / n, *interval, n))
     fitted = None
     if len(lines) >= _FEW_LINES and min(share.n for share in shares) >= LEAST:
-        of_rows = curve(
-            rows["symbols"].to_numpy(int),
-            rows["index"].to_numpy(int),
-            rows["one"].to_numpy(float),
-            lines=lines,
-            places=[places[Line(*map(int, key))] for key in rows[list(OF_LINE)].to_numpy()],
-        )
+        of_rows = curve(numbers[:, 3], numbers[:, 4], ones, lines=lines, places=places)
         fitted = fit(of_rows, threshold)
-    ends = [line.low for line in lines], [line.high for line in lines]
-    shortest, longest = float(min(ends[0], default=0)), float(max(ends[1], default=0))
-    found = named(fitted, shortest, longest)
+    shortest = min((line.low for line in lines), default=0)
+    longest = max((line.high for line in lines), default=0)
+    found = named(fitted, float(shortest), float(longest))
     return FallingShare(name, tuple(shares), found.length, found.length_ci, unknown_from)

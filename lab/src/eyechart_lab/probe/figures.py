@@ -15,7 +15,7 @@ from eyechart.harness.errors import UsageError
 from eyechart.harness.journal.record import Warn
 from eyechart.harness.report.charts import charts
 from eyechart.harness.report.charts.files import show_legends
-from eyechart.harness.report.charts.looks import Look
+from eyechart.harness.report.charts.looks import Look, Spec
 from eyechart.harness.report.charts.panels import (
     DrawMore,
     Figure,
@@ -178,7 +178,7 @@ def _fails_first(section: Section, rows: Mapping[str, pd.DataFrame]) -> Iterator
             is_share=True,
             are_intervals=True,
         )
-        show_legends(spec, _SHARES)
+        _add_legend(spec)
         note = (
             "The order of answers holds where three quarters of the pairs of rows are ordered "
             "right, the others where this share of rows is at the dashed line. n and n + 1 are "
@@ -192,6 +192,15 @@ def _fails_first(section: Section, rows: Mapping[str, pd.DataFrame]) -> Iterator
             _SHARES,
             note=note + " ".join(said),
         )
+
+
+def _add_legend(spec: Spec) -> None:
+    """Names the curves below the chart, in two rows; the page itself names conditions only."""
+    show_legends(spec, _SHARES)
+    for layer in spec["layer"]:
+        for channel in ("color", "shape", "strokeDash"):
+            if legend := layer["encoding"].get(channel, {}).get("legend"):
+                legend |= {"title": None, "orient": "bottom", "columns": 2}
 
 
 def _of_share(series: Series, share: FallingShare) -> Iterator[dict[str, Any]]:

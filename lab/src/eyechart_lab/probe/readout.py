@@ -149,13 +149,8 @@ def _read(
         inner.append(read.inner)
         right.append(answers.right(read.read).astype(float))
         rounded.append(answers.right(read.others[0]).astype(float))
-        drawn.append(
-            np.mean(
-                [one.right(held_out(states, one).read) for one in answers.like(states)]
-                or [np.zeros(len(found))],
-                axis=0,
-            )
-        )
+        of_random = [one.right(held_out(states, one).read) for one in answers.like(states)]
+        drawn.append(np.sum(of_random, axis=0) / max(1, len(of_random)) + np.zeros(len(found)))
         _add(found, "readable", layer, right[-1], rounded[-1])
         _add(found, "r2", layer, answers.r2(read.read), answers.r2(read.others[0]))
         _add(found, "control_readable", layer, drawn[-1])

@@ -17,7 +17,7 @@ try:
     import torch
     import transformers
 
-    from eyechart_lab.probe.hf import attention, loading
+    from eyechart_lab.probe.hf import attention, loading, stream
     from eyechart_lab.probe.hf.attention import AttentionPass, to_numpy
     from eyechart_lab.probe.hf.turning import Turning, turning_of
 except ImportError as error:
@@ -89,7 +89,7 @@ class HfInside:
         self._config = model.config.get_text_config()
         self._settings = settings
         self._change = change
-        self._layers = _layers_of(model, self._config)
+        self._layers = stream.layers_of(model, self._config)
         self._keeps_logits = "logits_to_keep" in signature(type(model).forward).parameters
         self.anatomy = self._anatomy(model)
         self._turning: Turning | None = None
@@ -164,7 +164,8 @@ class HfInside:
         cache = None if trunk is None else _beginning(trunk, start)
         with torch.inference_mode(), ExitStack() as hooks:
             if replaced is not None:
-                hooks.callback(self._put_in(model, replaced, replaced.place - start).remove)
+                layers = stream.layers_of(model, self._config)
+                hooks.callback(stream.put_in(layers, replaced, replaced.place - start).remove)
             if watcher is not None:
                 for handle in self._hooks(model, watcher, start, len(ids)):
                     hooks.callback(handle.remove)
@@ -177,28 +178,19 @@ class HfInside:
 
     def unembedded(self, states: Array) -> Array:
         model = self._at("float32")
-        norm = _final_norm_of(model, _layers_of(model, self._config))
         with torch.inference_mode():
             given = torch.from_numpy(states).to(model.device)
-            rows: Array = to_numpy(model.get_output_embeddings()(norm(given)))
+            rows: Array = to_numpy(stream.unembedded(model, self._norm_of(model), given))
         return rows
 
     def output_rows(self, tokens: Sequence[int]) -> Array:
         model = self._at("float32")
-        norm = _final_norm_of(model, _layers_of(model, self._config))
-        weights = model.get_output_embeddings().weight
         with torch.inference_mode():
-            # a vector of mean 0 and size 1, its opposite, and one of equal numbers: what the norm
-            # makes of them shows its weights, whatever it calls them, and what it takes away
-            signs = torch.ones(weights.shape[1]).to(weights)
-            signs[1::2] = -1
-            up, down, equal = norm(torch.stack([signs, -signs, signs.abs()]))
-            gains = signs * (up - down) / 2
-            rows = weights[list(tokens)] * gains
-            if torch.allclose(equal, (up + down) / 2, atol=1e-3 * float(gains.abs().max())):
-                rows = rows - rows.mean(dim=1, keepdim=True)
-            found: Array = to_numpy(rows)
-        return found
+            rows: Array = to_numpy(stream.output_rows(model, self._norm_of(model), tokens))
+        return rows
+
+    def _norm_of(self, model: Any) -> Any:
+        return stream.final_norm_of(model, stream.layers_of(model, self._config))
 
     def embedded(self, ids: Sequence[int]) -> Array:
         model = self._at("float32")
@@ -281,8 +273,8 @@ class HfInside:
 
     def _hooks(self, model: Any, watcher: Watcher, start: int, count: int) -> Iterator[Any]:
         """Hooks that pass the residual stream at the positions from `start` on to a watcher."""
-        layers = _layers_of(model, self._config)
-        norm = _final_norm_of(model, layers)
+        layers = stream.layers_of(model, self._config)
+        norm = stream.final_norm_of(model, layers)
         shown = shown_of(watcher.wants, start, count)
         if layers is not None and (at := shown.get("residual")) is not None:
 
@@ -306,32 +298,6 @@ class HfInside:
                 watcher.final(of_norm, to_numpy(output[0, of_norm - start]))
 
             yield norm.register_forward_hook(normed)
-
-    def _put_in(self, model: Any, replaced: ReplacedState, place: int) -> Any:
-        """A hook that puts a state into the stream, at a place of the positions of the pass."""
-        if place < 0:
-            raise ValueError("the place of a replaced state lies before the positions of the pass")
-        layers = _layers_of(model, self._config)
-
-        def changed(states: Any) -> Any:
-            states = states.clone()
-            states[0, place] = torch.from_numpy(replaced.state).to(states)
-            return states
-
-        if replaced.layer == len(layers):
-
-            def leave(_module: Any, _args: Any, output: Any) -> Any:
-                is_tuple = isinstance(output, tuple)
-                return (changed(output[0]), *output[1:]) if is_tuple else changed(output)
-
-            return layers[-1].register_forward_hook(leave)
-
-        def enter(_module: Any, args: Any, kwargs: Any) -> Any:
-            if args:
-                return (changed(args[0]), *args[1:]), kwargs
-            return args, kwargs | {"hidden_states": changed(kwargs["hidden_states"])}
-
-        return layers[replaced.layer].register_forward_pre_hook(enter, with_kwargs=True)
 
     def _can_share(self) -> bool:
         """Whether passes that go on from the keys and values of another one give the same logits:
@@ -367,7 +333,7 @@ class HfInside:
                 f"{name}: its layers were not found, so the stream and maps are left out"
             )
             unavailable |= {"residual", "matrices"}
-        if _final_norm_of(model, self._layers) is None:
+        if stream.final_norm_of(model, self._layers) is None:
             missing.append(f"{name}: its final norm was not found")
             unavailable |= {"final"}
         turned = _rotary_modules(model)
@@ -428,26 +394,6 @@ def _beginning(trunk: Trunk, start: int) -> Any:
         layer.keys, layer.values = (one[..., :start, :] for one in (known.keys, known.values))
         cache.layers.append(layer)
     return cache
-
-
-def _layers_of(model: Any, config: Any) -> Any | None:
-    """The list of layers: the first list of modules whose length is the number of layers."""
-    for module in model.modules():
-        if isinstance(module, torch.nn.ModuleList) and len(module) == config.num_hidden_layers:
-            return module
-    return None
-
-
-def _final_norm_of(model: Any, layers: Any | None) -> Any | None:
-    """The norm after the layers: the last norm beside them."""
-    if layers is None:
-        return None
-    for parent in model.modules():
-        children = list(parent.children())
-        if any(child is layers for child in children):
-            norms = [one for one in children if "norm" in type(one).__name__.lower()]
-            return norms[-1] if norms else None
-    return None
 
 
 def _rotary_modules(model: Any) -> list[Any]:

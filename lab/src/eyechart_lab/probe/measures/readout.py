@@ -40,7 +40,7 @@ class ReadAnswers:
 
     @property
     def are_counts(self) -> bool:
-        return self.targets.shape[1] == 1
+        return len(self.targets[0]) == 1
 
     @property
     def are_one(self) -> bool:
