@@ -40,6 +40,12 @@ def kind(value: object) -> str:
     return type(value).__name__
 
 
+def a_kind(value: object) -> str:
+    """The same after its article: `a str`, `an int`."""
+    name = kind(value)
+    return f"{'an' if name[:1].lower() in 'aeiou' else 'a'} {name}"
+
+
 def is_count(value: object) -> TypeGuard[int]:
     """Whether a value is a number of tokens or requests."""
     return isinstance(value, int) and not isinstance(value, bool) and value >= 0
@@ -50,7 +56,7 @@ def reply_problems(reply: object) -> dict[str, str]:
     value is no `Reply`, and `usage.FIELD` for a part of the usage.
     """
     if not isinstance(reply, Reply):
-        return {"": f"a {kind(reply)}, not a Reply"}
+        return {"": f"{a_kind(reply)}, not a Reply"}
     problems = {}
     if not isinstance(reply.text, str):
         problems["text"] = f"the text {shown(reply.text)}; where there is none, it is empty"

@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 from eyechart.providers.base import ProviderError
-from eyechart.providers.contract import described
+from eyechart.providers.contract import a_kind, described
 
 
 class ForeignError(Exception):
@@ -48,4 +48,4 @@ async def _awaited(method: Callable[..., Any], given: tuple[object, ...]) -> Any
         raise
     except BaseException as error:
         raise ForeignError(f"raised {described(error)}", error) from error
-    raise ForeignError(f"is not 'async def': it returned a {type(awaited).__name__}")
+    raise ForeignError(f"is not 'async def': it returned {a_kind(awaited)}")

@@ -26,7 +26,7 @@ from importlib.metadata import (
 from typing import cast
 
 from eyechart.providers.base import ModelSettings, Provider, ProviderError, SetupError
-from eyechart.providers.contract import described
+from eyechart.providers.contract import a_kind, described
 
 PROVIDERS = "eyechart.providers"
 TASKS = "eyechart.tasks"
@@ -181,8 +181,9 @@ def factory(of: Plugin) -> Callable[[ModelSettings], object]:
     """
     function = of.load()
     if not callable(function):
-        kind = type(function).__name__
-        raise of.error(f"it is a {kind}, and should be a function that takes ModelSettings")
+        raise of.error(
+            f"it is {a_kind(function)}, and should be a function that takes ModelSettings"
+        )
     return cast("Callable[[ModelSettings], object]", function)
 
 
@@ -203,8 +204,8 @@ def open_plugin(of: Plugin, settings: ModelSettings) -> Provider:
     except BaseException as error:  # code of others, which may raise anything
         raise of.error(f"opening {settings.model!r} raised {described(error)}") from error
     if lacks := [name for name in METHODS if not callable(getattr(provider, name, None))]:
-        kind = type(provider).__name__
-        raise of.error(f"it returned a {kind}, which has no method {', '.join(lacks)}")
+        no = ", ".join(lacks)
+        raise of.error(f"it returned {a_kind(provider)}, which has no method {no}")
     return PluginProvider(cast("Provider", provider), of.place, settings.notify)
 
 

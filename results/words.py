@@ -40,11 +40,11 @@ def words(rows: Sequence[Row]) -> Words:
                 "What counting predicts, and what it does not",
                 (
                     (
-                        f"{len(recorded)} models counted the items of a row, in replies that Dai & "
-                        "Fan recorded in April 2026 and Eyechart judged"
-                        f"{_without_replies(unread)}. A model that fails here at 200 cannot be "
-                        "trusted to keep 200 equal items apart, and one that passes has shown no "
-                        "more than that."
+                        "A model that fails here at 200 cannot be trusted to keep 200 equal items "
+                        "apart. A model that passes has shown that it can, and no more. "
+                        f"{len(recorded)} models counted the items of a row: Dai & Fan recorded "
+                        "the replies in April 2026, and Eyechart judged them"
+                        f"{_without_replies(unread)}."
                     ),
                     _not_a_list(),
                     _of_writing(),
@@ -91,8 +91,9 @@ def _beyond_chance(recorded: Sequence[Row]) -> str:
     ]
     writings = [_factor(list(of.values())) for of in _writings().values()]
     return (
-        f"Counts a, a, a. Asked again, a model was right up to {max(again):.1f} times as far; with "
-        f"the row written otherwise, up to {max(writings):.0f} times."
+        "The task: count the items of a list such as “a, a, a, a”. Asked again, a model was right "
+        f"up to {max(again):.1f} times as far; with the list written otherwise, up to "
+        f"{max(writings):.0f} times."
     )
 
 
@@ -103,9 +104,9 @@ def _factor(rows: Sequence[Mapping[str, str]]) -> float:
 
 def _not_a_list() -> str:
     return (
-        "The row is one item, repeated: a, a, a, … The question is how many there are. No reply "
-        "had to find, sort, copy or change an item, so a length here does not promise that a model "
-        "works with so many records. What it shows is up to where a model still tells n equal "
+        "A length here does not promise that a model works with so many records. The row is one "
+        "item, repeated: a, a, a, … The question is how many there are, and no reply had to find, "
+        "sort, copy or change an item. The length says up to where a model still tells n equal "
         "items from n + 1."
     )
 
@@ -133,11 +134,11 @@ def _of_writing() -> str:
         least, most = min(of.values(), key=_length), max(of.values(), key=_length)
         names = ["{item}, {delimiter}".format_map(row) for row in (least, most)]
         told.append(
-            f"{model} counts to {_text(least)} ({names[0]}) and to {_text(most)} ({names[1]})"
+            f"{model} counts to {_text(least)} ({names[0]}) or to {_text(most)} ({names[1]})"
         )
     return (
-        "It changes with the writing of the row. Under eleven writings (item, delimiter) "
-        f"{'; '.join(told)}. A list in another form is another task."
+        "A list in another form is another task. From the worst to the best of eleven writings "
+        f"(item, delimiter) {'; '.join(told)}."
     )
 
 
@@ -152,9 +153,9 @@ def _of_order() -> str:
     last = order(_USUAL)[-1]
     is_last = sum(order(writing)[-1] == last for writing in writings)
     return (
-        f"Of three models the order is partly kept: as it is with {', '.join(_USUAL)} it is in "
-        f"{same} of {len(writings)} other writings, and {last} is right least far in {is_last} of "
-        "them. Which of two near models is ahead is not known from one writing."
+        "One writing does not say which of two close models is ahead. The order of three models "
+        f"with {', '.join(_USUAL)} is the same in {same} of {len(writings)} other writings, and "
+        f"{last} is the last one in {is_last} of them."
     )
 
 
@@ -165,8 +166,8 @@ def _of_retest(recorded: Sequence[Row]) -> str:
         for model, of in _writings().items()
     ]
     return (
-        f"Asked twice, the same model gave: {'; '.join(told)}. A difference between two models "
-        "that is smaller than their intervals says nothing."
+        "A difference between two models that is smaller than their intervals says nothing. "
+        f"Asked twice, the same model gave: {'; '.join(told)}."
     )
 
 
@@ -176,11 +177,12 @@ def _of_nearness(recorded: Sequence[Row]) -> str:
     share = 100 * statistics.median(exact)
     shorter = sum(float(row["capacity"]) < float(row["effective_length"] or 0) for row in able)
     return (
-        "Exact is stricter than nearly right. The capacity is the longest line with a mean error "
-        f"of at most 5 %; {len(able)} of {len(recorded)} models have one, and there the median "
-        f"model is exactly right in {share:.0f} % of its replies. Where being off by a few does no "
-        "harm, the longer of the two holds: the capacity is a column of models.csv, and of "
-        f"{shorter} models it is the shorter one, since a single wild reply raises a mean error."
+        "Most models are nearly right further than they are exactly right. Where being off by a "
+        "few does no harm, take the capacity, a column of models.csv: the longest line with a mean "
+        f"error of at most 5 %. {len(able)} of {len(recorded)} models have one, and there the "
+        f"median model is exactly right in {share:.0f} % of its replies. Of {shorter} models the "
+        "capacity is the shorter length, since a single wild reply raises a mean error; take the "
+        "exact length of these."
     )
 
 
@@ -210,8 +212,8 @@ def _of_costs(recorded: Sequence[Row]) -> str:
     days = sorted({row["prices_of"].partition(" ")[0] for row in priced})
     dates = " to ".join(dict.fromkeys((days[0], days[-1])))
     return (
-        f"What replies cost is known of {len(priced)} of {len(recorded)} models: the tokens that "
-        f"were recorded, with those of thinking, at catalog prices of {dates}. Of the others the "
+        f"The cost of replies is known of {len(priced)} of {len(recorded)} models: the recorded "
+        f"tokens, with those of thinking, at catalog prices of {dates}. Of the others the "
         "tokens or the prices are not known. A prompt of your own is longer or shorter than that "
         "of Dai & Fan; bench run with --dry-run says how much it costs."
     )
@@ -228,9 +230,9 @@ def _of_letters(rows: Sequence[Row], recorded: Sequence[Row]) -> str:
     )
     share = float(theirs[f"{ACCURACY_AT}25"])
     return (
-        f"It says little of counting among other items. {_BOTH} counts to {_text(mine)} equal "
-        "items, and to count one letter in random strings of a and b of 20 to 30 letters, written "
-        f"with comma and space, it was right in {100 * share:.0f} % (Zhang et al. 2024, with "
+        f"A length here says little of counting among other items. {_BOTH} counts to {_text(mine)} "
+        "equal items. Asked to count one letter in random strings of 20 to 30 letters a and b, it "
+        f"was right in {100 * share:.0f} % (Zhang et al. 2024; written with comma and space, with "
         "another prompt and in another year). To know how a model does on your own list, ask it "
         "that: a task of your own is a file."
     )

@@ -31,20 +31,24 @@ from eyechart.providers.base import Request
 from tests.conftest import Lab, right
 from tests.test_analysis_comparison import run, wrong_from
 
+MOST_WORDS = 25
+"""Words of one sentence, at most."""
+
 
 def test_who_sees_further_is_named_first(lab: Lab) -> None:
     """Whichever run is given first."""
     sharp = read_run(run(lab, "scripted/sharp", samples=40))
     blind = read_run(run(lab, "scripted/blind", wrong_from(5), samples=40))
     sentence = verdict_text(compare_runs(blind, sharp))
-    assert sentence.partition(";")[0] == verdict_text(compare_runs(sharp, blind)).partition(";")[0]
+    first = sentence.partition(". ")[0]
+    assert first == verdict_text(compare_runs(sharp, blind)).partition(". ")[0]
     assert sentence.startswith(
         "scripted/sharp counts exactly further than scripted/blind on lab/ones: "
         "to more than 5 symbols "
         "against "
     )
     assert sentence.endswith(
-        "accuracy differs at length 5 (p < 0.001, exact McNemar with Holm's correction for 2 "
+        "Accuracy differs at length 5 (p < 0.001, exact McNemar with Holm's correction for 2 "
         "tests)."
     )
 
@@ -54,10 +58,10 @@ def test_no_difference_says_what_could_have_been_found(lab: Lab) -> None:
     first, second = (read_run(run(lab, f"scripted/{name}", samples=4)) for name in "ab")
     sentence = verdict_text(compare_runs(first, second))
     assert sentence.startswith(
-        "It is open whether scripted/a and scripted/b differ on lab/ones: both effective lengths "
-        "lie beyond the longest line; area 1.00 against 1.00"
+        "It is open whether scripted/a and scripted/b differ on lab/ones. Both effective lengths "
+        "lie beyond the longest line. Area 1.00 against 1.00"
     )
-    assert "4 pairs and 2 tests can show no fall from 90 %" in sentence
+    assert ". 4 pairs and 2 tests can show no fall from 90 %" in sentence
 
 
 def test_one_sentence_has_one_order(lab: Lab) -> None:
@@ -72,7 +76,7 @@ def test_one_sentence_has_one_order(lab: Lab) -> None:
         "scripted/sharp counts exactly further than scripted/blind"
     )
     assert verdict_text(back) == verdict_text(there)
-    assert "area 1.00 against 0.00, difference +1.00" in verdict_text(back)
+    assert "Area 1.00 against 0.00, difference +1.00" in verdict_text(back)
 
 
 def test_a_larger_area_is_called_that(lab: Lab) -> None:
@@ -88,10 +92,10 @@ def test_a_larger_area_is_called_that(lab: Lab) -> None:
     )
     sentence = verdict_text(compare_runs(read_run(none), read_run(half)))
     assert sentence.startswith(
-        "scripted/b and scripted/a differ on lab/ones, and scripted/b has the larger area: area 0.3"
+        "scripted/b and scripted/a differ on lab/ones, and scripted/b has the larger area. Area 0.3"
     )
     assert " against 0.00, difference +0.3" in sentence
-    assert ", p 0.001); both effective lengths lie below the shortest line" in sentence
+    assert ", p 0.001). Both effective lengths lie below the shortest line" in sentence
 
 
 def test_lines_may_differ_where_areas_do_not(lab: Lab) -> None:
@@ -99,9 +103,9 @@ def test_lines_may_differ_where_areas_do_not(lab: Lab) -> None:
     one = run(lab, "scripted/a", wrong_from(0, length=3))
     other = run(lab, "scripted/b", wrong_from(0, length=5))
     sentence = verdict_text(compare_runs(read_run(one), read_run(other)))
-    assert sentence.startswith("scripted/a and scripted/b differ on lab/ones at single lengths; ")
+    assert sentence.startswith("scripted/a and scripted/b differ on lab/ones at single lengths. ")
     assert "at least one side has no single threshold" in sentence
-    assert "; accuracy differs at lengths 3, 5 (p < 0.001" in sentence
+    assert ". Accuracy differs at lengths 3, 5 (p < 0.001" in sentence
 
 
 @pytest.mark.parametrize(
@@ -124,8 +128,8 @@ def test_a_factor_and_what_limits_it(middle: float, low: float, high: float, tex
 @pytest.mark.parametrize(
     ("low", "high", "text"),
     [
-        (-0.5, 0.5, "where 1.6 would have been found with a power of 80 %"),
-        (-0.5, math.inf, "(95 %: at least 0.707); area"),
+        (-0.5, 0.5, "). A factor of 1.6 would have been found with a power of 80 %"),
+        (-0.5, math.inf, "(95 %: at least 0.707). Area"),
     ],
 )
 def test_what_would_have_been_found(lab: Lab, low: float, high: float, text: str) -> None:
@@ -135,7 +139,7 @@ def test_what_would_have_been_found(lab: Lab, low: float, high: float, text: str
     length, ends = Bound("=", 3.0), np.array([[low], [high]])
     octaves = 0.0 if math.isfinite(high) else math.inf
     difference = LengthDifference(length, length, octaves, low, high, True, ends, 1.0)
-    assert text in verdict_text(replace(compared, length=difference))
+    assert text in verdict_text(replace(compared, length=difference), margin=None)
 
 
 def test_the_change_names_its_interval_and_margin(lab: Lab) -> None:
@@ -147,23 +151,24 @@ def test_the_change_names_its_interval_and_margin(lab: Lab) -> None:
     compared = compare_runs(first, second)
     assert compared.change(0.9) == "equivalent"
     sentence = verdict_text(compared, 0.9)
-    assert "; it counts as none, because their areas differ by +" in sentence
-    said = "(scripted/a minus scripted/b, 90 % interval), and the margin is 90 points, a factor of "
-    assert f"{said}1.58 in length over these lines;" in sentence
-    assert "it counts as none" not in verdict_text(compared, 0.05)
+    assert ". The difference counts as none: their areas differ by +" in sentence
+    said = "(90 % interval, scripted/a minus scripted/b). The margin is 90 points, a factor of "
+    assert f"{said}1.58 in length over these lines." in sentence
+    assert "counts as none" not in verdict_text(compared, 0.05)
 
 
-def test_equal_runs_are_equivalent_in_one_sentence(lab: Lab) -> None:
-    """The factor, which may be wide, says that a length is known less exactly than an area."""
+def test_equal_runs_are_equivalent_in_few_words(lab: Lab) -> None:
+    """The factor, which may be wide, says how exactly the lengths are known."""
     first, second = (
         read_run(run(lab, f"scripted/{name}", wrong_from(30), samples=60)) for name in "ab"
     )
     sentence = verdict_text(compare_runs(first, second))
     assert sentence.startswith(
-        "scripted/a and scripted/b are equivalent on lab/ones: their areas differ by -"
+        "scripted/a and scripted/b are equivalent on lab/ones. Their areas differ by -"
     )
-    assert "; effective lengths are known less exactly, with a factor of 1.00 (" in sentence
-    assert "no difference" not in sentence.partition("; area")[0]
+    assert ". Their effective lengths differ by a factor of 1.00 (" in sentence
+    assert "power" not in sentence
+    assert max(len(one.split()) for one in sentence.split(". ")) <= MOST_WORDS
 
 
 def test_one_condition_without_a_limit_is_counted(lab: Lab) -> None:
@@ -190,7 +195,7 @@ def test_what_a_line_can_show_goes_by_the_line_with_most_pairs(lab: Lab) -> None
     lab.asked(few)
     lab.asked(lab.wanted(model="scripted/b", samples=2, axes={"separator": ["none"]}))
     sentence = verdict_text(compare_runs(first, read_run(few.folder)))
-    assert "the 60 pairs of the largest line and 2 tests can show a fall from 90 % to " in sentence
+    assert "The 60 pairs of the largest line and 2 tests can show a fall from 90 % to " in sentence
 
 
 def test_a_difference_has_a_sign_unless_it_rounds_to_nothing() -> None:

@@ -11,11 +11,12 @@ import pytest
 
 import eyechart
 from eyechart.harness.analysis.comparison.comparison import compare_runs
-from eyechart.harness.analysis.comparison.comparison_text import margin_text
+from eyechart.harness.analysis.comparison.comparison_text import margin_text, verdict_text
 from eyechart.harness.analysis.length.curve import Curve, areas_under
 from eyechart.harness.analysis.length.margin import as_factor, as_points, is_at_floor
 from eyechart.harness.settings.judging import JUDGING, Margin
 from eyechart.harness.spec import Line
+from eyechart.providers.base import Request
 from tests.conftest import Lab
 from tests.curves import LENGTHS, shares
 from tests.test_analysis_family import right_to, run
@@ -60,17 +61,41 @@ def test_lines_of_one_length_have_no_factor() -> None:
     assert (is_at_floor([one], "1.2x"), is_at_floor([one], 0.05)) == (True, False)
 
 
-def test_a_factor_reaches_the_verdict(lab: Lab) -> None:
-    """As the points that it is over the lines that are compared; the sentence has both."""
+def test_a_factor_is_held_against_the_lengths(lab: Lab) -> None:
+    """By the whole interval of the factor between them, however near the areas are."""
     first, second = (run(lab, name, right_to(8), samples=40) for name in "ab")
     compared = compare_runs(first, second)
-    half_width = max(map(abs, compared.area.equivalence_ci)) if compared.area else 0
-    just = 2 ** (half_width * 3)  # three octaves from 2 to 16
+    assert compared.length.high == -compared.length.low
+    just = 2**compared.length.high
     assert compared.change(f"{just * 1.01:g}x") == "equivalent"
     assert compared.change(f"{just / 1.01:g}x") == "undecided"
-    assert margin_text("2x", compared) == (
-        "33.3 points, a factor of 2.00 in length over these lines"
-    )
+    low, high = compared.area.equivalence_ci if compared.area else (-1, 1)
+    assert -compared.points("1.2x") < low < high < compared.points("1.2x")
+    assert compared.change("1.2x") == "undecided"
+    said = verdict_text(compared, "1.2x")
+    assert "The factor of length is not shown to lie within the margin of 1.2." in said
+    said = verdict_text(compared, "2x")
+    assert said.endswith("The factor of length lies within the margin of 2.")
+
+
+def test_lengths_within_a_factor_excuse_no_other_difference(lab: Lab) -> None:
+    """One line that differs significantly by more than the factor is over the lines."""
+
+    def later(request: Request) -> str:
+        """Right to 8, and beyond it in 7 of 10 rows, which is below the threshold."""
+        script = right_to(16 if int(request.sample_id[-1]) in range(7) else 8)
+        return script(request)
+
+    first, second = run(lab, "a", right_to(8), samples=40), run(lab, "b", later, samples=40)
+    compared = compare_runs(first, second)
+    assert max(map(abs, compared.in_margins("3x"))) < 1
+    assert compared.change("3x") == "better"
+
+
+def test_a_margin_is_said_as_it_is_held(lab: Lab) -> None:
+    """A share with the factor that it is over the lines, and a factor alone."""
+    compared = compare_runs(run(lab, "a", right_to(8)), run(lab, "b", right_to(8)))
+    assert margin_text("2x", compared) == "a factor of 2 in length"
     assert margin_text(0.05, compared).startswith("5 points, a factor of 1.11 in length over")
 
 
@@ -82,7 +107,7 @@ def test_a_factor_over_one_length_is_said_to_test_nothing(lab: Lab) -> None:
     done = lab.bench("gate", path, folder, "--margin", "1.2x")
     said = " ".join(done.out.split())
     assert (done.code, "equivalent is not tested: give a share as --margin" in said) == (4, True)
-    assert "is no difference of areas" in said
+    assert "no factor of length is known" in said
 
 
 def test_each_door_takes_a_factor(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:

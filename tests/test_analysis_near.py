@@ -89,7 +89,7 @@ class TestLength:
             return np.where(is_right, targets, answers)
 
         lower = 0
-        for seed in range(30):
+        for seed in range(20):
             samples = counted(observer, 20, seed)
             exact, found = lengths(samples)
             alone = scored_length(near(samples, 0.05), THRESHOLD)

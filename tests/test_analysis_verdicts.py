@@ -68,13 +68,13 @@ def test_only_who_sees_further_is_decided(pairs: dict[str, Comparison]) -> None:
             "area",
             "scripted/none and scripted/half",
             "(scripted/half has the larger area)",
-            "differ on lab/ones, and scripted/half has the larger area: ",
+            "differ on lab/ones, and scripted/half has the larger area. ",
         ),
         (
             "lines",
             "scripted/three and scripted/five",
             "(they differ at single lengths)",
-            "differ on lab/ones at single lengths; ",
+            "differ on lab/ones at single lengths. ",
         ),
     ],
 )
@@ -101,4 +101,4 @@ def test_an_area_that_counts_as_none_is_equivalent(lab: Lab) -> None:
         "equivalent: scripted/dip and scripted/far (scripted/far has the larger area, which counts "
         "as none)"
     )
-    assert "; it counts as none, because" in verdict_text(compared, 0.7)
+    assert ". The difference counts as none: " in verdict_text(compared, 0.7)

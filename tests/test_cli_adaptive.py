@@ -606,6 +606,36 @@ class TestDryRun:
         assert expected(9) == [(6, 9), (3, 0), (0, 0)] * 2
         assert [run[1] for run in expected(one + 5)[:3]] == [one, 5, 0]
 
+    def test_the_table_of_several_runs_has_all_waves(self, lab: Lab) -> None:
+        """The first requests, and how many are expected in all, and at most."""
+        lab.monkeypatch.setenv("COLUMNS", "200")
+        lab.fake(sees(SEES))
+        two = ("--model", "oracle:25", *LENGTHS, "--axis", "separator=none", "--adaptive")
+
+        def numbers(*more: str) -> list[str]:
+            done = lab.bench_run(*two, "--dry-run", *more, task=lab.folder / "lab")
+            (row,) = [line for line in done.out.splitlines() if line.startswith("| oracle/25 ")]
+            return re.findall(r"(?<= )[\d,-]+(?= )", row.partition("|")[2].partition("|")[2])
+
+        dry = lab.bench_run(*two, "--dry-run", "--json", task=lab.folder / "lab")
+        runs = orjson.loads(dry.out)["runs"]
+        expected = [run["adaptive"]["expected"] for run in runs]
+        assert numbers()[:6] == [
+            f"{sum(run['requests'] for run in runs):,}",
+            f"{sum(one['requests'] for one in expected):,}",
+            f"{sum(run['adaptive']['most_samples'] for run in runs):,}",
+            "0",
+            f"{sum(one['prompt_tokens'] for one in expected):,}",
+            f"{sum(one['output_tokens'] for one in expected):,}",
+        ]
+        assert numbers("--max-requests", "20")[:3] == ["18", "20", "20"]
+
+    def test_the_window_of_the_embedded_model_is_known(self, lab: Lab) -> None:
+        """So the number of requests has an upper bound."""
+        command = ("--model", "tiny", "--adaptive", "--precision", "1", "--dry-run")
+        done = lab.bench_run(*command, task=Path("counting/words"))
+        assert "samples of this task\n" in done.out
+
     def test_what_a_run_leaves_is_not_known_once_it_has_begun(self, lab: Lab) -> None:
         """Unless the limit is enough for all; a run that is complete takes nothing."""
         model = lab.fake(is_near_the_threshold)

@@ -556,7 +556,7 @@ class TestProgress:
         ours, theirs = pty.openpty()
         command = ("run", "--task", str(lab.ones), "--out", str(lab.out), "--model", "slow/x")
         process = lab.slow(
-            *(*command, "--samples", "50", "--max-connections", "4"),
+            *(*command, "--samples", "25", "--max-connections", "4"),
             delay_s=0.02,
             stderr=theirs,
         )
@@ -572,7 +572,7 @@ class TestProgress:
         assert process.returncode == 0
         said = plain(shown.decode())
         assert "lab/ones" in said
-        assert "/200" in said
+        assert "/100" in said
         assert "/s" in said
         assert "0:00:0" in said
         assert b"\x1b" not in out

@@ -59,7 +59,7 @@ def test_replies_to_other_rows_are_compared_unpaired(lab: Lab) -> None:
     assert done.code == 0
     assert "far counts exactly further than near" in done.out
     assert "Unpaired: the replies are to different rows." in done.out
-    assert "accuracy differs at length 32 (p < 0.001, exact Fisher with Holm's" in done.out
+    assert "Accuracy differs at length 32 (p < 0.001, exact Fisher with Holm's" in done.out
     cells = cells_of(done.out)
     assert [row[1] for row in cells[:3]] == ["n", "8, 8", "8, 8"]
     with (lab.folder / "c.csv").open() as file:
@@ -85,7 +85,7 @@ def test_without_a_common_line_the_lengths_are_compared(lab: Lab) -> None:
     near = recorded(lab, "near", 20, (16, 32))
     same = recorded(lab, "same", 20, (16, 32))
     done = lab.bench("compare", far, near)
-    assert (done.code, "no line is in both." in done.out) == (0, True)
+    assert (done.code, "No line is in both." in done.out) == (0, True)
     assert "Unpaired: the replies are to different rows." in done.out
     assert "unpaired" not in lab.bench("compare", near, same).out
     several = lab.bench("compare", far, near, same).out

@@ -72,7 +72,7 @@ def test_a_broken_verb_takes_nothing_else_down(lab: Lab, site: Path) -> None:
     done = lab.bench("--help")
     assert done.code == 0
     assert "importing it raised ModuleNotFoundError" in done.err
-    assert "it is a int, and should be a typer.Typer" in done.err
+    assert "it is an int, and should be a typer.Typer" in done.err
     assert "'run' is built in, and that one is used" in done.err
     assert "  gone  " not in done.out
     assert "  gate " in done.out

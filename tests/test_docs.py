@@ -67,12 +67,12 @@ def test_every_command_is_in_a_block_that_is_read(name: str) -> None:
     assert _PROGRAM.findall(_RENEWED.sub("", TEXTS[name])) == []
 
 
-def test_parts_of_files_are_in_three_chapters() -> None:
+def test_parts_of_files_are_in_four_chapters() -> None:
     """`tests/test_docs_tasks.py` and `tests/test_docs_task_file.py` check them; nothing checks
     those of another chapter.
     """
     parted = [name for name, text in TEXTS.items() if "<!-- part of: " in text]
-    assert parted == ["docs/answers.md", "docs/task-file.md", "docs/tasks.md"]
+    assert parted == ["docs/answers.md", "docs/around.md", "docs/task-file.md", "docs/tasks.md"]
 
 
 @pytest.mark.parametrize("name", TEXTS)
@@ -100,6 +100,17 @@ def test_the_readme_is_short_and_names_every_chapter() -> None:
     named = set(_LINK.findall(README))
     files = [*(ROOT / "docs").glob("*.md"), *(ROOT / "docs").glob("*.ipynb")]
     assert {f"docs/{path.name}" for path in files} <= named
+
+
+def test_a_chapter_is_short_or_a_reference() -> None:
+    """At most 1,500 words, or the first paragraph says that one looks something up in it."""
+    long = {
+        name
+        for name, text in TEXTS.items()
+        if name.startswith("docs/") and len(text.split()) > 1500
+    }
+    read_through = {name for name in long if "reference" not in TEXTS[name].split("\n\n")[1]}
+    assert read_through <= {"docs/laboratory.md"}
 
 
 def test_the_chapter_about_files_has_every_column() -> None:

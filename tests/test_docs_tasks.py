@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 
     from tests.conftest import Lab
 
-TEXTS = [(ROOT / "docs" / name).read_text(encoding="utf-8") for name in ("answers.md", "tasks.md")]
+CHAPTERS = ("answers.md", "around.md", "tasks.md")
+TEXTS = [(ROOT / "docs" / name).read_text(encoding="utf-8") for name in CHAPTERS]
 BLOCKS = [block for text in TEXTS for block in read_blocks(text)]
 FILES = {name: block.text for block in BLOCKS if (name := block.argument("file"))}
 PARTS = [block for block in BLOCKS if block.argument("part of")]

@@ -361,11 +361,9 @@ def test_sound_providers(
 
 
 def test_the_example(monkeypatch: pytest.MonkeyPatch) -> None:
-    """By the test that it has itself; also where an event loop runs already."""
+    """By the test that it has itself, where an event loop runs already."""
     monkeypatch.setattr(sys, "path", [*sys.path, str(EXAMPLES / "eyechart-command")])
     from test_command import test_it_is_a_provider
-
-    test_it_is_a_provider()
 
     async def within() -> None:
         test_it_is_a_provider()

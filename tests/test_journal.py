@@ -444,10 +444,10 @@ def test_the_values_of_a_condition_are_texts(value: object) -> None:
         decode(orjson.dumps(fields | {"condition": {"separator": value}}))
 
 
-@pytest.mark.parametrize("spoil", WRONG.values(), ids=WRONG.keys())
 class TestWrongRecords:
     """JSON that is no record of this run never ends a command."""
 
+    @pytest.mark.parametrize("spoil", WRONG.values(), ids=WRONG.keys())
     def test_instead_of_a_good_one_costs_its_sample(
         self, lab: Lab, spoil: Callable[[dict[str, Any]], Any]
     ) -> None:
@@ -468,18 +468,19 @@ class TestWrongRecords:
         assert lab.bench("score", wanted.folder).code == 0
         assert (wanted.folder / TABLE).read_bytes() == table
 
-    def test_besides_the_good_ones_changes_nothing(
-        self, lab: Lab, spoil: Callable[[dict[str, Any]], Any]
-    ) -> None:
-        """Appended to a whole run it overrides no answer, and nothing is asked."""
+    def test_besides_the_good_ones_they_change_nothing(self, lab: Lab) -> None:
+        """Appended to a whole run they override no answer, and nothing is asked."""
         wanted = lab.wanted()
         lab.asked(wanted)
         lab.bench("score", wanted.folder)
         table = (wanted.folder / TABLE).read_bytes()
         lines = (wanted.folder / SAMPLES).read_bytes().splitlines(keepends=True)
-        read = orjson.loads(lines[0]) | {"reply": "Final answer: 99"}
-        spoil(read)
-        write(wanted.folder, *lines, orjson.dumps(read) + b"\n")
+        wrong = []
+        for spoil in WRONG.values():
+            read = orjson.loads(lines[0]) | {"reply": "Final answer: 99"}
+            spoil(read)
+            wrong.append(orjson.dumps(read) + b"\n")
+        write(wanted.folder, *lines, *wrong)
         assert lab.bench("score", wanted.folder).code == 0
         assert (wanted.folder / TABLE).read_bytes() == table
         assert lab.asked(wanted) == []

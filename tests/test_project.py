@@ -52,6 +52,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return built
 
 
+@pytest.mark.published
 def test_wheel_holds_one_package(wheel: Path) -> None:
     """Its top level is one typed package, with tasks, weights and published figures inside."""
     with zipfile.ZipFile(wheel) as archive:
@@ -67,6 +68,7 @@ def test_wheel_holds_one_package(wheel: Path) -> None:
     assert not [name for name in names if "/training/" in name]
 
 
+@pytest.mark.published
 def test_wheel_runs_elsewhere(wheel: Path, tmp_path: Path) -> None:
     """Installed away from the repository, `bench run` finds its tasks and its model."""
     site = tmp_path / "site"

@@ -125,8 +125,13 @@ class TestInPython:
         """Also where all is answered; the same code goes on."""
         folder = ask(lab, lambda prompt: f"{ones(prompt)}").folder
         assert ask(lab, lambda prompt: f"{ones(prompt)}", samples=5).folder == folder
-        with pytest.raises(JournalError, match=r"code_sha256 was .*; use another name for this"):
+        with pytest.raises(JournalError) as raised:
             ask(lab, lambda _prompt: "Final answer: 1")
+        assert str(raised.value) == (
+            f"{folder} has replies of other code with the name function/lambda; give this code a "
+            "name of its own (name='…'), or use another out or fresh=True"
+        )
+        assert ask(lab, lambda _prompt: "Final answer: 1", name="one").folder != folder
 
     def test_an_adaptive_run(self, lab: Lab) -> None:
         """Asks wave after wave."""
@@ -141,7 +146,7 @@ class TestInPython:
         compared = eyechart.compare(first, second, ask=True, max_requests=1, tasks=lab.plain)
         assert len(records(second.folder)) == 3
         assert compared.comparison.second == "function/lambda"
-        with pytest.raises(JournalError, match="another model"):
+        with pytest.raises(JournalError, match="replies of other code"):
             ask(lab, lambda _prompt: "Final answer: 8")
         eyechart.compare(first, second, ask=True, max_requests=1, tasks=lab.plain)
         elsewhere = second.folder.rename(lab.folder / "elsewhere")
@@ -383,7 +388,7 @@ class TestFile:
         assert lab.bench_run(*command, task=lab.plain).code == 0
         file.write_text(FILE.replace("count('1')", "count('0')"))
         done = lab.bench_run(*command, task=lab.plain)
-        done.one_line(1, "file_sha256 was", "another --name for this code")
+        done.one_line(1, "replies of other code", "a name of its own (--name …)")
         done = lab.bench_run(*command, "--fresh", task=lab.plain)
         assert done.code == 0
         replies = {one["reply"] for one in records(lab.the_run())}

@@ -16,7 +16,7 @@ import orjson
 import pytest
 
 from eyechart.harness.journal.manifest import MANIFEST
-from eyechart.providers import base, one_thread
+from eyechart.providers import base
 from eyechart.providers.base import (
     ModelSettings,
     PromptOverflowError,
@@ -31,6 +31,7 @@ from eyechart.providers.documents import CUE
 from eyechart.providers.lm_eval.args import facts_of, label_of, manifest_args, read_args
 from eyechart.providers.lm_eval.bridge import LmEvalProvider
 from eyechart.providers.lm_eval.loading import Quiet
+from eyechart.providers.one_thread import OneThread
 from eyechart.providers.registry import needs, open_model, parse_model
 from eyechart.providers.secrets import keep_secret, mask, redact
 from tests import fake_lm_eval
@@ -92,8 +93,10 @@ class TestBatches:
     ) -> None:
         """Forty prompts in three batches of at most sixteen; each gets its own reply."""
         all_wait = threading.Event()
-        waiting = SimpleNamespace(sleep=lambda _seconds: all_wait.wait(PATIENCE_S))
-        monkeypatch.setattr(one_thread, "time", waiting)
+        take = OneThread._take
+        monkeypatch.setattr(
+            OneThread, "_take", lambda queue: all_wait.wait(PATIENCE_S) and take(queue)
+        )
 
         async def work(provider: LmEvalProvider) -> list[Reply]:
             await provider.facts()

@@ -35,7 +35,7 @@ BROKEN = {
     "absent": ("no_such_module_of_ours:open", "", "importing it raised ModuleNotFound"),
     "raises": ("raising:open", "raise SystemExit('gone')", "importing it raised SystemExit: gone"),
     "lacks": ("lacking:open", "", "lacking has no 'open'"),
-    "number": ("of_number:open", "open = 7", "it is a int, and should be a function"),
+    "number": ("of_number:open", "open = 7", "it is an int, and should be a function"),
 }
 """Name -> entry point, the module's text, what is said when it is imported."""
 FAILING = {

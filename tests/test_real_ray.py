@@ -240,12 +240,9 @@ def test_an_interrupt_saves_what_came(tmp_path: Path, monkeypatch: pytest.Monkey
 
 @pytest.mark.vllm
 @pytest.mark.skipif(not VLLM.exists(), reason="no vllm beside this Python; see .ci/vllm")
-@pytest.mark.parametrize("way", [(), ("--api", "completions")], ids=["chat", "completions"])
-def test_engines_of_vllm_say_what_the_embedded_runtime_says(
-    tmp_path: Path, way: tuple[str, ...]
-) -> None:
+def test_engines_of_vllm_say_what_the_embedded_runtime_says(tmp_path: Path) -> None:
     """Every sample has the same reply, with the same end and as many tokens."""
-    small = ("--exact", "--lengths", "5,10,20,50", "--samples", "4", *way)
+    small = ("--exact", "--lengths", "5,10,20,50", "--samples", "4")
     task = ("--task", "counting,copying/first_last")
     model = ("--model", f"vllm/{MODEL}")
     served = ("--dtype=float32", f"--max-model-len={WINDOW}", UNCOMPILED)

@@ -209,7 +209,7 @@ def test_a_model_that_thinks_needs_no_limit(tmp_path: Path) -> None:
     """Asked with the defaults it sees as far as with ample room given by hand, for at most 1.3
     times the tokens. A later command pays for no reply that is cut off.
     """
-    asked = ("--task", "counting/sum", "--exact", "--lengths", "5,10,20,40,60")
+    asked = ("--task", "counting/sum", "--exact", "--lengths", "5,10,20,40")
     with serving(tmp_path, *THINKS) as thinking:
         model = ("--model", "vllm/tiny", "--base-url", thinking.base_url, "--samples")
         spent, lengths = [], []
@@ -225,8 +225,8 @@ def test_a_model_that_thinks_needs_no_limit(tmp_path: Path) -> None:
         assert str(lengths[0]) == str(lengths[1])
         assert spent[1] < spent[0] <= 1.3 * spent[1]
         bench(tmp_path / "usual", *asked, *model, "5")
-        new = records(the_run(tmp_path / "usual"))[20:]
-        assert len(new) == 5
+        new = records(the_run(tmp_path / "usual"))[16:]
+        assert len(new) == 4
         assert not any("cut_off" in one for one in new)
 
 
@@ -238,30 +238,24 @@ class TestVariants:
         *("--exact", "--lengths", "5,10,20,30,40,50,60,80"),
     )
 
-    def test_bfloat16_and_another_rotary_base(self, server: Server, tmp_path: Path) -> None:
-        """The number format changes nothing that the margin would not cover; doubling the rotary
-        base, as NTK scaling does, makes the model count worse.
-        """
+    def test_another_rotary_base(self, server: Server, tmp_path: Path) -> None:
+        """Doubling the rotary base, as NTK scaling does, makes the model count worse."""
         bench(
             tmp_path,
             *(*self.asked, "--model", "vllm/tiny", "--name", "@float32"),
             *("--base-url", server.base_url),
         )
         base = '--hf-overrides={"rope_parameters":{"rope_type":"default","rope_theta":20000.0}}'
-        served = {"bfloat16": ("--dtype=bfloat16",), "base-20000": ("--dtype=float32", base)}
-        for label, arguments in served.items():
-            options = [part for one in arguments for part in ("--model-arg", one)]
-            bench(
-                tmp_path,
-                *(*self.asked, "--model", f"vllm/{MODEL}", "--name", f"@{label}"),
-                *(*options, "--model-arg", UNCOMPILED, "--model-arg", f"--max-model-len={WINDOW}"),
-            )
+        served = ("--dtype=float32", base, UNCOMPILED, f"--max-model-len={WINDOW}")
+        bench(
+            tmp_path,
+            *(*self.asked, "--model", f"vllm/{MODEL}", "--name", "@base-20000"),
+            *(f"--model-arg={one}" for one in served),
+        )
         by_label = {
             folder.parents[1].name.partition("@")[2]: load_run(folder) for folder in runs(tmp_path)
         }
-        plain = by_label.pop("float32")
-        verdicts = {label: compare(plain, other).change for label, other in by_label.items()}
-        assert verdicts == {"bfloat16": "equivalent", "base-20000": "worse"}
+        assert compare(by_label["float32"], by_label["base-20000"]).change == "worse"
 
 
 class TestManagedServer:

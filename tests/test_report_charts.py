@@ -146,6 +146,15 @@ def test_a_file_says_what_it_shows(counted: Section, tmp_path: Path) -> None:
     assert "var(" not in svg.read_text()
 
 
+def test_intervals_lie_side_by_side(counted: Section) -> None:
+    """Each in the colour of its series: bands of several series would mix to another colour."""
+    figure = accuracy_figure(counted)
+    spec = complete_spec("lab/ones", figure, figure.panels[0])
+    svg = vl_convert.vegalite_to_svg(spec)
+    bars = re.findall(r'<line aria-label="x: [^"]*; low: [^>]*translate\(([\d.]+),', svg)
+    assert len(set(bars)) == len(bars) == len(figure.panels[0].data["curve"]) == 4
+
+
 def test_the_fitted_curve_is_drawn(lab: Lab) -> None:
     """In every unit that is known, from the shortest length to the longest; it never rises. The
     effective length is marked between the lengths that were asked.

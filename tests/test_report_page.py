@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from eyechart.harness import errors
+from eyechart.harness.analysis.length.interval import Bound
 from eyechart.harness.analysis.samples import details
 from eyechart.harness.analysis.samples.judged_run import read_run
 from eyechart.harness.journal.manifest import MANIFEST, read_manifest
@@ -21,11 +22,12 @@ from eyechart.harness.report.charts.accuracy import accuracy_figure
 from eyechart.harness.report.charts.figures import answer_figures
 from eyechart.harness.report.page import packed_samples as paged
 from eyechart.harness.report.page.packed_samples import CHUNK, FIELDS, pack
-from eyechart.harness.report.page.page import _notes, visible, write_report
+from eyechart.harness.report.page.page import _lede, _notes, visible, write_report
 from eyechart.harness.report.page.section import Section, sections
 from eyechart.harness.report.published import reported
 from eyechart.harness.report.published.published import published_figures
 from eyechart.harness.report.published.reported import read_reported
+from eyechart.harness.report.ranking.rank_table import RankLine, RankTable, Reached
 from eyechart.harness.run.run_request import RunRequest
 from eyechart.harness.score.outcomes import OUTCOMES
 from eyechart.harness.settings.judging import JUDGING, THRESHOLD, JudgeSettings
@@ -262,6 +264,20 @@ def test_a_note_on_several_tasks_stands_once() -> None:
     sections = [SimpleNamespace(name=name) for name in ("a", "b", "c")]
     notes = {"a": ["same", "own"], "b": ["same"], "c": []}
     assert _notes(notes, sections) == [("a, b", "same"), ("a", "own")]  # type: ignore[arg-type]
+
+
+def test_the_furthest_task_has_a_known_length() -> None:
+    """A length below the shortest line of a task says nothing of how far it goes."""
+    lengths = {"a": Bound("=", 30), "b": Bound("=", 90), "c": Bound("<", 314)}
+    lines = [
+        RankLine(model="m", task=task, unit="symbols", length=Reached(length, (length, length)))
+        for task, length in lengths.items()
+    ]
+    (said,) = _lede([RankTable(lines=lines, threshold=0.85)], is_embedded=False)
+    assert said == (
+        "m is right in 85 % of replies to 90 symbols in b, and to 30 in a: the furthest and the "
+        "least far of 2 tasks with a known length."
+    )
 
 
 def test_lone_surrogates_are_shown() -> None:

@@ -6,6 +6,7 @@ import math
 import os
 import re
 from dataclasses import replace
+from itertools import combinations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -409,7 +410,7 @@ def test_the_published_page_answers_on_the_first_screen(browser: Browser) -> Non
         assert "list of 50 items" in page.title()
         assert page.locator(".chosen li .name").all_inner_texts() == names
         page.locator(".all summary").click()
-        assert page.locator(".all tbody tr").count() >= len(names)
+        page.locator(".all tbody tr").nth(len(names) - 1).wait_for()
         page.locator(".chosen li .name").first.click()
         assert page.locator(".with").inner_text().startswith(names[0])
 
@@ -425,3 +426,41 @@ def test_the_published_page_says_what_pieces_come_to(browser: Browser) -> None:
     assert "way=" not in page.evaluate("location.hash")
     page.select_option("select[name=at]", "20")
     assert page.locator(".ways").is_hidden()
+    page.goto((FOLDER / "models.html").as_uri() + "#show?at=200&way=4")
+    page.locator(".all summary").click()
+    page.locator(".all th", has_text="a piece right").wait_for()
+    assert "200 items in 4 pieces of 50 items, with the price of all" in page.inner_text(".all")
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("width", [1400, 390])
+def test_the_picture_is_drawn_for_the_models_that_it_shows(browser: Browser, width: int) -> None:
+    """No number of the list lies over another, no text is cut off, and few models fill it."""
+    page = browser.new_context(viewport={"width": width, "height": 844}).new_page()
+    for length in (20, 50, 100, 200, 500):
+        page.goto((FOLDER / "models.html").as_uri() + f"#show?at={length}")
+        centres = page.eval_on_selector_all(
+            ".picture circle.badge",
+            "all => all.map((one) => [+one.getAttribute('cx'), +one.getAttribute('cy')])",
+        )
+        assert len(centres) == page.locator(".chosen li").count()
+        assert all(math.dist(*pair) > 16 for pair in combinations(centres, 2))
+        frame = page.locator(".picture svg").bounding_box()
+        assert frame is not None
+        for text in page.locator(".picture text").all():
+            box = text.bounding_box()
+            assert box is not None
+            assert frame["x"] <= box["x"]
+            assert box["x"] + box["width"] <= frame["x"] + frame["width"]
+
+    def share() -> float:
+        """Of the height of the picture, how much the dots take."""
+        dots = page.eval_on_selector_all(
+            ".mark circle", "all => all.map((one) => +one.getAttribute('cy'))"
+        )
+        height = float(page.get_attribute(".picture svg", "height") or 0)
+        return float(max(dots) - min(dots)) / height
+
+    page.goto((FOLDER / "models.html").as_uri() + "#show?at=200&passes=on&most=3")
+    assert page.locator(".mark").count() < 6
+    assert share() > 0.2

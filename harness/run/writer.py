@@ -425,9 +425,13 @@ def _check_server(request: RunRequest, manifest: Manifest, facts: dict[str, Any]
     if before and (changed := differences(before, facts)):
         name = changed[0]
         remedy = f"another {named('out')} or {turned_on('fresh')}"
+        if request.model.is_code:
+            raise JournalError(
+                f"{request.folder} has replies of other code with the name {request.model.label}; "
+                f"give this code a name of its own ({named('name', '…')}), or use {remedy}"
+            )
         if request.model.is_file:
-            these = "this code" if request.model.is_code else "these files"
-            remedy = f"another {named('name')} for {these}, {remedy}"
+            remedy = f"another {named('name')} for these files, {remedy}"
         raise JournalError(
             f"{request.folder} was answered by another model or server ({name} was "
             f"{before.get(name)!r}, is {facts.get(name)!r}); use {remedy}"

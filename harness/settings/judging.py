@@ -17,8 +17,8 @@ from eyechart.harness.settings.setting import Setting, declared, on_or_off, read
 THRESHOLD = 0.85
 """Accuracy from which a model is right to a length."""
 Margin: TypeAlias = float | str
-"""Up to which difference two sides are equivalent: of areas, as a share, or a factor of length such
-as `1.2x`. `analysis/length/margin.py` makes each of the other.
+"""Up to which difference two sides are equivalent: of areas, as a share, or of effective lengths,
+as a factor such as `1.2x`. `analysis/length/margin.py` makes each of the other.
 """
 MARGIN = 0.05
 WITHIN = 0.05
@@ -88,7 +88,7 @@ class JudgeSettings:
     )
     margin: Margin = setting(
         _Margin(),
-        "Difference of areas up to which both are equivalent, or a factor of length, as 1.2x.",
+        "Up to which difference both are equivalent: of areas, or of lengths by a factor, as 1.2x.",
         "SHARE|FACTORx",
         MARGIN,
         form=_Margin.demand,

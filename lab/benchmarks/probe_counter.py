@@ -24,7 +24,7 @@ from eyechart.harness.task.catalogue import built_in_files, open_task
 from eyechart.providers.base import ModelSettings
 from eyechart_lab.probe.engine import Probe
 from eyechart_lab.probe.hf.inside import open_tiny
-from eyechart_lab.probe.measures.counter import _ridge
+from eyechart_lab.probe.measures.ridge import Ridges
 from eyechart_lab.probe.measures.states import States
 from eyechart_lab.probe.passes import Row, measure
 from eyechart_lab.probe.places import running_counts
@@ -89,7 +89,7 @@ def main() -> None:
 
 def shares(x: Floats, y: Floats, new: list[Floats], counts: list[Floats]) -> Floats:
     """For each of the new rows, the share of its counts that is read to within a half."""
-    read = _ridge(x, y, np.concatenate(new).astype(float))[RIDGE]
+    read = Ridges(x, y[:, None]).read(np.concatenate(new).astype(float))[RIDGE, :, 0]
     near = np.abs(read - np.concatenate(counts)) <= 0.5
     return np.array([part.mean() for part in np.split(near, len(counts))])
 

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import math
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -27,6 +30,8 @@ def test_reading() -> None:
     assert read_intervention("rope_base=5e5+window=64:4") == Intervention(5e5, window=(64, 4))
     assert read_intervention("rope_scaling=yarn:2.5").factor == 2.5
     assert read_intervention("window=9").window == (9, 0)
+    assert read_intervention("rerope=9").facts() == {"intervention": {"rerope": (9, None)}}
+    assert read_intervention("leaky_rerope=9:2").rerope == (9, 2)
     assert read_intervention("softmax_one").facts() == {"intervention": {"softmax_one": True}}
 
 
@@ -40,7 +45,12 @@ def test_reading() -> None:
         ("window=a", "two whole numbers"),
         ("rope_base=1", "above 1"),
         ("rope_base=nan", "not 'nan'"),
-        ("rope_scaling=dynamic:2", "linear, ntk or yarn"),
+        ("rope_scaling=dynamic:2", "linear, ntk, dynamic_ntk or yarn"),
+        ("rerope=0", "rerope wants a whole number of 1 or more, not '0'"),
+        ("dual_chunk=2.5", "whole number of 2 or more"),
+        ("leaky_rerope=8", "leaky_rerope wants a number above 1"),
+        ("rerope=4+leaky_rerope=4:2", "twice"),
+        ("rerope=4+dual_chunk=9", "both change distances"),
         ("rope_scaling=yarn", "above 1e-09"),
         (f"rope_scaling=linear:0.{'0' * 300}1", "above 1e-09"),
         ("rope_base=1e999", "not '1e999'"),
@@ -127,9 +137,100 @@ def test_what_each_changes(tmp_path: Path, given: str) -> None:
         np.testing.assert_allclose(np.concatenate(kept.weights[layer], 1), weights, atol=1e-4)
 
 
+def chunked(query: int, key: int) -> float:
+    """The distance of dual chunk attention with 16 tokens in the training: chunks of 12."""
+    if query // 12 == key // 12:
+        return query - key
+    if query // 12 == key // 12 + 1:
+        return min(query % 12 + 12, 15) - key % 12
+    return 15 - key % 12
+
+
+AGAIN: dict[str, Callable[[int, int], float]] = {
+    "dual_chunk=16": chunked,
+    "dual_chunk=16+rope_scaling=yarn:3": chunked,
+    "rerope=7": lambda query, key: min(query - key, 7),
+    "leaky_rerope=7:4": lambda query, key: min(query - key, 7 + (query - key - 7) / 4),
+    "rope_scaling=dynamic_ntk:2": lambda query, key: query - key,
+}
+"""Changes that turn queries and keys a second time -> the distance that a pair is to have."""
+
+
 @pytest.mark.torch
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("given", [*ALL, "softmax_one"])
+@pytest.mark.parametrize("given", AGAIN)
+def test_pairs_are_turned_by_their_distance(tmp_path: Path, given: str) -> None:
+    """Weights of the first layer, of every pair, from queries and keys that are not turned."""
+    change, folder = read_intervention(given), write(tmp_path, "llama")
+    trained_to(folder, 16)
+    kept, plain = Keeper(), Keeper()
+    logits = changed(folder, given).forward(IDS, kept, last=40)
+    expected = opened(folder).forward(IDS, plain, last=40)
+    assert np.abs(logits - expected).max() > 0.05
+    turned = np.arange(40)[:, None] * Intervention().frequencies(10_000, 12, 16)
+    queries, keys = (
+        (one[..., :6] + 1j * one[..., 6:]) * np.exp(-1j * turned)[:, None]
+        for one in plain.keys[0][:2]
+    )
+    distance = np.array([[AGAIN[given](query, key) for key in range(40)] for query in range(40)])
+    angles = distance[..., None] * change.frequencies(10_000, 12, 16, tokens=40)
+    products = np.einsum(
+        "shp,thp,stp->hst", queries, np.repeat(keys, 2, axis=1).conj(), np.exp(1j * angles)
+    )
+    scores = products.real * change.rotary_size**2 / math.sqrt(12)
+    sizes = np.where(np.tri(40, dtype=bool), np.exp(scores), 0)
+    weights = sizes / sizes.sum(axis=-1, keepdims=True)
+    np.testing.assert_allclose(np.concatenate(kept.weights[0], 1), weights, atol=1e-4)
+
+
+def trained_to(folder: Path, tokens: int) -> None:
+    """Says in its config how many tokens the texts of a model's training had."""
+    config = json.loads((folder / "config.json").read_text())
+    config["original_max_position_embeddings"] = tokens
+    (folder / "config.json").write_text(json.dumps(config))
+
+
+def test_dynamic_ntk_is_that_of_transformers() -> None:
+    """The frequencies of a text that is longer than the training."""
+    transformers = pytest.importorskip("transformers")
+    rope_utils = pytest.importorskip("transformers.modeling_rope_utils")
+    config = transformers.LlamaConfig(
+        hidden_size=64,
+        num_attention_heads=2,
+        max_position_embeddings=100,
+        rope_parameters={"rope_type": "dynamic", "factor": 3.0, "rope_theta": 5000.0},
+    )
+    theirs, _ = rope_utils.ROPE_INIT_FUNCTIONS["dynamic"](config, "cpu", seq_len=250)
+    change = read_intervention("rope_scaling=dynamic_ntk:3")
+    ours = change.frequencies(5000, 32, 100, tokens=250)
+    np.testing.assert_allclose(ours, theirs.numpy(), rtol=1e-5)
+    short = change.frequencies(5000, 32, 100, tokens=100)
+    np.testing.assert_allclose(short, Intervention().frequencies(5000, 32, 100))
+
+
+@pytest.mark.torch
+@pytest.mark.filterwarnings("ignore")
+def test_pairs_in_another_order_are_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A model that turns neighbouring numbers together would be turned wrongly."""
+    folder = write(tmp_path, "llama")
+    changed(folder, "rerope=7")
+    from transformers.models.llama import modeling_llama
+
+    def neighbours(states: Any) -> Any:
+        swapped = states.unflatten(-1, (-1, 2)).flip(-1)
+        swapped[..., 0] *= -1
+        return swapped.flatten(-2)
+
+    monkeypatch.setattr(modeling_llama, "rotate_half", neighbours)
+    with pytest.raises(SetupError, match="another order than Llama"):
+        changed(folder, "rerope=7")
+
+
+@pytest.mark.torch
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("given", [*ALL, "softmax_one", *AGAIN])
 def test_replies_in_a_batch_are_those_alone(tmp_path: Path, given: str) -> None:
     """Greedy, of prompts of different lengths: each is the one that the changed inside gives."""
     folder = write(tmp_path, "llama")

@@ -314,17 +314,17 @@ def test_too_few_states_give_nothing() -> None:
 
 
 def test_measures_are_named_in_any_order() -> None:
-    """All but the slow one without a name; a wrong name is answered with the right one."""
+    """The usual ones without a name; a wrong name is answered with the right one."""
     assert check_measures(["residual", "answer"]) == ("answer", "residual")
     assert set(check_measures(["all"])) == set(MEASURES)
-    assert set(MEASURES) - set(check_measures([])) == {"lipschitz"}
+    assert set(MEASURES) - set(check_measures([])) == {"lipschitz", "readout"}
     with pytest.raises(UsageError, match="no measure 'colapse'; did you mean 'collapse'"):
         check_measures(["colapse"])
 
 
 def in_the_chapter() -> dict[tuple[str, str], tuple[str, str]]:
-    """(measure, quantity) -> its unit, and what it has a value for, in `docs/inside.md`."""
-    chapter = Path(__file__).parents[2] / "docs" / "inside.md"
+    """(measure, quantity) -> its unit, and what it has a value for, in `docs/measures.md`."""
+    chapter = Path(__file__).parents[2] / "docs" / "measures.md"
     table = chapter.read_text(encoding="utf-8").partition("<!-- measures -->\n")[2]
     _, _, *rows = table.partition("\n<!-- end of measures -->")[0].splitlines()
     found = {}

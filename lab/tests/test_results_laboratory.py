@@ -7,10 +7,13 @@ import re
 from pathlib import Path
 
 import pytest
+import yaml
 from markupsafe import Markup
 
 from eyechart_lab.variants import page
-from lab.pages import HERE, pages
+from eyechart_lab.variants.choices import CHOICES
+from eyechart_lab.variants.variant import Variant
+from lab.pages import CHAPTER, HERE, chapter, pages, written
 
 REPORTED = HERE.parent.parent.parent / "shared" / "reported" / "mtandhj2025_rope_base_sweep.csv"
 README = (HERE / "README.md").read_text(encoding="utf-8")
@@ -28,6 +31,17 @@ def test_pages_and_tables_are_those_of_the_rows(monkeypatch: pytest.MonkeyPatch)
     drawn = re.compile(r"<svg.*?</svg>", re.DOTALL)
     for path, text in pages():
         assert drawn.sub("", path.read_text(encoding="utf-8")) == drawn.sub("", text), path.name
+
+
+def test_the_table_of_mechanisms() -> None:
+    """It is that of the code; each has its source, and is read as it is written there."""
+    assert CHAPTER.read_text(encoding="utf-8") == chapter()
+    for field, choice in CHOICES.items():
+        for kind in choice.kinds:
+            assert kind.source or kind.name == "none"
+            besides = {"positions": "none"} if field == "attention" else {}
+            variant = Variant.model_validate(besides | {field: yaml.safe_load(written(kind))})
+            assert type(getattr(variant, field)) is kind
 
 
 def test_the_table_of_bases() -> None:

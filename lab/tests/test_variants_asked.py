@@ -17,7 +17,10 @@ from tests.test_providers_hf import CLOSE, PROMPTS, Reference, asked, opened
 __all__ = ["site"]
 
 pytestmark = [pytest.mark.torch, pytest.mark.filterwarnings("ignore")]  # theirs, not ours
-SOME = ["rope", "alibi", "randomised", "relu", "differential", "window", "adaptive", "dual_chunk"]
+SOME = [
+    *("rope", "alibi", "randomised", "relu", "differential", "window", "adaptive", "dual_chunk"),
+    *("learned", "relative", "randomised relative", "gate", "leaky_rerope"),
+]
 """One variant of each way in which a pass differs."""
 
 
@@ -42,7 +45,7 @@ def test_replies_in_a_batch_are_those_alone(name: str, tmp_path: Path) -> None:
         assert one.text == other.text
         values = [value for _, value in one.logprobs or ()]
         assert values == pytest.approx([value for _, value in other.logprobs or ()], abs=CLOSE)
-        if name != "randomised":  # a longer text has other positions
+        if "randomised" not in name:  # a longer text has other positions
             assert values == pytest.approx(reference.greedy(prompt, 12)[1], abs=CLOSE)
 
 
@@ -83,6 +86,17 @@ def test_bench_run_and_probe(name: str, tmp_path: Path, lab: Lab) -> None:
     assert attention[attention["quantity"] == "entropy_share"]["value"].between(0, 1.001).all()
 
 
+STRETCHED: dict[str, Any] = {
+    "rope_scaling=yarn:4": {"yarn": 4},
+    "rope_scaling=dynamic_ntk:3": {"dynamic_ntk": 3},
+    "dual_chunk=16": "dual_chunk",
+    "dual_chunk=16+rope_scaling=yarn:3": {"dual_chunk": 3},
+    "rerope=7": {"rerope": 7},
+    "leaky_rerope=7:3": {"leaky_rerope": {"window": 7, "slower": 3}},
+}
+"""Changes of a finished model -> how a variant is stretched that is to be the same."""
+
+
 def test_interventions(tmp_path: Path) -> None:
     """Those of rotary positions take the trained length; what cannot be is one line."""
     import numpy as np
@@ -92,24 +106,26 @@ def test_interventions(tmp_path: Path) -> None:
 
     ids = list(range(5, 45))
     plain = folder_of(tmp_path / "plain", VARIANTS["rope"])
-    yarn = folder_of(tmp_path / "yarn", VARIANTS["rope"] | {"stretch": {"yarn": 4}})
 
     def logits(folder: Path, change: str = "") -> Any:
         name = f"{change}/hf/{folder}" if change else str(folder)
         opens = open_changed if change else open_inside
         return opens(ModelSettings(name, device="cpu")).forward(ids, last=40)
 
-    np.testing.assert_allclose(
-        logits(plain, "rope_scaling=yarn:4"), logits(yarn), atol=1e-3 * np.ptp(logits(yarn))
-    )
-    assert np.abs(logits(plain) - logits(yarn)).max() > 0.1
+    for number, (change, stretch) in enumerate(STRETCHED.items()):
+        stretched = logits(
+            folder_of(tmp_path / f"{number}", VARIANTS["rope"] | {"stretch": stretch})
+        )
+        found = logits(plain, change)
+        np.testing.assert_allclose(found, stretched, atol=1e-3 * np.ptp(found), err_msg=change)
+        assert np.abs(logits(plain) - found).max() > 0.1
     relu = folder_of(tmp_path / "relu", VARIANTS["relu"])
     assert np.abs(logits(relu) - logits(relu, "window=6:2")).max() > 0.1
-    said = "softmax_one changes a softmax, and the attention of this model uses none"
+    said = "change a plain softmax, and the attention of this model uses none"
     with pytest.raises(SetupError, match=said):
         logits(relu, "softmax_one")
     with pytest.raises(SetupError, match="no plain rotary positions"):
-        logits(yarn, "rope_base=500")
+        logits(tmp_path / "0", "rope_base=500")
 
 
 @pytest.mark.usefixtures("unknown")

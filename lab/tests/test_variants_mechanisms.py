@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
 
-from eyechart_lab.variants.variant import (
+from eyechart_lab.probe.distances import Chunks
+from eyechart_lab.variants.choices import (
     Differential,
     Relu,
     Rope,
     SeqVcr,
-    Variant,
+    Strided,
     Window,
 )
 from lab.tests.test_variants_model import ids_of, model_of
@@ -25,32 +26,26 @@ if TYPE_CHECKING:
 
     from eyechart_lab.variants.mechanisms import (
         attention,
+        delta,
         losses,
         places,
-        positions,
-        stretch,
     )
 else:
     torch = pytest.importorskip("torch")
     pytest.importorskip("transformers")
     from eyechart_lab.variants.mechanisms import (
         attention,
+        delta,
         losses,
         places,
-        positions,
-        stretch,
     )
 
 pytestmark = [pytest.mark.torch, pytest.mark.filterwarnings("ignore")]  # theirs, not ours
 
 
 @pytest.fixture(autouse=True)
-def _one_thread() -> Iterator[None]:
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
+def _drawn_alike() -> None:
     torch.manual_seed(0)
-    yield
-    torch.set_num_threads(before)
 
 
 def near(found: Any, expected: Any, tolerance: float = 1e-5) -> None:
@@ -59,148 +54,6 @@ def near(found: Any, expected: Any, tolerance: float = 1e-5) -> None:
 
 def seen_by(tokens: int, mask: Any = None) -> Any:
     return places.RowPositions.of(tokens, 0, mask, torch.device("cpu"))
-
-
-# positions
-
-
-def test_sinusoids() -> None:
-    """The formula, at two positions and one between them."""
-    found = positions.sinusoids(torch.tensor([[0, 1], [7, 2.5]]), 4)
-    assert found.shape == (2, 2, 4)
-    near(found[0, 0], [0, 1, 0, 1])
-    near(found[0, 1], [math.sin(1), math.cos(1), math.sin(0.01), math.cos(0.01)])
-    near(found[1, 1], [math.sin(2.5), math.cos(2.5), math.sin(0.025), math.cos(0.025)])
-
-
-def rotary(**given: Any) -> positions.Rotary:
-    variant = Variant.model_validate(given)
-    return positions.Rotary(variant, 16)
-
-
-def test_rotary_positions() -> None:
-    """Pairs stand half a head apart; a product depends on the distance alone."""
-    turn = rotary(width=4, heads=1, positions={"rope": {"base": 100}})
-    near(turn.inv_freq, [1, 0.1])
-    states = torch.tensor([1.0, 2, 3, 4]).expand(1, 1, 6, 4)
-    found = positions.turned(states, turn(torch.arange(6)[None]))[0, 0]
-    near(found[0], [1, 2, 3, 4])
-    near(found[5, 0], 1 * math.cos(5) - 3 * math.sin(5))
-    near(found[5, 2], 1 * math.sin(5) + 3 * math.cos(5))
-    near(found[5, 3], 2 * math.sin(0.5) + 4 * math.cos(0.5))
-    products = found @ found.T
-    for apart in range(6):
-        near(products.diagonal(apart), products[0, apart].expand(6 - apart), 1e-4)
-
-
-@pytest.mark.parametrize(
-    ("share", "expected"),
-    [(1, [1, 0.1, 0.01, 0.001]), (0.75, [1, 0.1, 0.01, 0]), (0.5, [1, 0.1, 0, 0]), (0, [0] * 4)],
-)
-def test_p_rope_takes_the_lowest_frequencies_away(share: float, expected: list[float]) -> None:
-    """Of four pairs, with base 10,000."""
-    near(rotary(width=8, heads=1, positions={"p_rope": share}).inv_freq, expected, 1e-7)
-
-
-@pytest.mark.parametrize(("share", "same"), [(0, "none"), (1, "rope")])
-def test_p_rope_is_nope_and_rope_at_its_ends(share: float, same: str) -> None:
-    """The same weights give the same logits."""
-    one, other = (model_of({"positions": given}) for given in ({"p_rope": share}, same))
-    near(one(ids_of(1, 30)).logits, other(ids_of(1, 30)).logits.detach())
-
-
-@pytest.mark.parametrize(
-    ("heads", "powers"),
-    [
-        (1, [8]),
-        (4, [2, 4, 6, 8]),
-        (8, [1, 2, 3, 4, 5, 6, 7, 8]),
-        (6, [2, 4, 6, 8, 1, 3]),
-        (12, [1, 2, 3, 4, 5, 6, 7, 8, 0.5, 1.5, 2.5, 3.5]),
-    ],
-)
-def test_slopes_of_alibi(heads: int, powers: list[float]) -> None:
-    """2^-p, for the authors' numbers of heads and others."""
-    assert positions.slopes_of(heads) == pytest.approx([2**-power for power in powers])
-
-
-def distances(tokens: int) -> Any:
-    order = torch.arange(tokens)
-    return (order[:, None] - order).clamp(min=0)[None]
-
-
-def test_bias_of_alibi() -> None:
-    found = positions.AlibiBias(4)(distances(5))
-    assert found.shape == (1, 4, 5, 5)
-    near(found[0, 0, 4], [-1, -0.75, -0.5, -0.25, 0])
-    near(found[0, 3, 4, 0], -4 / 256)
-
-
-def test_kernels_of_kerple() -> None:
-    """Both kernels; their parameters stay in bounds; and distance 0 has a derivative."""
-    log, power = (positions.KerpleBias(3, kernel) for kernel in ("log", "power"))
-    for bias in (log, power):
-        bias.bias_p.data = torch.tensor([2.0, 1.5, 7])
-        bias.bias_a.data = torch.tensor([3.0, 0.5, -1])
-    near(log(distances(5))[0, :2, 4, 0], [-2 * math.log(13), -1.5 * math.log(3)])
-    near(log(distances(5))[0, 2, 4, 0], -7 * math.log(1.04))
-    near(power(distances(5))[0, :, 4, 0], [-3 * 16, -0.5 * 8, -0.01 * 16])
-    near(power(distances(5))[0, :, 4, 4], [0, 0, 0])
-    power(distances(5)).sum().backward()
-    assert power.bias_p.grad is not None
-    assert power.bias_p.grad.isfinite().all()
-    many = positions.KerpleBias(4000, "power")
-    many.reset()
-    assert many.bias_p.min() >= 0
-    assert many.bias_p.mean().item() == pytest.approx(1, abs=0.05)
-    assert many.bias_a.mean().item() == pytest.approx(0.5, abs=0.03)
-
-
-def test_sandwich_is_the_inner_product_of_sinusoids() -> None:
-    """But for a constant, which no softmax sees, and for the divisor of a head."""
-    found = positions.SandwichBias(2, 4)(distances(30))
-    waves = positions.sinusoids(torch.arange(30)[None], 4)[0]
-    expected = (waves @ waves.T - 2).tril()
-    near(found[0, 0].tril(), expected.detach() / 4, 1e-4)
-    near(found[0, 1].tril(), expected.detach() / 8, 1e-4)
-    near(found[0, 0, 3, 0], (math.cos(3) + math.cos(0.03) - 2) / 4)
-
-
-def test_draws_of_randomised_positions() -> None:
-    """All subsets are equally likely, and sorted."""
-    found = positions.drawn(torch.tensor([2]).expand(6000), 2, 4)
-    counts = {
-        pair: int((found == torch.tensor(pair)).all(dim=1).sum())
-        for pair in itertools.combinations(range(4), 2)
-    }
-    assert sum(counts.values()) == 6000
-    assert all(abs(count - 1000) < 4 * 29 for count in counts.values()), counts
-    near(positions.drawn(torch.tensor([5]), 5, 5)[0], range(5))
-    padded = positions.drawn(torch.tensor([3, 5]), 5, 40)
-    near(padded[0, 3:], [39, 39])
-    assert (padded.diff(dim=1)[1] > 0).all()
-
-
-def test_asked_positions_are_where_draws_are_expected() -> None:
-    """The mean of each order statistic over all subsets of 3 of 20 positions."""
-    subsets = np.array(list(itertools.combinations(range(20), 3)))
-    gap = torch.tensor([21 / 4])
-    near(positions.spread(torch.arange(3)[None], gap)[0], subsets.mean(axis=0))
-    near(positions.gap_of(torch.tensor([3, 23]), 39), [40 / 20, 1])
-
-
-def test_training_draws_positions_and_asking_does_not() -> None:
-    """A model in training gives other logits each time; a prompt longer than the range fails."""
-    model = model_of({"positions": {"randomised": {"of": 50}}})
-    ids = ids_of(2, 20)
-    assert torch.equal(model(ids).logits, model(ids).logits)
-    model.train()
-    assert not torch.allclose(model(ids).logits, model(ids).logits)
-    message = r"has 51 tokens, and positions are drawn from 50; write .*\{of: 51\}\}, or more"
-    with pytest.raises(ValueError, match=message):
-        model(ids_of(1, 51))
-    with pytest.raises(ValueError, match=message):
-        model_of({"positions": {"randomised": {"of": 50}}}, trained=51)
 
 
 # weights
@@ -220,6 +73,13 @@ def test_relu() -> None:
     scores = torch.tensor([2.0, -1, 4, 9])
     seen = torch.tensor([True, True, True, False])
     near(attention.relu(scores, seen), np.array([2, 0, 4, 0]) / math.sqrt(1.5))
+
+
+def test_relu_with_gamma_and_by_length() -> None:
+    """Shen et al. divide by γ besides, Wortsman et al. by the number of tokens."""
+    scores, seen = torch.tensor([2.0, -1, 4, 9]), torch.tensor([True, True, True, False])
+    near(attention.relu(scores, seen, gamma=5), np.array([2, 0, 4, 0]) / (5 * math.sqrt(1.5)))
+    near(attention.relu(scores, seen, "length", 5), np.array([2, 0, 4, 0]) / 3)
 
 
 @pytest.mark.parametrize("tokens", [1, 10, 100])
@@ -276,10 +136,58 @@ def test_window_and_sinks() -> None:
 def test_positions_towards_sinks_are_those_of_the_cache() -> None:
     """The paper's example: of tokens 0-3 and 6-9, the last one is at position 7, not 9."""
     of = seen_by(10)
-    ((by, where),) = attention.beyond_sinks(Window(window=4, sinks=4), of.queries, of.keys)
-    near(by[0], [0] * 8 + [-1, -2])
-    near(where[0, 0, 0].long(), [1] * 4 + [0] * 6)
+    (move,) = attention.beyond_sinks(Window(window=4, sinks=4), of.queries, of.keys)
+    near(move.queries[0], [0] * 8 + [-1, -2])
+    near(move.where[0, 0, 0].long(), [1] * 4 + [0] * 6)
     assert attention.beyond_sinks(Window(window=6, sinks=4), of.queries, of.keys) == []
+
+
+def test_strided() -> None:
+    """The last three positions, and every third before them."""
+    of = seen_by(8)
+    seen = of.seen & attention.in_stride(Strided(every=3), of.queries, of.keys)
+    near(seen[0, 0, 7].long(), [0, 1, 0, 0, 1, 1, 1, 1])
+    near(seen[0, 0, 2].long(), [1, 1, 1, 0, 0, 0, 0, 0])
+
+
+def test_the_delta_rule() -> None:
+    """Weights times values are what the recurrence gives, token by token, and what transformers has
+    for a gate of 1; a token of padding changes no state.
+    """
+    from transformers.models.qwen3_next.modeling_qwen3_next import torch_recurrent_gated_delta_rule
+
+    queries, keys, values = torch.randn(3, 2, 3, 9, 4)
+    strength = torch.rand(2, 3, 9)
+    is_token = torch.ones(2, 9, dtype=torch.bool)
+    is_token[1, :3] = False
+    of = seen_by(9, is_token.long())
+    found = delta.DeltaRule.weights(
+        torch.nn.functional.pad(queries, (0, 1)),
+        torch.cat([keys, strength[..., None]], dim=-1),
+        of.seen,
+        of.is_token,
+    )
+    mine, its = (
+        torch.nn.functional.normalize(torch.nn.functional.silu(one), dim=-1)
+        for one in (queries, keys)
+    )
+    for row, head in itertools.product(range(2), range(3)):
+        state = torch.zeros(4, 4)
+        for at in range(9):
+            if not is_token[row, at]:
+                continue
+            key, beta = its[row, head, at], strength[row, head, at]
+            state = state @ (torch.eye(4) - beta * torch.outer(key, key))
+            state = state + beta * torch.outer(values[row, head, at], key)
+            near(found[row, head, at] @ values[row, head], state @ mine[row, head, at], 1e-5)
+    theirs, _ = torch_recurrent_gated_delta_rule(
+        *(one[:1].transpose(1, 2) for one in (mine * 2, its, values)),
+        torch.zeros(1, 9, 3),
+        strength[:1].transpose(1, 2),
+        None,
+        False,
+    )
+    near((found @ values)[:1].transpose(1, 2), theirs)
 
 
 def test_log_n() -> None:
@@ -365,6 +273,16 @@ def streaming_sees(query: int, key: int) -> bool:
         ({"positions": "alibi"}, lambda query, key: query - key, lambda query, key: key <= query),
         ({"stretch": "dual_chunk"}, dual_chunk, lambda query, key: key <= query),
         (
+            {"stretch": {"rerope": 5}},
+            lambda query, key: min(query - key, 5),
+            lambda query, key: key <= query,
+        ),
+        (
+            {"stretch": {"leaky_rerope": {"window": 5, "slower": 4}}},
+            lambda query, key: min(query - key, 5 + (query - key - 5) / 4),
+            lambda query, key: key <= query,
+        ),
+        (
             {"attention": {"window": 5, "sinks": 2}},
             streaming,
             streaming_sees,
@@ -375,12 +293,12 @@ def streaming_sees(query: int, key: int) -> bool:
             streaming_sees,
         ),
     ],
-    ids=["softmax", "alibi", "dual_chunk", "window", "window with alibi"],
+    ids=["softmax", "alibi", "dual_chunk", "rerope", "leaky", "window", "window with alibi"],
 )
 @pytest.mark.parametrize("temperature", ["none", "log_n"])
 def test_weights_by_distance(
     given: dict[str, Any],
-    distance_of: Callable[[int, int], int],
+    distance_of: Callable[[int, int], float],
     sees: Callable[[int, int], bool],
     temperature: str,
 ) -> None:
@@ -397,14 +315,14 @@ def test_weights_by_distance(
 
 
 def test_dual_chunk_of_the_paper() -> None:
-    """Its figure has 12 tokens, chunks of 6 and a training of 10: 6, 7, 8, 9, 9, 9."""
-    chunks = stretch.Chunks(10)
-    chunks.size = 6
-    of = seen_by(12)
-    ((by, where),) = chunks.beyond(of.queries, of.keys)
-    near(chunks.own(of.queries)[0], [0, 1, 2, 3, 4, 5] * 2)
-    near((chunks.own(of.queries) + by)[0, 6:], [6, 7, 8, 9, 9, 9])
-    near(where[0, 0].long()[8], [1] * 6 + [0] * 6)
+    """Its figure has 12 tokens, chunks of 6 and a training of 10: 6, 7, 8, 9, 9, 9. Chunks of a
+    training of 9 are of 6 tokens too.
+    """
+    assert Chunks(9).size == 6
+    (before, _) = Chunks(9).bands(np.arange(12), np.arange(12))
+    assert before.queries[6:].tolist() == [6, 7, 8, 8, 8, 8]
+    assert before.keys.tolist() == [0, 1, 2, 3, 4, 5] * 2
+    assert before.where[8].tolist() == [True] * 6 + [False] * 6
 
 
 def test_dual_chunk_changes_nothing_within_a_chunk() -> None:
@@ -420,9 +338,10 @@ def test_dual_chunk_changes_nothing_within_a_chunk() -> None:
     [
         ({"linear": 2}, {"rope_type": "linear", "factor": 2.0}),
         ({"yarn": 4}, {"rope_type": "yarn", "factor": 4.0}),
+        ({"dynamic_ntk": 2}, {"rope_type": "default", "rope_theta": 5000 * 5.25 ** (16 / 14)}),
         ({"ntk": 2}, {"rope_type": "default", "rope_theta": 5000 * 2 ** (16 / 14)}),
     ],
-    ids=["linear", "yarn", "ntk"],
+    ids=["linear", "yarn", "dynamic_ntk", "ntk"],
 )
 def test_stretched_models_are_those_of_transformers(
     given: dict[str, float], theirs: dict[str, Any]
@@ -446,6 +365,76 @@ def test_stretched_models_are_those_of_transformers(
     near(model(ids_of(2, 50)).logits, llama(ids_of(2, 50)).logits.detach(), 1e-3)
     plain = model_of({"positions": {"rope": {"base": 5000}}})
     assert (model(ids_of(2, 50)).logits - plain(ids_of(2, 50)).logits).abs().max() > 0.1
+
+
+def test_dynamic_ntk_grows_with_the_tokens_of_a_row() -> None:
+    """In one layer each token that is asked is the end of a pass over all before it, and a row is
+    what it is alone. A row of the trained length is as it was.
+    """
+    given = {"layers": 1, "stretch": {"dynamic_ntk": 2}}
+    model, plain = model_of(given), model_of({"layers": 1})
+    rows = [ids_of(1, 30)[0], ids_of(2, 14)[1]]
+    ids, mask = (torch.zeros((2, 30), dtype=torch.long) for _ in range(2))
+    for place, row in enumerate(rows):
+        ids[place, 30 - len(row) :], mask[place, 30 - len(row) :] = row, 1
+    together = model(ids, attention_mask=mask).logits[:, -1]
+    alone = torch.stack([model(row[None]).logits[0, -1] for row in rows])
+    near(together, alone.detach(), 1e-3)
+    near(alone[1], plain(rows[1][None]).logits[0, -1].detach(), 1e-3)
+    past = model(rows[0][None, :20], use_cache=True).past_key_values
+    for end in range(21, 31):
+        output = model(rows[0][None, end - 1 : end], past_key_values=past, use_cache=True)
+        whole = model(rows[0][None, :end]).logits[0, -1]
+        near(output.logits[0, -1], whole.detach(), 1e-3)
+
+
+@pytest.mark.parametrize("first", [7, 9])
+def test_without_positions_equal_tokens_have_equal_weights(first: int) -> None:
+    """So no head of the first layer looks at the token itself or at the one before, as heads with
+    rotary positions do, and none of any layer if all tokens are equal. Behind another token the
+    states that come out of the first layer differ, and so do the weights of later ones.
+    """
+    row = torch.full((1, 24), 7)
+    row[0, 0] = first
+    order = np.arange(1, 25)[:, None]
+    for given in ("none", "rope"):
+        model = model_of({"positions": given, "layers": 3})
+        for layer, weights in enumerate(model(row, output_attentions=True).attentions):
+            mine = weights[0, :, 2:]
+            apart = float((mine.diagonal(2, 1, 2) - mine.diagonal(1, 1, 2)).abs().max().detach())
+            is_even = given == "none" and (first == 7 or layer == 0)
+            assert apart < 1e-5 if is_even else apart > 1e-4
+            if is_even and first == 7:
+                near(weights[0], np.broadcast_to(np.tril(np.ones((24, 24))) / order, (4, 24, 24)))
+
+
+# what heads give
+
+
+def test_the_gate_of_heads() -> None:
+    """What heads give is multiplied by the sigmoid of a map of the states: of 0 by a half."""
+    for of in ("numbers", "heads"):
+        gated, plain = model_of({"gate": {"sigmoid": of}}), model_of({})
+        plain.load_state_dict(gated.state_dict(), strict=False)
+        for layer in range(2):
+            gated.model.layers[layer].self_attn.gate.weight.data.zero_()
+            plain.model.layers[layer].self_attn.o_proj.weight.data.mul_(0.5)
+        near(gated(ids_of(1, 9)).logits, plain(ids_of(1, 9)).logits.detach(), 1e-4)
+        assert (
+            gated.model.layers[0].self_attn.gate.weight.shape[0] == {"heads": 4, "numbers": 64}[of]
+        )
+
+
+def test_differential_attention_has_half_the_heads() -> None:
+    """Each with two queries of the width of a head of others, and with as many weights in all."""
+    plain, other = model_of({}), model_of({"attention": "differential"})
+    layer = other.model.layers[0].self_attn
+    assert (layer.head_dim, other.config.num_attention_heads) == (32, 2)
+    assert layer.weigher.scaling == plain.model.layers[0].self_attn.weigher.scaling == 16**-0.5
+    matrices = [
+        sum(one.numel() for one in model.parameters() if one.dim() > 1) for model in (plain, other)
+    ]
+    assert matrices[0] == matrices[1]
 
 
 # the loss

@@ -21,12 +21,31 @@ VARIANTS: dict[str, dict[str, Any]] = {
     "kerple log": {"positions": {"kerple": "log"}},
     "kerple power": {"positions": {"kerple": "power"}},
     "sandwich": {"positions": {"sandwich": {"dimension": 32}}},
+    "learned": {"positions": {"learned": {"of": 64}}},
+    "learned with padding": {"positions": {"learned": {"of": 64, "random_padding": True}}},
+    "scalar": {"positions": {"scalar": 20}},
+    "t5": {"positions": {"t5": {"buckets": 8, "longest": 20}}},
+    "relative": {"positions": "relative"},
+    "relative in a window": {"positions": "relative", "attention": {"window": 9, "sinks": 3}},
     "randomised": {"positions": {"randomised": {"of": 300}}},
+    "randomised drawn": {"positions": {"randomised": {"of": 300, "asked": "drawn"}}},
+    "randomised learned": {"positions": {"randomised": {"of": 300, "encoding": "learned"}}},
+    "randomised rope": {"positions": {"randomised": {"of": 300, "encoding": "rope"}}},
+    "randomised alibi": {"positions": {"randomised": {"of": 300, "encoding": "alibi"}}},
+    "randomised relative": {
+        "positions": {"randomised": {"of": 300, "encoding": "relative", "asked": "drawn"}}
+    },
     "off_by_one": {"attention": "off_by_one"},
     "relu": {"attention": "relu"},
+    "relu by length": {"attention": {"relu": {"by": "length", "gamma": 3}}},
     "relu with alibi": {"attention": "relu", "positions": "alibi"},
     "differential": {"attention": "differential"},
     "differential with kerple": {"attention": "differential", "positions": {"kerple": "log"}},
+    "delta": {"attention": "delta_rule", "positions": "none"},
+    "delta with positions": {"attention": "delta_rule", "positions": "sinusoidal"},
+    "strided": {"attention": {"strided": 4}},
+    "gate": {"gate": "sigmoid"},
+    "gate of heads": {"gate": {"sigmoid": "heads"}, "attention": "differential"},
     "window": {"attention": {"window": 9, "sinks": 3}},
     "window with alibi": {"attention": {"window": 9, "sinks": 3}, "positions": "alibi"},
     "window without sinks": {"attention": {"window": 9, "sinks": 0}, "positions": "none"},
@@ -38,6 +57,9 @@ VARIANTS: dict[str, dict[str, Any]] = {
     "ntk": {"stretch": {"ntk": 2}},
     "yarn": {"stretch": {"yarn": 4}},
     "dual_chunk": {"stretch": "dual_chunk"},
+    "dual_chunk with yarn": {"stretch": {"dual_chunk": 3}},
+    "rerope": {"stretch": {"rerope": 7}},
+    "leaky_rerope": {"stretch": {"leaky_rerope": {"window": 7, "slower": 3}}},
     "dual_chunk differential": {"stretch": "dual_chunk", "attention": "differential"},
     "one layer": {"layers": 1, "inner": 32},
 }
@@ -47,7 +69,8 @@ def model_of(given: dict[str, Any], trained: int = TRAINED) -> Any:
     """A model with random weights, large enough that a wrong detail shows in the logits."""
     import torch
 
-    from eyechart_lab.variants.model import LabForCausalLM, config_of
+    from eyechart_lab.variants.config import config_of
+    from eyechart_lab.variants.model import LabForCausalLM
 
     variant = Variant.model_validate(given)
     config = config_of(variant, vocabulary=60, trained_window=trained)
@@ -90,15 +113,11 @@ def test_rotary_positions_and_softmax_are_those_of_llama() -> None:
     assert expected.std() > 1
 
 
-def places_as_asked(name: str, prompt: int, tokens: int) -> dict[str, Any]:
-    """Places that give a whole pass the positions of a reply to a prompt. They differ from 0, 1, …
-    where positions are spread over the prompt and the 16 tokens behind it.
-    """
+def as_asked(prompt: int) -> dict[str, Any]:
+    """What gives a whole pass the randomised positions of a reply to a prompt."""
     import torch
 
-    if name != "randomised":
-        return {}
-    return {"position_ids": (torch.arange(tokens)[None] + 1) * (tokens + 17) / (prompt + 17) - 1}
+    return {"prompt_tokens": torch.tensor([prompt])}
 
 
 @pytest.mark.parametrize("name", VARIANTS)
@@ -108,7 +127,7 @@ def test_kept_keys_and_values_give_what_a_whole_pass_gives(name: str) -> None:
 
     model, ids = model_of(VARIANTS[name]), ids_of(2, 41)
     with torch.no_grad():
-        whole = model(ids, use_cache=False, **places_as_asked(name, 20, 41)).logits
+        whole = model(ids, use_cache=False, **as_asked(20)).logits
         past, found = None, []
         for start, end in ((0, 20), (20, 21), (21, 22), (22, 30), (30, 41)):
             output = model(ids[:, start:end], past_key_values=past, use_cache=True)
@@ -146,10 +165,11 @@ def test_a_row_in_a_batch_is_as_alone(name: str) -> None:
     assert torch.equal(again, first.logits)
     for place, row in enumerate(rows):
         tail = tails[place]
-        given = places_as_asked(name, len(row), len(row) + len(tail))
         with torch.no_grad():
             alone = model(row[None], use_cache=False).logits[0]
-            longer = model(torch.cat([row, tail])[None], use_cache=False, **given).logits[0]
+            longer = model(
+                torch.cat([row, tail])[None], use_cache=False, **as_asked(len(row))
+            ).logits[0]
         bound = 1e-3 * float(alone.std())
         assert torch.allclose(first.logits[place, 33 - len(row) :], alone, atol=bound)
         for copy in (order == place).nonzero()[:, 0]:
@@ -211,7 +231,8 @@ def test_every_parameter_is_learned(name: str) -> None:
 def folder_of(path: Path, given: dict[str, Any]) -> Path:
     """A folder of a trained model, with the tokenizer of the embedded one."""
     from eyechart.providers.tiny.folder import SHIPPED
-    from eyechart_lab.variants.model import LabForCausalLM, config_of
+    from eyechart_lab.variants.config import config_of
+    from eyechart_lab.variants.model import LabForCausalLM
 
     config = config_of(Variant.model_validate(given), vocabulary=346, trained_window=16)
     import torch
@@ -269,7 +290,7 @@ def test_a_probe_sees_what_the_model_computes(
         inside.forward(ids[:30], trunk=trunk)
         near = inside.forward(ids, trunk=trunk, last=5)
         np.testing.assert_allclose(near, logits[-5:], atol=bound)
-    assert inside.anatomy.shares == (name != "randomised")
+    assert inside.anatomy.shares == ("randomised" not in name)
     slopes = inside.gradients(ids, np.ones(346, np.float32))
     assert np.isfinite(slopes).all()
     assert slopes.any()

@@ -303,6 +303,55 @@ def test_the_inside_before_and_after(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert (folder / "lab.html").read_text().count("<figure>") > 1
 
 
+@pytest.mark.parametrize(
+    ("given", "text"),
+    [
+        ("pause: 2", "<bos><user>Q<assistant><pause><pause>"),
+        ("memory: 3", "<bos><memory_1><memory_2><memory_3><user>Q<assistant>"),
+    ],
+)
+def test_extra_tokens_are_trained_and_asked(tmp_path: Path, given: str, text: str) -> None:
+    """They stand where they are to stand in the examples and in the prompts of the trained model,
+    and only such a variant has them in its vocabulary.
+    """
+    from transformers import AutoTokenizer
+
+    study = STUDY.replace("seeds: 2", "seeds: 1").replace(
+        "positions: alibi", f"tokens: {{{given}}}"
+    )
+    assert lab(study_in(tmp_path, study), wanted(tmp_path)) == COMPLETE
+    rope, extra = models(tmp_path, study)
+    plain, wide = (AutoTokenizer.from_pretrained(str(one.folder)) for one in (rope, extra))
+    asked = wide.apply_chat_template(
+        [{"role": "user", "content": "Q"}], tokenize=False, add_generation_prompt=True
+    )
+    assert asked == text
+    order = TrainingOrder.model_validate_json((extra.training / "training.json").read_bytes())
+    learned = train.OfStudy(extra.training, order, wide.backend_tokenizer, CPU)._examples.batch(39)
+    own = train.OfStudy(
+        rope.training,
+        order.model_copy(update={"variant": read_variant({})}),
+        plain.backend_tokenizer,
+        CPU,
+    )._examples.batch(39)
+    pieces = [piece for piece in re.findall("<[a-z_0-9]+>", text) if piece not in plain.get_vocab()]
+    ids = wide.convert_tokens_to_ids(pieces)
+    assert min(ids) == len(plain) == vocabulary_of(rope) == vocabulary_of(extra) - len(set(pieces))
+    assert learned.ids.shape[1] == own.ids.shape[1] + len(pieces)
+    for row, before, places, was in zip(
+        learned.ids, own.ids, learned.places, own.places, strict=True
+    ):
+        at = 1 if "memory" in given else was[0] + 1
+        assert row.tolist() == [*before[:at], *ids, *before[at:]]
+        assert (places - was)[was > 0].tolist() == [len(pieces)] * int((was > 0).sum())
+    assert {row["training"] for row in rows(tmp_path)} == {TRAINED}
+
+
+def vocabulary_of(model: Model) -> int:
+    """Number of tokens of a trained model."""
+    return int(json.loads((model.folder / "config.json").read_text())["vocab_size"])
+
+
 def runs_of(model: Model) -> Iterator[Path]:
     """The folders of the runs of a model."""
     for path in model.runs.rglob("manifest.json"):
@@ -558,6 +607,15 @@ RECORDED: dict[str, dict[str, Any]] = {
     "differential": {"attention": "differential"},
     "off_by_one": {"attention": "off_by_one"},
     "window": {"attention": {"window": 4, "sinks": 1}},
+    "delta": {"attention": "delta_rule", "positions": "none"},
+    "strided": {"attention": {"strided": 3}},
+    "gate": {"gate": "sigmoid"},
+    "t5": {"positions": "t5"},
+    "relative": {"positions": "relative"},
+    "learned": {"positions": {"learned": {"of": 20, "random_padding": True}}},
+    "scalar": {"positions": "scalar"},
+    "randomised": {"positions": {"randomised": {"of": 30}}},
+    "randomised alibi": {"positions": {"randomised": {"of": 30, "encoding": "alibi"}}},
     "log_n": {"temperature": "log_n"},
     "adaptive": {"temperature": "adaptive"},
     "seq_vcr": {"loss": "seq_vcr", "layers": 2},

@@ -7,23 +7,27 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from eyechart_lab.variants.reading import variant_keys
-from eyechart_lab.variants.variant import (
+from eyechart_lab.variants.choices import (
     Differential,
     DualChunk,
+    GatedHeads,
     Kerple,
     LogN,
     Nothing,
+    Pause,
     PRope,
     Randomised,
+    Relu,
+    ReRope,
     Rope,
     SeqVcr,
     Softmax,
-    Variant,
+    Strided,
     Window,
     Yarn,
-    read_variant,
 )
+from eyechart_lab.variants.reading import variant_keys
+from eyechart_lab.variants.variant import Variant, read_variant
 
 
 @pytest.mark.parametrize(
@@ -45,6 +49,13 @@ from eyechart_lab.variants.variant import (
         ({"stretch": "none"}, "stretch", Nothing()),
         ({"stretch": {"yarn": 2}}, "stretch", Yarn(factor=2)),
         ({"stretch": "dual_chunk"}, "stretch", DualChunk()),
+        ({"stretch": {"dual_chunk": 4}}, "stretch", DualChunk(yarn=4)),
+        ({"stretch": {"rerope": 8}}, "stretch", ReRope(window=8)),
+        ({"attention": {"relu": {"by": "length"}}}, "attention", Relu(by="length")),
+        ({"attention": {"strided": 8}}, "attention", Strided(every=8)),
+        ({"gate": "sigmoid"}, "gate", GatedHeads()),
+        ({"gate": {"sigmoid": "heads"}}, "gate", GatedHeads(of="heads")),
+        ({"tokens": {"pause": 2}}, "tokens", Pause(count=2)),
         ({"loss": "seq_vcr"}, "loss", SeqVcr()),
         ({"loss": {"seq_vcr": {"layer": 2}}}, "loss", SeqVcr(layer=2)),
     ],
@@ -74,10 +85,12 @@ def test_what_is_written_is_as_in_a_study() -> None:
         "heads": 4,
         "inner": None,
         "attention": {"window": 8, "sinks": 2},
+        "gate": "none",
         "positions": {"kerple": "log"},
         "temperature": "adaptive",
         "stretch": "none",
         "loss": "none",
+        "tokens": "none",
     }
 
 
@@ -115,9 +128,9 @@ def test_what_is_written_is_as_in_a_study() -> None:
             "positions is p_rope; write positions: rope, or stretch: none",
         ),
         (
-            {"stretch": {"dual_chunk": 2}},
-            "stretch.dual_chunk",
-            "'dual_chunk' takes no 2; write dual_chunk",
+            {"stretch": {"dual_chunk": 0}},
+            "stretch.dual_chunk.yarn",
+            "greater than or equal to 1",
         ),
         ({"stretch": {"yarn": 1}}, "stretch.yarn.factor", "greater than 1"),
         (
@@ -129,12 +142,12 @@ def test_what_is_written_is_as_in_a_study() -> None:
         (
             {"attention": "relu", "temperature": "log_n"},
             "temperature",
-            "needs attention softmax, window, off_by_one or differential, not relu",
+            "needs attention softmax, window, strided, off_by_one or differential, not relu",
         ),
         (
             {"attention": "off_by_one", "temperature": "adaptive"},
             "temperature",
-            "needs attention softmax or window, not off_by_one; change attention",
+            "needs attention softmax, window or strided, not off_by_one; change attention",
         ),
         (
             {"loss": {"seq_vcr": 3}},
@@ -145,15 +158,33 @@ def test_what_is_written_is_as_in_a_study() -> None:
         ({"loss": {"seq_vcr": {"layer": 3}}}, "loss", "layer is 3, and the model has 2"),
         ({"width": 12}, "positions", "a head has 3 to turn; make width / heads a multiple of 2"),
         (
-            {"width": 24, "attention": "differential"},
-            "positions",
-            "a head has 3 to turn; make width / heads a multiple of 4",
+            {"width": 9, "heads": 3, "attention": "differential", "positions": "none"},
+            "attention",
+            "'differential' makes one head of two, and heads is 3; write heads: 4, or another",
         ),
         (
-            {"width": 12, "attention": "differential", "positions": "none"},
-            "attention",
-            "a head has 3 numbers; make width / heads even",
+            {"attention": "differential", "positions": "relative"},
+            "positions",
+            "'relative' has one key of a distance, and differential attention two",
         ),
+        (
+            {"attention": {"window": 5}, "positions": {"randomised": {"encoding": "alibi"}}},
+            "positions",
+            "write attention: softmax, or encoding: sinusoidal",
+        ),
+        (
+            {"width": 12, "positions": {"randomised": {"encoding": "rope"}}},
+            "positions",
+            "'randomised' turns pairs of numbers, and a head has 3 to turn",
+        ),
+        (
+            {"positions": {"t5": {"longest": 16}}},
+            "positions.t5",
+            "16 of 32 buckets have one distance each; write longest: 32, or more",
+        ),
+        ({"attention": "delta_rule"}, "positions", "write positions: none, or sinusoidal"),
+        ({"stretch": "rerope"}, "stretch", "'rerope' needs a number; write {rerope: 16}"),
+        ({"tokens": "pause"}, "tokens", "'pause' needs a number; write {pause: 4}"),
         (
             {"width": 9, "heads": 3, "positions": "sinusoidal"},
             "positions",
@@ -180,6 +211,11 @@ def test_what_is_trained_once() -> None:
         variant = Variant.model_validate(given)
         assert variant != plain
         assert variant.trained_as == plain
+    mean, drawn = (
+        Variant.model_validate({"positions": {"randomised": {"asked": asked}}})
+        for asked in ("mean", "drawn")
+    )
+    assert drawn.trained_as == mean != drawn
     for given in ({"loss": "seq_vcr"}, {"temperature": "log_n"}, {"attention": "relu"}):
         variant = Variant.model_validate(given)
         assert variant.trained_as == variant

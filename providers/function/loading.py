@@ -10,7 +10,7 @@ from types import ModuleType
 from typing import Any
 
 from eyechart.providers.base import SetupError
-from eyechart.providers.contract import described
+from eyechart.providers.contract import a_kind, described
 
 COMPLETE = "complete"
 """The method by which an object is asked."""
@@ -69,7 +69,7 @@ def asked_by(model: object, place: str) -> tuple[object, Callable[..., Any]]:
     method = "" if complete is None else f".{COMPLETE}"
     if not callable(called):
         raise SetupError(
-            f"{place} is no model: it is a {type(model).__name__}, and neither a function that "
+            f"{place} is no model: it is {a_kind(model)}, and neither a function that "
             f"takes a prompt nor an object with {COMPLETE}(request)"
         )
     code = called if inspect.isroutine(called) else getattr(called, "__call__", called)  # noqa: B004

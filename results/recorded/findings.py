@@ -65,24 +65,23 @@ def _reach(found: Sequence[Variant], models: Sequence[Mapping[str, Any]]) -> Ite
 
 def _changes(made: Sequence[tuple[Contrast, float]]) -> Iterator[str]:
     heads = {
-        "size": ("Size.", "a larger model against a smaller one", "larger"),
-        "generation": ("Generation.", "a newer model against the one before it", "newer"),
-        "reasoning": ("Reasoning.", "a variant that thinks against its twin", "thinking"),
-        "delimiter": ("Delimiter.", "`, ` against another delimiter, item a", "`, `"),
-        "item": ("Item.", "the item a against another one, delimiter `, `", "item a"),
+        "size": ("Size.", "the larger of two models is right more often"),
+        "generation": ("Generation.", "the newer of two models is right more often"),
+        "reasoning": ("Reasoning.", "the variant that thinks is right more often than its twin"),
+        "delimiter": ("Delimiter.", "`, ` is better than another delimiter, with the item a"),
+        "item": ("Item.", "the item a is better than another one, with the delimiter `, `"),
     }
-    for question, (head, what, better) in heads.items():
+    for question, (head, better) in heads.items():
         of_question = [(one, p) for one, p in made if one.question == question]
         sure = [(one, p) for one, p in of_question if p < _SIGNIFICANT]
-        for_first = [one for one, _ in sure if one.shares[0] > one.shares[1]]
+        for_first = sum(one.shares[0] > one.shares[1] for one, _ in sure)
+        worse = f", and in {len(sure) - for_first} worse" if for_first < len(sure) else ""
         paired = sum(one.is_paired for one, _ in of_question)
-        told = "; ".join(_told(one, p) for one, p in sure)
+        told = "".join(f"\n    - {_told(one, p)}" for one, p in sure)
         how = {0: "all unpaired", len(of_question): "all paired"}.get(paired, f"{paired} paired")
         yield (
-            f"**{head}** {len(of_question)} tests of {what} ({how}): "
-            f"{len(sure)} show{'s' * (len(sure) == 1)} a difference, {len(for_first)} of them in "
-            f"favour of the {better} side"
-            f"{f': {told}' if sure else ''}."
+            f"**{head}** In {for_first} of {len(of_question)} tests ({how}) {better}{worse}. The "
+            f"{len(of_question) - len(sure)} others show no difference.{told}"
         )
 
 
@@ -130,10 +129,10 @@ def _of_retests(found: Sequence[Variant], writings: Sequence[Mapping[str, Any]])
         for model, one in again.items()
     )
     return (
-        f"**The same model asked twice** counts to {told}. {share(shown, len(retests))} retests "
-        "show a difference, but they could not show a small one: with so few rows, corrected as "
-        "here, such a test finds in 80 % of cases a fall of the accuracy from "
-        f"{power} or a larger one."
+        f"**The same model asked twice.** {share(shown, len(retests))} retests show a difference, "
+        "and they could not show a small one: with so few rows, corrected as here, such a test "
+        f"finds in 80 % of cases a fall of the accuracy from {power} or a larger one. The lengths "
+        f"were: {told}."
     )
 
 

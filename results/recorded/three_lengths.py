@@ -34,16 +34,22 @@ def three_lengths(found: Sequence[Variant]) -> str:
         (
             "How long may a row be for a model to count it? The answer depends on what is asked of "
             f"the count. {len(asked)} models were asked how many items a row of one repeated item "
-            "has. From the same replies follow three lengths: to which a model is *exact* (in 85 % "
-            "of its replies), *near* (within 5 %, in 85 %), and to which its answers tell rows "
-            "*apart* that differ by a fifth (75 % of pairs in the right order; chance is 50 %)."
+            "has, and three lengths follow from the same replies:"
+        ),
+        "",
+        "- *exact*: the model is right in 85 % of its replies,",
+        "- *near*: it is off by at most 5 % in as many,",
+        (
+            "- *apart*: of two rows that differ by a fifth, its answers say in 75 % of pairs which "
+            "one is longer; chance is half."
         ),
         "",
         (
-            f"**On the {len(wrong)} lines without one exact answer, pairs of rows that differ by "
-            f"about a fifth are ordered right in {100 * np.median(shares):.0f} % (median of the "
-            f"lines; lower quartile {100 * np.quantile(shares, 0.25):.0f} %).** What ends at the "
-            "effective length is exactness."
+            "**Where no answer is exact, answers still have the right order: of pairs of rows that "
+            f"differ by about a fifth, {100 * np.median(shares):.0f} % are ordered right** (median "
+            f"of {len(wrong)} lines). On a quarter of these lines it is "
+            f"{100 * np.quantile(shares, 0.25):.0f} % or less. What ends at the effective length "
+            "is exactness."
         ),
         "",
         "![Three lengths of the best and the cheapest model of each vendor](where_models_stop.svg)",
@@ -54,8 +60,9 @@ def three_lengths(found: Sequence[Variant]) -> str:
         (
             f"- {share(ordered, len(wrong))} lines without an exact answer are ordered by more "
             f"than chance (permutation test, one-sided, p ≤ {_ORDERED:g}; "
-            f"{_ORDERED * len(wrong):.0f} would be by chance). In {(shares < _GUESSES).sum()} of "
-            f"them fewer than {100 * _GUESSES:.0f} % of the pairs are right: there little is left."
+            f"{_ORDERED * len(wrong):.0f} would be by chance). On {(shares < _GUESSES).sum()} of "
+            f"the {len(wrong)} fewer than {100 * _GUESSES:.0f} % of the pairs are right: there "
+            "little is left."
         ),
         "",
         "## Three lengths",
@@ -79,7 +86,7 @@ def three_lengths(found: Sequence[Variant]) -> str:
         (
             "- **That models see how many items there are.** In these rows a longer prompt has the "
             "larger count. No reply tells counting from knowing how long the prompt is. Rows of "
-            "fixed length would ([`counting/density`](../../docs/tasks.md#the-built-in-tasks)), "
+            "fixed length would ([`counting/density`](../../docs/prompts.md#countingdensity)), "
             "and these models were not asked about any."
         ),
         (
@@ -99,7 +106,7 @@ def three_lengths(found: Sequence[Variant]) -> str:
         "## How it was computed",
         "",
         (
-            "[Near and apart](../../docs/statistics.md#near-and-apart) defines the lengths, and "
+            "[Near and apart](../../docs/near.md) defines the lengths, and "
             "[simulations](../simulations/README.md#near-and-apart) with known truths show how "
             "often their intervals hold and how often order is claimed that is not there. Rows are "
             "the unit. An answer that cannot be read is a tie. A line has the replies to 16 rows "
@@ -138,7 +145,7 @@ def _sentences(
     yield (
         f"In {share(told, len(asked))} models the whole interval of the apart length is above that "
         f"of the exact length; in {_further(asked, 'effective_length', 'apart_length') or 'none'} "
-        f"it is below. The near length is so above the exact one in "
+        f"it is below. The whole interval of the near length is above it in "
         f"{_further(asked, 'near_length', 'effective_length')}."
     )
     ratios = [
@@ -148,17 +155,18 @@ def _sentences(
         if float(row["apart_length"]) >= _FAR and row["apart_length_bound"] != "<"
     ]
     yield (
-        f"Of {len(ratios)} models with an exact length and an apart length from {_FAR} items on, "
-        f"the apart length is {np.median(ratios):.1f} times the exact one (median; where it is "
-        "beyond the rows, their end counts, so it is at least that)."
+        f"The apart length is {np.median(ratios):.1f} times the exact one: the median of "
+        f"{len(ratios)} models with an exact length, and an apart length from {_FAR} items on. It "
+        "is at least that, since the end of the rows counts where the apart length is beyond them."
     )
     count = {name: sum(line.pattern == name for _, line in lines) for name in (HEAPED, CONSTANT)}
     heaped = [line.share for _, line in lines if line.pattern == HEAPED]
     no_other = not sum(line.pattern == REVERSED for _, line in lines)
     yield (
-        f"Of {len(lines)} lines {count[HEAPED]} have mostly multiples of ten as answers, and still "
-        f"{100 * np.median(heaped):.0f} % of pairs in order (median); {count[CONSTANT]} have "
-        f"nearly always one number, {'none' if no_other else 'some'} the reverse order."
+        f"Rounding keeps the order. On {count[HEAPED]} of {len(lines)} lines most answers are "
+        f"multiples of ten, and still {100 * np.median(heaped):.0f} % of pairs are in order "
+        f"(median). On {count[CONSTANT]} nearly all answers are one number, and on "
+        f"{'none' if no_other else 'some'} the order is reversed."
     )
 
 

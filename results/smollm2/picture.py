@@ -24,7 +24,7 @@ _READINGS = {
     "hf/smollm2": ("what it says", "#0b6bcb"),
     "hf/smollm2@likelihood": ("what it chooses", "#b34700"),
 }
-_WIDTH, _HEIGHT, _PANEL, _LEFT, _TOP, _HIGH = 760, 330, 220, 52, 96, 160
+_WIDTH, _HEIGHT, _PANEL, _LEFT, _TOP, _HIGH = 760, 344, 220, 52, 96, 160
 _GAP = 20
 _TEXT = 'font-family="system-ui, sans-serif"'
 
@@ -71,11 +71,15 @@ def picture() -> str:
         parts += _panel(number, name, lengths)
         for lane, (model, (_, colour)) in enumerate(_READINGS.items()):
             parts += _curve(number, found[place, model], lengths, colour, 5 * lane - 2.5)
-    note = (
-        f"{ROWS} rows at each number of keys, 95 % intervals. Replies of at most 48 tokens; those "
-        "cut off are wrong here. Right by chance: 50 % of choices at 2 keys, 9 % at 64."
+    notes = (
+        (
+            f"{ROWS} rows at each number of keys, 95 % intervals. Replies of at most 48 tokens; "
+            "those cut off are wrong here."
+        ),
+        "Right by chance: 50 % of choices at 2 keys, 9 % at 64.",
     )
-    parts.append(f'<text x="16" y="{_HEIGHT - 14}" font-size="10" fill="#767676">{note}</text>')
+    for y, note in zip((_HEIGHT - 28, _HEIGHT - 12), notes, strict=True):
+        parts.append(f'<text x="16" y="{y}" font-size="11" fill="#5f5f5f">{note}</text>')
     return "\n".join([*parts, "</svg>", ""])
 
 

@@ -14,10 +14,10 @@ from eyechart.harness.cli.app import app
 _HEAD = """\
 # Commands
 
-Every verb with its arguments and options, as `bench VERB --help` prints them; examples end each
-help. An option that an earlier verb has with the same words is named only. An option with `…` may
-be given several times. [Settings](settings.md) says how an option gets its value from a file or a
-variable, and [running](running.md#output-and-exit-codes) has the exit codes.
+A reference of every verb with its arguments and options, as `bench VERB --help` prints them;
+examples end each help. An option that an earlier verb has with the same words is named only. An
+option with `…` may be given several times. [Settings](settings.md) says how an option gets its
+value from a file or a variable, and [running](running.md#output-and-exit-codes) has the exit codes.
 
 """
 _COLUMNS = "| {} | what |\n| --- | --- |\n"

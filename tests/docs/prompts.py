@@ -1,7 +1,8 @@
-"""The chapter of example prompts, `docs/prompts.md`, made from the built-in tasks."""
+"""The chapter of built-in tasks, `docs/prompts.md`, made from their files."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from itertools import groupby
 
@@ -11,12 +12,19 @@ from eyechart.harness.task.catalogue import Task, built_in_files, open_task
 _HEAD = """\
 # The tasks, with example prompts
 
-Every built-in task with its lengths, its source and its axes. Values in bold run by default, the
-others with `--axis AXIS=VALUE` or `--axis AXIS=all`. The first task of each group has a prompt of
-about ten symbols; `bench tasks show NAME` prints the file of any task and its prompts.
-[A task of your own](tasks.md) explains the files, and [what is measured, and why](theory.md) says
-which question each task belongs to.
+A reference of every built-in task, made from its file, with lengths, source, notes and axes.
+[What is measured, and why](theory.md) says which question each task belongs to, and
+[a task of your own](tasks.md) explains the files.
+
+- Values of axes in bold run by default, the others with `--axis AXIS=VALUE` or `--axis AXIS=all`.
+- A length is a number of symbols: digits, letters, words, keys, steps, or records.
+- `order=row_first` shows the row before the question. A model then reads the row without knowing
+  what is asked of it, and breaking points move.
+- The first task of each group has a prompt of about ten symbols; `bench tasks show NAME` prints
+  those of any task.
 """
+_NOTE = re.compile(r"^# (?!yaml-language-server)(.*)$", re.MULTILINE)
+"""A comment that is about the whole task: it begins its line."""
 
 
 def prompts_page() -> str:
@@ -37,6 +45,8 @@ def _section(task: Task, *, with_prompt: bool) -> Iterator[str]:
     if len(task.lengths) == 1:
         lengths = f"length {task.lengths[0]}"
     yield f"\n## {task.name}\n\n{spec.title}; {lengths}. Source: {spec.source}.\n\n"
+    if notes := _NOTE.findall(task.path.read_text(encoding="utf-8")):
+        yield f"{' '.join(notes)}\n\n"
     for axis, choices in spec.axes.items():
         values = (f"**{one}**" if one in choices.default else one for one in choices.values)
         yield f"- {axis}: {', '.join(values)}\n"

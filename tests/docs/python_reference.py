@@ -14,7 +14,7 @@ import eyechart
 _HEAD = """\
 # Reference of the Python face
 
-The public names of `import eyechart`, with their arguments and docstrings.
+A reference of the public names of `import eyechart`, with their arguments and docstrings.
 [Eyechart in Python](python.md) shows them at work.
 
 """

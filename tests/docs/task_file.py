@@ -18,10 +18,10 @@ from eyechart.harness.task.schema import task_schema
 _HEAD = """\
 # The keys of a task file
 
-Every key that a task file may have. [A task of your own](tasks.md) shows how a task is made of
-them, and says what an [axis, a condition and a control](tasks.md#axes-and-conditions) are. An
-unknown key is a mistake: `bench tasks check` reports it at its line. Names of axes and of their
-values are {name}; they begin with a letter and have at most
+A reference of every key that a task file may have. [A task of your own](tasks.md) shows how a task
+is made of them, and says what an [axis, a condition and a control](tasks.md#axes-and-conditions)
+are. An unknown key is a mistake: `bench tasks check` reports it at its line. Names of axes and of
+their values are {name}; they begin with a letter and have at most
 {longest} characters.
 
 """

@@ -20,7 +20,7 @@ from eyechart.harness.analysis.length.dispersion import nearness
 from eyechart.harness.analysis.length.fit import Fit
 from eyechart.harness.analysis.samples.judged_run import JudgedRun
 from eyechart.harness.score.outcomes import Outcome
-from eyechart.harness.settings.judging import Margin
+from eyechart.harness.settings.judging import Margin, factor_of
 from eyechart.harness.spec import CellKey, Line
 
 WAVES = 4
@@ -28,8 +28,8 @@ WAVES = 4
 SURE = 0.02
 """Level at which a look ends the asking; the verdict goes by 5 %, as always. Each look may be wrong
 by chance, so they must be surer than a single one."""
-_WIDER = 2.0537 / 1.6449
-"""An interval of 90 % is made one of 96 %, for the same reason."""
+_WIDER_AREA, _WIDER_LENGTH = 2.0537 / 1.6449, 2.0537 / 1.96
+"""An interval of 90 or 95 % is made one of 96 %, for the same reason."""
 _LEAST = 1e-6
 """Least accuracy, so that it has a logit."""
 _LIKELY = 0.5
@@ -51,14 +51,13 @@ def is_found(comparison: Comparison, margin: Margin) -> bool:
     """Whether one side is right further, or both have the same lines and are equivalent, so surely
     that no more is asked. Samples that one of them lacks would not change it.
     """
-    length, area = comparison.length, comparison.area
+    length = comparison.length
     if length.further and length.p is not None and length.p < SURE:
         return True
     is_equivalent = comparison.has_same_lines and comparison.change(margin) == "equivalent"
-    if area is None or not is_equivalent:
-        return False
-    ends = (area.difference + _WIDER * (end - area.difference) for end in area.equivalence_ci)
-    return all(abs(end) < comparison.points(margin) for end in ends)
+    middle, *ends = comparison.in_margins(margin)
+    wider = _WIDER_AREA if factor_of(margin) is None else _WIDER_LENGTH
+    return is_equivalent and all(abs(middle + wider * (end - middle)) < 1 for end in ends)
 
 
 def is_surely_worse(comparison: Comparison) -> bool:

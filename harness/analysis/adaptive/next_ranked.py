@@ -27,7 +27,7 @@ from eyechart.harness.analysis.comparison.family import Ranked, Ranking
 from eyechart.harness.analysis.findings.finding import listed
 from eyechart.harness.analysis.samples.judged_run import JudgedRun
 from eyechart.harness.plan.selection import MOST_SAMPLES
-from eyechart.harness.settings.judging import Margin
+from eyechart.harness.settings.judging import Margin, factor_of
 from eyechart.harness.spec import CellKey, Condition
 
 BEST, RANKS = "best", "ranks"
@@ -87,7 +87,8 @@ def _equivalent(
     ranking: Ranking, question: str, pairs: Sequence[tuple[int, int]], margin: Margin
 ) -> str:
     comparisons = [ranking.comparisons[pair] for pair in pairs]
-    how = f"(areas equal within {margin_text(margin, *comparisons)})"
+    what = "areas" if factor_of(margin) is None else "lengths"
+    how = f"({what} equal within {margin_text(margin, *comparisons)})"
     if question == RANKS:
         return f"the neighbours whose order is open are equivalent {how}"
     others = listed([ranking.runs[right].name for _, right in pairs], "runs")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -38,7 +39,7 @@ from eyechart.harness.analysis.length.margin import as_factor, as_points, is_at_
 from eyechart.harness.analysis.length.tokens_of_row import PairTokens, writes_rows
 from eyechart.harness.analysis.samples.judged_run import JudgedCondition, JudgedRun
 from eyechart.harness.errors import CompareError, NoneSharedError
-from eyechart.harness.settings.judging import THRESHOLD, Margin
+from eyechart.harness.settings.judging import THRESHOLD, Margin, factor_of
 from eyechart.harness.spec import Condition
 from eyechart.providers.naming import named, turned_on
 
@@ -188,12 +189,26 @@ class Comparison:
         pairs = [compared.paired.pair for compared in self.conditions]
         return all(is_at_floor(side, margin) for side in zip(*pairs, strict=True))
 
+    def in_margins(self, margin: Margin) -> tuple[float, float, float]:
+        """The difference that is held against a margin, and both ends of its interval, as multiples
+        of the margin: of a share that of the areas with 90 %, of a factor that of the effective
+        lengths with 95 %, on a logarithmic scale. NaN and infinite without it.
+        """
+        factor, area = factor_of(margin), self.area
+        if factor is not None:
+            middle, low, high = (octaves / math.log2(factor) for octaves in self.length.shown)
+            return middle, low, high
+        if area is None:
+            return math.nan, -math.inf, math.inf
+        low, high = area.equivalence_ci
+        return area.difference / float(margin), low / float(margin), high / float(margin)
+
     def change(self, margin: Margin) -> Change:
         """How second compares with first; `undecided` where something else than sight limits an
         effective length.
 
-        `equivalent`: the 90 % interval of the difference of the areas lies within `margin` on both
-        sides, no single line differs significantly by more, and not both are at the floor.
+        `equivalent`: the interval of `in_margins` lies within the margin on both sides, neither the
+        areas nor a single line differ significantly by more, and not both are at the floor.
         Otherwise `worse` or `better` if an effective length, the area or a single line shows it;
         `worse` if both are shown. Without areas the result is never `equivalent`.
         """
@@ -204,10 +219,11 @@ class Comparison:
             *(1 if line.difference > 0 else -1 for line in self.significant),
         }
         if self.area is not None:
-            low, high = self.area.equivalence_ci
-            points = self.points(margin)
-            beyond = [line for line in self.significant if abs(line.difference) > points]
-            is_within = -points < low and high < points and not beyond
+            _, low, high = self.in_margins(margin)
+            differences = [line.difference for line in self.significant]
+            differences += [self.area.difference] * bool(self.area.larger)
+            is_beyond = any(abs(one) > self.points(margin) for one in differences)
+            is_within = low > -1 and high < 1 and not is_beyond
             if is_within and not self.is_at_floor(margin):
                 return "equivalent"
             signs.add(self.area.larger)

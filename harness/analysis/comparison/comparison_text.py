@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Literal, TypeAlias
 
 from eyechart.harness.analysis.comparison.comparison import Comparison
@@ -63,7 +63,7 @@ def _is_behind(comparison: Comparison) -> bool:
 
 
 def verdict_text(comparison: Comparison, margin: Margin | None = MARGIN) -> str:
-    """The verdict in one sentence: who is right further, that the two differ, that they are
+    """The verdict in short sentences: who is right further, that the two differ, that they are
     equivalent, or that this is open; then the numbers that it follows from. `None` as `margin`
     leaves out whether they are equivalent.
 
@@ -79,6 +79,7 @@ def verdict_text(comparison: Comparison, margin: Margin | None = MARGIN) -> str:
     length, area = comparison.length, comparison.area
     is_equivalent = margin is not None and comparison.change(margin) == "equivalent"
     within = "" if margin is None else _within(comparison, margin)
+    despite = f"the difference counts as none: {within}" if is_equivalent else ""
     no_further = _no_further(
         length, _unlimited(comparison), is_equivalent=is_equivalent, is_open=verdict == "open"
     )
@@ -97,31 +98,30 @@ def verdict_text(comparison: Comparison, margin: Margin | None = MARGIN) -> str:
         if comparison.model is not None:
             with_both = f"further with {first} than with {second}"
             verb = f"{comparison.model} {_doing(comparison)} {with_both}"
-        said = [
-            f"{verb} on {where}: {_lengths(length, count, comparison.unit)}",
-            areas,
-            _despite(is_equivalent, within),
-        ]
+        said = [f"{verb} on {where}: {_lengths(length, count, comparison.unit)}", areas, despite]
     elif verdict == "area":
         differ = f"{first} and {second} differ{of_model} on {where}"
-        said = [f"{differ}, and {first} {_LARGER}: {areas}", no_further]
-        said.append(_despite(is_equivalent, within))
+        said = [f"{differ}, and {first} {_LARGER}", areas, no_further, despite]
     elif verdict == "equivalent":
-        said = [
-            f"{first} and {second} are equivalent{of_model} on {where}: {within}",
-            no_further,
-            areas,
-        ]
+        said = [f"{first} and {second} are equivalent{of_model} on {where}"]
+        of_lengths = margin is not None and factor_of(margin) is not None
+        said += [no_further, within] if of_lengths else [within, no_further]
     elif verdict == "lines":
         said = [f"{first} and {second} differ{of_model} on {where} {_AT_LINES}", no_further]
         said += [areas, within]
     else:
         differ = f"It is open whether {first} and {second} differ"
-        said = [f"{differ}{of_model} on {where}: {no_further}", areas, within]
-    if comparison.significant or not comparison.lines or verdict not in ("further", "area"):
+        said = [f"{differ}{of_model} on {where}", no_further, areas, within]
+    if comparison.significant or not comparison.lines or verdict in ("limited", "lines", "open"):
         said.append(_of_lines(comparison))
     said.append(_each_way(comparison))
-    return f"{'; '.join(filter(None, said))}."
+    return _sentences(said)
+
+
+def _sentences(said: Sequence[str]) -> str:
+    """Each text as a sentence; the first one may begin with a name, and stays as it is."""
+    first, *others = filter(None, said)
+    return f"{'. '.join([first, *(f'{one[:1].upper()}{one[1:]}' for one in others)])}."
 
 
 def margin_text(margin: Margin, *comparisons: Comparison) -> str:
@@ -129,20 +129,18 @@ def margin_text(margin: Margin, *comparisons: Comparison) -> str:
     comparisons have other lines. What is given alone, where none of them has areas or lines of two
     lengths.
     """
+    if (given := factor_of(margin)) is not None:
+        return f"a factor of {given:g} in length"
     with_areas = [one for one in comparisons if one.area is not None]
-    points = [100 * one.points(margin) for one in with_areas]
     factors = [factor for one in with_areas if (factor := one.factor(margin)) is not None]
-    given = factor_of(margin)
-    of_points = f"{_from_to(points, '{:.3g}'.format)} points"
-    if with_areas and len(factors) == len(points) and math.isfinite(max(points)):
-        return f"{of_points}, a factor of {_from_to(factors, _factor)} in length over these lines"
-    if given is None:
-        return f"{100 * float(margin):.3g} points"
-    return f"a factor of {_factor(given)} in length"
+    points = f"{100 * float(margin):.3g} points"
+    if not with_areas or len(factors) < len(with_areas):
+        return points
+    return f"{points}, a factor of {_from_to(factors)} in length over these lines"
 
 
-def _from_to(values: Sequence[float], text: Callable[[float], str]) -> str:
-    return " to ".join(dict.fromkeys(map(text, (min(values), max(values))))) if values else ""
+def _from_to(factors: Sequence[float]) -> str:
+    return " to ".join(dict.fromkeys(map(_factor, (min(factors), max(factors)))))
 
 
 def _factor(factor: float) -> str:
@@ -150,40 +148,32 @@ def _factor(factor: float) -> str:
 
 
 def _within(comparison: Comparison, margin: Margin) -> str:
-    """How the difference of the areas lies to the margin, or why that is not tested."""
+    """How the difference lies to the margin, or why that is not tested."""
+    not_tested = "whether the two are equivalent is not tested"
     if not comparison.is_paired:
-        return (
-            "areas are compared on the same rows only, so whether the two are equivalent is not "
-            "tested"
-        )
+        return f"areas are compared on the same rows only, so {not_tested}"
     if comparison.area is None:
-        return (
-            "adaptive samples have no area, so whether the two are equivalent is not tested; full "
-            "runs of both can show it"
-        )
+        return f"adaptive samples have no area, so {not_tested}; full runs of both can show it"
     if not math.isfinite(comparison.points(margin)):
         return (
-            f"all lines have one length, over which {margin_text(margin)} is no difference of "
-            "areas, so whether the two are equivalent is not tested: give a share as "
-            f"{named('margin')}"
+            f"all lines have one length, so no factor of length is known, and {not_tested}: give a "
+            f"share as {named('margin')}"
         )
     if comparison.is_at_floor(margin):
         return (
             "the areas of both are close to those of guesses, so none can fall by more than the "
-            f"margin ({margin_text(margin, comparison)}): ask shorter rows or an easier task, or "
+            f"margin ({margin_text(margin, comparison)}). Ask shorter rows or an easier task, or "
             f"give a smaller {named('margin')}"
         )
-    low, high = (signed_end(100 * end, 1) for end in comparison.area.equivalence_ci)
+    if (factor := factor_of(margin)) is not None:
+        _, low, high = comparison.in_margins(margin)
+        lies = "lies" if low > -1 and high < 1 else "is not shown to lie"
+        return f"the factor of length {lies} within the margin of {factor:g}"
+    from_, to = (signed_end(100 * end, 1) for end in comparison.area.equivalence_ci)
     return (
-        f"their areas differ by {low} to {high} points ({comparison.first} minus "
-        f"{comparison.second}, 90 % interval), and the margin is "
-        f"{margin_text(margin, comparison)}"
+        f"their areas differ by {from_} to {to} points (90 % interval, {comparison.first} minus "
+        f"{comparison.second}). The margin is {margin_text(margin, comparison)}"
     )
-
-
-def _despite(is_equivalent: bool, within: str) -> str:  # noqa: FBT001  of one sentence
-    """That a difference that was found counts as none; empty if it does not."""
-    return f"it counts as none, because {within}" if is_equivalent else ""
 
 
 def _each_way(comparison: Comparison) -> str:
@@ -278,14 +268,14 @@ def _no_further(
         return "no effective lengths to compare, since at least one side has no single threshold"
     if unlimited:
         return unlimited
-    text = "effective lengths alone do not show it, with"
     if is_equivalent:
-        text = "effective lengths are known less exactly, with"
-    elif is_open:
-        text = "no difference in effective length was found,"
-    text += f" {factor_text(length)}"
+        return f"their effective lengths differ by {factor_text(length)}"
+    text = "no difference in effective length was found"
+    if not is_open:
+        text = "effective lengths alone do not show it"
+    text += f": {factor_text(length)}"
     if math.isfinite(length.detectable):
-        text += f", where {length.detectable:.1f} would have been found with a power of 80 %"
+        text += f". A factor of {length.detectable:.1f} would have been found with a power of 80 %"
     return text
 
 
@@ -321,8 +311,8 @@ def _of_lines(comparison: Comparison) -> str:
         else f"the {most} pairs of the largest line"
     )
     return (
-        "no single line shows a difference (exact McNemar with Holm's correction: "
-        f"{pairs} and {_tests(comparison)} can show {shown})"
+        "no single line shows a difference (exact McNemar with Holm's correction). "
+        f"{pairs[:1].upper()}{pairs[1:]} and {_tests(comparison)} can show {shown}"
     )
 
 

@@ -143,3 +143,17 @@ def span_text(span: Span) -> str:
     """`20`, `10 to 20`, `< 5 to 20`, `200 to > 500`."""
     low, high = map(str, span)
     return low if low == high else f"{low} to {high}"
+
+
+def reach_text(length: Bound, span: Span, longest: str = "the longest tested") -> str:
+    """`to 323 (154 to 521)`, `beyond 1157, the longest tested (95 % interval from 741)`, and
+    `to at least 50` where something else than sight limits it. Two rows that are told apart are
+    tested at the mean of their lengths, which is below the longest row.
+    """
+    if length.sign != ">":
+        return f"to {length.words} ({span_text(span)})"
+    low, high = span
+    if length.length < high.length:
+        return f"to at least {Bound('=', length.length)}"
+    begins = "" if low.sign == ">" else f" (95 % interval from {low})"
+    return f"beyond {Bound('=', length.length)}, {longest}{begins}"

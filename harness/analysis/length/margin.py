@@ -1,4 +1,5 @@
 """What a margin is over the lines that are compared: a difference of areas, and a factor of length.
+A share is held against the areas, and a factor against the effective lengths.
 
 A model that is right a factor less far has the same curve at shorter lengths, so its area is less
 by the octaves of that factor, as a share of those between the shortest and the longest line. That

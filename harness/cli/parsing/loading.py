@@ -15,6 +15,7 @@ from typer.main import get_command
 
 from eyechart.harness.cli.terminal import warn
 from eyechart.providers import plugins
+from eyechart.providers.contract import a_kind
 from eyechart.providers.plugins import VERBS, PluginError
 
 OWN = {
@@ -52,7 +53,7 @@ def verb(name: str) -> Any | None:
         return None
     app = plugin.load()
     if not isinstance(app, typer.Typer):
-        raise plugin.error(f"it is a {type(app).__name__}, and should be a typer.Typer")
+        raise plugin.error(f"it is {a_kind(app)}, and should be a typer.Typer")
     return _command(name, app)
 
 

@@ -101,24 +101,63 @@ class _Total:
     """The sum of what all plans would ask of a model."""
 
     def __init__(self, options: RunOptions, previews: Sequence[Preview]) -> None:
+        given, prices = options.given, options.model.prices
         self.options = options
         self.label = options.model.label
         self.requests = sum(preview.request.plan.size for preview in previews)
         self.answered = sum(preview.answered for preview in previews)
+        self.waves = all_waves(previews, given.max_requests) if given.adaptive else None
         self.prompt_tokens = sum(preview.forecast.prompt_tokens for preview in previews)
         self.output_tokens = sum(preview.forecast.output_tokens for preview in previews)
         is_counted = any(preview.thinking.is_known for preview in previews)
         self.may_turn_out_to_think = not is_counted and may_think(options)
         self.dollars: Dollars = (
-            all_waves(previews)
-            if options.given.adaptive
-            else dollars_of(options.model.prices, previews) or (None, None)
+            dollars_of(prices, previews) or (None, None)
+            if self.waves is None
+            else self.waves.dollars
         )
         self.unfit = sum(
             bool(str(fit) or fit.may_be_too_long or fit.may_be_cut)
             for preview in previews
             for fit in preview.fits.values()
         )
+
+
+def _columns(totals: Sequence[_Total]) -> list[Column]:
+    """What each model is asked, how much of it is answered, and the cost; of adaptive runs the
+    requests up to the next wave, and what all waves take.
+    """
+    each = [one.waves for one in totals if one.waves is not None]
+    expected = [one.expected for one in each]
+    requests = [Column(["requests"], [f"{one.requests:,}" for one in totals])]
+    prompts: list[int | None] = [one.prompt_tokens for one in totals]
+    replies: list[int | None] = [one.output_tokens for one in totals]
+    if each:
+        requests = [
+            Column(
+                ["requests", "next" if any(one.answered for one in totals) else "first"],
+                requests[0].cells,
+            ),
+            _numbers(
+                "requests", "about", [None if one is None else one.requests for one in expected]
+            ),
+            _numbers("requests", "at most", [one.most_requests for one in each]),
+        ]
+        prompts = [None if one is None else one.prompt_tokens for one in expected]
+        replies = [None if one is None else one.output_tokens for one in expected]
+    about, most = zip(*(one.dollars for one in totals), strict=True)
+    return [
+        *requests,
+        Column(["answered"], [f"{one.answered:,}" for one in totals]),
+        _numbers("prompts", "tokens", prompts),
+        _numbers("replies", "tokens", replies),
+        Column(["cost", "about"], ["-" if one is None else dollars_text(one) for one in about]),
+        Column(["cost", "at most"], ["-" if one is None else at_most_text(one) for one in most]),
+    ]
+
+
+def _numbers(head: str, below: str, numbers: Sequence[int | None]) -> Column:
+    return Column([head, below], ["-" if one is None else f"{one:,}" for one in numbers])
 
 
 def _show_models(
@@ -130,16 +169,7 @@ def _show_models(
         echo(f"{runs.label}: {runs.study.spec.title}")
     echo(*(f"  {plan.task.name}: {conditions_text(plan)}" for plan in runs.plans), "")
     if totals:
-        about, most = zip(*(one.dollars for one in totals), strict=True)
-        columns = [
-            Column(["requests"], [f"{one.requests:,}" for one in totals]),
-            Column(["answered"], [f"{one.answered:,}" for one in totals]),
-            Column(["prompts", "tokens"], [f"{one.prompt_tokens:,}" for one in totals]),
-            Column(["replies", "tokens"], [f"{one.output_tokens:,}" for one in totals]),
-            Column(["about"], ["-" if one is None else dollars_text(one) for one in about]),
-            Column(["at most"], ["-" if one is None else at_most_text(one) for one in most]),
-        ]
-        show_blocks([Column(["model"], [one.label for one in totals], "left")], columns)
+        show_blocks([Column(["model"], [one.label for one in totals], "left")], _columns(totals))
     given = runs.models[0].given
     _show_sum([one.dollars for one in totals], given.budget)
     echo(
@@ -161,10 +191,11 @@ def _show_models(
     echo(*dict.fromkeys(filter(None, unknown)))
     if given.adaptive:
         echo(
-            "The requests and tokens are those of all waves up to the next one. Each later wave "
-            "follows from the replies, until each length is known to "
-            f"{precision_text(given.precision)}. The cost is that of all waves: "
-            "expected of a model right to the middle of the lines, and at most; - is not known."
+            "Each wave follows from the replies before it, until each length is known to "
+            f"{precision_text(given.precision)}. About: all waves, with their tokens, of a model "
+            f"right to the middle of the lines. At most: {named('max_requests')} sets a lower "
+            f"limit. -: not known, as longer lines may follow ({named('lengths')} limits them) or "
+            "no price is listed."
         )
 
 
@@ -402,8 +433,9 @@ def _show_cost(options: RunOptions, previews: Sequence[Preview], *, is_adaptive:
         waves = "the next waves" if begun else "the first waves"
         what = waves if is_adaptive else left
         echo(f"cost of {what}: {cost_text(expected, most)}, at {prices}{assumed}")
-        whole = all_waves(previews) if is_adaptive else dollars
+        whole: Dollars = dollars
         if is_adaptive:
+            whole = all_waves(previews, options.given.max_requests).dollars
             echo(f"cost of {left}: {_of_all_waves(*whole)}")
         if options.given.budget is not None:
             echo(_of_budget(options.given.budget, *whole))

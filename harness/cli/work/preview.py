@@ -390,7 +390,8 @@ async def _counted(
         for request in requests:
             plan = _plan_of_next(request, options, chooser, cap.next)
             preview = await counting.preview(replace(request, plan=plan))
-            waves = await _waves(request, options, chooser, counting, cap)
+            known = replace(request, known_facts={**request.known_facts, **now})
+            waves = await _waves(known, options, chooser, counting, cap)
             found.append(replace(preview, waves=waves))
             cap.take(found[-1])
         return found
@@ -461,15 +462,50 @@ def dollars_of(prices: Prices | None, previews: Sequence[Preview]) -> tuple[floa
     return sum(expected for expected, _ in each), sum(most for _, most in each)
 
 
-def all_waves(previews: Sequence[Preview]) -> tuple[float | None, float | None]:
-    """Expected dollars of all waves of adaptive runs, and at most; `None` where it is not known."""
+@dataclass(frozen=True, slots=True)
+class WavesTogether:
+    """What all waves of several adaptive runs take. `None` where it is not known."""
+
+    expected: Bill | None
+    """As `Waves.expected`."""
+    most_requests: int | None
+    """Most samples in all, the answered ones included; `None` where longer lines may follow."""
+    most_dollars: float | None
+    """As `Waves.most`."""
+
+    @property
+    def dollars(self) -> tuple[float | None, float | None]:
+        """Expected, and at most."""
+        return None if self.expected is None else self.expected.dollars, self.most_dollars
+
+
+def all_waves(previews: Sequence[Preview], most_of_command: int | None) -> WavesTogether:
+    """What all waves of adaptive runs take, with at most `most_of_command` new requests."""
     found = [preview.waves for preview in previews if preview.waves is not None]
-    return _dollars([one.expected for one in found]), _dollars([one.most for one in found])
+    limits = (
+        [] if any(one.longer_lines for one in found) else [sum(one.most_samples for one in found)]
+    )
+    if most_of_command is not None:
+        limits.append(most_of_command + sum(preview.answered for preview in previews))
+    expected = [one.expected for one in found if one.expected is not None]
+    most = [
+        one.most.dollars for one in found if one.most is not None and one.most.dollars is not None
+    ]
+    return WavesTogether(
+        _sum(expected) if len(expected) == len(found) else None,
+        min(limits, default=None),
+        sum(most) if len(most) == len(found) else None,
+    )
 
 
-def _dollars(bills: Sequence[Bill | None]) -> float | None:
-    known = [bill.dollars for bill in bills if bill is not None and bill.dollars is not None]
-    return sum(known) if len(known) == len(bills) else None
+def _sum(bills: Sequence[Bill]) -> Bill:
+    dollars = [bill.dollars for bill in bills if bill.dollars is not None]
+    return Bill(
+        sum(bill.requests for bill in bills),
+        sum(bill.prompt_tokens for bill in bills),
+        sum(bill.output_tokens for bill in bills),
+        sum(dollars) if len(dollars) == len(bills) else None,
+    )
 
 
 def can_show(plan: Plan) -> CanShow:

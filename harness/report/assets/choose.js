@@ -25,6 +25,7 @@ const field = (name) => form.elements[name];
 const isTicked = (name) => field(name)?.checked ?? false;
 const isPriced = () => group.ways.some((one) => one.models.some((model) => model[DOLLARS] !== null));
 const many = (count) => `${count} model${count === 1 ? "" : "s"}`;
+const whole = (text) => text.replace(" %", "\u00a0%");
 
 /** Whether price, vendor and weights let a model through that is asked in one way. */
 function isKept(place, one) {
@@ -56,7 +57,7 @@ function showAnswer() {
     return make("li", {}, make("b", { className: "rank", textContent: rank + 1 }), nameOf(place),
       make("span", { className: "price", textContent: isPriced() ? chance[PRICE] : "" }), make("span", { className: "sure", textContent: chance[SURE] }));
   }));
-  const said = passing.length ? `${passing.length} of ${many(kept.length)} ${passing.length === 1 ? "is" : "are"} surely right in ${group.share} of ${data.rows}${isPriced() ? ", cheapest first" : ""}` : `None of ${many(kept.length)} is surely right in ${group.share} of ${data.rows}`;
+  const said = passing.length ? `${passing.length} of ${many(kept.length)} ${passing.length === 1 ? "is" : "are"} surely right in ${whole(group.share)} of ${data.rows}${isPriced() && passing.length > 1 ? ", cheapest first" : ""}` : `None of ${many(kept.length)} is surely right in ${whole(group.share)} of ${data.rows}`;
   const head = make("p", { className: "said" }, make("b", { textContent: said }), make("small", { textContent: passing.length ? isPriced() ? `${data.many}, how sure` : "how sure" : "" }));
   const line = make("p", { className: "rest" });
   if (rest[0].length) line.append(`${rest[0].length} more pass. `);
@@ -70,7 +71,7 @@ function showAnswer() {
     line.append(make("details", {}, make("summary", { textContent: `Open for ${open.length}` }), make("span", {}, ...names)));
   }
   if (way.pieces > 1) {
-    answer.append(make("p", { className: "hint", textContent: `In pieces, all ${way.pieces} must be right, so each of them in ${way.needs}: their misses are added up, which holds whether they come together or not. Few rows leave more open.` }));
+    answer.append(make("p", { className: "hint", textContent: `In pieces, all ${way.pieces} must be right, so each of them in ${whole(way.needs)}: their misses are added up, which holds whether they come together or not. Few rows leave more open.` }));
   }
 }
 
@@ -89,12 +90,18 @@ function showWays(there) {
 // ---- the picture -------------------------------------------------------------------------------
 
 const RANK = { yes: 3, open: 2, no: 1 };
-const EDGE = { left: 52, right: 14, top: 14, bottom: 40 };
+const EDGE = { left: 52, right: 18, top: 14, bottom: 40 };
+const BADGE = 8; // radius
+const AROUND = [0, 45, -45, 90, -90, 135, -135, 180]; // degrees from upwards, the best place first
 
-function powers(low, high) {
-  const ticks = [];
-  for (let power = 10 ** Math.floor(Math.log10(low)); power <= high; power *= 10) if (power >= low) ticks.push(power);
-  return ticks.length > 1 ? ticks : [low, high];
+/** Ticks of a logarithmic axis: powers of ten, or 1, 2 and 5 where fewer than three are in range. */
+function ticksOf(low, high) {
+  const of = (digits) => {
+    const ticks = [];
+    for (let power = 10 ** Math.floor(Math.log10(low)); power <= high; power *= 10) ticks.push(...digits.map((digit) => digit * power));
+    return ticks.filter((tick) => tick >= low && tick <= high);
+  };
+  return of([1]).length > 2 ? of([1]) : of([1, 2, 5]);
 }
 
 function dollars(value) {
@@ -105,12 +112,13 @@ function showPicture() {
   const width = svg.parentNode.clientWidth;
   const height = width < 600 ? 340 : 400;
   const kept = shown().filter((place) => group.models[place].span);
-  const spans = group.models.flatMap((model) => (model.span ?? []).slice(0, 3)).filter((one) => one > 0);
-  const [near, far] = [Math.min(...spans, way.length / way.pieces) / 1.15, Math.max(...spans, way.length / way.pieces) * 1.15];
-  const costs = way.models.map((one) => one[DOLLARS]).filter((one) => one > 0);
-  const priced = costs.length > 1;
-  const [low, high] = priced ? [Math.min(...costs) / 1.5, Math.max(...costs) * 1.5] : [1, 2];
-  const bottom = height - EDGE.bottom - (priced ? 26 : 0);
+  const piece = way.length / way.pieces;
+  const spans = kept.flatMap((place) => group.models[place].span.slice(0, 3)).filter((one) => one > 0);
+  const [near, far] = [Math.min(...spans, piece) / 1.15, Math.max(...spans, piece) * 1.15];
+  const costs = kept.map((place) => way.models[place][DOLLARS]).filter((one) => one > 0);
+  const priced = costs.length > 0;
+  const [low, high] = priced ? [Math.min(...costs) / 1.8, Math.max(...costs) * 1.8] : [1, 2];
+  const bottom = height - EDGE.bottom - (priced && costs.length < kept.length ? 26 : 0);
   const x = (length) => EDGE.left + (Math.log(length / near) / Math.log(far / near)) * (width - EDGE.left - EDGE.right);
   const byLength = new Map(group.models.map((_, place) => [place, EDGE.top + ((place + 0.5) * (bottom - EDGE.top)) / group.models.length]));
   const y = (place) => {
@@ -129,14 +137,13 @@ function showPicture() {
   }
   text((EDGE.left + width - EDGE.right) / 2, height - 6, `right to (${group.unit})`);
   if (priced) {
-    for (const tick of powers(low, high)) {
+    for (const tick of ticksOf(low, high)) {
       const cost = bottom - (Math.log(tick / low) / Math.log(high / low)) * (bottom - EDGE.top);
       parts.push(draw("line", { x1: EDGE.left, x2: width - EDGE.right, y1: cost, y2: cost, class: "grid" }));
       text(EDGE.left - 6, cost + 4, dollars(tick), "end");
     }
-    text(EDGE.left - 6, height - EDGE.bottom - 4, "no price", "end");
+    if (costs.length < kept.length) text(EDGE.left - 6, height - EDGE.bottom - 4, "no price", "end");
   }
-  const piece = way.length / way.pieces;
   parts.push(draw("line", { x1: x(piece), x2: x(piece), y1: EDGE.top, y2: height - EDGE.bottom, class: "here" }));
   const band = group.models.find((model) => model.id === picked)?.span;
   if (band) {
@@ -145,7 +152,21 @@ function showPicture() {
   }
   const numbers = new Map(found().passing.slice(0, data.most).map((place, rank) => [place, rank + 1]));
   const over = []; // what no mark may hide
-  const badges = []; // places of the numbers of the list, none over another
+  const badges = []; // places of the numbers of the list, none over another or over a dot
+  const dots = kept.filter((place) => way.models[place][VERDICT] === "yes" && group.models[place].span[1] !== null).map((place) => [place, x(group.models[place].span[1]), y(place)]);
+  const isFree = (own, across, down) => across > EDGE.left + BADGE && across < width - BADGE && down > EDGE.top && down < bottom - BADGE
+    && badges.every(([left, top]) => Math.hypot(across - left, down - top) > 2.2 * BADGE)
+    && dots.every(([place, left, top]) => place === own || Math.hypot(across - left, down - top) > 1.6 * BADGE);
+  function besides(place, left, top) {
+    for (let far = 2 * BADGE; far < 12 * BADGE; far += BADGE) {
+      for (const degrees of AROUND) {
+        const turn = (degrees * Math.PI) / 180;
+        const at = [left + far * Math.sin(turn), top - far * Math.cos(turn)];
+        if (isFree(place, ...at)) return at;
+      }
+    }
+    return [left, top - 2 * BADGE];
+  }
   const rank = (place) => (numbers.has(place) ? 4 : (RANK[way.models[place][VERDICT]] ?? 0));
   for (const place of [...kept].sort((a, b) => rank(a) - rank(b))) {
     const [model, chance] = [group.models[place], way.models[place]];
@@ -155,17 +176,16 @@ function showPicture() {
     mark.append(draw("line", { x1: x(from ?? near), x2: x(to ?? far), y1: y(place), y2: y(place) }));
     if (at !== null) mark.append(draw("circle", { cx: x(at), cy: y(place), r: 4, class: sign ? "bound" : "" }));
     if (at !== null && numbers.has(place)) {
-      let up = Math.max(y(place) - 15, EDGE.top + 8);
-      while (badges.some(([across, down]) => Math.hypot(across - x(at), down - up) < 17)) up -= 4;
-      badges.push([x(at), up]);
-      over.push(draw("line", { x1: x(at), x2: x(at), y1: up + 8, y2: y(place), class: "badge" }), draw("circle", { cx: x(at), cy: up, r: 8, class: "badge" }),
-        draw("text", { x: x(at), y: up + 4, "text-anchor": "middle", class: "badge" }, String(numbers.get(place))));
+      const [across, up] = besides(place, x(at), y(place));
+      badges.push([across, up]);
+      over.push(draw("line", { x1: across, x2: x(at), y1: up, y2: y(place), class: "badge" }), draw("circle", { cx: across, cy: up, r: BADGE, class: "badge" }),
+        draw("text", { x: across, y: up + 4, "text-anchor": "middle", class: "badge" }, String(numbers.get(place))));
     }
     mark.addEventListener("click", () => pick(place));
     parts.push(mark);
   }
   const isRight = x(piece) > width * 0.6;
-  text(x(piece) + (isRight ? -6 : 6), EDGE.top + 4, way.rows, isRight ? "end" : "start", "here");
+  text(x(piece) + (isRight ? -6 : 6), EDGE.top + 4, way.pieces > 1 ? `a piece: ${way.rows}` : way.rows, isRight ? "end" : "start", "here");
   svg.setAttribute("viewBox", `0 0 ${width} ${height}`);
   svg.setAttribute("height", height);
   svg.replaceChildren(...parts, ...over);
@@ -199,9 +219,17 @@ function pick(place) {
 
 // ---- the table ---------------------------------------------------------------------------------
 
+/** A number with its interval, which stays in one line. */
+function unbroken(text) {
+  const [number, interval] = text.split(" (");
+  return interval ? [`${number} `, make("span", { className: "whole", textContent: `(${interval}` })] : [text];
+}
+
 function showTable() {
   const places = shown();
-  all.firstElementChild.textContent = `All ${many(places.length)}${places.length < group.models.length ? ` of ${group.models.length}` : ""} as a table${all.open ? `: at ${way.rows}` : ""}`;
+  const list = group.ways.find((one) => one.length === way.length).rows;
+  const asked = way.pieces > 1 ? `${list} in ${way.pieces} pieces of ${way.rows}, with the price of all pieces` : `at ${list}`;
+  all.firstElementChild.textContent = `${places.length < group.models.length ? `${places.length} of` : "All"} ${many(group.models.length)} as a table${all.open ? `: ${asked}` : ""}`;
   if (!all.open) return;
   const heads = group.heads;
   const columns = [
@@ -209,8 +237,8 @@ function showTable() {
     ["vendor, size", "known", (place) => group.models[place].known, (place) => group.models[place].known],
     ["price", "number", (place) => way.models[place][PRICE], (place) => way.models[place][DOLLARS] ?? Infinity],
     ["sure", "number sure", (place) => way.models[place][SURE], (place) => way.order.indexOf(place)],
-    ["right, %", "number aside", (place) => way.models[place][RIGHT], (place) => way.order.indexOf(place)],
-    ...["length", "near", "apart"].filter((name) => name in heads).map((name) => [heads[name], `number ${name === "length" ? name : "aside"}`, (place) => group.models[place][name], (place) => (name === "length" ? place : -parseFloat(group.models[place][name].replace(/[<> ]/g, "")) || Infinity)]),
+    [way.pieces > 1 ? "a piece right, %" : "right, %", "number aside", (place) => way.models[place][RIGHT], (place) => way.order.indexOf(place)],
+    ...["length", "near", "apart"].filter((name) => name in heads).map((name) => [whole(heads[name]), `number ${name === "length" ? name : "aside"}`, (place) => group.models[place][name], (place) => (name === "length" ? place : -parseFloat(group.models[place][name].replace(/[<> ]/g, "")) || Infinity)]),
   ];
   if (sorted !== null) {
     const key = columns[sorted.column][3];
@@ -227,7 +255,7 @@ function showTable() {
   const rows = places.map((place) => {
     const row = make("tr", { className: way.models[place][VERDICT] }, ...columns.map(([, kind, said], column) => (column === 0
       ? make("th", { scope: "row", className: kind }, nameOf(place))
-      : make("td", { className: kind, textContent: said(place) || "–" }))));
+      : make("td", { className: kind }, ...unbroken(said(place) || "–")))));
     row.dataset.model = group.models[place].id;
     return row;
   });

@@ -30,8 +30,7 @@ _ENDS = (0.1, 0.2, 0.4, 0.6, 0.8, 1)
 LARGEST = 1e12
 """Answers and errors beyond this are drawn at this value."""
 MANY = 6
-"""A model with more series than this has several charts; one of more models has fainter bands,
-and no fitted curves."""
+"""A model with more series than this has several charts; one of more models no fitted curves."""
 
 
 def _x(
@@ -138,9 +137,9 @@ def accuracy_chart(look: Look, ticks: Sequence[int], rows: int, note: str, *, ov
         dataset("others")
         .mark_line(strokeWidth=1, color="var(--ghost)", opacity=0.45)
         .encode(x, y, alt.Detail(["colour:N", "dash:N"])),
-        curve.mark_area(opacity=0.14 if rows <= MANY else 0.06, line=False)
-        .encode(x, y.copy(), alt.Y2("high:Q"), colour, alt.Detail("dash:N"))
-        .transform_calculate(y="datum.low"),
+        _beside(curve, look, ticks)
+        .mark_rule(strokeWidth=1.5, opacity=0.45)
+        .encode(x, alt.Y("low:Q", scale=y["scale"], axis=y["axis"]), alt.Y2("high:Q"), colour),
         _dashed("threshold").encode(y),
         dataset("fit")
         .mark_line(strokeWidth=0.8, opacity=0.7)
@@ -400,10 +399,18 @@ def published_rows_chart(
 
 @kept
 def inside_chart(
-    look: Look, ticks: Sequence[int], title: str, *, over: str, is_log: bool, is_share: bool
+    look: Look,
+    ticks: Sequence[int],
+    title: str,
+    *,
+    over: str,
+    is_log: bool,
+    is_share: bool,
+    are_intervals: bool = False,
 ) -> Spec:
     """Values measured inside a model, by length, with the effective lengths as vertical lines. The
-    axis of a share goes from 0 to 1. `over` is the title of the x axis.
+    axis of a share goes from 0 to 1. `over` is the title of the x axis; `are_intervals` says
+    that `low` and `high` are those of an interval, otherwise of the values.
 
     Data: `inside` (x, y, low, high, n, lane), `estimate` (x), `line` (y).
     """
@@ -413,7 +420,10 @@ def inside_chart(
         scale = alt.Scale(domain=[0, 1])
     axis = alt.Axis(title=title, format="~r", tickCount=4)
     y, low = (alt.Y(f"{field}:Q", scale=scale, axis=axis) for field in ("y", "low"))
-    tips = _tips("where", "length", mean="y:Q", smallest="low:Q", largest="high:Q", samples="n:Q")
+    ends = {"from": "low:Q", "to": "high:Q"}
+    if not are_intervals:
+        ends = {"smallest": "low:Q", "largest": "high:Q"}
+    tips = _tips("where", "length", mean="y:Q", **ends, samples="n:Q")
     return layered(
         _dashed("line").encode(y),
         dataset("estimate").mark_rule(strokeWidth=1, strokeDash=[2, 2]).encode(x, look.colour()),

@@ -173,14 +173,15 @@ def _lede(tables: Sequence[RankTable], *, is_embedded: bool) -> Iterator[str]:
         known = [
             (line.length.length.order, place)
             for place, line in enumerate(table.lines)
-            if line.length and line.length.length
+            if line.length and line.length.length and line.length.length.sign != "<"
         ]
         if table.is_of_tasks and len(known) > 1:
             least, most = (table.lines[end(known)[1]] for end in (min, max))
+            which = " with a known length" * (len(known) < len(table.lines))
             yield (
                 f"{most.model} is right in {threshold_text(table.threshold)} of replies to "
                 f"{most.length_text} {most.unit} in {most.task}, and to {least.length_text} in "
-                f"{least.task}: the furthest and the least far of {len(table.lines)} tasks."
+                f"{least.task}: the furthest and the least far of {len(known)} tasks{which}."
             )
     if is_embedded:
         yield "It is there to try the program without a key or a GPU: choose no model by this page."

@@ -208,7 +208,8 @@ def above_spec(
     for part, share in ((upper, _ABOVE), (lower, 1 - _ABOVE)):
         part.pop("$schema", None)
         part |= {"width": round(width, 1), "height": round(high * share, 1)}
-    spec = {"vconcat": [upper, lower], "spacing": _GAP}
+    scales = dict.fromkeys(("color", "shape", "strokeDash"), "independent")
+    spec = {"vconcat": [upper, lower], "spacing": _GAP, "resolve": {"scale": scales}}
     shown = {name: _small(in_task_unit(rows)) for name, rows in below[1].items()}
     shown |= _curve_data(curves, ticks)
     finished = _finished(spec, shown, style)

@@ -13,7 +13,7 @@ import numpy as np
 from eyechart.harness.analysis.length.curve import Curve, Floats
 from eyechart.harness.analysis.length.effective_length import effective_length, has_single_threshold
 from eyechart.harness.analysis.length.fit import fit
-from eyechart.harness.analysis.length.one_threshold import LEVEL
+from eyechart.harness.analysis.length.one_threshold import LEVEL, LEVEL_AT
 from eyechart.harness.settings.judging import THRESHOLD
 from tests.benchmarks.simulation.coverage import COVERED, FALSELY_SAID, SAID
 from tests.benchmarks.simulation.draws import (
@@ -128,8 +128,8 @@ def _ways(answers: int, right: int) -> int:
 def told_where(dip: Dip, truth: Truth, curve: Curve) -> bool:
     """Whether a test finds the dip that is told which lengths are in it, and where the accuracy
     falls for good: that the answers of a row are as often right within as behind (exact and
-    stratified by rows, mid-p), at the level of the test for a single threshold. Also the accuracy
-    within must be below the threshold.
+    stratified by rows, mid-p), and that the accuracy within is at the threshold (binomial, mid-p),
+    each at its level in the test for a single threshold.
     """
     lengths, right = curve.true_lengths, curve.correct
     within = (dip.first <= lengths) & (lengths <= dip.last)
@@ -142,7 +142,13 @@ def told_where(dip: Dip, truth: Truth, curve: Curve) -> bool:
         chances = np.convolve(chances, _hypergeometric(*map(int, row)))
     found = int(of_behind.sum())
     as_many = chances[found + 1 :].sum() + chances[found] / 2
-    return bool(as_many < LEVEL and right[within].mean() < THRESHOLD)
+    few, answered = int(right[within].sum()), int(within.sum())
+    at_threshold = [
+        math.comb(answered, k) * THRESHOLD**k * (1 - THRESHOLD) ** (answered - k)
+        for k in range(few + 1)
+    ]
+    as_few = sum(at_threshold[:-1]) + at_threshold[-1] / 2
+    return bool(as_many < LEVEL and as_few < LEVEL_AT)
 
 
 def measure(setting: Setting, runs: int) -> Row:

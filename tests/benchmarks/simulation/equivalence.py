@@ -1,4 +1,6 @@
-"""What `bench compare` calls equal sides, and sides whose areas differ by exactly the margin."""
+"""What `bench compare` calls equal sides, and sides whose areas or lengths differ by exactly the
+margin.
+"""
 
 from __future__ import annotations
 
@@ -30,6 +32,8 @@ from tests.curves import length_difference
 SAMPLES = (20, 40, 100)
 MARGIN = 0.05
 """The default of `bench compare --margin`."""
+FACTOR = 1.5
+"""A margin as a factor of length, which is held against the effective lengths."""
 TOGETHER = ((0.0, 0.0), (CORRELATION, 0.5))
 """Correlation of the answers to one row, and of the two sides' answers to one sample."""
 MOST_FALSE = 0.05
@@ -88,15 +92,24 @@ def measure(case: Case, runs: int) -> Row:
     """One row of the table."""
     setting = case.setting
     equal, differing = Counter[str](), Counter[str]()
+    alike, shorter = Counter[str](), Counter[str]()
     for run in range(runs):
-        truth = setting.family.draw(setting.seed(run))
-        for changes, second in ((equal, truth), (differing, lower(truth, MARGIN))):
+        seed = setting.seed(run)
+        truth = setting.family.draw(seed)
+        compared = compare(*simulate_pair(setting, run, truth, sides=case.sides))
+        equal[compared.change(MARGIN)] += 1
+        alike[compared.change(f"{FACTOR}x")] += 1
+        pair = simulate_pair(setting, run, lower(truth, MARGIN), sides=case.sides)
+        differing[compare(*pair).change(MARGIN)] += 1
+        if setting.family.moves:
+            second = setting.family.draw(seed, FACTOR)
             pair = simulate_pair(setting, run, second, sides=case.sides)
-            changes[compare(*pair).change(MARGIN)] += 1
+            shorter[compare(*pair).change(f"{FACTOR}x")] += 1
     false = {
         "worse": equal["worse"] / runs,
         "better": equal["better"] / runs,
         "false_equivalent": differing["equivalent"] / runs,
+        "false_by_factor": shorter["equivalent"] / runs,
     }
     return {
         "shape": setting.shape,
@@ -105,6 +118,7 @@ def measure(case: Case, runs: int) -> Row:
         "samples": setting.samples,
         **false,
         "equivalent": equal["equivalent"] / runs,
+        "by_factor": alike["equivalent"] / runs,
         "runs": runs,
         "missed": ", ".join(
             name.replace("_", " ") for name, share in false.items() if share > MOST_FALSE
@@ -122,7 +136,7 @@ def rows(shapes: Sequence[str], runs: int, spread: Spread) -> Iterator[Row]:
 
 
 SIMULATION = Simulation(
-    "what is said of equal sides, and of sides whose areas differ by exactly the margin",
+    "what is said of equal sides, and of sides that differ by exactly the margin",
     (
         *SETTING[:2],
         Column("sides", "sides go together", ".1f"),
@@ -131,6 +145,8 @@ SIMULATION = Simulation(
         Column("better", "equal: “better”", ".3f"),
         Column("equivalent", "equal: “equivalent”", ".2f"),
         Column("false_equivalent", "differ by the margin: “equivalent”", ".3f"),
+        Column("by_factor", f"equal: “equivalent” by {FACTOR}x", ".2f"),
+        Column("false_by_factor", f"lengths differ by {FACTOR}: “equivalent” by it", ".3f"),
         Column("missed", "missed"),
     ),
     rows,

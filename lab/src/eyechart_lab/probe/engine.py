@@ -17,7 +17,7 @@ from eyechart_lab.probe.folder import (
     ProbeFolder,
     read_measured,
 )
-from eyechart_lab.probe.inside import Inside
+from eyechart_lab.probe.inside import Inside, shared
 from eyechart_lab.probe.passes import (
     COUNTER,
     MAPS,
@@ -30,6 +30,7 @@ from eyechart_lab.probe.passes import (
 )
 from eyechart_lab.probe.places import places_of, running_counts, symbol_spans
 from eyechart_lab.probe.reading import SampleReading
+from eyechart_lab.probe.readout import READOUT, ReadRow, measure_readout
 
 Progress = Callable[[int, int], None]
 """Gets the number of finished samples, and of all."""
@@ -75,6 +76,9 @@ class Probe:
         if COUNTER in self._measures:
             for condition in self._plan.conditions:
                 self._measure_counts(condition)
+        if READOUT in self._measures:
+            for cell in self._plan.sizes:
+                self._measure_readout(*cell)
         if MAPS in self._measures:
             self._measure_maps()
         progress(total, total)
@@ -106,7 +110,7 @@ class Probe:
         names = [
             name
             for name in self._measures
-            if name not in (COUNTER, MAPS) and (name, *_place(sample)) not in self._done
+            if name not in (COUNTER, READOUT, MAPS) and (name, *_place(sample)) not in self._done
         ]
         limit = self.result.too_long.get(sample.condition)
         if not names or (limit is not None and sample.length >= limit):
@@ -135,9 +139,7 @@ class Probe:
         phrase = self._plan.task.spec.answer.first_phrase
         said = self._inside.answer_ids(sample.prompt, phrase)
         answer = self._inside.answer_ids(sample.prompt, f"{phrase} {sample.target}")
-        common = 0
-        while common < min(len(said), len(answer)) and said[common] == answer[common]:
-            common += 1
+        common = shared(said, answer)
         ids = (*tokens.ids, *answer[:common])
         if len(ids) + len(answer) - common > self._inside.anatomy.window:
             raise PromptOverflowError("the prompt with its answer does not fit the window")
@@ -199,6 +201,62 @@ class Probe:
                 continue
             self._append(key, scenes[0], found[key[2]], seconds)
 
+    def _measure_readout(self, condition: Condition, line: Line) -> None:
+        """Measures what the ends of the rows of a line hold of their answers, of all rows again
+        where there is a new one.
+        """
+        samples = [
+            self._plan.sample(condition, line, index)
+            for index in range(self._plan.cell_size(condition, line))
+        ]
+        limit = self.result.too_long.get(condition)
+        if all((READOUT, *_place(sample)) in self._done for sample in samples) or (
+            limit is not None and line.high >= limit
+        ):
+            return
+        started = perf_counter()
+        if missing := sorted({"residual", "final"} & self._inside.anatomy.unavailable):
+            why = f"{self._inside.anatomy.architecture} does not show its {' and '.join(missing)}"
+            self.result.left_out[READOUT, why] += len(samples)
+            return
+        try:
+            scenes = [self._scene(sample) for sample in samples]
+        except PromptOverflowError:
+            self._note_overflow(min(samples, key=lambda sample: sample.length))
+            return
+        known = [scene for scene in scenes if scene is not None and scene.answer]
+        if len(known) < len(samples):
+            self.result.left_out[READOUT, NO_ROW] += len(samples) - len(known)
+            return
+        digits = self._digits(samples[0].prompt)
+        numbers = [sample.target if type(sample.target) is int else None for sample in samples]
+        of_answers = digits if None not in numbers else [scene.answer for scene in known]
+        begin = _shared_by_all(of_answers)
+        rows = [
+            ReadRow(
+                ids=(*scene.ids, *scene.answer[:begin]),
+                answer=scene.answer[begin:],
+                index=sample.index,
+                length=sample.length,
+                count=number,
+            )
+            for sample, scene, number in zip(samples, known, numbers, strict=True)
+        ]
+        found = measure_readout(self._inside, rows, [digit[begin] for digit in digits])
+        if found.why:
+            self.result.left_out[READOUT, f"{found.why} (line {line.length:,})"] += 1
+            return
+        seconds = (perf_counter() - started) / len(rows)
+        for sample, scene, readings in zip(samples, known, found.rows, strict=True):
+            self._append((READOUT, *_place(sample)), scene, readings, seconds)
+
+    def _digits(self, prompt: str) -> list[tuple[int, ...]]:
+        """The tokens of the answers 1 to 9, after those of the phrase before the answer."""
+        phrase = self._plan.task.spec.answer.first_phrase
+        said = self._inside.answer_ids(prompt, phrase)
+        of_digits = [self._inside.answer_ids(prompt, f"{phrase} {digit}") for digit in range(1, 10)]
+        return [ids[shared(said, ids) :] for ids in of_digits]
+
     def _measure_maps(self) -> None:
         """Takes the measures that follow from the weights alone."""
         key = (MAPS, (Condition(), Line.exact(1)), 1, 0)
@@ -239,3 +297,9 @@ class Probe:
 def _place(sample: Sample) -> tuple[CellKey, int, int]:
     """Cell, true length and index of a sample."""
     return sample.key, sample.length, sample.index
+
+
+def _shared_by_all(answers: Sequence[Sequence[int]]) -> int:
+    """The number of tokens with which all answers begin; all answers have one more at least."""
+    most = min(len(answer) for answer in answers) - 1
+    return min([most, *(shared(answers[0], answer) for answer in answers)])

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 
@@ -13,7 +14,8 @@ from eyechart.harness.analysis.samples.judged_run import JudgedRun
 from eyechart.harness.errors import UsageError
 from eyechart.harness.journal.record import Warn
 from eyechart.harness.report.charts import charts
-from eyechart.harness.report.charts.looks import Look
+from eyechart.harness.report.charts.files import show_legends
+from eyechart.harness.report.charts.looks import Look, Spec
 from eyechart.harness.report.charts.panels import (
     DrawMore,
     Figure,
@@ -26,7 +28,9 @@ from eyechart.harness.report.charts.panels import (
     units_of,
 )
 from eyechart.harness.report.page.section import Section, Series, key_of
+from eyechart_lab.probe.fails_first import SHARES, FallingShare, falling_shares, first_to_fail
 from eyechart_lab.probe.folder import is_probe, read_manifest
+from eyechart_lab.probe.readout import READOUT
 from eyechart_lab.probe.shown import (
     SHOWN,
     ShownMeasure,
@@ -134,7 +138,83 @@ def _draw(section: Section, probes: Sequence[ProbeOfRun]) -> list[Figure]:
         if panels:
             said = _said(section, shown, changes)
             found.append(_figure(section, shown, look, panels, " ".join([shown.note, *said])))
-    return found
+    return [*_fails_first(section, rows), *found]
+
+
+_SHARES = Look(SHARES, (), "what")
+
+
+def _fails_first(section: Section, rows: Mapping[str, pd.DataFrame]) -> Iterator[Figure]:
+    """The picture of what fails first, of each condition in which the end was read; see
+    `fails_first`.
+    """
+    panels, said = [], []
+    for series in section.series:
+        frame = rows.get(series.run_details.name)
+        if frame is None:
+            continue
+        of_series = rows_with(frame, series.condition)
+        if not (of_series["measure"] == READOUT).any():
+            continue
+        shares = falling_shares(series.judged, of_series, section.threshold)
+        where = series.label(section.varied)
+        inside = [row for share in shares for row in _of_share(series, share)]
+        panels.append(
+            Panel(
+                series.run_details.name,
+                where,
+                {"inside": told_apart(inside), "estimate": [], "line": [{"y": section.threshold}]},
+            )
+        )
+        name = ", ".join(filter(None, (series.run_details.name, where)))
+        said.append(f"{name}: {first_to_fail(shares)}")
+    if panels:
+        spec = charts.inside_chart(
+            _SHARES,
+            section.lengths,
+            "share",
+            over=section.over,
+            is_log=False,
+            is_share=True,
+            are_intervals=True,
+        )
+        _add_legend(spec)
+        note = (
+            "The order of answers holds where three quarters of the pairs of rows are ordered "
+            "right, the others where this share of rows is at the dashed line. n and n + 1 are "
+            "apart where the distance of their states at the end exceeds that of rounding alone. "
+        )
+        yield Figure(
+            "inside",
+            "What fails first",
+            spec,
+            tuple(panels),
+            _SHARES,
+            note=note + " ".join(said),
+        )
+
+
+def _add_legend(spec: Spec) -> None:
+    """Names the curves below the chart, in two rows; the page itself names conditions only."""
+    show_legends(spec, _SHARES)
+    for layer in spec["layer"]:
+        for channel in ("color", "shape", "strokeDash"):
+            if legend := layer["encoding"].get(channel, {}).get("legend"):
+                legend |= {"title": None, "orient": "bottom", "columns": 2}
+
+
+def _of_share(series: Series, share: FallingShare) -> Iterator[dict[str, Any]]:
+    """The rows of the curve of a share."""
+    for line in share.lines:
+        yield {
+            **_SHARES.marks(share.name),
+            **units_of(series.at(float(line.length)), "x"),
+            "length": line.length,
+            "y": line.value,
+            "low": line.low,
+            "high": line.high,
+            "n": line.n,
+        }
 
 
 def _said(

@@ -112,6 +112,18 @@ class Trunk:
         return min(shared(self.ids, ids), len(ids) - last)
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class ReplacedState:
+    """A state that is put into the residual stream of a pass, in the place of the one there."""
+
+    layer: int
+    """The stream before this layer; with L the stream after the last one, before the final norm."""
+    place: int
+    """The place in the prompt."""
+    state: Array
+    """(C,)"""
+
+
 def shared(one: Sequence[int], other: Sequence[int]) -> int:
     """The number of tokens with which both begin."""
     for place, (mine, its) in enumerate(zip(one, other, strict=False)):
@@ -144,6 +156,7 @@ class Inside(Protocol):
         precision: Precision = "float32",
         last: int = 1,
         trunk: Trunk | None = None,
+        replaced: ReplacedState | None = None,
     ) -> Array:
         """(last, V): one forward pass over a prompt; the logits of its last positions.
 
@@ -151,8 +164,23 @@ class Inside(Protocol):
         `trunk.start(ids, last)`, and shows no position before. A model whose anatomy says that it
         shares nothing leaves the trunk empty.
 
+        With `replaced` all that follows is computed from the state that is put in, and a watcher is
+        shown it. Its place must be one that the pass computes.
+
         Memory does not grow with T² unless `watcher` asks for more: attention is computed in
         blocks of positions.
+        """
+
+    def unembedded(self, states: Array) -> Array:
+        """(N, V): the logits of states (N, C) of the stream, through the final norm and the output
+        matrix, in float32, as if each stood after the last layer.
+        """
+
+    def output_rows(self, tokens: Sequence[int]) -> Array:
+        """(K, C): the rows of the output matrix of K tokens as they meet the stream: multiplied by
+        the weights of the final norm, and with the mean taken away where that norm takes it away.
+        The logit of a token is the product of its row and the stream, divided by the size that the
+        norm divides by, and a number that does not depend on the stream.
         """
 
     def embedded(self, ids: Sequence[int]) -> Array:

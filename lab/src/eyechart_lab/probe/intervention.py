@@ -4,8 +4,14 @@
     rope_base=20000         another base of the rotary positions; Su et al. 2021, arXiv 2104.09864
     rope_scaling=linear:2   positions divided by 2; Chen et al. 2023, arXiv 2306.15595
     rope_scaling=ntk:2      base times 2^(d / (d - 2)): the slowest pair turns half as fast
+    rope_scaling=dynamic_ntk:2   as ntk, by a factor that grows with the tokens so far, from 1 at
+                            those of the training; emozilla 2023
     rope_scaling=yarn:2     slow pairs as linear:2, fast ones unchanged, and a temperature; Peng et
                             al. 2023, arXiv 2309.00071
+    dual_chunk=512          distances within chunks of 3/4 of the 512 tokens of the training; An et
+                            al. 2024, arXiv 2402.17463. With +rope_scaling=yarn:4 as in Qwen2
+    rerope=512              distances of 512 or more are 512; Su 2023, kexue.fm/archives/9708
+    leaky_rerope=512:16     from 512 on they grow 16 times as slowly
     log_n=512               scores times max(1, ln n / ln 512) for a position that sees n tokens;
                             Chiang & Cholak 2022, arXiv 2202.12172
     softmax_one             1 is added to the sum of exponentials: softmax off by one; Miller 2023
@@ -28,16 +34,23 @@ from numpy.typing import NDArray
 from eyechart.providers.base import SetupError
 from eyechart.providers.close_match import closest
 from eyechart.providers.model_files import one_line
+from eyechart_lab.probe.distances import Chunks, Distances, Rectified
 
 _EXAMPLES: Mapping[str, str] = {
     "rope_base": "rope_base=20000",
     "rope_scaling": "rope_scaling=yarn:2",
+    "dual_chunk": "dual_chunk=512",
+    "rerope": "rerope=512",
+    "leaky_rerope": "leaky_rerope=512:16",
     "log_n": "log_n=512",
     "softmax_one": "softmax_one",
     "window": "window=64:4",
 }
+_SCALINGS = ("linear", "ntk", "dynamic_ntk", "yarn")
 _NUMBER = re.compile(r"\d+(\.\d+)?([eE]\d+)?")
 _LARGEST = 1e12
+_MOST_DIGITS = 10
+"""A whole number has fewer digits."""
 _LEAST_FACTOR = 1e-9
 """A scaling is above this; far below it, angles are no float32 numbers."""
 _PAIR = 2
@@ -51,9 +64,14 @@ class Intervention:
 
     rope_base: float | None = None
     scaling: str = ""
-    """`linear`, `ntk` or `yarn`; empty for none."""
+    """`linear`, `ntk`, `dynamic_ntk` or `yarn`; empty for none."""
     factor: float = 1.0
     """Factor of the scaling."""
+    dual_chunk: int | None = None
+    """Tokens of the training, of which chunks of dual chunk attention have 3/4."""
+    rerope: tuple[int, float | None] | None = None
+    """The window of ReRoPE, and how many times as slowly distances grow beyond it in the leaky one;
+    `None` if they do not grow."""
     log_n: float | None = None
     softmax_one: bool = False
     window: tuple[int, int] | None = None
@@ -62,7 +80,22 @@ class Intervention:
     @property
     def is_rotary(self) -> bool:
         """Whether the rotary positions change."""
-        return self.rope_base is not None or bool(self.scaling)
+        return self.rope_base is not None or bool(self.scaling) or self.turns_again
+
+    @property
+    def turns_again(self) -> bool:
+        """Whether queries and keys are turned a second time, by their places in the pass."""
+        return self.distances is not None or self.scaling == "dynamic_ntk"
+
+    @property
+    def distances(self) -> Distances | None:
+        """What changes the distances of pairs; `None` if nothing does."""
+        if self.dual_chunk is not None:
+            return Chunks(self.dual_chunk)
+        if self.rerope is None:
+            return None
+        window, slower = self.rerope
+        return Rectified(window, slower or math.inf)
 
     def facts(self) -> dict[str, object]:
         """The changes, for a manifest; empty if nothing changes."""
@@ -73,18 +106,24 @@ class Intervention:
         }
         return {"intervention": changed} if changed else {}
 
-    def frequencies(self, base: float, width: int, window: int) -> NDArray[np.float32]:
+    def frequencies(
+        self, base: float, width: int, window: int, tokens: int = 0
+    ) -> NDArray[np.float32]:
         """(width / 2,): the angle by which each pair is turned from one position to the next, in
-        float32 as models compute it; `window` is that of the model's training.
+        float32 as models compute it; `window` is that of the model's training, and `tokens` the
+        number so far, which only dynamic NTK needs.
         """
         own = base if self.rope_base is None else self.rope_base
-        if self.scaling == "ntk":
+        if self.scaling in ("ntk", "dynamic_ntk"):
             if width == _PAIR:
                 raise SetupError(
-                    "intervention rope_scaling=ntk needs heads with more than one "
+                    f"intervention rope_scaling={self.scaling} needs heads with more than one "
                     "pair of numbers, and those of this model have one; use rope_scaling=linear"
                 )
-            own *= self.factor ** (width / (width - 2))
+            factor = self.factor
+            if self.scaling == "dynamic_ntk":
+                factor = max(1.0, factor * tokens / window - (factor - 1))
+            own *= factor ** (width / (width - 2))
         exponents = np.arange(0, width, 2, dtype=np.float32) / width
         plain: NDArray[np.float32] = (1.0 / own**exponents).astype(np.float32)
         if self.scaling == "linear":
@@ -155,6 +194,10 @@ def read_intervention(given: str) -> Intervention:
         if set(read) & set(changes):
             raise SetupError(f"intervention {shown} names {name} twice; name it once")
         changes |= read
+    if {"dual_chunk", "rerope"} <= set(changes):
+        raise SetupError(
+            f"intervention {shown}: dual_chunk and ReRoPE both change distances; name one of them"
+        )
     return Intervention(**changes)  # type: ignore[arg-type]  # the readers have the fields' types
 
 
@@ -168,10 +211,18 @@ def _number(given: str, least: float) -> float:
     return number
 
 
+def _whole(given: str, least: int) -> int:
+    """A whole number that is at least `least`."""
+    is_whole = given.isascii() and given.isdecimal() and len(given) < _MOST_DIGITS
+    if not is_whole or int(given) < least:
+        raise ValueError(f"wants a whole number of {least} or more, not {one_line(repr(given))}")
+    return int(given)
+
+
 def _read_scaling(value: str) -> dict[str, object]:
     kind, _, factor = value.partition(":")
-    if kind not in ("linear", "ntk", "yarn"):
-        raise ValueError(f"is linear, ntk or yarn, not {one_line(repr(kind))}")
+    if kind not in _SCALINGS:
+        raise ValueError(f"is linear, ntk, dynamic_ntk or yarn, not {one_line(repr(kind))}")
     return {"scaling": kind, "factor": _number(factor, _LEAST_FACTOR)}
 
 
@@ -181,10 +232,15 @@ def _read_switch(value: str) -> dict[str, object]:
     return {"softmax_one": True}
 
 
+def _read_leaky(value: str) -> dict[str, object]:
+    window, _, slower = value.partition(":")
+    return {"rerope": (_whole(window, 1), _number(slower, 1))}
+
+
 def _read_window(value: str) -> dict[str, object]:
     last, _, first = value.partition(":")
     texts = (last, first or "0")
-    if not all(text.isascii() and text.isdecimal() and len(text) < 10 for text in texts):  # noqa: PLR2004  digits
+    if not all(text.isascii() and text.isdecimal() and len(text) < _MOST_DIGITS for text in texts):
         raise ValueError(f"wants two whole numbers, LAST:FIRST, not {one_line(repr(value))}")
     if int(last) < 1:
         raise ValueError("must keep at least one of the last positions: LAST is 1 or more")
@@ -194,6 +250,9 @@ def _read_window(value: str) -> dict[str, object]:
 _READERS: Mapping[str, Callable[[str], dict[str, object]]] = {
     "rope_base": lambda value: {"rope_base": _number(value, 1)},
     "rope_scaling": _read_scaling,
+    "dual_chunk": lambda value: {"dual_chunk": _whole(value, 2)},
+    "rerope": lambda value: {"rerope": (_whole(value, 1), None)},
+    "leaky_rerope": _read_leaky,
     "log_n": lambda value: {"log_n": _number(value, 1)},
     "softmax_one": _read_switch,
     "window": _read_window,

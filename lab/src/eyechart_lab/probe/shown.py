@@ -158,6 +158,36 @@ SHOWN = (
         note="The same from the position in the row, for comparison.",
     ),
     ShownMeasure(
+        "readout",
+        "best_readable",
+        "The answer in the state at the end",
+        "share",
+        ("read at", "the end"),
+        is_share=True,
+        reading="read off the end",
+        note="Share of rows whose answer a linear map reads off the state at the end, where the "
+        "answer is chosen; at the layer that reads the other rows best.",
+    ),
+    ShownMeasure(
+        "readout",
+        "position_readable",
+        "The answer from the length alone",
+        "share",
+        ("from", "length"),
+        is_share=True,
+        note="The same from the length of the row and of the prompt.",
+    ),
+    ShownMeasure(
+        "readout",
+        "best_control",
+        "What so many rows can show at the end",
+        "share",
+        ("could be", "read"),
+        is_share=True,
+        note="The same of quantities that are in the states for certain: random directions, with "
+        "the spread of the answers. Where this is low, there are too few rows.",
+    ),
+    ShownMeasure(
         "rotary",
         "query_norm_fast",
         "Rotary positions: the faster half of the pairs",
@@ -208,7 +238,7 @@ def shown_values(rows: pd.DataFrame) -> pd.DataFrame:
     return found.reset_index().astype(whole)
 
 
-_VALUES = ("tokens", "index", "one", "rounding")
+_VALUES = ("tokens", "symbols", "index", "one", "rounding")
 _PLACES = ("measure", "quantity", "unit", "layer", "head")
 
 

@@ -17,15 +17,16 @@ from eyechart_lab.probe.reading import ROUNDING
 from eyechart_lab.probe.shown import shown_changes
 
 TABLE, CHANGES = "probe.csv", "changes.csv"
+_OF_SAMPLE = ("tokens", "symbols", "index", "one", "rounding")
 _WHERE = ("measure", "quantity", "unit", "length", "length_low", "length_high", "layer", "head")
 
 
 def probe_rows(folder: Path) -> pd.DataFrame:
     """One row for each measure, quantity, condition, sample, layer and head of a probe.
 
-    `one` is the value on the sample number `index` of its line, `rounding` how far rounding alone
-    moves it. `layer` and `head` are empty where a quantity has none; axes, `length` and its bounds
-    where it is one of the model.
+    `one` is the value on the sample number `index` of its line, whose row has `symbols`, `rounding`
+    how far rounding alone moves it. `layer` and `head` are empty where a quantity has none; axes,
+    `symbols`, `length` and its bounds where it is one of the model.
 
     Raises:
         JournalError: there is no probe, or its files are damaged.
@@ -35,7 +36,7 @@ def probe_rows(folder: Path) -> pd.DataFrame:
     newest = {measured.key: measured for measured in read_measured(folder)}
     frame = pd.DataFrame(
         _rows(_largest(newest.values()), axes),
-        columns=[*axes, *_WHERE, "tokens", "index", "one", "rounding"],
+        columns=[*axes, *_WHERE, *_OF_SAMPLE],
         dtype=object,
     )
     for column, value in (("task_version", manifest["task_version"]), ("task", manifest["task"])):
@@ -52,7 +53,7 @@ def probe_frame(rows: pd.DataFrame) -> pd.DataFrame:
     `ci_low` and `ci_high` the 95 % interval of the mean, `rounding` how far rounding alone moves a
     value, `between_rows` the mean difference of two samples, `tokens` the mean number of tokens.
     """
-    keys = [name for name in rows.columns if name not in ("tokens", "index", "one", "rounding")]
+    keys = [name for name in rows.columns if name not in _OF_SAMPLE]
     grouped = rows.groupby(keys, sort=False, dropna=False)
     ones = grouped["one"]
     found = pd.DataFrame(
@@ -101,7 +102,9 @@ def _rows(measured: Iterable[Measured], axes: Sequence[str]) -> Iterable[tuple[A
             yield (
                 *(one.condition.get(axis) for axis in axes),
                 *(one.measure, quantity, unit_of(one.measure, quantity)),
-                *(*line, layer, head, None if of_model else one.tokens, one.index, value),
+                *(*line, layer, head),
+                *((None, None) if of_model else (one.tokens, one.length)),
+                *(one.index, value),
                 moved.get((quantity, layer, head)),
             )
 

@@ -127,7 +127,8 @@ def probe(
             "--measure",
             metavar="NAME[,NAME]",
             callback=_measures,
-            help="Measures to take; default: all but lipschitz, which is slow.",
+            help="Measures to take; default: all but lipschitz, which is slow, and readout, which "
+            "needs 10 rows of a line.",
         ),
     ] = None,
     device: Annotated[

@@ -22,6 +22,8 @@ from eyechart.harness.journal.files import replacing
 from eyechart.harness.plan.plan import Plan
 from eyechart.harness.spec import Condition, Item
 from eyechart.providers.model_files import one_line
+from eyechart_lab.variants.choices import ExtraTokens, Memory
+from eyechart_lab.variants.mechanism import Mechanism
 from eyechart_lab.variants.study import Training
 from eyechart_lab.variants.tokens import EOS, opened
 
@@ -111,6 +113,22 @@ class Examples:
         if step >= drawn:
             step = self._first_whole + (step - drawn) % (drawn - self._first_whole)
         return step * self.training.rows
+
+    def with_tokens(self, tokens: Mechanism, ids: Sequence[int]) -> Examples:
+        """The examples with the extra `tokens` of a variant, which have these `ids`: memory behind
+        the token that begins a text, pauses before the reply.
+        """
+        if not isinstance(tokens, ExtraTokens):
+            return self
+        starts = self.ends - self.sizes
+        where = starts + 1 if isinstance(tokens, Memory) else self.ends - self.replies
+        more = np.tile(np.array(ids, _DTYPE), len(where))
+        return Examples(
+            np.insert(self.ids, np.repeat(where, len(ids)), more),
+            self.ends + len(ids) * np.arange(1, len(where) + 1),
+            self.replies,
+            self.training,
+        )
 
     def batch(self, step: int) -> ExampleBatch:
         """The examples of a step."""

@@ -25,14 +25,15 @@ from eyechart.harness.run.limits import RunLimits
 from eyechart.providers.base import Likelihood, ModelSettings, Reply, Request
 from eyechart.providers.naming import named
 from eyechart.providers.registry import open_model, parse_model
+from eyechart_lab.variants.config import config_of
 from eyechart_lab.variants.data import Examples
 from eyechart_lab.variants.memory import longest_tokens
-from eyechart_lab.variants.model import LabForCausalLM, config_of
+from eyechart_lab.variants.model import LabForCausalLM
 from eyechart_lab.variants.order import TrainingOrder
 from eyechart_lab.variants.reading import Lab
 from eyechart_lab.variants.steps import Steps, new_optimizer, steps_of
 from eyechart_lab.variants.study import Training
-from eyechart_lab.variants.tokens import save
+from eyechart_lab.variants.tokens import save, widened
 from eyechart_lab.variants.train import new_model, one_thread
 from eyechart_lab.variants.variant import Variant
 
@@ -116,10 +117,11 @@ def _write(lab: Lab, variant: Variant, tokenizer: Tokenizer, folder: Path) -> No
     """Writes a model of random weights."""
     torch.manual_seed(0)
     window = longest_tokens(lab, tokenizer)
+    tokenizer = widened(tokenizer, variant.tokens)
     config = config_of(variant, vocabulary=tokenizer.get_vocab_size(), trained_window=window)
     logging.disable_progress_bar()
     LabForCausalLM(config).save_pretrained(folder)
-    save(tokenizer, folder, window)
+    save(tokenizer, folder, window, variant.tokens)
 
 
 def _requests(lab: Lab, plan: Plan, most: int) -> Iterator[Request]:

@@ -14,111 +14,45 @@ from typing import Any, ClassVar
 
 import torch
 from torch import nn
-from transformers import AutoConfig, AutoModelForCausalLM, DynamicCache, PretrainedConfig
+from transformers import AutoConfig, AutoModelForCausalLM, DynamicCache
 from transformers.cache_utils import DynamicLayer
 from transformers.generation import GenerationMixin
 from transformers.modeling_outputs import BaseModelOutputWithPast, CausalLMOutputWithPast
 from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS, PreTrainedModel
 
+from eyechart_lab.variants.choices import (
+    GatedHeads,
+    Randomised,
+    Relative,
+    Strided,
+    Window,
+)
+from eyechart_lab.variants.config import MODEL_TYPE, LabConfig
 from eyechart_lab.variants.mechanisms.attention import (
     Difference,
     Pass,
     Weigher,
     beyond_sinks,
+    in_stride,
     in_window,
     is_plain,
     times_of,
 )
+from eyechart_lab.variants.mechanisms.biases import KerpleBias, bias_of
+from eyechart_lab.variants.mechanisms.draws import are_drawn, asked, drawn_for
 from eyechart_lab.variants.mechanisms.places import Move, RowPositions
 from eyechart_lab.variants.mechanisms.positions import (
-    KerpleBias,
+    Added,
+    RelativeScores,
     Rotary,
-    bias_of,
-    drawn,
-    gap_of,
-    is_added,
+    added_of,
     rotary_of,
-    sinusoids,
-    spread,
     turned,
 )
-from eyechart_lab.variants.mechanisms.stretch import Chunks
-from eyechart_lab.variants.tokens import BOS, EOS
-from eyechart_lab.variants.variant import Randomised, Rope, Variant, Window, read_variant
+from eyechart_lab.variants.mechanisms.stretch import distances_of, grows, moves_of
+from eyechart_lab.variants.variant import encoding_of
 
-MODEL_TYPE = "eyechart_lab"
 _EPSILON = 1e-6
-_INNER = 8 / 3
-"""Width of the feed-forward block by the width of the model, as in Llama."""
-
-
-class LabConfig(PretrainedConfig):
-    """The `config.json` of a trained variant."""
-
-    model_type = MODEL_TYPE
-    keys_to_ignore_at_inference: ClassVar[list[str]] = ["past_key_values"]
-
-    def __init__(
-        self,
-        variant: dict[str, Any] | None = None,
-        vocab_size: int = 1,
-        trained_window: int = 2,
-        **others: Any,
-    ) -> None:
-        """`variant` is as in a study's file; `trained_window` is the number of tokens of the
-        longest text of the training.
-
-        Raises:
-            ValueError: the variant is none.
-        """
-        others.setdefault("tie_word_embeddings", True)
-        super().__init__(**others)
-        read = read_variant(variant or {})
-        self.variant = read.model_dump(mode="json")
-        self.vocab_size = vocab_size
-        self.trained_window = trained_window
-        self.hidden_size = read.width
-        self.num_hidden_layers = read.layers
-        self.num_attention_heads = read.heads
-        self.num_key_value_heads = read.heads
-        self.head_dim = read.width // read.heads
-        self.intermediate_size = read.inner or round(read.width * _INNER)
-        self.initializer_range = 0.02
-        self.use_cache = True
-        if isinstance(read.positions, Rope):
-            self.rope_theta = read.positions.base
-        if isinstance(read.positions, Randomised):
-            self.max_position_embeddings = read.positions.of
-
-    @property
-    def original_max_position_embeddings(self) -> int:
-        """`trained_window`, under the name that transformers has for it."""
-        return self.trained_window
-
-    @property
-    def read(self) -> Variant:
-        """The variant."""
-        return read_variant(self.variant)
-
-
-def config_of(variant: Variant, *, vocabulary: int, trained_window: int) -> LabConfig:
-    """The config of a variant; `trained_window` is the number of tokens of the longest text of the
-    training. A stretched variant has the weights of the one that was trained, and this config.
-
-    Raises:
-        ValueError: the texts have more tokens than there are positions.
-    """
-    if isinstance(variant.positions, Randomised):
-        variant.positions.check(trained_window)
-    return LabConfig(
-        variant.model_dump(mode="json"),
-        vocab_size=vocabulary,
-        trained_window=trained_window,
-        bos_token_id=BOS,
-        eos_token_id=EOS,
-        pad_token_id=EOS,
-        architectures=[LabForCausalLM.__name__],
-    )
 
 
 class LabAttention(nn.Module):
@@ -137,6 +71,11 @@ class LabAttention(nn.Module):
         self.k_proj = nn.Linear(width, inner, bias=False)
         self.v_proj = nn.Linear(width, inner, bias=False)
         self.o_proj = nn.Linear(inner, width, bias=False)
+        gate = config.read.gate
+        self.gate: nn.Linear | None = None
+        if isinstance(gate, GatedHeads):
+            gates = inner if gate.of == "numbers" else config.num_attention_heads
+            self.gate = nn.Linear(width, gates, bias=False)
 
     def forward(self, states: torch.Tensor, now: Pass) -> torch.Tensor:
         """(B, S, C)."""
@@ -149,9 +88,14 @@ class LabAttention(nn.Module):
             query, key = (turned(one, now.angles) for one in (query, key))
         if now.times is not None:
             query = query * now.times.to(query.dtype)
+        if self.weigher.delta is not None:
+            query, key = self.weigher.delta.with_strength(states, query, key)
         if now.past is not None:
             key, value = now.past.update(key, value, self.layer_idx)
         mixed = self.weigher.scaled(self._mixed(query, key, value, now))
+        if self.gate is not None:  # Qiu et al. 2025, arXiv 2505.06708
+            heads = mixed.shape[2]
+            mixed = mixed * torch.sigmoid(self.gate(states)).unflatten(-1, (heads, -1))
         output: torch.Tensor = self.o_proj(mixed.reshape(*states.shape[:-1], -1))
         return output
 
@@ -221,7 +165,7 @@ class LabPreTrainedModel(PreTrainedModel):
     @torch.no_grad()
     def _init_weights(self, module: nn.Module) -> None:
         super()._init_weights(module)
-        if isinstance(module, Rotary | KerpleBias | Difference):
+        if isinstance(module, Rotary | KerpleBias | Difference | Added | RelativeScores):
             module.reset()
 
 
@@ -238,7 +182,8 @@ class LabModel(LabPreTrainedModel):
         self.norm = nn.RMSNorm(config.hidden_size, eps=_EPSILON)
         self.rotary_emb = rotary_of(self._variant, config.trained_window)
         self.bias = bias_of(self._variant)
-        self._chunks = Chunks.of(self._variant.stretch, config.trained_window)
+        self.added = added_of(self._variant)
+        self._distances = distances_of(self._variant.stretch, config.trained_window)
         self.post_init()
 
     def forward(
@@ -252,22 +197,26 @@ class LabModel(LabPreTrainedModel):
         use_cache: bool | None = None,
         output_attentions: bool | None = None,
         output_hidden_states: bool | None = None,
+        prompt_tokens: torch.Tensor | None = None,
         **_others: Any,
     ) -> BaseModelOutputWithPast:
         """`attention_mask` (B, T) is 1 for a token and 0 for padding, wherever it stands.
         `position_ids` (B, S) are the places of tokens in their rows, from 0; those of the mask if
-        not given. With randomised positions in the training they are positions, drawn if not given.
+        not given. In the training they are what `draws` draws, if the variant has drawn positions,
+        and are drawn if not given. `prompt_tokens` (B,) are the tokens of a prompt, from which
+        randomised positions follow when the model is asked; those of this pass if not given.
         """
         states = self.embed_tokens(input_ids) if inputs_embeds is None else inputs_embeds
         if use_cache and past_key_values is None:
             past_key_values = DynamicCache()
         kept = 0 if past_key_values is None else int(past_key_values.get_seq_length())
         places = RowPositions.of(states.shape[1], kept, attention_mask, states.device)
-        if is_added(self._variant):
-            positions = self._positions(states, position_ids, places, past_key_values)
-            waves = sinusoids(positions, states.shape[-1])
-            states = states * states.shape[-1] ** 0.5 + waves.to(states)
-        now = self._pass(position_ids, places)
+        numbers = self._numbers(len(states), places, position_ids, prompt_tokens, past_key_values)
+        if numbers is not None or position_ids is None:
+            position_ids = places.queries
+        if self.added is not None:
+            states = self.added(states, _chosen(numbers, position_ids))
+        now = self._pass(numbers, position_ids, places)
         now.past = past_key_values
         now.weights = [] if output_attentions else None
         every = [states]
@@ -282,65 +231,85 @@ class LabModel(LabPreTrainedModel):
             attentions=None if now.weights is None else tuple(now.weights),
         )
 
-    def _positions(
-        self,
-        states: torch.Tensor,
-        position_ids: torch.Tensor | None,
-        places: RowPositions,
-        past: Any,
-    ) -> torch.Tensor:
-        """(B, S): the sinusoidal positions of this pass. Those of a model that was trained on drawn
-        ones depend on the length of the prompt, which is kept with its keys and values.
+    def drawn(self, tokens: torch.Tensor, count: int) -> torch.Tensor | None:
+        """(B, count): what a step of the training draws for rows of `tokens` (B,) tokens; `None` if
+        this variant has no drawn positions.
         """
         positions = self._variant.positions
-        if not isinstance(positions, Randomised):
-            return places.queries if position_ids is None else position_ids
-        rows, count = states.shape[:2]
-        if self.training:
-            if position_ids is not None:
-                return position_ids
-            positions.check(count)
-            return drawn(places.tokens.expand(rows), count, positions.of)
-        gap = self._kept_gap(past)
-        if gap is None:
-            gap = gap_of(places.tokens.expand(rows), positions.of)
-        if past is not None:
-            of_tokens = gap[:, None, None, None].expand(-1, 1, count, 1)
-            past.update(of_tokens, of_tokens, self.config.num_hidden_layers)
-        return spread(places.queries if position_ids is None else position_ids, gap)
+        if not are_drawn(positions):
+            return None
+        return drawn_for(positions, tokens, count, self.config.trained_window)
 
-    def _kept_gap(self, past: Any) -> torch.Tensor | None:
-        """(B,): the gap between positions of each row, kept behind the layers."""
+    def _numbers(
+        self, rows: int, places: RowPositions, given: Any, prompt: Any, past: Any
+    ) -> torch.Tensor | None:
+        """(B, L): the positions of the places 0, 1, …, or the distances of so many places, where
+        the variant draws them; `None` elsewhere. When it is asked they depend on the length of the
+        prompt, which is kept with its keys and values.
+        """
+        positions, count = self._variant.positions, places.queries.shape[1]
+        if self.training:
+            is_given = given is not None and are_drawn(positions)
+            return given if is_given else self.drawn(places.tokens.expand(rows), count)
+        if not isinstance(positions, Randomised):
+            return None
+        kept = self._kept_tokens(past)
+        if kept is None:
+            kept = (places.tokens if prompt is None else prompt).expand(rows)
+        if past is not None:
+            of_tokens = kept.float()[:, None, None, None].expand(-1, 1, count, 1)
+            past.update(of_tokens, of_tokens, self.config.num_hidden_layers)
+        return asked(positions, kept, int(places.keys.max()) + 1)
+
+    def _kept_tokens(self, past: Any) -> torch.Tensor | None:
+        """(B,): the tokens of the prompt of each row, kept behind the layers."""
         if past is None:
             return None
         while len(past.layers) <= self.config.num_hidden_layers:
             past.layers.append(DynamicLayer())
         keys = past.layers[-1].keys
-        return None if keys is None else keys[:, 0, -1, 0]
+        return None if keys is None else keys[:, 0, -1, 0].round().long()
 
-    def _pass(self, position_ids: torch.Tensor | None, places: RowPositions) -> Pass:
-        """What the layers of this pass share."""
+    def _pass(self, numbers: torch.Tensor | None, own: torch.Tensor, places: RowPositions) -> Pass:
+        """What the layers of this pass share; `own` (B, S) are the places of its tokens."""
         variant = self._variant
         attention, seen = variant.attention, places.seen
         moves: list[Move] = []
         if isinstance(attention, Window):
             seen = seen & in_window(attention, places.queries, places.keys)
             moves = beyond_sinks(attention, places.queries, places.keys)
-        now = Pass(seen, places.is_causal and not isinstance(attention, Window))
+        elif isinstance(attention, Strided):
+            seen = seen & in_stride(attention, places.queries, places.keys)
+        is_causal = places.is_causal and not isinstance(attention, Window | Strided)
+        now = Pass(seen, is_causal, places.is_token)
         if self.rotary_emb is not None:
-            own = places.queries if position_ids is None else position_ids
-            if self._chunks is not None:
-                own = self._chunks.own(own)
-                moves = self._chunks.beyond(places.queries, places.keys)
-            now.angles = self.rotary_emb(own)
-            now.farther = [(self.rotary_emb.angles(by), where) for by, where in moves]
-        if self.bias is not None:
-            distance = places.queries[:, :, None] - places.keys[:, None]
-            for by, where in moves:
-                distance = distance + by[:, :, None] * where[:, 0]
-            now.bias = self.bias(distance.clamp(min=0)).to(self.dtype)
+            now.angles = self.rotary_emb(_chosen(numbers, own))
+            moves += moves_of(self._distances, places)
+            now.farther = [self.rotary_emb.farther(move) for move in moves]
+            if grows(variant.stretch):
+                now.farther += self.rotary_emb.grown(places)
+        if self.bias is not None or encoding_of(variant.positions) == Relative.name:
+            offsets = places.offsets
+            for move in moves:
+                offsets = offsets + move.queries[:, :, None] * move.where[:, 0]
+            offsets = offsets.clamp(min=0)
+            if self.bias is not None:
+                now.bias = self.bias(_chosen(numbers, offsets)).to(self.dtype)
+            else:
+                every = torch.arange(offsets.shape[-1], device=offsets.device)[None]
+                now.distances = every if numbers is None else numbers
+                now.offsets = offsets
         now.times = times_of(variant, seen, self.config.trained_window)
         return now
+
+
+def _chosen(numbers: torch.Tensor | None, index: torch.Tensor) -> torch.Tensor:
+    """The numbers (B, L) at an index (B, …); the index itself without numbers."""
+    if numbers is None:
+        return index
+    rows = max(len(numbers), len(index))
+    flat = index.flatten(1).expand(rows, -1)
+    return numbers.expand(rows, -1).gather(1, flat).unflatten(1, index.shape[1:])
 
 
 class LabForCausalLM(LabPreTrainedModel, GenerationMixin):

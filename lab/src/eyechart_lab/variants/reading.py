@@ -24,6 +24,7 @@ from eyechart.providers.naming import spelled
 from eyechart_lab.probe.measures.catalogue import check_measures
 from eyechart_lab.variants.ceilings import Ceilings, ceilings
 from eyechart_lab.variants.data import Learnt
+from eyechart_lab.variants.mechanism import Mechanism
 from eyechart_lab.variants.study import (
     TASK_OF_LAB,
     LabSpec,
@@ -32,7 +33,7 @@ from eyechart_lab.variants.study import (
     Training,
     digest_of,
 )
-from eyechart_lab.variants.variant import Mechanism, Variant
+from eyechart_lab.variants.variant import Variant
 
 _PARTS: dict[str, Any] = {"tasks": TASK_OF_LAB, "training": Training, "probe": ProbePart}
 _PLACES_OF_VARIANTS = {"every": 1, "variants": 2}

@@ -20,11 +20,9 @@ import torch
 
 from eyechart_lab.variants.data import IGNORED, ExampleBatch, Examples
 from eyechart_lab.variants.mechanisms.losses import extra_loss
-from eyechart_lab.variants.mechanisms.positions import drawn
 from eyechart_lab.variants.order import TrainingOrder
 from eyechart_lab.variants.study import Training
 from eyechart_lab.variants.tokens import EOS
-from eyechart_lab.variants.variant import Randomised
 
 _BETAS = (0.9, 0.98)
 _CLIPPED = 1.0
@@ -47,10 +45,12 @@ def learning_rate(training: Training, step: int) -> float:
 
 def loss_of(model: Any, given: ExampleBatch, positions: torch.Tensor | None = None) -> torch.Tensor:
     """The mean loss of the tokens of the replies, with the variant's own loss. `positions`
-    (B, T - 1) are those of randomised positions; drawn by the model if not given.
+    (B, T - 1) are those that the step drew, if the variant draws any; drawn here if not given.
     """
     has_more = model.config.read.loss.name != "none"
     ids = given.ids[:, :-1]
+    if positions is None:
+        positions = drawn_of(model, given.ids)
     output = model.model(
         input_ids=ids, position_ids=positions, use_cache=False, output_hidden_states=has_more
     )
@@ -63,6 +63,12 @@ def loss_of(model: Any, given: ExampleBatch, positions: torch.Tensor | None = No
     if has_more:
         loss = loss + extra_loss(model.config, output.hidden_states, ids != EOS)
     return loss
+
+
+def drawn_of(model: Any, ids: torch.Tensor) -> torch.Tensor | None:
+    """(B, T - 1): the positions that a step draws for rows of tokens (B, T); `None` if none."""
+    found: torch.Tensor | None = model.model.drawn((ids != EOS).sum(dim=1), ids.shape[1])
+    return None if found is None else found[:, :-1]
 
 
 def step_of(model: Any, optimizer: Any, loss_now: Callable[[], torch.Tensor]) -> torch.Tensor:
@@ -166,11 +172,9 @@ class RecordedSteps:
         self._rows = torch.arange(training.rows, device=device)
         self._at = torch.zeros(1, dtype=torch.long, device=device)
         """The number of the step."""
-        self._randomised = model.config.read.positions
-        self._positions: torch.Tensor | None = None
-        if isinstance(self._randomised, Randomised):
-            width = self._given.ids.shape[1] - 1
-            self._positions = torch.zeros(training.rows, width, dtype=torch.long, device=device)
+        self._starts = first
+        self._positions = drawn_of(model, self._given.ids[: training.rows])
+        """(B, T - 1): those that the step draws, if the variant draws any."""
         self._stream = torch.cuda.Stream(device) if self._at.is_cuda else None
         self._graph: torch.cuda.CUDAGraph | None = None
         self._told = self._done = 0
@@ -202,12 +206,12 @@ class RecordedSteps:
 
     def _drawn(self, step: int) -> torch.Tensor:
         """(B, T - 1): the positions of a step."""
-        assert self._positions is not None
-        assert isinstance(self._randomised, Randomised)
         torch.manual_seed(seed_of(self._order, step))
-        rows, width = self._positions.shape
-        self._randomised.check(width)
-        return drawn(self._positions.new_full((rows,), width), width, self._randomised.of)
+        begin = self._starts[step]
+        rows = self._given.ids[begin : begin + len(self._rows)]
+        found = drawn_of(self._model, rows)
+        assert found is not None
+        return found
 
     def _whole_step(self) -> None:
         """The step whose number is on the device, and on to the next number."""

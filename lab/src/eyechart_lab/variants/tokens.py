@@ -22,6 +22,8 @@ from eyechart.harness.spec import Condition, write_row
 from eyechart.providers.base import SetupError
 from eyechart.providers.tiny.tokenizer import PIECE
 from eyechart_lab.extras import install
+from eyechart_lab.variants.choices import ExtraTokens, Memory, Pause
+from eyechart_lab.variants.mechanism import Mechanism
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
@@ -30,13 +32,15 @@ SPECIAL = ("<unk>", "<bos>", "<eos>", "<user>", "<assistant>")
 """The special tokens; a token's id is its place."""
 BOS, EOS = SPECIAL.index("<bos>"), SPECIAL.index("<eos>")
 """The ids with which a chat begins and a reply ends; the latter also fills short rows."""
+_BEGIN, _ANSWER = "{{ bos_token }}", "{{ '<assistant>' }}"
+"""Where a chat begins, and where a reply is asked for."""
 CHAT_TEMPLATE = (
-    "{{ bos_token }}"
+    f"{_BEGIN}"
     "{% for message in messages %}"
     "{% if message['role'] == 'assistant' %}{{ '<assistant>' + message['content'] + eos_token }}"
     "{% else %}{{ '<user>' + message['content'] }}{% endif %}"
     "{% endfor %}"
-    "{% if add_generation_prompt %}{{ '<assistant>' }}{% endif %}"
+    f"{{% if add_generation_prompt %}}{_ANSWER}{{% endif %}}"
 )
 _DRAWS = 100
 """Examples from which the words of one condition are collected."""
@@ -136,9 +140,37 @@ def read_tokenizer(path: Path) -> Tokenizer:
     return Tokenizer.from_file(str(path))
 
 
-def save(tokenizer: Tokenizer, folder: Path, window: int) -> None:
+def widened(tokenizer: Tokenizer, tokens: Mechanism) -> Tokenizer:
+    """The tokenizer of a variant, which has a token more for each of its extra `tokens`."""
+    if not isinstance(tokens, ExtraTokens):
+        return tokenizer
+    from tokenizers import AddedToken, Tokenizer  # noqa: PLC0415  of an extra
+
+    wide = Tokenizer.from_str(tokenizer.to_str())
+    names = dict.fromkeys(tokens.names)
+    wide.add_special_tokens([AddedToken(name, normalized=False) for name in names])
+    return wide
+
+
+def ids_of(tokenizer: Tokenizer, tokens: Mechanism) -> list[int]:
+    """The ids of the extra `tokens` of a variant, in their order, in its own tokenizer."""
+    vocabulary = tokenizer.get_vocab()
+    return [vocabulary[name] for name in tokens.names] if isinstance(tokens, ExtraTokens) else []
+
+
+def template_of(tokens: Mechanism) -> str:
+    """The chat template of a variant, with its extra `tokens` where the training has them."""
+    template = CHAT_TEMPLATE
+    if isinstance(tokens, Memory):
+        template = template.replace(_BEGIN, f"{_BEGIN}{''.join(tokens.names)}")
+    if isinstance(tokens, Pause):
+        template = template.replace(_ANSWER, f"{_ANSWER}{''.join(tokens.names)}")
+    return template
+
+
+def save(tokenizer: Tokenizer, folder: Path, window: int, tokens: Mechanism) -> None:
     """Writes `tokenizer.json` and `tokenizer_config.json` into `folder`; `window` is the most
-    tokens of prompt and reply together.
+    tokens of prompt and reply together, and `tokens` are the extra ones of a variant.
     """
     tokenizer.save(str(folder / "tokenizer.json"))
     config = {
@@ -150,7 +182,7 @@ def save(tokenizer: Tokenizer, folder: Path, window: int) -> None:
         "additional_special_tokens": list(SPECIAL[EOS + 1 :]),
         "clean_up_tokenization_spaces": False,
         "model_max_length": window,
-        "chat_template": CHAT_TEMPLATE,
+        "chat_template": template_of(tokens),
     }
     text = json.dumps(config, indent=2) + "\n"
     (folder / "tokenizer_config.json").write_text(text, encoding="utf-8")

@@ -22,9 +22,10 @@ from transformers.utils import logging
 from eyechart.harness.errors import JournalError
 from eyechart.harness.journal.files import replace_file, replacing
 from eyechart.providers.model_files import one_line
+from eyechart_lab.variants.config import config_of
 from eyechart_lab.variants.data import Examples, read_examples
 from eyechart_lab.variants.embedded.training import OfEmbedded
-from eyechart_lab.variants.model import LabForCausalLM, config_of
+from eyechart_lab.variants.model import LabForCausalLM
 from eyechart_lab.variants.order import (
     CHECKPOINT,
     DIVERGED,
@@ -39,7 +40,7 @@ from eyechart_lab.variants.order import (
 )
 from eyechart_lab.variants.steps import Steps, new_optimizer, steps_of
 from eyechart_lab.variants.study import Training
-from eyechart_lab.variants.tokens import save
+from eyechart_lab.variants.tokens import ids_of, save, widened
 
 EXPLODED = 3.0
 """A mean loss so many times as high as that of a guess among all tokens ends a training."""
@@ -105,7 +106,10 @@ class OfStudy:
         self, folder: Path, order: TrainingOrder, tokenizer: Tokenizer, device: str
     ) -> None:
         self._order, self._device = order, device
-        self._examples: Examples = read_examples(folder / order.examples, order.training)
+        tokens = order.variant.tokens
+        self._examples: Examples = read_examples(
+            folder / order.examples, order.training
+        ).with_tokens(tokens, ids_of(tokenizer, tokens))
         self.window = int(self._examples.sizes.max())
         self.model = new_model(order, tokenizer.get_vocab_size(), self.window, device)
         self.learned = self.model
@@ -120,7 +124,9 @@ class _Training:
 
     def __init__(self, folder: Path, order: TrainingOrder, device: str) -> None:
         self._folder, self._order, self._device = folder, order, device
-        self._tokenizer = Tokenizer.from_file(str(folder / order.tokenizer))
+        self._tokenizer = widened(
+            Tokenizer.from_file(str(folder / order.tokenizer)), order.variant.tokens
+        )
         self._of: OfStudy | OfEmbedded = (
             OfStudy(folder, order, self._tokenizer, device)
             if order.of == "study"
@@ -206,7 +212,7 @@ class _Training:
             shutil.rmtree(path, ignore_errors=True)
         logging.disable_progress_bar()
         self._of.model.cpu().save_pretrained(partial)
-        save(self._tokenizer, partial, self._of.window)
+        save(self._tokenizer, partial, self._of.window, self._order.variant.tokens)
         partial.rename(whole)
 
     def _end(self, how: str) -> Ended:

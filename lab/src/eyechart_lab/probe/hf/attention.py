@@ -19,6 +19,7 @@ from transformers.masking_utils import AttentionMaskInterface, sdpa_mask
 
 from eyechart.providers.base import SetupError
 from eyechart.providers.naming import named
+from eyechart_lab.probe.hf.turning import Turning, turned_again
 from eyechart_lab.probe.inside import Positions, Watcher
 from eyechart_lab.probe.intervention import Intervention
 from eyechart_lab.probe.measures.states import shown_of
@@ -36,6 +37,8 @@ class AttentionPass:
 
     intervention: Intervention
     watcher: Watcher | None = None
+    turning: Turning | None = None
+    """How queries and keys are turned a second time; `None` if they are not."""
     padding: Sequence[int] = ()
     """For each row the number of its padded positions, which are its first ones; empty if no row
     has one."""
@@ -114,10 +117,10 @@ def _of_row(  # noqa: PLR0917  as transformers has them
     current.called.add(layer)
     current.ignored.update(name for name in _IGNORED if others.get(name) is not None)
     watcher, change = current.watcher, current.intervention
-    if change.softmax_one and others.get("weigh") is not None:
+    if others.get("weigh") is not None and (change.softmax_one or change.turns_again):
         raise SetupError(
-            "intervention softmax_one changes a softmax, and the attention of this model uses "
-            "none; leave it out"
+            "softmax_one, dual_chunk, ReRoPE and dynamic NTK change a plain softmax, and the "
+            "attention of this model uses none; leave them out"
         )
     _, heads, count, width = query.shape
     span = start, end = key.shape[2] - count, key.shape[2]
@@ -136,7 +139,7 @@ def _of_row(  # noqa: PLR0917  as transformers has them
         query[0],
         *(one[0].repeat_interleave(group, dim=0) if group > 1 else one[0] for one in (key, value)),
     )
-    weigh = _Weigh(change, scale, attention_mask, span, others)
+    weigh = _Weigh(change, scale, attention_mask, span, others, current.turning)
     if weigh.is_plain:
         is_causal = start == 0 and weigh.is_causal
         hidden = None if is_causal else ~weigh.hidden(np.arange(start, end), query.device)
@@ -181,13 +184,14 @@ class _Weigh:
     span: tuple[int, int]
     """The positions of the pass: the first one, and the one behind the last."""
     others: Any
+    turning: Turning | None
 
     @property
     def is_plain(self) -> bool:
         """Whether the weights are a softmax of products, which torch's own attention computes."""
         added = self.mask is not None and self.mask.dtype != torch.bool
         other = any(self.others.get(name) is not None for name in ("softcap", "s_aux", "weigh"))
-        return not (self.change.softmax_one or added or other)
+        return not (self.change.softmax_one or self.turning or added or other)
 
     @property
     def is_causal(self) -> bool:
@@ -223,7 +227,7 @@ class _Weigh:
             places = torch.from_numpy(at - self.span[0]).to(queries.device)
             hidden = self.hidden(at, queries.device)
             return weigh(queries[None], keys[None], at=places, hidden=hidden)[0]
-        scores = queries @ keys.transpose(1, 2) * self.scale
+        scores = self._products(queries, keys, at) * self.scale
         if (cap := self.others.get("softcap")) is not None:
             scores = torch.tanh(scores / cap) * cap
         if self.mask is not None and self.mask.dtype != torch.bool:
@@ -236,6 +240,15 @@ class _Weigh:
             aside.append(sinks.float().reshape(-1, 1, 1).expand(-1, scores.shape[1], 1))
         weights = torch.softmax(torch.cat([scores, *aside], dim=-1) if aside else scores, dim=-1)
         return weights[..., : self.span[1]].to(queries.dtype)
+
+    def _products(self, queries: Any, keys: Any, at: Positions) -> Any:
+        """(H, P, T)."""
+        products = queries @ keys.transpose(1, 2)
+        if self.turning is not None:
+            for mine, its, where in self.turning.turns(at, self.span[1]):
+                again = turned_again(queries, mine) @ turned_again(keys, its).transpose(1, 2)
+                products = torch.where(torch.from_numpy(where).to(again.device), again, products)
+        return products
 
 
 def register() -> None:

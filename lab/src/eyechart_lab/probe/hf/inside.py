@@ -17,8 +17,9 @@ try:
     import torch
     import transformers
 
-    from eyechart_lab.probe.hf import attention, loading
+    from eyechart_lab.probe.hf import attention, loading, stream
     from eyechart_lab.probe.hf.attention import AttentionPass, to_numpy
+    from eyechart_lab.probe.hf.turning import Turning, turning_of
 except ImportError as error:
     from eyechart.providers.base import SetupError
     from eyechart_lab.extras import install
@@ -43,6 +44,7 @@ from eyechart_lab.probe.inside import (
     Array,
     Event,
     Precision,
+    ReplacedState,
     Trunk,
     Watcher,
     fitting,
@@ -87,11 +89,13 @@ class HfInside:
         self._config = model.config.get_text_config()
         self._settings = settings
         self._change = change
-        self._layers = _layers_of(model, self._config)
+        self._layers = stream.layers_of(model, self._config)
         self._keeps_logits = "logits_to_keep" in signature(type(model).forward).parameters
         self.anatomy = self._anatomy(model)
+        self._turning: Turning | None = None
         self._apply(model)
-        if not self._can_share():
+        self._turning = turning_of(self, change, self._trained_window)
+        if change.scaling == "dynamic_ntk" or not self._can_share():
             self.anatomy = replace(self.anatomy, shares=False)
         self._sha256, self._config_sha256 = files.weights_sha256(), files.config_sha256()
         self._vocabulary = len(self._tokenizer)
@@ -152,12 +156,16 @@ class HfInside:
         precision: Precision = "float32",
         last: int = 1,
         trunk: Trunk | None = None,
+        replaced: ReplacedState | None = None,
     ) -> Array:
         model = self._at(precision)
         trunk = trunk if self.anatomy.shares else None
         start = 0 if trunk is None else trunk.start(ids, last)
         cache = None if trunk is None else _beginning(trunk, start)
         with torch.inference_mode(), ExitStack() as hooks:
+            if replaced is not None:
+                layers = stream.layers_of(model, self._config)
+                hooks.callback(stream.put_in(layers, replaced, replaced.place - start).remove)
             if watcher is not None:
                 for handle in self._hooks(model, watcher, start, len(ids)):
                     hooks.callback(handle.remove)
@@ -167,6 +175,22 @@ class HfInside:
             trunk.ids, trunk.kept = tuple(ids), cache
         rows: Array = to_numpy(logits[0, -last:])
         return rows
+
+    def unembedded(self, states: Array) -> Array:
+        model = self._at("float32")
+        with torch.inference_mode():
+            given = torch.from_numpy(states).to(model.device)
+            rows: Array = to_numpy(stream.unembedded(model, self._norm_of(model), given))
+        return rows
+
+    def output_rows(self, tokens: Sequence[int]) -> Array:
+        model = self._at("float32")
+        with torch.inference_mode():
+            rows: Array = to_numpy(stream.output_rows(model, self._norm_of(model), tokens))
+        return rows
+
+    def _norm_of(self, model: Any) -> Any:
+        return stream.final_norm_of(model, stream.layers_of(model, self._config))
 
     def embedded(self, ids: Sequence[int]) -> Array:
         model = self._at("float32")
@@ -218,7 +242,9 @@ class HfInside:
         def begin(_module: Any, _args: Any, kwargs: Any) -> None:
             mask = kwargs.get("attention_mask")
             padding = [] if mask is None else (mask.cumsum(dim=1) == 0).sum(dim=1).tolist()
-            attention.CURRENT.set(AttentionPass(self._change, padding=padding))
+            attention.CURRENT.set(
+                AttentionPass(self._change, turning=self._turning, padding=padding)
+            )
 
         model.register_forward_pre_hook(begin, with_kwargs=True)
         return model
@@ -239,7 +265,7 @@ class HfInside:
             given["logits_to_keep"] = last
         if cache is not None:
             given["past_key_values"] = cache
-        token = attention.CURRENT.set(AttentionPass(self._change, watcher))
+        token = attention.CURRENT.set(AttentionPass(self._change, watcher, self._turning))
         try:
             return model(**given, use_cache=cache is not None).logits
         finally:
@@ -247,8 +273,8 @@ class HfInside:
 
     def _hooks(self, model: Any, watcher: Watcher, start: int, count: int) -> Iterator[Any]:
         """Hooks that pass the residual stream at the positions from `start` on to a watcher."""
-        layers = _layers_of(model, self._config)
-        norm = _final_norm_of(model, layers)
+        layers = stream.layers_of(model, self._config)
+        norm = stream.final_norm_of(model, layers)
         shown = shown_of(watcher.wants, start, count)
         if layers is not None and (at := shown.get("residual")) is not None:
 
@@ -307,7 +333,7 @@ class HfInside:
                 f"{name}: its layers were not found, so the stream and maps are left out"
             )
             unavailable |= {"residual", "matrices"}
-        if _final_norm_of(model, self._layers) is None:
+        if stream.final_norm_of(model, self._layers) is None:
             missing.append(f"{name}: its final norm was not found")
             unavailable |= {"final"}
         turned = _rotary_modules(model)
@@ -342,15 +368,20 @@ class HfInside:
             raise SetupError(
                 f"{anatomy.architecture} has no plain rotary positions that could be changed"
             )
-        trained = getattr(self._config, "original_max_position_embeddings", None)
         frequencies = change.frequencies(
-            anatomy.rotary_base, anatomy.rotary_width, trained or anatomy.window
+            anatomy.rotary_base, anatomy.rotary_width, self._trained_window
         )
         for module in turned:
             module.inv_freq = torch.from_numpy(frequencies).to(module.inv_freq)
             module.attention_scaling = (
                 getattr(module, "attention_scaling", 1.0) * change.rotary_size
             )
+
+    @property
+    def _trained_window(self) -> int:
+        """Tokens of the training, as the config has them."""
+        trained = getattr(self._config, "original_max_position_embeddings", None)
+        return int(trained or self.anatomy.window)
 
 
 def _beginning(trunk: Trunk, start: int) -> Any:
@@ -363,26 +394,6 @@ def _beginning(trunk: Trunk, start: int) -> Any:
         layer.keys, layer.values = (one[..., :start, :] for one in (known.keys, known.values))
         cache.layers.append(layer)
     return cache
-
-
-def _layers_of(model: Any, config: Any) -> Any | None:
-    """The list of layers: the first list of modules whose length is the number of layers."""
-    for module in model.modules():
-        if isinstance(module, torch.nn.ModuleList) and len(module) == config.num_hidden_layers:
-            return module
-    return None
-
-
-def _final_norm_of(model: Any, layers: Any | None) -> Any | None:
-    """The norm after the layers: the last norm beside them."""
-    if layers is None:
-        return None
-    for parent in model.modules():
-        children = list(parent.children())
-        if any(child is layers for child in children):
-            norms = [one for one in children if "norm" in type(one).__name__.lower()]
-            return norms[-1] if norms else None
-    return None
 
 
 def _rotary_modules(model: Any) -> list[Any]:

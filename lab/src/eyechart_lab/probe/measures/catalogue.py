@@ -1,4 +1,4 @@
-"""The quantities of each measure of a probe; `docs/inside.md` has their definitions and sources."""
+"""The quantities of each measure of a probe; `docs/measures.md` defines them, with sources."""
 
 from __future__ import annotations
 
@@ -32,6 +32,12 @@ _NAMES = {
     "lipschitz": "largest_slope",
     "rotary": "query_norm key_norm query_norm_fast key_norm_fast",
     "counter": "error within_half r2 position_error position_within_half position_r2",
+    "readout": """
+        readable r2 control_readable position_readable position_r2
+        best_readable best_control best_layer
+        cosine cosine_largest random_cosine random_cosine_largest
+        rank ranked_first same_token follows stays
+    """,
     "maps": "spectral_norm_{map}",
 }
 QUANTITIES: Mapping[str, Sequence[str]] = {of: names.split() for of, names in _NAMES.items()}
@@ -40,15 +46,17 @@ MEASURES = tuple(QUANTITIES)
 UNITS = {
     **dict.fromkeys(("entropy", "entropy_end"), "nats"),
     "attended_end": "tokens",
+    "best_layer": "layer",
     **dict.fromkeys(("error", "position_error"), "symbols"),
 }
 """Quantity -> its unit, where that is not 1."""
-SLOW = ("lipschitz",)
-"""Measures that take longer than all others together; taken only if they are named."""
+NAMED_ONLY = ("lipschitz", "readout")
+"""Measures that are taken only if they are named: the one takes longer than all others together,
+the other needs more rows of a line than a probe takes by itself."""
 
 
 def check_measures(names: Sequence[str]) -> tuple[str, ...]:
-    """The named measures, in their own order: all but the slow ones where none is named, and all of
+    """The named measures, in their own order: the usual ones where none is named, and all of
     them for the name `all`.
 
     Raises:
@@ -60,7 +68,7 @@ def check_measures(names: Sequence[str]) -> tuple[str, ...]:
             known = f"it is a quantity of {' and '.join(of)}" if of else ""
             raise UsageError(f"no measure {name!r}; {known or did_you_mean(name, MEASURES)}")
     if not names:
-        return tuple(name for name in MEASURES if name not in SLOW)
+        return tuple(name for name in MEASURES if name not in NAMED_ONLY)
     return tuple(name for name in MEASURES if name in names or "all" in names)
 
 

@@ -10,12 +10,11 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
+from eyechart_lab.probe.measures.ridge import RIDGES, Matrix, Ridges
 from eyechart_lab.probe.reading import SampleReading
 
-Matrix = NDArray[np.float64]
 BLOCKS = 12
 """Blocks of lengths; every third one is held out."""
-_RIDGES = 10.0 ** np.arange(-6, 5)
 _NEAR = 0.5
 _LEAST = 24
 """States below which nothing is fitted."""
@@ -54,27 +53,11 @@ def _read(
 
     The ridge is the one with which either of two halves of these blocks is best read by the other.
     """
-    x, y = states[~held], counts[~held]
+    x, y = states[~held], counts[~held, None]
     half = block[~held] % 2 == 0
-    errors = np.zeros(len(_RIDGES))
+    errors = np.zeros(len(RIDGES))
     for known in (half, ~half) if half.any() and not half.all() else ():
-        errors += np.square(_ridge(x[known], y[known], x[~known]) - y[~known]).sum(axis=1)
-    read: Matrix = _ridge(x, y, states[held])[int(errors.argmin())]
-    return read
-
-
-def _ridge(x: Matrix, y: Matrix, new: Matrix) -> Matrix:
-    """(ridges, M): what the map reads of `new` (M, C), fitted to x (N, C) and y, for each ridge."""
-    middle, level = x.mean(axis=0), y.mean()
-    spread = x.std(axis=0)
-    scale = np.where(spread > 0, spread, 1)
-    fitted, asked = (x - middle) / scale, (new - middle) / scale
-    if fitted.shape[0] <= fitted.shape[1]:  # states are wide
-        values, vectors = np.linalg.eigh(fitted @ fitted.T)
-        turned, between = vectors.T @ (y - level), asked @ fitted.T @ vectors
-    else:
-        values, vectors = np.linalg.eigh(fitted.T @ fitted)
-        turned, between = vectors.T @ (fitted.T @ (y - level)), asked @ vectors
-    weights = turned / (np.clip(values, 0, None) + len(x) * _RIDGES[:, None] + 1e-9)
-    read: Matrix = level + weights @ between.T
+        apart = Ridges(x[known], y[known]).read(x[~known]) - y[~known]
+        errors += np.square(apart).sum(axis=(1, 2))
+    read: Matrix = Ridges(x, y).read(states[held])[int(errors.argmin()), :, 0]
     return read

@@ -1,7 +1,8 @@
 """Attention: from scores to weights.
 
 Letters in shape comments: B rows, S tokens of this pass, T tokens with those that are kept, H
-heads, N maps of weights in a head (2 if attention is differential, else 1), D width of a head.
+heads, N maps of weights in a head (2 if attention is differential, else 1), D width of a head, L
+distances.
 """
 
 from __future__ import annotations
@@ -13,19 +14,23 @@ from typing import Any
 import torch
 from torch import nn
 
-from eyechart_lab.variants.mechanisms.places import Move
-from eyechart_lab.variants.mechanisms.positions import Angles, turned
-from eyechart_lab.variants.variant import (
+from eyechart_lab.variants.choices import (
     Adaptive,
+    Delta,
     Differential,
     LogN,
-    Mechanism,
     OffByOne,
+    Relative,
     Relu,
     Softmax,
-    Variant,
+    Strided,
     Window,
 )
+from eyechart_lab.variants.mechanism import Mechanism
+from eyechart_lab.variants.mechanisms.delta import DeltaRule
+from eyechart_lab.variants.mechanisms.places import Angles, Farther, Move
+from eyechart_lab.variants.mechanisms.positions import RelativeScores, turned
+from eyechart_lab.variants.variant import Variant, encoding_of
 
 _ENTROPY = (-0.037, 0.481, -2.3, 4.917, -1.791)
 """Coefficients of the authors' polynomial from entropy to 1 / temperature, the highest power first.
@@ -44,10 +49,16 @@ class Pass:
     to itself, so that its numbers stay finite."""
     is_causal: bool
     """Whether nothing but later tokens is hidden, and all tokens are of this pass."""
+    is_token: torch.Tensor
+    """(B, T): whether each key is of a token and not of padding."""
     angles: Angles | None = None
     """Of the rotary positions of this pass, (B, S, D)."""
-    farther: list[tuple[Angles, torch.Tensor]] = field(default_factory=list)
-    """By what queries are turned farther for some of the keys, and for which, (B, 1, S, T)."""
+    farther: list[Farther] = field(default_factory=list)
+    """By what queries and keys are turned again."""
+    distances: torch.Tensor | None = None
+    """(B, L): the distances of 0, 1, … places, where distances are keys."""
+    offsets: torch.Tensor | None = None
+    """(B, S, T): by how many places each key is before each query, where distances are keys."""
     bias: torch.Tensor | None = None
     """(B, H, S, T): what positions add to scores."""
     times: torch.Tensor | None = None
@@ -67,8 +78,9 @@ class Pass:
 
 def is_plain(variant: Variant) -> bool:
     """Whether weights are a softmax of scores, so that torch's own attention has them."""
-    is_softmax = isinstance(variant.attention, Softmax | Window)
-    return is_softmax and not isinstance(variant.temperature, Adaptive)
+    is_softmax = isinstance(variant.attention, Softmax | Window | Strided)
+    is_product = encoding_of(variant.positions) != Relative.name
+    return is_softmax and is_product and not isinstance(variant.temperature, Adaptive)
 
 
 def in_window(window: Window, queries: torch.Tensor, keys: torch.Tensor) -> torch.Tensor:
@@ -85,7 +97,15 @@ def beyond_sinks(window: Window, queries: torch.Tensor, keys: torch.Tensor) -> l
     """
     by = (window.window + window.sinks - 1 - queries).clamp(max=0)
     where = (keys < window.sinks)[:, None, None].expand(-1, -1, queries.shape[1], -1)
-    return [(by, where)] if bool(by.any()) else []
+    return [Move(by, None, where)] if bool(by.any()) else []
+
+
+def in_stride(strided: Strided, queries: torch.Tensor, keys: torch.Tensor) -> torch.Tensor:
+    """(B, 1, S, T): whether keys at places (B, T) are among the last n positions of queries at
+    places (B, S), or a multiple of n before them; Child et al. 2019, arXiv 1904.10509, section 4.3.
+    """
+    apart = queries[:, None, :, None] - keys[:, None, None]
+    return (apart < strided.every) | (apart % strided.every == 0)
 
 
 def log_n(seen: torch.Tensor, trained_window: int) -> torch.Tensor:
@@ -110,14 +130,18 @@ def off_by_one(scores: torch.Tensor, seen: torch.Tensor) -> torch.Tensor:
     return torch.softmax(scores, dim=-1)[..., :-1]
 
 
-def relu(scores: torch.Tensor, seen: torch.Tensor) -> torch.Tensor:
-    """max(s, 0) / sqrt(n / 2) for queries that see n tokens: the sum of n values weighed so has
-    the variance of one value, where scores and values are normal with variance 1; Shen et al. 2023,
-    arXiv 2302.06461, section 4. Their further factor γ is 1 here, and their two losses, on the sum
-    and the entropy of a query's weights, are left out.
+def relu(
+    scores: torch.Tensor, seen: torch.Tensor, by: str = "root", gamma: float = 1.0
+) -> torch.Tensor:
+    """max(s, 0) / (γ √(n / 2)) for queries that see n tokens, or max(s, 0) / n by `length`.
+
+    With γ = 1 the sum of n values weighed so has the variance of one value, where scores and values
+    are normal with variance 1; Shen et al. 2023, arXiv 2302.06461, section 4. Division by the
+    number of tokens is of Wortsman et al. 2023, arXiv 2309.08586.
     """
     tokens = seen.sum(dim=-1, keepdim=True)
-    return scores.clamp(min=0).masked_fill(~seen, 0) / (tokens / 2).sqrt()
+    divisor = tokens if by == "length" else gamma * (tokens / 2).sqrt()
+    return scores.clamp(min=0).masked_fill(~seen, 0) / divisor
 
 
 def adaptive(scores: torch.Tensor, seen: torch.Tensor) -> torch.Tensor:
@@ -183,12 +207,18 @@ class Weigher(nn.Module):
         self._attention: Mechanism = variant.attention
         self._is_adaptive = isinstance(variant.temperature, Adaptive)
         self.difference: Difference | None = None
-        width = variant.width // variant.heads
+        width = variant.width // variant.attention_heads
+        self.relative: RelativeScores | None = None
+        if encoding_of(variant.positions) == Relative.name:
+            self.relative = RelativeScores(variant.width, variant.attention_heads)
         self.maps = 1
         if isinstance(variant.attention, Differential):
             self.difference = Difference(layer, width)
             self.maps = 2
-        self.are_shares = not isinstance(variant.attention, Differential | Relu)
+        self.delta: DeltaRule | None = None
+        if isinstance(variant.attention, Delta):
+            self.delta = DeltaRule(variant.width, variant.heads)
+        self.are_shares = not isinstance(variant.attention, Differential | Relu | Delta)
         """Whether weights are at least 0, with a sum of at most 1."""
         self.scaling: float = (width // self.maps) ** -0.5
 
@@ -206,14 +236,28 @@ class Weigher(nn.Module):
         seen = now.seen[:, :, at]
         if hidden is not None:
             seen = seen & ~hidden
-        scores = self._products(queries, keys)
-        for (cosines, sines), where in now.farther:
-            again = self._products(turned(queries, (cosines[:, at], sines[:, at])), keys)
+        if self.delta is not None:
+            return self.delta.weights(queries, keys, seen, now.is_token).to(queries.dtype)
+        scores = self._scores(queries, keys, now, at)
+        for (cosines, sines), of_keys, where in now.farther:
+            its = keys if of_keys is None else turned(keys, of_keys)
+            again = self._products(turned(queries, (cosines[:, at], sines[:, at])), its)
             scores = torch.where(where[:, :, None, at], again, scores)
         scores = scores.float() * self.scaling
         if now.bias is not None:
             scores = scores + now.bias[:, :, None, at]
         return self._weights(scores, seen[:, :, None]).to(queries.dtype)
+
+    def _scores(
+        self, queries: torch.Tensor, keys: torch.Tensor, now: Pass, at: Any
+    ) -> torch.Tensor:
+        """(B, H, N, P, T): products, or with distances as keys more than these."""
+        if self.relative is None:
+            return self._products(queries, keys)
+        assert now.distances is not None
+        assert now.offsets is not None
+        scores: torch.Tensor = self.relative(queries, keys, now.distances, now.offsets[:, at])
+        return scores[:, :, None]
 
     def _products(self, queries: torch.Tensor, keys: torch.Tensor) -> torch.Tensor:
         """(B, H, N, P, T)."""
@@ -228,11 +272,13 @@ class Weigher(nn.Module):
         if isinstance(self._attention, OffByOne):
             return off_by_one(scores, seen)
         if isinstance(self._attention, Relu):
-            return relu(scores, seen)
+            return relu(scores, seen, self._attention.by, self._attention.gamma)
         return adaptive(scores, seen) if self._is_adaptive else softmax(scores, seen)
 
     def scaled(self, mixed: torch.Tensor) -> torch.Tensor:
         """What heads give (B, S, H, D), as the output matrix gets it."""
+        if self.delta is not None:
+            return self.delta.scaled(mixed)
         return mixed if self.difference is None else self.difference.scaled(mixed)
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import torch
 
-from eyechart_lab.variants.variant import SeqVcr
+from eyechart_lab.variants.choices import SeqVcr
 
 _ETA = 1e-3
 """Added to a variance before its root, so that the root has a derivative at 0."""

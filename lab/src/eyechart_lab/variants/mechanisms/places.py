@@ -1,7 +1,7 @@
 """Where the tokens of a pass stand in their rows, and what each may attend to.
 
 Letters in shape comments: B rows (1 where all are alike), S tokens of this pass, T tokens with
-those that are kept.
+those that are kept, D numbers that are turned together.
 """
 
 from __future__ import annotations
@@ -11,10 +11,22 @@ from typing import TypeAlias
 
 import torch
 
-Move: TypeAlias = tuple[torch.Tensor, torch.Tensor]
-"""By how many positions queries are farther than their places say, (B, S), and from which keys they
-are, (B, 1, S, T).
-"""
+Angles: TypeAlias = tuple[torch.Tensor, torch.Tensor]
+"""(B, S, D) cosines and sines."""
+Farther: TypeAlias = tuple[Angles, Angles | None, torch.Tensor]
+"""By what queries and keys are turned again, and which pairs of them, (B, 1, S, T)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """Pairs of queries and keys that do not stand where their places say."""
+
+    queries: torch.Tensor
+    """(B, S): by how many positions queries are farther."""
+    keys: torch.Tensor | None
+    """(B, T): by how many keys are; `None` if by none."""
+    where: torch.Tensor
+    """(B, 1, S, T): which pairs these are."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,8 +42,13 @@ class RowPositions:
     What stands for padding attends to itself, so that its numbers stay finite."""
     is_causal: bool
     """Whether nothing but later tokens is hidden, as torch's own attention hides them."""
-    tokens: torch.Tensor
-    """(B,): number of tokens of each row."""
+    is_token: torch.Tensor
+    """(B, T): whether each is a token and no padding."""
+
+    @property
+    def tokens(self) -> torch.Tensor:
+        """(B,): number of tokens of each row."""
+        return self.is_token.sum(dim=-1)
 
     @staticmethod
     def of(count: int, kept: int, mask: torch.Tensor | None, device: torch.device) -> RowPositions:
@@ -43,11 +60,14 @@ class RowPositions:
         seen = (mine >= order)[None, None]
         if mask is None or bool((mask != 0).all()):
             is_causal = kept == 0 or count == 1
-            tokens = order.new_full((1,), kept + count)
-            return RowPositions(order[None, kept:], order[None], seen, is_causal, tokens)
+            every = torch.ones_like(order, dtype=torch.bool)[None]
+            return RowPositions(order[None, kept:], order[None], seen, is_causal, every)
         is_token = mask != 0
         keys = (is_token.cumsum(dim=-1) - 1).clamp(min=0)
         seen = seen & (is_token[:, None, None] | (mine == order))
-        return RowPositions(
-            keys[:, kept:], keys, seen, is_causal=False, tokens=is_token.sum(dim=-1)
-        )
+        return RowPositions(keys[:, kept:], keys, seen, is_causal=False, is_token=is_token)
+
+    @property
+    def offsets(self) -> torch.Tensor:
+        """(B, S, T): by how many places each key is before each query; 0 if it is behind it."""
+        return (self.queries[:, :, None] - self.keys[:, None]).clamp(min=0)

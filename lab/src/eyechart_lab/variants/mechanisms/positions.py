@@ -1,39 +1,25 @@
 """Positions: how a model knows where a token stands.
 
+What is added to scores is in `biases`, and what is drawn in the training in `draws`.
+
 Letters in shape comments: B rows, S tokens of this pass, T tokens with those that are kept, H
-heads, D numbers that are turned together, C width.
+heads, D numbers that are turned together, L distances, C width.
 """
 
 from __future__ import annotations
 
-from typing import TypeAlias
-
 import torch
 from torch import nn
 
+from eyechart_lab.variants.choices import Learned, PRope, Randomised, Rope, Scalar
+from eyechart_lab.variants.mechanisms.places import Angles, Farther, Move, RowPositions
 from eyechart_lab.variants.mechanisms.stretch import frequencies_of
-from eyechart_lab.variants.variant import (
-    Alibi,
-    Kerple,
-    PRope,
-    Randomised,
-    Rope,
-    Sandwich,
-    Sinusoidal,
-    Variant,
-)
+from eyechart_lab.variants.variant import Variant, encoding_of
 
-Angles: TypeAlias = tuple[torch.Tensor, torch.Tensor]
-"""(B, S, D) cosines and sines."""
 _BASE = 10_000.0
-"""Of the wavelengths of sinusoidal positions."""
-_LEAST = 1e-2
-"""KERPLE's parameters are never smaller than this, as in its authors' code."""
-_MOST_POWER = 2.0
-_RANGE = 8
-"""The slopes of ALiBi go down to 2^-8, the divisors of Sandwich up to 8."""
-_REPLY = 16
-"""Tokens for which randomised positions leave room behind a prompt."""
+"""Of the wavelengths of sinusoidal positions, and of rotary ones that are drawn."""
+_SPREAD = 0.02
+"""Of the numbers that learned positions begin with."""
 
 
 def sinusoids(positions: torch.Tensor, width: int) -> torch.Tensor:
@@ -43,6 +29,40 @@ def sinusoids(positions: torch.Tensor, width: int) -> torch.Tensor:
     pairs = torch.arange(0, width, 2, device=positions.device)
     angles = positions[..., None].float() / _BASE ** (pairs / width)
     return torch.stack([angles.sin(), angles.cos()], dim=-1).flatten(-2)
+
+
+class Added(nn.Module):
+    """What is added to embeddings: sinusoids, for which embeddings are first multiplied by the root
+    of their width, as Vaswani et al. do; a learned vector for each position, the nearest one where
+    a position is the mean of draws; or i / C times one learned vector.
+    """
+
+    def __init__(self, variant: Variant) -> None:
+        super().__init__()
+        self._positions = variant.positions
+        self.vectors: nn.Embedding | None = None
+        is_learned = encoding_of(self._positions) == Learned.name
+        if is_learned and isinstance(self._positions, Learned | Randomised):
+            self.vectors = nn.Embedding(self._positions.of, variant.width)
+        elif isinstance(self._positions, Scalar):
+            self.direction = nn.Parameter(torch.empty(variant.width))
+
+    def reset(self) -> None:
+        """Draws the vector of `scalar`."""
+        if isinstance(self._positions, Scalar):
+            nn.init.normal_(self.direction, std=_SPREAD)
+
+    def forward(self, states: torch.Tensor, positions: torch.Tensor) -> torch.Tensor:
+        """(B, S, C): embeddings with their positions (B, S)."""
+        if self.vectors is not None:
+            chosen = positions.round().long().clamp(max=self.vectors.num_embeddings - 1)
+            learned: torch.Tensor = states + self.vectors(chosen)
+            return learned
+        if isinstance(self._positions, Scalar):
+            share = positions[..., None] / self._positions.of
+            return states + share.to(states) * self.direction
+        width = states.shape[-1]
+        return states * width**0.5 + sinusoids(positions, width).to(states)
 
 
 class Rotary(nn.Module):
@@ -55,7 +75,6 @@ class Rotary(nn.Module):
 
     def __init__(self, variant: Variant, trained_window: int) -> None:
         super().__init__()
-        assert isinstance(variant.positions, Rope | PRope)
         self._variant, self._trained_window = variant, trained_window
         is_plain = isinstance(variant.positions, Rope) and variant.stretch.name == "none"
         self.rope_type = "default" if is_plain else "other"
@@ -64,12 +83,12 @@ class Rotary(nn.Module):
         self.inv_freq: torch.Tensor
         self.register_buffer("inv_freq", frequencies, persistent=False)
 
-    def _frequencies(self) -> tuple[torch.Tensor, float]:
+    def _frequencies(self, tokens: int = 0) -> tuple[torch.Tensor, float]:
         positions = self._variant.positions
-        assert isinstance(positions, Rope | PRope)
+        base = positions.base if isinstance(positions, Rope | PRope) else _BASE
         width = self._variant.turned_width
         found, scaling = frequencies_of(
-            self._variant.stretch, positions.base, width, self._trained_window
+            self._variant.stretch, base, width, self._trained_window, tokens
         )
         if isinstance(positions, PRope):
             found[int(positions.share * (width // 2)) :] = 0
@@ -86,9 +105,29 @@ class Rotary(nn.Module):
 
     def angles(self, positions: torch.Tensor) -> Angles:
         """The angles of positions (B, S) that may be below 0: of a turn by so many places."""
-        half = positions[..., None].float() * self.inv_freq.float()
-        angles = torch.cat([half, half], dim=-1)
-        return angles.cos(), angles.sin()
+        return _angles(positions[..., None].float() * self.inv_freq.float())
+
+    def farther(self, move: Move) -> Farther:
+        """The turn of a move."""
+        keys = None if move.keys is None else self.angles(move.keys)
+        return self.angles(move.queries), keys, move.where
+
+    def grown(self, places: RowPositions) -> list[Farther]:
+        """The turn of all queries and keys to the frequencies of the tokens so far, which differ
+        from row to row.
+        """
+        every = [self._frequencies(int(tokens))[0] for tokens in places.tokens]
+        more = torch.stack(every).to(self.inv_freq)[:, None] - self.inv_freq
+        if not bool(more.any()):
+            return []
+        mine, its = (_angles(one[..., None] * more) for one in (places.queries, places.keys))
+        return [(mine, its, torch.ones_like(places.seen))]
+
+
+def _angles(half: torch.Tensor) -> Angles:
+    """Of (B, S, D / 2) angles of pairs."""
+    angles = torch.cat([half, half], dim=-1)
+    return angles.cos(), angles.sin()
 
 
 def turned(states: torch.Tensor, angles: Angles) -> torch.Tensor:
@@ -99,129 +138,49 @@ def turned(states: torch.Tensor, angles: Angles) -> torch.Tensor:
     return (parts * cosines + torch.cat([-second, first], dim=-1) * sines).flatten(-2)
 
 
-def slopes_of(heads: int) -> list[float]:
-    """ALiBi's slopes 2^(-8/H), 2^(-16/H), … of H heads. If H is no power of two: those of the next
-    smaller power of two, and as many as lack of every second slope of the next larger one; Press et
-    al. 2021, arXiv 2108.12409, with the code of the authors.
-    """
-    below = 1 << (heads.bit_length() - 1)
-    found = [2 ** (-_RANGE * number / below) for number in range(1, below + 1)]
-    if below < heads:
-        found += slopes_of(2 * below)[0::2][: heads - below]
-    return found
-
-
-class AlibiBias(nn.Module):
-    """-slope |i - j| is added to the score of query i and key j; Press et al. 2021, arXiv
-    2108.12409.
+class RelativeScores(nn.Module):
+    """Scores with the distance as a key: (q + u) · k + (q + v) · W r, where r has the sinusoids of
+    the distance, W is learned, and u and v are learned vectors of a head; Dai et al. 2019, arXiv
+    1901.02860, section 3.3.
     """
 
-    def __init__(self, heads: int) -> None:
+    def __init__(self, width: int, heads: int) -> None:
         super().__init__()
-        self._slopes = slopes_of(heads)
-
-    def forward(self, distance: torch.Tensor) -> torch.Tensor:
-        """(B, H, S, T) of distances (B, S, T)."""
-        away = distance.float()
-        return torch.stack([away * -slope for slope in self._slopes], dim=1)
-
-
-class KerpleBias(nn.Module):
-    """A learned kernel for each head, shared by all layers: -p log(1 + a |i - j|), or with `power`
-    -a |i - j|^p with p at most 2; Chi et al. 2022, arXiv 2205.09921. As in the authors' code, both
-    are at least 0.01, and begin evenly drawn: p up to 2, a up to 1.
-    """
-
-    def __init__(self, heads: int, kernel: str) -> None:
-        super().__init__()
-        self._kernel = kernel
-        self.bias_p = nn.Parameter(torch.empty(heads))
-        self.bias_a = nn.Parameter(torch.empty(heads))
+        self._width = width
+        self.key = nn.Linear(width, width, bias=False)
+        self.of_content, self.of_distance = (
+            nn.Parameter(torch.empty(heads, 1, width // heads)) for _ in range(2)
+        )
 
     def reset(self) -> None:
-        """Draws the parameters."""
-        nn.init.uniform_(self.bias_p, 0, _MOST_POWER)
-        nn.init.uniform_(self.bias_a, 0, 1)
+        """Draws u and v."""
+        for vector in (self.of_content, self.of_distance):
+            nn.init.normal_(vector, std=_SPREAD)
 
-    def forward(self, distance: torch.Tensor) -> torch.Tensor:
-        """(B, H, S, T) of distances (B, S, T)."""
-        most = _MOST_POWER if self._kernel == "power" else None
-        power = self.bias_p.float().clamp(_LEAST, most)[:, None, None]
-        scale = self.bias_a.float().clamp(_LEAST)[:, None, None]
-        away = distance[:, None].float()
-        if self._kernel == "log":
-            return -power * torch.log1p(scale * away)
-        # of distance 0 the power is 0 and its derivative by p infinity times 0
-        grown = torch.where(away > 0, away.clamp(min=1) ** power, 0.0)
-        return -scale * grown
-
-
-class SandwichBias(nn.Module):
-    """The inner product of sinusoidal positions of width d, divided by 8 h / H in head h of 1 to H:
-    the sum over i < d/2 of cos(|i - j| / 10000^(2i / d)); Chi et al. 2022, arXiv 2212.10356.
-
-    d/2 is taken off the product, so that distance 0 adds nothing, as NVIDIA's NeMo does. A softmax
-    does not see that. NeMo's i runs from 1 to d/2; here it is that of sinusoidal positions.
-    """
-
-    def __init__(self, heads: int, dimension: int) -> None:
-        super().__init__()
-        self._dimension = dimension
-        self._divisors = [_RANGE * number / heads for number in range(1, heads + 1)]
-
-    def forward(self, distance: torch.Tensor) -> torch.Tensor:
-        """(B, H, S, T) of distances (B, S, T), which are whole numbers."""
-        device = distance.device
-        places = torch.arange(distance.shape[-1], device=device)  # no key is farther away
-        pairs = torch.arange(0, self._dimension, 2, device=device)
-        product = torch.cos(places[:, None] / _BASE ** (pairs / self._dimension)).sum(-1)
-        product = (product - self._dimension / 2)[distance]
-        return torch.stack([product / divisor for divisor in self._divisors], dim=1)
-
-
-def bias_of(variant: Variant) -> nn.Module | None:
-    """What a variant's positions add to scores; `None` if nothing."""
-    positions = variant.positions
-    if isinstance(positions, Alibi):
-        return AlibiBias(variant.heads)
-    if isinstance(positions, Kerple):
-        return KerpleBias(variant.heads, positions.kernel)
-    if isinstance(positions, Sandwich):
-        return SandwichBias(variant.heads, positions.dimension)
-    return None
+    def forward(
+        self,
+        queries: torch.Tensor,
+        keys: torch.Tensor,
+        distances: torch.Tensor,
+        offsets: torch.Tensor,
+    ) -> torch.Tensor:
+        """(B, H, S, T) of queries (B, H, S, D) and keys (B, H, T, D). A key that is `offsets`
+        (B, S, T) places before a query is at the distance with this number of `distances` (B, L).
+        """
+        waves = sinusoids(distances, self._width).to(queries)
+        its = self.key(waves).unflatten(-1, (queries.shape[1], -1)).transpose(1, 2)
+        of_each = (queries + self.of_distance) @ its.transpose(-1, -2)  # (B, H, S, L)
+        chosen = of_each.gather(-1, offsets[:, None].expand(len(of_each), of_each.shape[1], -1, -1))
+        return (queries + self.of_content) @ keys.transpose(-1, -2) + chosen
 
 
 def rotary_of(variant: Variant, trained_window: int) -> Rotary | None:
     """What turns queries and keys of a variant; `None` if nothing does."""
-    is_turned = isinstance(variant.positions, Rope | PRope)
+    is_turned = encoding_of(variant.positions) == Rope.name
     return Rotary(variant, trained_window) if is_turned else None
 
 
-def is_added(variant: Variant) -> bool:
-    """Whether sinusoidal positions are added to the embeddings."""
-    return isinstance(variant.positions, Sinusoidal | Randomised)
-
-
-def drawn(tokens: torch.Tensor, count: int, of: int) -> torch.Tensor:
-    """(B, count): for each row as many positions as it has `tokens` (B,), drawn without replacement
-    from 0 to `of` - 1 and sorted; behind them `of` - 1. Ruoss et al. 2023, arXiv 2305.16843.
-    `count` is at most `of`.
-    """
-    chosen = torch.rand(len(tokens), of, device=tokens.device).argsort(dim=-1)[:, :count]
-    is_padding = torch.arange(count, device=tokens.device) >= tokens[:, None]
-    return chosen.masked_fill(is_padding, of - 1).sort(dim=-1).values
-
-
-def gap_of(tokens: torch.Tensor, of: int) -> torch.Tensor:
-    """(B,): the mean gap between n sorted draws from 1 to `of`, (of + 1) / (n + 1): position i from
-    0 is expected at (i + 1) times it. n is the number of `tokens` (B,) of a prompt, with room for a
-    reply behind it.
-    """
-    return (of + 1) / (tokens.float() + _REPLY + 1)
-
-
-def spread(index: torch.Tensor, gap: torch.Tensor) -> torch.Tensor:
-    """(B, S): positions of tokens at places `index` (B, S) when the model is asked: where sorted
-    draws are expected. The authors draw here too; these are the means of their draws.
-    """
-    return (index + 1) * gap[:, None] - 1
+def added_of(variant: Variant) -> Added | None:
+    """What is added to the embeddings of a variant; `None` if nothing is."""
+    is_added = encoding_of(variant.positions) in ("sinusoidal", "learned", "scalar")
+    return Added(variant) if is_added else None

@@ -1,68 +1,67 @@
 """Stretching: a trained model with rotary positions, asked for longer rows.
 
-Position interpolation, NTK and YaRN change frequencies, and are those of
-`eyechart_lab.probe.intervention`, which names their sources. Dual chunk changes positions.
+Formulas and their sources are those of `eyechart_lab.probe.intervention`, since a finished model of
+others can be stretched in the same ways.
 """
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
-import torch
-
+from eyechart_lab.probe.distances import Chunks, Distances, Rectified
 from eyechart_lab.probe.intervention import Intervention
-from eyechart_lab.variants.mechanisms.places import Move
-from eyechart_lab.variants.variant import DualChunk, Mechanism, Stretch
+from eyechart_lab.variants.choices import DualChunk, DynamicNtk, LeakyReRope, ReRope, Stretch
+from eyechart_lab.variants.mechanism import Mechanism
+from eyechart_lab.variants.mechanisms.places import Move, RowPositions
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-_CHUNK = 0.75
-"""Length of a chunk by that of the training, as in the authors' code."""
+
+def change_of(stretch: Mechanism) -> Intervention:
+    """What stretching changes in the frequencies of rotary positions."""
+    if isinstance(stretch, Stretch):
+        return Intervention(scaling=stretch.name, factor=stretch.factor)
+    if isinstance(stretch, DualChunk) and stretch.yarn > 1:
+        return Intervention(scaling="yarn", factor=stretch.yarn)
+    return Intervention()
 
 
 def frequencies_of(
-    stretch: Mechanism, base: float, width: int, trained_window: int
+    stretch: Mechanism, base: float, width: int, trained_window: int, tokens: int = 0
 ) -> tuple[NDArray[np.float32], float]:
     """(width / 2,): the angle of each pair from one position to the next, and the factor of cosines
-    and sines. `trained_window` is the number of tokens of the longest text of the training.
+    and sines. `trained_window` is the number of tokens of the longest text of the training, and
+    `tokens` those so far, on which dynamic NTK depends.
     """
-    change = Intervention()
-    if isinstance(stretch, Stretch):
-        change = Intervention(scaling=stretch.name, factor=stretch.factor)
-    return change.frequencies(base, width, trained_window), change.rotary_size
+    change = change_of(stretch)
+    return change.frequencies(base, width, trained_window, tokens), change.rotary_size
 
 
-class Chunks:
-    """Dual chunk attention; An et al. 2024, arXiv 2402.17463. No distance is longer than in the
-    training.
+def grows(stretch: Mechanism) -> bool:
+    """Whether frequencies depend on the number of tokens so far."""
+    return isinstance(stretch, DynamicNtk)
 
-    With c tokens in the training, a chunk has s = 3c/4 of them. A key at place j is turned as at
-    j mod s. A query at place i is turned as at i mod s for the keys of its own chunk; as at
-    min(i mod s + s, c - 1) for those of the chunk before it, of which the next c - s keep their
-    distance; and as at c - 1 for those of all earlier chunks.
-    """
 
-    def __init__(self, trained_window: int) -> None:
-        self.longest = trained_window - 1
-        self.size = max(1, int(_CHUNK * trained_window))
+def distances_of(stretch: Mechanism, trained_window: int) -> Distances | None:
+    """What changes the distances of pairs; `None` if nothing does."""
+    if isinstance(stretch, DualChunk):
+        return Chunks(trained_window)
+    if isinstance(stretch, ReRope):
+        return Rectified(stretch.window, math.inf)
+    if isinstance(stretch, LeakyReRope):
+        return Rectified(stretch.window, stretch.slower)
+    return None
 
-    @staticmethod
-    def of(stretch: Mechanism, trained_window: int) -> Chunks | None:
-        """Those of a variant; `None` if its positions are in no chunks."""
-        return Chunks(trained_window) if isinstance(stretch, DualChunk) else None
 
-    def own(self, places: torch.Tensor) -> torch.Tensor:
-        """The position of a token in its own chunk."""
-        return places % self.size
-
-    def beyond(self, queries: torch.Tensor, keys: torch.Tensor) -> list[Move]:
-        """The moves of queries at places (B, S), from where they are in their own chunk, for keys
-        at places (B, T) in the chunk before, and in earlier ones.
-        """
-        own = self.own(queries)
-        apart = queries[:, None, :, None] // self.size - keys[:, None, None] // self.size
-        before = (own + self.size).clamp(max=self.longest)
-        moves = [(before - own, apart == 1), (self.longest - own, apart > 1)]
-        return [(by, where) for by, where in moves if bool(where.any())]
+def moves_of(distances: Distances | None, places: RowPositions) -> list[Move]:
+    """The moves of pairs to the distances that they are to have."""
+    if distances is None:
+        return []
+    return [
+        Move(band.queries - places.queries, band.keys - places.keys, band.where[:, None])
+        for band in distances.bands(places.queries, places.keys)
+        if bool(band.where.any())
+    ]
