@@ -13,7 +13,7 @@ import pytest
 import eyechart
 from eyechart.harness.analysis.length.curve import Floats
 from eyechart.harness.analysis.length.interval import reach_text
-from eyechart.harness.analysis.order.order import CONSTANT, HEAPED, REVERSED, Order, order
+from eyechart.harness.analysis.order.order import BROKEN, CONSTANT, HEAPED, REVERSED, Order, order
 from eyechart.harness.analysis.order.pairs import Replies
 from eyechart.harness.errors import UsageError
 from eyechart.harness.score.outcomes import Outcome
@@ -280,6 +280,24 @@ class TestPatterns:
         assert self.patterns(turning) == {REVERSED}
         assert {result.lines[place].pattern for place in range(5)} == {""}
         assert all(result.lines[place].share_ci[1] < 0.5 for place in range(7, len(LINES)))
+
+    def test_an_order_that_breaks_and_comes_back(self) -> None:
+        """Beyond 60 answers are a fifth too small, so 72 is said to be less than 60. The apart
+        length ends there, although all longer rows are in order.
+        """
+
+        def biased(targets: Floats, _: np.random.Generator) -> Floats:
+            return np.where(targets <= 60, targets, np.rint(0.8 * targets))
+
+        lines = lines_of([20, 30, 40, 50, 60, 70, 80, 100, 120, 150], "bands")
+        for rows in (10, 20):
+            result = order(counted(biased, rows, lines=lines))
+            assert result is not None
+            named = {place for place, line in result.lines.items() if line.pattern == BROKEN}
+            assert named == {4}
+            low, high = result.apart.length_ci
+            assert 40 < low.length < 54 < high.length < 66
+            assert [result.lines[place].share for place in (2, 7, 9)] == [1, 1, 1]
 
     def test_answers_on_tens(self) -> None:
         """Order is kept."""

@@ -285,11 +285,11 @@ class TestSentence:
             return f"Final answer: {number + (number > 30)}"  # one too many, and in order
 
         said = headline(run(lab, "a", near, lengths=[10, 20, 40, 80], samples=12))
-        begins = r"( \(its interval begins at \d+\))?"
+        begins = r"( \(95 % interval from \d+\))?"
         assert re.fullmatch(
             r"scripted/a counts exactly to \d+ symbols \(95 % interval .*\) on lab/ones, "
             rf"within 5 % beyond 80, the longest tested{begins}, and tells rows that differ by a "
-            r"fifth apart beyond \d+, the longest tested\.",
+            r"fifth apart beyond \d+, the longest pair tested\.",
             said,
         )
 
@@ -299,10 +299,10 @@ class TestSentence:
         said = headline(run(lab, "a", right_to(2, "none"), separators=separators))
         assert said.startswith("scripted/a counts exactly to ")
         assert (
-            "; the longest length seen under 3 conditions is more than 16 symbols, with "
-            "separator=space, and as long with separator=comma; that is further than"
+            ". The longest length seen under 3 conditions is more than 16 symbols, with "
+            "separator=space, and as long with separator=comma. It is longer than"
         ) in said
-        assert "further than with 1 of the 2 other conditions" in said
+        assert "It is longer than with 1 of the 2 other conditions" in said
         assert said.endswith("(same rows, Holm's correction for 3 pairs).")
 
     def test_several_of_equal_length_are_counted(self, lab: Lab) -> None:
@@ -310,7 +310,7 @@ class TestSentence:
         said = headline(run(lab, "a", right_to(4), separators=("none", "space", "comma")))
         assert (
             " on lab/ones with separator=none, the default, and as far under the 2 other "
-            "conditions; no difference"
+            "conditions. No difference"
         ) in said
 
     def test_without_the_default_the_longest_is_one_that_was_seen(self, lab: Lab) -> None:
@@ -322,12 +322,12 @@ class TestSentence:
         )
         said = headline(run(lab, "b", right_to(4), separators=("space", "comma")))
         assert said.startswith("scripted/b counts exactly to ")
-        assert " on lab/ones with separator=space, and as far with separator=comma; no" in said
+        assert " on lab/ones with separator=space, and as far with separator=comma. No" in said
 
     def test_no_difference(self, lab: Lab) -> None:
         """Is said to be none."""
         said = headline(run(lab, "a", right_to(4), separators=("none", "comma")))
-        assert "no difference from the other condition is shown (same rows)." in said
+        assert "No difference from the other condition is shown (same rows)." in said
 
     @pytest.mark.parametrize("separators", [("none",), ("none", "comma")])
     def test_few_replies_show_nothing(self, lab: Lab, separators: tuple[str, ...]) -> None:
@@ -346,7 +346,7 @@ class TestSentence:
         assert said.startswith("scripted/a counts exactly to more than 16 symbols on lab/ones")
         assert said.endswith(
             " under both conditions. With separator=none it tells rows that differ by a fifth "
-            "apart beyond 16, the longest tested."
+            "apart beyond 16, the longest pair tested."
         )
 
     def test_conditions_that_are_not_shown_do_not_count(self, lab: Lab) -> None:

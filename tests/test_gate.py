@@ -9,7 +9,6 @@ from pathlib import Path
 from xml.etree import ElementTree as ET
 
 import pytest
-import yaml
 
 from eyechart.harness.analysis.comparison.comparison import compare_runs
 from eyechart.harness.analysis.comparison.gate import unlucky
@@ -21,7 +20,6 @@ from eyechart.providers.base import Request
 from eyechart.providers.scripted import ScriptedProvider
 from tests.conftest import DEFAULTS, Lab, right
 from tests.test_analysis_family import LENGTHS, right_to, run
-from tests.test_imports import ROOT
 
 _READINGS = ("tiny", "tiny@likelihood")
 
@@ -395,13 +393,3 @@ def test_a_damaged_baseline_is_named(lab: Lab, before: Path) -> None:
     for old, new in (('"readings":"', '"readings":"x'), ('"targets":[', f'"targets":[{2**63},')):
         before.write_text(text.replace(old, new, 1))
         lab.bench("gate", before, now).one_line(1, "is damaged")
-
-
-def test_the_action_names_options_that_exist() -> None:
-    """Of `bench run` and `bench gate`, and inputs that it has."""
-    action = yaml.safe_load((ROOT / "examples/gate/action.yml").read_text())
-    text = "\n".join(step["run"] for step in action["runs"]["steps"])
-    for option in ("--base-url", "--out", "--margin", "--junit", "--summary", "--fail-if"):
-        assert option in text
-    used = {value for step in action["runs"]["steps"] for value in step["env"].values()}
-    assert used == {f"${{{{ inputs.{name} }}}}" for name in action["inputs"]}

@@ -133,7 +133,10 @@ def test_families_of_hugging_face(tmp_path: Path, name: str) -> None:
     check_family(inside)
 
 
-@pytest.mark.parametrize("change", ["rope_scaling=yarn:2", "log_n=8", "softmax_one", "window=8:2"])
+@pytest.mark.parametrize(
+    "change",
+    ["rope_scaling=yarn:2", "log_n=8", "softmax_one", "window=8:2", "rerope=9", "dual_chunk=16"],
+)
 def test_families_and_trunks_under_changes(tmp_path: Path, change: str) -> None:
     inside = changed(write(tmp_path, "llama"), change)
     check_family(inside)

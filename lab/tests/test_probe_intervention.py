@@ -30,6 +30,8 @@ def test_reading() -> None:
     assert read_intervention("rope_base=5e5+window=64:4") == Intervention(5e5, window=(64, 4))
     assert read_intervention("rope_scaling=yarn:2.5").factor == 2.5
     assert read_intervention("window=9").window == (9, 0)
+    assert read_intervention("rerope=9").facts() == {"intervention": {"rerope": (9, None)}}
+    assert read_intervention("leaky_rerope=9:2").rerope == (9, 2)
     assert read_intervention("softmax_one").facts() == {"intervention": {"softmax_one": True}}
 
 
@@ -44,7 +46,8 @@ def test_reading() -> None:
         ("rope_base=1", "above 1"),
         ("rope_base=nan", "not 'nan'"),
         ("rope_scaling=dynamic:2", "linear, ntk, dynamic_ntk or yarn"),
-        ("rerope=0", "above 0"),
+        ("rerope=0", "rerope wants a whole number of 1 or more, not '0'"),
+        ("dual_chunk=2.5", "whole number of 2 or more"),
         ("leaky_rerope=8", "leaky_rerope wants a number above 1"),
         ("rerope=4+leaky_rerope=4:2", "twice"),
         ("rerope=4+dual_chunk=9", "both change distances"),

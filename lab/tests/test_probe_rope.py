@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from eyechart_lab.probe.rope import (
+    decay_bound,
     drawn_similarity,
     first_negative,
     frequencies,
@@ -85,6 +86,26 @@ def test_similarity_is_a_product_of_turned_vectors() -> None:
     assert early < 3 * late, "it does not decay"
     plain = np.abs(similarity(1e4, 512, np.arange(0, 200_000, 97)))
     assert plain[:20].mean() > 5 * plain[-200:].mean(), "this does"
+
+
+@pytest.mark.parametrize("distance", [0, 1, 30, 5_000])
+def test_the_bound_bounds_scores(distance: int) -> None:
+    """Of drawn queries and keys; it is 1 at distance 0, and where there is one pair."""
+    rng = np.random.default_rng(3)
+    products = rng.standard_normal((2000, 32)) + 1j * rng.standard_normal((2000, 32))
+    scores = np.abs((products * np.exp(1j * distance * frequencies(1e4, 64))).sum(axis=1))
+    steps = np.abs(np.diff(products, axis=1, append=0)).max(axis=1)
+    (bound,) = decay_bound(1e4, 64, [distance])
+    assert (scores <= steps * bound * 16 * 33).all()
+    assert decay_bound(1e4, 2, [distance]) == pytest.approx(1)
+    assert distance or bound == pytest.approx(1)
+
+
+def test_the_bound_of_two_pairs() -> None:
+    """(1 + 2 |cos(m (1 - w) / 2)|) / 3, where the second pair turns by w."""
+    distances = np.arange(300)
+    found = decay_bound(100, 4, distances)
+    np.testing.assert_allclose(found, (1 + 2 * np.abs(np.cos(distances * 0.9 / 2))) / 3)
 
 
 def test_the_command(lab: Lab) -> None:

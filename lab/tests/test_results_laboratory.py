@@ -39,22 +39,34 @@ def test_the_table_of_mechanisms() -> None:
     for field, choice in CHOICES.items():
         for kind in choice.kinds:
             assert kind.source or kind.name == "none"
-            variant = Variant.model_validate({field: yaml.safe_load(written(kind))})
+            besides = {"positions": "none"} if field == "attention" else {}
+            variant = Variant.model_validate(besides | {field: yaml.safe_load(written(kind))})
             assert type(getattr(variant, field)) is kind
 
 
 def test_the_table_of_bases() -> None:
-    """Lengths and intervals of the text are those of the tables of variants."""
+    """Shares and intervals of the text are those of the tables of variants."""
     found: dict[str, list[str]] = {}
     for study in ("base_sweep", "base_sweep_merged"):
         for row in variants(study):
-            low, high = (float(row[f"effective_length_ci_{end}"]) for end in ("low", "high"))
-            length = f"{float(row['effective_length']):.3g} ({low:.3g} to {high:.3g})"
-            found.setdefault(row["variant"], []).append(length)
-    for variant, lengths in found.items():
+            names = ("beyond", "beyond_ci_low", "beyond_ci_high")
+            share, low, high = (f"{100 * float(row[name]):.0f}" for name in names)
+            found.setdefault(row["variant"], []).append(f"{share} ({low} to {high})")
+    for variant, shares in found.items():
         base = f"{int(variant.removeprefix('base_')):,}"
-        assert f"| {base} | {' | '.join(lengths)} |" in README
+        assert f"| {base} | {' | '.join(shares)} |" in README
     assert len(found) == 10
+
+
+def test_no_length_is_claimed_where_the_answers_end() -> None:
+    """No mean lies beyond the lines whose answers the training had."""
+    studies = [study.stem for study in HERE.glob("*.yaml")]
+    rows = [row for study in studies for row in variants(study)]
+    claimed = [row for row in rows if row["effective_length"]]
+    assert all(float(row["effective_length"]) <= int(row["answers_to"]) for row in claimed)
+    assert {row["answers_to"] for row in rows if row["task"] == "counting/ones"} == {
+        *("20", "32", "40")
+    }
 
 
 @pytest.mark.skipif(not REPORTED.exists(), reason="the reported figures are not beside the project")
@@ -69,11 +81,17 @@ def test_the_authors_figures() -> None:
 @pytest.mark.parametrize(
     ("study", "variant", "condition", "column", "p"),
     [
+        ("positions_bounded", "none", "position=first", "beyond_p", "0.016"),
+        ("positions_bounded", "alibi", "position=first", "beyond_p", "0.032"),
+        ("positions_bounded", "none", "position=last", "beyond_p", "0.048"),
+        ("positions_bounded", "alibi", "divisor=ten", "beyond_p", "0.016"),
         ("positions", "randomised", "position=first", "p", "0.03"),
-        ("positions", "none", "separator=none,strategy", "p", "0.015"),
+        ("positions", "none", "separator=none,strategy", "beyond_p", "0.015"),
         ("positions", "sinusoidal", "separator=none,strategy", "beyond_p", "0.019"),
         ("positions", "randomised", "position=first", "beyond_p", "0.32"),
         ("attention", "adaptive", "separator=none,strategy", "p", "0.04"),
+        ("attention", "adaptive", "position=last", "within_p", "0.04"),
+        ("seq_vcr", "seq_vcr", "separator=none,strategy", "beyond_p", "0.55"),
         ("attention", "relu", "position=first", "beyond_p", "0.079"),
         ("base_sweep", "base_1", "separator=comma", "beyond_p", "0.019"),
         ("stretch", "yarn_2", "position=first", "p", "0.045"),

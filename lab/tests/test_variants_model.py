@@ -29,6 +29,7 @@ VARIANTS: dict[str, dict[str, Any]] = {
     "relative in a window": {"positions": "relative", "attention": {"window": 9, "sinks": 3}},
     "randomised": {"positions": {"randomised": {"of": 300}}},
     "randomised drawn": {"positions": {"randomised": {"of": 300, "asked": "drawn"}}},
+    "randomised learned": {"positions": {"randomised": {"of": 300, "encoding": "learned"}}},
     "randomised rope": {"positions": {"randomised": {"of": 300, "encoding": "rope"}}},
     "randomised alibi": {"positions": {"randomised": {"of": 300, "encoding": "alibi"}}},
     "randomised relative": {
@@ -40,6 +41,8 @@ VARIANTS: dict[str, dict[str, Any]] = {
     "relu with alibi": {"attention": "relu", "positions": "alibi"},
     "differential": {"attention": "differential"},
     "differential with kerple": {"attention": "differential", "positions": {"kerple": "log"}},
+    "delta": {"attention": "delta_rule", "positions": "none"},
+    "delta with positions": {"attention": "delta_rule", "positions": "sinusoidal"},
     "strided": {"attention": {"strided": 4}},
     "gate": {"gate": "sigmoid"},
     "gate of heads": {"gate": {"sigmoid": "heads"}, "attention": "differential"},
@@ -66,7 +69,8 @@ def model_of(given: dict[str, Any], trained: int = TRAINED) -> Any:
     """A model with random weights, large enough that a wrong detail shows in the logits."""
     import torch
 
-    from eyechart_lab.variants.model import LabForCausalLM, config_of
+    from eyechart_lab.variants.config import config_of
+    from eyechart_lab.variants.model import LabForCausalLM
 
     variant = Variant.model_validate(given)
     config = config_of(variant, vocabulary=60, trained_window=trained)
@@ -227,7 +231,8 @@ def test_every_parameter_is_learned(name: str) -> None:
 def folder_of(path: Path, given: dict[str, Any]) -> Path:
     """A folder of a trained model, with the tokenizer of the embedded one."""
     from eyechart.providers.tiny.folder import SHIPPED
-    from eyechart_lab.variants.model import LabForCausalLM, config_of
+    from eyechart_lab.variants.config import config_of
+    from eyechart_lab.variants.model import LabForCausalLM
 
     config = config_of(Variant.model_validate(given), vocabulary=346, trained_window=16)
     import torch

@@ -27,7 +27,7 @@ from eyechart_lab.variants.seeds import (
 )
 from eyechart_lab.variants.study import LabSpec
 from eyechart_lab.variants.tables import csv_text, variants_text
-from eyechart_lab.variants.words import method, sentence, shared_training, summary
+from eyechart_lab.variants.words import ceilings_text, method, sentence, shared_training, summary
 
 
 def seen(*lengths: float, width: float = 1.1) -> list[SeedLength]:
@@ -168,8 +168,11 @@ def cells(
     *,
     trained: bool = True,
     beyond: float = 0.0,
+    ceiling: float = 1.0,
 ) -> list[LabCell]:
-    """The rows of a variant: for each seed how far it sees; two lines, one of them trained."""
+    """The rows of a variant: for each seed how far it sees; two lines, one of them trained. Of the
+    longer one the training had a share `ceiling` of the answers.
+    """
     found = []
     for seed, length in enumerate(lengths):
         for at in (10, 80):
@@ -191,6 +194,7 @@ def cells(
                     n=20 if trained else 0,
                     correct=round(20 * right) if trained else 0,
                     accuracy=right if trained else None,
+                    ceiling=(1.0 if at == 10 else ceiling) if trained else None,
                     effective_length=length if trained else None,
                     effective_length_ci_low=None if length is None else length / 1.1,
                     effective_length_ci_high=None if length is None else length * 1.1,
@@ -486,7 +490,7 @@ def test_the_page_says_in_a_line_which_variants_differ() -> None:
     results = results_of(rows, "old")
     said = (
         "Is right farther than old over seeds: new. No difference to old found: "
-        "other. No difference "
+        "other. No difference to old found in rows of trained lengths: new, other. No difference "
         "to old found in longer rows: new, other."
     )
     assert summary(results, "old") == said
@@ -532,3 +536,102 @@ def test_the_page_of_trainings_that_all_diverged() -> None:
     assert "&lt; " not in text
     assert "<svg" not in text
     assert "diverged in 3 of 3 seeds, so there is no trained model." in text
+
+
+def three(variant: str, lengths: list[float | None], accuracy: float = 1.0) -> list[LabCell]:
+    """The same with a third, shortest line, that is right; the longest has half of its answers."""
+    found = []
+    for cell in cells(variant, lengths, accuracy, beyond=0.5, ceiling=0.5):
+        if cell.length == 10:
+            at: dict[str, Any] = dict.fromkeys(("length", "length_low", "length_high"), 5)
+            found.append(replace(cell, **at, correct=20, accuracy=1.0))
+        found.append(cell)
+    return found
+
+
+class TestAnswersEnd:
+    """Where longer rows need answers that the training had not, they say nothing of sight."""
+
+    old = three("old", [20, 21, 20, 22, 20, 21])
+
+    def test_a_length_is_not_claimed_from_lines_that_do_not_tell(self) -> None:
+        """Every model that is right at the lines before them sees to there at least, and two such
+        variants are not compared.
+        """
+        old, new = results_of([*self.old, *three("far", [50, 55, 60, 52, 58, 54])], "old")
+        assert [(one.limit, str(one.length), one.answers_end) for one in (old, new)] == [
+            (10, "> 10", True)
+        ] * 2
+        assert (new.by_length.verdict, new.by_length.p) == ("answers end", None)
+        assert "p cannot be below 0.0022, and" in method([old, new], "old")
+        line = sentence(new, "old")
+        assert (
+            "is right to more than 10, where the answers of the training end; not compared" in line
+        )
+        assert "beyond the trained" not in line
+
+    def test_longer_rows_count_as_far_as_the_training_had_their_answers(self) -> None:
+        """Ten of twenty: so many are right. Of none there is no share, and nothing to compare."""
+        rows = [*self.old, *cells("new", [20] * 6, beyond=0.25, ceiling=0.5)]
+        old, new = results_of(rows, "old")
+        assert [one.value for one in (*old.beyond, *new.beyond)] == [1.0] * 6 + [0.5] * 6
+        assert new.by_beyond.verdict == "worse"
+        assert "right on 50 % of longer rows whose answer the training had (" in sentence(
+            new, "old"
+        )
+        (none,) = results_of(cells("old", [20] * 6, ceiling=0.0), "old")
+        assert none.beyond == []
+        assert sentence(none, "old").endswith(
+            "; nothing is said of longer rows, since the training had none of their answers."
+        )
+
+    def test_the_same_lengths_count_where_the_training_had_the_answers(self) -> None:
+        """From a ceiling of 85 % on, so that a model can reach the threshold."""
+        for ceiling, verdict in ((0.84, "answers end"), (0.85, "better")):
+            rows = [
+                *cells("old", [20, 21, 20, 22, 20, 21], ceiling=ceiling),
+                *cells("far", [50, 55, 60, 52, 58, 54], ceiling=ceiling),
+            ]
+            assert results_of(rows, "old")[1].by_length.verdict == verdict
+
+    def test_a_model_that_fails_before_is_compared(self) -> None:
+        """Its length is that of its curve; those of the others are bounds."""
+        new = three("new", [6, 7, 6, 6.5, 7.5, 7], 0.5)
+        result = results_of([*self.old, *new], "old")[1]
+        assert (str(result.length), result.by_length.verdict) == ("6.64", "worse")
+        assert result.by_within.verdict == "worse"
+
+    def test_where_no_line_tells_no_length_is_known(self) -> None:
+        """Not even that it is short."""
+        rows = [replace(cell, ceiling=0.0) for cell in self.old]
+        (result,) = results_of(rows, "old")
+        assert (result.limit, result.length, result.unknown) == (0, None, 6)
+
+    def test_the_page_has_the_share_of_each_line(self) -> None:
+        """Lines with the same share together."""
+        results = results_of(self.old, "old")
+        said = (
+            "Rows whose answer the training had: 100 % at 5 to 10 symbols, 50 % at 80 to 80 "
+            "symbols. Lines with less than 85 %, and those after them, do not say how far a model "
+            "sees."
+        )
+        assert ceilings_text(results) == said
+        assert said in page(SPEC, results)
+        told = results_of(cells("old", [20, 21]), "old")
+        assert ceilings_text(told).endswith("had: 100 % at 10 to 80 symbols.")
+
+
+def test_trained_and_longer_rows_are_two_statements() -> None:
+    """A variant can be worse at the trained lengths, and no other beyond them."""
+    old = cells("old", [20, 21, 20, 22, 20, 21], beyond=0.5)
+    new = cells("new", [20, 21, 20, 22, 20, 21], 0.9, beyond=0.5)
+    result = results_of([*old, *new], "old")[1]
+    verdicts = result.by_within.verdict, result.by_length.verdict, result.by_beyond.verdict
+    assert verdicts == ("worse", "no difference", "no difference")
+    line = sentence(result, "old")
+    assert (
+        "right on 90 % of rows of these lengths (70 to 97 %), less often than old over seeds "
+        "(p = 0.0022)" in line
+    )
+    (row,) = list(csv.DictReader(variants_text([result], "old").splitlines()))
+    assert (row["within"], row["within_verdict"], row["answers_to"]) == ("0.9", "worse", "80")

@@ -384,6 +384,17 @@ def test_an_interrupt_says_what_goes_on(tmp_path: Path, capsys: pytest.CaptureFi
     assert "saved" not in said
 
 
+def test_the_study_of_depth_has_equal_weights() -> None:
+    """In all layers together, within 1 %, as its description says; and heads of one width."""
+    spec = read_lab(Path(__file__).parents[1] / "studies" / "depth.yaml").spec
+    variants = list(spec.variants.values())
+    assert [one.layers for one in variants] == [2, 4, 8]
+    assert {one.turned_width for one in variants} == {16}
+    counts = [memory.weights(one) for one in variants]
+    assert max(counts) < 1.01 * min(counts)
+    assert all(f"{count:,}" in spec.description for count in counts)
+
+
 def test_a_name_almost_right(lab: Bench) -> None:
     """Where no such file is."""
     done = lab.bench("lab", "embeded")

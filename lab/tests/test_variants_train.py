@@ -607,6 +607,7 @@ RECORDED: dict[str, dict[str, Any]] = {
     "differential": {"attention": "differential"},
     "off_by_one": {"attention": "off_by_one"},
     "window": {"attention": {"window": 4, "sinks": 1}},
+    "delta": {"attention": "delta_rule", "positions": "none"},
     "strided": {"attention": {"strided": 3}},
     "gate": {"gate": "sigmoid"},
     "t5": {"positions": "t5"},

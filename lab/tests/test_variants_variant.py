@@ -182,6 +182,7 @@ def test_what_is_written_is_as_in_a_study() -> None:
             "positions.t5",
             "16 of 32 buckets have one distance each; write longest: 32, or more",
         ),
+        ({"attention": "delta_rule"}, "positions", "write positions: none, or sinusoidal"),
         ({"stretch": "rerope"}, "stretch", "'rerope' needs a number; write {rerope: 16}"),
         ({"tokens": "pause"}, "tokens", "'pause' needs a number; write {pause: 4}"),
         (

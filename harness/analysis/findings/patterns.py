@@ -1,4 +1,6 @@
-"""Lines whose answers are in reverse order, on multiples of ten, or nearly always one number."""
+"""Lines whose answers are in reverse order, on multiples of ten, nearly always one number, or not
+in order between others.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +8,7 @@ from collections.abc import Collection, Mapping, Sequence
 
 from eyechart.harness.analysis.findings.finding import Finding, Kind
 from eyechart.harness.analysis.findings.not_known import under
-from eyechart.harness.analysis.order.order import CONSTANT, HEAPED, PATTERNS, REVERSED
+from eyechart.harness.analysis.order.order import BROKEN, CONSTANT, HEAPED, PATTERNS, REVERSED
 from eyechart.harness.analysis.samples.judged_run import JudgedCondition
 from eyechart.harness.spec import Line
 
@@ -18,6 +20,7 @@ _WORDS = {
     "stands than in the control)",
     HEAPED: "mostly multiples of ten",
     CONSTANT: "nearly always one number",
+    BROKEN: "not in order although those of longer rows are (so the apart length ends there)",
 }
 
 
@@ -68,7 +71,8 @@ def _where(found: Mapping[str, Sequence[str]], conditions: int, unit: str) -> st
 PATTERN = Kind(
     "pattern of answers",
     "warning",
-    "answers of some lines are in reverse order, mostly multiples of ten, or nearly always one "
-    "number; of runs without such lines at most 5 % have it",
+    "answers of some lines are in reverse order, mostly multiples of ten, nearly always one "
+    "number, or not in order between lines that are; of runs without such lines at most 5 % have "
+    "it",
     _pattern,
 )

@@ -130,15 +130,15 @@ def _words(
     tail = f"{_shown(further_than, others)} ({how})."
     which = f"with {equal[0]}" if len(equal) == 1 else f"under {len(equal)} other conditions"
     if len(equal) == others:
-        return f"{headline}, and as far {which.replace('under', 'under the')}; {tail}{beside}"
+        return f"{headline}, and as far {which.replace('under', 'under the')}. {tail}{beside}"
     also = f", and as long {which}" if equal else ""
     longest_of = f"longest length seen under {len(lengths)} conditions"
     if default == longest:
-        return f"{headline}, the {longest_of}{also}; {tail}{beside}"
+        return f"{headline}, the {longest_of}{also}. {tail}{beside}"
     best_text = f"{length_text(best, unit)}, with {longest}{also}"
     if not default:
-        return f"The {longest_of} by {model} on {task} is {best_text}; {tail}{beside}"
-    return f"{headline}; the {longest_of} is {best_text}; {tail}{beside}"
+        return f"The {longest_of} by {model} on {task} is {best_text}. {tail}{beside}"
+    return f"{headline}. The {longest_of} is {best_text}. {tail}{beside}"
 
 
 def _beside(
@@ -149,7 +149,7 @@ def _beside(
     words: Told,
 ) -> tuple[str, str]:
     """`within 5 % to 323 (154 to 521)`, and `tells rows that differ by a fifth apart beyond 1157,
-    the longest tested (its interval begins at 741)`; empty where answers have no such length, and
+    the longest pair tested (95 % interval from 741)`; empty where answers have no such length, and
     of what says no more.
     """
     nearly = tells = ""
@@ -158,7 +158,7 @@ def _beside(
         nearly += f" {reach_text(near.length, near.length_ci)}"
     if apart is not None and apart.length is not None and apart.length.sign != "<":
         cue = " (by count or length of prompt)" * apart.by_length
-        tells = f"{words.apart}{cue} {reach_text(apart.length, apart.length_ci)}"
+        tells = f"{words.apart}{cue} {reach_text(apart.length, apart.length_ci, words.longest)}"
     return nearly, tells
 
 
@@ -187,9 +187,9 @@ def length_text(estimate: EffectiveLength, unit: str) -> str:
 
 def _shown(shorter: int, others: int) -> str:
     if not shorter:
-        return f"no difference from the other condition{'s' * (others > 1)} is shown"
+        return f"No difference from the other condition{'s' * (others > 1)} is shown"
     which = f"{'each' if shorter == others else shorter} of the {others} other conditions"
-    return f"that is further than with {which if others > 1 else 'the other condition'}"
+    return f"It is longer than with {which if others > 1 else 'the other condition'}"
 
 
 def correction(pairs: int, unpaired: int = 0) -> str:

@@ -145,8 +145,8 @@ def span_text(span: Span) -> str:
     return low if low == high else f"{low} to {high}"
 
 
-def reach_text(length: Bound, span: Span) -> str:
-    """`to 323 (154 to 521)`, `beyond 1157, the longest tested (its interval begins at 741)`, and
+def reach_text(length: Bound, span: Span, longest: str = "the longest tested") -> str:
+    """`to 323 (154 to 521)`, `beyond 1157, the longest tested (95 % interval from 741)`, and
     `to at least 50` where something else than sight limits it. Two rows that are told apart are
     tested at the mean of their lengths, which is below the longest row.
     """
@@ -155,5 +155,5 @@ def reach_text(length: Bound, span: Span) -> str:
     low, high = span
     if length.length < high.length:
         return f"to at least {Bound('=', length.length)}"
-    begins = "" if low.sign == ">" else f" (its interval begins at {low})"
-    return f"beyond {Bound('=', length.length)}, the longest tested{begins}"
+    begins = "" if low.sign == ">" else f" (95 % interval from {low})"
+    return f"beyond {Bound('=', length.length)}, {longest}{begins}"

@@ -2,7 +2,8 @@
 
 The share of pairs of rows that are ordered right falls from 1 to one half, as in a forced choice of
 two options; the length is that at which it falls below `resolution.SHARE`, by the same falling
-curve as the effective length.
+curve as the effective length. Where the share rises above it again, as of a model whose answers
+become too small at some length, the curve is that of the lines up to there.
 """
 
 from __future__ import annotations
@@ -16,9 +17,9 @@ from eyechart.harness.analysis.length.bins import Bins
 from eyechart.harness.analysis.length.curve import Floats
 from eyechart.harness.analysis.length.falling_curve import falling_curve
 from eyechart.harness.analysis.length.fit import Fit, seen_share
-from eyechart.harness.analysis.length.interval import Bound, Span
+from eyechart.harness.analysis.length.interval import Bound, Span, wilson
 from eyechart.harness.analysis.length.limits import Scored
-from eyechart.harness.analysis.length.one_threshold import Together
+from eyechart.harness.analysis.length.one_threshold import LEVEL, Together, one_threshold_p
 from eyechart.harness.analysis.order.pairs import Pairs, Places, Replies
 from eyechart.harness.analysis.order.resolution import SHARE
 
@@ -59,14 +60,18 @@ class Apart:
     length_ci: Span
     is_limited: bool = False
     """Whether replies that did not fail by sight make it a lower bound."""
+    broken: tuple[int, ...] = ()
+    """Lines whose pairs are surely not in order although those of longer lines are; numbers of
+    `Replies.lines`. The length is that of these lines and shorter ones."""
     by_length: bool = False
     """Whether the larger target always has the longer row, so that the length of the prompt tells
     the order."""
 
 
-def shares_of(replies: Replies) -> Shares:
-    """The share of pairs ordered right at each line."""
-    pairs = replies.pairs()
+def shares_of(replies: Replies, pairs: Pairs | None = None) -> Shares:
+    """The share of `pairs` ordered right at each line; all of the replies unless given."""
+    if pairs is None:
+        pairs = replies.pairs()
     rows, lines = int(replies.rows.max()) + 1, len(replies.numbers)
     counts = np.bincount(pairs.lines, minlength=lines)
     total = np.maximum(counts, 1)
@@ -121,9 +126,42 @@ def limited(found: Apart, allowed: Bound | None, longest: float, *, is_misread: 
 def apart_of(replies: Replies, shares: Shares) -> Apart:
     """The length, with ties for missing answers."""
     shortest, longest = _ends(shares.of, replies)
-    has_lines = (shares.pairs > 0).sum() >= FEWEST_LINES
-    fitted = _fit(shares, Bins(shortest, longest)) if has_lines else None
-    return named(fitted, shortest, longest)
+    if (shares.pairs > 0).sum() < FEWEST_LINES:
+        return named(None, shortest, longest)
+    fitted = _fit(shares, Bins(shortest, longest))
+    if not (broken := _broken(shares, fitted)):
+        return named(fitted, shortest, longest)
+    upto = shares.of.up_to(broken[-1])
+    return replace(apart_of(replies, shares_of(replies, upto)), broken=broken)
+
+
+def _broken(shares: Shares, fitted: Fit) -> tuple[int, ...]:
+    """See `Apart.broken`: the first such lines, if by the test of the effective length, with each
+    line as one bin, the shares have no single threshold.
+    """
+    answered = np.rint(shares.weight / shares.dispersion) * (shares.pairs > 0)
+    lines = np.flatnonzero(answered)
+    sums = np.bincount(shares.of.lines, shares.of.places, len(answered))
+    places = sums[lines] / shares.pairs[lines]
+    answered, share = answered[lines], shares.share[lines]
+    p = one_threshold_p(
+        share * answered,
+        answered,
+        np.interp(fitted.bins.read_at(places), np.arange(fitted.bins.count), fitted.accuracy),
+        SHARE,
+        np.log2(places / fitted.bins.shortest),
+    )
+    if p >= LEVEL:
+        return ()
+    broken: list[int] = []
+    last = np.flatnonzero(share >= SHARE)[-1]
+    for place in range(last):
+        _, high = wilson(share[place] * answered[place], answered[place]) or (0.0, 1.0)
+        if share[place] < SHARE and (broken or high < SHARE):
+            broken.append(int(lines[place]))
+        elif broken:
+            break
+    return tuple(broken)
 
 
 def named(fitted: Fit | None, shortest: float, longest: float) -> Apart:

@@ -7,7 +7,7 @@ their intervals and false claims.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -24,15 +24,15 @@ from eyechart.harness.analysis.order.resolution import (
     resolution,
 )
 
-REVERSED, HEAPED, CONSTANT = PATTERNS = ("reversed", "heaped", "constant")
-"""What the answers of a line may be: in the opposite order, mostly multiples of ten, or nearly
-always the same."""
+REVERSED, HEAPED, CONSTANT, BROKEN = PATTERNS = ("reversed", "heaped", "constant", "broken")
+"""What the answers of a line may be: in the opposite order, mostly multiples of ten, nearly always
+the same, or out of order between lines that are in order (`Apart.broken`)."""
 LEAST_ROWS = 4
 """With fewer rows no share of a line is given."""
 _FEWEST_ANSWERS = 8
 """With fewer answers, or `FEWEST_TARGETS`, no pattern is named."""
-_LEVEL = 0.05 / len(PATTERNS)
-"""At most how often a pattern is named in a run whose answers do not have it, for each."""
+_LEVEL = 0.05 / 3
+"""At most how often each of the first three is named in a run whose answers do not have it."""
 _HEAPED, _CONSTANT = 0.6, 0.9
 """Shares of the answers from which on they are heaped, or constant."""
 _HEAP, _BY_CHANCE = 10, 0.1
@@ -81,7 +81,7 @@ def order(samples: Scored, conditions: int = 1) -> Order | None:
     if replies is None:
         return None
     shares = shares_of(replies)
-    return Order(_lines(replies, shares, conditions), apart(samples, replies, shares))
+    return _order(replies, shares, conditions, apart(samples, replies, shares))
 
 
 def order_of_control(samples: Scored, control: Scored, conditions: int = 1) -> Order | None:
@@ -92,7 +92,14 @@ def order_of_control(samples: Scored, control: Scored, conditions: int = 1) -> O
     if replies is None:
         return None
     shares = shares_of(replies)
-    return Order(_lines(replies, shares, conditions), apart_of(replies, shares))
+    return _order(replies, shares, conditions, apart_of(replies, shares))
+
+
+def _order(replies: Replies, shares: Shares, conditions: int, found: Apart) -> Order:
+    lines = _lines(replies, shares, conditions)
+    for number in replies.numbers[list(found.broken)].tolist():
+        lines[number] = replace(lines[number], pattern=lines[number].pattern or BROKEN)
+    return Order(lines, found)
 
 
 def _lines(replies: Replies, shares: Shares, conditions: int) -> dict[int, OrderOfLine]:

@@ -6,7 +6,7 @@ equal or one is missing, half a pair is right: so many are right by chance.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property
 
 import numpy as np
@@ -217,6 +217,11 @@ class Pairs:
 
     def __len__(self) -> int:
         return len(self.right)
+
+    def up_to(self, line: int) -> Pairs:
+        """The pairs at this line and at shorter ones."""
+        kept = self.lines <= line
+        return Pairs(*(getattr(self, one.name)[kept] for one in fields(self)))
 
 
 def ordered(smaller: Floats, larger: Floats) -> Floats:

@@ -24,6 +24,8 @@ class Told:
     """What the model does that tells rows apart: `tells rows that differ by a fifth apart`."""
     apart_meaning: str
     apart_head: str = "apart"
+    longest: str = "the longest tested"
+    """What stands at the end of the range in which rows are told apart."""
 
 
 COUNTS = Told(
@@ -34,6 +36,7 @@ COUNTS = Told(
     "the length up to which its answers order two rows that differ by a fifth rightly, in "
     f"{_PAIRS} of pairs.",
     "apart (20 %)",
+    "the longest pair tested",
 )
 COPIES = Told(
     "right but for {share} % at the end",

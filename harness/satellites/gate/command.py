@@ -26,7 +26,7 @@ from eyechart.harness.cli.tables.comparison_tables import print_comparison
 from eyechart.harness.cli.terminal import echo, one_line, warn
 from eyechart.harness.cli.work.ask_dry_run import show_asking
 from eyechart.harness.cli.work.compare import ask_until_decided
-from eyechart.harness.errors import COMPLETE, CompareError, UsageError
+from eyechart.harness.errors import COMPLETE, UNDECIDED, WORSE, CompareError, UsageError
 from eyechart.harness.face.ask_pair import AskedOfBaseline
 from eyechart.harness.face.ask_run import AskedRun, Limits
 from eyechart.harness.journal.files import make_folder_of
@@ -36,6 +36,8 @@ from eyechart.harness.settings.judging import JudgeSettings
 from eyechart.providers.naming import named
 from eyechart.providers.secrets import redact
 
+_ENDS = {COMPLETE: "passed", WORSE: "failed", UNDECIDED: "not decided"}
+"""Exit code -> what became of the gate."""
 _ENOUGH = 4
 """Replies to each row of a baseline that make an unlucky one rare."""
 
@@ -80,16 +82,26 @@ def gate(
     files.write(outputs.shown(found), fail_if)
     if as_json:
         print_document(outputs.document(found, code))
-    for one, findings in () if as_json else found:
-        echo(f"{one.comparison.task}  {one.comparison.second}  {one.verdict}")
-        print_comparison(one.comparison)
-        tell_findings(findings, is_all=True)
-        echo("")
+    else:
+        _show(found, code)
     known = {run.manifest.task for run in before}
     for run in runs:
         if run.manifest.task not in known:
             warn(f"left out: {run.folder}, whose task the baseline does not have")
     return code
+
+
+def _show(found: Sequence[outputs.Found], code: int) -> None:
+    """Each comparison, and last a line such as `gate failed (exit code 3): worse on lab/ones`."""
+    tasks: dict[str, list[str]] = {}
+    for one, findings in found:
+        echo(f"{one.comparison.task}  {one.comparison.second}  {one.verdict}")
+        print_comparison(one.comparison)
+        tell_findings(findings, is_all=True)
+        echo("")
+        tasks.setdefault(one.verdict, []).append(one.comparison.task)
+    verdicts = "; ".join(f"{verdict} on {', '.join(of)}" for verdict, of in tasks.items())
+    echo(f"gate {_ENDS[code]} (exit code {code}): {verdicts}")
 
 
 def _why(error: KeyboardInterrupt | Failure) -> str:

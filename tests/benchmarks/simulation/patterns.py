@@ -1,4 +1,5 @@
-"""How often answers of a run are said to be in reverse order, heaped on tens, or constant.
+"""How often answers of a run are said to be in reverse order, heaped on tens, constant, or out of
+order between lines that are in order, which none of these observers is.
 
 Runs of two conditions with 20 rows a line, of the observers of `apart`. A run takes about 0.06 s on
 one core.
@@ -22,6 +23,7 @@ HAVE = {
         *("nearly always 100", "always 100"),
     },
     "constant": {"never above 100", "nearly always 100", "always 100", "turns back at 40"},
+    "broken": set[str](),
 }
 """Pattern -> the observers some of whose lines have it."""
 

@@ -49,6 +49,8 @@ _EXAMPLES: Mapping[str, str] = {
 _SCALINGS = ("linear", "ntk", "dynamic_ntk", "yarn")
 _NUMBER = re.compile(r"\d+(\.\d+)?([eE]\d+)?")
 _LARGEST = 1e12
+_MOST_DIGITS = 10
+"""A whole number has fewer digits."""
 _LEAST_FACTOR = 1e-9
 """A scaling is above this; far below it, angles are no float32 numbers."""
 _PAIR = 2
@@ -67,9 +69,9 @@ class Intervention:
     """Factor of the scaling."""
     dual_chunk: int | None = None
     """Tokens of the training, of which chunks of dual chunk attention have 3/4."""
-    rerope: tuple[float, float] | None = None
-    """The window of ReRoPE, and how many times as slowly distances grow beyond it: infinitely, or
-    as the leaky one has it."""
+    rerope: tuple[int, float | None] | None = None
+    """The window of ReRoPE, and how many times as slowly distances grow beyond it in the leaky one;
+    `None` if they do not grow."""
     log_n: float | None = None
     softmax_one: bool = False
     window: tuple[int, int] | None = None
@@ -90,7 +92,10 @@ class Intervention:
         """What changes the distances of pairs; `None` if nothing does."""
         if self.dual_chunk is not None:
             return Chunks(self.dual_chunk)
-        return None if self.rerope is None else Rectified(*self.rerope)
+        if self.rerope is None:
+            return None
+        window, slower = self.rerope
+        return Rectified(window, slower or math.inf)
 
     def facts(self) -> dict[str, object]:
         """The changes, for a manifest; empty if nothing changes."""
@@ -206,6 +211,14 @@ def _number(given: str, least: float) -> float:
     return number
 
 
+def _whole(given: str, least: int) -> int:
+    """A whole number that is at least `least`."""
+    is_whole = given.isascii() and given.isdecimal() and len(given) < _MOST_DIGITS
+    if not is_whole or int(given) < least:
+        raise ValueError(f"wants a whole number of {least} or more, not {one_line(repr(given))}")
+    return int(given)
+
+
 def _read_scaling(value: str) -> dict[str, object]:
     kind, _, factor = value.partition(":")
     if kind not in _SCALINGS:
@@ -221,13 +234,13 @@ def _read_switch(value: str) -> dict[str, object]:
 
 def _read_leaky(value: str) -> dict[str, object]:
     window, _, slower = value.partition(":")
-    return {"rerope": (_number(window, 0), _number(slower, 1))}
+    return {"rerope": (_whole(window, 1), _number(slower, 1))}
 
 
 def _read_window(value: str) -> dict[str, object]:
     last, _, first = value.partition(":")
     texts = (last, first or "0")
-    if not all(text.isascii() and text.isdecimal() and len(text) < 10 for text in texts):  # noqa: PLR2004  digits
+    if not all(text.isascii() and text.isdecimal() and len(text) < _MOST_DIGITS for text in texts):
         raise ValueError(f"wants two whole numbers, LAST:FIRST, not {one_line(repr(value))}")
     if int(last) < 1:
         raise ValueError("must keep at least one of the last positions: LAST is 1 or more")
@@ -237,8 +250,8 @@ def _read_window(value: str) -> dict[str, object]:
 _READERS: Mapping[str, Callable[[str], dict[str, object]]] = {
     "rope_base": lambda value: {"rope_base": _number(value, 1)},
     "rope_scaling": _read_scaling,
-    "dual_chunk": lambda value: {"dual_chunk": int(_number(value, 1))},
-    "rerope": lambda value: {"rerope": (_number(value, 0), math.inf)},
+    "dual_chunk": lambda value: {"dual_chunk": _whole(value, 2)},
+    "rerope": lambda value: {"rerope": (_whole(value, 1), None)},
     "leaky_rerope": _read_leaky,
     "log_n": lambda value: {"log_n": _number(value, 1)},
     "softmax_one": _read_switch,

@@ -62,6 +62,20 @@ def drawn_similarity(
     return product
 
 
+def decay_bound(base: float, head_dim: int, distances: Sequence[int] | NDArray[np.intp]) -> Floats:
+    """The upper bound of scores that Su et al. 2021 draw as the decay of RoPE (section 3.4.3), as
+    a share of that at distance 0.
+
+    With h_i the product of pair i of a query and of a key as complex numbers, a score is the real
+    part of sum over i < d/2 of h_i exp(i m base^(-2i/d)). Its size is at most max |h_(i+1) - h_i|
+    times the sum over 0 < j <= d/2 of |S_j|, where S_j is the sum of the first j exponentials and
+    h_(d/2) is 0. That sum is drawn: at distance 0 it is d/4 (d/2 + 1).
+    """
+    turned = np.exp(1j * np.outer(distances, frequencies(base, head_dim)))
+    sums: Floats = np.abs(turned.cumsum(axis=1)).sum(axis=1)
+    return sums / (head_dim / 4 * (head_dim / 2 + 1))
+
+
 def first_negative(base: float, head_dim: int, searched: int = SEARCHED) -> int | None:
     """The least distance below `searched` at which B is negative, `None` if there is none.
 

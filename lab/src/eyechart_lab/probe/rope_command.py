@@ -19,6 +19,7 @@ from eyechart.harness.journal.files import replace_file
 from eyechart.harness.settings.figure import DRAWN
 from eyechart_lab.probe.rope import (
     SEARCHED,
+    decay_bound,
     drawn_distances,
     drawn_similarity,
     first_negative,
@@ -34,7 +35,7 @@ _MOST = 100
 _ENDINGS = {".csv": b"base,head_dim,", ".svg": DRAWN["svg"]}
 _WIDTH, _HEIGHT = 560, 300
 """Of the chart, in pixels."""
-_NAMES = {"similarity": "equal", "gaussian": "Gaussian, drawn once"}
+_NAMES = {"similarity": "equal", "gaussian": "Gaussian, drawn once", "bound": "upper bound"}
 """Column of the curves -> what the chart calls its vectors."""
 
 
@@ -100,7 +101,7 @@ def _read_context(given: str) -> int:
 
 
 def _curves(bases: Sequence[float], head_dim: int, longest: int) -> pd.DataFrame:
-    """Rows of the CSV file: base, head_dim, distance, similarity, gaussian."""
+    """Rows of the CSV file: base, head_dim, distance, similarity, gaussian, bound."""
     distances = drawn_distances(longest)
     return pd.concat(
         [
@@ -111,6 +112,7 @@ def _curves(bases: Sequence[float], head_dim: int, longest: int) -> pd.DataFrame
                     "distance": distances,
                     "similarity": similarity(base, head_dim, distances),
                     "gaussian": drawn_similarity(base, head_dim, distances),
+                    "bound": decay_bound(base, head_dim, distances),
                 }
             )
             for base in bases
@@ -120,8 +122,8 @@ def _curves(bases: Sequence[float], head_dim: int, longest: int) -> pd.DataFrame
 
 
 def _svg(curves: pd.DataFrame, head_dim: int) -> str:
-    """The chart as SVG text, from rows with base, distance, similarity and gaussian. The distances
-    are drawn on a logarithmic axis, so distance 0 is left out.
+    """The chart as SVG text, from rows with base, distance, similarity, gaussian and bound. The
+    distances are drawn on a logarithmic axis, so distance 0 is left out.
     """
     import vl_convert  # noqa: PLC0415  an extra
 
@@ -141,17 +143,17 @@ def _svg(curves: pd.DataFrame, head_dim: int) -> str:
                 scale=alt.Scale(type="log", nice=False),
                 axis=alt.Axis(grid=False),
             ),
-            alt.Y("value:Q", title="similarity"),
+            alt.Y("value:Q", title="similarity, or share of the bound"),
             alt.Color("base:N", scale=alt.Scale(domain=bases)),
             alt.StrokeDash(
                 "vectors:N",
                 title="query and key",
-                scale=alt.Scale(domain=list(_NAMES.values()), range=[[1, 0], [2, 2]]),
+                scale=alt.Scale(domain=list(_NAMES.values()), range=[[1, 0], [2, 2], [8, 3]]),
             ),
             alt.Opacity(
                 "vectors:N",
-                legend=None,
-                scale=alt.Scale(domain=list(_NAMES.values()), range=[1, 0.4]),
+                title="query and key",
+                scale=alt.Scale(domain=list(_NAMES.values()), range=[1, 0.4, 0.7]),
             ),
         )
     )
@@ -178,9 +180,9 @@ def _document(
             {
                 "base": base,
                 "first_negative": found,
-                "curve": curves.loc[
-                    curves["base"] == base, ["distance", "similarity", "gaussian"]
-                ].to_dict("records"),
+                "curve": curves.loc[curves["base"] == base, ["distance", *_NAMES]].to_dict(
+                    "records"
+                ),
             }
             for base, found in negative.items()
         ],

@@ -25,6 +25,7 @@ from eyechart.harness.journal.record import Warn
 from eyechart.harness.plan.plan import Plan
 from eyechart.harness.settings.run_settings import RunSettings
 from eyechart.harness.spec.columns import LINE
+from eyechart_lab.variants.ceilings import Ceilings
 from eyechart_lab.variants.folders import Model
 from eyechart_lab.variants.order import Ended
 from eyechart_lab.variants.reading import Lab
@@ -57,6 +58,8 @@ class LabCell:
     """Scored rows of the line."""
     correct: int = 0
     accuracy: float | None = None
+    ceiling: float | None = None
+    """Share of the rows of the line whose right answer the training had, see `ceilings`."""
     effective_length: float | None = None
     """How far the model is right, the same in all lines of a condition; `None` where not known."""
     effective_length_bound: str = ""
@@ -147,7 +150,7 @@ def cells_of(lab: Lab, model: Model, runs: Sequence[Run], ended: Ended) -> Itera
     for first, plan, run_ in zip(firsts, lab.plans, runs, strict=True):
         for condition in _part(run_.judged, plan).conditions.values():
             of_condition = replace(first, condition=condition.label)
-            yield from _of_condition(of_condition, condition, run_.threshold)
+            yield from _of_condition(of_condition, condition, run_.threshold, lab.ceilings)
 
 
 def not_asked(lab: Lab, model: Model, ended: Ended) -> Iterator[LabCell]:
@@ -174,7 +177,7 @@ def _first_of_tasks(lab: Lab, model: Model, ended: Ended) -> Iterator[LabCell]:
 
 
 def _of_condition(
-    first: LabCell, condition: JudgedCondition, threshold: float
+    first: LabCell, condition: JudgedCondition, threshold: float, ceilings: Ceilings
 ) -> Iterator[LabCell]:
     """A row for each line of a condition."""
     estimate = condition.effective_length(threshold)
@@ -190,6 +193,7 @@ def _of_condition(
             n=n,
             correct=correct,
             accuracy=correct / n if n else None,
+            ceiling=ceilings[first.task, first.condition, at],
             effective_length=None if length is None else length.length,
             effective_length_bound="" if length is None else length.side,
             effective_length_ci_low=None if span is None else span[0].length,
@@ -217,6 +221,7 @@ def _cell(row: dict[str, str]) -> LabCell:
         for name in (
             "loss",
             "accuracy",
+            "ceiling",
             "effective_length",
             "effective_length_ci_low",
             "effective_length_ci_high",

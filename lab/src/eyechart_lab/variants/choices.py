@@ -136,20 +136,20 @@ class Relative(Mechanism):
 class Randomised(Mechanism):
     """Positions drawn in the training from a longer range than its texts have.
 
-    `encoding` is `sinusoidal`, `rope`, `alibi` or `relative`; for the last two distances are drawn,
-    as in the authors' code. A model that is asked gets the mean of the draws, or with `asked:
-    drawn` a draw that follows from the number of tokens.
+    `encoding` is `sinusoidal`, `learned`, `rope`, `alibi` or `relative`; for the last two distances
+    are drawn, as in the authors' code. A model that is asked gets the mean of the draws, or with
+    `asked: drawn` a draw that follows from the number of tokens.
     """
 
     name = "randomised"
     source = "Ruoss et al. 2023, 2305.16843"
     differs = (
         "asked with the mean of the draws, unless `asked: drawn`; draws are of a row, theirs of a "
-        "batch; 16 positions are left for the reply"
+        "batch; 16 positions are left for the reply; theirs is an encoder"
     )
     of: Size = 2048
     """Number of positions from which they are drawn; the most tokens of a text."""
-    encoding: Literal["sinusoidal", "rope", "alibi", "relative"] = "sinusoidal"
+    encoding: Literal["sinusoidal", "learned", "rope", "alibi", "relative"] = "sinusoidal"
     asked: Literal["mean", "drawn"] = "mean"
 
     @property
@@ -223,6 +223,16 @@ class Strided(Mechanism):
     differs = "each head has both patterns, one of the three ways of the paper"
     every: Annotated[int, Field(ge=2, le=1_000_000)]
     """n."""
+
+
+class Delta(Mechanism):
+    """No attention, but a recurrent layer (DeltaNet): each head has a matrix, into which each token
+    writes what is to be given back for its key. Needs positions that are added, or none.
+    """
+
+    name = "delta_rule"
+    source = "Yang et al. 2024, 2406.06484"
+    differs = "no short convolutions, and values are not passed through SiLU"
 
 
 class LogN(Mechanism):
@@ -396,7 +406,7 @@ CHOICES: dict[str, MechanismOf] = {
         *(Nothing, Sinusoidal, Learned, Scalar, Rope, PRope, Alibi, Kerple, Sandwich, T5),
         *(Relative, Randomised),
     ),
-    "attention": MechanismOf(Softmax, OffByOne, Relu, Differential, Window, Strided),
+    "attention": MechanismOf(Softmax, OffByOne, Relu, Differential, Window, Strided, Delta),
     "gate": MechanismOf(Nothing, GatedHeads),
     "temperature": MechanismOf(Nothing, LogN, Adaptive),
     "stretch": MechanismOf(Nothing, Linear, Ntk, DynamicNtk, Yarn, DualChunk, ReRope, LeakyReRope),

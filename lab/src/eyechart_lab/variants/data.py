@@ -20,7 +20,7 @@ import numpy.typing as npt
 from eyechart.harness.errors import JournalError
 from eyechart.harness.journal.files import replacing
 from eyechart.harness.plan.plan import Plan
-from eyechart.harness.spec import Condition
+from eyechart.harness.spec import Condition, Item
 from eyechart.providers.model_files import one_line
 from eyechart_lab.variants.choices import ExtraTokens, Memory
 from eyechart_lab.variants.mechanism import Mechanism
@@ -61,8 +61,13 @@ def drawn(
     task = one.plan.task
     item = task.draw(rng, condition, length, 0)
     answer = task.spec.answer
-    target = item.target if isinstance(item.target, str | int | float) else ", ".join(item.target)
-    return task.prompt(item, condition, length), f"{answer.first_phrase} {target}"
+    return task.prompt(item, condition, length), f"{answer.first_phrase} {answer_of(item)}"
+
+
+def answer_of(item: Item) -> str:
+    """The right answer of an item as a reply has it."""
+    target = item.target
+    return str(target) if isinstance(target, str | int | float) else ", ".join(map(str, target))
 
 
 class ExampleBatch(NamedTuple):

@@ -25,9 +25,10 @@ from eyechart.harness.run.limits import RunLimits
 from eyechart.providers.base import Likelihood, ModelSettings, Reply, Request
 from eyechart.providers.naming import named
 from eyechart.providers.registry import open_model, parse_model
+from eyechart_lab.variants.config import config_of
 from eyechart_lab.variants.data import Examples
 from eyechart_lab.variants.memory import longest_tokens
-from eyechart_lab.variants.model import LabForCausalLM, config_of
+from eyechart_lab.variants.model import LabForCausalLM
 from eyechart_lab.variants.order import TrainingOrder
 from eyechart_lab.variants.reading import Lab
 from eyechart_lab.variants.steps import Steps, new_optimizer, steps_of

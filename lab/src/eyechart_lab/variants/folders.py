@@ -96,7 +96,7 @@ def keep_model(weights: Path, folder: Path, variant: Variant) -> None:
         raise JournalError(
             f"{weights} is gone; remove {weights.parent}, and the same command trains it again"
         )
-    from eyechart_lab.variants.model import LabConfig  # noqa: PLC0415  imports torch
+    from eyechart_lab.variants.config import LabConfig  # noqa: PLC0415  imports torch
 
     partial = folder.with_name(f"{folder.name}.{os.getpid()}.tmp")
     shutil.rmtree(partial, ignore_errors=True)

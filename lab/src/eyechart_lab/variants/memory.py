@@ -8,10 +8,17 @@ from typing import TYPE_CHECKING
 
 from eyechart.harness.plan.plan import Plan
 from eyechart.providers.free_memory import GIB, free_bytes
-from eyechart_lab.variants.choices import ExtraTokens, Learned, Randomised, check_size
+from eyechart_lab.variants.choices import (
+    ExtraTokens,
+    GatedHeads,
+    Learned,
+    Randomised,
+    Relative,
+    check_size,
+)
 from eyechart_lab.variants.reading import Lab
 from eyechart_lab.variants.tokens import opened
-from eyechart_lab.variants.variant import Variant
+from eyechart_lab.variants.variant import Variant, encoding_of
 from eyechart_lab.variants.worker import CPU, Slot
 
 if TYPE_CHECKING:
@@ -32,7 +39,10 @@ _KEPT_OF_STATES = 24
 def weights(variant: Variant) -> int:
     """Numbers in the weights of all layers, about; the embeddings of our few tokens are small."""
     inner = variant.inner or 8 * variant.width // 3
-    return variant.layers * variant.width * (4 * variant.width + 3 * inner)
+    maps = (
+        4 + isinstance(variant.gate, GatedHeads) + (encoding_of(variant.positions) == Relative.name)
+    )
+    return variant.layers * variant.width * (maps * variant.width + 3 * inner)
 
 
 def training_bytes(variant: Variant, rows: int, tokens: int) -> int:

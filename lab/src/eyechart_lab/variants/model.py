@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 
 import torch
 from torch import nn
-from transformers import AutoConfig, AutoModelForCausalLM, DynamicCache, PretrainedConfig
+from transformers import AutoConfig, AutoModelForCausalLM, DynamicCache
 from transformers.cache_utils import DynamicLayer
 from transformers.generation import GenerationMixin
 from transformers.modeling_outputs import BaseModelOutputWithPast, CausalLMOutputWithPast
@@ -22,14 +22,12 @@ from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS, PreTrainedModel
 
 from eyechart_lab.variants.choices import (
     GatedHeads,
-    Learned,
     Randomised,
     Relative,
-    Rope,
     Strided,
     Window,
-    check_size,
 )
+from eyechart_lab.variants.config import MODEL_TYPE, LabConfig
 from eyechart_lab.variants.mechanisms.attention import (
     Difference,
     Pass,
@@ -52,82 +50,9 @@ from eyechart_lab.variants.mechanisms.positions import (
     turned,
 )
 from eyechart_lab.variants.mechanisms.stretch import distances_of, grows, moves_of
-from eyechart_lab.variants.tokens import BOS, EOS
-from eyechart_lab.variants.variant import Variant, encoding_of, read_variant
+from eyechart_lab.variants.variant import encoding_of
 
-MODEL_TYPE = "eyechart_lab"
 _EPSILON = 1e-6
-_INNER = 8 / 3
-"""Width of the feed-forward block by the width of the model, as in Llama."""
-
-
-class LabConfig(PretrainedConfig):
-    """The `config.json` of a trained variant."""
-
-    model_type = MODEL_TYPE
-    keys_to_ignore_at_inference: ClassVar[list[str]] = ["past_key_values"]
-
-    def __init__(
-        self,
-        variant: dict[str, Any] | None = None,
-        vocab_size: int = 1,
-        trained_window: int = 2,
-        **others: Any,
-    ) -> None:
-        """`variant` is as in a study's file; `trained_window` is the number of tokens of the
-        longest text of the training.
-
-        Raises:
-            ValueError: the variant is none.
-        """
-        others.setdefault("tie_word_embeddings", True)
-        super().__init__(**others)
-        read = read_variant(variant or {})
-        self.variant = read.model_dump(mode="json")
-        self.vocab_size = vocab_size
-        self.trained_window = trained_window
-        self.hidden_size = read.width
-        self.num_hidden_layers = read.layers
-        self.num_attention_heads = read.attention_heads
-        self.num_key_value_heads = read.attention_heads
-        self.head_dim = read.width // read.attention_heads
-        self.intermediate_size = read.inner or round(read.width * _INNER)
-        self.initializer_range = 0.02
-        self.use_cache = True
-        if isinstance(read.positions, Rope):
-            self.rope_theta = read.positions.base
-        if isinstance(read.positions, Learned | Randomised):
-            self.max_position_embeddings = read.positions.of
-
-    @property
-    def original_max_position_embeddings(self) -> int:
-        """`trained_window`, under the name that transformers has for it."""
-        return self.trained_window
-
-    @property
-    def read(self) -> Variant:
-        """The variant."""
-        return read_variant(self.variant)
-
-
-def config_of(variant: Variant, *, vocabulary: int, trained_window: int) -> LabConfig:
-    """The config of a variant; `trained_window` is the number of tokens of the longest text of the
-    training. A stretched variant has the weights of the one that was trained, and this config.
-
-    Raises:
-        ValueError: the texts have more tokens than there are positions.
-    """
-    if isinstance(variant.positions, Learned | Randomised):
-        check_size(variant.positions, trained_window)
-    return LabConfig(
-        variant.model_dump(mode="json"),
-        vocab_size=vocabulary,
-        trained_window=trained_window,
-        bos_token_id=BOS,
-        eos_token_id=EOS,
-        pad_token_id=EOS,
-        architectures=[LabForCausalLM.__name__],
-    )
 
 
 class LabAttention(nn.Module):
@@ -163,10 +88,12 @@ class LabAttention(nn.Module):
             query, key = (turned(one, now.angles) for one in (query, key))
         if now.times is not None:
             query = query * now.times.to(query.dtype)
+        if self.weigher.delta is not None:
+            query, key = self.weigher.delta.with_strength(states, query, key)
         if now.past is not None:
             key, value = now.past.update(key, value, self.layer_idx)
         mixed = self.weigher.scaled(self._mixed(query, key, value, now))
-        if self.gate is not None:  # Qiu et al. 2025, arXiv 2505.06708, equation 5
+        if self.gate is not None:  # Qiu et al. 2025, arXiv 2505.06708
             heads = mixed.shape[2]
             mixed = mixed * torch.sigmoid(self.gate(states)).unflatten(-1, (heads, -1))
         output: torch.Tensor = self.o_proj(mixed.reshape(*states.shape[:-1], -1))
@@ -353,7 +280,8 @@ class LabModel(LabPreTrainedModel):
             moves = beyond_sinks(attention, places.queries, places.keys)
         elif isinstance(attention, Strided):
             seen = seen & in_stride(attention, places.queries, places.keys)
-        now = Pass(seen, places.is_causal and not isinstance(attention, Window | Strided))
+        is_causal = places.is_causal and not isinstance(attention, Window | Strided)
+        now = Pass(seen, is_causal, places.is_token)
         if self.rotary_emb is not None:
             now.angles = self.rotary_emb(_chosen(numbers, own))
             moves += moves_of(self._distances, places)

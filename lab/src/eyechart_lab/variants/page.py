@@ -19,14 +19,15 @@ from eyechart_lab.extras import install
 from eyechart_lab.variants.probing import TRAINED, UNTRAINED, InsideRow
 from eyechart_lab.variants.results import (
     Result,
-    beyond_span_text,
-    beyond_text,
     interval_text,
     length_text,
     p_text,
+    share_span_text,
+    share_text,
 )
 from eyechart_lab.variants.study import LabSpec
 from eyechart_lab.variants.words import (
+    ceilings_text,
     method,
     missing,
     recipe,
@@ -71,7 +72,8 @@ td, th { padding: .15rem .8rem .15rem 0; text-align: left; white-space: nowrap }
 <h2>{{ part.task }}</h2>
 <p>{{ part.condition }}; trained on rows to {{ part.trained_to }}, \
 {{ "asked to " ~ part.longest if part.longest else "nothing was asked" }}.</p>
-{% if part.summary %}<p><strong>{{ part.summary }}</strong></p>
+{% if part.ceilings %}<p>{{ part.ceilings }}</p>
+{% endif %}{% if part.summary %}<p><strong>{{ part.summary }}</strong></p>
 {% endif %}
 <div class="charts">
 {% if part.reach %}<figure>{{ part.reach }}<figcaption>How far each variant is right: the mean
@@ -79,7 +81,8 @@ over seeds with its 95 % interval, and each seed below it. A triangle points to 
 open. The dashed line is the longest row of the training.</figcaption></figure>
 {% endif %}
 {% if part.chart %}<figure>{{ part.chart }}<figcaption>Accuracy by length, the mean over seeds\
-{% if part.has_bands %}; a band spans the seeds{% endif %}.</figcaption></figure>
+{% if part.has_bands %}; a band spans the seeds{% endif %}. The dotted line is the share of rows
+whose answer the training had.</figcaption></figure>
 {% endif %}
 </div>
 <div class="wide">
@@ -113,16 +116,20 @@ mean over seeds and heads, of the last layer; dashed before the training.</figca
 """
 _COLUMNS: Mapping[str, Callable[[Result], str]] = {
     "variant": lambda one: one.variant,
-    "right to": length_text,
-    "95 % interval over rows and seeds": interval_text,
     "learned": lambda one: f"{one.learnt} of {len(one.seeds)}",
     "diverged": lambda one: f"{one.diverged or ''}",
+    "right at trained lengths": lambda one: share_text(one.within),
+    "its interval": lambda one: share_span_text(one.within),
+    "p there": lambda one: p_text(one.by_within.p),
+    "verdict there": lambda one: one.by_within.verdict if one.within else "",
+    "right to": length_text,
+    "95 % interval over rows and seeds": interval_text,
     "length not known": lambda one: f"{one.unknown or ''}",
     "p": lambda one: p_text(one.by_length.p),
     "smallest possible p": lambda one: p_text(one.by_length.smallest_p),
     "verdict": lambda one: one.by_length.verdict,
-    "right on longer rows": beyond_text,
-    "its 95 % interval": beyond_span_text,
+    "right on longer rows": lambda one: share_text(one.beyond),
+    "its 95 % interval": lambda one: share_span_text(one.beyond),
     "its p": lambda one: p_text(one.by_beyond.p),
     "its verdict": lambda one: one.by_beyond.verdict if one.beyond else "",
 }
@@ -160,6 +167,7 @@ def _part(spec: LabSpec, mine: Sequence[Result], inside: Sequence[InsideRow]) ->
         "condition": first.condition.replace(",", ", "),
         "trained_to": first.trained_to,
         "longest": first.longest,
+        "ceilings": ceilings_text(mine),
         "summary": summary(mine, spec.reference),
         "heads": list(columns),
         "rows": list(zip(*columns.values(), strict=True)),
@@ -183,6 +191,15 @@ def _trained(mine: Sequence[Result], scale: alt.Scale) -> alt.Chart:
     ends = pd.DataFrame({"length": [mine[0].trained_to]})
     rule: alt.Chart = alt.Chart(ends).mark_rule(strokeDash=[4, 4])
     return rule.encode(alt.X("length:Q", scale=scale))
+
+
+def _known(mine: Sequence[Result], scale: alt.Scale) -> alt.Chart:
+    """The share of the rows of each line whose answer the training had."""
+    rows = pd.DataFrame(
+        [(one.length, one.ceiling) for one in mine[0].lines], columns=["length", "ceiling"]
+    )
+    line: alt.Chart = alt.Chart(rows).mark_line(strokeDash=[1, 3], color="#000")
+    return line.encode(alt.X("length:Q", scale=scale), alt.Y("ceiling:Q"))
 
 
 _SHAPES = {"=": "circle", ">": "triangle-right", "<": "triangle-left"}
@@ -246,6 +263,7 @@ def _chart(mine: Sequence[Result]) -> Markup | None:
         base.mark_line(strokeWidth=1.5, point=True).encode(
             alt.Y("accuracy:Q", scale=share, title="accuracy")
         ),
+        _known(mine, scale),
         _trained(mine, scale),
     ]
     if _has_bands(mine):

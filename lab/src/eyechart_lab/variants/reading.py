@@ -22,6 +22,7 @@ from eyechart.harness.task.source import Problem, YamlFile
 from eyechart.providers.close_match import did_you_mean
 from eyechart.providers.naming import spelled
 from eyechart_lab.probe.measures.catalogue import check_measures
+from eyechart_lab.variants.ceilings import Ceilings, ceilings
 from eyechart_lab.variants.data import Learnt
 from eyechart_lab.variants.mechanism import Mechanism
 from eyechart_lab.variants.study import (
@@ -64,6 +65,11 @@ class Lab:
             Learnt(plan, task.share, *task.trained)
             for task, plan in zip(self.spec.tasks, self.plans, strict=True)
         ]
+
+    @cached_property
+    def ceilings(self) -> Ceilings:
+        """The share of the rows of each line whose answer the training had."""
+        return ceilings(self.learnt)
 
     @cached_property
     def reply_tokens(self) -> list[int]:

@@ -17,16 +17,15 @@ from eyechart_lab.variants.order import TRAINED, ended
 from eyechart_lab.variants.results import (
     Result,
     VariantComparison,
-    beyond_span,
-    beyond_span_text,
-    beyond_text,
     interval_text,
     length_text,
     p_text,
+    share_span,
+    share_text,
 )
 from eyechart_lab.variants.seeds import FEWEST, fewest_seeds, mean, smallest_p
 from eyechart_lab.variants.study import LabSpec
-from eyechart_lab.variants.words import method, sentence, shared_training
+from eyechart_lab.variants.words import ceilings_text, method, sentence, shared_training
 from eyechart_lab.variants.worker import Slot
 
 if TYPE_CHECKING:
@@ -145,16 +144,18 @@ def results(spec: LabSpec, found: Sequence[Result]) -> None:
             table(
                 [
                     Column(["variant"], [one.variant for one in mine], "left"),
-                    Column(["learned"], [f"{one.learnt}/{len(one.seeds)}" for one in mine]),
+                    Column(["trained", "right"], [share_text(one.within) for one in mine]),
+                    Column(["", "p"], [p_text(one.by_within.p) for one in mine]),
                     Column(["right to"], [length_text(one) for one in mine]),
                     Column(["95 % interval"], [interval_text(one) for one in mine], "left"),
                     Column(["p"], [p_text(one.by_length.p) for one in mine]),
-                    Column(["longer rows", "right"], [beyond_text(one) for one in mine]),
-                    Column(["", "interval"], [beyond_span_text(one) for one in mine], "left"),
+                    Column(["longer", "right"], [share_text(one.beyond) for one in mine]),
                     Column(["", "p"], [p_text(one.by_beyond.p) for one in mine]),
                 ]
             )
         )
+        if known := ceilings_text(mine):
+            tell(known)
         for one in mine:
             tell(sentence(one, spec.reference))
         echo("")
@@ -191,8 +192,12 @@ def _entry(one: Result, reference: str) -> dict[str, Any]:
         "effective_length": None if one.length is None else asdict(one.length),
         "interval": None if span is None else [asdict(end) for end in span],
         **_compared(one.by_length),
+        "within": mean(one.within) if one.within else None,
+        "within_interval": share_span(one.within),
+        **{f"within_{name}": value for name, value in _compared(one.by_within).items()},
+        "answers_to": one.limit,
         "beyond": mean(one.beyond) if one.beyond else None,
-        "beyond_interval": beyond_span(one),
+        "beyond_interval": share_span(one.beyond),
         **{f"beyond_{name}": value for name, value in _compared(one.by_beyond).items()},
         "said": sentence(one, reference),
     }

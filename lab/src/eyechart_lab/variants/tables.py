@@ -10,7 +10,7 @@ from typing import TypeVar
 
 from eyechart_lab.variants.asking import LabCell
 from eyechart_lab.variants.probing import InsideRow
-from eyechart_lab.variants.results import Result, beyond_span
+from eyechart_lab.variants.results import Result, share_span
 from eyechart_lab.variants.seeds import mean
 from eyechart_lab.variants.words import sentence
 
@@ -33,9 +33,16 @@ _COLUMNS: Mapping[str, Callable[[Result], object]] = {
     "p": lambda one: one.by_length.p,
     "smallest_p": lambda one: one.by_length.smallest_p,
     "verdict": lambda one: one.by_length.verdict,
+    "within": lambda one: mean(one.within) if one.within else None,
+    "within_ci_low": lambda one: (share_span(one.within) or _NO_SPAN)[0],
+    "within_ci_high": lambda one: (share_span(one.within) or _NO_SPAN)[1],
+    "within_p": lambda one: one.by_within.p,
+    "within_smallest_p": lambda one: one.by_within.smallest_p,
+    "within_verdict": lambda one: one.by_within.verdict,
+    "answers_to": lambda one: one.limit,
     "beyond": lambda one: mean(one.beyond) if one.beyond else None,
-    "beyond_ci_low": lambda one: (beyond_span(one) or _NO_SPAN)[0],
-    "beyond_ci_high": lambda one: (beyond_span(one) or _NO_SPAN)[1],
+    "beyond_ci_low": lambda one: (share_span(one.beyond) or _NO_SPAN)[0],
+    "beyond_ci_high": lambda one: (share_span(one.beyond) or _NO_SPAN)[1],
     "beyond_p": lambda one: one.by_beyond.p,
     "beyond_smallest_p": lambda one: one.by_beyond.smallest_p,
     "beyond_verdict": lambda one: one.by_beyond.verdict,

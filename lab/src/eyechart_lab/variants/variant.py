@@ -32,10 +32,12 @@ from pydantic import (
 from eyechart_lab.variants.choices import (
     CHOICES,
     Adaptive,
+    Delta,
     Differential,
     DualChunk,
     DynamicNtk,
     LeakyReRope,
+    Learned,
     LogN,
     Nothing,
     Ntk,
@@ -45,6 +47,7 @@ from eyechart_lab.variants.choices import (
     Relative,
     ReRope,
     Rope,
+    Scalar,
     SeqVcr,
     Sinusoidal,
     Softmax,
@@ -57,8 +60,10 @@ _PAIR = 2
 """Numbers that rotary and sinusoidal positions take together; heads that differential attention
 makes one.
 """
-_OF_WAVES = (Sinusoidal, Randomised, Relative)
+_OF_WAVES = (Sinusoidal.name, Relative.name)
 """Positions with pairs of sines and cosines as wide as the model."""
+_BEFORE_LAYERS = (Nothing.name, Sinusoidal.name, Learned.name, Scalar.name)
+"""Positions that change nothing in the layers."""
 _OF_DISTANCES = (DualChunk, DynamicNtk, ReRope, LeakyReRope)
 """Stretching that turns queries and keys again."""
 
@@ -132,13 +137,18 @@ class Variant(BaseModel):
     def _positions_fit(cls, positions: Mechanism, info: ValidationInfo) -> Mechanism:
         width, heads = info.data.get("width"), info.data.get("heads")
         attention = info.data.get("attention")
-        if isinstance(positions, _OF_WAVES) and (width or 0) % _PAIR:
+        if encoding_of(positions) in _OF_WAVES and (width or 0) % _PAIR:
             raise wrong(f"{positions.name!r} needs an even width, not {width}")
         turned = None if width is None or heads is None else width // heads
         if encoding_of(positions) == Rope.name and turned is not None and turned % _PAIR:
             raise wrong(
                 f"{positions.name!r} turns pairs of numbers, and a head has {turned} to turn; make "
                 f"width / heads a multiple of {_PAIR}"
+            )
+        if isinstance(attention, Delta) and encoding_of(positions) not in _BEFORE_LAYERS:
+            raise wrong(
+                f"'delta_rule' has no scores that {positions.name} could change; write positions: "
+                "none, or sinusoidal"
             )
         if encoding_of(positions) == Relative.name and isinstance(attention, Differential):
             raise wrong(
@@ -234,7 +244,7 @@ def encoding_of(positions: Mechanism) -> str:
 
 def _draws_distances(positions: Mechanism) -> bool:
     """Whether positions are drawn that decide how far apart tokens are."""
-    return isinstance(positions, Randomised) and positions.encoding != Sinusoidal.name
+    return isinstance(positions, Randomised) and encoding_of(positions) not in _BEFORE_LAYERS
 
 
 def _listed(kinds: Sequence[type[Mechanism]]) -> str:

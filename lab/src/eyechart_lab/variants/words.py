@@ -11,11 +11,13 @@ from eyechart_lab.variants.results import (
     LEARNT,
     Result,
     VariantComparison,
-    beyond_span_text,
-    beyond_text,
+    is_beyond,
+    known_rows,
     p_text,
+    share_span_text,
+    share_text,
 )
-from eyechart_lab.variants.seeds import FEWEST, fewest_seeds, smallest_pair_p
+from eyechart_lab.variants.seeds import FEWEST, OfModel, fewest_seeds, smallest_pair_p
 from eyechart_lab.variants.study import LabSpec
 
 
@@ -23,7 +25,13 @@ def sentence(one: Result, reference: str) -> str:
     """`alibi: learned the trained lengths (to 32, asked at 4 to 31) in 3 of 3 seeds, …; right to 45
     (38 to 52), …`.
     """
-    parts = (_learnt(one), _seen(one), _against(one, reference), _beyond(one, reference))
+    parts = (
+        _learnt(one),
+        _within(one, reference),
+        _seen(one),
+        _against(one, reference),
+        _beyond(one, reference),
+    )
     return f"{one.variant}: {''.join(parts)}."
 
 
@@ -71,11 +79,13 @@ def _seen(one: Result) -> str:
     if one.unknown:
         unknown = f"; the length of {_of(one.unknown, one)} is not known, and counts for nothing"
     if length is None:
-        mixed = f"; some models see less than {one.shortest}, others more than {one.longest}"
+        mixed = f"; some models see less than {one.shortest}, others more than {one.limit}"
         return f"{unknown}{mixed}, so the mean length is not known" if one.seen else unknown
     told = f" ({span_text(span)})" if span and span_text(span) != str(length) else ""
     models = f" in the other {len(one.seen)}" if one.diverged or one.unknown else ""
     said = f"{unknown}; is right to {length.words}{told}{models}"
+    if one.answers_end and length.sign == ">":
+        return f"{said}, where the answers of the training end"
     if not one.learnt:
         return said
     if span is None:
@@ -83,7 +93,7 @@ def _seen(one: Result) -> str:
     low, high = span
     if low.sign != "<" and low.length > one.trained_to:
         return f"{said}, beyond the trained lengths"
-    if high.sign != ">" and high.length < one.longest and high.length <= one.trained_to:
+    if high.sign != ">" and high.length < one.limit and high.length <= one.trained_to:
         return f"{said}, not beyond the trained lengths"
     return f"{said}, and it is open whether that is beyond the trained lengths"
 
@@ -93,21 +103,42 @@ def _against(one: Result, reference: str) -> str:
     of = one.by_length
     if of.verdict == "no reference":
         return f"; nothing to compare it with, since no length of {reference} is known"
+    if of.verdict == "answers end":
+        return f"; not compared with {reference}, which is right to there as well"
     said = _difference(
         of, reference, better="is right farther than", worse="is right less far than"
     )
     return said and f"; {said}"
 
 
+def _within(one: Result, reference: str) -> str:
+    """How many rows of trained lengths the models have right, and the comparison."""
+    if not one.within:
+        return ""
+    return _share(one.within, "rows of these lengths", one, one.by_within, reference)
+
+
 def _beyond(one: Result, reference: str) -> str:
     """How many longer rows the models have right, and the comparison with the reference."""
-    if not one.beyond:
-        return ""
-    span = f" ({told})" if (told := beyond_span_text(one)) else ""
-    said = f"; right on {beyond_text(one)} of longer rows{span}"
-    if one.by_beyond.verdict == one.by_length.verdict == "too few seeds":
+    longer = [line for line in one.lines if is_beyond(line)]
+    if one.beyond:
+        known = sum(map(known_rows, longer)) < sum(line.n for line in longer)
+        rows = "longer rows whose answer the training had" if known else "longer rows"
+        return _share(one.beyond, rows, one, one.by_beyond, reference)
+    if one.trained and longer:
+        return "; nothing is said of longer rows, since the training had none of their answers"
+    return ""
+
+
+def _share(
+    models: Sequence[OfModel], rows: str, one: Result, of: VariantComparison, reference: str
+) -> str:
+    """A share of right answers, its interval, and the comparison with the reference."""
+    span = f" ({told})" if (told := share_span_text(models)) else ""
+    said = f"; right on {share_text(models)} of {rows}{span}"
+    if of.verdict == one.by_length.verdict == "too few seeds":
         return said
-    more = _difference(one.by_beyond, reference, better="more often than", worse="less often than")
+    more = _difference(of, reference, better="more often than", worse="less often than")
     return f"{said}, {more}" if more else said
 
 
@@ -134,6 +165,12 @@ _GROUPS = {
     "not trained": "no training came to its end",
     "not known": "no length is known",
     "no reference": "nothing to compare with, since no length of {reference} is known",
+    "answers end": "right to where the answers of the training end, as {reference} is",
+}
+_OF_TRAINED = {
+    "better": "right on more rows of trained lengths than {reference} over seeds",
+    "worse": "right on fewer rows of trained lengths than {reference} over seeds",
+    "no difference": "no difference to {reference} found in rows of trained lengths",
 }
 _OF_LONGER = {
     "better": "right on more of the longer rows than {reference} over seeds",
@@ -148,6 +185,7 @@ def summary(mine: Sequence[Result], reference: str) -> str:
     """
     found = (
         (_GROUPS, [one.by_length.verdict for one in mine]),
+        (_OF_TRAINED, [one.by_within.verdict for one in mine]),
         (_OF_LONGER, [one.by_beyond.verdict for one in mine]),
     )
     groups = {
@@ -159,6 +197,28 @@ def summary(mine: Sequence[Result], reference: str) -> str:
     }
     lines = [f"{said}: {', '.join(names)}" for said, names in groups.items() if names]
     return " ".join(f"{line[0].upper()}{line[1:]}." for line in lines)
+
+
+def ceilings_text(mine: Sequence[Result]) -> str:
+    """How many rows of each line have an answer that the training had, in a sentence; empty if no
+    line was asked, or if it is not known.
+    """
+    told = [(one.length_low, one.length_high, one.ceiling) for one in mine[0].lines]
+    if not told or any(ceiling is None for *_, ceiling in told):
+        return ""
+    spans: list[tuple[int | None, int | None, str]] = []
+    for low, high, ceiling in told:
+        share = f"{100 * (ceiling or 0):.0f} %"
+        joins = spans and spans[-1][2] == share
+        spans.append((spans.pop()[0] if joins else low, high, share))
+    parts = [f"{share} at {low} to {high} symbols" for low, high, share in spans]
+    said = f"Rows whose answer the training had: {', '.join(parts)}."
+    if not mine[0].answers_end:
+        return said
+    return (
+        f"{said} Lines with less than {100 * THRESHOLD:g} %, and those after them, do not say how "
+        "far a model sees."
+    )
 
 
 def method(results: Sequence[Result], reference: str) -> str:
@@ -173,7 +233,12 @@ def method(results: Sequence[Result], reference: str) -> str:
     )
     if others < 1:
         return said
-    smallest = [of.smallest_p for one in results if (of := one.by_length).smallest_p is not None]
+    smallest = [
+        of.smallest_p
+        for one in results
+        for of in (one.by_length, one.by_within)
+        if of.smallest_p is not None
+    ]
     least, most = min(smallest, default=1.0), max(smallest, default=1.0)
     fewer = f" ({p_text(most)} where fewer lengths are known)" if most > least else ""
     return (
@@ -182,8 +247,9 @@ def method(results: Sequence[Result], reference: str) -> str:
         "corrected by Holm over the variants of a condition; with these seeds p cannot be below "
         f"{p_text(least)}{fewer}, and one of them can be called better from {fewest_seeds(others)} "
         "seeds on. "
-        "The share of right answers to rows longer than trained is compared likewise over all "
-        "trained models, and corrected by itself. Intervals are over rows and seeds."
+        "The shares of right answers to rows of trained lengths, and to longer rows whose answer "
+        "the training had, are compared likewise over all trained models, and each is corrected by "
+        "itself. Intervals are over rows and seeds."
     )
 
 

@@ -16,6 +16,7 @@ from torch import nn
 
 from eyechart_lab.variants.choices import (
     Adaptive,
+    Delta,
     Differential,
     LogN,
     OffByOne,
@@ -26,6 +27,7 @@ from eyechart_lab.variants.choices import (
     Window,
 )
 from eyechart_lab.variants.mechanism import Mechanism
+from eyechart_lab.variants.mechanisms.delta import DeltaRule
 from eyechart_lab.variants.mechanisms.places import Angles, Farther, Move
 from eyechart_lab.variants.mechanisms.positions import RelativeScores, turned
 from eyechart_lab.variants.variant import Variant, encoding_of
@@ -47,6 +49,8 @@ class Pass:
     to itself, so that its numbers stay finite."""
     is_causal: bool
     """Whether nothing but later tokens is hidden, and all tokens are of this pass."""
+    is_token: torch.Tensor
+    """(B, T): whether each key is of a token and not of padding."""
     angles: Angles | None = None
     """Of the rotary positions of this pass, (B, S, D)."""
     farther: list[Farther] = field(default_factory=list)
@@ -211,7 +215,10 @@ class Weigher(nn.Module):
         if isinstance(variant.attention, Differential):
             self.difference = Difference(layer, width)
             self.maps = 2
-        self.are_shares = not isinstance(variant.attention, Differential | Relu)
+        self.delta: DeltaRule | None = None
+        if isinstance(variant.attention, Delta):
+            self.delta = DeltaRule(variant.width, variant.heads)
+        self.are_shares = not isinstance(variant.attention, Differential | Relu | Delta)
         """Whether weights are at least 0, with a sum of at most 1."""
         self.scaling: float = (width // self.maps) ** -0.5
 
@@ -229,6 +236,8 @@ class Weigher(nn.Module):
         seen = now.seen[:, :, at]
         if hidden is not None:
             seen = seen & ~hidden
+        if self.delta is not None:
+            return self.delta.weights(queries, keys, seen, now.is_token).to(queries.dtype)
         scores = self._scores(queries, keys, now, at)
         for (cosines, sines), of_keys, where in now.farther:
             its = keys if of_keys is None else turned(keys, of_keys)
@@ -268,6 +277,8 @@ class Weigher(nn.Module):
 
     def scaled(self, mixed: torch.Tensor) -> torch.Tensor:
         """What heads give (B, S, H, D), as the output matrix gets it."""
+        if self.delta is not None:
+            return self.delta.scaled(mixed)
         return mixed if self.difference is None else self.difference.scaled(mixed)
 
 

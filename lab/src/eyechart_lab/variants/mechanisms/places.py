@@ -42,8 +42,13 @@ class RowPositions:
     What stands for padding attends to itself, so that its numbers stay finite."""
     is_causal: bool
     """Whether nothing but later tokens is hidden, as torch's own attention hides them."""
-    tokens: torch.Tensor
-    """(B,): number of tokens of each row."""
+    is_token: torch.Tensor
+    """(B, T): whether each is a token and no padding."""
+
+    @property
+    def tokens(self) -> torch.Tensor:
+        """(B,): number of tokens of each row."""
+        return self.is_token.sum(dim=-1)
 
     @staticmethod
     def of(count: int, kept: int, mask: torch.Tensor | None, device: torch.device) -> RowPositions:
@@ -55,14 +60,12 @@ class RowPositions:
         seen = (mine >= order)[None, None]
         if mask is None or bool((mask != 0).all()):
             is_causal = kept == 0 or count == 1
-            tokens = order.new_full((1,), kept + count)
-            return RowPositions(order[None, kept:], order[None], seen, is_causal, tokens)
+            every = torch.ones_like(order, dtype=torch.bool)[None]
+            return RowPositions(order[None, kept:], order[None], seen, is_causal, every)
         is_token = mask != 0
         keys = (is_token.cumsum(dim=-1) - 1).clamp(min=0)
         seen = seen & (is_token[:, None, None] | (mine == order))
-        return RowPositions(
-            keys[:, kept:], keys, seen, is_causal=False, tokens=is_token.sum(dim=-1)
-        )
+        return RowPositions(keys[:, kept:], keys, seen, is_causal=False, is_token=is_token)
 
     @property
     def offsets(self) -> torch.Tensor:

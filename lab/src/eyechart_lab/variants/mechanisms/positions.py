@@ -11,7 +11,7 @@ from __future__ import annotations
 import torch
 from torch import nn
 
-from eyechart_lab.variants.choices import Learned, PRope, Rope, Scalar
+from eyechart_lab.variants.choices import Learned, PRope, Randomised, Rope, Scalar
 from eyechart_lab.variants.mechanisms.places import Angles, Farther, Move, RowPositions
 from eyechart_lab.variants.mechanisms.stretch import frequencies_of
 from eyechart_lab.variants.variant import Variant, encoding_of
@@ -33,14 +33,16 @@ def sinusoids(positions: torch.Tensor, width: int) -> torch.Tensor:
 
 class Added(nn.Module):
     """What is added to embeddings: sinusoids, for which embeddings are first multiplied by the root
-    of their width, as Vaswani et al. do; a learned vector for each position; or i / C times one
-    learned vector.
+    of their width, as Vaswani et al. do; a learned vector for each position, the nearest one where
+    a position is the mean of draws; or i / C times one learned vector.
     """
 
     def __init__(self, variant: Variant) -> None:
         super().__init__()
         self._positions = variant.positions
-        if isinstance(self._positions, Learned):
+        self.vectors: nn.Embedding | None = None
+        is_learned = encoding_of(self._positions) == Learned.name
+        if is_learned and isinstance(self._positions, Learned | Randomised):
             self.vectors = nn.Embedding(self._positions.of, variant.width)
         elif isinstance(self._positions, Scalar):
             self.direction = nn.Parameter(torch.empty(variant.width))
@@ -52,8 +54,9 @@ class Added(nn.Module):
 
     def forward(self, states: torch.Tensor, positions: torch.Tensor) -> torch.Tensor:
         """(B, S, C): embeddings with their positions (B, S)."""
-        if isinstance(self._positions, Learned):
-            learned: torch.Tensor = states + self.vectors(positions)
+        if self.vectors is not None:
+            chosen = positions.round().long().clamp(max=self.vectors.num_embeddings - 1)
+            learned: torch.Tensor = states + self.vectors(chosen)
             return learned
         if isinstance(self._positions, Scalar):
             share = positions[..., None] / self._positions.of
