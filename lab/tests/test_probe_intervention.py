@@ -59,6 +59,7 @@ def test_reading() -> None:
         (f"rope_base={'9' * 10**6}", "at most 1e12, not '999"),
         ("+".join(["softmax_one"] * 10_000), "twice"),
         ("softmax_one=2", "takes no value"),
+        ("kv=int2", "is int8 or int4, not 'int2'"),
         ("log_n=3+log_n=4", "twice"),
     ],
 )
@@ -135,6 +136,35 @@ def test_what_each_changes(tmp_path: Path, given: str) -> None:
         sizes = np.where(is_seen, np.exp(scores), 0)
         weights = sizes / (sizes.sum(axis=-1, keepdims=True) + change.softmax_one)
         np.testing.assert_allclose(np.concatenate(kept.weights[layer], 1), weights, atol=1e-4)
+
+
+@pytest.mark.torch
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("bits", [8, 4])
+def test_keys_and_values_of_few_bits(tmp_path: Path, bits: int) -> None:
+    """Weights and outputs are those of keys and values that are rounded by the definition; the
+    derivative is not 0.
+    """
+    folder = write(tmp_path, "llama")
+    inside, kept = changed(folder, f"kv=int{bits}"), Keeper()
+    inside.forward(IDS, kept)
+
+    def rounded(states: Any) -> Any:
+        low, high = states.min(axis=-1, keepdims=True), states.max(axis=-1, keepdims=True)
+        levels = np.rint((states - low) / (high - low) * (2**bits - 1))
+        assert levels.max() == 2**bits - 1
+        return low + levels * (high - low) / (2**bits - 1)
+
+    for layer in range(3):
+        queries, *both = kept.keys[layer]
+        keys, values = (np.repeat(rounded(one), 2, axis=1) for one in both)
+        scores = np.einsum("shd,thd->hst", queries, keys) / math.sqrt(12)
+        sizes = np.exp(scores) * np.tri(len(IDS))
+        weights = sizes / sizes.sum(axis=-1, keepdims=True)
+        np.testing.assert_allclose(np.concatenate(kept.weights[layer], 1), weights, atol=1e-3)
+        mixed = np.einsum("hst,thd->shd", weights, values)
+        np.testing.assert_allclose(kept.outputs[layer], mixed, atol=1e-3 * float(np.ptp(mixed)))
+    assert np.abs(inside.gradients(IDS, np.ones(346, np.float32))[0]).max() > 0
 
 
 def chunked(query: int, key: int) -> float:

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
 
@@ -31,7 +32,7 @@ from eyechart_lab.probe.measures.readout import (
 )
 from eyechart_lab.probe.measures.ridge import RIDGES, Ridges
 from eyechart_lab.probe.measures.states import States
-from eyechart_lab.probe.reading import ROUNDING
+from eyechart_lab.probe.reading import ROUNDING, SampleReading
 from eyechart_lab.probe.readout import FEW, ONE_ANSWER, ReadRow, measure_readout
 from lab.tests.keeper import Keeper
 from tests.conftest import Lab
@@ -200,6 +201,15 @@ def rows_of(counts: Sequence[int]) -> list[ReadRow]:
     ]
 
 
+def _by_quantity(
+    rows: Sequence[Sequence[SampleReading]],
+) -> dict[tuple[str, int | None], list[SampleReading]]:
+    found: dict[tuple[str, int | None], list[SampleReading]] = {}
+    for one in (one for row in rows for one in row):
+        found.setdefault((one.quantity, one.layer), []).append(one)
+    return found
+
+
 def test_a_model_that_counts() -> None:
     """Its last layer holds the count, ranks it first and follows a state that is put in; its
     embedding does none of it.
@@ -207,11 +217,8 @@ def test_a_model_that_counts() -> None:
     counts = [1 + (index * 7) % 9 for index in range(45)]
     digits = list(range(1, 10))
     found = measure_readout(cast("Inside", Counter3()), rows_of(counts), digits)
-    means: dict[tuple[str, int | None], list[float]] = {}
-    for row in found.rows:
-        for one in row:
-            means.setdefault((one.quantity, one.layer), []).append(one.value)
-    value = {key: float(np.mean(values)) for key, values in means.items()}
+    means = _by_quantity(found.rows)
+    value = {key: float(np.mean([one.value for one in every])) for key, every in means.items()}
     names = {name.removesuffix(ROUNDING) for name, _ in value}
     assert names == set(QUANTITIES["readout"])
     assert value["readable", 1] == value["best_readable", None] == value["best_layer", None] == 1
@@ -228,6 +235,22 @@ def test_a_model_that_counts() -> None:
     assert value["random_cosine", None] == pytest.approx(random_cosine(13))
     assert len(means["cosine", 1]) == 1
     assert 0.2 < value["cosine", 1] < 0.4  # (1 … 9) − 5 with each digit: mean 20 / 9 / √60
+
+
+def test_a_model_that_says_a_symbol() -> None:
+    """Each symbol's direction is compared with its own row of the output matrix."""
+    rows = [replace(row, count=None) for row in rows_of([1 + index % 4 for index in range(40)])]
+    found = measure_readout(cast("Inside", Counter3()), rows, [])
+    value = {
+        (name, layer): float(np.mean([one.value for one in every]))
+        for (name, layer), every in _by_quantity(found.rows).items()
+    }
+    assert value["readable", 1] == value["best_readable", None] == 1
+    assert value["readable", 0] == value["position_readable", None] < 0.4
+    assert value["r2", 1] > 0.99
+    assert value["control_readable", 1] > 0.9
+    assert value["cosine", 1] > 0.8  # 1 at its own of four symbols, -1/3 at the others: √3 / 2
+    assert value["follows", 1] == 1
 
 
 def test_what_cannot_be_read_is_said() -> None:

@@ -26,7 +26,8 @@ from tests.test_project import ROOT, _imported, _run
 
 LAB = ROOT / "lab"
 INNER = {
-    *("analysis.comparison.paired_curves", "analysis.length.curve", "analysis.length.interval"),
+    *("analysis.comparison.paired_curves", "analysis.length.curve", "analysis.length.fit"),
+    *("analysis.length.interval", "analysis.order.apart"),
     *("analysis.samples.judged_run", "analysis.tables.results"),
     *("cli.outputs", "face.run_options", "face.trust", "plan.forced_choice", "plan.request"),
     *(f"journal.{one}" for one in ("files", "manifest", "record", "software")),

@@ -228,9 +228,9 @@ class Probe:
         if len(known) < len(samples):
             self.result.left_out[READOUT, NO_ROW] += len(samples) - len(known)
             return
-        digits = self._digits(samples[0].prompt)
         numbers = [sample.target if type(sample.target) is int else None for sample in samples]
-        of_answers = digits if None not in numbers else [scene.answer for scene in known]
+        digits = self._digits(samples[0].prompt) if None not in numbers else []
+        of_answers = digits or [scene.answer for scene in known]
         begin = _shared_by_all(of_answers)
         rows = [
             ReadRow(

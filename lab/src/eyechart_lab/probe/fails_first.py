@@ -15,7 +15,6 @@ import numpy as np
 import pandas as pd
 
 from eyechart.harness.analysis.length.curve import curve
-from eyechart.harness.analysis.length.effective_length import length_text
 from eyechart.harness.analysis.length.fit import fit
 from eyechart.harness.analysis.length.interval import Bound, Span, span_text, wilson
 from eyechart.harness.analysis.order.apart import named
@@ -61,7 +60,7 @@ class FallingShare:
     @property
     def words(self) -> str:
         """`answer right 38 (34 to 40)`."""
-        said = f"{self.name} {length_text(self.length)}"
+        said = f"{self.name} {self.length or 'not known'}"
         if self.length is None or self.length.sign == "=":
             said += f" ({span_text(self.ends)})"
         if self.unknown_from is not None:

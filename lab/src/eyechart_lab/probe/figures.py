@@ -14,7 +14,6 @@ from eyechart.harness.analysis.samples.judged_run import JudgedRun
 from eyechart.harness.errors import UsageError
 from eyechart.harness.journal.record import Warn
 from eyechart.harness.report.charts import charts
-from eyechart.harness.report.charts.files import show_legends
 from eyechart.harness.report.charts.looks import Look, Spec
 from eyechart.harness.report.charts.panels import (
     DrawMore,
@@ -196,11 +195,12 @@ def _fails_first(section: Section, rows: Mapping[str, pd.DataFrame]) -> Iterator
 
 def _add_legend(spec: Spec) -> None:
     """Names the curves below the chart, in two rows; the page itself names conditions only."""
-    show_legends(spec, _SHARES)
+    legend = {"title": None, "orient": "bottom", "columns": 2, "symbolOpacity": 1}
     for layer in spec["layer"]:
         for channel in ("color", "shape", "strokeDash"):
-            if legend := layer["encoding"].get(channel, {}).get("legend"):
-                legend |= {"title": None, "orient": "bottom", "columns": 2}
+            encoded = layer["encoding"].get(channel, {})
+            if encoded.get("field") in ("colour", "dash"):
+                encoded["legend"] = legend
 
 
 def _of_share(series: Series, share: FallingShare) -> Iterator[dict[str, Any]]:

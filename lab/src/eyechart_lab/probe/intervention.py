@@ -17,6 +17,9 @@
     softmax_one             1 is added to the sum of exponentials: softmax off by one; Miller 2023
     window=64:4             only the last 64 positions and the first 4 are attended to; Xiao et al.
                             2023, arXiv 2309.17453
+    kv=int4                 keys and values rounded to 4 or 8 bits, each token's in each head by
+                            itself, as a quantised cache keeps them; Liu et al. 2024, arXiv
+                            2402.02750, round values so, and keys by channel
 
 Several are joined by `+`.
 """
@@ -45,7 +48,9 @@ _EXAMPLES: Mapping[str, str] = {
     "log_n": "log_n=512",
     "softmax_one": "softmax_one",
     "window": "window=64:4",
+    "kv": "kv=int8",
 }
+_KV_BITS: Mapping[str, int] = {"int8": 8, "int4": 4}
 _SCALINGS = ("linear", "ntk", "dynamic_ntk", "yarn")
 _NUMBER = re.compile(r"\d+(\.\d+)?([eE]\d+)?")
 _LARGEST = 1e12
@@ -76,6 +81,8 @@ class Intervention:
     softmax_one: bool = False
     window: tuple[int, int] | None = None
     """Number of the last positions, and of the first positions, that are attended to."""
+    kv: int | None = None
+    """Bits of each number of a key or a value."""
 
     @property
     def is_rotary(self) -> bool:
@@ -247,6 +254,12 @@ def _read_window(value: str) -> dict[str, object]:
     return {"window": (int(last), int(first or 0))}
 
 
+def _read_kv(value: str) -> dict[str, object]:
+    if value not in _KV_BITS:
+        raise ValueError(f"is {' or '.join(_KV_BITS)}, not {one_line(repr(value))}")
+    return {"kv": _KV_BITS[value]}
+
+
 _READERS: Mapping[str, Callable[[str], dict[str, object]]] = {
     "rope_base": lambda value: {"rope_base": _number(value, 1)},
     "rope_scaling": _read_scaling,
@@ -256,4 +269,5 @@ _READERS: Mapping[str, Callable[[str], dict[str, object]]] = {
     "log_n": lambda value: {"log_n": _number(value, 1)},
     "softmax_one": _read_switch,
     "window": _read_window,
+    "kv": _read_kv,
 }

@@ -119,7 +119,8 @@ def _answers(rows: Sequence[ReadRow], digits: Sequence[int]) -> tuple[ReadAnswer
         return ReadAnswers(np.array(counts, float)[:, None], folds), list(digits)
     first = [row.answer[0] for row in rows]
     symbols = sorted(set(first))
-    return ReadAnswers(np.array(first)[:, None] == np.array(symbols) * 1.0, folds), symbols
+    is_symbol = np.array(first)[:, None] == np.array(symbols)
+    return ReadAnswers(is_symbol.astype(float), folds), symbols
 
 
 def _end(inside: Inside, ids: Sequence[int], precision: Precision) -> Array:

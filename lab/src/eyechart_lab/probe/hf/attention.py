@@ -133,6 +133,8 @@ def _of_row(  # noqa: PLR0917  as transformers has them
     if change.log_n is not None:
         times = change.temperature(np.arange(start + 1, end + 1))
         query = query * torch.from_numpy(times).to(query)[:, None]
+    if change.kv is not None:
+        key, value = _rounded(key, change.kv), _rounded(value, change.kv)
     scale = width**-0.5 if scaling is None else scaling
     group = heads // key.shape[1]
     queries, keys, values = (
@@ -164,6 +166,16 @@ def _of_row(  # noqa: PLR0917  as transformers has them
     if watcher is not None and (at := shown.get("heads")) is not None:
         watcher.heads(layer, at, to_numpy(whole[at - start]))
     return whole[None].contiguous()
+
+
+def _rounded(states: Any, bits: int) -> Any:
+    """(1, K, T, D): each vector's numbers rounded to 2^bits evenly spread values, from its smallest
+    to its largest one. The derivative is that of numbers that are not rounded.
+    """
+    low, high = states.amin(dim=-1, keepdim=True), states.amax(dim=-1, keepdim=True)
+    step = ((high - low) / (2**bits - 1)).clamp_min(torch.finfo(states.dtype).tiny)
+    rounded = torch.round((states - low) / step) * step + low
+    return states + (rounded - states).detach()
 
 
 def _blocks(at: Positions, size: int) -> Iterator[Positions]:
