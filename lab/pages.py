@@ -1,5 +1,5 @@
 """Makes the page and the table of variants of each published study from its rows, as `bench lab`
-does, and the table of mechanisms in docs/laboratory.md from `eyechart_lab.variants.choices`.
+does, and the table of mechanisms in docs/variants.md from `eyechart_lab.variants.choices`.
 
 python -m lab.pages
 """
@@ -23,7 +23,7 @@ from eyechart_lab.variants.results import results_of
 from eyechart_lab.variants.tables import variants_text
 
 HERE = Path(__file__).parents[1] / "results" / "laboratory"
-CHAPTER = Path(__file__).parents[1] / "docs" / "laboratory.md"
+CHAPTER = Path(__file__).parents[1] / "docs" / "variants.md"
 _BEGIN, _END = "<!-- mechanisms -->\n", "<!-- end of mechanisms -->"
 _ADDRESSES = {
     r"\b(\d{4}\.\d{5})\b": r"[\1](https://arxiv.org/abs/\1)",

@@ -85,6 +85,8 @@ def test_the_authors_figures() -> None:
         ("positions_bounded", "alibi", "position=first", "beyond_p", "0.032"),
         ("positions_bounded", "none", "position=last", "beyond_p", "0.048"),
         ("positions_bounded", "alibi", "divisor=ten", "beyond_p", "0.016"),
+        ("positions_majority", "none", "lead=least", "p", "0.016"),
+        ("positions_majority", "alibi", "lead=least", "beyond_p", "0.016"),
         ("positions", "randomised", "position=first", "p", "0.03"),
         ("positions", "none", "separator=none,strategy", "beyond_p", "0.015"),
         ("positions", "sinusoidal", "separator=none,strategy", "beyond_p", "0.019"),

@@ -124,6 +124,9 @@ def test_interventions(tmp_path: Path) -> None:
     said = "change a plain softmax, and the attention of this model uses none"
     with pytest.raises(SetupError, match=said):
         logits(relu, "softmax_one")
+    recurrent = folder_of(tmp_path / "delta", VARIANTS["delta"])
+    with pytest.raises(SetupError, match="window hides tokens from attention, and 'delta_rule'"):
+        logits(recurrent, "window=6:2")
     with pytest.raises(SetupError, match="no plain rotary positions"):
         logits(tmp_path / "0", "rope_base=500")
 

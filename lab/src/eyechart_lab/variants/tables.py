@@ -1,4 +1,4 @@
-"""The tables of a study; docs/laboratory.md says what their columns are."""
+"""The tables of a study; docs/variants.md says what their columns are."""
 
 from __future__ import annotations
 

@@ -14,6 +14,7 @@ from typing import Any
 import torch
 from torch import nn
 
+from eyechart.providers.base import SetupError
 from eyechart_lab.variants.choices import (
     Adaptive,
     Delta,
@@ -232,9 +233,17 @@ class Weigher(nn.Module):
     ) -> torch.Tensor:
         """(B, H, P, T): weights of queries (B, H, P, D), those at the places `at` of the pass, on
         keys (B, H, T, D). `hidden` (P, T): what is not seen either.
+
+        Raises:
+            SetupError: something is hidden from a recurrent layer.
         """
         seen = now.seen[:, :, at]
         if hidden is not None:
+            if self.delta is not None and bool((seen & hidden).any()):
+                raise SetupError(
+                    "intervention window hides tokens from attention, and 'delta_rule' has none; "
+                    "leave it out"
+                )
             seen = seen & ~hidden
         if self.delta is not None:
             return self.delta.weights(queries, keys, seen, now.is_token).to(queries.dtype)
