@@ -17,6 +17,7 @@ from lab.pages import CHAPTER, HERE, chapter, pages, written
 
 REPORTED = HERE.parent.parent.parent / "shared" / "reported" / "mtandhj2025_rope_base_sweep.csv"
 README = (HERE / "README.md").read_text(encoding="utf-8")
+SMOLLM2 = HERE.parent / "smollm2"
 
 
 def variants(study: str) -> list[dict[str, str]]:
@@ -122,3 +123,33 @@ def test_every_study_has_its_rows() -> None:
         assert study.with_suffix(".csv").exists()
         assert {row["diverged"] for row in variants(study.stem)} == {"0"}
         assert Path(f"{study.stem}.html").name in README
+
+
+@pytest.mark.parametrize(
+    ("folder", "lengths", "said", "quantity", "layer"),
+    [
+        (HERE, "symbols, fixed length", "read at the end, %, ±3 to 9", "best_readable", ""),
+        (HERE, "symbols, fixed length", "from the length alone, %", "position_readable", ""),
+        (SMOLLM2, "symbols", "read after the last layer, %", "readable", "30"),
+        (SMOLLM2, "symbols", "random directions read at the best layer, %", "best_control", ""),
+    ],
+)
+def test_what_is_read_at_the_end_is_that_of_the_rows(
+    folder: Path, lengths: str, said: str, quantity: str, layer: str
+) -> None:
+    """The tables of the pages, by task and length."""
+    page = (folder / "README.md").read_text(encoding="utf-8").partition("## Read and not said")[2]
+    table = {
+        name.strip(): [cell.strip() for cell in cells]
+        for name, *cells in (
+            line.strip("|").split("|") for line in page.splitlines() if "|" in line
+        )
+    }
+    with (folder / "readout.csv").open(newline="", encoding="utf-8") as file:
+        known = {
+            row["length"]: float(row[quantity])
+            for row in csv.DictReader(file)
+            if (row["task"], row["layer"]) == ("counting/density", layer)
+        }
+    for length, percent in zip(table[lengths], table[said], strict=True):
+        assert abs(100 * known[length] - float(percent)) <= 0.5001, length
