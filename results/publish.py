@@ -138,8 +138,12 @@ def made_from(path: Path, out: Path) -> dict[str, str]:
 def _page_of(rows: Sequence[Row]) -> str:
     said = words(rows)
     lines = [f"# {said.title.format(FIRST)}", "", *(f"{text}\n" for text in said.lede)]
-    lines += ["Words and columns are explained [below](#how-to-read-the-tables).", ""]
-    lines += [ranks_markdown(rows, UNITS, FIRST, said.names), "## How to read the tables", ""]
+    lines += [
+        "Words and columns are explained [below](#how-to-read-the-tables). `bench` asks a model by "
+        "its provider and its name: `openrouter/google/gemini-…`, `gemini/gemini-…`.",
+        "",
+    ]
+    lines += [ranks_markdown(rows, UNITS, FIRST, said), "## How to read the tables", ""]
     lines += [*(f"- **{name}**: {text}" for name, text in reading(rows)), ""]
     for heading, paragraphs in said.more:
         lines += [f"## {heading}", "", *(f"{text}\n" for text in paragraphs)]

@@ -54,7 +54,7 @@ class TestPublished:
         """Byte for byte, so that no number differs between them."""
         rows = published()
         assert ranks_page(rows, UNITS, words(rows)) == (FOLDER / "models.html").read_text("utf-8")
-        assert ranks_markdown(rows, UNITS, 200, words(rows).names) in (
+        assert ranks_markdown(rows, UNITS, 200, words(rows)) in (
             FOLDER / "models.md"
         ).read_text("utf-8")
 
@@ -320,7 +320,7 @@ def test_hostile_names_are_text(lab: Lab) -> None:
     page = ranks_page(rows, {}, Words(title=name))
     assert "<img src=x>" not in page
     assert "\u202e" not in page
-    table = ranks_markdown(rows, {}, 0, {})
+    table = ranks_markdown(rows, {}, 0)
     assert "<img" not in table
     assert "\u202e" not in table
 
