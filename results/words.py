@@ -211,8 +211,9 @@ def _of_capacities(rows: Sequence[Row], recorded: Sequence[Row]) -> str:
         f"The published capacity is ours for all models but {len(told)}: {', '.join(told)}. A line "
         "passes only where all of its replies can be read, and in each of these models replies on "
         "the published line were cut off or had no number on their last line: Dai & Fan read the "
-        "last integer anywhere in a reply. [The cases](recorded/README.md#is-the-capacity-the-published-one) say "
-        "whose reading is right."
+        "last integer anywhere in a reply. "
+        "[The cases](recorded/README.md#is-the-capacity-the-published-one) say whose reading is "
+        "right."
     )
 
 

@@ -308,14 +308,16 @@ function nearestTo(length) {
 function notOffered(asked) {
   const [said, at, pieces] = [[], asked.get("at"), asked.get("way") ?? "1"];
   if (at !== null && !group.at.includes(Number(at))) {
-    if (Number(at) > 0 && Number(at) < Infinity) field("at").value = nearestTo(Number(at));
-    said.push(`There is no length “${at}” here, but ${group.at.map((one) => one.toLocaleString("en")).join(", ")}: this is ${field("at").value}${Number(at) > 0 ? ", the nearest" : ""}.`);
+    const isLength = Number(at) > 0 && Number(at) < Infinity;
+    if (isLength) field("at").value = nearestTo(Number(at));
+    const known = group.at.map((one) => one.toLocaleString("en")).join(", ");
+    said.push(`“${at}” is not one of the lengths ${known}; shown is ${field("at").value}${isLength ? ", the nearest" : ""}.`);
   }
   const length = Number(field("at").value);
   const isOf = (one) => one.length === length && String(one.pieces) === pieces;
   if (!group.ways.some(isOf)) {
     const why = group.unanswered.find(isOf)?.why ?? `pieces are as long as a length here, and at most ${data.pieces}`;
-    said.push(`${length.toLocaleString("en")} in “${pieces}” pieces is not known: ${why}. This is all at once.`);
+    said.push(`${length.toLocaleString("en")} in “${pieces}” pieces is not known: ${why}. Shown is all at once.`);
   }
   return said.join(" ");
 }

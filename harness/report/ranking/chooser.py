@@ -94,11 +94,11 @@ def unanswered(table: RankTable) -> list[tuple[Way, str]]:
 
 
 def _why(table: RankTable, piece: int) -> str:
-    """Above the shortest row that was asked, too few replies are left as a reason."""
+    """Below the rows asked, the accuracy that pieces need would be the curve's guess."""
     right = [found for line in table.lines if (found := line.right_at.get(piece)) is not None]
     if all(found.bound == ">" for found in right):
         return f"no row as short as {piece:,} was asked"
-    return "too few rows were asked"
+    return "no probability is known"
 
 
 def chances(table: RankTable, way: Way) -> list[Chance]:
@@ -163,9 +163,12 @@ def answer_markdown(table: RankTable, first: int, rows: str, beside: str) -> lis
         return f"| {way.length:,} | {pieces} | {len(listed(at))} | {len(opened(at))} | {cheapest} |"
 
     count = f"{len(passing) or 'None'} of {len(found)} models"
-    return [
+    said = (
         f"With {of_length} at once, {count} surely {'pass' if len(passing) > 1 else 'passes'}, and "
-        f"for {len(opened(found))} it is open. {passing_text(table.threshold, rows)}.",
+        f"for {len(opened(found))} it is open. {passing_text(table.threshold, rows)}."
+    )
+    return [
+        said,
         "",
         f"| the cheapest | {_price_head()} | {_sure_head(table.threshold)} |",
         "| --- | --- | --- |",
@@ -186,7 +189,7 @@ def answer_markdown(table: RankTable, first: int, rows: str, beside: str) -> lis
 
 
 def _not_asked(ways: Iterable[tuple[Way, str]]) -> Iterator[str]:
-    """`5 × 20 is not known: no row as short as 20 was asked.`"""
+    """A sentence for each reason: `5 × 20 is not known: no row as short as 20 was asked.`."""
     by_reason: dict[str, list[str]] = {}
     for way, why in ways:
         by_reason.setdefault(why, []).append(way.text)
