@@ -68,7 +68,7 @@ function showAnswer() {
   if (unknown) line.append(`${unknown} not known. `);
   answer.replaceChildren(head, means, list, line);
   if (open.length) {
-    const named = (places) => places.map((place) => [nameOf(place), ` ${way.models[place][SURE]}`]).flatMap((pair, at) => (at ? [", ", ...pair] : pair));
+    const named = (places) => places.map((place) => [nameOf(place), ` ${way.models[place][SURE].replace(" ", "\u00a0")}`]).flatMap((pair, at) => (at ? [", ", ...pair] : pair));
     const [most, more] = [open.slice(0, data.most), open.slice(data.most)];
     line.append(`Open for ${open.length}: `, ...named(most));
     if (more.length) line.append(" ", make("details", {}, make("summary", { textContent: `and ${more.length} more` }), make("span", {}, ...named(more))));
