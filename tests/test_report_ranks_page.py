@@ -603,3 +603,21 @@ def test_long_lists_are_cut_and_tables_are_not(browser: Browser) -> None:
         scrolled = page.locator(".all .scroll")
         assert scrolled.evaluate("(one) => one.scrollWidth <= one.clientWidth")
     assert page.locator(".all th.length").is_visible()
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize(("most", "is_there"), [("3.16", False), ("3.17", False), ("3.18", True)])
+def test_more_than_a_price_is_not_at_most_that_price(
+    browser: Browser, most: str, is_there: bool
+) -> None:
+    """The replies of kimi-k2.5 cost > $3.17 at 200 items."""
+    page = browser.new_context(offline=True).new_page()
+    page.goto((FOLDER / "models.html").as_uri() + "#show?at=200")
+    (price,) = (
+        text.split("; ")[1]
+        for text in page.locator(".mark title").all_text_contents()
+        if text.startswith("kimi-k2.5:")
+    )
+    assert price.startswith("> $3.17 ")
+    page.fill("[name=most]", most)
+    assert page.locator(".chosen button", has_text="kimi-k2.5").count() == is_there

@@ -30,7 +30,8 @@ const whole = (text) => text.replaceAll(/ (?=%)|(?<=≥) /g, "\u00a0");
 /** Whether price, vendor and weights let a model through that is asked in one way. */
 function isKept(place, one) {
   const [model, dollars, most] = [group.models[place], one.models[place][DOLLARS], field("most").value];
-  if (most !== "" && !(dollars !== null && dollars <= Number(most))) return false;
+  const isMore = one.models[place][PRICE].startsWith(">");
+  if (most !== "" && (dollars === null || dollars > Number(most) || (isMore && dollars === Number(most)))) return false;
   if ((field("vendor")?.value ?? "") !== "" && model.vendor !== field("vendor").value) return false;
   return !isTicked("open") || model.open === "yes";
 }
