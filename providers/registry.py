@@ -232,12 +232,21 @@ def owner_of(called: str) -> str:
     return "" if vendor is None else f"a model of {vendor}"
 
 
+_PROVIDER_OF = {"google": "gemini"}
+"""Vendor -> its provider, where that has another name."""
+
+
 def _refuse_unknown(given: str, providers: Sequence[str]) -> None:
     """Raises `SetupError` where `given` names none of the providers, or is a model misspelt."""
-    provider, slash, _ = given.partition("/")
+    provider, slash, model = given.partition("/")
     if slash and provider == LOCAL:
         raise SetupError(
             f"{given!r} is a model at a server of your own: add its {named('base_url')}"
+        )
+    if slash and (own := _PROVIDER_OF.get(provider)) is not None:
+        raise SetupError(
+            f"unknown provider {provider!r} in {given!r}; did you mean '{own}/{model}' or "
+            f"'openrouter/{given}'?"
         )
     if slash:
         guess = did_you_mean(

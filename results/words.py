@@ -8,7 +8,7 @@ from __future__ import annotations
 import csv
 import statistics
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 
 from eyechart.harness.analysis.ranking.leaderboard_file import Row
@@ -46,6 +46,7 @@ def words(rows: Sequence[Row]) -> Words:
                         "the replies in April 2026, and Eyechart judged them"
                         f"{_without_replies(unread)}."
                     ),
+                    _of_claims(),
                     _not_a_list(),
                     _of_writing(),
                     _of_order(),
@@ -59,6 +60,7 @@ def words(rows: Sequence[Row]) -> Words:
         ),
         first=FIRST,
         rows="lists",
+        beside=_of_names_and_prices(recorded),
         names=_names([row["model"] for row in recorded]),
     )
 
@@ -91,15 +93,22 @@ def _beyond_chance(recorded: Sequence[Row]) -> str:
     ]
     writings = [_factor(list(of.values())) for of in _writings().values()]
     return (
-        "The task: count the items of a list such as “a, a, a, a”. Asked again, a model was right "
-        f"up to {max(again):.1f} times as far; with the list written otherwise, up to "
-        f"{max(writings):.0f} times."
+        "The task: count the items of a list such as “a, a, a, a”. The lengths of "
+        f"{len(again)} models that were asked again differed by a factor of up to "
+        f"{max(again):.1f}; with the list written otherwise, of up to {max(writings):.1f}."
     )
 
 
 def _factor(rows: Sequence[Mapping[str, str]]) -> float:
     lengths = [_length(row) for row in rows]
     return max(lengths) / min(lengths)
+
+
+def _of_claims() -> str:
+    return (
+        "How often a model is said to surely pass and does not was "
+        "[simulated](simulations/README.md#rows-in-pieces), at once and in pieces."
+    )
 
 
 def _not_a_list() -> str:
@@ -202,21 +211,34 @@ def _of_capacities(rows: Sequence[Row], recorded: Sequence[Row]) -> str:
         f"The published capacity is ours for all models but {len(told)}: {', '.join(told)}. A line "
         "passes only where all of its replies can be read, and in each of these models replies on "
         "the published line were cut off or had no number on their last line: Dai & Fan read the "
-        "last integer anywhere in a reply. results/recorded/README.md has the cases, and says "
-        "whose reading is right."
+        "last integer anywhere in a reply. "
+        "[The cases](recorded/README.md#is-the-capacity-the-published-one) say whose reading is "
+        "right."
     )
 
 
 def _of_costs(recorded: Sequence[Row]) -> str:
     priced = [row for row in recorded if row[COST_A_REPLY]]
-    days = sorted({row["prices_of"].partition(" ")[0] for row in priced})
-    dates = " to ".join(dict.fromkeys((days[0], days[-1])))
     return (
         f"The cost of replies is known of {len(priced)} of {len(recorded)} models: the recorded "
-        f"tokens, with those of thinking, at catalog prices of {dates}. Of the others the "
+        "tokens, with those of thinking, at catalog prices. Of the others the "
         "tokens or the prices are not known. A prompt of your own is longer or shorter than that "
         "of Dai & Fan; bench run with --dry-run says how much it costs."
     )
+
+
+def _of_names_and_prices(recorded: Sequence[Row]) -> str:
+    """Of which day they are, and what that leaves open."""
+    months = {row["collected"] for row in recorded}
+    days = {row["prices_of"].partition(" ")[0] for row in recorded} - {""}
+    return (
+        f"Names are those of the recording ({_range(months)}), prices those of the catalog "
+        f"({_range(days)}). Whether a model is still sold is not known here."
+    )
+
+
+def _range(days: Collection[str]) -> str:
+    return " to ".join(dict.fromkeys((min(days), max(days))))
 
 
 def _of_letters(rows: Sequence[Row], recorded: Sequence[Row]) -> str:

@@ -284,6 +284,7 @@ def test_a_number_that_is_none_is_said_in_our_words(
     ("line", "words"),
     [
         ("model = 'oracle:9,opnai/x'", "unknown provider 'opnai'"),
+        ("model = 'google/x'", "did you mean 'gemini/x' or 'openrouter/google/x'?"),
         ("task = 'countng'", "unknown task 'countng'"),
         ("axis = {separator = 'coma'}", "no value 'coma' on axis 'separator'"),
         ("precision = 0.5", "precision needs --adaptive; add it"),

@@ -181,13 +181,13 @@ def test_every_door_says_what_a_reply_costs_at_a_length(lab: Lab) -> None:
     table = eyechart.load_run(wanted.folder).right_at(6, 40)
     assert list(table[COST_A_REPLY]) == pytest.approx([dollars, far])
     shown = lab.bench("score", wanted.folder, "--at", "6,40").out
-    assert re.search(r"1,000 replies at 6 \| +\$15\.10 \|", shown), shown
-    assert re.search(r"1,000 replies at 40 \| +\$100\.10 \|", shown), shown
+    assert re.search(r"price of 1,000 at 6 \| +\$15\.10 \|", shown), shown
+    assert re.search(r"price of 1,000 at 40 \| +\$100\.10 \|", shown), shown
     found = json.loads(lab.bench("score", wanted.folder, "--at", "6", "--json").out)
     assert found["runs"][0]["right_at"][0][COST_A_REPLY] == pytest.approx(dollars)
     board = lab.folder / "board.csv"
     command = ("leaderboard", wanted.folder, "--at", "6", "-o", board)
-    assert "1,000 replies at 6" in lab.bench(*command).out
+    assert "price of 1,000 at 6" in lab.bench(*command).out
     (of_model,) = json.loads(lab.bench(*command, "--json").out)["ranks"][0]["models"]
     assert of_model["right_at"][0][COST_A_REPLY] == pytest.approx(dollars)
     (row,) = read_rows(board)
@@ -214,11 +214,11 @@ def test_the_page_of_a_leaderboard_says_it_too(lab: Lab) -> None:
         assert lab.bench("leaderboard", *runs, "--at", "6,12,90", "-o", board).code == 0
         page = board.with_suffix(".html").read_text(encoding="utf-8")
         found = re.findall(
-            r'cost" data-at="(\d+)"[^>]*data-head="1,000 replies at \d+">([^<]+)', page
+            r'cost" data-at="(\d+)"[^>]*data-head="price of 1,000 at \d+">([^<]+)', page
         )
         assert sorted(found) == sorted(
             (str(length), price)
             for length, of_models in prices.items()
             for price in list(of_models.values())[: len(runs)]
         )
-        assert "1,000 replies<" not in page
+        assert "price of 1,000<" not in page

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import json
 import math
 import os
 import re
@@ -24,9 +26,17 @@ from eyechart.harness.analysis.ranking.leaderboard_file import (
 from eyechart.harness.analysis.samples.judged_run import read_run
 from eyechart.harness.plan.cost import Spent
 from eyechart.harness.report.charts.scale import Scale
+from eyechart.harness.report.page.page import linked
 from eyechart.harness.report.page.section import sections
 from eyechart.harness.report.ranking.board import by_test_of, groups_of, right_at, table_of
-from eyechart.harness.report.ranking.chooser import Way, chances, data_of, listed, ways_of
+from eyechart.harness.report.ranking.chooser import (
+    Way,
+    chances,
+    data_of,
+    listed,
+    unanswered,
+    ways_of,
+)
 from eyechart.harness.report.ranking.rank_table import RankTable, rank_tables
 from eyechart.harness.report.ranking.ranks_page import Words, ranks_markdown, ranks_page
 from eyechart.harness.settings.judging import THRESHOLD
@@ -54,9 +64,9 @@ class TestPublished:
         """Byte for byte, so that no number differs between them."""
         rows = published()
         assert ranks_page(rows, UNITS, words(rows)) == (FOLDER / "models.html").read_text("utf-8")
-        assert ranks_markdown(rows, UNITS, 200, words(rows).names) in (
-            FOLDER / "models.md"
-        ).read_text("utf-8")
+        assert ranks_markdown(rows, UNITS, 200, words(rows)) in (FOLDER / "models.md").read_text(
+            "utf-8"
+        )
 
     def test_a_capacity_that_is_not_the_published_one_is_named(self) -> None:
         """With both numbers, and the reason."""
@@ -64,6 +74,47 @@ class TestPublished:
         text = (FOLDER / "models.md").read_text("utf-8")
         assert "The published capacity is ours for all models but 3: " in text
         assert all(f"({one})" in text for one in told)
+
+    def test_factors_of_lengths_are_those_of_the_tables(self) -> None:
+        """Of models asked again, and of a list written otherwise."""
+        first = {row["model"]: row for row in published() if row["kind"] == "recorded"}
+        of_models: dict[str, dict[str, float]] = {}
+        with (FOLDER / "recorded" / "writings.csv").open(encoding="utf-8") as file:
+            for row in csv.DictReader(file):
+                writing = f"{row['item']}, {row['delimiter']}"
+                of_models.setdefault(row["model"], {})[writing] = float(row["effective_length"])
+        again = [
+            (float(first[model]["effective_length"]), of["a, comma"])
+            for model, of in of_models.items()
+        ]
+        factors = [max(*pair) / min(*pair) for pair in again]
+        otherwise = [max(of.values()) / min(of.values()) for of in of_models.values()]
+        (lede,) = words(published()).lede
+        assert f"lengths of {len(again)} models" in lede
+        assert f"a factor of up to {max(factors):.1f}; " in lede
+        assert f"of up to {max(otherwise):.1f}." in lede
+
+    @pytest.mark.parametrize("name", ["models.html", "models.md"])
+    def test_names_and_prices_are_dated(self, name: str) -> None:
+        """And nothing is said of whether a model is still sold."""
+        text = (FOLDER / name).read_text("utf-8")
+        note = words(published()).beside
+        assert "(2026-04)" in note
+        assert all(row["prices_of"][:10] in note for row in published())
+        assert text.count(note) == 1
+
+    @pytest.mark.parametrize("name", ["models.html", "models.md"])
+    def test_links_lead_to_files_and_headings(self, name: str) -> None:
+        """From the section on what counting predicts."""
+        text = (FOLDER / name).read_text("utf-8")
+        links = re.findall(r"\]\((\w+/[^)#]+)#([^)]+)\)|href=\"(\w+/[^#\"]+)#([^\"]+)", text)
+        assert len(links) == 2
+        for found in links:
+            path, heading = filter(None, found)
+            titles = re.findall(r"(?m)^#+ (.+)$", (FOLDER / path).read_text("utf-8"))
+            assert heading in [
+                re.sub(r"[^\w-]", "", one.lower().replace(" ", "-")) for one in titles
+            ]
 
     def test_every_model_is_there(self) -> None:
         """125 recorded ones, the published capacities of 126, and what was asked here."""
@@ -320,7 +371,7 @@ def test_hostile_names_are_text(lab: Lab) -> None:
     page = ranks_page(rows, {}, Words(title=name))
     assert "<img src=x>" not in page
     assert "\u202e" not in page
-    table = ranks_markdown(rows, {}, 0, {})
+    table = ranks_markdown(rows, {}, 0)
     assert "<img" not in table
     assert "\u202e" not in table
 
@@ -374,6 +425,37 @@ class TestChooser:
         line = replace(self.table().lines[0], model="</script><b>")
         table = replace(self.table(), lines=[line, *self.table().lines[1:]])
         assert "<" not in data_of([("t", table)], ["", ""], "rows", {})
+
+    def test_pieces_that_nothing_is_known_of_have_a_reason(self) -> None:
+        """No row as short as 20 was asked: the shortest had 25 items."""
+        why = "no row as short as 20 was asked"
+        table = self.table()
+        assert unanswered(table) == [(Way(100, 5), why), (Way(200, 10), why)]
+        assert "5 × 20 and 10 × 20 are not known: " + why in ranks_markdown(published(), UNITS, 200)
+        shorter = replace(table.lines[0].right_at[20], bound="=")
+        line = replace(table.lines[0], right_at={20: shorter})
+        others = {reason for _, reason in unanswered(replace(table, lines=[line]))}
+        assert why not in others
+
+    def test_a_limit_is_compared_with_the_price_that_is_shown(self) -> None:
+        """$0.01 is at most 0.01, though more digits would say 0.0104."""
+        data = json.loads(data_of([("t", self.table())], ["", ""], "rows", {}))
+        shown = [
+            (dollars, float(text.strip("<> $").replace(",", "")))
+            for way in data["groups"][0]["ways"]
+            for _, _, _, dollars, text in way["models"]
+            if dollars is not None
+        ]
+        assert len(shown) > 500
+        assert all(one == other for one, other in shown)
+
+
+def test_links_of_a_paragraph() -> None:
+    """All else is text."""
+    assert linked("a <b> [c & d](e.md#f), [g]") == (
+        'a &lt;b&gt; <a href="e.md#f">c &amp; d</a>, [g]'
+    )
+    assert linked('[a](b"onclick=x)') == '<a href="b&#34;onclick=x">a</a>'
 
 
 def test_pieces() -> None:
@@ -464,3 +546,78 @@ def test_the_picture_is_drawn_for_the_models_that_it_shows(browser: Browser, wid
     page.goto((FOLDER / "models.html").as_uri() + "#show?at=200&passes=on&most=3")
     assert page.locator(".mark").count() < 6
     assert share() > 0.2
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize(
+    ("asked", "length", "said"),
+    [
+        (
+            "at=150",
+            "200",
+            "“150” is not one of the lengths 20, 50, 100, 200, 500; shown is 200, the",
+        ),
+        ("at=1000", "500", "shown is 500, the nearest."),
+        ("at=abc", "200", "shown is 200."),
+        ("at=200&way=10", "200", "no row as short as 20 was asked. Shown is all at once."),
+        ("at=200&way=7", "200", "pieces are as long as a length here, and at most 10"),
+        ("at=100&way=2", "100", ""),
+    ],
+)
+def test_an_address_that_asks_for_what_is_not_there(
+    browser: Browser, asked: str, length: str, said: str
+) -> None:
+    """Says so, until its reader chooses."""
+    page = browser.new_context(offline=True).new_page()
+    page.goto((FOLDER / "models.html").as_uri() + f"#show?{asked}")
+    notice = page.locator(".choose .notice")
+    assert page.input_value("[name=at]") == length
+    assert said in notice.inner_text()
+    assert notice.is_visible() == bool(said)
+    assert page.locator("[name=way]:checked").get_attribute("value") == ("1" if said else "2")
+    page.select_option("[name=at]", "200")
+    assert notice.is_hidden()
+    closed = page.locator(".ways label", has=page.locator("input:disabled"))
+    assert closed.inner_text().split("\n") == [
+        "in pieces, 10 × 20",
+        "no row as short as 20 was asked",
+    ]
+
+
+@pytest.mark.browser
+def test_long_lists_are_cut_and_tables_are_not(browser: Browser) -> None:
+    """Five names of open models, five neighbours of a picked one, and all columns of a phone."""
+    page = browser.new_context(viewport={"width": 390, "height": 844}).new_page()
+    page.goto((FOLDER / "models.html").as_uri() + "#show?at=200&way=4&with=gpt-5.4")
+    names = page.locator(".chosen .rest button:visible")
+    assert names.count() == 5
+    page.locator(".chosen summary", has_text="and 21 more").click()
+    assert names.count() == 26
+    assert re.search(
+        r"69 overlap and are not told apart, the nearest (\S+ [^,]+, ){4}\S+ [^,]+\.$",
+        page.inner_text(".with"),
+    )
+    page.locator(".all summary").click()
+    for length in ("20", "50", "100", "200", "500"):
+        page.select_option("[name=at]", length)
+        scrolled = page.locator(".all .scroll")
+        assert scrolled.evaluate("(one) => one.scrollWidth <= one.clientWidth")
+    assert page.locator(".all th.length").is_visible()
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize(("most", "is_there"), [("3.16", False), ("3.17", False), ("3.18", True)])
+def test_more_than_a_price_is_not_at_most_that_price(
+    browser: Browser, most: str, is_there: bool
+) -> None:
+    """The replies of kimi-k2.5 cost > $3.17 at 200 items."""
+    page = browser.new_context(offline=True).new_page()
+    page.goto((FOLDER / "models.html").as_uri() + "#show?at=200")
+    (price,) = (
+        text.split("; ")[1]
+        for text in page.locator(".mark title").all_text_contents()
+        if text.startswith("kimi-k2.5:")
+    )
+    assert price.startswith("> $3.17 ")
+    page.fill("[name=most]", most)
+    assert page.locator(".chosen button", has_text="kimi-k2.5").count() == is_there

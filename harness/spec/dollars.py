@@ -11,11 +11,16 @@ _TWO_DIGITS_BELOW = 0.1
 """Amounts below this have two digits where cents would say less."""
 
 
+def as_shown(dollars: float) -> float:
+    """The amount that `dollars_text` shows: in cents, or with two digits where it is small."""
+    return float(f"{dollars:.2g}") if dollars < _TWO_DIGITS_BELOW else round(dollars, 2)
+
+
 def dollars_text(dollars: float) -> str:
     """`$1,234`, `$12.34`, `$2.40`, `$0.10`, `$0.065`, `$0.0012`: cents, or two digits of a small
     amount; no cents where an amount from $10 on is whole.
     """
-    rounded = float(f"{dollars:.2g}") if dollars < _TWO_DIGITS_BELOW else round(dollars, 2)
+    rounded = as_shown(dollars)
     if rounded >= _WHOLE_FROM and rounded == int(rounded):
         return f"${rounded:,.0f}"
     if rounded == round(rounded, 2):

@@ -25,12 +25,13 @@ const field = (name) => form.elements[name];
 const isTicked = (name) => field(name)?.checked ?? false;
 const isPriced = () => group.ways.some((one) => one.models.some((model) => model[DOLLARS] !== null));
 const many = (count) => `${count} model${count === 1 ? "" : "s"}`;
-const whole = (text) => text.replace(" %", "\u00a0%");
+const whole = (text) => text.replaceAll(/ (?=%)|(?<=≥) /g, "\u00a0");
 
 /** Whether price, vendor and weights let a model through that is asked in one way. */
 function isKept(place, one) {
   const [model, dollars, most] = [group.models[place], one.models[place][DOLLARS], field("most").value];
-  if (most !== "" && !(dollars !== null && dollars <= Number(most))) return false;
+  const isMore = one.models[place][PRICE].startsWith(">");
+  if (most !== "" && (dollars === null || dollars > Number(most) || (isMore && dollars === Number(most)))) return false;
   if ((field("vendor")?.value ?? "") !== "" && model.vendor !== field("vendor").value) return false;
   return !isTicked("open") || model.open === "yes";
 }
@@ -57,18 +58,21 @@ function showAnswer() {
     return make("li", {}, make("b", { className: "rank", textContent: rank + 1 }), nameOf(place),
       make("span", { className: "price", textContent: isPriced() ? chance[PRICE] : "" }), make("span", { className: "sure", textContent: chance[SURE] }));
   }));
-  const said = passing.length ? `${passing.length} of ${many(kept.length)} ${passing.length === 1 ? "is" : "are"} surely right in ${whole(group.share)} of ${data.rows}${isPriced() && passing.length > 1 ? ", cheapest first" : ""}` : `None of ${many(kept.length)} is surely right in ${whole(group.share)} of ${data.rows}`;
-  const head = make("p", { className: "said" }, make("b", { textContent: said }), make("small", { textContent: passing.length ? isPriced() ? `${data.many}, how sure` : "how sure" : "" }));
+  const said = `${passing.length || "None"} of ${many(kept.length)} surely pass${passing.length > 1 ? "" : "es"}${isPriced() && passing.length > 1 ? ", cheapest first" : ""}`;
+  const { price, sure } = group.heads;
+  const head = make("p", { className: "said" }, make("b", { textContent: said }), make("small", { textContent: passing.length ? [...(isPriced() ? [price] : []), whole(sure)].join(", ") : "" }));
+  const means = make("p", { className: "hint", textContent: `${whole(group.means)}.` });
   const line = make("p", { className: "rest" });
   if (rest[0].length) line.append(`${rest[0].length} more pass. `);
-  if (passing.length && way.none && field("most").value === "" && passing[0] === way.order[0]) line.append(`${way.none}. `);
   line.append(`${failing.length} fail${failing.length === 1 ? "s" : ""}. `);
   const unknown = kept.length - passing.length - open.length - failing.length;
   if (unknown) line.append(`${unknown} not known. `);
-  answer.replaceChildren(head, list, line);
+  answer.replaceChildren(head, means, list, line);
   if (open.length) {
-    const names = open.map((place) => [nameOf(place), ` ${way.models[place][SURE]}`]).flatMap((pair, at) => (at ? [", ", ...pair] : pair));
-    line.append(make("details", {}, make("summary", { textContent: `Open for ${open.length}` }), make("span", {}, ...names)));
+    const named = (places) => places.map((place) => [nameOf(place), ` ${way.models[place][SURE].replace(" ", "\u00a0")}`]).flatMap((pair, at) => (at ? [", ", ...pair] : pair));
+    const [most, more] = [open.slice(0, data.most), open.slice(data.most)];
+    line.append(`Open for ${open.length}: `, ...named(most));
+    if (more.length) line.append(" ", make("details", {}, make("summary", { textContent: `and ${more.length} more` }), make("span", {}, ...named(more))));
   }
   if (way.pieces > 1) {
     answer.append(make("p", { className: "hint", textContent: `In pieces, all ${way.pieces} must be right, so each of them in ${whole(way.needs)}: their misses are added up, which holds whether they come together or not. Few rows leave more open.` }));
@@ -77,14 +81,16 @@ function showAnswer() {
 
 /** The ways to ask a list of the chosen length, each with what it comes to. */
 function showWays(there) {
-  ways.hidden = there.length < 2;
+  const not = group.unanswered.filter((one) => one.length === way.length);
+  ways.hidden = there.length + not.length < 2;
   ways.replaceChildren(...there.map((one) => {
     const { passing } = found(one);
     const price = passing.length && isPriced() ? `, from ${one.models[passing[0]][PRICE]}` : "";
     const said = passing.length ? `${passing.length} pass${passing.length === 1 ? "es" : ""}${price}` : "none surely passes";
     return make("label", {}, make("input", { type: "radio", name: "way", value: one.pieces, checked: one === way }),
       make("span", {}, make("b", { textContent: one.pieces === 1 ? `all ${one.text}` : `in pieces, ${one.text}` }), make("small", { textContent: said })));
-  }));
+  }), ...not.map((one) => make("label", {}, make("input", { type: "radio", name: "way", value: one.pieces, disabled: true }),
+    make("span", {}, make("b", { textContent: `in pieces, ${one.text}` }), make("small", { textContent: one.why })))));
 }
 
 // ---- the picture -------------------------------------------------------------------------------
@@ -174,7 +180,7 @@ function showPicture() {
     const mark = draw("g", { class: `mark ${chance[VERDICT] || "unknown"}${model.id === picked ? " picked" : ""}` });
     mark.append(draw("title", {}, `${model.name}: right to ${model.length}; ${chance[PRICE]} for ${data.many}; passes with a probability of ${chance[SURE]}`));
     mark.append(draw("line", { x1: x(from ?? near), x2: x(to ?? far), y1: y(place), y2: y(place) }));
-    if (at !== null) mark.append(draw("circle", { cx: x(at), cy: y(place), r: 4, class: sign ? "bound" : "" }));
+    if (at !== null) mark.append(draw("circle", { cx: x(at), cy: y(place), r: width < 600 && !numbers.has(place) ? 3 : 4, class: sign ? "bound" : "" }));
     if (at !== null && numbers.has(place)) {
       const [across, up] = besides(place, x(at), y(place));
       badges.push([across, up]);
@@ -208,8 +214,13 @@ function showPicked() {
   const above = others.filter(({ span }) => high !== null && span[0] !== null && span[0] > high);
   const below = others.filter(({ span }) => low !== null && span[2] !== null && span[2] < low);
   const named = above.length && above.length <= data.most ? ` (${above.map((model) => model.name).join(", ")})` : "";
+  const overlapping = others.filter((model) => !above.includes(model) && !below.includes(model));
+  const place = group.models.indexOf(one); // models are in the order of their lengths
+  const distance = (model) => Math.abs(group.models.indexOf(model) - place);
+  const nearest = [...overlapping].sort((a, b) => distance(a) - distance(b)).slice(0, data.most);
+  const which = nearest.length ? `${nearest.length < overlapping.length ? ", the nearest " : ": "}${nearest.map((model) => `${model.name} ${model.length}`).join(", ")}` : "";
   return said.replaceChildren(make("b", { textContent: `${one.name}: right to ${one.length}. ` }),
-    `The intervals of ${above.length} lie wholly above its own${named}, of ${below.length} wholly below; ${others.length - above.length - below.length} overlap and are not told apart.`);
+    `The intervals of ${above.length} lie wholly above its own${named}, of ${below.length} wholly below; ${overlapping.length} overlap and are not told apart${which}.`);
 }
 
 function pick(place) {
@@ -235,8 +246,8 @@ function showTable() {
   const columns = [
     ["model", "who", (place) => group.models[place].name, (place) => group.models[place].name.toLowerCase()],
     ["vendor, size", "known", (place) => group.models[place].known, (place) => group.models[place].known],
-    ["price", "number", (place) => way.models[place][PRICE], (place) => way.models[place][DOLLARS] ?? Infinity],
-    ["sure", "number sure", (place) => way.models[place][SURE], (place) => way.order.indexOf(place)],
+    [heads.price, "number", (place) => way.models[place][PRICE], (place) => way.models[place][DOLLARS] ?? Infinity],
+    [whole(heads.sure), "number sure", (place) => way.models[place][SURE], (place) => way.order.indexOf(place)],
     [way.pieces > 1 ? "a piece right, %" : "right, %", "number aside", (place) => way.models[place][RIGHT], (place) => way.order.indexOf(place)],
     ...["length", "near", "apart"].filter((name) => name in heads).map((name) => [whole(heads[name]), `number ${name === "length" ? name : "aside"}`, (place) => group.models[place][name], (place) => (name === "length" ? place : -parseFloat(group.models[place][name].replace(/[<> ]/g, "")) || Infinity)]),
   ];
@@ -281,13 +292,40 @@ function show() {
 }
 
 function remember() {
+  $(".choose .notice").hidden = true;
   const values = NAMES.map((name) => [name, field(name)?.type === "checkbox" ? (isTicked(name) ? "on" : "") : (field(name)?.value ?? "")]);
   const asked = new URLSearchParams(values.filter(([name, value]) => value !== "" && !(name === "way" && value === "1")));
   if (picked) asked.set("with", picked);
   history.replaceState(history.state, "", `#show?${asked}`);
 }
 
+/** The length that is nearest to another one by their ratio. */
+function nearestTo(length) {
+  const apart = (one) => Math.abs(Math.log(one / length));
+  return group.at.reduce((best, one) => (apart(one) < apart(best) ? one : best));
+}
+
+/** What an address asks for that is not there, and what is shown in its place. */
+function notOffered(asked) {
+  const [said, at, pieces] = [[], asked.get("at"), asked.get("way") ?? "1"];
+  if (at !== null && !group.at.includes(Number(at))) {
+    const isLength = Number(at) > 0 && Number(at) < Infinity;
+    if (isLength) field("at").value = nearestTo(Number(at));
+    const known = group.at.map((one) => one.toLocaleString("en")).join(", ");
+    said.push(`“${at}” is not one of the lengths ${known}; shown is ${field("at").value}${isLength ? ", the nearest" : ""}.`);
+  }
+  const length = Number(field("at").value);
+  const isOf = (one) => one.length === length && String(one.pieces) === pieces;
+  if (!group.ways.some(isOf)) {
+    const why = group.unanswered.find(isOf)?.why ?? `pieces are as long as a length here, and at most ${data.pieces}`;
+    said.push(`${length.toLocaleString("en")} in “${pieces}” pieces is not known: ${why}. Shown is all at once.`);
+  }
+  return said.join(" ");
+}
+
 function restore() {
+  const notice = $(".choose .notice");
+  notice.hidden = true;
   if (!location.hash.startsWith("#show?")) return;
   const asked = new URLSearchParams(location.hash.slice(6));
   for (const [name, value] of asked) {
@@ -297,9 +335,12 @@ function restore() {
     else if (!one.options || [...one.options].some((option) => option.value === value)) one.value = value;
   }
   picked = asked.get("with") ?? "";
+  group = data.groups.find((one) => one.task === field("task")?.value) ?? data.groups[0];
+  notice.textContent = notOffered(asked);
+  notice.hidden = notice.textContent === "";
   show();
-  const way = [...form.querySelectorAll("[name=way]")].find((one) => one.value === asked.get("way"));
-  if (way) way.checked = true;
+  const offered = [...form.querySelectorAll("[name=way]:enabled")];
+  (offered.find((one) => one.value === asked.get("way")) ?? offered[0]).checked = true;
 }
 
 form.addEventListener("submit", (event) => event.preventDefault());

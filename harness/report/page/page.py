@@ -9,13 +9,14 @@ import base64
 import hashlib
 import json
 import math
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
 from eyechart.harness.analysis.length.curve import threshold_text
 from eyechart.harness.analysis.samples.details import RunDetails
@@ -45,6 +46,7 @@ from eyechart.harness.score.outcomes import NOT_SCORED, OUTCOMES
 from eyechart.harness.settings.judging import THRESHOLD
 
 _ASSETS = Path(__file__).parent.parent / "assets"
+_LINK = re.compile(r"\[([^\]]+)\]\(([^)\s]+)\)")
 _SCRIPTS = ("page.js", "board.js", "narrow.js", "cards.js", "samples.js")
 """The parts of the page's script, in order."""
 _LOADER = "load.js"
@@ -298,12 +300,21 @@ def environment() -> Environment:
         lstrip_blocks=True,
     )
     templates.filters["visible"] = visible
+    templates.filters["linked"] = linked
     return templates
 
 
 def visible(text: object) -> str:
     """`text` with invisible characters, and those that reverse text, written as `[U+202E]`."""
     return INVISIBLE.sub(lambda match: f"[U+{ord(match[0]):04X}]", str(text))
+
+
+def linked(text: str) -> Markup:
+    """`text` as HTML, with its links of the form `[words](target)`."""
+    parts = _LINK.split(visible(text))
+    links = zip(parts[1::3], parts[2::3], parts[3::3], strict=True)
+    made = [Markup('<a href="{}">{}</a>{}').format(to, said, rest) for said, to, rest in links]
+    return Markup("").join([escape(parts[0]), *made])
 
 
 def style() -> str:

@@ -8,10 +8,17 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from eyechart.harness.analysis.length.at_length import VERDICTS, AtLength, pieces_of, required_of
+from eyechart.harness.analysis.length.at_length import (
+    LIKELY,
+    MOST_PIECES,
+    VERDICTS,
+    AtLength,
+    pieces_of,
+    required_of,
+)
 from eyechart.harness.analysis.length.curve import threshold_text
 from eyechart.harness.analysis.ranking.cost_at import CostAt
 from eyechart.harness.analysis.tables.cells import markdown_text
@@ -19,7 +26,7 @@ from eyechart.harness.analysis.tables.paper_text import reached_text
 from eyechart.harness.report.page.page import visible
 from eyechart.harness.report.ranking.rank_table import RankLine, RankTable, Reached
 from eyechart.harness.spec.columns import MANY_REPLIES
-from eyechart.harness.spec.dollars import dollars_text
+from eyechart.harness.spec.dollars import as_shown
 from eyechart.harness.spec.unit import counted
 
 MOST_LISTED = 5
@@ -79,6 +86,21 @@ def ways_of(table: RankTable) -> list[Way]:
     return [*(Way(length, 1) for length in table.at), *pieces]
 
 
+def unanswered(table: RankTable) -> list[tuple[Way, str]]:
+    """The other pieces among these lengths, and why nothing is known of them."""
+    known = ways_of(table)
+    ways = (Way(*one) for one in pieces_of(table.at))
+    return [(way, _why(table, way.piece)) for way in ways if way not in known]
+
+
+def _why(table: RankTable, piece: int) -> str:
+    """Below the rows asked, the accuracy that pieces need would be the curve's guess."""
+    right = [found for line in table.lines if (found := line.right_at.get(piece)) is not None]
+    if all(found.bound == ">" for found in right):
+        return f"no row as short as {piece:,} was asked"
+    return "no probability is known"
+
+
 def chances(table: RankTable, way: Way) -> list[Chance]:
     """Each model of a table, asked in one way: those that surely pass first, the cheapest first."""
     found = [
@@ -104,24 +126,32 @@ def opened(found: Sequence[Chance]) -> list[Chance]:
     return [one for one in found if one.verdict == _OPEN]
 
 
-def none_under(found: Sequence[Chance]) -> str:
-    """`None under $1`: the next lower 1, 2 or 5 of the cheapest that passes; empty without one."""
-    known = [MANY_REPLIES * one.cost.dollars for one in listed(found) if one.cost]
-    if not known or min(known) <= 0:
-        return ""
-    power = 10.0 ** math.floor(math.log10(min(known)))
-    below = max(digit * power for digit in (1, 2, 5) if digit * power <= min(known) * (1 + 1e-9))
-    return f"None under {dollars_text(below).removesuffix('.00')}"
+def passing_text(threshold: float, rows: str) -> str:
+    """What surely passing is."""
+    return (
+        f"To pass is to be right in {threshold_text(threshold)} of {rows} or more; surely is a "
+        f"probability P of {LIKELY} or more"
+    )
 
 
-def answer_markdown(table: RankTable, names: Mapping[str, str], first: int) -> list[str]:
-    """The answer at one length, and a table of all ways to ask, as lines of Markdown."""
+def _price_head() -> str:
+    return f"price of {MANY_REPLIES:,}"
+
+
+def _sure_head(threshold: float) -> str:
+    return f"P(≥ {threshold_text(threshold)})"
+
+
+def answer_markdown(table: RankTable, first: int, rows: str, beside: str) -> list[str]:
+    """The answer at one length, and a table of all ways to ask, as lines of Markdown. `rows` is
+    what rows are called, and `beside` a note on names and prices.
+    """
     found = chances(table, Way(first, 1))
-    passing, share = listed(found), threshold_text(table.threshold)
-    rows = counted(f"{first:,}", table.unit, is_one=first == 1)
+    passing = listed(found)
+    of_length = counted(f"{first:,}", table.unit, is_one=first == 1)
 
     def name(one: Chance) -> str:
-        return markdown_text(names.get(one.line.model, one.line.name))
+        return markdown_text(one.line.name)
 
     def price(one: Chance) -> str:
         return "–" if one.cost is None else markdown_text(one.cost.text())
@@ -133,13 +163,14 @@ def answer_markdown(table: RankTable, names: Mapping[str, str], first: int) -> l
         return f"| {way.length:,} | {pieces} | {len(listed(at))} | {len(opened(at))} | {cheapest} |"
 
     count = f"{len(passing) or 'None'} of {len(found)} models"
-    none = none_under(found)
+    said = (
+        f"With {of_length} at once, {count} surely {'pass' if len(passing) > 1 else 'passes'}, and "
+        f"for {len(opened(found))} it is open. {passing_text(table.threshold, rows)}."
+    )
     return [
-        f"With {rows} at once, {count} {'are' if len(passing) > 1 else 'is'} surely right in "
-        f"{share} of rows, and for {len(opened(found))} it is open."
-        + (f" {markdown_text(none)} for {MANY_REPLIES:,} of them." if none else ""),
+        said,
         "",
-        f"| the cheapest | {MANY_REPLIES:,} rows | how sure |",
+        f"| the cheapest | {_price_head()} | {_sure_head(table.threshold)} |",
         "| --- | --- | --- |",
         *(
             f"| {name(one)} | {price(one)} | {markdown_text(one.found.reaches_text)} |"
@@ -147,13 +178,23 @@ def answer_markdown(table: RankTable, names: Mapping[str, str], first: int) -> l
             if one.found is not None
         ),
         "",
-        f"| length | asked | surely pass | open | the cheapest of them, {MANY_REPLIES:,} rows |",
+        *([beside, ""] if beside else []),
+        f"| length | asked | surely pass | open | the cheapest, {_price_head()} |",
         "| --- | --- | --- | --- | --- |",
         *(cells(way) for way in sorted(ways_of(table))),
         "",
-        PIECES,
+        " ".join([PIECES, *_not_asked(unanswered(table))]),
         "",
     ]
+
+
+def _not_asked(ways: Iterable[tuple[Way, str]]) -> Iterator[str]:
+    """A sentence for each reason: `5 × 20 is not known: no row as short as 20 was asked.`."""
+    by_reason: dict[str, list[str]] = {}
+    for way, why in ways:
+        by_reason.setdefault(why, []).append(way.text)
+    for why, texts in by_reason.items():
+        yield f"{' and '.join(texts)} {'is' if len(texts) == 1 else 'are'} not known: {why}."
 
 
 def is_chooser(table: RankTable) -> bool:
@@ -174,17 +215,19 @@ def data_of(
     content = {
         "title": [*map(visible, title)],
         "most": MOST_LISTED,
+        "pieces": MOST_PIECES,
         "rows": rows,
         "many": f"{MANY_REPLIES:,} {rows}",
         "groups": [
-            {"task": task, "unit": table.unit, **_group(table, names)} for task, table in tables
+            {"task": task, "unit": table.unit, **_group(table, rows, names)}
+            for task, table in tables
         ],
     }
     text = json.dumps(content, separators=(",", ":"), allow_nan=False, ensure_ascii=False)
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 
 
-def _group(table: RankTable, names: Mapping[str, str]) -> dict[str, Any]:
+def _group(table: RankTable, rows: str, names: Mapping[str, str]) -> dict[str, Any]:
     ways = ways_of(table)
     of_ways = [chances(table, way) for way in ways]
     places = {id(line): place for place, line in enumerate(table.lines)}
@@ -192,8 +235,16 @@ def _group(table: RankTable, names: Mapping[str, str]) -> dict[str, Any]:
     heads = {column.name: column.head for column in table.columns if column.at is None}
     return {
         "at": list(table.at),
-        "share": threshold_text(table.threshold),
-        "heads": {name: heads[name] for name in ("length", "near", "apart") if name in heads},
+        "means": passing_text(table.threshold, rows),
+        "heads": {
+            "price": _price_head(),
+            "sure": _sure_head(table.threshold),
+            **{name: heads[name] for name in ("length", "near", "apart") if name in heads},
+        },
+        "unanswered": [
+            {"length": way.length, "pieces": way.pieces, "text": way.text, "why": why}
+            for way, why in unanswered(table)
+        ],
         "ways": [
             {
                 "length": way.length,
@@ -201,7 +252,6 @@ def _group(table: RankTable, names: Mapping[str, str]) -> dict[str, Any]:
                 "text": way.text,
                 "rows": counted(f"{way.piece:,}", table.unit, is_one=way.piece == 1),
                 "needs": f"{100 * required_of(table.threshold, way.pieces):.3g} %",
-                "none": none_under(found),
                 "order": [places[id(one.line)] for one in found],
                 "models": [_chance(one, way) for one in sorted(found, key=_place(places))],
             }
@@ -217,13 +267,13 @@ def _place(places: Mapping[int, int]) -> Any:
 
 
 def _chance(one: Chance, way: Way) -> list[str | float | None]:
-    """Verdict, probability, accuracy of a piece, dollars of many rows, and their text."""
+    """Verdict, probability, accuracy of a piece, dollars of many rows as shown, and their text."""
     right = one.line.right_at.get(way.piece)
     return [
         one.verdict,
         "–" if one.found is None else one.found.reaches_text,
         "–" if right is None else right.text,
-        None if one.cost is None else float(f"{MANY_REPLIES * one.cost.dollars:.6g}"),
+        None if one.cost is None else as_shown(MANY_REPLIES * one.cost.dollars),
         "–" if one.cost is None else one.cost.text(),
     ]
 

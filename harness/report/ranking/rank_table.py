@@ -167,11 +167,12 @@ def columns_of(lines: Sequence[RankLine], threshold: float, at: Sequence[int]) -
         *(
             RankColumn(
                 "cost",
-                f"{MANY_REPLIES:,} replies{f' at {length:,}' if length else ''}",
+                f"price of {MANY_REPLIES:,}{f' at {length:,}' if length else ''}",
                 [one.text() if (one := line.costs.get(length)) else "" for line in lines],
-                "dollars of so many replies at catalog prices: a prompt grows with its row, and "
-                "replies are as long as those to rows near that length. > beyond the rows that "
-                "were asked, where they may be longer; < below. Without a length it is their mean.",
+                "dollars of so many rows, asked once each, at catalog prices: a prompt grows with "
+                "its row, and replies are as long as those to rows near that length. > beyond the "
+                "rows that were asked, where they may be longer; < below. Without a length it is "
+                "their mean.",
                 length if len(costs) > 1 else None,
             )
             for length in costs

@@ -39,7 +39,9 @@ class Words:
     first: int | None = None
     """The length in `at` that is shown first; `None`: the one in the middle."""
     rows: str = "rows"
-    """The word for rows on the first screen: `rows` or `lists`."""
+    """The word for rows in the answer: `rows` or `lists`."""
+    beside: str = ""
+    """A note on the names and prices of the answer."""
     names: Mapping[str, str] = field(default_factory=dict)
     """Model -> its name on the first screen, where it differs from the model's own."""
 
@@ -94,6 +96,7 @@ def ranks_page(rows: Sequence[Row], units: Mapping[str, str], words: Words = Wor
             first=words.first if words.first in at else first_of(at),
             many=f"{MANY_REPLIES:,} {words.rows}",
             vendors=sorted({line.vendor for line in lines} - {""}),
+            beside=words.beside,
             weights=any(line.open_weights == "yes" for line in lines),
             reading=reading(rows),
         )
@@ -121,8 +124,11 @@ def reading(rows: Sequence[Row]) -> list[tuple[str, str]]:
     }
     if any(is_chooser(one.table) for one in shown):
         said["surely, open"] = (
-            f"surely is a probability of {LIKELY} or more; open is one between that and "
-            f"{1 - LIKELY:.2f}. It is the chance of these replies alone."
+            f"surely is a probability P of {LIKELY} or more; open is one between that and "
+            f"{1 - LIKELY:.2f}. P rests on all replies of a model, by a fitted curve that only "
+            "falls with the length. Right replies to longer rows raise it, and so does the "
+            "assumption that short rows are seldom failed; the replies near a length alone may "
+            "give less."
         )
         said["in pieces"] = PIECES
     said["kinds"] = (
@@ -158,7 +164,7 @@ def _shown(group: Group, table: RankTable) -> _Shown:
 
 
 def ranks_markdown(
-    rows: Sequence[Row], units: Mapping[str, str], first: int, names: Mapping[str, str]
+    rows: Sequence[Row], units: Mapping[str, str], first: int, words: Words = Words()
 ) -> str:
     """The page as Markdown: for each group a heading, the answer at one length, and a table."""
     parts: list[str] = []
@@ -166,7 +172,7 @@ def ranks_markdown(
         table = shown.table
         parts += [f"## {markdown_text(shown.heading)}", "", markdown_text(shown.origin) + ".", ""]
         if is_chooser(table):
-            parts += answer_markdown(table, names, first)
+            parts += answer_markdown(table, first, words.rows, words.beside)
         columns = [one for one in _columns(table) if one.at in (None, first)]
         parts += [
             f"| {' | '.join(column.head for column in columns)} |",
