@@ -299,7 +299,7 @@ class TestSentence:
         said = headline(run(lab, "a", right_to(2, "none"), separators=separators))
         assert said.startswith("scripted/a counts exactly to ")
         assert (
-            ". The longest length seen under 3 conditions is more than 16 symbols, with "
+            "; the longest length seen under 3 conditions is more than 16 symbols, with "
             "separator=space, and as long with separator=comma. It is longer than"
         ) in said
         assert "It is longer than with 1 of the 2 other conditions" in said

@@ -99,7 +99,9 @@ def test_a_condition_that_is_seen_further_than_the_default_is_told(lab: Lab) -> 
     asked = ("--lengths", "3,6,12", "--samples", "20")
     done = lab.bench_run("--model", lab.fake(sees), *asked, task=task)
     said = " ".join(done.out.split())
-    assert "The longest length seen under 2 conditions is" in said
-    assert "It is longer than with the other condition" in said
+    assert "; the longest length seen under 2 conditions is" in said
+    (folder,) = lab.out.rglob("lab/ones@*")
+    out = " ".join(lab.bench("score", folder).out.split())
+    assert "It is longer than with the other condition (same rows)." in out
     done = lab.bench_run("--model", lab.fake(right), *asked, "--fresh", task=task)
     assert "the longest length" not in " ".join(done.out.split())

@@ -249,7 +249,7 @@ def test_two_runs_say_under_which_condition_one_is_limited(lab: Lab) -> None:
     assert compared.findings[0].sentence.startswith(
         "scripted/part and scripted/far cannot be compared on lab/ones (mean of 2 conditions): "
         "scripted/part is limited by room with separator=comma (all 80 failing replies were cut "
-        "off); "
+        "off)."
     )
     out = lab.bench("compare", part, far).out
     assert compared.findings[0].sentence in one_line(out)

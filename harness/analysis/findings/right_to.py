@@ -138,7 +138,7 @@ def _words(
     best_text = f"{length_text(best, unit)}, with {longest}{also}"
     if not default:
         return f"The {longest_of} by {model} on {task} is {best_text}. {tail}{beside}"
-    return f"{headline}. The {longest_of} is {best_text}. {tail}{beside}"
+    return f"{headline}; the {longest_of} is {best_text}. {tail}{beside}"
 
 
 def _beside(
