@@ -11,8 +11,6 @@ import pytest
 
 from eyechart_lab.variants.choices import Randomised
 from eyechart_lab.variants.variant import Variant
-from lab.tests.test_variants_mechanisms import _drawn_alike, near
-from lab.tests.test_variants_model import ids_of, model_of
 
 if TYPE_CHECKING:
     import torch
@@ -22,6 +20,8 @@ if TYPE_CHECKING:
         draws,
         positions,
     )
+    from lab.tests.test_variants_mechanisms import _drawn_alike, near
+    from lab.tests.test_variants_model import ids_of, model_of
 else:
     torch = pytest.importorskip("torch")
     pytest.importorskip("transformers")
@@ -30,6 +30,8 @@ else:
         draws,
         positions,
     )
+    from lab.tests.test_variants_mechanisms import _drawn_alike, near
+    from lab.tests.test_variants_model import ids_of, model_of
 
 __all__ = ["_drawn_alike"]
 pytestmark = [pytest.mark.torch, pytest.mark.filterwarnings("ignore")]  # theirs, not ours
