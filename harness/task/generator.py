@@ -230,8 +230,10 @@ def _accept_problem(accept: object, answer: Answer) -> str | None:
 
 
 def _all_right_problem(item: Item, answer: Answer) -> str | None:
+    if not answer.options:
+        return None
     right = {answer.kind.compared(one, answer) for one in (item.target, *item.accept)}
-    if answer.options and right.issuperset(answer.kind.compared(o, answer) for o in answer.options):
+    if right.issuperset(answer.kind.compared(o, answer) for o in answer.options):
         return "the target and accept are all of the options, so every choice would be right"
     return None
 
