@@ -63,10 +63,12 @@ def check(
 
 @pytest.mark.parametrize("name", sorted(built_in_files()))
 def test_every_task_has_options(name: str) -> None:
-    """Of the same number at all lengths but the shortest, whatever the condition."""
+    """Of the same number at all lengths but the shortest, whatever the condition: every third row
+    of all conditions and lengths is looked at.
+    """
     task = open_task(name, built_in_files()[name])
     choice = ForcedChoice(task, seed=0)
-    for sample in plan(task, samples=1):
+    for sample in list(plan(task, samples=1))[::3]:
         found = choice.options(sample)
         assert len(found) >= 2
         check(found, sample.target, task.spec.answer, sample.accept)

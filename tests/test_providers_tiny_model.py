@@ -17,7 +17,7 @@ from eyechart.providers.registry import open_model, parse_model
 
 MODEL = Path(__file__).parent.parent / "providers" / "tiny" / "model"
 HELD_OUT_SEED = 77
-SAMPLES, FAR_SAMPLES = 40, 12
+SAMPLES, FAR_SAMPLES = 24, 12
 """A cell: so many within sight, and fewer where next to nothing is right and replies are long."""
 
 

@@ -40,7 +40,7 @@ def check(text: str) -> None:
         )
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(TEXTS)
 def test_any_text_has_the_tokens_of_the_package(text: str) -> None:
     """With the same characters, and the same text again."""

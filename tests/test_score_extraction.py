@@ -30,7 +30,7 @@ def judged(text: str, answer: Answer, target: int | str, finish_reason: str = "s
 INTEGER, SYMBOL, TEXT = Answer(type="integer"), Answer(type="symbol"), Answer(type="text")
 
 FEW = settings(max_examples=20, deadline=None)
-MANY = settings(max_examples=100, deadline=None)
+MANY = settings(max_examples=60, deadline=None)
 
 PERFECT = (
     "Final answer: {}",

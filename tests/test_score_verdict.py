@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from eyechart.harness.score.outcomes import Outcome
 
 INTEGER, SYMBOL, TEXT = Answer(type="integer"), Answer(type="symbol"), Answer(type="text")
-MANY = settings(max_examples=100, deadline=None)
+MANY = settings(max_examples=60, deadline=None)
 
 
 def verdict(
