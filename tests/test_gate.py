@@ -195,7 +195,9 @@ def test_a_fall_is_found_beside_another_limit(lab: Lab) -> None:
 
 
 def test_other_settings_are_said(lab: Lab, before: Path) -> None:
-    """With both values, and the models: a system prompt is no part of the prompts compared."""
+    """The gate prints both values of each setting, and both models. Another system prompt is said
+    here too, since the comparison of prompts does not include it.
+    """
     settings = replace(DEFAULTS, system="Look twice.", max_tokens=9000)
     other = run(lab, "d", right_to(8), settings=settings).folder
     printed = " ".join(lab.bench("gate", before, other).out.split())

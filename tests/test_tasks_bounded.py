@@ -137,7 +137,7 @@ class TestGuessing:
         )
 
     def test_a_constant_answer_sees_nothing(self, lab: Lab, name: str) -> None:
-        """Half of all rows are right, and no length is."""
+        """A constant answer is right for half of the rows, and no length is reached."""
         constant = min(ANSWERS[name])
         run = self.asked(lab, name, lambda _request: constant)
         cells = run.cells

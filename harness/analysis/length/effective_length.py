@@ -22,7 +22,7 @@ from eyechart.harness.analysis.length.equal_samples import kept_for_equal_sample
 from eyechart.harness.analysis.length.fit import Fit, fit
 from eyechart.harness.analysis.length.interval import Bound, Span, at_most, span_text
 from eyechart.harness.analysis.length.limit import LENGTHS, Limit
-from eyechart.harness.analysis.length.one_threshold import LEVEL, LEVEL_OF_CHOSEN
+from eyechart.harness.analysis.length.one_threshold import level_of
 from eyechart.harness.score.outcomes import Cause
 from eyechart.harness.settings.judging import THRESHOLD
 from eyechart.harness.spec import Line
@@ -245,12 +245,10 @@ def has_single_threshold(
     """Whether the accuracy falls below the threshold once at most: by the test of the fitted curve,
     or because no group of replies that is below the threshold has a longer one above it.
 
-    `level` is that of the test; without it `LEVEL`, or `LEVEL_OF_CHOSEN` if a line has more than
-    twice the samples of another one.
+    `level` is that of the test; without it that of `one_threshold.level_of`.
     """
     if level is None:
-        numbers = samples.n[samples.n > 0]
-        level = LEVEL if numbers.max() <= 2 * numbers.min() else LEVEL_OF_CHOSEN
+        level = level_of(samples.n[samples.n > 0])
     return not _dips(grouped(samples), threshold) or fitted.one_threshold(level)
 
 

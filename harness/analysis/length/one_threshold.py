@@ -29,6 +29,13 @@ _LARGEST = 1200.0
 """Likelihood ratios count as this one at most, so that their exponential is finite."""
 
 
+def level_of(numbers: Floats) -> float:
+    """The level of the test for lines with so many samples, shape (L,): `LEVEL_OF_CHOSEN` if one of
+    them has more than twice as many as another one.
+    """
+    return LEVEL if numbers.max() <= 2 * numbers.min() else LEVEL_OF_CHOSEN
+
+
 @dataclass(frozen=True, eq=False)
 class Together:
     """How much alike the answers to the same row of symbols are at different lengths."""

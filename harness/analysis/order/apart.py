@@ -19,7 +19,7 @@ from eyechart.harness.analysis.length.falling_curve import falling_curve
 from eyechart.harness.analysis.length.fit import Fit, seen_share
 from eyechart.harness.analysis.length.interval import Bound, Span, wilson
 from eyechart.harness.analysis.length.limits import Scored
-from eyechart.harness.analysis.length.one_threshold import LEVEL, Together, one_threshold_p
+from eyechart.harness.analysis.length.one_threshold import Together, level_of, one_threshold_p
 from eyechart.harness.analysis.order.pairs import Pairs, Places, Replies
 from eyechart.harness.analysis.order.resolution import SHARE
 
@@ -151,7 +151,7 @@ def _broken(shares: Shares, fitted: Fit) -> tuple[int, ...]:
         SHARE,
         np.log2(places / fitted.bins.shortest),
     )
-    if p >= LEVEL:
+    if p >= level_of(shares.rows[lines].astype(float)):
         return ()
     broken: list[int] = []
     last = np.flatnonzero(share >= SHARE)[-1]

@@ -41,7 +41,7 @@ class Learned(Mechanism):
     source = "Radford et al. 2018 (GPT); random padding: Tao et al. 2023, 2305.04859"
     differs = "a decoder is trained from the beginning; theirs is BERT, trained further"
     of: Size = 512
-    """Number of positions; the most tokens of a text."""
+    """Number of positions. A text has at most so many tokens."""
     random_padding: bool = False
 
 
@@ -148,7 +148,7 @@ class Randomised(Mechanism):
         "batch; 16 positions are left for the reply; theirs is an encoder"
     )
     of: Size = 2048
-    """Number of positions from which they are drawn; the most tokens of a text."""
+    """Number of positions from which they are drawn. A text has at most so many tokens."""
     encoding: Literal["sinusoidal", "learned", "rope", "alibi", "relative"] = "sinusoidal"
     asked: Literal["mean", "drawn"] = "mean"
 

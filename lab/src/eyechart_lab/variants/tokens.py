@@ -153,7 +153,7 @@ def widened(tokenizer: Tokenizer, tokens: Mechanism) -> Tokenizer:
 
 
 def ids_of(tokenizer: Tokenizer, tokens: Mechanism) -> list[int]:
-    """The ids of the extra `tokens` of a variant, in their order, in its own tokenizer."""
+    """The ids that a variant's tokenizer gives to its extra `tokens`, in the same order."""
     vocabulary = tokenizer.get_vocab()
     return [vocabulary[name] for name in tokens.names] if isinstance(tokens, ExtraTokens) else []
 

@@ -11,8 +11,8 @@ RIDGES = 10.0 ** np.arange(-6, 5)
 
 
 class Ridges:
-    """The linear maps from x (N, C), each column brought to mean 0 and size 1, to y (N, K); one for
-    each of `RIDGES`.
+    """Ridge regressions of y, shape (N, K), on x, shape (N, C): one linear map for each penalty in
+    `RIDGES`. The columns of x are first scaled to mean 0 and standard deviation 1.
     """
 
     def __init__(self, x: Matrix, y: Matrix) -> None:
