@@ -302,7 +302,7 @@ class TestFaults:
 
         async def work(provider: LmEvalProvider) -> tuple[Any, Any]:
             first = asyncio.create_task(provider.complete(Request("a", 40)))
-            await asyncio.to_thread(begun.wait, 10)
+            await asyncio.to_thread(begun.wait, PATIENCE_S)
             second = asyncio.create_task(provider.complete(Request("b", 40)))
             await asyncio.sleep(0.01)
             closing = asyncio.create_task(provider.aclose())
