@@ -15,9 +15,9 @@ _HEAD = """\
 # Commands
 
 A reference of every verb with its arguments and options, as `bench VERB --help` prints them;
-examples end each help. An option that an earlier verb has with the same words is named only. An
-option with `…` may be given several times. [Settings](settings.md) says how an option gets its
-value from a file or a variable, and [running](running.md#output-and-exit-codes) has the exit codes.
+examples end each help. *As above* names those that an earlier verb has, with the same words. An option
+with `…` may be given several times. [Settings](settings.md) says how an option gets its value from
+a file or a variable, and [running](running.md#output-and-exit-codes) has the exit codes.
 
 """
 _COLUMNS = "| {} | what |\n| --- | --- |\n"
@@ -27,9 +27,7 @@ def commands_page() -> str:
     """The whole page."""
     root: Any = get_command(app)
     verbs = [(path, verb) for path, verb in _verbs(root, ()) if path]
-    links = (f"[`{' '.join(path)}`](#bench-{'-'.join(path)})" for path, _ in verbs)
-    parts = [_HEAD, f"Verbs: {', '.join(links)}.\n"]
-    parts += ["\nBefore the verb:\n\n", _COLUMNS.format("option"), *_rows(root, "bench")]
+    parts = [_HEAD, "Before the verb:\n\n", _COLUMNS.format("option"), *_rows(root, "bench")]
     told: dict[str, str] = {}
     for path, verb in verbs:
         parts += ["\n", *_section(f"bench {' '.join(path)}", verb, told)]
@@ -56,17 +54,10 @@ def _section(name: str, verb: Any, told: dict[str, str]) -> Iterator[str]:
     if new := [row for row in rows if told.setdefault(row, name) == name]:
         yield _COLUMNS.format("argument or option" if arguments else "option")
         yield from new
-    earlier: dict[str, list[str]] = {}
-    for row in rows:
-        if told[row] != name:
-            earlier.setdefault(told[row], []).append(row.split("` ")[0].removeprefix("| ") + "`")
-    if earlier:
+    earlier = (f"{row.split('` ')[0].removeprefix('| ')}`" for row in rows if row not in new)
+    if named := ", ".join(earlier):
         yield "\n" if new else ""
-        as_in = (
-            f"{', '.join(names)} ([{one}](#{one.replace(' ', '-')}))"
-            for one, names in earlier.items()
-        )
-        yield f"Told above: {'; '.join(as_in)}.\n"
+        yield f"As above: {named}.\n"
 
 
 def _rows(verb: Any, name: str) -> Iterator[str]:
