@@ -64,7 +64,13 @@ def with_tables(text: str) -> str:
     """A chapter with the tables that code writes."""
     return _PLACE.sub(
         lambda place: "\n".join(
-            [f"<!-- {place[1]} -->", "", "\n".join(_TABLES[place[1]]()).rstrip(), "", "<!-- end -->"]
+            [
+                f"<!-- {place[1]} -->",
+                "",
+                "\n".join(_TABLES[place[1]]()).rstrip(),
+                "",
+                "<!-- end -->",
+            ]
         ),
         text,
     )
