@@ -15,9 +15,9 @@ _HEAD = """\
 # Commands
 
 A reference of every verb with its arguments and options, as `bench VERB --help` prints them;
-examples end each help. *As above* names those that an earlier verb has, with the same words. An option
-with `…` may be given several times. [Settings](settings.md) says how an option gets its value from
-a file or a variable, and [running](running.md#output-and-exit-codes) has the exit codes.
+examples end each help. *As above* names those that an earlier verb has, with the same words. An
+option with `…` may be given several times. [Settings](settings.md) says how an option gets its
+value from a file or a variable, and [running](running.md#output-and-exit-codes) has the exit codes.
 
 """
 _COLUMNS = "| {} | what |\n| --- | --- |\n"
@@ -48,7 +48,10 @@ def _section(name: str, verb: Any, told: dict[str, str]) -> Iterator[str]:
     """
     yield f"## {name}\n\n{_prose(verb.help)}\n\n"
     arguments = [p for p in verb.params if p.param_type_name == "argument"]
-    usage = " ".join([name, "[OPTION…]", *(p.metavar or p.name.upper() for p in arguments)])
+    needed = [p for p in verb.params if p not in arguments and p.required]
+    words = [f"{max(p.opts, key=len)} {p.metavar}" for p in needed]
+    words += ["[OPTION…]", *(p.metavar or p.name.upper() for p in arguments)]
+    usage = " ".join([name, *words])
     yield f"`{usage}`\n\n"
     rows = list(_rows(verb, name))
     if new := [row for row in rows if told.setdefault(row, name) == name]:
@@ -71,6 +74,7 @@ def _rows(verb: Any, name: str) -> Iterator[str]:
         shown, text = record
         if parameter.param_type_name == "argument":
             shown = shown.partition(" <")[0]
+        text = text.removesuffix("[required]")  # the usage says it
         again = " …" if parameter.param_type_name == "option" and parameter.multiple else ""
         yield f"| `{_cell(shown)}`{again} | {_cell(' '.join(text.split()))} |\n"
 
