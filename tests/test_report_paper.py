@@ -13,6 +13,8 @@ import altair as alt
 import pytest
 
 import eyechart
+from eyechart.harness.analysis.tables.cells import markdown_text
+from eyechart.harness.analysis.tables.paper_text import length_cell, reached_text
 from eyechart.harness.cli import outputs
 from eyechart.harness.errors import UsageError
 from eyechart.harness.report.charts.files import drawn
@@ -406,6 +408,29 @@ class TestTables:
         assert [note for note in notes if "has the longest effective length" in note]
         assert tex.read_text().count(r"\toprule") == 1
 
+    def test_a_wide_table_has_near_and_apart(self, lab: Lab, runs: dict[str, Path]) -> None:
+        """Two columns of a paper have room for them: in both languages, at both doors."""
+        stem = lab.folder / "wide"
+        tex, md = (
+            path.read_text()
+            for path in figure(
+                lab, "table", runs["tiny"], "-o", stem, "--format", "tex,md", "--width", "6.75"
+            )
+        )
+        run = eyechart.load_run(runs["tiny"])
+        assert (tex, md) == tuple(
+            f"{text}\n" for text in (run.to_latex(width=6.75), run.to_markdown(width=6.75))
+        )
+        head, _, *rows = (line for line in md.splitlines() if line.startswith("|"))
+        assert head == "| strategy | right to (symbols) | near (5 %) | apart (20 %) | area |"
+        for row, near, order in zip(
+            rows, run.near_length.values(), run.order.values(), strict=True
+        ):
+            assert near is not None
+            assert order is not None
+            apart = reached_text(order.apart.length, order.apart.length_ci)
+            assert row.split(" | ")[2:4] == [*map(markdown_text, (length_cell(near), apart))]
+
     def test_a_file_of_another_kind_is_kept(self, lab: Lab, runs: dict[str, Path]) -> None:
         """Such as the paper; a table is written again."""
         paper = lab.folder / "paper.tex"
@@ -501,7 +526,7 @@ class TestTables:
         [
             (("--format", "html"), "--format is one of tex, md, not 'html'"),
             (("-o", "a.pdf"), "-o 'a.pdf' must end in .tex or .md"),
-            (("--width", "6"), "a table has the size and the font of its paper; leave out --width"),
+            (("--font-size", "6"), "a table has the height and the font of its paper; leave out"),
         ],
     )
     def test_a_mistake_is_one_line(self, lab: Lab, arguments: list[str], said: str) -> None:
