@@ -319,7 +319,10 @@ class RunComparison:
 
     @property
     def change(self) -> Change:
-        """The verdict on the second side: worse, better, equivalent or undecided."""
+        """What the second side is, compared with the first: worse, better, equivalent or undecided.
+        It is `second_is` of `table`. Differences and factors are the other way round: the first
+        minus, or over, the second.
+        """
         return self.comparison.change(self.margin)
 
     def to_latex(self) -> str:
