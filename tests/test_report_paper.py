@@ -84,6 +84,34 @@ def test_a_text_that_xml_cannot_have_is_drawn() -> None:
     assert "a\\x0bb&lt;&amp;" in text
 
 
+def test_a_legend_names_what_is_drawn(tmp_path: Path) -> None:
+    """Of two models that were asked under other conditions; a value has one colour in all."""
+    asked: dict[str, Any] = {"samples": 2, "lengths": [5, 10], "out": tmp_path}
+    folders = [
+        eyechart.run("counting/ones", model, axes={"separator": separators}, **asked).folder
+        for model, separators in (("oracle:10", ["none", "comma"]), ("oracle:9", ["none", "space"]))
+    ]
+    named = []
+    for spec in charts("accuracy", *folders).values():
+        (legend,) = {
+            json.dumps(layer["encoding"]["color"]["legend"])
+            for layer in spec["layer"]
+            if layer["encoding"].get("color", {}).get("legend")
+        }
+        (domain,) = {
+            tuple(layer["encoding"]["color"]["scale"]["domain"])
+            for layer in spec["layer"]
+            if "color" in layer["encoding"]
+        }
+        named.append((domain, json.loads(legend).get("values")))
+    separators = ("none", "space", "comma")
+    assert named == [
+        (("oracle/10", "oracle/9"), None),
+        (separators, ["none", "comma"]),
+        (separators, ["none", "space"]),
+    ]
+
+
 class TestFiles:
     """`bench figure`."""
 
