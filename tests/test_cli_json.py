@@ -26,7 +26,8 @@ if TYPE_CHECKING:
 DOCS = (Path(__file__).parents[1] / "docs" / "json.md").read_text()
 ROWS = {
     tuple(verb.split()): re.findall(r"`(\w+)`", keys)
-    for verb, keys in re.findall(r"^\| `([a-z -]+)` \| (.*) \|$", DOCS, re.MULTILINE)
+    for verbs, keys in re.findall(r"^\| (`[^|]*`) \| (.*) \|$", DOCS, re.MULTILINE)
+    for verb in re.findall(r"`([a-z -]+)`", verbs)
     if tuple(verb.removesuffix(" --dry-run").split()) in VERBS
 }
 """Verb -> keys of its document."""
