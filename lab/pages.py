@@ -1,5 +1,5 @@
 """Makes the page and the table of variants of each published study from its rows, as `bench lab`
-does, and the table of mechanisms in docs/variants.md from `eyechart_lab.variants.choices`.
+does, and the list of mechanisms in docs/variants.md from `eyechart_lab.variants.choices`.
 
 python -m lab.pages
 """
@@ -57,14 +57,12 @@ def _inside(path: Path) -> Iterator[InsideRow]:
 
 
 def chapter() -> str:
-    """The chapter, with the table of mechanisms as it follows from them."""
+    """The chapter, with the list of mechanisms as it follows from them."""
     before, _, rest = CHAPTER.read_text(encoding="utf-8").partition(_BEGIN)
     _, _, after = rest.partition(_END)
-    lines = [
-        "| key | written | what | source | differs from the paper |",
-        "| --- | --- | --- | --- | --- |",
-    ]
+    lines = []
     for field, choice in CHOICES.items():
+        lines += ["", f"`{field}`:", ""]
         for kind in choice.kinds:
             if kind is Nothing and field != "positions":  # nothing to explain
                 continue
@@ -72,9 +70,10 @@ def chapter() -> str:
             for pattern, link in _ADDRESSES.items():
                 source = re.sub(pattern, link, source)
             what = " ".join(inspect.cleandoc(kind.__doc__ or "").split())
-            cells = [f"`{field}`", f"`{written(kind)}`", what, source or "–", kind.differs or "–"]
-            lines.append(f"| {' | '.join(cells)} |")
-    return "".join([before, _BEGIN, "\n".join(lines), "\n", _END, after])
+            source = f" {source}." if source else ""
+            differs = f" *Differs:* {kind.differs}." if kind.differs else ""
+            lines.append(f"- `{written(kind)}`: {what}{source}{differs}")
+    return "".join([before, _BEGIN, "\n".join(lines), "\n\n", _END, after])
 
 
 def written(kind: type[Mechanism]) -> str:

@@ -93,9 +93,9 @@ def _beyond_chance(recorded: Sequence[Row]) -> str:
     ]
     writings = [_factor(list(of.values())) for of in _writings().values()]
     return (
-        "The task: count the items of a list such as “a, a, a, a”. The lengths of "
-        f"{len(again)} models that were asked again differed by a factor of up to "
-        f"{max(again):.1f}; with the list written otherwise, of up to {max(writings):.1f}."
+        "The task: count the items of a list such as “a, a, a, a”. When a model was asked again, "
+        f"its length differed by a factor of up to {max(again):.1f}; when the list was written in "
+        f"another way, of up to {max(writings):.1f} ({len(again)} models)."
     )
 
 
@@ -106,7 +106,7 @@ def _factor(rows: Sequence[Mapping[str, str]]) -> float:
 
 def _of_claims() -> str:
     return (
-        "How often a model is said to surely pass and does not was "
+        "How often “surely passes” is said of a model that does not pass was "
         "[simulated](simulations/README.md#rows-in-pieces), at once and in pieces."
     )
 
@@ -162,9 +162,9 @@ def _of_order() -> str:
     last = order(_USUAL)[-1]
     is_last = sum(order(writing)[-1] == last for writing in writings)
     return (
-        "One writing does not say which of two close models is ahead. The order of three models "
-        f"with {', '.join(_USUAL)} is the same in {same} of {len(writings)} other writings, and "
-        f"{last} is the last one in {is_last} of them."
+        "One writing does not say which of two close models is ahead. Three models have the order "
+        f"that they have with {', '.join(_USUAL)} in {same} of {len(writings)} other writings; "
+        f"{last} is the last one in {is_last} of these."
     )
 
 

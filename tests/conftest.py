@@ -44,6 +44,7 @@ from eyechart.providers.base import Provider, Request
 from eyechart.providers.descriptor import Descriptor
 from eyechart.providers.scripted import ScriptedProvider
 from tests.forked import Forked
+from tests.own_time import OwnTimeLoop
 from tests.run_task import run_task
 
 if TYPE_CHECKING:
@@ -162,6 +163,7 @@ if __name__ == "__main__":
 """`bench` with one provider more, who takes his time and keeps a log of what he was asked."""
 
 PATIENCE_S = 60.0
+"""How long a test waits for what should be there at once: the machine may be busy."""
 DEFAULTS = Settings()
 
 
@@ -477,6 +479,12 @@ def _no_wait_between_attempts(monkeypatch: pytest.MonkeyPatch) -> None:
     """A command asks again at once what failed."""
     limits = partial(RunLimits, initial_backoff_s=0, max_backoff_s=0)
     monkeypatch.setattr(run_options, "RunLimits", limits)
+
+
+@pytest.fixture
+def own_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Coroutines of this test sleep in a time of their own."""
+    monkeypatch.setattr(asyncio.events, "new_event_loop", OwnTimeLoop)
 
 
 @pytest.fixture

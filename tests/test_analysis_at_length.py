@@ -131,13 +131,14 @@ def test_one_sentence_says_which_models_can_be_given_a_row() -> None:
     sure, unsure, unable = (AtLength(200, 0.5, (0.4, 0.6), share) for share in (0.97, 0.5, 0.01))
     named = [("a", sure), ("b", unsure), ("c", unable), ("d", None)]
     assert suited(named, 200, "85 %", "items") == (
-        "With a probability of 0.95 or more, 1 of 4 models is right on at least 85 % of rows with "
-        "200 items: a. For 1 it is open: b; 1 is not; for 1 it is not known."
+        "With 200 items, 1 of 4 models surely passes (right on at least 85 % of rows, with a "
+        "probability of 0.95 or more): a. For 1 it is open: b; 1 surely does not pass; for 1 it is "
+        "not known."
     )
     many = [(str(number), sure) for number in range(9)]
     assert suited(many, 1, "85 %", "items") == (
-        "With a probability of 0.95 or more, 9 of 9 models are right on at least 85 % of rows with "
-        "1 item."
+        "With 1 item, 9 of 9 models surely pass (right on at least 85 % of rows, with a "
+        "probability of 0.95 or more)."
     )
 
 

@@ -190,6 +190,7 @@ class TestDryRun:
             f"              at one length {at_length}" in said
         )
         assert f"\n              in effective length {in_length}" in said
+        assert ("or less where the accuracy falls steeply\n" in said) == ("about" in in_length)
 
     def test_what_is_answered_is_not_asked_again(self, lab: Lab) -> None:
         """The plan says how much of it this command would ask."""

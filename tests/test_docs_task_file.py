@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -20,13 +21,25 @@ from tests.docs.chapters import ROOT, read_blocks
 TEXT = (ROOT / "docs" / "task-file.md").read_text(encoding="utf-8")
 BLOCKS = list(read_blocks(TEXT))
 FILES = {name: block.text for block in BLOCKS if (name := block.argument("file"))}
-SECTIONS = re.findall(r"^### (\S+)\n\n(.*?)(?=^##|\Z)", TEXT, re.MULTILINE | re.DOTALL)
-EXAMPLES = {
-    key: block.text
-    for key, text in SECTIONS
-    for block in read_blocks(text)
-    if block.argument("part of") == "marks.yaml"
+_PLACES = {
+    "The keys of the file": "",
+    "The keys of an axis": "axes.AXIS.",
+    "The keys of a separator": "axes.AXIS.values.VALUE.",
+    "The keys of an answer": "answer.",
 }
+"""A section -> where its keys stand in a file."""
+
+
+def examples() -> Iterator[tuple[str, str]]:
+    """Each key with an example: its own, that of its section, or else the whole file."""
+    for section in TEXT.split("\n## ")[1:]:
+        heading, _, text = section.partition("\n")
+        parts = [one.text for one in read_blocks(text) if one.argument("part of") == "marks.yaml"]
+        for key, own in re.findall(r"^- `(\w+)` \(.*?(?: Example: `(.*)`)?$", text, re.MULTILINE):
+            yield f"{_PLACES[heading]}{key}", own or "".join(parts) or FILES["marks.yaml"]
+
+
+EXAMPLES = dict(examples())
 TARGETS: dict[str, object] = {
     "integer": 3,
     "number": 3.5,
@@ -38,7 +51,7 @@ TARGETS: dict[str, object] = {
 }
 
 
-def test_every_key_of_every_model_has_a_section_with_an_example() -> None:
+def test_every_key_of_every_model_has_an_example() -> None:
     """No key of a task file is without one."""
     keys = [
         *TaskSpec.model_fields,
@@ -46,7 +59,7 @@ def test_every_key_of_every_model_has_a_section_with_an_example() -> None:
         *(f"axes.AXIS.values.VALUE.{key}" for key in Separator.model_fields),
         *(f"answer.{key}" for key in Answer.model_fields),
     ]
-    assert list(EXAMPLES) == [key for key, _ in SECTIONS] == keys
+    assert list(EXAMPLES) == keys
 
 
 @pytest.mark.parametrize("key", EXAMPLES)
@@ -64,7 +77,8 @@ def test_an_example_opens_in_the_whole_file(key: str, tmp_path: Path) -> None:
         (tmp_path / "typed.jsonl").write_text(json.dumps({**item, "target": TARGETS[kind]}) + "\n")
         kept = {**without_generator(kept), "items": "typed.jsonl"}
     path = tmp_path / "example.yaml"
-    path.write_text(yaml.safe_dump(kept) + EXAMPLES[key], encoding="utf-8")
+    others = yaml.safe_dump(kept) if kept else ""
+    path.write_text(f"{others}{EXAMPLES[key].rstrip()}\n", encoding="utf-8")
     spec = open_task("mine/example", path).spec
     found: object = example
     for part in key.split("."):

@@ -85,6 +85,7 @@ class Runner:
 
 
 @bash
+@pytest.mark.published
 def test_a_first_run_makes_the_baseline_of_the_next_ones(lab: Lab) -> None:
     """The same model passes, and one that is right less far fails and is in the summary."""
     runner = Runner(lab)

@@ -16,7 +16,7 @@ import yaml
 from eyechart.harness.analysis.tables.results import TABLE
 from eyechart.harness.journal.manifest import find_runs
 from eyechart.harness.journal.record import journals
-from tests.conftest import records
+from tests.conftest import PATIENCE_S, records
 
 if TYPE_CHECKING:
     from tests.conftest import Lab
@@ -30,6 +30,7 @@ def words(lab: Lab, command: str) -> list[str]:
     return shlex.split(said, comments=True)[1:]
 
 
+@pytest.mark.published
 @pytest.mark.skipif(sys.platform == "win32", reason="needs bash")
 def test_an_array_of_two_jobs_is_the_run(lab: Lab) -> None:
     """The script as Slurm would start it, both jobs at once, and then the whole."""
@@ -58,7 +59,7 @@ def test_an_array_of_two_jobs_is_the_run(lab: Lab) -> None:
         )
         for number in (1, 2)
     ]
-    assert [job.wait(60) for job in jobs] == [0, 0]
+    assert [job.wait(PATIENCE_S) for job in jobs] == [0, 0]
     (shared,) = find_runs(lab.out)
     assert len(journals(shared)) == 2
     assert lab.bench("score", shared).code == 0

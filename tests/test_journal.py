@@ -41,7 +41,7 @@ from eyechart.harness.task.catalogue import open_task
 from eyechart.harness.task.source import parse
 from eyechart.providers.base import Request
 from eyechart.providers.scripted import ScriptedProvider
-from tests.conftest import DEFAULTS, ONES, right
+from tests.conftest import DEFAULTS, ONES, PATIENCE_S, right
 
 if TYPE_CHECKING:
     from tests.conftest import Lab
@@ -1002,7 +1002,7 @@ class TestDurability:
             for _ in range(100):
                 book.append(record(0))
             size = (tmp_path / SAMPLES).stat().st_size
-            end_s = time.monotonic() + 10
+            end_s = time.monotonic() + PATIENCE_S
             while size not in synced:
                 assert time.monotonic() < end_s
                 time.sleep(0.005)

@@ -46,6 +46,8 @@ if TYPE_CHECKING:
 
     from tests.conftest import Lab
 
+pytestmark = pytest.mark.usefixtures("own_time")
+
 PRICES = PriceList(input=2.0, output=10.0, as_of=date(2025, 10, 1)).prices()
 DOLLAR = PriceList(input=0.0, output=1e6, as_of=date(2025, 10, 1)).prices()
 """A dollar a token of replies."""

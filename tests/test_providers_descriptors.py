@@ -16,14 +16,10 @@ from eyechart.providers import descriptors
 from eyechart.providers.base import ModelSettings, SetupError
 from eyechart.providers.descriptor import Descriptor, Destination
 from eyechart.providers.descriptors import BUILT_IN, descriptor_of, vendors
-from eyechart.providers.registry import (
-    asked_thinking,
-    check_tier,
-    has_batches,
-    open_batch_form,
-    parse_model,
-)
+from eyechart.providers.model_name import parse_model
+from eyechart.providers.registry import has_batches, open_batch_form
 from eyechart.providers.scripted import ScriptedProvider
+from eyechart.providers.setting_checks import asked_thinking, check_tier
 from tests.conftest import Lab, right
 from tests.test_imports import loaded, modules
 

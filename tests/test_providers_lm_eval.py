@@ -31,8 +31,9 @@ from eyechart.providers.documents import CUE
 from eyechart.providers.lm_eval.args import facts_of, label_of, manifest_args, read_args
 from eyechart.providers.lm_eval.bridge import LmEvalProvider
 from eyechart.providers.lm_eval.loading import Quiet
+from eyechart.providers.model_name import parse_model
 from eyechart.providers.one_thread import OneThread
-from eyechart.providers.registry import needs, open_model, parse_model
+from eyechart.providers.registry import needs, open_model
 from eyechart.providers.secrets import keep_secret, mask, redact
 from tests import fake_lm_eval
 from tests.conftest import PATIENCE_S, Lab, records
@@ -302,7 +303,7 @@ class TestFaults:
 
         async def work(provider: LmEvalProvider) -> tuple[Any, Any]:
             first = asyncio.create_task(provider.complete(Request("a", 40)))
-            await asyncio.to_thread(begun.wait, 10)
+            await asyncio.to_thread(begun.wait, PATIENCE_S)
             second = asyncio.create_task(provider.complete(Request("b", 40)))
             await asyncio.sleep(0.01)
             closing = asyncio.create_task(provider.aclose())

@@ -16,6 +16,7 @@ import pytest
 from eyechart.providers.base import ModelSettings, Request, SetupError, StopRunError
 from eyechart.providers.vllm.client import VllmProvider, open_provider
 from eyechart.providers.vllm.server import VllmServer
+from tests.conftest import PATIENCE_S
 
 STAND_IN = """
 import http.server, json, os, subprocess, sys
@@ -87,7 +88,7 @@ def alive(pid: int) -> bool:
 
 
 def all_gone(pids: list[int]) -> bool:
-    deadline = time.monotonic() + 5
+    deadline = time.monotonic() + PATIENCE_S
     while any(map(alive, pids)) and time.monotonic() < deadline:
         time.sleep(0.02)
     return not any(map(alive, pids))

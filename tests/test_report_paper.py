@@ -13,6 +13,8 @@ import altair as alt
 import pytest
 
 import eyechart
+from eyechart.harness.analysis.tables.cells import markdown_text
+from eyechart.harness.analysis.tables.paper_text import length_cell, reached_text
 from eyechart.harness.cli import outputs
 from eyechart.harness.errors import UsageError
 from eyechart.harness.report.charts.files import drawn
@@ -80,6 +82,34 @@ def test_a_text_that_xml_cannot_have_is_drawn() -> None:
     text = drawn(spec, "svg").decode()
     assert "x\\x00\\x1b\\uffffy" in text
     assert "a\\x0bb&lt;&amp;" in text
+
+
+def test_a_legend_names_what_is_drawn(tmp_path: Path) -> None:
+    """Of two models that were asked under other conditions; a value has one colour in all."""
+    asked: dict[str, Any] = {"samples": 2, "lengths": [5, 10], "out": tmp_path}
+    folders = [
+        eyechart.run("counting/ones", model, axes={"separator": separators}, **asked).folder
+        for model, separators in (("oracle:10", ["none", "comma"]), ("oracle:9", ["none", "space"]))
+    ]
+    named = []
+    for spec in charts("accuracy", *folders).values():
+        (legend,) = {
+            json.dumps(layer["encoding"]["color"]["legend"])
+            for layer in spec["layer"]
+            if layer["encoding"].get("color", {}).get("legend")
+        }
+        (domain,) = {
+            tuple(layer["encoding"]["color"]["scale"]["domain"])
+            for layer in spec["layer"]
+            if "color" in layer["encoding"]
+        }
+        named.append((domain, json.loads(legend).get("values")))
+    separators = ("none", "space", "comma")
+    assert named == [
+        (("oracle/10", "oracle/9"), None),
+        (separators, ["none", "comma"]),
+        (separators, ["none", "space"]),
+    ]
 
 
 class TestFiles:
@@ -406,6 +436,29 @@ class TestTables:
         assert [note for note in notes if "has the longest effective length" in note]
         assert tex.read_text().count(r"\toprule") == 1
 
+    def test_a_wide_table_has_near_and_apart(self, lab: Lab, runs: dict[str, Path]) -> None:
+        """Two columns of a paper have room for them: in both languages, at both doors."""
+        stem = lab.folder / "wide"
+        tex, md = (
+            path.read_text()
+            for path in figure(
+                lab, "table", runs["tiny"], "-o", stem, "--format", "tex,md", "--width", "6.75"
+            )
+        )
+        run = eyechart.load_run(runs["tiny"])
+        assert (tex, md) == tuple(
+            f"{text}\n" for text in (run.to_latex(width=6.75), run.to_markdown(width=6.75))
+        )
+        head, _, *rows = (line for line in md.splitlines() if line.startswith("|"))
+        assert head == "| strategy | right to (symbols) | near (5 %) | apart (20 %) | area |"
+        for row, near, order in zip(
+            rows, run.near_length.values(), run.order.values(), strict=True
+        ):
+            assert near is not None
+            assert order is not None
+            apart = reached_text(order.apart.length, order.apart.length_ci)
+            assert row.split(" | ")[2:4] == [*map(markdown_text, (length_cell(near), apart))]
+
     def test_a_file_of_another_kind_is_kept(self, lab: Lab, runs: dict[str, Path]) -> None:
         """Such as the paper; a table is written again."""
         paper = lab.folder / "paper.tex"
@@ -501,7 +554,7 @@ class TestTables:
         [
             (("--format", "html"), "--format is one of tex, md, not 'html'"),
             (("-o", "a.pdf"), "-o 'a.pdf' must end in .tex or .md"),
-            (("--width", "6"), "a table has the size and the font of its paper; leave out --width"),
+            (("--font-size", "6"), "a table has the height and the font of its paper; leave out"),
         ],
     )
     def test_a_mistake_is_one_line(self, lab: Lab, arguments: list[str], said: str) -> None:

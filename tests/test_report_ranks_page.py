@@ -90,9 +90,9 @@ class TestPublished:
         factors = [max(*pair) / min(*pair) for pair in again]
         otherwise = [max(of.values()) / min(of.values()) for of in of_models.values()]
         (lede,) = words(published()).lede
-        assert f"lengths of {len(again)} models" in lede
+        assert f"({len(again)} models)." in lede
         assert f"a factor of up to {max(factors):.1f}; " in lede
-        assert f"of up to {max(otherwise):.1f}." in lede
+        assert f"of up to {max(otherwise):.1f} (" in lede
 
     @pytest.mark.parametrize("name", ["models.html", "models.md"])
     def test_names_and_prices_are_dated(self, name: str) -> None:

@@ -31,6 +31,7 @@ def test_the_script_says_what_it_holds() -> None:
         assert re.search(rf"^(?:.*, )?{name}(?:, .*)?$", licences, re.MULTILINE), name
 
 
+@pytest.mark.published
 def test_the_script_is_what_the_package_bundles() -> None:
     """Byte for byte with the version that made it; a newer one has the same major versions, so that
     a chart is the same on the page and as a file.

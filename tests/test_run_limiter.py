@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from eyechart.harness.run.limiter import AdaptiveLimiter, Permit, RateLimiter
+from tests.conftest import PATIENCE_S
 
 
 class Time:
@@ -32,7 +33,7 @@ class Time:
 
 
 def run(main: Coroutine[Any, Any, None]) -> None:
-    asyncio.run(asyncio.wait_for(main, 5))
+    asyncio.run(asyncio.wait_for(main, PATIENCE_S))
 
 
 def test_the_limit_doubles_with_each_round_of_replies() -> None:

@@ -46,6 +46,8 @@ if TYPE_CHECKING:
     from eyechart.harness.run.writer import Judge
     from tests.conftest import Lab
 
+pytestmark = pytest.mark.usefixtures("own_time")
+
 
 def ids(wanted: RunRequest) -> list[str]:
     return [sample.id for sample in wanted.plan]

@@ -35,7 +35,7 @@ from eyechart.harness.study.reading import built_in, find_study, read_study
 from eyechart.providers.base import AuthError, BadRequestError, Reply, Request, Usage
 from eyechart.providers.catalog.model_facts import PriceList
 from eyechart.providers.scripted import ScriptedProvider
-from tests.conftest import has_lines, records, right, wait_for
+from tests.conftest import PATIENCE_S, has_lines, records, right, wait_for
 from tests.test_plan_cost import priced
 
 if TYPE_CHECKING:
@@ -281,7 +281,7 @@ class TestRun:
 
             async def complete(self, request: Request) -> Reply:
                 met[self.mine].set()
-                await asyncio.wait_for(met[self.other].wait(), 20)
+                await asyncio.wait_for(met[self.other].wait(), PATIENCE_S)
                 return await super().complete(request)
 
         two_models(lab)
@@ -710,7 +710,7 @@ class TestSharedBudget:
             first.release(big)
             second.charge(Usage(1, 0))
             second.release(big)
-            assert await asyncio.wait_for(waiting, 5)
+            assert await asyncio.wait_for(waiting, PATIENCE_S)
 
         asyncio.run(ask())
 

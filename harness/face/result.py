@@ -37,6 +37,7 @@ from eyechart.harness.face.run_options import as_warning
 from eyechart.harness.face.samples import SampleFilter, choose, shown_samples
 from eyechart.harness.face.samples_frame import samples_frame
 from eyechart.harness.settings.checks import MAX_DRAWS, NumberRange, full_text, path, texts
+from eyechart.harness.settings.figure import WIDTH
 from eyechart.harness.settings.judging import (
     JUDGING,
     MARGIN,
@@ -241,23 +242,24 @@ class Run:
             raise UsageError(f"{self.folder}: no sample is scored, so there is nothing to draw")
         return accuracy_chart(self.judged, self.threshold)
 
-    def to_latex(self) -> str:
+    def to_latex(self, *, width: float = WIDTH) -> str:
         """The table of a paper, as `bench figure table` writes it: a row for each condition with
         its effective length and its area, with 95 % intervals; in LaTeX with the lines of the
-        package booktabs.
+        package booktabs. Where `width` is more inches than a column has, 3.25, it also has the near
+        and apart lengths of answers that have them.
         """
-        return self._paper_table("latex")
+        return self._paper_table("latex", width)
 
-    def to_markdown(self) -> str:
+    def to_markdown(self, *, width: float = WIDTH) -> str:
         """The table of `to_latex` in Markdown."""
-        return self._paper_table("markdown")
+        return self._paper_table("markdown", width)
 
-    def _paper_table(self, form: str) -> str:
+    def _paper_table(self, form: str, width: float) -> str:
         from eyechart.harness.report.page.section import sections  # noqa: PLC0415
         from eyechart.harness.report.paper.tables import paper_table  # noqa: PLC0415  slow, as altair
 
         of_run = sections([self.judged], self.threshold)
-        return "\n\n".join(paper_table(one).text(form) for one in of_run)
+        return "\n\n".join(paper_table(one, width).text(form) for one in of_run)
 
     def compare(
         self, axis: str, first: str, second: str, *, margin: float | str = MARGIN
@@ -317,7 +319,10 @@ class RunComparison:
 
     @property
     def change(self) -> Change:
-        """The verdict on the second side: worse, better, equivalent or undecided."""
+        """What the second side is, compared with the first: worse, better, equivalent or undecided.
+        It is `second_is` of `table`. Differences and factors are the other way round: the first
+        minus, or over, the second.
+        """
         return self.comparison.change(self.margin)
 
     def to_latex(self) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable
 from itertools import product
 from pathlib import Path
@@ -41,6 +42,11 @@ from eyechart_lab.probe.measures.states import Several, States
 from eyechart_lab.probe.reading import SampleReading
 
 Floats = NDArray[Any]
+_QUANTITY = re.compile(
+    r"- `(?P<name>\S+)`"
+    r"(?: \((?:(?P<per>layer(?:, head|, pair)?)(?:; )?)?(?:unit (?P<unit>\w+))?\))?: .+: `.+`"
+)
+"""A quantity in the chapter: its name, what it has a value for, its unit, what it is: formula."""
 EVENTS: frozenset[Event] = frozenset(["residual", "final", "heads", "attention"])
 DRAW = np.random.default_rng(11)
 
@@ -325,13 +331,15 @@ def test_measures_are_named_in_any_order() -> None:
 def in_the_chapter() -> dict[tuple[str, str], tuple[str, str]]:
     """(measure, quantity) -> its unit, and what it has a value for, in `docs/measures.md`."""
     chapter = Path(__file__).parents[2] / "docs" / "measures.md"
-    table = chapter.read_text(encoding="utf-8").partition("<!-- measures -->\n")[2]
-    _, _, *rows = table.partition("\n<!-- end of measures -->")[0].splitlines()
+    listed = chapter.read_text(encoding="utf-8").partition("<!-- measures -->\n")[2]
     found = {}
-    for row in rows:
-        measure, name, definition, formula, unit, per, source = row.strip("| ").split(" | ")
-        assert all((definition, formula, source)), row
-        found[measure, name.strip("`")] = (unit, per)
+    for section in listed.partition("<!-- end of measures -->")[0].split("### ")[1:]:
+        measure, source, rows = section.strip().split("\n\n")
+        assert source.endswith(".")
+        for row in rows.splitlines():
+            one = _QUANTITY.fullmatch(row)
+            assert one, row
+            found[measure, one["name"]] = (one["unit"] or "1", one["per"] or "")
     return found
 
 
@@ -395,6 +403,6 @@ def test_every_reading_is_of_a_quantity_in_the_catalogue() -> None:
         for reading in readings:
             name, per = quantities[measure, reading.quantity]
             assert (reading.layer is not None) == per.startswith("layer"), reading
-            assert (reading.head is not None) == (" and " in per), reading
+            assert (reading.head is not None) == (", " in per), reading
             missing.discard(name)
         assert not missing

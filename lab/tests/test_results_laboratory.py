@@ -34,7 +34,7 @@ def test_pages_and_tables_are_those_of_the_rows(monkeypatch: pytest.MonkeyPatch)
         assert drawn.sub("", path.read_text(encoding="utf-8")) == drawn.sub("", text), path.name
 
 
-def test_the_table_of_mechanisms() -> None:
+def test_the_list_of_mechanisms() -> None:
     """It is that of the code; each has its source, and is read as it is written there."""
     assert CHAPTER.read_text(encoding="utf-8") == chapter()
     for field, choice in CHOICES.items():

@@ -15,7 +15,7 @@ _HEAD = """\
 # Commands
 
 A reference of every verb with its arguments and options, as `bench VERB --help` prints them;
-examples end each help. An option that an earlier verb has with the same words is named only. An
+examples end each help. *As above* names those that an earlier verb has, with the same words. An
 option with `…` may be given several times. [Settings](settings.md) says how an option gets its
 value from a file or a variable, and [running](running.md#output-and-exit-codes) has the exit codes.
 
@@ -27,9 +27,7 @@ def commands_page() -> str:
     """The whole page."""
     root: Any = get_command(app)
     verbs = [(path, verb) for path, verb in _verbs(root, ()) if path]
-    links = (f"[`{' '.join(path)}`](#bench-{'-'.join(path)})" for path, _ in verbs)
-    parts = [_HEAD, f"Verbs: {', '.join(links)}.\n"]
-    parts += ["\nBefore the verb:\n\n", _COLUMNS.format("option"), *_rows(root, "bench")]
+    parts = [_HEAD, "Before the verb:\n\n", _COLUMNS.format("option"), *_rows(root, "bench")]
     told: dict[str, str] = {}
     for path, verb in verbs:
         parts += ["\n", *_section(f"bench {' '.join(path)}", verb, told)]
@@ -50,23 +48,19 @@ def _section(name: str, verb: Any, told: dict[str, str]) -> Iterator[str]:
     """
     yield f"## {name}\n\n{_prose(verb.help)}\n\n"
     arguments = [p for p in verb.params if p.param_type_name == "argument"]
-    usage = " ".join([name, "[OPTION…]", *(p.metavar or p.name.upper() for p in arguments)])
+    needed = [p for p in verb.params if p not in arguments and p.required]
+    words = [f"{max(p.opts, key=len)} {p.metavar}" for p in needed]
+    words += ["[OPTION…]", *(p.metavar or p.name.upper() for p in arguments)]
+    usage = " ".join([name, *words])
     yield f"`{usage}`\n\n"
     rows = list(_rows(verb, name))
     if new := [row for row in rows if told.setdefault(row, name) == name]:
         yield _COLUMNS.format("argument or option" if arguments else "option")
         yield from new
-    earlier: dict[str, list[str]] = {}
-    for row in rows:
-        if told[row] != name:
-            earlier.setdefault(told[row], []).append(row.split("` ")[0].removeprefix("| ") + "`")
-    if earlier:
+    earlier = (f"{row.split('` ')[0].removeprefix('| ')}`" for row in rows if row not in new)
+    if named := ", ".join(earlier):
         yield "\n" if new else ""
-        as_in = (
-            f"{', '.join(names)} ([{one}](#{one.replace(' ', '-')}))"
-            for one, names in earlier.items()
-        )
-        yield f"Told above: {'; '.join(as_in)}.\n"
+        yield f"As above: {named}.\n"
 
 
 def _rows(verb: Any, name: str) -> Iterator[str]:
@@ -80,6 +74,7 @@ def _rows(verb: Any, name: str) -> Iterator[str]:
         shown, text = record
         if parameter.param_type_name == "argument":
             shown = shown.partition(" <")[0]
+        text = text.removesuffix("[required]")  # the usage says it
         again = " …" if parameter.param_type_name == "option" and parameter.multiple else ""
         yield f"| `{_cell(shown)}`{again} | {_cell(' '.join(text.split()))} |\n"
 

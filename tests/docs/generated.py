@@ -42,11 +42,12 @@ def _answers() -> Iterator[str]:
 
 
 def _findings() -> Iterator[str]:
-    yield from (f"- `{level}`: {meaning}" for level, meaning in LEVELS.items())
-    yield ""
-    yield from ("| kind | level | what it says |", "| --- | --- | --- |")
-    for kind in (*OF_A_RUN, *OF_A_COMPARISON):
-        yield f"| `{kind.name}` | {kind.level} | {kind.meaning} |"
+    for level, meaning in LEVELS.items():
+        yield from (f"Of the level `{level}`, {meaning}:", "")
+        for kind in (*OF_A_RUN, *OF_A_COMPARISON):
+            if kind.level == level:
+                yield f"- `{kind.name}`: {kind.meaning}"
+        yield ""
 
 
 _TABLES: Mapping[str, Callable[[], Iterator[str]]] = {
@@ -63,7 +64,13 @@ def with_tables(text: str) -> str:
     """A chapter with the tables that code writes."""
     return _PLACE.sub(
         lambda place: "\n".join(
-            [f"<!-- {place[1]} -->", "", *_TABLES[place[1]](), "", "<!-- end -->"]
+            [
+                f"<!-- {place[1]} -->",
+                "",
+                "\n".join(_TABLES[place[1]]()).rstrip(),
+                "",
+                "<!-- end -->",
+            ]
         ),
         text,
     )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from itertools import groupby
 
 from eyechart.harness.cli.work.tasks import shown_samples
 from eyechart.harness.task.catalogue import Task, built_in_files, open_task
@@ -20,9 +19,14 @@ A reference of every built-in task, made from its file, with lengths, source, no
 - A length is a number of symbols: digits, letters, words, keys, steps, or records.
 - `order=row_first` shows the row before the question. A model then reads the row without knowing
   what is asked of it, and breaking points move.
-- The first task of each group has a prompt of about ten symbols; `bench tasks show NAME` prints
-  those of any task.
+- Five tasks whose prompts have different forms show one, of about ten symbols; `bench tasks show
+  NAME` prints those of any task.
 """
+_SHOWN = (
+    *("context/first_last", "copying/first_last", "counting/bernoulli"),
+    *("memory/flip_flop", "spelling/letters_in_words"),
+)
+"""The tasks with a prompt; docs/around.md shows one of several turns."""
 _NOTE = re.compile(r"^# (?!yaml-language-server)(.*)$", re.MULTILINE)
 """A comment that is about the whole task: it begins its line."""
 
@@ -30,16 +34,10 @@ _NOTE = re.compile(r"^# (?!yaml-language-server)(.*)$", re.MULTILINE)
 def prompts_page() -> str:
     """The whole page; the prompts are printed by the commands before them."""
     tasks = [open_task(name, path, trial=False) for name, path in built_in_files().items()]
-    groups = groupby(tasks, key=lambda task: task.name.partition("/")[0])
-    return _HEAD + "".join(
-        part
-        for _, group in groups
-        for place, task in enumerate(group)
-        for part in _section(task, with_prompt=place == 0)
-    )
+    return _HEAD + "".join(part for task in tasks for part in _section(task))
 
 
-def _section(task: Task, *, with_prompt: bool) -> Iterator[str]:
+def _section(task: Task) -> Iterator[str]:
     spec = task.spec
     lengths = f"lengths {task.lengths[0]} to {task.lengths[-1]}"
     if len(task.lengths) == 1:
@@ -50,6 +48,6 @@ def _section(task: Task, *, with_prompt: bool) -> Iterator[str]:
     for axis, choices in spec.axes.items():
         values = (f"**{one}**" if one in choices.default else one for one in choices.values)
         yield f"- {axis}: {', '.join(values)}\n"
-    if with_prompt:
+    if task.name in _SHOWN:
         sample = shown_samples(task)[0].id
         yield f"\n<!-- printed by: bench tasks sample '{sample}' -->\n```text\n```\n"

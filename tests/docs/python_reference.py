@@ -16,7 +16,6 @@ _HEAD = """\
 
 A reference of the public names of `import eyechart`, with their arguments and docstrings.
 [Eyechart in Python](python.md) shows them at work.
-
 """
 _NAMES = (
     *("run", "load_run", "list_runs", "compare", "figures", "load_task"),
@@ -37,13 +36,7 @@ def python_page() -> str:
     assert set(_NAMES) == set(eyechart.__all__)
     names = [("eyechart", name, eyechart._PLACES[name]) for name in _NAMES]
     names += [("eyechart.testing", name, "eyechart.testing") for name in _TESTING]
-    sections = ["".join(_section(*name)) for name in names]
-    headings = [section.split("\n")[1].removeprefix("## ") for section in sections]
-    listed = "".join(
-        f"- [{heading}](#{heading.lower().replace('.', '').replace(' ', '-')})\n"
-        for heading in headings
-    )
-    return _HEAD + listed + "".join(sections)
+    return _HEAD + "".join(part for name in names for part in _section(*name))
 
 
 class _Values(ast.NodeTransformer):

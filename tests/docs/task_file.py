@@ -29,14 +29,14 @@ _FILES = """\
 ## A whole file
 
 The examples below are parts of this task file: put in the place of the same key, each of them gives
-a file that opens. Where `items` comes in, `generator`, `params`, `lengths` and `samples` go out.
-Another type of `answer` needs targets of that type.
+a file that opens. `items` replaces `generator`, `params`, `lengths` and `samples`. Another type of
+`answer` needs targets of that type.
 
 <!-- file: marks.yaml -->
 ```yaml
 {whole}```
 
-Beside it is the generator, with a scorer for the [example](#scorer) of one:
+Beside it is the generator, with a scorer for the example of `scorer`:
 
 <!-- file: marks.py -->
 ```python
@@ -55,7 +55,7 @@ def score(reply: str, item: Item) -> ScorerResult:
     return "correct" if int(answer) == item.target else "incorrect"
 ```
 
-And the ready items for the [example](#items) of these:
+And the ready items for the example of `items`:
 
 <!-- file: marks.jsonl -->
 ```json
@@ -75,8 +75,10 @@ _IN_WHOLE = (
     *("version", "title", "generator", "params", "lengths", "samples", "axes", "prompt", "answer"),
 )
 """The keys of the whole file, in its order."""
-_TOGETHER = {"between": ("every",), "every": ("between",)}
-"""Key of a separator -> the keys that it needs beside it."""
+_TOGETHER = (Axis, Separator)
+"""The models whose keys one example shows together."""
+_LONG = ("axes", "prompt")
+"""The keys that the whole file alone shows."""
 _OWNERS = {name: kind for kind in TYPES.values() for name in kind.fields}
 _SCHEMA: dict[str, Any] = task_schema()
 _PARTS: Mapping[str, str] = {
@@ -94,15 +96,13 @@ class _Section:
 
     heading: str
     model: type[BaseModel]
-    path: str
-    """What stands before a key in its heading."""
 
 
 _SECTIONS = (
-    _Section("The keys of the file", TaskSpec, ""),
-    _Section("The keys of an axis", Axis, "axes.AXIS."),
-    _Section("The keys of a separator", Separator, "axes.AXIS.values.VALUE."),
-    _Section("The keys of an answer", Answer, "answer."),
+    _Section("The keys of the file", TaskSpec),
+    _Section("The keys of an axis", Axis),
+    _Section("The keys of a separator", Separator),
+    _Section("The keys of an answer", Answer),
 )
 
 
@@ -110,44 +110,57 @@ def task_file_page() -> str:
     """The whole page."""
     names = _SCHEMA["properties"]["axes"]["propertyNames"]
     head = _HEAD.format(name=NAME_FORM.replace("_", "`_`"), longest=names["maxLength"])
-    listed = "".join(f"- [{one.heading}](#{_anchor(one.heading)})\n" for one in _SECTIONS)
     whole = _yaml({key: _example(TaskSpec, key) for key in _IN_WHOLE})
-    parts = [head, "- [A whole file](#a-whole-file)\n", listed, "\n", _FILES.format(whole=whole)]
+    parts = [head, _FILES.format(whole=whole)]
     for section in _SECTIONS:
         parts += _section(section)
     return "".join(parts)
 
 
 def _section(section: _Section) -> Iterator[str]:
-    """A table of the keys, and then each key with its description and an example."""
+    """Each key with its form, its description and an example; of an axis and of a separator one
+    example has all keys.
+    """
     schema = _SCHEMA if section.model is TaskSpec else _SCHEMA["$defs"][section.model.__name__]
     yield f"\n## {section.heading}\n\n"
     if section.model is not TaskSpec:
         yield f"{_prose(schema['description'])}\n\n"
-    yield "| key | value | if left out |\n| --- | --- | --- |\n"
-    for key in section.model.model_fields:
-        form = _form(schema["properties"][key])
-        heading = f"{section.path}{key}"
-        yield f"| [`{key}`](#{_anchor(heading)}) | {form} | {_left_out(schema, key)} |\n"
+    together = section.model in _TOGETHER
     for key, field in section.model.model_fields.items():
         assert field.description, f"{section.model.__name__}.{key} needs a description"
-        yield f"\n### {section.path}{key}\n\n{_prose(field.description)}\n\n"
-        yield f"<!-- part of: marks.yaml -->\n```yaml\n{_yaml(_fragment(section.model, key))}```\n"
+        form = "; ".join(filter(None, (_form(schema["properties"][key]), _left_out(schema, key))))
+        example = "" if together else _inline(section.model, key)
+        yield f"- `{key}` ({form}): {_prose(field.description)}{example}\n"
+    if together:
+        shown = _yaml(_nested(section.model))
+        yield f"\n<!-- part of: marks.yaml -->\n```yaml\n{shown}```\n"
+
+
+def _inline(model: type[BaseModel], key: str) -> str:
+    """An example behind a description; "" where the whole file shows it."""
+    if key in _LONG:
+        return ""
+    (line,) = _yaml(_fragment(model, key), flow=True).splitlines()
+    return f" Example: `{line[1:-1] if line.startswith('{') else line}`"
+
+
+def _nested(model: type[BaseModel]) -> Mapping[str, object]:
+    """The part of a task file that shows all keys of a model within an axis."""
+    shown: dict[str, object] = {name: _example(model, name) for name in model.model_fields}
+    if model is Separator:
+        shown = {"default": ["marked"], "values": {"marked": shown}}
+    return {"axes": {"separator": shown}}
 
 
 def _fragment(model: type[BaseModel], key: str) -> Mapping[str, object]:
-    """The part of a task file that shows a key."""
+    """The part of a task file that shows a key of the file or of an answer."""
     if model is TaskSpec:
         return {key: _example(model, key)}
     shown = {
         name: _example(model, name)
         for name, field in model.model_fields.items()
-        if name == key or field.is_required() or name in _TOGETHER.get(key, ())
+        if name == key or field.is_required()
     }
-    if model is Axis:
-        return {"axes": {"separator": shown}}
-    if model is Separator:
-        return {"axes": {"separator": {"default": ["marked"], "values": {"marked": shown}}}}
     if (owner := _OWNERS.get(key)) is not None:
         needed = {name: _example(model, name) for name in owner.needed}
         shown = {"type": owner.name, **needed, key: _example(model, key)}
@@ -172,7 +185,7 @@ def _left_out(schema: Mapping[str, Any], key: str) -> str:
         if key in with_source:
             return f"needed with `{source}`"
     default = schema["properties"][key].get("default")
-    return "–" if default in {None, ""} else f"`{default}`"
+    return "" if default in {None, ""} else f"default `{default}`"
 
 
 def _form(schema: Mapping[str, Any], *, several: bool = False) -> str:
@@ -233,10 +246,6 @@ def _prose(text: str) -> str:
     return "\n\n".join(" ".join(part.split()) for part in text.split("\n\n"))
 
 
-def _anchor(heading: str) -> str:
-    return heading.lower().replace(".", "").replace(" ", "-")
-
-
 class _Dumper(yaml.SafeDumper):
     """Writes texts of several lines as they are."""
 
@@ -248,16 +257,18 @@ def _text(dumper: yaml.SafeDumper, text: str) -> yaml.Node:
 _Dumper.add_representer(str, _text)
 
 
-def _yaml(data: Mapping[str, object]) -> str:
-    """A task file, or a part of one; a list, or a mapping without others in it, on one line."""
+def _yaml(data: Mapping[str, object], *, flow: bool = False) -> str:
+    """A task file, or a part of one; a list, or a mapping without others in it, on one line, and
+    with `flow` every one.
+    """
     return "".join(
         yaml.dump(
             {key: value},
             Dumper=_Dumper,
-            default_flow_style=None if isinstance(value, list | dict) else False,
+            default_flow_style=(flow or None) if isinstance(value, list | dict) else False,
             sort_keys=False,
             allow_unicode=True,
-            width=100,
+            width=1000 if flow else 100,
         )
         for key, value in data.items()
     )

@@ -183,14 +183,14 @@ def suited(
     rows = counted(f"{length:,}", unit, is_one=length == 1)
     count = f"{len(likely) or 'none'} of {len(named)} model{'s' * (len(named) > 1)}"
     text = (
-        f"With a probability of {LIKELY} or more, {count} {'are' if len(likely) > 1 else 'is'} "
-        f"right on at least {threshold} of rows with {rows}{_names(likely)}"
+        f"With {rows}, {count} surely {'pass' if len(likely) > 1 else 'passes'} (right on at least "
+        f"{threshold} of rows, with a probability of {LIKELY} or more){_names(likely)}"
     )
     rest = []
     if unsure:
         rest.append(f"for {len(unsure)} it is open{_names(unsure)}")
     if unlikely:
-        rest.append(f"{len(unlikely)} {'is' if len(unlikely) == 1 else 'are'} not")
+        rest.append(f"{len(unlikely)} surely {'does' if len(unlikely) == 1 else 'do'} not pass")
     if unknown:
         rest.append(f"for {len(unknown)} it is not known")
     more = "; ".join(rest)

@@ -75,20 +75,18 @@ def compare(
     """Compare runs, or two conditions of each run, on the same samples.
 
     Of two: for each line both accuracies, the difference (first minus second) with its interval,
-    and the p-value of McNemar's exact test with Holm's correction; then both effective lengths and
-    areas. One sentence is the verdict: who is right further, that the two differ, that they are
-    equivalent, or that this is open. A factor between two lengths is the median of their ratio.
-    Recorded replies to different rows are compared unpaired: by Fisher's exact test, and without
-    areas.
-
-    --ask asks first what one run lacks of the other, then rows where the two differ most likely, in
-    up to four waves; of three or more, the runs whose order is open, on the lines where their
-    lengths may be. It says before what that may cost; --dry-run says only that, with the price of
-    the first wave. Replies are added to the folders of the runs, and the same command goes on after
-    an interrupt. Models at a server need --base-url, one for all runs.
+    and the p-value of McNemar's exact test with Holm's correction (Fisher's, of recorded replies to
+    different rows); then both effective lengths with the median of their ratio, and areas. One
+    sentence is the verdict: who is right further, that the two differ, that they are equivalent, or
+    that this is open.
 
     Of three or more: the runs by effective length; each pair of them, Holm's correction for all
     pairs; and whether each run is worse, better or equivalent, compared with the first one named.
+
+    --ask asks in up to four waves: of two first what one lacks of the other, then rows where they
+    differ most likely; of three or more those whose order is open. It says before what that may
+    cost. Replies are added to the folders of the runs, and the same command goes on after an
+    interrupt. Models at a server need --base-url, one for all runs.
     """
     from eyechart.harness.cli.work import compare as comparing
 

@@ -63,7 +63,9 @@ def figure(
     width: Annotated[
         float,
         typer.Option(
-            metavar="INCHES", parser=number, help="Width with all labels: a column of a paper."
+            metavar="INCHES",
+            parser=number,
+            help="Width with all labels: a column of a paper. A wider table has near and apart.",
         ),
     ] = WIDTH,
     height: Annotated[

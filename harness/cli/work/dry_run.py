@@ -397,7 +397,8 @@ def _can_show(found: CanShow) -> tuple[str, str, str]:
     in_length = (
         "in effective length no factor within the tested range"
         if found.factor is None
-        else f"in effective length a factor of about {found.factor:.2g} or more"
+        else f"in effective length a factor of about {found.factor:.2g}, or less where the "
+        "accuracy falls steeply"
     )
     sure = f"with a power of {100 * POWER:g} %, as 'bench compare' corrects for {tests}:"
     return sure, at_length, in_length

@@ -63,16 +63,16 @@ def _table(
     from eyechart.harness.report.paper.files import write_files
     from eyechart.harness.report.paper.tables import BEGINNINGS, paper_table
 
-    if style != FigureStyle():
+    if style != FigureStyle(style.width):
         raise UsageError(
-            "a table has the size and the font of its paper; leave out --width, --height, --font "
-            "and --font-size"
+            "a table has the height and the font of its paper; leave out --height, --font and "
+            "--font-size"
         )
     stem, kinds = _files(output or Path(TABLE), formats, [*TABLES])
     named, _ = sorted_out(folders, warn)
     unread: list[str] = []
     runs = [*readable_runs(named, judging, unread)]
-    found = list(map(paper_table, sections(runs, judging.threshold)))
+    found = [paper_table(one, style.width) for one in sections(runs, judging.threshold)]
     content = {
         kind: ("\n\n".join(table.text(TABLES[kind]) for table in found) + "\n").encode()
         for kind in kinds

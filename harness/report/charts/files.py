@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from eyechart.harness.report.charts.looks import LIGHT, Look, Spec, config, inked
-from eyechart.harness.report.charts.panels import Figure, Panel
+from eyechart.harness.report.charts.panels import Figure, Panel, Rows
 from eyechart.harness.report.page.section import UNITS
 from eyechart.harness.settings.figure import FONT
 
@@ -130,7 +130,7 @@ def complete_spec(section: str, figure: Figure, panel: Panel) -> Spec:
     }
     spec["config"] = {**config(FONT), "background": "white"}
     spec["padding"] = {"left": 12, "top": 12, "bottom": 12, "right": 24}
-    show_legends(spec, figure.look)
+    show_legends(spec, figure.look, panel.data)
     return inked(spec, LIGHT)
 
 
@@ -152,25 +152,40 @@ def in_task_unit(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     ]
 
 
-def show_legends(spec: object, look: Look | None) -> None:
-    """Adds legends to the scales that distinguish the series; the page draws legends of its own."""
-    titles = {"outcome": "outcome", "reading": "right"}
+def show_legends(spec: object, look: Look | None, data: Mapping[str, Rows]) -> None:
+    """Adds legends to the scales that distinguish the series, of the series that `data` has; the
+    page draws legends of its own.
+    """
+    legends: dict[str, Spec] = {"outcome": {"title": "outcome"}, "reading": {"title": "right"}}
     if look is not None and len(look.colours) > 1:
-        titles["colour"] = look.colour_title.replace("_", " ")
+        legends["colour"] = {"title": look.colour_title.replace("_", " ")}
         if look.dashes:
-            titles["dash"] = look.dash_title.replace("_", " ")
-    _add_legends(spec, titles)
+            legends["dash"] = {"title": look.dash_title.replace("_", " ")}
+        for field, values in (("colour", look.colours), ("dash", look.dashes)):
+            shown = drawn_values(values, field, data)
+            if field in legends and shown != values:
+                legends[field]["values"] = list(shown)
+    _add_legends(spec, legends)
 
 
-def _add_legends(spec: object, titles: Mapping[str, str]) -> None:
-    """Adds a legend to each scale of a field of `titles`."""
+def drawn_values(values: tuple[str, ...], field: str, data: Mapping[str, Rows]) -> tuple[str, ...]:
+    """Those of `values` that a row of a chart has in `field`, in their order; all where no row has
+    any. Curves behind the others are grey, and so have none.
+    """
+    rows = (row for name, found in data.items() if name != "others" for row in found)
+    drawn_here = {row[field] for row in rows if field in row}
+    return tuple(value for value in values if value in drawn_here) or values
+
+
+def _add_legends(spec: object, legends: Mapping[str, Spec]) -> None:
+    """Adds a legend to each scale of a field of `legends`."""
     if isinstance(spec, dict):
         for channel in ("color", "shape", "strokeDash"):
             encoded = spec.get("encoding", {}).get(channel)
-            if isinstance(encoded, dict) and encoded.get("field") in titles:
-                encoded["legend"] = {"title": titles[encoded["field"]], "symbolOpacity": 1}
+            if isinstance(encoded, dict) and encoded.get("field") in legends:
+                encoded["legend"] = {**legends[encoded["field"]], "symbolOpacity": 1}
         for value in spec.values():
-            _add_legends(value, titles)
+            _add_legends(value, legends)
     elif isinstance(spec, list):
         for value in spec:
-            _add_legends(value, titles)
+            _add_legends(value, legends)

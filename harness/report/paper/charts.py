@@ -17,7 +17,7 @@ from eyechart.harness.report.charts.charts import (
     layered,
     longest_first,
 )
-from eyechart.harness.report.charts.files import in_task_unit, show_legends
+from eyechart.harness.report.charts.files import drawn_values, in_task_unit, show_legends
 from eyechart.harness.report.charts.kept_specs import kept
 from eyechart.harness.report.charts.looks import Look, Spec, inked
 from eyechart.harness.report.charts.panels import Rows
@@ -66,7 +66,7 @@ def accuracy_spec(
         "height": style.points_high(),
         "autosize": {"type": "fit", "contains": "padding"},
     }
-    _add_legends(spec, look, style)
+    _add_legends(spec, look, data, style)
     return _finished(spec, _curve_data(data, ticks), style)
 
 
@@ -159,15 +159,16 @@ def lengths_spec(
         look.points(marked, stroke=_STROKE).encode(along("x"), *place),
         *texts,
     )
-    columns = _columns(look.colour_title, look.colours, style)
-    legend = _LEGEND_ROW * (math.ceil(len(look.colours) / columns) - 1)
+    shown = drawn_values(look.colours, "colour", {"estimate": rows})
+    columns = _columns(look.colour_title, shown, style)
+    legend = _LEGEND_ROW * (math.ceil(len(shown) / columns) - 1)
     tall = (len(models) * len(lanes) * _ROW + 5 + legend) * style.font_size
     spec = layers | {
         "width": style.points_wide,
         "height": style.points_high(tall),
         "autosize": {"type": "fit", "contains": "padding"},
     }
-    _add_legends(spec, look, style)
+    _add_legends(spec, look, {"estimate": rows}, style)
     placed: Rows = [_with_text(row, low, high) for row in _small(rows)]
     return _finished(spec, {"estimate": placed}, style)
 
@@ -203,7 +204,7 @@ def above_spec(
     width = style.points_wide - left - 2 * _PADDING
     high = style.points_high(style.points_wide) - rest - _GAP - 2 * _PADDING
     upper = _curves(look, ticks, None)
-    _add_legends(upper, look, style)
+    _add_legends(upper, look, curves, style)
     lower = copy.deepcopy(below[0])
     for part, share in ((upper, _ABOVE), (lower, 1 - _ABOVE)):
         part.pop("$schema", None)
@@ -217,14 +218,15 @@ def above_spec(
     return finished
 
 
-def _add_legends(spec: Spec, look: Look, style: FigureStyle) -> None:
+def _add_legends(spec: Spec, look: Look, data: Mapping[str, Rows], style: FigureStyle) -> None:
     """Adds the legends, of dashes below the chart, and in as many rows as the width asks for."""
-    show_legends(spec, look)
+    show_legends(spec, look, data)
     for field, values in (("colour", look.colours), ("dash", look.dashes)):
         for encoded in _encodings(spec):
             legend = encoded.get("legend")
             if legend and encoded.get("field") == field:
-                legend["columns"] = _columns(str(legend["title"]), values, style)
+                shown = drawn_values(values, field, data)
+                legend["columns"] = _columns(str(legend["title"]), shown, style)
                 if field == "dash":  # a line that is long enough to show its dashes
                     size = round((_DASH * style.font_size) ** 2)
                     legend |= {"symbolType": "stroke", "symbolSize": size, "orient": "bottom"}

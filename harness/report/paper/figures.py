@@ -11,7 +11,7 @@ from eyechart.harness.analysis.comparison.comparison import readings_of
 from eyechart.harness.analysis.length.curve import threshold_text
 from eyechart.harness.analysis.length.interval import Bound, Span
 from eyechart.harness.analysis.order.words import answers_of, words_of
-from eyechart.harness.analysis.tables.paper_text import length_cell, notes, reached_text
+from eyechart.harness.analysis.tables.paper_text import length_cell, notes
 from eyechart.harness.errors import UsageError
 from eyechart.harness.report.charts.accuracy import accuracy_figure, accuracy_figures, panel_rows
 from eyechart.harness.report.charts.looks import SERIES_LIGHT, Look, Spec
@@ -26,15 +26,20 @@ from eyechart.harness.report.charts.panels import (
 )
 from eyechart.harness.report.page.section import Section, Series, key_of
 from eyechart.harness.report.paper.charts import NAMED, above_spec, accuracy_spec, lengths_spec
+from eyechart.harness.report.paper.lengths import (
+    APART,
+    BESIDE,
+    EXACT,
+    NEAR,
+    Shown,
+    lengths_of,
+)
 from eyechart.harness.settings.figure import CHARTS, KINDS, TABLE, FigureStyle
 from eyechart.harness.spec import Condition
 from eyechart.providers.close_match import did_you_mean
 from eyechart.providers.naming import named
 
 _READINGS = ("free text", "forced choice")
-_EXACT, _NEAR, _APART = "exact", "near", "apart"
-_KINDS = (_NEAR, _APART)
-"""The lengths that answers of some kinds have beside the exact one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,12 +117,12 @@ def _accuracy(section: Section, style: FigureStyle, _: Sequence[DrawMore]) -> _F
 def _lengths(section: Section, style: FigureStyle, _: Sequence[DrawMore]) -> _Found:
     varied, in_order = section.varied, section.ranked_series
     labels = list(dict.fromkeys(series.label(varied) for series in section.series))
-    found = {series: _lengths_of(section, series) for series in in_order}
+    found = {series: lengths_of(section, series) for series in in_order}
     by_name = {one.named(varied): section.estimates.get(key_of(one)) for one in in_order}
     said = notes(by_name)
-    if kinds := [kind for kind in _KINDS if any(kind in of for of in found.values())]:
+    if kinds := [kind for kind in BESIDE if any(kind in of for of in found.values())]:
         # marks tell the lengths apart, so conditions have their names at the axis
-        shown, over = Look((_EXACT, *kinds), ()), section.over
+        shown, over = Look((EXACT, *kinds), ()), section.over
         rows = list(_three(found, shown, section))
         said += _meanings(in_order, kinds, section.threshold)
     else:
@@ -142,28 +147,13 @@ def _meanings(shown: Sequence[Series], kinds: Sequence[str], threshold: float) -
     share = threshold_text(threshold)
     within = dict.fromkeys(f"{100 * one.judged.run.settings.within:g}" for one in shown)
     off = {"share": " or ".join(within), "threshold": share}
-    meanings = {_NEAR: words.near_meaning.format(**off), _APART: words.apart_meaning}
-    yield f"{_EXACT}: the length up to which it is right in at least {share} of its replies"
+    meanings = {NEAR: words.near_meaning.format(**off), APART: words.apart_meaning}
+    yield f"{EXACT}: the length up to which it is right in at least {share} of its replies"
     yield from (f"{kind}: {meanings[kind].removesuffix('.')}" for kind in kinds)
 
 
-def _lengths_of(section: Section, series: Series) -> dict[str, tuple[Bound | None, Span, str]]:
-    """The length, its interval and its text, of each kind of length that the answers have."""
-    estimate = section.estimates.get(key_of(series))
-    near, order = series.judged.near_length(section.threshold), series.judged.order
-    found = {}
-    if estimate is not None:
-        found[_EXACT] = estimate.length, estimate.length_ci, length_cell(estimate)
-    if near is not None:
-        found[_NEAR] = near.length, near.length_ci, length_cell(near)
-    if order is not None:
-        span = order.apart.length_ci
-        found[_APART] = order.apart.length, span, reached_text(order.apart.length, span)
-    return found
-
-
 def _three(
-    found: Mapping[Series, Mapping[str, tuple[Bound | None, Span, str]]],
+    found: Mapping[Series, Mapping[str, Shown]],
     look: Look,
     section: Section,
 ) -> Iterator[dict[str, Any]]:

@@ -29,7 +29,9 @@ from eyechart.harness.analysis.tables.paper_text import (
     notes,
 )
 from eyechart.harness.report.page.section import Section, key_of
+from eyechart.harness.report.paper.lengths import BESIDE, beside_heads, lengths_of
 from eyechart.harness.report.ranking.rank_table import rank_tables
+from eyechart.harness.settings.figure import WIDTH
 from eyechart.harness.settings.judging import Margin
 from eyechart.harness.settings.spelling import as_option
 from eyechart.providers.naming import spelled
@@ -133,9 +135,11 @@ def _markdown_row(cells: Sequence[str]) -> str:
     return f"| {' | '.join(map(markdown_text, cells))} |"
 
 
-def paper_table(section: Section) -> PaperTable:
+def paper_table(section: Section, width: float = WIDTH) -> PaperTable:
     """The effective lengths and areas of the runs of a task: a row for each model and condition, of
-    several runs in the order of the standing. The notes have what the runs show.
+    several runs in the order of the standing. Where `width` is more inches than a column has, the
+    near and apart lengths of answers that have them stand between. The notes have what the runs
+    show.
     """
     several = len(section.runs) > 1
     series = section.ranked_series if several else section.series
@@ -147,18 +151,22 @@ def paper_table(section: Section) -> PaperTable:
     for details in section.runs:
         found += findings(details.run, section.threshold, name=details.name)
     names = [one.named(axes) if several else one.label(axes) for one in series]
+    lengths = [lengths_of(section, one) for one in series]
+    beside = [one for one in BESIDE if width > WIDTH and any(one in own for own in lengths)]
+    heads = beside_heads(series)
     return PaperTable(
         f"{_CAPTION} {threshold_text(section.threshold)}, and areas,{of} "
         f"on {section.name}, with 95 % intervals.",
-        (*keys, f"right to ({section.unit})", "area"),
+        (*keys, f"right to ({section.unit})", *(heads[one] for one in beside), "area"),
         tuple(
             (
                 *([one.run_details.name] if "model" in keys else []),
                 *(one.condition[axis] for axis in axes),
                 length_cell(estimate),
+                *(own[kind].text if kind in own else _DASH for kind in beside),
                 _area(one.judged, estimate),
             )
-            for one, estimate in zip(series, estimates, strict=True)
+            for one, estimate, own in zip(series, estimates, lengths, strict=True)
         ),
         len(keys),
         notes=(*notes(dict(zip(names, estimates, strict=True))), *notes_of(found)),

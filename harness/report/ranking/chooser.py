@@ -34,7 +34,7 @@ MOST_LISTED = 5
 _PASSES, _OPEN = VERDICTS[:2]
 PIECES = (
     "A row in pieces is right where all of its pieces are. The misses of the pieces are added up, "
-    "so that it holds whether they come together or not; the price is that of all pieces."
+    "which is the worst case; the price is that of all pieces."
 )
 
 
@@ -129,8 +129,8 @@ def opened(found: Sequence[Chance]) -> list[Chance]:
 def passing_text(threshold: float, rows: str) -> str:
     """What surely passing is."""
     return (
-        f"To pass is to be right in {threshold_text(threshold)} of {rows} or more; surely is a "
-        f"probability P of {LIKELY} or more"
+        f"A model passes if it is right in {threshold_text(threshold)} of {rows} or more; surely: "
+        f"with a probability P of {LIKELY} or more"
     )
 
 

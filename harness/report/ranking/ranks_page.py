@@ -124,11 +124,11 @@ def reading(rows: Sequence[Row]) -> list[tuple[str, str]]:
     }
     if any(is_chooser(one.table) for one in shown):
         said["surely, open"] = (
-            f"surely is a probability P of {LIKELY} or more; open is one between that and "
-            f"{1 - LIKELY:.2f}. P rests on all replies of a model, by a fitted curve that only "
-            "falls with the length. Right replies to longer rows raise it, and so does the "
-            "assumption that short rows are seldom failed; the replies near a length alone may "
-            "give less."
+            f"a model surely passes where P is {LIKELY} or more; it is open where P lies between "
+            f"{1 - LIKELY:.2f} and that. P follows from all replies of a model, by a fitted curve "
+            "that only falls with the length. Right replies to longer rows raise P; so does the "
+            "assumption that short rows are seldom failed. From the replies near a length alone P "
+            "may be less."
         )
         said["in pieces"] = PIECES
     said["kinds"] = (

@@ -68,22 +68,19 @@ def gate(
 ) -> None:
     """Compare runs with a saved baseline, as bench compare does, and end with an exit code.
 
-    Exit codes, also of bench compare --fail-if: 3, a run is what --fail-if names (of a gate, unless
-    it says otherwise: worse); 4, a run cannot be judged, because it lacks samples of the other one,
-    something else than sight limits it, or no area can fall by more than the margin; or it is open
-    what became of it, where --fail-if names that (undecided, not-equivalent); 0, neither; 1, a run
-    or the baseline cannot be read; 2, they cannot be compared, or the command line is wrong.
+    Exit codes, also of bench compare --fail-if: 0, passed; 1, a run or the baseline cannot be read;
+    2, they cannot be compared, or the command line is wrong; 3, a run is what --fail-if names (of a
+    gate, unless it says otherwise: worse); 4, a run cannot be judged, because it lacks samples of
+    the other one, something else than sight limits it, or no area can fall by more than the margin;
+    or it is open what became of it, where --fail-if names that (undecided, not-equivalent).
 
     --save writes the file: the verdict on each sample, without replies. It replaces a baseline of
-    the same models and tasks, and no other. It says how likely such a baseline calls an unchanged
-    model worse too often; more --draws in the run that is saved make that rarer. Each task of the
-    baseline needs one run, which has the same rows: ask it with the same lengths, conditions and
-    samples.
+    the same models and tasks, and no other, and says how likely it calls an unchanged model worse
+    too often. Each task needs one run, of the lengths, conditions and samples of the baseline.
 
-    --ask asks each run more samples of the baseline, as many on each line, in up to four waves,
-    with a look after each; it says before what that may cost, and with --dry-run only that. So a
-    run of few samples is enough to begin with. Models at a server need --base-url,
-    and --header again where they were asked with it.
+    --ask asks each run more samples of the baseline, in up to four waves, so that a run of few is
+    enough to begin with. It says before what that may cost. Models at a server need --base-url, and
+    --header again where they were asked with it.
     """
     from eyechart.harness.satellites.gate import command
     from eyechart.harness.satellites.gate.outputs import Files

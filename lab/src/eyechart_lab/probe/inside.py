@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, cast
 from eyechart.providers import plugins
 from eyechart.providers.base import ModelSettings, PromptOverflowError, SetupError, Tokens
 from eyechart.providers.model_files import check_ids
+from eyechart.providers.model_name import ModelName
 from eyechart.providers.plugins import INSIDES
-from eyechart.providers.registry import ModelName
 
 if TYPE_CHECKING:
     import numpy as np

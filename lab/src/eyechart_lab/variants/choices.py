@@ -1,6 +1,6 @@
 """The mechanisms that a variant can have, each with its source and with what differs from it.
 
-Formulas stand where a mechanism is computed: `lab/mechanisms/`. docs/variants.md has the table of
+Formulas stand where a mechanism is computed: `lab/mechanisms/`. docs/variants.md has the list of
 them, which `python -m lab.pages` makes from here.
 """
 
