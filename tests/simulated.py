@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
+import numpy.typing as npt
 
 from eyechart.harness.analysis.length.curve import Curve, Floats
 from eyechart.harness.analysis.length.limits import Numbers, Scored
@@ -83,4 +85,19 @@ def counted(
         has_same_rows=not own_rows,
         own_rows=own_rows,
         numbers=Numbers(wanted.ravel(), answers.ravel()),
+    )
+
+
+def some_of(samples: Scored, kept: npt.NDArray[np.bool_]) -> Scored:
+    """Those of the samples that are `kept`; shape (N,)."""
+    numbers = samples.numbers
+    assert numbers is not None
+    return replace(
+        samples,
+        places=samples.places[kept],
+        indexes=samples.indexes[kept],
+        lengths=samples.lengths[kept],
+        outcomes=samples.outcomes[kept],
+        readings=samples.readings[kept],
+        numbers=Numbers(numbers.targets[kept], numbers.answers[kept]),
     )

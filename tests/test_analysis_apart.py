@@ -28,8 +28,9 @@ from tests.benchmarks.simulation.apart import (
     weber,
 )
 from tests.conftest import Lab, right
-from tests.simulated import LINES, Observer, counted
+from tests.simulated import LINES, Observer, counted, some_of
 
+FEW = tuple(lines_of((5, 6, 10, 12, 20, 24), "none"))
 FIXED = tuple(lines_of((10, 20, 30, 40, 60, 90), "none"))
 
 
@@ -144,6 +145,16 @@ class TestLength:
         assert result.apart.length is None
         (line,) = result.lines.values()
         assert line.share == 1.0
+
+    def test_one_row_in_all_pairs_says_no_more_than_one_reply(self) -> None:
+        """Nine rows of 5 symbols and one of 6, whose answer alone decides all nine pairs."""
+        every = counted(lambda targets, _: np.where(targets == 6, 1, targets), 10, lines=FEW)
+        result = order(some_of(every, (every.lengths != 6) | (every.indexes == 0)))
+        assert result is not None
+        (wild,) = (line for line in result.lines.values() if line.pairs == 9)
+        assert wild.share == 0
+        assert wild.share_ci[1] > 0.75
+        assert {line.pattern for line in result.lines.values()} == {""}
 
     def test_rows_that_are_alike_weigh_as_few(self) -> None:
         """A guess by row is right or wrong at all lines alike, so intervals are wider."""

@@ -8,6 +8,7 @@ become too small at some length, the curve is that of the lines up to there.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
@@ -24,8 +25,9 @@ from eyechart.harness.analysis.order.pairs import Pairs, Places, Replies
 from eyechart.harness.analysis.order.resolution import SHARE
 
 CHANCE = 0.5
-_FEW_ROWS, FEWEST_LINES = 4, 2
-"""Pairs of fewer rows weigh no more than one reply; pairs of fewer lines leave the length open."""
+_FEW_ROWS, _FEW_OF_A_SIDE, FEWEST_LINES = 4, 2, 2
+"""Pairs of fewer rows, or of fewer smaller or larger ones, weigh no more than one reply; pairs of
+fewer lines leave the length open."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,25 +79,38 @@ def shares_of(replies: Replies, pairs: Pairs | None = None) -> Shares:
     total = np.maximum(counts, 1)
     share = np.bincount(pairs.lines, pairs.right, lines) / total
     residuals = (pairs.right - share[pairs.lines]) / total[pairs.lines]
-    sums, with_pairs = np.zeros(rows * lines), np.zeros(rows * lines)
+    sums, sides = np.zeros(rows * lines), []
     for row in (pairs.smaller, pairs.larger):
         places = row * lines + pairs.lines
         sums += np.bincount(places, residuals, rows * lines)
-        with_pairs += np.bincount(places, minlength=rows * lines)
+        sides.append(np.bincount(places, minlength=rows * lines).reshape(rows, lines) > 0)
     by_row = sums.reshape(rows, lines)
-    rows_of_line = (with_pairs.reshape(rows, lines) > 0).sum(axis=0)
+    rows_of_line = (sides[0] | sides[1]).sum(axis=0)
     squares = (by_row**2).sum(axis=0)
     variance = squares * rows_of_line / np.maximum(rows_of_line - 1, 1)
-    most = rows_of_line // 2 if replies.is_control else rows_of_line  # a row has two replies
     not_sure = (share * counts + 0.5) / (counts + 1)
     weight = np.minimum(
         not_sure * (1 - not_sure) / np.maximum(variance, 1e-12),
-        np.where(most < _FEW_ROWS, np.minimum(most, 1), most),
+        _most_weight(rows_of_line, [side.sum(axis=0) for side in sides], replies),
     )
     row_sums = by_row.sum(axis=1)
     independent = float(squares.sum())
     dispersion = float((row_sums**2).sum()) / independent if independent else 1.0
     return Shares(counts, rows_of_line, share, weight, max(1.0, dispersion), row_sums, pairs)
+
+
+def _most_weight(rows: Places, sides: Sequence[Places], replies: Replies) -> Floats:
+    """What the pairs of each line weigh at most, with so many different rows, and so many on either
+    side: as the rank sum of answers in random order (Mann & Whitney 1947), and as their rows. Where
+    one row is in all pairs, the line says no more than one reply.
+    """
+    if replies.is_control:  # a row has two replies
+        most = rows // 2
+        return np.where(most < _FEW_ROWS, np.minimum(most, 1), most).astype(float)
+    smaller, larger = sides
+    most = np.minimum(rows, 3 * smaller * larger / (smaller + larger + 1))
+    is_few = (rows < _FEW_ROWS) | (np.minimum(smaller, larger) < _FEW_OF_A_SIDE)
+    return np.where(is_few, np.minimum(most, 1), most)
 
 
 def apart(samples: Scored, replies: Replies, shares: Shares) -> Apart:

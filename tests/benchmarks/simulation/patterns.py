@@ -1,8 +1,8 @@
 """How often answers of a run are said to be in reverse order, heaped on tens, constant, or out of
 order between lines that are in order, which none of these observers is.
 
-Runs of two conditions with 20 rows a line, of the observers of `apart`. A run takes about 0.06 s on
-one core.
+Runs of two conditions of the observers of `apart`: full ones with 20 rows a line, and adaptive ones
+that stop at an interval of 0.75 octaves. A run takes about 0.3 s on one core.
 """
 
 from __future__ import annotations
@@ -10,12 +10,17 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from functools import partial
 
+from eyechart.harness.analysis.adaptive.adaptive import Aim
+from eyechart.harness.analysis.length.limits import Scored
 from eyechart.harness.analysis.order.order import PATTERNS, order
+from tests.benchmarks.simulation.adaptive import asked, counts_at_the_end
 from tests.benchmarks.simulation.apart import BLIND, OBSERVERS
 from tests.benchmarks.simulation.table import Column, Row, Simulation, Spread
-from tests.simulated import counted
+from tests.simulated import counted, some_of
 
 SAMPLES, CONDITIONS = 20, 2
+MOST_SAMPLES = 200
+AIM = Aim(0.75, most_samples=MOST_SAMPLES)
 HAVE = {
     "reversed": {"turns back at 40"},
     "heaped": {
@@ -31,19 +36,36 @@ HAVE = {
 def measure(name: str, runs: int) -> Row:
     """One row of the table."""
     observer = {**OBSERVERS, **BLIND}[name]
-    claims = dict.fromkeys((*PATTERNS, "false"), 0)
+    claims = dict.fromkeys((*PATTERNS, "false", "adaptive"), 0)
     for run in range(runs):
-        named = set()
-        for condition in range(CONDITIONS):
-            seed = CONDITIONS * run + condition
-            found = order(counted(observer, SAMPLES, seed=seed), CONDITIONS)
-            assert found is not None
-            named |= {line.pattern for line in found.lines.values()} - {""}
+        seeds = range(CONDITIONS * run, CONDITIONS * (run + 1))
+        named = _patterns([counted(observer, SAMPLES, seed=seed) for seed in seeds])
         for pattern in named:
             claims[pattern] += 1
         claims["false"] += any(name not in HAVE[pattern] for pattern in named)
+        every = [counted(observer, MOST_SAMPLES, seed=seed) for seed in seeds]
+        named = _patterns([_as_adaptive(one) for one in every])
+        claims["adaptive"] += any(name not in HAVE[pattern] for pattern in named)
     shares = {pattern: claimed / runs for pattern, claimed in claims.items()}
     return {"shape": name, **shares, "runs": runs}
+
+
+def _patterns(conditions: Sequence[Scored]) -> set[str]:
+    """The patterns that some line of a run has."""
+    named = set()
+    for samples in conditions:
+        found = order(samples, len(conditions))
+        assert found is not None
+        named |= {line.pattern for line in found.lines.values()} - {""}
+    return named
+
+
+def _as_adaptive(every: Scored) -> Scored:
+    """The samples that an adaptive run asks of these."""
+    shape = (MOST_SAMPLES, len(every.lines))
+    right, lengths = every.right.reshape(shape).astype(float), every.lengths.reshape(shape)
+    (counts,) = counts_at_the_end(partial(asked, right, lengths), [AIM])
+    return some_of(every, every.indexes < counts[every.places])
 
 
 def rows(_: Sequence[str], runs: int, spread: Spread) -> Iterator[Row]:
@@ -57,6 +79,7 @@ SIMULATION = Simulation(
         Column("shape", "answers"),
         *(Column(pattern, pattern, ".3f") for pattern in PATTERNS),
         Column("false", "a false one", ".3f"),
+        Column("adaptive", "adaptive: a false one", ".3f"),
     ),
     rows,
 )
